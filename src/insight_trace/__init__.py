@@ -1,0 +1,22 @@
+"""From one kernel dispatch observed at run time to a trace that opens in MindStudio Insight.
+
+Names are loaded when they are first used, so that `import insight_trace` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_EXPORTS: dict[str, str] = {}
+
+__all__ = ["__version__", *_EXPORTS]
+
+
+def __getattr__(name: str) -> Any:
+    module = _EXPORTS.get(name)
+    if module is None:
+        raise AttributeError(f"module 'insight_trace' has no attribute {name!r}")
+    return getattr(importlib.import_module(module), name)

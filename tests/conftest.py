@@ -1,0 +1,44 @@
+"""Where tests find what lies outside the project, and how they say that it is absent."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# The machine is shared: a slow example is not a wrong one.
+settings.register_profile(
+    "house", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("house")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real dumps, logs and measured cycles."""
+    shared = Path(os.environ.get("INSIGHT_TRACE_SHARED", ROOT.parent / "shared"))
+    data = shared / "data" if (shared / "data").is_dir() else shared
+    if not (data / "dumps").is_dir():
+        pytest.skip("shared data absent: set INSIGHT_TRACE_SHARED to the folder that holds data/")
+    return data
+
+
+def _checkout(variable: str, what: str) -> Path:
+    value = os.environ.get(variable)
+    if not value:
+        pytest.skip(f"set {variable} to a checkout of {what} to run this test")
+    path = Path(value)
+    assert path.is_dir(), f"{variable} names {path}, which is not a directory"
+    return path
+
+
+@pytest.fixture(scope="session")
+def simpler_checkout() -> Path:
+    return _checkout("INSIGHT_TRACE_SIMPLER", "simpler")
+
+
+@pytest.fixture(scope="session")
+def pto_isa_checkout() -> Path:
+    return _checkout("INSIGHT_TRACE_PTO_ISA", "pto-isa")

@@ -1,0 +1,65 @@
+"""Data goes once through the house, in one direction: a package imports only what stands before it."""
+
+import ast
+from pathlib import Path
+
+import insight_trace
+
+ROOT = Path(insight_trace.__file__).parent
+
+# From the ground up. A package may import those above it in this list and itself, never those below.
+ORDER = [
+    "errors",
+    "dtypes",
+    "model",
+    "storage",
+    "scene",
+    "dump",
+    "arguments",
+    "simulate",
+    "capture",  # runs kernels and writes dumps, so it stands after both
+    "insight",
+    "trace",
+    "replay",
+    "ptoas",
+    "batch",
+    "report",
+    "demo",
+    "profile",
+    "commands",
+    "__main__",
+]
+
+
+def _imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [node.module or ""]
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("insight_trace.")}
+    return found
+
+
+def test_every_module_imports_only_what_stands_before_it():
+    wrong = []
+    for path in sorted(ROOT.rglob("*.py")):
+        relative = path.relative_to(ROOT)
+        own = relative.parts[0].removesuffix(".py")
+        if own == "__init__":
+            continue
+        assert own in ORDER, f"{relative}: add the package {own} to ORDER where it belongs"
+        for name in _imports(path) - {own}:
+            if ORDER.index(name) > ORDER.index(own):
+                wrong.append(f"{relative} imports {name}")
+    assert not wrong
+
+
+def test_no_module_uses_relative_imports_or_is_called_utils():
+    for path in ROOT.rglob("*.py"):
+        assert path.stem not in ("utils", "helpers", "manager", "common"), path
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}: relative import"
