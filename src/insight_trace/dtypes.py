@@ -6,7 +6,7 @@ Codes and names are those of the tensor descriptor that kernels read (simpler, `
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,14 +25,15 @@ class DType:
     is_float: bool
 
     @property
-    def numpy(self) -> np.dtype:
+    def numpy(self) -> np.dtype[Any]:
         """The NumPy type; bf16 and fp8 come from ml_dtypes, which is imported only for them."""
         import numpy as np
 
         if self.numpy_name in _ML_DTYPES:
             import ml_dtypes
 
-            return np.dtype(getattr(ml_dtypes, self.numpy_name))
+            extension: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.numpy_name))
+            return extension
         return np.dtype(self.numpy_name)
 
 
