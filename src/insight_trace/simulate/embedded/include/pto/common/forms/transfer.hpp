@@ -1,0 +1,16 @@
+// Call forms with template options: between GM and the core.
+#pragma once
+
+#include "pto/common/call_forms.hpp"
+
+namespace pto {
+
+template <class TileT, class G> inline void TSTORE(const G &dst, const TileT &src, INSIGHT_TRACE_AT) {
+    detail::call(insight_trace::Op::TSTORE, at, dst, src, AtomicType::AtomicNone, ReluPreMode::NoRelu);
+}
+template <class TileT, class G, AtomicType atomic, ReluPreMode relu = ReluPreMode::NoRelu>
+inline void TSTORE(const G &dst, const TileT &src, INSIGHT_TRACE_AT) {
+    detail::call(insight_trace::Op::TSTORE, at, dst, src, atomic, relu);
+}
+
+} // namespace pto
