@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from recorded_dispatches import dispatch, payload, real_dispatches, scalar, tensor
 
-from insight_trace.arguments import from_dispatch, materialise, materialise_all, verify_outputs, view_of
+from insight_trace.arguments.buffers import materialise, materialise_all, view_of
 from insight_trace.arguments.content import Zero
+from insight_trace.arguments.dispatch import from_dispatch
+from insight_trace.arguments.verification import verify_outputs
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import ContextArg, Payload, Role, Tier
 

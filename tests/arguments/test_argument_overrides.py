@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from recorded_dispatches import dispatch, payload, scalar, tensor
 
-from insight_trace.arguments import apply_overrides, from_dispatch, materialise, parse_overrides, view_of
+from insight_trace.arguments.buffers import materialise, view_of
+from insight_trace.arguments.dispatch import from_dispatch
+from insight_trace.arguments.overrides import apply_overrides, parse_overrides
 from insight_trace.errors import RequestError
 from insight_trace.model import Role, Tier
 

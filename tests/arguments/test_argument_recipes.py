@@ -3,14 +3,10 @@
 import pytest
 from recorded_dispatches import real_dispatches
 
-from insight_trace.arguments import (
-    ReplayArguments,
-    from_recipe,
-    materialise_all,
-    recipe_names,
-    register_recipe,
-)
 from insight_trace.arguments import recipes as recipes_module
+from insight_trace.arguments.buffers import materialise_all
+from insight_trace.arguments.recipes import from_recipe, recipe_names, register_recipe
+from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.errors import RequestError
 from insight_trace.model import Case
 

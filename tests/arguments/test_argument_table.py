@@ -2,7 +2,8 @@
 
 from recorded_dispatches import dispatch, payload, scalar, tensor
 
-from insight_trace.arguments import from_dispatch, slot_table
+from insight_trace.arguments.dispatch import from_dispatch
+from insight_trace.arguments.table import slot_table
 from insight_trace.model import Role
 
 
