@@ -10,7 +10,6 @@ from insight_trace.dtypes import DTYPES
 from insight_trace.model import Instructions, Pipe
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 FIRST_PC = 0x10000000
@@ -113,7 +112,7 @@ def load_instructions(path: Path, sites: list[Site], cores: tuple[str, ...]) -> 
     site_stack = np.array(
         [stack_index[f"{s.file}:{s.line}" if s.file else ""] for s in sites] or [0], np.uint32
     )
-    site_pipe = np.array([_PIPES[s.pipe] for s in sites] or [0], np.uint8)
+    site_pipe = np.array([int(_PIPES[s.pipe]) for s in sites] or [0], np.uint8)
     site = rows["site"]
     form = rows["form"]
     vector = form == _VECTOR

@@ -93,7 +93,7 @@ def _lines(table: dict[str, Any]) -> list[str]:
             code = "*" if type_name == "any" else str(dtype.code) if dtype else None
             if code is None:
                 raise RequestError(f"vector.{instr}: there is no element type '{type_name}'")
-            numbers = (_milli(entry.get(key, 0)) for key in ("head", "slope", "gap"))
+            numbers = [_milli(entry.get(key, 0)) for key in ("head", "slope", "gap")]
             lines.append("\t".join(["vector", instr, code, *map(str, numbers)]))
     for instr, entry in table.get("move", {}).items():
         numbers = [_milli(entry.get(key, 0)) for key in ("latency", "rate", "per_burst", "interval", "floor")]

@@ -138,7 +138,8 @@ class Toolchain:
                 f"the kernel source cannot be read: {error.strerror}", where=str(source)
             ) from None
         flags = [
-            _STANDARD, *_KERNEL_FLAGS, *sanitizers(), _CORE_DEFINES[core_type], *ARCH_DEFINES[target], *defines
+            _STANDARD, *_KERNEL_FLAGS, *sanitizers(),
+            _CORE_DEFINES[core_type], *ARCH_DEFINES[target], *defines,
         ]  # fmt: skip
         includes = [
             f"-I{INCLUDE}",
