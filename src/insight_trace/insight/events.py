@@ -11,7 +11,7 @@ import msgspec
 
 from insight_trace.errors import InputError
 
-WINDOW = 4 << 20
+WINDOW = 1 << 20
 HEAD = 1 << 20  # Insight looks for "traceEvents" no further
 _LARGEST_EVENT = 64 << 20
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
