@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 _EXPORTS: dict[str, str] = {
     "simulate": "insight_trace.simulate",
+    "open_trace": "insight_trace.insight",
 }
 
 __all__ = ["__version__", *_EXPORTS]
