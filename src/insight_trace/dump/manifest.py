@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Manifest:
-    """One open manifest: `header` (the top-level keys but the list of records), `key` of that list, records."""
+    """One open manifest: `header` (its top-level keys), `key` of the list of records, and the records."""
 
     def __init__(self, path: Path, text: mmap.mmap) -> None:
         self.path = path
