@@ -48,8 +48,8 @@ def _default_name(manifest: Path) -> str:
     return "args.bin" if manifest.name == "args_dump.json" else f"{manifest.stem}.bin"
 
 
-def check_forms(records: Sequence[Record], where: Callable[[int, str], str], warnings: list[str]) -> set[int]:
-    """Checks each distinct geometry once; returns the records whose payload does not fit their shape."""
+def check_forms(records: Sequence[Record], where: Callable[[int, str], str], warnings: list[str]) -> None:
+    """Checks each distinct geometry once. An impossible one is an error, a misfit payload a warning."""
     forms = {(r.dtype, r.shape, r.strides, r.bin_size, r.truncated, r.kind) for r in records}
     broken = {form: trouble for form in forms if (trouble := _trouble(*form)) is not None}
     for r in (r for r in records if r.raw_shape is not UNSET):
@@ -62,8 +62,8 @@ def check_forms(records: Sequence[Record], where: Callable[[int, str], str], war
     if unknown:
         warnings.append(f"dtype {', '.join(unknown)} is not known: such tensors are kept as plain bytes")
     if not broken:
-        return set()
-    misfits: list[int] = []
+        return
+    misfits = 0
     for i, r in enumerate(records):
         trouble = broken.get((r.dtype, r.shape, r.strides, r.bin_size, r.truncated, r.kind))
         if trouble is None:
@@ -71,12 +71,18 @@ def check_forms(records: Sequence[Record], where: Callable[[int, str], str], war
         key, text = trouble
         if key != "bin_size":
             raise InputError(text, where=where(i, key))
-        misfits.append(i)
-        if len(misfits) <= _SHOWN:
+        misfits += 1
+        if misfits <= _SHOWN:
             warnings.append(f"{where(i, key)}: {text}: its payload is left aside")
-    if len(misfits) > _SHOWN:
-        warnings.append(f"{len(misfits) - _SHOWN:,} more records have a payload of the wrong size")
-    return set(misfits)
+    if misfits > _SHOWN:
+        warnings.append(f"{misfits - _SHOWN:,} more records have a payload of the wrong size")
+
+
+def has_usable_payload(record: Record, bin_bytes: int) -> bool:
+    """Whether a record's payload lies in the file and is as long as its tensor."""
+    if not record.bin_size or record.overwritten or record.bin_offset + record.bin_size > bin_bytes:
+        return False
+    return _trouble(record.dtype, record.shape, UNSET, record.bin_size, record.truncated, record.kind) is None
 
 
 def _trouble(
@@ -104,12 +110,12 @@ def _trouble(
 
 def check_ranges(
     records: Sequence[Record], bin_size: int, where: Callable[[int, str], str], warnings: list[str]
-) -> set[int]:
-    """The records whose payload lies outside the file. Overlaps are reported; both keep their bytes."""
+) -> None:
+    """Warns of payloads that lie outside the file, and of ranges that overlap."""
     sizes = np.array([r.bin_size for r in records], dtype=np.int64)
     kept = np.flatnonzero(sizes)
     if not len(kept):
-        return set()
+        return
     starts = np.array([r.bin_offset for r in records], dtype=np.int64)[kept].astype(np.uint64)
     ends = starts + sizes[kept].astype(np.uint64)
     outside = np.flatnonzero(ends > np.uint64(bin_size))
@@ -130,7 +136,6 @@ def check_ranges(
         )
     if len(overlapping) > _SHOWN:
         warnings.append(f"{len(overlapping) - _SHOWN:,} more payloads overlap")
-    return {int(i) for i in kept[outside]}
 
 
 def check_counts(header: dict[str, Any], records: Sequence[Record], warnings: list[str]) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from msgspec import UNSET
 
 from insight_trace.dtypes import DType, dtype_named
+from insight_trace.dump.checks import has_usable_payload
 from insight_trace.dump.records import DispatchFacts, Kind, Record, number
 from insight_trace.dump.scalars import SLOT_MASK, bits_of_value
 from insight_trace.errors import InputError
@@ -36,7 +37,7 @@ class Source:
     path: Path
     key: str
     bin_path: Path | None = None
-    no_payload: frozenset[int] = frozenset()  # records whose payload cannot be used
+    bin_bytes: int = 0  # how long that file is
     facts: dict[int, DispatchFacts] = field(default_factory=dict)  # by dispatch id, from our own writer
     lists_scalars: bool = True  # False: schemas A to C
 
@@ -90,7 +91,7 @@ def build(dispatch_id: int, indexed: Sequence[tuple[int, Record]], source: Sourc
         missing=tuple(missing),
     )
     facts = source.facts.get(dispatch_id)
-    return dispatch if facts is None else _with_facts(dispatch, facts, source)
+    return dispatch if facts is None else with_facts(dispatch, facts, source)
 
 
 def _fold_blocks(
@@ -158,7 +159,7 @@ def _arguments(
             if not isinstance(known, ScalarArg):
                 slots[slot] = _scalar(index, record, source, missing)
         else:
-            tensor = _tensor(index, record, source, missing)
+            tensor = _tensor(record, source, missing)
             slots[slot] = _joined(known, tensor) if isinstance(known, TensorArg) else tensor
     return tuple(slots[slot] for slot in sorted(slots))
 
@@ -188,13 +189,13 @@ def _scalar(index: int, record: Record, source: Source, missing: list[str]) -> S
     return ScalarArg(record.arg_index, dtype, bits, exact, record.arg_index_ambiguous, record.name)
 
 
-def _tensor(index: int, record: Record, source: Source, missing: list[str]) -> TensorArg:
+def _tensor(record: Record, source: Source, missing: list[str]) -> TensorArg:
     dtype = dtype_named(record.dtype) or plain_bytes(record)
     strides, start = _geometry(record)
     payload = None
     if record.overwritten:
         missing.append(f"slot {record.arg_index} payload, overwritten")
-    elif record.bin_size and source.bin_path is not None and index not in source.no_payload:
+    elif source.bin_path is not None and has_usable_payload(record, source.bin_bytes):
         payload = Payload(source.bin_path, record.bin_offset, record.bin_size, record.truncated)
     before = payload if record.stage is Stage.BEFORE else None
     after = payload if record.stage is Stage.AFTER else None
@@ -262,9 +263,8 @@ def _joined(one: TensorArg, other: TensorArg) -> TensorArg:
     )
 
 
-def _with_facts(dispatch: Dispatch, facts: DispatchFacts, source: Source) -> Dispatch:
-    from dataclasses import replace
-
+def with_facts(dispatch: Dispatch, facts: DispatchFacts, source: Source) -> Dispatch:
+    """The dispatch with what our writer noted about it."""
     contexts = tuple(
         ContextArg(c.arg_index, None if c.pointer is None else number(c.pointer), c.name)
         for c in facts.contexts

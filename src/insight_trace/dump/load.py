@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from insight_trace.dump import checks
-from insight_trace.dump.dispatches import Source, build, group_key, task_number
+from insight_trace.dump.dispatches import Source, build, group_key, task_number, with_facts
 from insight_trace.dump.infer import Naming, name_dispatches
 from insight_trace.dump.kernel_args import KernelArgsSource, build_kernel_dispatch
 from insight_trace.dump.locate import find_manifest, unified_beside
@@ -106,11 +106,7 @@ def _load_unified(manifest: Manifest, scene: Scene | None) -> Dump:
     for batch in manifest.batches(Record):
         records += batch
     source = _source(manifest, records, warnings)
-    checks.check_counts(manifest.header, records, warnings)
-    misfits = checks.check_forms(records, source.where, warnings)
-    if source.bin_path is not None:
-        misfits |= checks.check_ranges(records, source.bin_path.stat().st_size, source.where, warnings)
-    source = replace(source, no_payload=frozenset(misfits))
+    _check(manifest, records, source, warnings)
     groups = _groups(records, source)
     naming = Naming.of(scene)
 
@@ -124,8 +120,6 @@ def _load_unified(manifest: Manifest, scene: Scene | None) -> Dump:
     dispatches: Sequence[Dispatch] = Dispatches(len(groups), make)
     if not any(r.func_id is not UNSET for r in records[:1]) and not source.facts:
         dispatches = name_dispatches(list(dispatches), scene, warnings)
-    inexact = [r for r in records if (type(r.value) is float or r.value is None) and r.bits is UNSET]
-    _warn_inexact(inexact, warnings)
     level = manifest.header.get("dump_args_level")
     return Dump(
         manifest.path,
@@ -136,6 +130,15 @@ def _load_unified(manifest: Manifest, scene: Scene | None) -> Dump:
     )
 
 
+def _check(manifest: Manifest, records: Sequence[Record], source: Source, warnings: list[str]) -> None:
+    checks.check_counts(manifest.header, records, warnings)
+    checks.check_forms(records, source.where, warnings)
+    if source.bin_path is not None:
+        checks.check_ranges(records, source.bin_bytes, source.where, warnings)
+    inexact = [r for r in records if (type(r.value) is float or r.value is None) and r.bits is UNSET]
+    _warn_inexact(inexact, warnings)
+
+
 def _source(manifest: Manifest, records: Sequence[Record], warnings: list[str]) -> Source:
     facts: dict[int, DispatchFacts] = {}
     given = manifest.header.get("dispatch_facts")
@@ -144,10 +147,12 @@ def _source(manifest: Manifest, records: Sequence[Record], warnings: list[str]) 
             facts = {f.dispatch_id: f for f in msgspec.convert(given, list[DispatchFacts])}
         except msgspec.ValidationError as error:
             raise InputError(str(error), where=f"{manifest.path}, key dispatch_facts") from None
+    bin_path = checks.payload_file(manifest.path, manifest.header, warnings)
     return Source(
         manifest.path,
         manifest.key,
-        checks.payload_file(manifest.path, manifest.header, warnings),
+        bin_path,
+        bin_path.stat().st_size if bin_path is not None else 0,
         facts=facts,
         lists_scalars=not records
         or records[0].subtask_id is UNSET
@@ -175,9 +180,7 @@ def _groups(records: Sequence[Record], source: Source) -> list[tuple[int, list[t
 
 def _bare(facts: DispatchFacts, source: Source) -> Dispatch:
     """A dispatch that has no arguments at all."""
-    from insight_trace.dump.dispatches import _with_facts
-
-    return _with_facts(Dispatch(facts.dispatch_id, 0, ()), facts, source)
+    return with_facts(Dispatch(facts.dispatch_id, 0, ()), facts, source)
 
 
 def _warn_inexact(records: Sequence[Record], warnings: list[str]) -> None:
@@ -274,29 +277,40 @@ def _with_payload_of(dispatches: Sequence[Dispatch], beside: Path, warnings: lis
     return result
 
 
-def stream_dispatches(path: str | Path, scene: Scene | None = None) -> Iterator[Dispatch]:
-    """Dispatches while the manifest is still being read. Nothing is checked that needs all of it.
+def stream_dispatches(path: str | Path, scene: Scene | None, warnings: list[str]) -> Iterator[Dispatch]:
+    """Dispatches while the manifest is still being read; `warnings` is complete when they are.
 
-    Records of one task that do not stand together give one dispatch each time; load_dump joins them.
+    Where the kernels have to be inferred the whole dump is loaded first. Records of one task that do not
+    stand together give one dispatch each time; load_dump joins them.
     """
     with open_manifest(find_manifest(path)) as manifest:
         naming = Naming.of(scene)
         waiting: list[tuple[int, Record]] = []
         source: Source | None = None
         position = number = 0
-        if manifest.key == "dispatches":
-            yield from load_dump(path, scene).dispatches
-            return
-        for batch in manifest.batches(Record):
-            source = source or _source(manifest, batch, [])
+        records: list[Record] = []
+        for batch in manifest.batches(Record) if manifest.key != "dispatches" else ():
+            if source is None:
+                source = _source(manifest, batch, warnings)
+                if source.facts or (scene is not None and batch and batch[0].func_id is UNSET):
+                    break
+            records += batch
             for record in batch:
                 if waiting and group_key(waiting[0][1]) != group_key(record):
                     yield naming.named(build(_id_of(waiting[0][1], number), waiting, source))
                     waiting, number = [], number + 1
                 waiting.append((position, record))
                 position += 1
-        if waiting and source is not None:
-            yield naming.named(build(_id_of(waiting[0][1], number), waiting, source))
+        else:
+            if manifest.key != "dispatches":
+                if waiting and source is not None:
+                    yield naming.named(build(_id_of(waiting[0][1], number), waiting, source))
+                if source is not None:
+                    _check(manifest, records, source, warnings)
+                return
+    dump = load_dump(path, scene)
+    warnings[:] = dump.warnings
+    yield from dump.dispatches
 
 
 def _id_of(record: Record, number: int) -> int:
