@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.dump.checks import has_usable_payload
-from insight_trace.dump.records import DispatchFacts, Kind, Record, number
+from insight_trace.dump.records import DispatchFacts, EmptyDispatch, Kind, Record, number
 from insight_trace.dump.scalars import SLOT_MASK, bits_of_value
 from insight_trace.errors import InputError
 from insight_trace.model import (
@@ -38,7 +38,7 @@ class Source:
     key: str
     bin_path: Path | None = None
     bin_bytes: int = 0  # how long that file is
-    facts: dict[int, DispatchFacts] = field(default_factory=dict)  # by dispatch id, from our own writer
+    empty: dict[int, EmptyDispatch] = field(default_factory=dict)  # by dispatch id, from our own writer
     lists_scalars: bool = True  # False: schemas A to C
 
     def where(self, record: int, key: str) -> str:
@@ -90,8 +90,7 @@ def build(dispatch_id: int, indexed: Sequence[tuple[int, Record]], source: Sourc
         inferred=tuple(inferred),
         missing=tuple(missing),
     )
-    facts = source.facts.get(dispatch_id)
-    return dispatch if facts is None else with_facts(dispatch, facts, source)
+    return dispatch if first.dispatch is UNSET else with_facts(dispatch, first.dispatch)
 
 
 def _fold_blocks(
@@ -175,7 +174,7 @@ def _scalar(index: int, record: Record, source: Source, missing: list[str]) -> S
     name = record.dtype if record.scalar_dtype is UNSET else record.scalar_dtype
     dtype = dtype_named(name) or dtype_named("UINT64")
     assert dtype is not None
-    exact = True
+    exact = record.exact
     try:
         if record.bits is not UNSET:
             bits = number(record.bits) & SLOT_MASK
@@ -183,7 +182,8 @@ def _scalar(index: int, record: Record, source: Source, missing: list[str]) -> S
             bits, exact = 0, False
             missing.append(f"slot {record.arg_index} value")
         else:
-            bits, exact = bits_of_value(record.value, dtype)
+            bits, certain = bits_of_value(record.value, dtype)
+            exact = exact and certain
     except ValueError as error:
         raise InputError(str(error), where=source.where(index, "value")) from None
     return ScalarArg(record.arg_index, dtype, bits, exact, record.arg_index_ambiguous, record.name)
@@ -263,7 +263,14 @@ def _joined(one: TensorArg, other: TensorArg) -> TensorArg:
     )
 
 
-def with_facts(dispatch: Dispatch, facts: DispatchFacts, source: Source) -> Dispatch:
+def bare(empty: EmptyDispatch, source: Source) -> Dispatch:
+    """A dispatch that has no arguments at all, contexts apart."""
+    task = task_number(empty.task_id, lambda: f"{source.path}, key empty_dispatches")
+    ids = tuple(i for i in empty.func_id if i >= 0)
+    return with_facts(Dispatch(empty.dispatch_id, task, (), ids), empty)
+
+
+def with_facts(dispatch: Dispatch, facts: DispatchFacts) -> Dispatch:
     """The dispatch with what our writer noted about it."""
     contexts = tuple(
         ContextArg(c.arg_index, None if c.pointer is None else number(c.pointer), c.name)
@@ -273,17 +280,15 @@ def with_facts(dispatch: Dispatch, facts: DispatchFacts, source: Source) -> Disp
     arguments = tuple(a for a in dispatch.arguments if a.slot not in taken) + contexts
     return replace(
         dispatch,
-        task_id=task_number(facts.task_id, lambda: f"{source.path}, key dispatch_facts"),
         arguments=tuple(sorted(arguments, key=lambda a: a.slot)),
-        func_ids=facts.func_ids,
         subtask_id=facts.subtask_id,
         core_type=core_type_named(facts.core_type),
         core_id=facts.core_id,
         block_idx=facts.block_idx,
         block_count=facts.block_count,
         kernel=facts.kernel,
-        inferred=(),
-        missing=tuple(m for m in dispatch.missing if m.startswith("slot")),
+        inferred=facts.inferred,
+        missing=facts.missing,
     )
 
 

@@ -81,7 +81,8 @@ def build_kernel_dispatch(index: int, entry: KernelDispatch, source: KernelArgsS
         block_idx=entry.block_idx,
         block_count=entry.block_count or 1,
         kernel=entry.kernel,
-        missing=tuple(missing),
+        inferred=entry.inferred,
+        missing=tuple(missing) if entry.missing is None else entry.missing,
     )
 
 

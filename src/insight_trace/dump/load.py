@@ -12,12 +12,12 @@ import msgspec
 from msgspec import UNSET
 
 from insight_trace.dump import checks
-from insight_trace.dump.dispatches import Source, build, group_key, task_number, with_facts
+from insight_trace.dump.dispatches import Source, bare, build, group_key, task_number
 from insight_trace.dump.infer import Naming, name_dispatches
 from insight_trace.dump.kernel_args import KernelArgsSource, build_kernel_dispatch
 from insight_trace.dump.locate import find_manifest, unified_beside
 from insight_trace.dump.manifest import Manifest, open_manifest
-from insight_trace.dump.records import DispatchFacts, KernelDispatch, Kind, Record
+from insight_trace.dump.records import EmptyDispatch, KernelDispatch, Kind, Record
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Dispatch, Scene, TensorArg
 
@@ -114,11 +114,11 @@ def _load_unified(manifest: Manifest, scene: Scene | None) -> Dump:
         dispatch_id, spans = groups[number]
         indexed = [(i, records[i]) for start, stop in spans for i in range(start, stop)]
         if not indexed:
-            return _bare(source.facts[dispatch_id], source)
+            return bare(source.empty[dispatch_id], source)
         return naming.named(build(dispatch_id, indexed, source))
 
     dispatches: Sequence[Dispatch] = Dispatches(len(groups), make)
-    if not any(r.func_id is not UNSET for r in records[:1]) and not source.facts:
+    if records and _lacks_func_id(records[0]):
         dispatches = name_dispatches(list(dispatches), scene, warnings)
     level = manifest.header.get("dump_args_level")
     return Dump(
@@ -136,24 +136,25 @@ def _check(manifest: Manifest, records: Sequence[Record], source: Source, warnin
     if source.bin_path is not None:
         checks.check_ranges(records, source.bin_bytes, source.where, warnings)
     inexact = [r for r in records if (type(r.value) is float or r.value is None) and r.bits is UNSET]
+    inexact += [r for r in records if not r.exact]
     _warn_inexact(inexact, warnings)
 
 
 def _source(manifest: Manifest, records: Sequence[Record], warnings: list[str]) -> Source:
-    facts: dict[int, DispatchFacts] = {}
-    given = manifest.header.get("dispatch_facts")
+    empty: dict[int, EmptyDispatch] = {}
+    given = manifest.header.get("empty_dispatches")
     if given is not None:
         try:
-            facts = {f.dispatch_id: f for f in msgspec.convert(given, list[DispatchFacts])}
+            empty = {f.dispatch_id: f for f in msgspec.convert(given, list[EmptyDispatch])}
         except msgspec.ValidationError as error:
-            raise InputError(str(error), where=f"{manifest.path}, key dispatch_facts") from None
+            raise InputError(str(error), where=f"{manifest.path}, key empty_dispatches") from None
     bin_path = checks.payload_file(manifest.path, manifest.header, warnings)
     return Source(
         manifest.path,
         manifest.key,
         bin_path,
         bin_path.stat().st_size if bin_path is not None else 0,
-        facts=facts,
+        empty=empty,
         lists_scalars=not records
         or records[0].subtask_id is UNSET
         or any(r.kind is Kind.SCALAR for r in records),
@@ -171,16 +172,11 @@ def _groups(records: Sequence[Record], source: Source) -> list[tuple[int, list[t
         task = task_number(key, lambda start=start: source.where(start, "task_id"))  # type: ignore[misc]
         runs.setdefault(task, []).append((start, start + length))
         position += length
-    if own_ids:
-        for dispatch_id in source.facts:
+    if own_ids or source.empty:
+        for dispatch_id in source.empty:
             runs.setdefault(dispatch_id, [])
         return sorted(runs.items())
     return list(enumerate(runs.values()))
-
-
-def _bare(facts: DispatchFacts, source: Source) -> Dispatch:
-    """A dispatch that has no arguments at all."""
-    return with_facts(Dispatch(facts.dispatch_id, 0, ()), facts, source)
 
 
 def _warn_inexact(records: Sequence[Record], warnings: list[str]) -> None:
@@ -191,7 +187,7 @@ def _warn_inexact(records: Sequence[Record], warnings: list[str]) -> None:
     for record in records:
         dtype = dtype_named(record.dtype)
         if record.kind is Kind.SCALAR and dtype is not None and dtype.is_float:
-            uncertain += not bits_of_value(record.value, dtype)[1]
+            uncertain += not (record.exact and bits_of_value(record.value, dtype)[1])
     if uncertain:
         warnings.append(
             f"{uncertain:,} float scalars are printed with six digits or as null, "
@@ -201,8 +197,6 @@ def _warn_inexact(records: Sequence[Record], warnings: list[str]) -> None:
 
 def schema_letter(header: dict[str, Any], key: str, records: Sequence[Record]) -> str:
     """Which of the schemas of docs/dump-formats.md a manifest follows, as near as its content tells."""
-    if header.get("dispatch_facts") is not None:
-        return "ours"
     first = records[0] if records else None
     if key == "tensors":
         if first is not None and first.subtask_id is not UNSET:
@@ -292,7 +286,7 @@ def stream_dispatches(path: str | Path, scene: Scene | None, warnings: list[str]
         for batch in manifest.batches(Record) if manifest.key != "dispatches" else ():
             if source is None:
                 source = _source(manifest, batch, warnings)
-                if source.facts or (scene is not None and batch and batch[0].func_id is UNSET):
+                if source.empty or (scene is not None and batch and _lacks_func_id(batch[0])):
                     break
             records += batch
             for record in batch:
@@ -311,6 +305,10 @@ def stream_dispatches(path: str | Path, scene: Scene | None, warnings: list[str]
     dump = load_dump(path, scene)
     warnings[:] = dump.warnings
     yield from dump.dispatches
+
+
+def _lacks_func_id(record: Record) -> bool:
+    return record.func_id is UNSET or record.func_id in (-1, (-1,), ())
 
 
 def _id_of(record: Record, number: int) -> int:

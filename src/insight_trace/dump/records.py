@@ -54,7 +54,9 @@ class Record(Struct, gc=False):
     arg_index_ambiguous: bool = False
     # What our own writer adds so that nothing is lost; other readers skip it.
     dispatch_id: Natural | UnsetType = UNSET
+    dispatch: DispatchFacts | UnsetType = UNSET  # on the first record of a dispatch
     bits: Id | UnsetType = UNSET
+    exact: bool = True
     scalar_dtype: str | UnsetType = UNSET
     pointer: Id | UnsetType = UNSET
     buffer_size: Natural | UnsetType = UNSET
@@ -64,9 +66,6 @@ class Record(Struct, gc=False):
 class DispatchFacts(Struct):
     """What our writer notes per dispatch where the unified manifest has no key for it."""
 
-    task_id: Id
-    dispatch_id: Natural
-    func_ids: tuple[int, ...] = ()
     subtask_id: int | None = None
     core_type: str | None = None
     core_id: int | None = None
@@ -74,6 +73,16 @@ class DispatchFacts(Struct):
     block_count: Annotated[int, Meta(ge=1)] = 1
     kernel: str = ""
     contexts: tuple[KernelContext, ...] = ()
+    inferred: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+class EmptyDispatch(DispatchFacts, kw_only=True):
+    """A dispatch that has no argument and so no record to hang its facts on."""
+
+    task_id: Id
+    dispatch_id: Natural
+    func_id: tuple[int, ...] = ()
 
 
 class PayloadRange(Struct):
@@ -130,6 +139,8 @@ class KernelDispatch(Struct):
     kernel: str = ""
     args: tuple[KernelArg, ...] = ()
     contexts: tuple[KernelContext, ...] = ()
+    inferred: tuple[str, ...] = ()
+    missing: tuple[str, ...] | None = None  # None: whoever wrote the file did not say
 
 
 def number(text: int | str) -> int:
