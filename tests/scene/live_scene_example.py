@@ -38,7 +38,7 @@ class TestScaled(SceneTestCase):
             Scalar("count", ctypes.c_int32(-1)),
         )
 
-    def compute_golden(self, args, params):
+    def compute_golden(self, args, params):  # noqa: ARG002 - every scene is called so
         args.y[:] = args.x * args.factor.value
 
 

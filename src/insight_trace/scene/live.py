@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import importlib.util
 import sys
 import traceback
@@ -183,8 +184,7 @@ def tensor_array(name: str, value: Any) -> NDArray[Any]:
         raise JobError(
             f"tensor {name!r} is a {type(value).__name__}, neither a NumPy array nor a torch tensor"
         )
-    import torch
-
+    torch = importlib.import_module("torch")
     tensor = value.detach()
     element = dtype_named(str(value.dtype).removeprefix("torch."))
     try:
@@ -223,7 +223,7 @@ def scalar_slot(value: Any) -> tuple[DType, int]:
         if found is not None:
             return found, int.from_bytes(value.tobytes(), "little")
     if isinstance(value, ctypes._SimpleCData):
-        found = dtype_named(_CTYPES.get(type(value)._type_, ""))
+        found = dtype_named(_CTYPES.get(getattr(value, "_type_", ""), ""))
         if found is not None:
             return found, int.from_bytes(bytes(value), "little")
     raise JobError(

@@ -181,8 +181,8 @@ def _absent(name: str) -> Any:
     return _Absent(name, (), {})
 
 
-_TASK_INTERFACE = {"ArgDirection": ArgDirection, "DataType": DataType}
-_SETUP = {
+_TASK_INTERFACE: dict[str, Any] = {"ArgDirection": ArgDirection, "DataType": DataType}
+_SETUP: dict[str, Any] = {
     "ArgDirection": ArgDirection,
     "Scalar": Scalar,
     "SceneTestCase": SceneTestCase,
@@ -193,7 +193,7 @@ _SETUP = {
     "scene_level": scene_level,
     "scene_test": scene_test,
 }
-_CONTENT = {
+_CONTENT: dict[str, dict[str, Any]] = {
     "simpler.task_interface": _TASK_INTERFACE,
     "simpler_setup": _SETUP,
     "simpler_setup.scene_test": _SETUP,
