@@ -98,7 +98,7 @@ def write(
     if payload is not None:
         (folder / "args.bin").write_bytes(payload)
     top = {f"total_{key}": len(records), "bin_file": bin_name} | header
-    head = json.dumps({k: v for k, v in top.items() if v is not ...}, indent=2).rstrip("}\n")
+    head = json.dumps({k: v for k, v in top.items() if v is not ...}, indent=2).removesuffix("\n}")
     body = ",\n".join("    " + json.dumps(r) for r in records)
     path = folder / name
     path.write_text(f'{head},\n  "{key}": [\n{body}\n  ]\n}}\n')

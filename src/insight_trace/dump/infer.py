@@ -163,22 +163,22 @@ def _by_turns(
 ) -> dict[int, tuple[int, ...]]:
     """Kernels of equal signature and form take turns in the order of their func ids, as in a pipeline.
 
-    Accepted only if the turns come out even and each kernel always follows the same kernel: a wrong
-    phase or a branch shows as one kernel after two different ones.
+    Accepted only if the turns come out even and each kernel has a place of its own: always the same number
+    of such dispatches after the same other kernel. A branch or a wrong phase breaks that.
     """
     if len(members) % len(ids):
         return {}
     turns = {i: ids[n % len(ids)] for n, i in enumerate(members)}
     known = sorted(anchors)
-    before: dict[tuple[int, ...], set[tuple[int, ...] | None]] = defaultdict(set)
-    position = 0
-    previous: tuple[int, ...] | None = None
+    places: dict[tuple[int, ...], set[tuple[tuple[int, ...], int]]] = defaultdict(set)
+    position = since = 0
     for i in members:
         while position < len(known) and known[position] < i:
-            previous = anchors[known[position]]
-            position += 1
-        before[turns[i]].add(previous)
-    # The first dispatch of all follows nothing; that is no contradiction.
-    if any(len(context - {None}) > 1 for context in before.values()):
+            position, since = position + 1, 0
+        if position:  # before the first known kernel there is nothing to go by
+            places[turns[i]].add((anchors[known[position - 1]], since))
+        since += 1
+    taken = [place for found in places.values() for place in found]
+    if not taken or any(len(found) > 1 for found in places.values()) or len(set(taken)) < len(taken):
         return {}
     return turns
