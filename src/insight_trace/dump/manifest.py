@@ -45,13 +45,15 @@ class Manifest:
     def _read_edges(self) -> bool:
         """Takes the header from both ends of the file; False if the file is not laid out that way."""
         found = _LIST.search(self._text[:_HEADER_LIMIT])
-        end = self._text.rfind(b"]")
-        if found is None or end < found.end() or len(self._text) - end > _HEADER_LIMIT:
+        if found is None:
+            return False
+        end = self._text.rfind(b"]", max(found.end(), len(self._text) - _HEADER_LIMIT))
+        if end < 0:
             return False
         edges = self._text[: found.end() - 1] + _MARK + self._text[end + 1 :]
         try:
             header = msgspec.json.decode(edges, type=dict[str, msgspec.Raw])
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return False
         key = found.group(1).decode()
         if bytes(header.get(key, b"")) != _MARK:
@@ -101,7 +103,7 @@ class Manifest:
                         batch = decoder.decode(b"[" + (piece if last else piece[:-1]) + b"]")
                     except msgspec.ValidationError:
                         raise
-                    except (msgspec.DecodeError, RecursionError):
+                    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                         break  # records span lines: the whole text decides
                 done += len(batch)
                 yield batch
@@ -135,6 +137,8 @@ class Manifest:
                 where=str(self.path),
                 hint="the run that wrote it did not finish; dump again" if cut else "",
             ) from None
+        except UnicodeDecodeError as error:
+            raise InputError(f"not UTF-8 text: {error.reason}", where=str(self.path)) from None
         except RecursionError:
             raise InputError("nested too deep to be a manifest", where=str(self.path)) from None
 

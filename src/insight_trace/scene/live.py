@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import DType, dtype_named
@@ -22,6 +23,8 @@ from insight_trace.scene.static import load_scene
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_PACKAGE_LEVELS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +132,7 @@ def load_scene_live(path: str | Path) -> LiveScene:
             hint="such scenes can be read (insight-trace scene), not run; use a level-2 scene",
         )
     real = runtime_is_installed()
-    name = f"_insight_trace_scene_{hashlib.sha256(str(scene.path).encode()).hexdigest()[:16]}"
+    name = f"{_package_of(scene.path)}.{scene.path.stem}"
     spec = importlib.util.spec_from_file_location(name, scene.path)
     if spec is None or spec.loader is None:
         raise RequestError(f"{scene.path} is not a Python file")
@@ -145,6 +148,17 @@ def load_scene_live(path: str | Path) -> LiveScene:
     if scene_class is None:
         raise RequestError(f"{scene.path} defines no {scene.class_name} when it is run")
     return LiveScene(scene, scene_class, real)
+
+
+def _package_of(path: Path) -> str:
+    """A package for the module and its folders, so that a scene's relative imports find their neighbours."""
+    name = f"_insight_trace_scene_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
+    for folder in reversed(path.parents[:_PACKAGE_LEVELS]):
+        name = f"{name}.{folder.name.replace('.', '_')}"
+        package = ModuleType(name)
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+    return name
 
 
 def _around(path: Path, real: bool) -> AbstractContextManager[None]:
