@@ -4,8 +4,9 @@
 namespace insight_trace::engine {
 
 const char *type_name(Type type) {
-    static const char *const names[] = {"F32", "F16", "I32", "I16",    "I8",     "U8",     "BF16",   "I64",  "U64",   "U16",
-                                        "U32", "BOOL", "F8E4M3", "F8E8M0", "F4E2M1", "F8E5M2", "HIF8", "F4E1M2", "I4"};
+    static const char *const names[] = {"F32",    "F16",    "I32",  "I16",    "I8",   "U8",     "BF16",
+                                        "I64",    "U64",    "U16",  "U32",    "BOOL", "F8E4M3", "F8E8M0",
+                                        "F4E2M1", "F8E5M2", "HIF8", "F4E1M2", "I4"};
     return names[static_cast<int>(type)];
 }
 
@@ -29,8 +30,8 @@ const TileRef &tile_operand(Core &core, const char *op, const Operands &operands
 
 void require_apart(Core &core, const char *op, const TileRef &a, const TileRef &b) {
     if (a.space == b.space && a.address == b.address)
-        core.kernel_error("%s cannot work in place: it overwrites the tile at UB 0x%x before it has read it", op,
-                          a.address);
+        core.kernel_error("%s cannot work in place: it overwrites the tile at UB 0x%x before it has read it",
+                          op, a.address);
 }
 
 TILE_OP_BODY(TADD) {

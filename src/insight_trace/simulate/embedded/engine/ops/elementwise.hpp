@@ -70,8 +70,7 @@ void map_into(Core &core, const Lines &dst, const Lines &src0, const Lines &src1
     T *to = elements_of<T>(core, dst);
     const T *a = elements_of<T>(core, src0), *b = elements_of<T>(core, src1);
     for (int line = 0; line < dst.lines; ++line, to += dst.pitch, a += src0.pitch, b += src1.pitch)
-        for (int i = 0; i < dst.width; ++i)
-            to[i] = T(body(Wide<T>(to[i]), Wide<T>(a[i]), Wide<T>(b[i])));
+        for (int i = 0; i < dst.width; ++i) to[i] = T(body(Wide<T>(to[i]), Wide<T>(a[i]), Wide<T>(b[i])));
 }
 
 // --- ops that are one instruction at each step

@@ -6,16 +6,20 @@
 namespace insight_trace::engine {
 
 TILE_OP_BODY(TADDS) {
-    with_scalar(core, operands, "TADDS", Instr::VADDS, Numbers(), [](auto a, auto b) { return wrap_add(a, b); });
+    with_scalar(core, operands, "TADDS", Instr::VADDS, Numbers(),
+                [](auto a, auto b) { return wrap_add(a, b); });
 }
 TILE_OP_BODY(TMULS) {
-    with_scalar(core, operands, "TMULS", Instr::VMULS, Numbers(), [](auto a, auto b) { return wrap_mul(a, b); });
+    with_scalar(core, operands, "TMULS", Instr::VMULS, Numbers(),
+                [](auto a, auto b) { return wrap_mul(a, b); });
 }
 TILE_OP_BODY(TMAXS) {
-    with_scalar(core, operands, "TMAXS", Instr::VMAXS, Numbers(), [](auto a, auto b) { return larger(a, b); });
+    with_scalar(core, operands, "TMAXS", Instr::VMAXS, Numbers(),
+                [](auto a, auto b) { return larger(a, b); });
 }
 TILE_OP_BODY(TMINS) {
-    with_scalar(core, operands, "TMINS", Instr::VMINS, Numbers(), [](auto a, auto b) { return smaller(a, b); });
+    with_scalar(core, operands, "TMINS", Instr::VMINS, Numbers(),
+                [](auto a, auto b) { return smaller(a, b); });
 }
 
 // The library hands the instruction that adds the negated scalar, and negates it as a float.
@@ -42,7 +46,8 @@ TILE_OP_BODY(TNEG) {
     Operand list[3] = {operands[0], operands[1], {}};
     list[2].kind = Operand::Scalar;
     list[2].scalar = {~0ull, Type::I64};
-    with_scalar(core, {list, 3}, "TNEG", Instr::VMULS, Numbers(), [](auto a, auto b) { return wrap_mul(a, b); });
+    with_scalar(core, {list, 3}, "TNEG", Instr::VMULS, Numbers(),
+                [](auto a, auto b) { return wrap_mul(a, b); });
 }
 
 } // namespace insight_trace::engine

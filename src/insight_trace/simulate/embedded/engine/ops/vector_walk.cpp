@@ -26,6 +26,7 @@ Lines lines_of(Core &core, const char *op, const TileRef &tile) {
     if (tile.inner != 0) core.unsupported("%s of tiles with inner boxes (NZ, ZN)", op);
     bool rows = tile.row_major;
     Lines seen{};
+    seen.rows = rows;
     seen.address = tile.address;
     seen.lines = rows ? tile.valid_rows : tile.valid_cols;
     seen.width = rows ? tile.valid_cols : tile.valid_rows;
@@ -34,13 +35,14 @@ Lines lines_of(Core &core, const char *op, const TileRef &tile) {
     seen.fixed_width = !(tile.dynamic & (rows ? 2 : 1));
     seen.size = type_size(tile.type);
     if (seen.width > seen.pitch || seen.lines > seen.tile_lines)
-        core.kernel_error("%s: a tile of %d x %d cannot have %d x %d valid elements", op, tile.rows, tile.cols,
-                          tile.valid_rows, tile.valid_cols);
+        core.kernel_error("%s: a tile of %d x %d cannot have %d x %d valid elements", op, tile.rows,
+                          tile.cols, tile.valid_rows, tile.valid_cols);
     return seen;
 }
 
 Lines lines_of(Core &core, const char *op, const TileRef &tile, const Lines &valid) {
     Lines seen = lines_of(core, op, tile);
+    if (seen.rows != valid.rows) core.kernel_error("%s mixes row-major and column-major tiles", op);
     if (valid.lines > seen.tile_lines || valid.width > seen.pitch)
         core.kernel_error("%s: the destination has %d x %d valid elements, a source tile only %d x %d", op,
                           valid.lines, valid.width, seen.tile_lines, seen.pitch);
@@ -62,6 +64,30 @@ void count_off(Core &core) {
     mask_all(core);
 }
 
+void handshake(Core &core, PipeId from, PipeId to) {
+    constexpr int event = 0;
+    Record set = core.record(Instr::SET_FLAG, from, Form::Flag);
+    set.a = uint64_t(from) | uint64_t(to) << 8;
+    core.clock.set_flag(from, to, event, set, core.at);
+    Record wait = core.record(Instr::WAIT_FLAG, to, Form::Flag);
+    wait.a = set.a;
+    core.clock.wait_flag(from, to, event, wait, core.at);
+}
+
+void scalar_loop(Core &core, const Lines &dst, int loads) {
+    int64_t load = core.parameters.get("scalar.load_ub", 1000) / 1000,
+            store = core.parameters.get("scalar.store_ub", 1000) / 1000;
+    handshake(core, PipeId::V, PipeId::S);
+    for (int line = 0; line < dst.lines; ++line)
+        for (int i = 0; i < dst.width; ++i) {
+            uint64_t address =
+                dst.address + (uint64_t(line) * uint64_t(dst.pitch) + uint64_t(i)) * uint64_t(dst.size);
+            for (int read = 0; read < loads; ++read) core.scalar(Instr::LD_XD_XN_IMM, address, load);
+            core.scalar(Instr::ST_XD_XN_IMM, address, store);
+        }
+    handshake(core, PipeId::S, PipeId::V);
+}
+
 void issue(Core &core, Instr instr, Type type, const Step &step, const VectorOperand &dst,
            const VectorOperand &src0, const VectorOperand &src1) {
     if (step.counted)
@@ -79,7 +105,8 @@ namespace {
 class Walk {
   public:
     Walk(Core &core, const Lines &dst, const Lines *src0, const Lines *src1, Issue body)
-        : core_(core), dst_(dst), src0_(src0), src1_(src1), body_(body), per_repeat_(kRepeatBytes / dst.size) {}
+        : core_(core), dst_(dst), src0_(src0), src1_(src1), body_(body),
+          per_repeat_(kRepeatBytes / dst.size) {}
 
     bool empty() const { return dst_.lines <= 0 || dst_.width <= 0; }
     int per_repeat() const { return per_repeat_; }
@@ -90,7 +117,8 @@ class Walk {
 
     // Everything is one run of consecutive elements.
     void run() {
-        int head = static_cast<int>(elements() / per_repeat_), tail = static_cast<int>(elements() % per_repeat_);
+        int head = static_cast<int>(elements() / per_repeat_),
+            tail = static_cast<int>(elements() % per_repeat_);
         repeats_at(0, 0, head);
         if (tail) {
             mask_elements(core_, tail);
@@ -137,8 +165,8 @@ class Walk {
         }
         if (tail) line_repeats(dst_.width - tail, tail, true);
     }
-    // Lines that are not consecutive. `choosing` and `stacked`: how many lines the whole tile has, for the choice
-    // and for the repeats of one instruction.
+    // Lines that are not consecutive. `choosing` and `stacked`: how many lines the whole tile has, for the
+    // choice and for the repeats of one instruction.
     void lines(int choosing, int stacked) {
         int groups = dst_.pitch / per_repeat_;
         if (groups > 1 && choosing * groups < kFewRepeats)

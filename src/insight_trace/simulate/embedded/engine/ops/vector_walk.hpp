@@ -1,9 +1,10 @@
 // Which vector instructions an element-wise op over the valid part of a tile is on the hardware.
 //
-// The library that kernels are written against chooses between five shapes: one run of full repeats and a masked
-// tail; one instruction in count mode; count mode line by line; full repeats line by line; and one repeat per
-// line, column group by column group. The choice depends on the size of the tile, on its valid size and on
-// whether the valid size is known when the kernel is compiled; it decides the op's time, so it is followed here.
+// The library that kernels are written against chooses between five shapes: one run of full repeats and a
+// masked tail; one instruction in count mode; count mode line by line; full repeats line by line; and one
+// repeat per line, column group by column group. The choice depends on the size of the tile, on its valid
+// size and on whether the valid size is known when the kernel is compiled; it decides the op's time, so it is
+// followed here.
 #pragma once
 
 #include "elements.hpp"
@@ -15,6 +16,7 @@ struct Lines {
     uint32_t address;
     int lines, width;      // valid
     int tile_lines, pitch; // of the whole tile; pitch: elements from one line to the next
+    bool rows;             // lines are rows
     bool fixed_width;      // the valid width is part of the tile's type
     int size;              // bytes of an element
 
@@ -41,14 +43,15 @@ struct Step {
 class Issue {
   public:
     template <class Body>
-    Issue(Body &body) : object_(&body), call_([](void *object, const Step &step) {
-        (*static_cast<Body *>(object))(step);
-    }) {}
+    Issue(const Body &body)
+        : object_(&body), call_([](const void *object, const Step &step) {
+              (*static_cast<const Body *>(object))(step);
+          }) {}
     void operator()(const Step &step) const { call_(object_, step); }
 
   private:
-    void *object_;
-    void (*call_)(void *, const Step &);
+    const void *object_;
+    void (*call_)(const void *, const Step &);
 };
 
 // Bit masks and count masks of the vector unit.
@@ -56,6 +59,12 @@ void mask_elements(Core &core, int elements);
 void mask_all(Core &core);
 void count_elements(Core &core, int64_t elements);
 void count_off(Core &core);
+
+// `to` goes on when `from` has done what it was given: a flag set and waited for.
+void handshake(Core &core, PipeId from, PipeId to);
+// The scalar unit goes over dst element by element, `loads` reads and a write each; the vector unit stands
+// still.
+void scalar_loop(Core &core, const Lines &dst, int loads);
 
 // Issues one instruction for a step.
 void issue(Core &core, Instr instr, Type type, const Step &step);
