@@ -187,20 +187,18 @@ class Toolchain:
             return ["-include", str(INCLUDE / PRELUDE)]
 
         def build(into: Path) -> None:
-            header = into / "prelude.hpp"
-            shutil.copyfile(INCLUDE / PRELUDE, header)
-            made = into / ("prelude.hpp.pch" if self.compiler.is_clang else "prelude.hpp.gch")
-            command = [
-                *self.compiler.command,
-                *flags,
-                f"-I{INCLUDE}",
-                "-x",
-                "c++-header",
-                str(header),
-                "-o",
-                str(made),
-            ]
-            self._run(command, "precompiling our headers")
+            if self.compiler.is_clang:
+                # clang remembers where the header was; times do not matter, its content is in the key
+                header, made = INCLUDE / PRELUDE, into / "prelude.hpp.pch"
+                extra = ["-Xclang", "-fno-pch-timestamp"]
+            else:
+                # g++ takes X.gch for a header X beside it
+                header, made, extra = into / "prelude.hpp", into / "prelude.hpp.gch", []
+                shutil.copyfile(INCLUDE / PRELUDE, header)
+            command = [*self.compiler.command, *flags, *extra, f"-I{INCLUDE}"]
+            self._run(
+                [*command, "-x", "c++-header", str(header), "-o", str(made)], "precompiling our headers"
+            )
 
         entry = self.cache.put("prelude", content_key([self.identity, *flags]), build)
         if self.compiler.is_clang:
