@@ -1,4 +1,4 @@
-"""What the tests of element-wise ops share: tiles that hypothesis chooses, and the check of what they hold."""
+"""What the tests of element-wise ops share: tiles that hypothesis chooses, and how they are checked."""
 
 import re
 from dataclasses import dataclass, replace

@@ -273,7 +273,7 @@ def test_few_long_lines_go_one_by_one():
 
 
 def test_a_valid_size_known_only_at_run_time_changes_the_instructions():
-    # two tiles take the run-time size for what it is; a scalar or a fill goes line by line or in column groups
+    # two tiles take the run-time size for what it is; with a scalar the lines stay apart
     assert expansion("TADD", 16, 128, 3, dynamic=3) == [("VADD", 32)]
     assert expansion("TMULS", 16, 128, 2, scalar(2.0), dynamic=3) == [("VMULS", 16), ("VMULS", 16)]
     assert expansion("TMULS", 16, 128, 2, scalar(2.0)) == [("VMULS", 32)]

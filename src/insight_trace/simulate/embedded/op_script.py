@@ -209,8 +209,8 @@ def _operand(operand: Spec, buffer: Buffer | None) -> bytes:
         valid_cols = operand.cols if operand.valid_cols is None else operand.valid_cols
         kind, body = 1, _TILE.pack(
             operand.address, operand.rows, operand.cols, valid_rows, valid_cols,
-            SPACES.index(operand.space), operand.dtype.code, row_major, inner, operand.compact, operand.dynamic,
-            operand.fractal, operand.pad,
+            SPACES.index(operand.space), operand.dtype.code, row_major, inner, operand.compact,
+            operand.dynamic, operand.fractal, operand.pad,
         )  # fmt: skip
     elif isinstance(operand, GlobalSpec):
         address = (buffer.address if buffer else 0) + operand.offset * operand.dtype.size

@@ -44,9 +44,8 @@ class Issue {
   public:
     template <class Body>
     Issue(const Body &body)
-        : object_(&body), call_([](const void *object, const Step &step) {
-              (*static_cast<const Body *>(object))(step);
-          }) {}
+        : object_(&body),
+          call_([](const void *object, const Step &step) { (*static_cast<const Body *>(object))(step); }) {}
     void operator()(const Step &step) const { call_(object_, step); }
 
   private:
