@@ -106,6 +106,7 @@ class Core {
 
 // The core whose thread this is.
 Core &current_core();
+Core *running_core(); // the same, or null on a thread that is no core's
 
 // --- tile ops
 // -------------------------------------------------------------------------------------------------

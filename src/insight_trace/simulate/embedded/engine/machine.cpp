@@ -9,6 +9,7 @@ static thread_local Core *t_core = nullptr;
 static Machine *g_machine = nullptr;
 
 Core &current_core() { return *t_core; }
+Core *running_core() { return t_core; }
 Machine &current_machine() { return *g_machine; }
 
 Machine::Machine(Job &job, Records &records)

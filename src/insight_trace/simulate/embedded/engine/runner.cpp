@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "machine.hpp"
+#include "op_script.hpp"
 
 using namespace insight_trace;
 using namespace insight_trace::engine;
@@ -133,9 +134,8 @@ void on_crash(int signal, siginfo_t *info, void *context) {
     else
         out << "message\tthe kernel ended with signal " << signal << "\n";
     if (!image.empty()) out << "pc\t" << escaped(image) << "\t" << offset << "\n";
-    if (g_active) {
-        Site at = current_core().at;
-        if (at.file) out << "at\t" << escaped(at.file) << "\t" << at.line << "\n";
+    if (Core *core = running_core()) {
+        if (core->at.file) out << "at\t" << escaped(core->at.file) << "\t" << core->at.line << "\n";
     }
     write_result(out.str());
     _exit(1);
@@ -295,6 +295,10 @@ int find_bounds(dl_phdr_info *info, size_t, void *data) {
 
 void load_kernels() {
     for (KernelImage &image : g_job.kernels) {
+        if (image.path == "builtin:op_script") {
+            image.call = run_op_script;
+            continue;
+        }
         void *handle = dlopen(image.path.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (!handle) fail(Fault::Kernel, {}, "cannot load the compiled kernel: %s", dlerror());
         image.call = reinterpret_cast<void (*)(int64_t *)>(dlsym(handle, image.entry.c_str()));
