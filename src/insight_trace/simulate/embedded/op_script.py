@@ -36,7 +36,7 @@ _LAYOUTS = {  # name -> outer row major, inner order
 }
 _TILE = struct.Struct("<I4i6B2xiQ")
 _GLOBAL = struct.Struct("<Q5q5qBB6x")
-_OPERANDS = 6
+_OPERANDS = 8
 _OPERAND_SIZE = 104
 _STEP = struct.Struct("<IIHB5xQQQ")
 _CUBE_SPACES = frozenset({"l1", "l0a", "l0b", "l0c", "bias"})
@@ -57,6 +57,7 @@ class TileSpec:
     fractal: int = 512
     pad: int = 0
     compact: int = 0
+    dynamic: int = 0  # bit 0: the kernel gives the valid rows at run time, bit 1: the valid columns
     data: NDArray[Any] | None = None  # raw elements in memory order, rows*cols of them
 
     @property
@@ -208,8 +209,8 @@ def _operand(operand: Spec, buffer: Buffer | None) -> bytes:
         valid_cols = operand.cols if operand.valid_cols is None else operand.valid_cols
         kind, body = 1, _TILE.pack(
             operand.address, operand.rows, operand.cols, valid_rows, valid_cols,
-            SPACES.index(operand.space), operand.dtype.code, row_major, inner, operand.compact, 0,
-            operand.fractal, operand.pad,
+            SPACES.index(operand.space), operand.dtype.code, row_major, inner, operand.compact,
+            operand.dynamic, operand.fractal, operand.pad,
         )  # fmt: skip
     elif isinstance(operand, GlobalSpec):
         address = (buffer.address if buffer else 0) + operand.offset * operand.dtype.size

@@ -334,7 +334,12 @@ int main(int argc, char **argv) {
         Machine machine(g_job, records);
         g_active = &machine;
         std::thread(watch_limits).detach();
-        machine.run();
+        try {
+            machine.run();
+        } catch (const Failure &failure) { // reported while the records and the machine still stand
+            write_result(failure_head(failure));
+            _exit(1);
+        }
         write_result("status\tok\n");
     } catch (const Failure &failure) {
         write_result(failure_head(failure));
