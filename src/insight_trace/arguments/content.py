@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import DType
 from insight_trace.model import Payload
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +57,11 @@ class OtherRecord:
     start_offset: int
 
 
-Content = Zero | Fill | Random | Recorded | FromFile | OtherRecord
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """An array that the caller holds, in the view's shape."""
+
+    array: NDArray[Any]
+
+
+Content = Zero | Fill | Random | Recorded | FromFile | OtherRecord | Given

@@ -1,1 +1,1 @@
-"""A modelled AI core: kernels compiled with the host's compiler, run unmodified, every instruction recorded."""
+"""A modelled AI core: kernels are compiled by the host, run unmodified, and every instruction is recorded."""

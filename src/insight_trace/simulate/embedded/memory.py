@@ -1,7 +1,7 @@
 """Global memory of one job: a sparse file that the runner maps at a fixed address.
 
-Python lays it out and fills it; the kernel reads and writes it in the runner's process; the outputs are then in
-the same file. A page that neither touches costs nothing, whatever the size of its buffer.
+Python lays it out and fills it; the kernel reads and writes it in the runner's process; the outputs are
+then in the same file. A page that neither touches costs nothing, whatever the size of its buffer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One dispatch on the modelled core: global memory is laid out, kernels run, outputs and columns come back."""
+"""One dispatch on the modelled core: memory is laid out, kernels run, outputs and columns come back."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def run_embedded(
 
 
 def _plan_cores(kernels: Sequence[Kernel], block_count: int) -> list[_CorePlan]:
-    """Which core runs what: per block the cube kernel on cubecore0, vector kernels on veccore0 and veccore1."""
+    """Which core runs what: per block the cube kernel on cubecore0, vector kernels on veccore0 and 1."""
     if not kernels:
         raise RequestError("a dispatch needs at least one kernel")
     cubes = [i for i, k in enumerate(kernels) if k.core_type is CoreType.AIC]

@@ -66,7 +66,13 @@ class Toolchain:
     @cached_property
     def identity(self) -> str:
         """Names the compiler, its flags and every file of ours that goes into what it makes."""
-        parts: list[bytes | str] = [__version__, *self.compiler.command, self.compiler.version, *sanitizers()]
+        parts: list[bytes | str] = [
+            __version__,
+            Path(__file__).read_bytes(),
+            *self.compiler.command,
+            self.compiler.version,
+            *sanitizers(),
+        ]
         for root in (INCLUDE, ENGINE):
             for path in sorted(root.rglob("*")):
                 if path.is_file():
@@ -187,20 +193,18 @@ class Toolchain:
             return ["-include", str(INCLUDE / PRELUDE)]
 
         def build(into: Path) -> None:
-            header = into / "prelude.hpp"
-            shutil.copyfile(INCLUDE / PRELUDE, header)
-            made = into / ("prelude.hpp.pch" if self.compiler.is_clang else "prelude.hpp.gch")
-            command = [
-                *self.compiler.command,
-                *flags,
-                f"-I{INCLUDE}",
-                "-x",
-                "c++-header",
-                str(header),
-                "-o",
-                str(made),
-            ]
-            self._run(command, "precompiling our headers")
+            if self.compiler.is_clang:
+                # clang remembers where the header was; times do not matter, its content is in the key
+                header, made = INCLUDE / PRELUDE, into / "prelude.hpp.pch"
+                extra = ["-Xclang", "-fno-pch-timestamp"]
+            else:
+                # g++ takes X.gch for a header X beside it
+                header, made, extra = into / "prelude.hpp", into / "prelude.hpp.gch", []
+                shutil.copyfile(INCLUDE / PRELUDE, header)
+            command = [*self.compiler.command, *flags, *extra, f"-I{INCLUDE}"]
+            self._run(
+                [*command, "-x", "c++-header", str(header), "-o", str(made)], "precompiling our headers"
+            )
 
         entry = self.cache.put("prelude", content_key([self.identity, *flags]), build)
         if self.compiler.is_clang:

@@ -42,6 +42,10 @@ enum class PipeId : uint8_t { S, V, M, MTE1, MTE2, MTE3, ALL, FIX, COUNT };
 struct Site {
     const char *file;
     uint32_t line;
+    // As a default argument: the place of the call that leaves it out.
+    static constexpr Site here(const char *file = __builtin_FILE(), uint32_t line = __builtin_LINE()) {
+        return {file, line};
+    }
 };
 
 struct TileRef {

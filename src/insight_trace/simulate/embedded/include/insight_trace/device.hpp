@@ -47,10 +47,7 @@ __attribute__((weak, visibility("default"))) char *insight_trace_state_begin =
 __attribute__((weak, visibility("default"))) char *insight_trace_state_end = __stop_insight_trace_block_local;
 }
 
-#define INSIGHT_TRACE_AT                                                                                     \
-    ::insight_trace::Site at = ::insight_trace::Site {                                                       \
-        __builtin_FILE(), static_cast<uint32_t>(__builtin_LINE())                                            \
-    }
+#define INSIGHT_TRACE_AT ::insight_trace::Site at = ::insight_trace::Site::here()
 
 enum pipe_t : uint8_t {
     PIPE_S = 0,
