@@ -29,7 +29,7 @@ _RANDOM_INTEGERS = 8
 
 def materialise(tensor: ReplayTensor) -> NDArray[np.uint8]:
     """The tensor's whole buffer, `buffer_size` bytes, with its content in place and zero elsewhere."""
-    buffer = _reserve(tensor.buffer_size, f"slot {tensor.slot}")
+    buffer = reserve(tensor.buffer_size, f"slot {tensor.slot}")
     scatter(tensor, buffer)
     return buffer
 
@@ -40,7 +40,7 @@ def materialise_all(arguments: ReplayArguments) -> dict[int, NDArray[np.uint8]]:
     for tensor in arguments.tensors:
         owner = tensor.slot if tensor.shares is None else tensor.shares
         sizes[owner] = max(sizes.get(owner, 0), tensor.buffer_size)
-    owned = {slot: _reserve(size, f"slot {slot}") for slot, size in sizes.items()}
+    owned = {slot: reserve(size, f"slot {slot}") for slot, size in sizes.items()}
     buffers = {}
     for tensor in arguments.tensors:
         buffers[tensor.slot] = owned[tensor.slot if tensor.shares is None else tensor.shares]
@@ -91,7 +91,7 @@ def content_span(tensor: ReplayTensor) -> tuple[int, int]:
 def span_bytes(tensor: ReplayTensor) -> tuple[int, NDArray[np.uint8]]:
     """The part of the buffer that has content: where it starts, and its bytes. The rest is zero."""
     start, end = content_span(tensor)
-    span = _reserve(end - start, f"slot {tensor.slot}")
+    span = reserve(end - start, f"slot {tensor.slot}")
     scatter(tensor, span, base=start)
     return start, span
 
@@ -120,7 +120,8 @@ def payload_bytes(payload: Payload) -> NDArray[np.uint8]:
     return np.fromfile(payload.path, np.uint8, payload.size, offset=payload.offset)
 
 
-def _reserve(size: int, what: str) -> NDArray[np.uint8]:
+def reserve(size: int, what: str) -> NDArray[np.uint8]:
+    """Zeroed bytes; large ones are mapped without being backed until they are touched."""
     import numpy as np
 
     if size < _RESERVE_FROM:

@@ -1,0 +1,1 @@
+"""Simulators: each runs one dispatch and shows what its cores executed."""
