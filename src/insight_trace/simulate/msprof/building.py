@@ -16,7 +16,9 @@ from insight_trace.simulate.msprof.workspace import ReplayJob
 _CONFIGURE_SECONDS = 300.0
 _BUILD_SECONDS = 1800.0
 _TOOL_SECONDS = 60.0
-_ERROR_LINE = re.compile(r"^.*\b(?:fatal error|error|undefined reference)\b.*$", re.IGNORECASE | re.MULTILINE)
+_ERROR_LINE = re.compile(
+    r"^.*\b(?:fatal error|error|undefined reference|cannot find)\b.*$", re.IGNORECASE | re.MULTILINE
+)
 NEEDED_SYMBOLS = ("replay_entry", "launch_replay")
 
 
