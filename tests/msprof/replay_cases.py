@@ -46,4 +46,5 @@ def arguments(block_count: int = 1) -> ReplayArguments:
 
 def job(members: str = "aiv", target: str = "a2a3", **rest) -> ReplayJob:
     roots = {"pto_isa_root": Path("/opt/pto-isa"), "simpler_root": Path("/opt/simpler")}
-    return ReplayJob(MEMBERS[members], rest.pop("arguments", arguments()), target, **{**roots, **rest})
+    kernels = rest.pop("kernels", MEMBERS[members])
+    return ReplayJob(kernels, rest.pop("arguments", arguments()), target, **{**roots, **rest})

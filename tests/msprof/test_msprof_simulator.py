@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from replay_cases import MEMBERS, arguments, job
+from replay_cases import ADD, LANE, MEMBERS, arguments, job
 
 from insight_trace.arguments.buffers import materialise_all, view_of
 from insight_trace.errors import InsightTraceError, JobError, RequestError
+from insight_trace.model import CoreType
 from insight_trace.simulate.msprof import building
 from insight_trace.simulate.msprof.collecting import collect
 from insight_trace.simulate.msprof.simulator import find_ready, simulate
@@ -87,18 +88,23 @@ def test_a_replay_runs_each_member_on_its_core_and_leaves_outputs_and_a_trace(ru
     np.testing.assert_array_equal(got[5], lanes)
 
 
-def test_a_kernel_named_for_both_lanes_runs_on_both_and_every_block_has_its_context(run, tmp_path):
-    lane = MEMBERS["mix-2"][2]
-    environ = {}
-    given = arguments(block_count=24)
-    result = run("aiv", arguments=given, hardware_blocks=1, environ=environ)
-    assert result.directory.is_dir()
-    ready_job = job("aiv", arguments=given)
-    both = dataclasses.replace(ready_job, kernels=(lane, lane))
-    write_workspace(both, tmp_path / "both")
-    text = (tmp_path / "both/replay_kernel.cpp").read_text()
-    assert "get_subblockid() == 0 ? 50 : 100" in text
-    assert "kBlockCount = 24" in (tmp_path / "both/replay_host.cpp").read_text()
+def test_a_kernel_given_twice_runs_on_both_lanes_with_their_own_contexts(run, tmp_path):
+    run(kernels=(LANE, LANE), arguments=arguments(block_count=24))
+    written = read_outputs(arguments(), tmp_path / "workspace")[5][:32].view(np.int32)
+    assert written.reshape(2, 4).tolist() == [[0, 24, 0, 1], [0, 24, 1, 1]]
+
+
+def test_every_simulated_block_gets_its_own_index(run, tmp_path):
+    run(kernels=(LANE, LANE), arguments=arguments(block_count=24), hardware_blocks=3)
+    written = read_outputs(arguments(), tmp_path / "workspace")[5][:32].view(np.int32)
+    assert written.reshape(2, 4).tolist() == [[2, 24, 0, 1], [2, 24, 1, 1]]  # the last block wrote last
+
+
+def test_a_mix_of_one_source_runs_on_all_three_cores(run, tmp_path):
+    mix = dataclasses.replace(LANE, core_type=CoreType.MIX)
+    run(kernels=(mix,))
+    written = read_outputs(arguments(), tmp_path / "workspace")[5][:32].view(np.int32)
+    assert written.reshape(2, 4).tolist() == [[0, 1, 0, 1], [0, 1, 1, 1]]
 
 
 def test_msprof_is_asked_in_its_own_words(run, tmp_path):
@@ -208,21 +214,11 @@ def test_folders_of_a_run_are_private(collect_as, tmp_path):
 def test_a_kernel_that_does_not_compile_is_named_by_the_compilers_own_line(run, tmp_path):
     broken = tmp_path / "broken.cpp"
     broken.write_text('extern "C" void kernel_entry(long *) { undeclared(); }\n')
-    kernel = dataclasses.replace(MEMBERS["aiv"][0], source=broken)
-    environ = {}
+    kernel = dataclasses.replace(ADD, source=broken)
     with pytest.raises(JobError) as caught:
-        run_kernels(run, (kernel,), environ)
+        run(kernels=(kernel,))
     assert "undeclared" in caught.value.what
     assert caught.value.where.endswith("logs/build.log")
-
-
-def run_kernels(run, kernels, environ):
-    original = MEMBERS["aiv"]
-    MEMBERS["aiv"] = kernels
-    try:
-        return run("aiv", environ=environ)
-    finally:
-        MEMBERS["aiv"] = original
 
 
 def test_without_pto_isa_the_request_is_refused(tmp_path, toolkit_home, clean_environ):

@@ -34,7 +34,21 @@ def file_scope_names(source: str) -> set[str]:
     return {name for words, body in _statements(text) if (name := _defined(words.strip(), body)) is not None}
 
 
+def _without_template(words: str) -> str:
+    """A template's own parameters may have defaults, which look like variables."""
+    while words.startswith("template"):
+        depth, end = 0, len(words)
+        for position, character in enumerate(words):
+            depth += (character == "<") - (character == ">")
+            if character == ">" and depth == 0:
+                end = position + 1
+                break
+        words = words[end:].lstrip()
+    return words
+
+
 def _defined(words: str, has_body: bool) -> str | None:
+    words = _without_template(words)
     alias = _ALIAS.search(words)
     if alias:
         return alias[1]

@@ -13,7 +13,7 @@ from insight_trace.simulate.msprof.processes import capture
 
 TRIPLETS = ("aarch64-linux", "x86_64-linux")
 _VERSION_FILES = ("compiler/version.info", "version.info", "opp/version.info")
-_INSIDE = ("ascend-toolkit/latest", "ascend-toolkit", "ascend-toolkit/*", "latest", "cann", "cann-*", ".")
+_INSIDE = ("ascend-toolkit/latest", "ascend-toolkit", "ascend-toolkit/*", "latest", "cann", "cann-*")
 _SOURCE = 'source "$1" >/dev/null 2>&1; env -0'
 _SOURCE_SECONDS = 60.0
 
@@ -159,10 +159,10 @@ def _sourced_environment(set_env: Path, environ: Mapping[str, str]) -> dict[str,
 def _installed(places: tuple[Path, ...]) -> list[Path]:
     found: dict[Path, Path] = {}
     for place in places:
-        for pattern in _INSIDE:
-            for candidate in sorted(place.glob(pattern)) if place.is_dir() else ():
-                if _looks_installed(candidate):
-                    found.setdefault(Path(os.path.realpath(candidate)), candidate)
+        inside = [path for pattern in _INSIDE for path in sorted(place.glob(pattern))]
+        for candidate in [*inside, place]:
+            if _looks_installed(candidate):
+                found.setdefault(Path(os.path.realpath(candidate)), candidate)
     return sorted(found.values(), key=lambda home: version_key(version_of(home)), reverse=True)
 
 
