@@ -148,3 +148,16 @@ def test_every_real_dispatch_of_paged_attention_verifies_against_itself(shared_d
         checks = verify_outputs(arguments, buffers)
         assert checks
         assert {check.status for check in checks} == {"verified"}
+
+
+@pytest.mark.parametrize(
+    "name", ["mixed_example_case2_args_dump_level2", "paged_attention_CaseSmall1_args_dump_level3"]
+)
+def test_real_dumps_of_mixes_and_of_metadata_only_give_arguments(shared_data, name):
+    dump = real_dispatches(shared_data / "dumps" / name / "args_dump")
+    payload_free = name.endswith("level3")
+    for one in dump:
+        arguments = from_dispatch(one, others=dump)
+        inputs = [t for t in arguments.tensors if t.role is not Role.OUTPUT]
+        assert {t.tier for t in inputs} <= {Tier.SYNTHETIC if payload_free else Tier.EXACT}
+        assert len(materialise_all(arguments)) == len(arguments.tensors)

@@ -142,6 +142,14 @@ def test_a_pool_of_forty_gigabytes_is_allocated_only_around_its_view(tmp_path):
     assert (tmp_path / "payloads/slot00.bin").stat().st_size == 1024
 
 
+def test_wide_gaps_between_rows_take_no_room_on_disk(tmp_path):
+    wide = make_tensor(0, F32, (2, 4), Fill(1.0), Tier.FILLED, strides=(2**26, 1))
+    write_workspace(job("aiv", arguments=ReplayArguments((wide,))), tmp_path)
+    stat = (tmp_path / "payloads/slot00.bin").stat()
+    assert stat.st_size == (2**26 + 4) * 4
+    assert stat.st_blocks * 512 < 8 * 2**20
+
+
 def test_slots_that_share_a_buffer_share_the_allocation():
     one = make_tensor(0, F32, (4,), Fill(1.0), Tier.FILLED)
     two = dataclasses.replace(make_tensor(3, F32, (2,), Zero(), Tier.OUTPUT, start_offset=2), shares=0)

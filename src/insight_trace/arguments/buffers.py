@@ -63,7 +63,7 @@ def scatter(tensor: ReplayTensor, buffer: NDArray[np.uint8], *, base: int = 0) -
     if isinstance(content, Recorded):
         _assign(view, payload_bytes(content.payload), tensor.dtype)
     elif isinstance(content, FromFile):
-        view[...] = _file_elements(content.path, tensor)
+        view[...] = file_elements(content.path, tensor)
     elif isinstance(content, Fill):
         view[...] = _fill_element(content, tensor)
     else:
@@ -198,7 +198,8 @@ def _random_elements(content: Random, tensor: ReplayTensor) -> NDArray[Any]:
     return np.asarray(generator.integers(0, high, tensor.shape).astype(tensor.dtype.numpy))
 
 
-def _file_elements(path: Path, tensor: ReplayTensor) -> NDArray[Any]:
+def file_elements(path: Path, tensor: ReplayTensor) -> NDArray[Any]:
+    """A user's file as the tensor's elements; one that does not fit the tensor is refused."""
     import numpy as np
 
     where = f"slot {tensor.slot}, {path}"

@@ -18,7 +18,7 @@ from insight_trace.model import ARG_SLOTS, GLOBAL_CONTEXT_SLOT, LOCAL_CONTEXT_SL
 from insight_trace.simulate.msprof.escaping import template_environment
 from insight_trace.simulate.msprof.members import CORES_PER_BLOCK, Layout, lay_out
 from insight_trace.simulate.msprof.targets import Target, target_named
-from insight_trace.storage import write_whole
+from insight_trace.storage import whole_file, write_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,7 @@ GENERATED = ("replay_kernel.cpp", "replay_launch.cpp", "replay_host.cpp", "CMake
 # Larger buffers are allocated only around the view: the simulator's device memory is this machine's.
 _WINDOW_FROM = 2 * 1024**3
 _WINDOW_ALIGN = 512
+_CHUNK = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def write_workspace(job: ReplayJob, directory: Path) -> None:
     for tensor in job.arguments.tensors:
         start, end = content_span(tensor)
         if end > start:
-            write_whole(directory / _payload_name(tensor), span_bytes(tensor)[1].tobytes())
+            _write_sparsely(directory / _payload_name(tensor), span_bytes(tensor)[1])
     for name, text in texts.items():
         # generated text is ASCII but for paths, which are whatever the file system holds
         content = text.encode("utf-8", "surrogateescape")
@@ -116,6 +117,17 @@ def read_outputs(arguments: ReplayArguments, directory: Path) -> dict[int, NDArr
         buffer[start:end] = content
         found[tensor.slot] = buffer
     return found
+
+
+def _write_sparsely(path: Path, content: NDArray[np.uint8]) -> None:
+    """A view with wide strides is mostly gaps, which take no room on disk."""
+    with whole_file(path) as file:
+        for at in range(0, content.nbytes, _CHUNK):
+            chunk = content[at : at + _CHUNK]
+            if chunk.any():
+                file.seek(at)
+                file.write(chunk.data)
+        file.truncate(content.nbytes)
 
 
 def _payload_name(tensor: ReplayTensor) -> str:

@@ -2,6 +2,7 @@
 // dispatch. Runs in the workspace directory, where it finds payloads/ and leaves outputs/.
 #include <acl/acl.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -102,29 +103,50 @@ const std::vector<Scalar> kScalars = {
         }                                                                             \
     } while (0)
 
-bool read_file(const char *path, std::vector<uint8_t> &content) {
-    std::FILE *file = std::fopen(path, "rb");
+constexpr uint64_t kChunk = 64ULL << 20;
+
+// Chunks that are all zero are skipped: the buffer is zero already, and a view with wide strides is mostly gaps.
+bool load(const Payload &payload, void *buffer) {
+    std::FILE *file = std::fopen(payload.file, "rb");
     if (file == nullptr) {
-        std::fprintf(stderr, "replay_host: %s cannot be opened\n", path);
+        std::fprintf(stderr, "replay_host: %s cannot be opened\n", payload.file);
         return false;
     }
-    const size_t got = std::fread(content.data(), 1, content.size(), file);
+    bool good = true;
+    std::vector<uint8_t> chunk(std::min(payload.bytes, kChunk));
+    for (uint64_t done = 0; good && done < payload.bytes; done += chunk.size()) {
+        chunk.resize(std::min(payload.bytes - done, kChunk));
+        good = std::fread(chunk.data(), 1, chunk.size(), file) == chunk.size();
+        if (!good) {
+            std::fprintf(stderr, "replay_host: %s is too short\n", payload.file);
+        } else if (std::any_of(chunk.begin(), chunk.end(), [](uint8_t byte) { return byte != 0; })) {
+            uint8_t *place = static_cast<uint8_t *>(buffer) + payload.at + done;
+            good = aclrtMemcpy(place, chunk.size(), chunk.data(), chunk.size(), ACL_MEMCPY_HOST_TO_DEVICE) == 0;
+        }
+    }
     std::fclose(file);
-    if (got != content.size()) {
-        std::fprintf(stderr, "replay_host: %s is too short\n", path);
+    return good;
+}
+
+bool save(const Payload &output, const void *buffer) {
+    std::FILE *file = std::fopen(output.file, "wb");
+    if (file == nullptr) {
+        std::fprintf(stderr, "replay_host: %s cannot be written\n", output.file);
+        return false;
+    }
+    bool good = true;
+    std::vector<uint8_t> chunk(std::min(output.bytes, kChunk));
+    for (uint64_t done = 0; good && done < output.bytes; done += chunk.size()) {
+        chunk.resize(std::min(output.bytes - done, kChunk));
+        const uint8_t *place = static_cast<const uint8_t *>(buffer) + output.at + done;
+        good = aclrtMemcpy(chunk.data(), chunk.size(), place, chunk.size(), ACL_MEMCPY_DEVICE_TO_HOST) == 0 &&
+               std::fwrite(chunk.data(), 1, chunk.size(), file) == chunk.size();
+    }
+    if (std::fclose(file) != 0 || !good) {
+        std::fprintf(stderr, "replay_host: %s could not be written\n", output.file);
         return false;
     }
     return true;
-}
-
-bool write_file(const char *path, const std::vector<uint8_t> &content) {
-    std::FILE *file = std::fopen(path, "wb");
-    if (file == nullptr) {
-        std::fprintf(stderr, "replay_host: %s cannot be written\n", path);
-        return false;
-    }
-    const size_t put = std::fwrite(content.data(), 1, content.size(), file);
-    return std::fclose(file) == 0 && put == content.size();
 }
 
 template <typename T>
@@ -164,12 +186,9 @@ int main() {
         CHECK(aclrtMemset(buffers[i], kBuffers[i].bytes, 0, kBuffers[i].bytes));
     }
     for (const Payload &payload : kPayloads) {
-        std::vector<uint8_t> content(payload.bytes);
-        if (!read_file(payload.file, content)) {
+        if (!load(payload, buffers[payload.buffer])) {
             return 1;
         }
-        uint8_t *place = static_cast<uint8_t *>(buffers[payload.buffer]) + payload.at;
-        CHECK(aclrtMemcpy(place, content.size(), content.data(), content.size(), ACL_MEMCPY_HOST_TO_DEVICE));
     }
 
     // One allocation for all that the kernel reads about its arguments.
@@ -211,10 +230,7 @@ int main() {
     CHECK(aclrtSynchronizeStream(stream));
 
     for (const Payload &output : kOutputs) {
-        std::vector<uint8_t> content(output.bytes);
-        const uint8_t *place = static_cast<const uint8_t *>(buffers[output.buffer]) + output.at;
-        CHECK(aclrtMemcpy(content.data(), content.size(), place, content.size(), ACL_MEMCPY_DEVICE_TO_HOST));
-        if (!write_file(output.file, content)) {
+        if (!save(output, buffers[output.buffer])) {
             return 1;
         }
     }
