@@ -88,13 +88,7 @@ def test_a_replay_runs_each_member_on_its_core_and_leaves_outputs_and_a_trace(ru
     np.testing.assert_array_equal(got[5], lanes)
 
 
-def test_a_kernel_given_twice_runs_on_both_lanes_with_their_own_contexts(run, tmp_path):
-    run(kernels=(LANE, LANE), arguments=arguments(block_count=24))
-    written = read_outputs(arguments(), tmp_path / "workspace")[5][:32].view(np.int32)
-    assert written.reshape(2, 4).tolist() == [[0, 24, 0, 1], [0, 24, 1, 1]]
-
-
-def test_every_simulated_block_gets_its_own_index(run, tmp_path):
+def test_a_kernel_given_twice_runs_on_both_lanes_and_every_block_has_its_contexts(run, tmp_path):
     run(kernels=(LANE, LANE), arguments=arguments(block_count=24), hardware_blocks=3)
     written = read_outputs(arguments(), tmp_path / "workspace")[5][:32].view(np.int32)
     assert written.reshape(2, 4).tolist() == [[2, 24, 0, 1], [2, 24, 1, 1]]  # the last block wrote last
@@ -107,16 +101,16 @@ def test_a_mix_of_one_source_runs_on_all_three_cores(run, tmp_path):
     assert written.reshape(2, 4).tolist() == [[0, 1, 0, 1], [0, 1, 1, 1]]
 
 
-def test_msprof_is_asked_in_its_own_words(run, tmp_path):
-    run(timeout_minutes=7, launch_count=3)
+def test_msprof_is_asked_in_its_own_words(collect_as, tmp_path):
+    collect_as("new", timeout_minutes=7)
     (words,) = calls(tmp_path)
-    workspace = tmp_path / "workspace"
+    workspace = tmp_path / "copy"
     assert words == [
         "op",
         "simulator",
         f"--application={workspace}/build/replay_host",
         "--kernel-name=replay_entry",
-        "--launch-count=3",
+        "--launch-count=1",
         "--soc-version=dav_2201",
         "--timeout=7",
         f"--output={workspace}/msprof_collect/out",
@@ -129,9 +123,10 @@ def test_a_workspace_with_blanks_in_a_long_path_works(run, tmp_path):
     assert result.directory.is_relative_to(workspace)
 
 
-def test_the_target_a5_is_built_and_simulated_for_its_own_chip(run, tmp_path):
-    run("mix-1", target="a5")
-    assert "--soc-version=dav_3510" in calls(tmp_path)[0]
+def test_the_target_a5_is_simulated_on_its_own_chip(toolkit_home, clean_environ):
+    ready = find_ready("a5", clean_environ, cann_home=toolkit_home)
+    assert (ready.soc_version, ready.target.aicore_arch) == ("dav_3510", "dav-c310")
+    assert ready.simulator_lib.parent.name == "dav_3510"
 
 
 def test_an_older_release_gets_a_second_pass_with_the_start_address_in_place(collect_as, tmp_path):

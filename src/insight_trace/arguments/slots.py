@@ -114,6 +114,12 @@ class ReplayArguments:
         """What to tell before a run: the notes, and the slots whose made-up content may mislead it."""
         return (*self.notes, *(text for item in self.slots for text in _slot_warnings(item)))
 
+    @property
+    def suspects(self) -> tuple[int, ...]:
+        """Where to look when a replay did almost nothing: made-up control tensors, then made-up data."""
+        made_up = [tensor for tensor in self.tensors if tensor.tier is Tier.SYNTHETIC and tensor.is_input]
+        return tuple(tensor.slot for tensor in sorted(made_up, key=lambda t: (not t.is_control, t.slot)))
+
     def at(self, slot: int) -> ReplaySlot | None:
         return next((item for item in self.slots if item.slot == slot), None)
 

@@ -50,7 +50,7 @@ def build(job: ReplayJob, ready: Ready, workspace: Path) -> Path:
     generator = ["-G", "Ninja"] if shutil.which("ninja", path=environment["PATH"]) else []
     roots = {"PTO_ISA_ROOT": job.pto_isa_root, "SIMPLER_ROOT": job.simpler_root}
     options = [f"-DSOC_VERSION={ready.soc_version}"]
-    options += [f"-D{name}={root}" for name, root in roots.items() if root is not None]
+    options += [f"-D{name}={root.absolute()}" for name, root in roots.items() if root is not None]
     configure: list[str | Path] = [cmake, *generator, "-S", workspace, "-B", build_dir, *options]
     _step("configuring", configure, workspace, environment, _CONFIGURE_SECONDS, "cmake.log")
     command: list[str | Path] = [cmake, "--build", build_dir, "--target", "replay_host"]
@@ -81,11 +81,12 @@ def _step(
 
 
 def first_error(done: Finished) -> str:
-    """The line that most likely says why: the first that speaks of an error, else the last one."""
+    """The line that most likely says why: the first that speaks of an error, else the last one of note."""
     match = _ERROR_LINE.search(done.text)
     if match:
         return match[0].strip()
-    lines = [line.strip() for line in done.text.splitlines() if line.strip()]
+    lines = [line.strip() for line in done.text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith(("[", "FAILED:", "ninja:", "make"))]
     return lines[-1] if lines else f"exit {done.code} without a word"
 
 

@@ -210,8 +210,8 @@ def _template_values(job: ReplayJob, layout: Layout, target: Target) -> dict[str
             for s in arguments.scalars
         ],
         "soc_version": job.soc_version or target.soc_exact[0],
-        "pto_isa_root": str(job.pto_isa_root or ""),
-        "simpler_root": str(job.simpler_root or ""),
+        "pto_isa_root": str(job.pto_isa_root.absolute()) if job.pto_isa_root else "",
+        "simpler_root": str(job.simpler_root.absolute()) if job.simpler_root else "",
         "runtime": job.runtime,
         "timeout_minutes": job.timeout_minutes,
         "launch_count": job.launch_count,

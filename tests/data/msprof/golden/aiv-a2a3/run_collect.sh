@@ -24,6 +24,7 @@ fail() {
 
 home="${CANN_HOME:-${ASCEND_HOME_PATH:-}}"
 [[ -n "$home" ]] || fail 'set CANN_HOME to the CANN toolkit, the folder with set_env.sh'
+export ASCEND_HOME_PATH="$home"
 for set_env in "$home/set_env.sh" "$home/../set_env.sh"; do
     if [[ -r "$set_env" ]]; then
         set +eu
@@ -33,8 +34,7 @@ for set_env in "$home/set_env.sh" "$home/../set_env.sh"; do
         break
     fi
 done
-export ASCEND_HOME_PATH="${ASCEND_HOME_PATH:-$home}"
-home="$ASCEND_HOME_PATH"
+home="$ASCEND_HOME_PATH"  # set_env.sh may know better
 
 case "$(uname -m)" in
     aarch64 | arm64) triplet=aarch64-linux ;;
