@@ -44,7 +44,7 @@ def test_each_kind_of_record_gets_its_tier(tmp_path):
         5: Tier.RECONSTRUCTED,
     }
     assert "first 8 of 16 bytes" in arguments.at(3).origin
-    assert any("slot 5" in text and "last bits" in text for text in arguments.warnings)
+    assert any("slot 5" in text and "printed decimal" in text for text in arguments.warnings)
 
 
 def test_block_count_and_expected_payload_are_carried_over(tmp_path):
