@@ -216,6 +216,13 @@ def test_a_kernel_that_does_not_compile_is_named_by_the_compilers_own_line(run, 
     assert caught.value.where.endswith("logs/build.log")
 
 
+def test_a_header_that_is_missing_is_said_to_be_whose_it_is(run, tmp_path):
+    source = tmp_path / "needs.cpp"
+    source.write_text('#include "tensor.h"\nextern "C" void kernel_entry(long *) {}\n')
+    with pytest.raises(JobError, match="SIMPLER_ROOT"):
+        run(kernels=(dataclasses.replace(ADD, source=source),))
+
+
 def test_without_pto_isa_the_request_is_refused(tmp_path, toolkit_home, clean_environ):
     ready = find_ready("a2a3", clean_environ, cann_home=toolkit_home)
     with pytest.raises(RequestError, match="pto-isa"):

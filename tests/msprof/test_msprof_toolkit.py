@@ -70,6 +70,14 @@ def test_the_environment_is_what_set_env_exports_over_what_was_there(install, cl
     assert toolkit.program("absent") is None
 
 
+def test_a_toolkits_own_programs_come_before_another_on_the_path(install, clean_environ, tmp_path):
+    chosen, other = install("cann-8.5"), install("cann-9.0")
+    (chosen / "set_env.sh").unlink()
+    environ = clean_environ | {"PATH": f"{other}/bin:{clean_environ['PATH']}"}
+    (toolkit,) = found(environ, tmp_path, cann_home=chosen)
+    assert toolkit.program("bisheng") == chosen / "bin/bisheng"
+
+
 def test_a_path_with_a_shell_command_in_it_is_only_a_path(install, clean_environ, tmp_path):
     home = install('cann-$(touch pwned)"; touch pwned; "')
     (toolkit,) = found(clean_environ, tmp_path)

@@ -77,7 +77,16 @@ def _step(
     if done.timed_out:
         raise JobError(f"{what} took more than {seconds:.0f} s and was ended", where=str(done.log))
     if done.code != 0:
-        raise JobError(f"{what} the replay failed: {first_error(done)}", where=str(done.log))
+        cause = first_error(done)
+        raise JobError(f"{what} the replay failed: {cause}", where=str(done.log), hint=_header_hint(cause))
+
+
+def _header_hint(cause: str) -> str:
+    if "pto/" in cause:
+        return "that header is pto-isa's: is PTO_ISA_ROOT the right checkout?"
+    if any(name in cause for name in ("tensor.h", "intrinsic.h", "pipe_sync.h")):
+        return "that header is simpler's: set SIMPLER_ROOT to a checkout of it"
+    return ""
 
 
 def first_error(done: Finished) -> str:

@@ -14,6 +14,13 @@ from insight_trace.simulate.msprof.processes import capture
 TRIPLETS = ("aarch64-linux", "x86_64-linux")
 _VERSION_FILES = ("compiler/version.info", "version.info", "opp/version.info")
 _INSIDE = ("ascend-toolkit/latest", "ascend-toolkit", "ascend-toolkit/*", "latest", "cann", "cann-*")
+_PROGRAMS = (
+    "bin",
+    "compiler/ccec_compiler/bin",
+    "compiler/bin",
+    "tools/profiler/bin",
+    "tools/bisheng_compiler/bin",
+)
 _SOURCE = 'source "$1" >/dev/null 2>&1; env -0'
 _SOURCE_SECONDS = 60.0
 
@@ -29,19 +36,12 @@ class Toolkit:
     environment: Mapping[str, str] = field(repr=False)
 
     def program(self, name: str) -> Path | None:
-        """A program on the toolkit's PATH, or in the folders where toolkits keep theirs."""
-        places = self.environment.get("PATH", "").split(os.pathsep)
-        inside = (
-            "bin",
-            "compiler/ccec_compiler/bin",
-            "compiler/bin",
-            "tools/profiler/bin",
-            "tools/bisheng_compiler/bin",
-        )
-        places += [str(self.home / folder) for folder in inside]
+        """A program in the folders where toolkits keep theirs, or on the toolkit's PATH."""
+        places = [str(self.home / folder) for folder in _PROGRAMS]
         places += [str(self.home / triplet / "ccec_compiler/bin") for triplet in TRIPLETS]
+        places += self.environment.get("PATH", "").split(os.pathsep)
         for place in places:
-            path = Path(place) / name if place else Path(name)
+            path = Path(place, name)
             if place and path.is_file() and os.access(path, os.X_OK):
                 return path
         return None

@@ -35,6 +35,7 @@ for set_env in "$home/set_env.sh" "$home/../set_env.sh"; do
     fi
 done
 home="$ASCEND_HOME_PATH"  # set_env.sh may know better
+export PATH="$home/bin:$home/compiler/ccec_compiler/bin:$home/tools/profiler/bin:$PATH"
 
 case "$(uname -m)" in
     aarch64 | arm64) triplet=aarch64-linux ;;
