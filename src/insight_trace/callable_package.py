@@ -1,7 +1,7 @@
 """Packages that are also verbs: `insight_trace.simulate(...)` calls the function of the same name inside.
 
-A package and the function it is named for share one name on `insight_trace`; whichever was imported first, both
-uses work.
+A package and the function it is named for share one name on `insight_trace`; whichever was imported
+first, both uses work.
 """
 
 from __future__ import annotations

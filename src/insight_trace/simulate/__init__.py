@@ -23,8 +23,8 @@ def simulate(
 ) -> Simulation:
     """Runs a kernel, or the members of a mix, on the embedded core.
 
-    `kernel` is a source file (its core type is read from `core_type` or guessed from the source), a Kernel, or
-    several. `arguments` are ReplayArguments, or arrays and numbers by slot. The rest are EmbeddedOptions.
+    `kernel` is a source file (its core type given, or guessed from the source), a Kernel, or several.
+    `arguments` are ReplayArguments, or arrays and numbers by slot. The rest are EmbeddedOptions.
     A kernel that fails gives a Simulation with its `failure`; a request that is wrong raises.
     """
     from insight_trace.arguments.given import from_arrays

@@ -97,5 +97,6 @@ def _lines(table: dict[str, Any]) -> list[str]:
             lines.append("\t".join(["vector", instr, code, *map(str, numbers)]))
     for instr, entry in table.get("move", {}).items():
         numbers = [_milli(entry.get(key, 0)) for key in ("latency", "rate", "per_burst", "interval", "floor")]
-        lines.append("\t".join(["move", instr, *map(str, numbers)]))
+        curve = [str(n) for size, cycles in entry.get("curve", []) for n in (size, _milli(cycles))]
+        lines.append("\t".join(["move", instr, *map(str, numbers), *curve]))
     return lines

@@ -66,7 +66,13 @@ class Toolchain:
     @cached_property
     def identity(self) -> str:
         """Names the compiler, its flags and every file of ours that goes into what it makes."""
-        parts: list[bytes | str] = [__version__, *self.compiler.command, self.compiler.version, *sanitizers()]
+        parts: list[bytes | str] = [
+            __version__,
+            Path(__file__).read_bytes(),
+            *self.compiler.command,
+            self.compiler.version,
+            *sanitizers(),
+        ]
         for root in (INCLUDE, ENGINE):
             for path in sorted(root.rglob("*")):
                 if path.is_file():

@@ -12,10 +12,12 @@ static const char *pipe_name(PipeId pipe) {
 }
 
 Clock::Clock(const Parameters &parameters, Records &records) : records_(records) {
-    issue_cost_ = parameters.get("scalar.issue", 1000) / 1000;
-    flag_latency_ = parameters.get("flag.latency", 1000) / 1000;
-    barrier_cost_ = parameters.get("barrier.cost", 1000) / 1000;
-    dispatch_latency_ = parameters.get("scalar.dispatch", 1000) / 1000;
+    issue_cost_ = parameters.get("scalar.issue", 1000);
+    flag_cost_ = parameters.get("flag.set", 1000);
+    flag_latency_ = parameters.get("flag.latency", 1000);
+    barrier_cost_ = parameters.get("barrier.cost", 1000);
+    dispatch_latency_ = parameters.get("scalar.dispatch", 1000);
+    now_ = parameters.get("start.cycles", 0);
     depth_ = static_cast<size_t>(std::max<int64_t>(1, parameters.get("queue.depth", 32000) / 1000));
     for (Pipe &pipe : pipes_) pipe.taken.assign(depth_, 0);
 }
@@ -32,7 +34,7 @@ uint32_t Clock::enqueue(PipeId id, Record &record, const Pending &work, Site at)
     int64_t before = now_;
     require_queue_room(id, at);
     if (now_ > before) record.stall = static_cast<uint8_t>(Stall::Queue);
-    record.issue = now_;
+    record.issue = now_; // thousandths until it is scheduled
     now_ += issue_cost_;
     Pipe &pipe = pipes_[static_cast<int>(id)];
     Pending mine = work;
@@ -66,8 +68,8 @@ bool Clock::schedule(PipeId id, const Pending &work) {
             record.stall = static_cast<uint8_t>(work.cost.stretched);
         break;
     case Kind::Set: {
-        end = std::max(start, pipe.busy_until) + 1;
-        pipe.next_start = start + 1;
+        end = std::max(start, pipe.busy_until) + flag_cost_;
+        pipe.next_start = start + flag_cost_;
         flag(work.from, work.to, work.event).push(end, work.row);
         break;
     }
@@ -87,8 +89,9 @@ bool Clock::schedule(PipeId id, const Pending &work) {
         pipe.next_start = end;
         break;
     }
-    record.start = start;
-    record.end = end;
+    record.issue = whole(record.issue);
+    record.start = whole(start);
+    record.end = whole(end);
     pipe.busy_until = std::max(pipe.busy_until, end);
     pipe.taken[pipe.started++ % depth_] = start;
     if (work.kind == Kind::Set && work.to != PipeId::S) resume(work.to);
@@ -110,9 +113,9 @@ void Clock::resume(PipeId id) {
 
 uint32_t Clock::issue(PipeId pipe, Record record, const Cost &cost, Site at) {
     if (pipe == PipeId::S) {
-        record.issue = record.start = now_;
+        record.issue = record.start = whole(now_);
         now_ += cost.latency;
-        record.end = now_;
+        record.end = whole(now_);
         return records_.append(record);
     }
     return enqueue(pipe, record, {0, Kind::Work, pipe, pipe, 0, cost, at}, at);
@@ -120,11 +123,11 @@ uint32_t Clock::issue(PipeId pipe, Record record, const Cost &cost, Site at) {
 
 uint32_t Clock::set_flag(PipeId from, PipeId to, int event, Record record, Site at) {
     if (from == PipeId::S) {
-        record.issue = record.start = now_;
-        now_ += issue_cost_;
-        record.end = now_;
+        record.issue = record.start = whole(now_);
+        now_ += flag_cost_;
+        record.end = whole(now_);
         uint32_t row = records_.append(record);
-        flag(from, to, event).push(record.end, row);
+        flag(from, to, event).push(now_, row);
         if (to != PipeId::S) resume(to);
         return row;
     }
@@ -143,10 +146,10 @@ uint32_t Clock::wait_flag(PipeId from, PipeId to, int event, Record record, Site
              pipe_name(from), event);
     }
     auto [time, row] = waited.pop();
-    record.issue = record.start = now_;
+    record.issue = record.start = whole(now_);
     if (time > now_) record.stall = static_cast<uint8_t>(Stall::Flag);
     now_ = std::max(now_, time) + flag_latency_;
-    record.end = now_;
+    record.end = whole(now_);
     record.partner = row;
     return records_.append(record);
 }
@@ -154,7 +157,7 @@ uint32_t Clock::wait_flag(PipeId from, PipeId to, int event, Record record, Site
 uint32_t Clock::barrier(PipeId pipe, Record record, Site at) {
     if (pipe != PipeId::ALL && pipe != PipeId::S)
         return enqueue(pipe, record, {0, Kind::Barrier, pipe, pipe, 0, {}, at}, at);
-    record.issue = record.start = now_;
+    record.issue = record.start = whole(now_);
     if (pipe == PipeId::ALL) {
         for (int i = 0; i < kPipes; ++i) {
             int64_t end = drained(static_cast<PipeId>(i), at);
@@ -165,7 +168,7 @@ uint32_t Clock::barrier(PipeId pipe, Record record, Site at) {
         }
     }
     now_ += barrier_cost_;
-    record.end = now_;
+    record.end = whole(now_);
     return records_.append(record);
 }
 

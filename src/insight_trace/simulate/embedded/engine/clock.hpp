@@ -21,11 +21,11 @@ constexpr int kEvents = 16;
 // Why an instruction started late; values as model.Stall.
 enum class Stall : uint8_t { None, Pipe, Queue, Flag, Barrier, Bank, Bandwidth, CrossCore };
 
-// What an instruction takes, in cycles.
+// What an instruction takes, in thousandths of a cycle.
 struct Cost {
-    int64_t occupy = 1;  // until the pipe may start the next one
-    int64_t latency = 1; // until its result is there
-    int64_t channel = 0; // of that, time on the pipe's data channel, which transfers in flight share
+    int64_t occupy = 1000;  // until the pipe may start the next one
+    int64_t latency = 1000; // until its result is there
+    int64_t channel = 0;    // of that, time on the pipe's data channel, which transfers in flight share
     Stall stretched = Stall::None;
 };
 
@@ -42,13 +42,13 @@ class Clock {
     uint32_t barrier(PipeId pipe, Record record, Site at);
     // An instruction that ends when all earlier work of its pipe has ended (a flag for another core).
     uint32_t signal(PipeId pipe, Record record, Site at);
-    // The scalar unit works for `cycles` without issuing anything.
-    void scalar_work(int64_t cycles) { now_ += cycles; }
-    // The scalar unit stands still until `time` (a flag of another core).
-    void scalar_until(int64_t time) { now_ = time > now_ ? time : now_; }
+    // The scalar unit works for `milli` without issuing anything.
+    void scalar_work(int64_t milli) { now_ += milli; }
     // When everything that `pipe` was given has ended; the pipe must not be waiting.
     int64_t drained(PipeId pipe, Site at) const;
-    int64_t now() const { return now_; }
+    int64_t now() const { return now_; }          // thousandths
+    int64_t cycle() const { return whole(now_); } // whole cycles
+    static int64_t whole(int64_t milli) { return (milli + 500) / 1000; }
     // All pipes have ended; flags that nobody waited for and waits that nobody ended are reported.
     void finish(Site at);
 
@@ -106,7 +106,7 @@ class Clock {
 
     Records &records_;
     int64_t now_ = 0;
-    int64_t issue_cost_, flag_latency_, barrier_cost_, dispatch_latency_;
+    int64_t issue_cost_, flag_cost_, flag_latency_, barrier_cost_, dispatch_latency_;
     std::array<Pipe, kPipes> pipes_;
     std::array<std::array<std::array<Flag, kEvents>, kPipes>, kPipes> flags_;
     size_t depth_;

@@ -20,7 +20,8 @@ const Region *GlobalMemory::find(uint64_t address) const {
 Core::Core(const CoreIdentity &identity_, const Parameters &parameters_, Records &records, GlobalMemory &gm,
            bool timing_only)
     : identity(identity_), computes(!timing_only), clock(parameters_, records), parameters(parameters_),
-      records_(records), gm_(gm) {
+      tile_op_cost(parameters_.get("scalar.tile_op", 0)),
+      register_cost_(parameters_.get("register.write", 1000)), records_(records), gm_(gm) {
     static const char *keys[] = {"memory.ub",        "memory.l1",     "memory.l0a", "memory.l0b",
                                  "memory.l0c",       "memory.bt",     "memory.fb",  "memory.l0a_scale",
                                  "memory.l0b_scale", "memory.control"};
@@ -153,27 +154,26 @@ void Core::multiply(Type type, int64_t m, int64_t k, int64_t n, uint32_t dst, ui
 }
 
 void Core::fixpipe(Instr instr, Type type, uint64_t gm, uint32_t dst, uint32_t src, int64_t rows,
-                   int64_t cols, int64_t bytes) {
+                   int64_t cols, int64_t bytes, bool to_nd) {
     Record r = record(instr, PipeId::FIX, gm ? Form::Transfer : Form::Local);
     r.a = gm ? gm : static_cast<uint64_t>(bytes);
     r.dst = packed(gm ? src : dst, static_cast<uint8_t>(type));
     r.src0 = packed(src, 0);
     r.repeat = static_cast<uint16_t>(std::min<int64_t>(rows, 65535));
     r.bytes = gm ? static_cast<uint32_t>(bytes) : 0;
-    clock.issue(PipeId::FIX, r, fixpipe_cost(parameters, instr, rows, cols, bytes), at);
+    clock.issue(PipeId::FIX, r, fixpipe_cost(parameters, instr, rows, cols, bytes, to_nd), at);
 }
 
 void Core::set_register(PipeId pipe, uint64_t value) {
     Record r = record(Instr::MOV_SPR_XN, pipe, Form::Plain);
     r.a = value;
-    int64_t cycles = parameters.get("register.write", 1000) / 1000;
-    clock.issue(pipe, r, {cycles, cycles, 0, Stall::None}, at);
+    clock.issue(pipe, r, {register_cost_, register_cost_, 0, Stall::None}, at);
 }
 
-void Core::scalar(Instr instr, uint64_t value, int64_t cycles) {
+void Core::scalar(Instr instr, uint64_t value, int64_t milli) {
     Record r = record(instr, PipeId::S, Form::Scalar);
     r.a = value;
-    clock.issue(PipeId::S, r, {cycles, cycles, 0, Stall::None}, at);
+    clock.issue(PipeId::S, r, {milli, milli, 0, Stall::None}, at);
 }
 
 void Core::barrier(PipeId pipe) {

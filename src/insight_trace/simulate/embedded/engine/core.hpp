@@ -78,14 +78,15 @@ class Core {
     // On chip: `bytes` in `repeat` pieces.
     void move(Instr instr, Type type, uint32_t dst, uint32_t src, int64_t repeat, int64_t bytes);
     void multiply(Type type, int64_t m, int64_t k, int64_t n, uint32_t dst, uint32_t left, uint32_t right);
+    // Out of the accumulator; `to_nd` when boxes become rows on the way.
     void fixpipe(Instr instr, Type type, uint64_t gm, uint32_t dst, uint32_t src, int64_t rows, int64_t cols,
-                 int64_t bytes);
+                 int64_t bytes, bool to_nd = false);
     // A register write on the pipe that owns the register (masks, strides, pad values).
     void set_register(PipeId pipe, uint64_t value);
-    // An instruction of the scalar unit itself that takes `cycles`.
-    void scalar(Instr instr, uint64_t value, int64_t cycles);
+    // An instruction of the scalar unit itself that takes `milli` thousandths of a cycle.
+    void scalar(Instr instr, uint64_t value, int64_t milli);
     // Scalar work of generated address code, without an instruction of its own in the trace.
-    void scalar_work(int64_t cycles) { clock.scalar_work(cycles); }
+    void scalar_work(int64_t milli) { clock.scalar_work(milli); }
     void barrier(PipeId pipe);
 
     [[noreturn, gnu::format(printf, 2, 3)]] void unsupported(const char *format, ...) const;
@@ -95,7 +96,8 @@ class Core {
 
     Clock clock;
     const Parameters &parameters;
-    uint64_t control = 0; // the CTRL register
+    const int64_t tile_op_cost; // scalar work around one tile op, thousandths
+    uint64_t control = 0;       // the CTRL register
     uint64_t ffts_base = 0;
     uint8_t atomic_type = 0; // of DMA stores: 0 none, else set_atomic_* + 1
 
@@ -103,6 +105,7 @@ class Core {
     void issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements, const VectorOperand &dst,
                       const VectorOperand &src0, const VectorOperand &src1);
 
+    const int64_t register_cost_;
     Records &records_;
     GlobalMemory &gm_;
     uint64_t sizes_[static_cast<int>(Space::GM)];

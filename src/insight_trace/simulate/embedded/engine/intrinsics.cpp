@@ -36,7 +36,7 @@ static int64_t sys_cnt(Core &core) {
 extern "C" void insight_trace_op(Op op, const Operand *operands, uint32_t count, Site at) {
     Core &core = current_core();
     core.at = at;
-    core.scalar_work(core.parameters.get("scalar.tile_op", 0) / 1000);
+    core.scalar_work(core.tile_op_cost);
     op_bodies[static_cast<int>(op)](core, {operands, count});
 }
 
@@ -75,7 +75,7 @@ extern "C" uint64_t insight_trace_get_value(const TileRef *tile, uint64_t index,
     core.at = at;
     int size = type_size(tile->type);
     uint64_t address = tile->address + index * uint64_t(size);
-    core.scalar(Instr::LD_XD_XN_IMM, address, core.parameters.get("scalar.load_ub", 1000) / 1000);
+    core.scalar(Instr::LD_XD_XN_IMM, address, core.parameters.get("scalar.load_ub", 1000));
     return read_bits(core.local(tile->space, address, uint64_t(size)), size);
 }
 
@@ -84,7 +84,7 @@ extern "C" void insight_trace_set_value(const TileRef *tile, uint64_t index, uin
     core.at = at;
     int size = type_size(tile->type);
     uint64_t address = tile->address + index * uint64_t(size);
-    core.scalar(Instr::ST_XD_XN_IMM, address, core.parameters.get("scalar.store_ub", 1000) / 1000);
+    core.scalar(Instr::ST_XD_XN_IMM, address, core.parameters.get("scalar.store_ub", 1000));
     memcpy(core.local(tile->space, address, uint64_t(size)), &bits, static_cast<size_t>(size));
 }
 
@@ -97,8 +97,8 @@ static void wait_for_core(Core &core, Instr instr, PipeId pipe, int flag) {
     r.a = static_cast<uint64_t>(flag);
     r.partner = row;
     int64_t now = core.clock.now();
-    int64_t until = time + core.parameters.get("cross_core.latency", 1000) / 1000;
-    int64_t cycles = until > now ? until - now : 1;
+    int64_t until = time + core.parameters.get("cross_core.latency", 1000);
+    int64_t cycles = until > now ? until - now : 1000;
     if (until > now) r.stall = static_cast<uint8_t>(Stall::CrossCore);
     // the scalar unit stops here whatever pipe is named: what follows reads what the other core wrote
     core.clock.issue(PipeId::S, r, {cycles, cycles, 0, Stall::None}, core.at);
@@ -108,7 +108,7 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
     Core &core = current_core();
     core.at = at;
     Machine &machine = current_machine();
-    auto cycles = [&core](const char *name) { return core.parameters.get(name, 1000) / 1000; };
+    auto cycles = [&core](const char *name) { return core.parameters.get(name, 1000); };
     switch (which) {
     case Intrinsic::Dcci:
         core.scalar(Instr::DCCI, a, cycles("scalar.dcci"));
@@ -131,7 +131,7 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         core.set_register(PipeId::S, a);
         return 0;
     case Intrinsic::GetCtrl:
-        core.scalar(Instr::MOV_XD_SPR, core.control, 1);
+        core.scalar(Instr::MOV_XD_SPR, core.control, 1000);
         return core.control;
     case Intrinsic::SetAtomicNone:
         core.atomic_type = 0;
@@ -147,13 +147,13 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         return static_cast<uint64_t>(sys_cnt(core));
     }
     case Intrinsic::GetBlockIdx:
-        core.scalar(Instr::MOV_XD_SPR, 0, 1);
+        core.scalar(Instr::MOV_XD_SPR, 0, 1000);
         return static_cast<uint64_t>(core.identity.block);
     case Intrinsic::GetBlockNum:
-        core.scalar(Instr::MOV_XD_SPR, 0, 1);
+        core.scalar(Instr::MOV_XD_SPR, 0, 1000);
         return static_cast<uint64_t>(core.identity.block_count);
     case Intrinsic::GetSubBlockId:
-        core.scalar(Instr::MOV_XD_SPR, 0, 1);
+        core.scalar(Instr::MOV_XD_SPR, 0, 1000);
         return static_cast<uint64_t>(core.identity.sub_block);
     case Intrinsic::GetSubBlockDim: {
         int lanes = 0;
@@ -209,7 +209,7 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
     case Intrinsic::GetFftsBase:
         return core.ffts_base;
     case Intrinsic::Nop:
-        core.scalar(Instr::NOP, 0, 1);
+        core.scalar(Instr::NOP, 0, 1000);
         return 0;
     case Intrinsic::Trap:
         core.kernel_error("the kernel executed trap()");

@@ -67,7 +67,7 @@ void Machine::body(size_t index) {
         const CoreJob &core_job = job_.cores[index];
         job_.kernels[core_job.kernel].call(reinterpret_cast<int64_t *>(core_job.args));
         me.core->clock.finish(me.core->at);
-        me.core->scalar(Instr::END, 0, 1);
+        me.core->scalar(Instr::END, 0, 1000);
     } catch (const Failure &caught) {
         failure = std::make_unique<Failure>(caught);
         if (!failure->at.file) failure->at = me.core->at;

@@ -82,7 +82,7 @@ void write_result(const std::string &head) {
     if (g_active) {
         for (size_t i = 0; i < g_active->core_count(); ++i) {
             Core &core = g_active->core(i);
-            out << "core\t" << i << "\t" << core.clock.now() << "\t"
+            out << "core\t" << i << "\t" << core.clock.cycle() << "\t"
                 << escaped(core.at.file ? core.at.file : "") << "\t" << core.at.line << "\n";
             for (const auto &flag : core.clock.unused_flags())
                 out << "unused\t" << i << "\t" << static_cast<int>(flag.from) << "\t"
@@ -244,9 +244,17 @@ void read_job(std::istream &in) {
         } else if (key == "move") {
             Instr instr;
             if (!find_instr(f.at(1), instr)) bad_job(number, line);
-            g_job.parameters.move[static_cast<int>(instr)] = {std::stoll(f.at(2)), std::stoll(f.at(3)),
-                                                              std::stoll(f.at(4)), std::stoll(f.at(5)),
-                                                              std::stoll(f.at(6))};
+            MoveCost &cost = g_job.parameters.move[static_cast<int>(instr)];
+            cost.latency = std::stoll(f.at(2));
+            cost.rate = std::stoll(f.at(3));
+            cost.per_burst = std::stoll(f.at(4));
+            cost.interval = std::stoll(f.at(5));
+            cost.floor = std::stoll(f.at(6));
+            const size_t first = 7, most = sizeof cost.curve / sizeof cost.curve[0];
+            for (size_t i = first; i + 1 < f.size(); i += 2) {
+                if (cost.points == static_cast<int>(most)) bad_job(number, line);
+                cost.curve[cost.points++] = {std::stoll(f[i]), std::stoll(f[i + 1])};
+            }
         } else if (key == "kernel") {
             KernelImage image;
             image.path = f.at(1);
@@ -327,6 +335,7 @@ int main(int argc, char **argv) {
         if (!file) fail(Fault::Environment, {}, "cannot read the job %s", argv[1]);
         read_job(file);
         catch_crashes();
+        g_job.parameters.settle(static_cast<int64_t>(g_job.cores.size()));
         map_gm();
         load_kernels();
         // they live until the process ends: a failure is reported from them

@@ -16,6 +16,7 @@ Cost transfer_cost(const Parameters &parameters, Instr instr, uint64_t gm, int64
                    int64_t burst_bytes, int64_t gm_step);
 Cost move_cost(const Parameters &parameters, Instr instr, int64_t repeat, int64_t bytes);
 Cost multiply_cost(const Parameters &parameters, Type type, int64_t m, int64_t k, int64_t n);
-Cost fixpipe_cost(const Parameters &parameters, Instr instr, int64_t rows, int64_t cols, int64_t bytes);
+Cost fixpipe_cost(const Parameters &parameters, Instr instr, int64_t rows, int64_t cols, int64_t bytes,
+                  bool to_nd);
 
 } // namespace insight_trace::engine
