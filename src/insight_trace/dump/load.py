@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, overload
 
@@ -107,12 +107,12 @@ def _load_unified(manifest: Manifest, scene: Scene | None) -> Dump:
         records += batch
     source = _source(manifest, records, warnings)
     _check(manifest, records, source, warnings)
-    groups = _groups(records, source)
+    groups = _Groups(records, source)
     naming = Naming.of(scene)
 
     def make(number: int) -> Dispatch:
-        dispatch_id, spans = groups[number]
-        indexed = [(i, records[i]) for start, stop in spans for i in range(start, stop)]
+        dispatch_id, places = groups.of(number)
+        indexed = [(i, records[i]) for i in places]
         if not indexed:
             return bare(source.empty[dispatch_id], source)
         return naming.named(build(dispatch_id, indexed, source))
@@ -161,22 +161,39 @@ def _source(manifest: Manifest, records: Sequence[Record], warnings: list[str]) 
     )
 
 
-def _groups(records: Sequence[Record], source: Source) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Dispatch id and the runs of records that belong to it, in the order in which the file names them."""
-    runs: dict[int, list[tuple[int, int]]] = {}
-    position = 0
-    own_ids = bool(records) and records[0].dispatch_id is not UNSET
-    for key, run in groupby(map(group_key, records)):
-        length = sum(1 for _ in run)
-        start = position
-        task = task_number(key, lambda start=start: source.where(start, "task_id"))  # type: ignore[misc]
-        runs.setdefault(task, []).append((start, start + length))
-        position += length
-    if own_ids or source.empty:
-        for dispatch_id in source.empty:
-            runs.setdefault(dispatch_id, [])
-        return sorted(runs.items())
-    return list(enumerate(runs.values()))
+class _Groups:
+    """Which records belong to which dispatch, in the order in which the file names them."""
+
+    def __init__(self, records: Sequence[Record], source: Source) -> None:
+        own_ids = bool(records) and records[0].dispatch_id is not UNSET
+        keys = list(map(group_key, records)) if own_ids else [record.task_id for record in records]
+        starts = [0] if keys else []
+        starts += [i for i, (one, other) in enumerate(pairwise(keys), start=1) if one != other]
+        tasks = [task_number(keys[i], lambda i=i: source.where(i, "task_id")) for i in starts]  # type: ignore[misc]
+        self._ends = [*starts[1:], len(keys)]
+        self._starts = starts
+        self._ids: Sequence[int] = range(len(starts))
+        self._runs: list[list[int]] | None = None  # None: every task stands together, as writers sort them
+        if own_ids or source.empty or len(set(tasks)) < len(tasks):
+            runs: dict[int, list[int]] = {}
+            for number, task in enumerate(tasks):
+                runs.setdefault(task, []).append(number)
+            if own_ids or source.empty:
+                for dispatch_id in source.empty:
+                    runs.setdefault(dispatch_id, [])
+                runs = dict(sorted(runs.items()))
+                self._ids = list(runs)
+            else:
+                self._ids = range(len(runs))
+            self._runs = list(runs.values())
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def of(self, number: int) -> tuple[int, list[int]]:
+        """A dispatch's id and its records."""
+        runs = [number] if self._runs is None else self._runs[number]
+        return self._ids[number], [i for run in runs for i in range(self._starts[run], self._ends[run])]
 
 
 def _warn_inexact(records: Sequence[Record], warnings: list[str]) -> None:

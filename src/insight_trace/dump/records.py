@@ -30,28 +30,31 @@ Value = int | float | bool | str | None
 Id = int | str
 
 
-class Record(Struct, gc=False):
-    """One argument at one stage, as the unified manifests and their forerunners list it."""
+class Record(Struct, gc=False, kw_only=True):
+    """One argument at one stage, as the unified manifests and their forerunners list it.
+
+    Fields stand in the order in which the newest writer emits them: the decoder looks for the next key there.
+    """
 
     task_id: Id
+    func_id: int | tuple[int, ...] | UnsetType = UNSET
     arg_index: Slot
-    dtype: str
     role: Role | None = None
     stage: Stage = Stage.BEFORE
     kind: Kind = Kind.TENSOR  # schemas A to C have no kind and list tensors only
-    func_id: int | tuple[int, ...] | UnsetType = UNSET
-    subtask_id: int | UnsetType = UNSET
+    dtype: str
+    value: Value | UnsetType = UNSET
     shape: tuple[Extent, ...] = ()
     strides: tuple[Extent, ...] | UnsetType = UNSET
     start_offset: Offset = 0
-    raw_shape: tuple[Extent, ...] | UnsetType = UNSET  # schemas A and B: the buffer's shape,
-    offsets: tuple[Extent, ...] | UnsetType = UNSET  # and where the view begins in it
-    value: Value | UnsetType = UNSET
     bin_offset: Offset = 0
     bin_size: Offset = 0
     truncated: bool = False
     overwritten: bool = False
     arg_index_ambiguous: bool = False
+    subtask_id: int | UnsetType = UNSET
+    raw_shape: tuple[Extent, ...] | UnsetType = UNSET  # schemas A and B: the buffer's shape,
+    offsets: tuple[Extent, ...] | UnsetType = UNSET  # and where the view begins in it
     # What our own writer adds so that nothing is lost; other readers skip it.
     dispatch_id: Natural | UnsetType = UNSET
     dispatch: DispatchFacts | UnsetType = UNSET  # on the first record of a dispatch

@@ -489,7 +489,8 @@ def _is_large(op: ast.operator, left: Any, right: Any) -> bool:
     """Whether an operation would make something larger than any scene has use for."""
     sized = (str, bytes, list, tuple)
     if isinstance(op, (ast.Pow, ast.LShift)):
-        return not isinstance(right, (int, float)) or abs(right) > _MOST_BITS or _bits(left) > _MOST_BITS
+        bits = _bits(left) * (right if isinstance(op, ast.Pow) else 1) if isinstance(right, int) else 0
+        return not isinstance(right, (int, float)) or abs(right) > _MOST_BITS or bits > _MOST_BITS
     if isinstance(op, ast.Mult):
         for many, count in ((left, right), (right, left)):
             if isinstance(many, sized) and isinstance(count, int):
