@@ -106,7 +106,7 @@ def main() -> None:
         pairs = [(seconds(lambda: plain_load(path)), seconds(lambda: load_dump(path))) for _ in range(2)]
         plain, ours = min(p for p, _ in pairs), min(o for _, o in pairs)
         print(
-            f"load       json.load + objects {plain:.2f} s · load_dump {ours:.2f} s · {plain / ours:.1f} times"
+            f"load       json and objects {plain:.2f} s · load_dump {ours:.2f} s · {plain / ours:.1f} times"
         )
         dump = load_dump(path)
         built = seconds(lambda: sum(len(d.arguments) for d in dump.dispatches))

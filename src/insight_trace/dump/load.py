@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any, overload
 
 import msgspec
 from msgspec import UNSET
 
+from insight_trace.dtypes import dtype_named
 from insight_trace.dump import checks
 from insight_trace.dump.dispatches import Source, bare, build, group_key, task_number
 from insight_trace.dump.infer import Naming, name_dispatches
@@ -18,6 +20,7 @@ from insight_trace.dump.kernel_args import KernelArgsSource, build_kernel_dispat
 from insight_trace.dump.locate import find_manifest, unified_beside
 from insight_trace.dump.manifest import Manifest, open_manifest
 from insight_trace.dump.records import EmptyDispatch, KernelDispatch, Kind, Record
+from insight_trace.dump.scalars import SLOT_MASK, bits_of_value
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Dispatch, Scene, TensorArg
 
@@ -135,9 +138,8 @@ def _check(manifest: Manifest, records: Sequence[Record], source: Source, warnin
     checks.check_forms(records, source.where, warnings)
     if source.bin_path is not None:
         checks.check_ranges(records, source.bin_bytes, source.where, warnings)
-    inexact = [r for r in records if (type(r.value) is float or r.value is None) and r.bits is UNSET]
-    inexact += [r for r in records if not r.exact]
-    _warn_inexact(inexact, warnings)
+    unset = UNSET
+    _warn_inexact([r for r in records if r.value is not unset], warnings)
 
 
 def _source(manifest: Manifest, records: Sequence[Record], warnings: list[str]) -> Source:
@@ -168,8 +170,8 @@ class _Groups:
         own_ids = bool(records) and records[0].dispatch_id is not UNSET
         keys = list(map(group_key, records)) if own_ids else [record.task_id for record in records]
         starts = [0] if keys else []
-        starts += [i for i, (one, other) in enumerate(pairwise(keys), start=1) if one != other]
-        tasks = [task_number(keys[i], lambda i=i: source.where(i, "task_id")) for i in starts]  # type: ignore[misc]
+        starts += compress(range(1, len(keys)), map(operator.ne, keys, islice(keys, 1, None)))
+        tasks = _task_numbers([keys[i] for i in starts], starts, source)
         self._ends = [*starts[1:], len(keys)]
         self._starts = starts
         self._ids: Sequence[int] = range(len(starts))
@@ -196,15 +198,29 @@ class _Groups:
         return self._ids[number], [i for run in runs for i in range(self._starts[run], self._ends[run])]
 
 
-def _warn_inexact(records: Sequence[Record], warnings: list[str]) -> None:
-    from insight_trace.dtypes import dtype_named
-    from insight_trace.dump.scalars import bits_of_value
+def _task_numbers(keys: list[int | str], places: list[int], source: Source) -> list[int]:
+    try:
+        # What every runtime writes, a hexadecimal number with its prefix, without a call for each.
+        tasks = [int(key, 0) for key in keys]  # type: ignore[arg-type]
+        if min(tasks, default=0) >= 0 and max(tasks, default=0) <= SLOT_MASK:
+            return tasks
+    except (TypeError, ValueError):
+        pass
+    return [
+        task_number(key, lambda place=place: source.where(place, "task_id"))  # type: ignore[misc]
+        for key, place in zip(keys, places, strict=True)
+    ]
 
+
+def _warn_inexact(scalars: Sequence[Record], warnings: list[str]) -> None:
     uncertain = 0
-    for record in records:
-        dtype = dtype_named(record.dtype)
-        if record.kind is Kind.SCALAR and dtype is not None and dtype.is_float:
-            uncertain += not (record.exact and bits_of_value(record.value, dtype)[1])
+    for record in scalars:
+        printed = (type(record.value) is float or record.value is None) and record.bits is UNSET
+        dtype = dtype_named(record.dtype) if printed else None
+        if dtype is not None and dtype.is_float:
+            uncertain += not bits_of_value(record.value, dtype)[1]
+        else:
+            uncertain += not record.exact
     if uncertain:
         warnings.append(
             f"{uncertain:,} float scalars are printed with six digits or as null, "

@@ -7,11 +7,32 @@ field that a schema may lack has a default that says "absent", so one struct ser
 from __future__ import annotations
 
 import enum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from insight_trace.dtypes import DTYPES
 from insight_trace.model import ARG_SLOTS, Role, Stage
+
+
+class _ElementName(enum.StrEnum):
+    """Names of element types. The known ones are shared between records; others are kept as they are."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> _ElementName | None:
+        text = str(value)
+        for member in cls:
+            if member.value.casefold() == text.casefold():
+                return member
+        other = str.__new__(cls, text)
+        other._name_ = other._value_ = text
+        return other
+
+
+if TYPE_CHECKING:
+    ElementName = str
+else:
+    ElementName = _ElementName("ElementName", {d.name: d.name for d in DTYPES})
 
 
 class Kind(enum.StrEnum):
@@ -42,11 +63,13 @@ class Record(Struct, gc=False, kw_only=True):
     role: Role | None = None
     stage: Stage = Stage.BEFORE
     kind: Kind = Kind.TENSOR  # schemas A to C have no kind and list tensors only
-    dtype: str
+    dtype: ElementName
     value: Value | UnsetType = UNSET
+    is_contiguous: Any = None  # not used; a key that is expected is passed over faster than an unknown one
     shape: tuple[Extent, ...] = ()
     strides: tuple[Extent, ...] | UnsetType = UNSET
     start_offset: Offset = 0
+    numel: Any = None  # not used
     bin_offset: Offset = 0
     bin_size: Offset = 0
     truncated: bool = False
