@@ -307,3 +307,31 @@ def test_the_scenes_of_a_checkout_load(simpler_checkout):
     last = done.stdout.splitlines()[-1].split()
     assert last[0] == "SCENES"
     assert int(last[2].removeprefix("loaded=")) >= 155
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "LIST.append(1)",
+        "LIST += [1]",
+        "LIST[0] = 2",
+        "for i in range(3):\n    LIST.append(i)",
+        "if condition():\n    LIST = []",
+        "try:\n    LIST = [1]\nexcept OSError:\n    LIST = []",
+    ],
+)
+def test_a_constant_that_the_module_changes_is_not_taken_at_its_first_word(change, tmp_path):
+    body = f"""
+LIST = [{{"name": "A"}}]
+{change}
+
+@scene_test(level=2, runtime="r")
+class TestIt(SceneTestCase):
+    CALLABLE = {{}}
+    CASES = LIST
+"""
+    scene = scene_of(tmp_path, body)
+    assert scene.cases == ()
+    assert any(
+        "`LIST` depends on what line 7" in n or "`LIST` depends on what line 8" in n for n in scene.notes
+    )

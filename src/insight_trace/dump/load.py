@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import compress, islice
 from pathlib import Path
 from typing import Any, overload
@@ -207,7 +208,7 @@ def _task_numbers(keys: list[int | str], places: list[int], source: Source) -> l
     except (TypeError, ValueError):
         pass
     return [
-        task_number(key, lambda place=place: source.where(place, "task_id"))  # type: ignore[misc]
+        task_number(key, partial(source.where, place, "task_id"))
         for key, place in zip(keys, places, strict=True)
     ]
 
