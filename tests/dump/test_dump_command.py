@@ -127,6 +127,14 @@ def test_list_as_json_of_nothing_is_an_empty_list(small, capsys):
     assert (status, json.loads(out)) == (0, [])
 
 
+def test_list_as_json_holds_dispatches_without_arguments(tmp_path, capsys):
+    (tmp_path / "kernel_args_dump.json").write_text(
+        '{"dispatches": [{"task_id": 3, "func_id": 1, "args": []}]}'
+    )
+    _, out, _ = run(capsys, "list", tmp_path, "--json")
+    assert [(row["task_id"], row["args"]) for row in json.loads(out)] == [("0x0000000000000003", [])]
+
+
 def test_list_as_json_names_what_was_inferred(dumps, tmp_path, capsys):
     words = [dumps / (PAGED + "tensor_dump_unified"), "--scene", scene_file(tmp_path), "--json"]
     _, out, _ = run(capsys, "list", *words)

@@ -332,6 +332,22 @@ class TestIt(SceneTestCase):
 """
     scene = scene_of(tmp_path, body)
     assert scene.cases == ()
-    assert any(
-        "`LIST` depends on what line 7" in n or "`LIST` depends on what line 8" in n for n in scene.notes
+    assert any("`LIST` depends on what line" in note for note in scene.notes)
+
+
+def test_cases_that_a_loop_in_the_class_makes_are_noted(tmp_path):
+    body = """
+@scene_test(level=2, runtime="r")
+class TestIt(SceneTestCase):
+    CALLABLE = {}
+    CASES = []
+    for n in range(3):
+        CASES.append({"name": n})
+
+TestIt.CALLABLE = None
+"""
+    scene = scene_of(tmp_path, body)
+    assert scene.notes == (
+        "CASES: line 10 changes it when the module is run",
+        "line 13 may change the class when it is run",
     )
