@@ -103,10 +103,11 @@ def _scene(node: ast.ClassDef, evaluator: Evaluator, path: Path) -> Scene:
         notes.append(f"a level-{level} scene: its Python orchestration is read, but cannot be run here")
     tolerances = {
         name: _attribute(node, name, evaluator, notes)
-        if evaluator.index.class_expression(node, name)
-        else 1e-5
         for name in ("RTOL", "ATOL")
+        if evaluator.index.class_expression(node, name)
     }
+    if node.name in evaluator.index.uncertain:
+        notes.append(f"line {evaluator.index.uncertain[node.name]} may change the class when it is run")
     return Scene(
         path=path,
         name=_name(path),
