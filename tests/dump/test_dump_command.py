@@ -91,6 +91,12 @@ def test_list_filters_by_the_name_a_scene_gives(small, tmp_path, capsys):
     assert [line.split()[4] for line in out.splitlines()[1:]] == ["SF", "SF"]
 
 
+def test_a_kernel_name_without_a_scene_asks_for_it(small, capsys):
+    status, _, err = run(capsys, "list", small, "--kernel", "SF")
+    assert status == 2
+    assert "give --scene" in err
+
+
 def test_list_says_what_there_is_when_nothing_matches(small, capsys):
     status, out, err = run(capsys, "list", small, "--func-id", "9")
     assert (status, out) == (2, "")

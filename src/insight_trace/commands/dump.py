@@ -118,6 +118,9 @@ def _nothing(selection: Selection, path: Path) -> Exception:
     if not len(dump.dispatches):
         return RequestError("the dump holds no dispatches", where=str(path))
     first, last = dump.dispatches[0], dump.dispatches[-1]
+    if selection.kernel is not None and not first.kernel:
+        hint = "the dump has no kernel names: give --scene"
+        return RequestError(f"nothing matches {selection}", where=str(path), hint=hint)
     known = sorted({i for d in dump.dispatches[:10_000] for i in d.func_ids})
     return RequestError(
         f"nothing matches {selection}" if str(selection) else "nothing to show",
