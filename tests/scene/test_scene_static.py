@@ -291,10 +291,10 @@ def test_a_scene_that_is_not_there_is_a_wrong_request(tmp_path, capsys):
     assert "does not exist" in capsys.readouterr().err
 
 
-def test_reading_a_scene_needs_neither_torch_nor_the_runtime(tmp_path):
+def test_reading_a_scene_needs_neither_torch_nor_the_runtime():
     code = "import sys\nfrom insight_trace import load_scene\nload_scene(sys.argv[1])\nprint(*sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", code, str(EXAMPLE)], capture_output=True, text=True, check=True, cwd=tmp_path
+        [sys.executable, "-c", code, str(EXAMPLE)], capture_output=True, text=True, check=True
     )
     loaded = set(done.stdout.split())
     assert not loaded & {"torch", "simpler", "simpler_setup", "numpy"}
