@@ -21,7 +21,9 @@ _STEP = 0x4000  # sources at 0x0 and 0x4000, the result at 0x8000: where the pub
 _SCALAR_OPS = frozenset(
     "TADDS TSUBS TMULS TDIVS TMAXS TMINS TANDS TORS TXORS TSHLS TSHRS TREMS TFMODS TPOWS TLRELU".split()
 )
-_UNARY = frozenset("TEXP TLOG TSQRT TRSQRT TABS TNEG TRECIP TNOT TRELU TMOV TFILLPAD TFILLPAD_INPLACE".split())
+_UNARY = frozenset(
+    "TEXP TLOG TSQRT TRSQRT TABS TNEG TRECIP TNOT TRELU TMOV TFILLPAD TFILLPAD_INPLACE".split()
+)
 _BINARY = frozenset(
     "TADD TSUB TMUL TDIV TMAX TMIN TAND TOR TXOR TSHL TSHR TREM TFMOD TPOW TPARTADD TPARTMAX TPARTMIN".split()
 )
@@ -47,6 +49,7 @@ class OpRequest:
     pieces: int = 1  # outer extents of a TLOAD's tensor
     padded_cols: int | None = None
     columns: bool = False  # TLOAD of a column-major tensor
+    dynamic: bool = True  # the valid size is known only at run time, as in generated kernels
     timing_only: bool = True
 
 
@@ -148,6 +151,7 @@ def _tile(request: OpRequest, address: int) -> TileSpec:
         address,
         valid_rows=request.valid_rows,
         valid_cols=request.valid_cols,
+        dynamic=3 if request.dynamic else 0,
     )
 
 
