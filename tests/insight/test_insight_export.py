@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from insight_made_up import rows_of, small_trace
 
 from insight_trace.__main__ import main
 from insight_trace.errors import InputError, RequestError
@@ -19,7 +20,6 @@ from insight_trace.insight.camodel.registers import live_registers
 from insight_trace.insight.container import BlockType, blocks_of
 from insight_trace.insight.lanes import clock_of
 from insight_trace.model import Pipe
-from insight_made_up import rows_of, small_trace
 
 SETS = [("910B", "Ascend910B1"), ("sample", "Ascend910B1"), ("91095", "Ascend950PR_9599")]
 
@@ -97,26 +97,30 @@ def _line(tick, pc, text="ADD  XD:X1=0x1,", pipe="SCALAR", number=""):
     return f"[info] [{tick:08d}] (PC: 0x{pc:x}) {pipe:<9}: (Binary: 0x00000000) {number}{text}"
 
 
+_AFTER = ": (Binary: 0x80400000)"
+
+
 @pytest.mark.parametrize(
     ("text", "pipe", "name", "detail"),
     [
         (
-            "[00000182](PC: 0x10ce8004) SCALAR : (Binary: 0x02000080) scalar_neg(dType:0x0,  x[0]= 0x0, xn:0x0)",
-        )
-        + (Pipe.SCALAR, "scalar_neg", "dType:0x0,x[0]=0x0,xn:0x0"),
-        ("[info] [5] (PC: 0x1)@CORE01 VEC ISSUE : (Binary: 0x80400000) MOVEMASK  dtype:B16 XD:0xff; Id:4",)
-        + (Pipe.VECTOR, "MOVEMASK", "dtype:B16XD:0xff"),
-        ("[info] [5] (PC: 0x1) FIX_PIPE : (Binary: 0x80400000) FIX_L0C_TO_DST  Src:L0C32,",)
-        + (Pipe.FIXP, "FIX_L0C_TO_DST", "Src:L0C32,"),
-        (
-            "[info] [5] (PC: 0x1) LSU : (Binary: 0x80400000) scalar_ld_imm(x)",
-            Pipe.SCALAR,
-            "scalar_ld_imm",
-            "x",
+            "[182](PC: 0x10ce8004) SCALAR : (Binary: 0x02000080) scalar_neg(dType:0x0,  x[0]= 0x0, xn:0)",
+            *(Pipe.SCALAR, "scalar_neg", "dType:0x0,x[0]=0x0,xn:0"),
         ),
-        ("[info] [5] (PC: 0x1) WHAT : (Binary: 0x80400000) NOP", Pipe.ALL, "NOP", ""),
-        ("[info] [5] (PC: 0x1) SCALAR : (Binary: 0x80400000) MOV_SPR_XN  SPR:COND, XN:X1=0x0,",)
-        + (Pipe.USERMARK, "MOV_SPR_XN", "SPR:COND,XN:X1=0x0,"),
+        (
+            f"[info] [5] (PC: 0x1)@CORE01 VEC ISSUE {_AFTER} MOVEMASK  dtype:B16 XD:0xff; Id:4",
+            *(Pipe.VECTOR, "MOVEMASK", "dtype:B16XD:0xff"),
+        ),
+        (
+            f"[info] [5] (PC: 0x1) FIX_PIPE {_AFTER} FIX_L0C_TO_DST  Src:L0C32,",
+            *(Pipe.FIXP, "FIX_L0C_TO_DST", "Src:L0C32,"),
+        ),
+        (f"[info] [5] (PC: 0x1) LSU {_AFTER} scalar_ld_imm(x)", Pipe.SCALAR, "scalar_ld_imm", "x"),
+        (f"[info] [5] (PC: 0x1) WHAT {_AFTER} NOP", Pipe.ALL, "NOP", ""),
+        (
+            f"[info] [5] (PC: 0x1) SCALAR {_AFTER} MOV_SPR_XN  SPR:COND, XN:X1=0x0,",
+            *(Pipe.USERMARK, "MOV_SPR_XN", "SPR:COND,XN:X1=0x0,"),
+        ),
     ],
 )
 def test_every_variant_of_a_line_is_read(text, pipe, name, detail):

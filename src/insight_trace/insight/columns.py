@@ -87,7 +87,7 @@ def check_columns(instructions: Instructions) -> None:
                 f"column {column.name} has {len(getattr(instructions, column.name))} rows, start has {rows}",
                 where="instructions",
             )
-    if rows == 0:
+    if rows == 0 or not (instructions.pipe != Pipe.CACHEMISS).any():
         raise InputError(
             "there is no instruction to write",
             where="instructions",
