@@ -1,9 +1,13 @@
 """`insight-trace export` writes what the vendor's exporter writes for the same logs."""
 
+import importlib.util
 import json
+import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +15,7 @@ from insight_made_up import rows_of, small_trace
 
 from insight_trace.__main__ import main
 from insight_trace.errors import InputError, RequestError
-from insight_trace.insight import open_trace, validate, write_insight_directory
+from insight_trace.insight import open_trace, throughput_counters, validate, write_insight_directory
 from insight_trace.insight.camodel.chips import Family, family_of
 from insight_trace.insight.camodel.lines import parse_cache_miss, parse_line
 from insight_trace.insight.camodel.operands import bank_conflicts, bytes_moved, vector_utilisation
@@ -402,3 +406,42 @@ def test_the_command_runs_as_a_person_runs_it(shared_data, tmp_path):
     checked = subprocess.run([*command, "--validate", path], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
     assert "rules of MindStudio Insight hold" in checked.stdout
+
+
+@pytest.fixture
+def pypto_reader():
+    """PyPTO's own reader of the container, from a checkout."""
+    value = os.environ.get("INSIGHT_TRACE_PYPTO")
+    if not value:
+        pytest.skip("set INSIGHT_TRACE_PYPTO to a checkout of pypto to run this test")
+    path = Path(value) / "python" / "pypto" / "tools" / "clean_sim_trace.py"
+    spec = importlib.util.spec_from_file_location("pypto_clean_sim_trace", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_pypto_reads_our_container_when_sources_are_left_out(pypto_reader, tmp_path):
+    directory = write_insight_directory(small_trace(), tmp_path / "without", include_source=False)
+    blocks = dict(pypto_reader.iter_blocks((directory / "visualize_data.bin").read_bytes()))
+    assert set(blocks) == {BlockType.TRACE, BlockType.API_INSTR}
+    clean, skipped = pypto_reader.rebuild_trace(json.loads(blocks[BlockType.TRACE]))
+    assert skipped == 0
+    assert sum(event["ph"] == "s" for event in clean["traceEvents"]) == 2
+    metrics = pypto_reader.reshape_metrics(json.loads(blocks[BlockType.API_INSTR]))
+    assert metrics["cores"] == ["core0.cubecore0", "core0.veccore0", "core0.veccore1"]
+    # with sources it stops: it expects the size of a SOURCE block to count the path field
+    directory = write_insight_directory(small_trace(), tmp_path / "with")
+    with pytest.raises(ValueError, match="corrupt SOURCE block"):
+        list(pypto_reader.iter_blocks((directory / "visualize_data.bin").read_bytes()))
+
+
+def test_throughput_is_worked_out_from_the_bytes_that_instructions_moved():
+    trace = small_trace()
+    series = {each.name: each for each in throughput_counters(trace.instructions, trace.mhz)}
+    assert list(series) == ["GM_TO_UB", "GM_TO_L1", "GM_TO_TOTAL", "UB_TO_GM", "L1_TO_GM", "TOTAL_TO_GM"]
+    moved = 2 * 4096 * 1e6 / 1048576
+    assert series["GM_TO_UB"].megabytes_per_second.tolist() == pytest.approx([moved, 0.0])
+    assert series["GM_TO_TOTAL"].megabytes_per_second.tolist() == pytest.approx([moved, 0.0])
+    assert series["UB_TO_GM"].megabytes_per_second.tolist() == [0.0, 0.0]
+    assert throughput_counters(replace(trace.instructions, process_bytes=np.full(13, -1)), 1850.0) == ()
