@@ -12,7 +12,7 @@ from insight_trace.insight.columns import CHUNK, Extras, Prepared, chunks
 from insight_trace.insight.crosscore import cross_core_events
 from insight_trace.insight.encoding import Durations, floats, integers, json_text, lay, micros, pick, texts
 from insight_trace.insight.flags import FlagPairs, drawn_wait_starts, pair_flags
-from insight_trace.insight.fragments import Fragments, fragments_of, warp_colour
+from insight_trace.insight.fragments import Fragments, warp_colour
 from insight_trace.insight.lanes import (
     BARRIER,
     COUNTER_PROCESS,
@@ -37,10 +37,12 @@ def document_head(schema_version: int) -> bytes:
 DOCUMENT_TAIL = b"]}"
 
 
-def timeline_pieces(prepared: Prepared, counters: tuple[Counter, ...]) -> Iterator[bytes]:
+def timeline_pieces(
+    prepared: Prepared, fragments: Fragments, counters: tuple[Counter, ...]
+) -> Iterator[bytes]:
     """The whole document in pieces of bounded size. Every event ends in a comma but the last."""
     held = b""
-    for piece in _event_pieces(prepared, counters):
+    for piece in _event_pieces(prepared, fragments, counters):
         if piece:
             yield held
             held = piece
@@ -48,12 +50,11 @@ def timeline_pieces(prepared: Prepared, counters: tuple[Counter, ...]) -> Iterat
     yield DOCUMENT_TAIL
 
 
-def _event_pieces(prepared: Prepared, counters: tuple[Counter, ...]) -> Iterator[bytes]:
+def _event_pieces(prepared: Prepared, fragments: Fragments, counters: tuple[Counter, ...]) -> Iterator[bytes]:
     yield document_head(SCHEMA_VERSION)
     columns = prepared.instructions
     for core in prepared.cores:
         yield _sort_event(b"process_sort_index", columns.cores[core], "NA", core_order(columns.cores[core]))
-    fragments = fragments_of(prepared)
     pairs = pair_flags(prepared) if prepared.has_flags else {}
     durations = Durations(prepared.mhz)
     for core in prepared.cores:
