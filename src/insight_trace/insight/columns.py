@@ -147,6 +147,14 @@ class Prepared:
         return found
 
     @cached_property
+    def drawn(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All rows in the order in which they are drawn, and the place of each row in it."""
+        rows = np.concatenate([self.ordered[core] for core in self.cores])
+        place = np.empty(len(rows), dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        return rows, place
+
+    @cached_property
     def is_wait(self) -> NDArray[np.bool_]:
         return self._named(WAIT_NAMES)
 
