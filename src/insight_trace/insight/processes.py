@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 
 from insight_trace.errors import JobError
@@ -20,7 +21,10 @@ def beside_work(work: Callable[[], None], *, apart: bool) -> Iterator[None]:
         work()
         yield
         return
-    child = os.fork()
+    with warnings.catch_warnings():
+        # newer Pythons warn of any native thread; those of NumPy's algebra are idle and not used here
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if child == 0:
         code = 1
         try:
