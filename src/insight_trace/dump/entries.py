@@ -104,9 +104,10 @@ def entries_of(dispatches: Iterable[Dispatch]) -> Iterator[Entry]:
     """Every entry: per dispatch those before it ran, by slot, then those after."""
     index = 0
     for dispatch in dispatches:
-        for stage in Stage:
-            for argument in dispatch.arguments:
-                if stage in stages_of(argument):
+        staged = [(argument, stages_of(argument)) for argument in dispatch.arguments]
+        for stage in (Stage.BEFORE, Stage.AFTER):
+            for argument, stages in staged:
+                if stage in stages:
                     yield Entry(index, dispatch, argument, stage)
                     index += 1
 

@@ -7,85 +7,28 @@ paths, a few pure built-ins and the module's own small functions. Whatever else 
 from __future__ import annotations
 
 import ast
-import operator
 import os.path
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from insight_trace.scene.neighbours import ClassOf, ModuleAt, module_file, parsed, with_absolute_sources
+from insight_trace.scene.operations import (
+    BINARY,
+    BUILTINS,
+    COMPARE,
+    METHODS,
+    MOST_ITEMS,
+    MUTATORS,
+    OS_PATH,
+    PATH_ATTRIBUTES,
+    PATH_METHODS,
+    UNARY,
+    copied,
+    is_large,
+)
 
 _MOST_STEPS = 500_000
-_MOST_ITEMS = 1_000_000
-_MOST_BITS = 4096
-
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.BitOr: operator.or_,
-    ast.BitAnd: operator.and_,
-    ast.BitXor: operator.xor,
-}
-_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Not: operator.not_,
-    ast.Invert: operator.invert,
-}
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: lambda a, b: a in b,
-    ast.NotIn: lambda a, b: a not in b,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-}
-_BUILTINS: dict[str, Callable[..., Any]] = {
-    "range": range,
-    "enumerate": lambda *a, **k: list(enumerate(*a, **k)),
-    "zip": lambda *a, strict=False: list(zip(*a, strict=strict)),
-    "sorted": sorted,
-    "reversed": lambda a: list(reversed(a)),
-    "list": list,
-    "tuple": tuple,
-    "dict": dict,
-    "set": set,
-    "frozenset": frozenset,
-    "len": len,
-    "min": min,
-    "max": max,
-    "sum": sum,
-    "abs": abs,
-    "int": int,
-    "float": float,
-    "str": str,
-    "bool": bool,
-    "Path": Path,
-}
-_METHODS: dict[type, frozenset[str]] = {
-    dict: frozenset({"items", "keys", "values", "get", "copy"}),
-    str: frozenset({"split", "lower", "upper", "strip", "removesuffix"}),
-    list: frozenset({"copy", "index", "count"}),
-    tuple: frozenset({"index", "count"}),
-}
-_MUTATORS: dict[type, frozenset[str]] = {
-    list: frozenset({"append", "extend", "insert"}),
-    dict: frozenset({"update", "setdefault", "pop"}),
-}
-_PATH_ATTRIBUTES = frozenset({"parent", "name", "stem", "suffix", "parents"})
-_PATH_METHODS = frozenset({"resolve", "joinpath", "absolute", "as_posix", "with_name"})
-_OS_PATH = frozenset({"join", "dirname", "abspath", "basename", "normpath"})
 
 
 class Unreadable(Exception):  # noqa: N818 - it is a value here, not a failure
@@ -249,14 +192,14 @@ class Evaluator:
 
     def _binop(self, node: ast.BinOp, local: dict[str, Any]) -> Any:
         left, right = self._eval(node.left, local), self._eval(node.right, local)
-        if _is_large(node.op, left, right):
+        if is_large(node.op, left, right):
             raise self._cannot(node)
         if isinstance(left, Path) and isinstance(node.op, ast.Div):
             return left / str(right)
-        return _BINARY[type(node.op)](left, right)
+        return BINARY[type(node.op)](left, right)
 
     def _unaryop(self, node: ast.UnaryOp, local: dict[str, Any]) -> Any:
-        return _UNARY[type(node.op)](self._eval(node.operand, local))
+        return UNARY[type(node.op)](self._eval(node.operand, local))
 
     def _boolop(self, node: ast.BoolOp, local: dict[str, Any]) -> Any:
         value = None
@@ -270,7 +213,7 @@ class Evaluator:
         left = self._eval(node.left, local)
         for op, part in zip(node.ops, node.comparators, strict=True):
             right = self._eval(part, local)
-            if not _COMPARE[type(op)](left, right):
+            if not COMPARE[type(op)](left, right):
                 return False
             left = right
         return True
@@ -303,7 +246,7 @@ class Evaluator:
             return value if node.attr == "loader" else self._from_module(value.path, node.attr, node)
         if isinstance(value, _Enum):
             return Direction(node.attr)
-        if isinstance(value, Path) and node.attr in _PATH_ATTRIBUTES:
+        if isinstance(value, Path) and node.attr in PATH_ATTRIBUTES:
             return getattr(value, node.attr)
         raise self._cannot(node)
 
@@ -397,11 +340,11 @@ class Evaluator:
                 return self._function(definition, arguments, named)
             known = self._modules.get(dotted, dotted).split(".")[-1]
             if known in ("deepcopy", "copy"):
-                return _copied(arguments[0])
-            if known in _BUILTINS:
-                if known == "range" and len(range(*arguments)) > _MOST_ITEMS:
+                return copied(arguments[0])
+            if known in BUILTINS:
+                if known == "range" and len(range(*arguments)) > MOST_ITEMS:
                     raise self._cannot(node)
-                return _BUILTINS[known](*arguments, **named)
+                return BUILTINS[known](*arguments, **named)
         if isinstance(node.func, ast.Attribute):
             return self._method(node, node.func, dotted, arguments, named, local)
         raise self._cannot(node)
@@ -416,10 +359,10 @@ class Evaluator:
         local: dict[str, Any],
     ) -> Any:
         module, _, name = dotted.rpartition(".")
-        if module in ("os.path", "osp") and name in _OS_PATH:
+        if module in ("os.path", "osp") and name in OS_PATH:
             return getattr(os.path, name)(*map(str, arguments))
         if dotted in ("copy.deepcopy", "copy.copy"):
-            return _copied(arguments[0])
+            return copied(arguments[0])
         if dotted == "importlib.util.spec_from_file_location":
             return ModuleAt(Path(arguments[1]))
         if dotted == "importlib.util.module_from_spec":
@@ -429,10 +372,10 @@ class Evaluator:
         if dotted == "pathlib.Path":
             return Path(*arguments)
         value = self._eval(function.value, local)
-        for kind, names in (*_METHODS.items(), *_MUTATORS.items()):
+        for kind, names in (*METHODS.items(), *MUTATORS.items()):
             if isinstance(value, kind) and name in names:
                 return getattr(value, name)(*arguments, **named)
-        if isinstance(value, Path) and name in _PATH_METHODS:
+        if isinstance(value, Path) and name in PATH_METHODS:
             return getattr(value, name)(*arguments)
         raise self._cannot(node)
 
@@ -470,9 +413,9 @@ class Evaluator:
                 self._assign(node.target, self._eval(node.value, scope), scope)
             elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
                 left, right = scope[node.target.id], self._eval(node.value, scope)
-                if _is_large(node.op, left, right):
+                if is_large(node.op, left, right):
                     raise self._cannot(node)
-                scope[node.target.id] = _BINARY[type(node.op)](left, right)
+                scope[node.target.id] = BINARY[type(node.op)](left, right)
             elif isinstance(node, ast.For):
                 for item in self._eval(node.iter, scope):
                     self._assign(node.target, item, scope)
@@ -483,30 +426,3 @@ class Evaluator:
                 self._eval(node.value, scope)
             elif not isinstance(node, ast.Pass):
                 raise self._cannot(node)
-
-
-def _is_large(op: ast.operator, left: Any, right: Any) -> bool:
-    """Whether an operation would make something larger than any scene has use for."""
-    sized = (str, bytes, list, tuple)
-    if isinstance(op, (ast.Pow, ast.LShift)):
-        return not isinstance(right, (int, float)) or abs(right) > _MOST_BITS or _bits(left) > _MOST_BITS
-    if isinstance(op, ast.Mult):
-        for many, count in ((left, right), (right, left)):
-            if isinstance(many, sized) and isinstance(count, int):
-                return len(many) * count > _MOST_ITEMS
-        return _bits(left) + _bits(right) > _MOST_BITS**2
-    if isinstance(op, ast.Add) and isinstance(left, sized) and isinstance(right, sized):
-        return len(left) + len(right) > _MOST_ITEMS
-    return isinstance(op, ast.Mod) and isinstance(left, (str, bytes))
-
-
-def _bits(value: Any) -> int:
-    return value.bit_length() if isinstance(value, int) else 0
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_copied(item) for item in value)
-    return value

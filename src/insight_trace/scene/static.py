@@ -172,7 +172,10 @@ def _list(value: Any, name: str, notes: list[str]) -> Sequence[Any]:
     if isinstance(value, Unreadable):
         notes.append(f"{name}: {value}")
         return ()
-    return value if isinstance(value, (list, tuple)) else ()
+    if value is not None and not isinstance(value, (list, tuple)):
+        notes.append(f"{name} is not a list")
+        return ()
+    return value or ()
 
 
 def _kernels(entries: Sequence[Any], path: Path, notes: list[str]) -> list[Kernel]:
