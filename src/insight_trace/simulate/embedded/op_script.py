@@ -57,7 +57,7 @@ class TileSpec:
     fractal: int = 512
     pad: int = 0
     compact: int = 0
-    dynamic: int = 0  # bit 0: the kernel gives the valid rows at run time, bit 1: the valid columns
+    dynamic: int = 0  # valid size known only at run time: 1 rows, 2 columns
     data: NDArray[Any] | None = None  # raw elements in memory order, rows*cols of them
 
     @property

@@ -83,17 +83,22 @@ void Core::vector(Instr instr, Type type, int repeat, int64_t elements, VectorOp
         elements -= part;
         repeat -= kMost;
     }
+    issue_vector(instr, type, repeat, elements, dst, src0, src1);
+}
+
+void Core::issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements, const VectorOperand &dst,
+                        const VectorOperand &src0, const VectorOperand &src1) {
     Record r = record(instr, PipeId::V, Form::Vector);
     r.dst = packed(dst.address, static_cast<uint8_t>(type));
     r.src0 = packed(src0.address, src0.used);
     r.src1 = packed(src1.address, src1.used);
-    r.repeat = static_cast<uint16_t>(repeat);
+    r.repeat = static_cast<uint16_t>(std::min<int64_t>(repeat, 65535));
     r.bytes = static_cast<uint32_t>(elements);
     auto byte = [](uint16_t v) { return uint64_t(std::min<uint16_t>(v, 255)); };
     r.a = byte(dst.block_stride) | byte(src0.block_stride) << 8 | byte(src1.block_stride) << 16 |
           byte(dst.repeat_stride) << 24 | byte(src0.repeat_stride) << 32 | byte(src1.repeat_stride) << 40;
     Conflicts conflicts;
-    Cost cost = vector_cost(parameters, instr, type, repeat, dst, src0, src1, conflicts);
+    Cost cost = vector_cost(parameters, instr, type, static_cast<int>(repeat), dst, src0, src1, conflicts);
     r.read_conflict = static_cast<uint16_t>(std::min<int64_t>(conflicts.read, 65535));
     r.partner = static_cast<uint32_t>(conflicts.write);
     clock.issue(PipeId::V, r, cost, at);
@@ -104,11 +109,16 @@ void Core::vector_count(Instr instr, Type type, int64_t elements, VectorOperand 
     if (elements <= 0) return;
     set_register(PipeId::V, 1); // count mode on
     set_register(PipeId::V, static_cast<uint64_t>(elements));
-    int64_t per_repeat = 256 / type_size(type);
-    vector(instr, type, static_cast<int>((elements + per_repeat - 1) / per_repeat), elements, dst, src0,
-           src1);
+    vector_counted(instr, type, elements, dst, src0, src1);
     set_register(PipeId::V, 0); // back to the bit mask
     set_register(PipeId::V, ~0ull);
+}
+
+void Core::vector_counted(Instr instr, Type type, int64_t elements, VectorOperand dst, VectorOperand src0,
+                          VectorOperand src1) {
+    if (elements <= 0) return;
+    int64_t per_repeat = 256 / type_size(type);
+    issue_vector(instr, type, (elements + per_repeat - 1) / per_repeat, elements, dst, src0, src1);
 }
 
 void Core::transfer(Instr instr, Type type, uint64_t gm, uint32_t local, int64_t bursts, int64_t burst_bytes,

@@ -69,6 +69,9 @@ class Core {
     // Count mode: one instruction for `elements` consecutive elements, with the mask switches around it.
     void vector_count(Instr instr, Type type, int64_t elements, VectorOperand dst, VectorOperand src0 = {},
                       VectorOperand src1 = {});
+    // One instruction under a count mask that the caller has set: no limit of 255 repeats.
+    void vector_counted(Instr instr, Type type, int64_t elements, VectorOperand dst, VectorOperand src0 = {},
+                        VectorOperand src1 = {});
     // GM <-> on chip: `bursts` pieces of `burst_bytes`, `gm_step` bytes apart in GM.
     void transfer(Instr instr, Type type, uint64_t gm, uint32_t local, int64_t bursts, int64_t burst_bytes,
                   int64_t gm_step);
@@ -99,6 +102,9 @@ class Core {
     uint8_t atomic_type = 0; // of DMA stores: 0 none, else set_atomic_* + 1
 
   private:
+    void issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements, const VectorOperand &dst,
+                      const VectorOperand &src0, const VectorOperand &src1);
+
     const int64_t register_cost_;
     Records &records_;
     GlobalMemory &gm_;

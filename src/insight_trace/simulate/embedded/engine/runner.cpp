@@ -338,17 +338,11 @@ int main(int argc, char **argv) {
         g_job.parameters.settle(static_cast<int64_t>(g_job.cores.size()));
         map_gm();
         load_kernels();
-        Records records(g_job.records_path);
-        g_records = &records;
-        Machine machine(g_job, records);
-        g_active = &machine;
+        // they live until the process ends: a failure is reported from them
+        g_records = new Records(g_job.records_path);
+        g_active = new Machine(g_job, *g_records);
         std::thread(watch_limits).detach();
-        try {
-            machine.run();
-        } catch (const Failure &failure) { // reported while the records and the machine still stand
-            write_result(failure_head(failure));
-            _exit(1);
-        }
+        g_active->run();
         write_result("status\tok\n");
     } catch (const Failure &failure) {
         write_result(failure_head(failure));

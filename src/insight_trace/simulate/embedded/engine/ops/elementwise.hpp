@@ -1,65 +1,138 @@
-// How element-wise ops walk a tile, and which vector instructions that walk is on the hardware.
+// Element by element: the arithmetic over a tile's valid part, and the shapes that most ops have.
 #pragma once
 
-#include "elements.hpp"
+#include "vector_walk.hpp"
 
 namespace insight_trace::engine {
 
-// The shape of the instructions for an element-wise op over dst's valid part: contiguous data is one run of
-// full repeats and a masked tail, or count mode past 255 repeats; a narrow tile is one instruction with a row
-// stride; anything else is one instruction per 256-byte column group with one repeat per row.
-inline void issue_elementwise(Core &core, Instr instr, const TileRef &dst, const TileRef *src0,
-                              const TileRef *src1) {
-    int size = type_size(dst.type);
-    int per_repeat = 256 / size, per_block = 32 / size;
-    int rows = dst.row_major ? dst.valid_rows : dst.valid_cols;
-    int cols = dst.row_major ? dst.valid_cols : dst.valid_rows;
-    int pitch = dst.row_major ? dst.cols : dst.rows;
-    if (rows <= 0 || cols <= 0) return;
-    auto operand = [&](const TileRef *tile, uint32_t offset, uint16_t repeat_stride) {
-        if (!tile) return VectorOperand();
-        return VectorOperand(tile->address + offset, repeat_stride);
-    };
-    if (cols == pitch || rows == 1) { // contiguous
-        int64_t total = int64_t(rows) * cols;
-        int64_t full = total / per_repeat;
-        if (full > 255 || (total % per_repeat != 0 && full > 0)) {
-            core.vector_count(instr, dst.type, total, operand(&dst, 0, 8), operand(src0, 0, 8),
-                              operand(src1, 0, 8));
-            return;
-        }
-        if (full)
-            core.vector(instr, dst.type, int(full), full * per_repeat, operand(&dst, 0, 8),
-                        operand(src0, 0, 8), operand(src1, 0, 8));
-        else
-            core.vector(instr, dst.type, 1, total, operand(&dst, 0, 8), operand(src0, 0, 8),
-                        operand(src1, 0, 8));
-        return;
-    }
-    auto stride = [&](const TileRef *tile) {
-        if (!tile) return uint16_t(0);
-        int own = tile->row_major ? tile->cols : tile->rows;
-        return static_cast<uint16_t>(own / per_block);
-    };
-    for (int col = 0; col < cols; col += per_repeat) {
-        int width = std::min(per_repeat, cols - col);
-        uint32_t offset = static_cast<uint32_t>(col * size);
-        core.vector(instr, dst.type, rows, int64_t(rows) * width, operand(&dst, offset, stride(&dst)),
-                    operand(src0, offset, stride(src0)), operand(src1, offset, stride(src1)));
-    }
+const char *type_name(Type type);
+
+// --- which element types an op takes
+template <class... T> struct Types {};
+using Floats = Types<float, half, bfloat16_t>;
+using Integers = Types<int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t, int64_t, uint64_t>;
+using Numbers =
+    Types<float, half, bfloat16_t, int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t, int64_t, uint64_t>;
+
+template <class T> constexpr Type type_of() {
+    if constexpr (std::is_same_v<T, float>)
+        return Type::F32;
+    else if constexpr (std::is_same_v<T, half>)
+        return Type::F16;
+    else if constexpr (std::is_same_v<T, bfloat16_t>)
+        return Type::BF16;
+    else if constexpr (sizeof(T) == 8)
+        return std::is_signed_v<T> ? Type::I64 : Type::U64;
+    else if constexpr (sizeof(T) == 4)
+        return std::is_signed_v<T> ? Type::I32 : Type::U32;
+    else if constexpr (sizeof(T) == 2)
+        return std::is_signed_v<T> ? Type::I16 : Type::U16;
+    else
+        return std::is_signed_v<T> ? Type::I8 : Type::U8;
 }
 
-template <class Body> void binary(Core &core, const Operands &operands, Instr instr, Body body) {
-    const TileRef &dst = operands[0].tile, &a = operands[1].tile, &b = operands[2].tile;
-    if (core.computes)
-        with_type(dst.type, [&](auto tag) {
-            using T = decltype(tag);
-            View<T> to(core, dst), x(core, a), y(core, b);
-            for (int r = 0; r < dst.valid_rows; ++r)
-                for (int c = 0; c < dst.valid_cols; ++c)
-                    to.at(r, c) = T(body(Wide<T>(x.at(r, c)), Wide<T>(y.at(r, c))));
-        });
-    issue_elementwise(core, instr, dst, &a, &b);
+// Calls body(T{}) for the type of the list that `type` is; the op is not supported for any other.
+template <class Body, class... T>
+void with_type_of(Core &core, const char *op, Type type, Types<T...>, Body &&body) {
+    bool known = ((type == type_of<T>() ? (body(T{}), true) : false) || ...);
+    if (!known) core.unsupported("%s of %s tiles", op, type_name(type));
+}
+
+void require_type(Core &core, const char *op, const TileRef &tile, Type type);
+// Ops that do nothing on the hardware when valid sizes differ: the kernel is told instead.
+void require_valid(Core &core, const char *op, const TileRef &tile, const TileRef &dst);
+const TileRef &tile_operand(Core &core, const char *op, const Operands &operands, uint32_t index);
+void require_apart(Core &core, const char *op, const TileRef &a, const TileRef &b);
+
+template <class T> T *elements_of(Core &core, const Lines &lines) {
+    return core.local_as<T>(Space::UB, lines.address, lines.extent());
+}
+
+// --- arithmetic: `body` takes and gives what the type computes in
+template <class T, class Body> void map_one(Core &core, const Lines &dst, const Lines &src, Body body) {
+    T *to = elements_of<T>(core, dst);
+    const T *from = elements_of<T>(core, src);
+    for (int line = 0; line < dst.lines; ++line, to += dst.pitch, from += src.pitch)
+        for (int i = 0; i < dst.width; ++i) to[i] = T(body(Wide<T>(from[i])));
+}
+
+template <class T, class Body>
+void map_two(Core &core, const Lines &dst, const Lines &src0, const Lines &src1, Body body) {
+    T *to = elements_of<T>(core, dst);
+    const T *a = elements_of<T>(core, src0), *b = elements_of<T>(core, src1);
+    for (int line = 0; line < dst.lines; ++line, to += dst.pitch, a += src0.pitch, b += src1.pitch)
+        for (int i = 0; i < dst.width; ++i) to[i] = T(body(Wide<T>(a[i]), Wide<T>(b[i])));
+}
+
+// dst, too, is an input.
+template <class T, class Body>
+void map_into(Core &core, const Lines &dst, const Lines &src0, const Lines &src1, Body body) {
+    T *to = elements_of<T>(core, dst);
+    const T *a = elements_of<T>(core, src0), *b = elements_of<T>(core, src1);
+    for (int line = 0; line < dst.lines; ++line, to += dst.pitch, a += src0.pitch, b += src1.pitch)
+        for (int i = 0; i < dst.width; ++i) to[i] = T(body(Wide<T>(to[i]), Wide<T>(a[i]), Wide<T>(b[i])));
+}
+
+// --- ops that are one instruction at each step
+template <class List, class Body>
+void binary(Core &core, const Operands &operands, const char *op, Instr instr, List types, Body body) {
+    const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
+                  &b = tile_operand(core, op, operands, 2);
+    require_type(core, op, a, dst.type);
+    require_type(core, op, b, dst.type);
+    Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to);
+    with_type_of(core, op, dst.type, types, [&](auto tag) {
+        if (core.computes) map_two<decltype(tag)>(core, to, x, y, body);
+    });
+    auto one = [&](const Step &step) { issue(core, instr, dst.type, step); };
+    walk_binary(core, to, x, y, false, one);
+}
+
+template <class List, class Body>
+void unary(Core &core, const Operands &operands, const char *op, Instr instr, List types, Body body) {
+    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
+    require_type(core, op, src, dst.type);
+    Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
+    with_type_of(core, op, dst.type, types, [&](auto tag) {
+        if (core.computes) map_one<decltype(tag)>(core, to, from, body);
+    });
+    auto one = [&](const Step &step) { issue(core, instr, dst.type, step); };
+    walk_unary(core, to, from, one);
+}
+
+// `prepare(scalar)` gives the value that the instruction is handed; `body(element, value)` the result.
+template <class List, class Body>
+void with_scalar(Core &core, const Operands &operands, const char *op, Instr instr, List types, Body body) {
+    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
+    require_type(core, op, src, dst.type);
+    require_valid(core, op, src, dst);
+    Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
+    with_type_of(core, op, dst.type, types, [&](auto tag) {
+        using T = decltype(tag);
+        Wide<T> value = Wide<T>(scalar_as<T>(operands[2]));
+        if (core.computes) map_one<T>(core, to, from, [=](Wide<T> x) { return body(x, value); });
+    });
+    auto one = [&](const Step &step) { issue(core, instr, dst.type, step); };
+    walk_scalar(core, to, from, one);
+}
+
+// --- what the hardware computes
+template <class T> T larger(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) return a > b || a != a ? a : b; // NaN wins
+    return a > b ? a : b;
+}
+template <class T> T smaller(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) return a < b || a != a ? a : b;
+    return a < b ? a : b;
+}
+// The quotient, toward zero for integers; an integer divided by zero is 0.
+template <class T> T quotient(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+        if (b == 0) return 0;
+        if constexpr (std::is_signed_v<T>)
+            if (b == T(-1)) return wrap_sub(T(0), a);
+    }
+    return T(a / b);
 }
 
 } // namespace insight_trace::engine

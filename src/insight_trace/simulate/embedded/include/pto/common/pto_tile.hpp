@@ -160,7 +160,7 @@ struct Tile {
         r.row_major = isRowMajor;
         r.inner = static_cast<uint8_t>(Inner);
         r.compact = static_cast<uint8_t>(Compact);
-        r.dynamic = (ValidRow == DYNAMIC ? 1 : 0) | (ValidCol == DYNAMIC ? 2 : 0);
+        r.dynamic = static_cast<uint8_t>((ValidRow == DYNAMIC ? 1 : 0) | (ValidCol == DYNAMIC ? 2 : 0));
         r.fractal = Fractal;
         r.pad = static_cast<uint64_t>(Pad);
         return r;
