@@ -23,10 +23,14 @@ int Job::kernel_row(int32_t func_id) const {
 std::string escaped(const std::string &text) {
     std::string out;
     for (char c : text) {
-        if (c == '\\') out += "\\\\";
-        else if (c == '\t') out += "\\t";
-        else if (c == '\n') out += "\\n";
-        else out += c;
+        if (c == '\\')
+            out += "\\\\";
+        else if (c == '\t')
+            out += "\\t";
+        else if (c == '\n')
+            out += "\\n";
+        else
+            out += c;
     }
     return out;
 }
@@ -34,10 +38,14 @@ std::string escaped(const std::string &text) {
 static std::string unescaped(const std::string &text) {
     std::string out;
     for (size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '\\' || i + 1 == text.size()) out += text[i];
-        else if (text[++i] == 't') out += '\t';
-        else if (text[i] == 'n') out += '\n';
-        else out += text[i];
+        if (text[i] != '\\' || i + 1 == text.size())
+            out += text[i];
+        else if (text[++i] == 't')
+            out += '\t';
+        else if (text[i] == 'n')
+            out += '\n';
+        else
+            out += text[i];
     }
     return out;
 }
@@ -59,8 +67,10 @@ static bool read_parameter(const std::vector<std::string> &f, engine::Parameters
     }
     engine::VectorCost cost{std::stoi(f.at(3)), std::stoi(f.at(4)), std::stoi(f.at(5))};
     auto &row = parameters.vector[static_cast<int>(instr)];
-    if (f.at(2) == "*") row.fill(cost);
-    else row[static_cast<size_t>(std::stoi(f.at(2)))] = cost;
+    if (f.at(2) == "*")
+        row.fill(cost);
+    else
+        row[static_cast<size_t>(std::stoi(f.at(2)))] = cost;
     return true;
 }
 
@@ -93,31 +103,42 @@ Job read_job(const std::string &path) {
             job.orchestration = f.at(1);
             job.function = f.at(2);
             job.config = f.size() > 3 ? f[3] : "";
-        } else if (key == "records") job.records_path = f.at(1);
-        else if (key == "payload") job.payload_path = f.at(1);
-        else if (key == "result") job.result_path = f.at(1);
+        } else if (key == "records")
+            job.records_path = f.at(1);
+        else if (key == "payload")
+            job.payload_path = f.at(1);
+        else if (key == "result")
+            job.result_path = f.at(1);
         else if (key == "arena") {
             job.arena = std::stoi(f.at(1));
             job.base = std::stoull(f.at(2));
             job.heap = std::stoull(f.at(3));
             job.end = std::stoull(f.at(4));
-        } else if (key == "level") job.level = std::stoi(f.at(1));
-        else if (key == "workers") job.workers = std::stoi(f.at(1));
-        else if (key == "shuffle") job.shuffle = std::stoull(f.at(1));
-        else if (key == "seconds") job.seconds = std::stod(f.at(1));
-        else if (key == "rings") job.rings = f.at(1) == "1";
-        else if (key == "clusters") job.clusters = std::stoi(f.at(1));
+        } else if (key == "level")
+            job.level = std::stoi(f.at(1));
+        else if (key == "workers")
+            job.workers = std::stoi(f.at(1));
+        else if (key == "shuffle")
+            job.shuffle = std::stoull(f.at(1));
+        else if (key == "seconds")
+            job.seconds = std::stod(f.at(1));
+        else if (key == "rings")
+            job.rings = f.at(1) == "1";
+        else if (key == "clusters")
+            job.clusters = std::stoi(f.at(1));
         else if (key == "tensor") {
             job.tensors.push_back(read_tensor(f));
             job.tensor_names.push_back(f.at(3));
-        } else if (key == "scalar") job.scalars.push_back(std::stoull(f.at(1)));
+        } else if (key == "scalar")
+            job.scalars.push_back(std::stoull(f.at(1)));
         else if (key == "kernel") {
             job.kernels.push_back({std::stoi(f.at(1)), f.at(2) == "aic", f.size() > 5 ? f[5] : ""});
             engine::KernelImage image;
             image.path = f.at(3);
             image.entry = f.at(4);
             job.machine.kernels.push_back(image);
-        } else fail(Fault::OurBug, {}, "the job line cannot be read: %s", line.c_str());
+        } else
+            fail(Fault::OurBug, {}, "the job line cannot be read: %s", line.c_str());
     }
     job.machine.limit_seconds = job.seconds;
     return job;

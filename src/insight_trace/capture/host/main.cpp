@@ -24,7 +24,8 @@ bool g_fatal = false;
 void orchestration_timer(double seconds) {
     itimerval timer{};
     timer.it_value.tv_sec = static_cast<time_t>(seconds);
-    timer.it_value.tv_usec = static_cast<suseconds_t>((seconds - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
+    timer.it_value.tv_usec =
+        static_cast<suseconds_t>((seconds - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
     setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
@@ -75,7 +76,8 @@ void on_crash(int signal, siginfo_t *info, void *) {
 
 void on_time(int) {
     char text[160];
-    snprintf(text, sizeof text, "the orchestration was still running %g s after its last call", g_job.seconds);
+    snprintf(text, sizeof text, "the orchestration was still running %g s after its last call",
+             g_job.seconds);
     Site site = g_runtime ? g_runtime->last_site : Site{};
     g_failure.set(engine::Fault::Input, text, site.file, site.line);
     strcpy(g_failure.limit, "time");
@@ -113,19 +115,20 @@ void run_orchestration() {
     using Entry = void (*)(const ChipTaskArgs &);
     auto entry = reinterpret_cast<Entry>(dlsym(handle, g_job.function.c_str()));
     if (!entry)
-        engine::fail(engine::Fault::Input, {}, "the orchestration has no function %s", g_job.function.c_str());
+        engine::fail(engine::Fault::Input, {}, "the orchestration has no function %s",
+                     g_job.function.c_str());
     static ChipTaskArgs args;
     for (const ChipTensor &tensor : g_job.tensors) args.add_input(tensor);
     for (uint64_t &scalar : g_job.scalars) args.add_scalar(scalar);
     using Config = PTO2OrchestrationConfig (*)(const ChipTaskArgs &);
-    auto config = g_job.config.empty() ? nullptr
-                                       : reinterpret_cast<Config>(dlsym(handle, g_job.config.c_str()));
+    auto config =
+        g_job.config.empty() ? nullptr : reinterpret_cast<Config>(dlsym(handle, g_job.config.c_str()));
     if (config) {
         int expected = config(args).expected_arg_count;
         int given = args.tensor_count() + args.scalar_count();
         if (expected != given)
-            engine::fail(engine::Fault::Input, {}, "the orchestration expects %d arguments and the scene gives %d",
-                         expected, given);
+            engine::fail(engine::Fault::Input, {},
+                         "the orchestration expects %d arguments and the scene gives %d", expected, given);
     }
     orchestration_timer(g_job.seconds);
     entry(args);
@@ -140,15 +143,18 @@ uint64_t insight_trace_capture_submit(const TaskCall *call, const ChipTensor **o
 }
 void insight_trace_capture_scope(bool begin, Site site) {
     InRuntime in;
-    if (begin) g_runtime->scope_begin();
-    else g_runtime->scope_end(site);
+    if (begin)
+        g_runtime->scope_begin();
+    else
+        g_runtime->scope_end(site);
 }
-uint64_t insight_trace_capture_get(const ChipTensor *tensor, uint32_t ndims, const uint32_t *indices, Site site) {
+uint64_t insight_trace_capture_get(const ChipTensor *tensor, uint32_t ndims, const uint32_t *indices,
+                                   Site site) {
     InRuntime in;
     return g_fatal ? 0 : g_runtime->get(*tensor, ndims, indices, site);
 }
-void insight_trace_capture_set(const ChipTensor *tensor, uint32_t ndims, const uint32_t *indices, uint64_t value,
-                               Site site) {
+void insight_trace_capture_set(const ChipTensor *tensor, uint32_t ndims, const uint32_t *indices,
+                               uint64_t value, Site site) {
     InRuntime in;
     if (!g_fatal) g_runtime->set(*tensor, ndims, indices, value, site);
 }
@@ -172,10 +178,12 @@ int main(int argc, char **argv) {
         map_arena(g_job);
         load_kernels(g_job);
         for (const ChipTensor &tensor : g_job.tensors)
-            g_job.machine.regions.push_back({tensor.buffer.addr, tensor.buffer.size, tensor.buffer.size, "tensor"});
+            g_job.machine.regions.push_back(
+                {tensor.buffer.addr, tensor.buffer.size, tensor.buffer.size, "tensor"});
         uint64_t payload = g_job.heap;
         g_job.heap += (static_cast<uint64_t>(g_job.workers) * kPayloadBytes + 4095) / 4096 * 4096;
-        g_job.machine.regions.push_back({payload, g_job.end - payload, g_job.end - payload, "the runtime's memory"});
+        g_job.machine.regions.push_back(
+            {payload, g_job.end - payload, g_job.end - payload, "the runtime's memory"});
         g_job.machine.gm_base = g_job.base;
         g_job.machine.gm_size = g_job.end - g_job.base;
         g_workers.start(g_job, payload);
@@ -197,8 +205,8 @@ int main(int argc, char **argv) {
     } catch (const std::exception &caught) {
         Site site = g_runtime ? g_runtime->last_site : Site{};
         g_failure.set(engine::Fault::Input,
-                      (std::string("the orchestration threw an exception: ") + caught.what()).c_str(), site.file,
-                      site.line);
+                      (std::string("the orchestration threw an exception: ") + caught.what()).c_str(),
+                      site.file, site.line);
         end_run(1);
     }
     end_run(g_failure.failed ? 1 : 0);

@@ -37,7 +37,7 @@ struct Row {
     uint8_t ndims;
     uint8_t contiguous;
     uint8_t ambiguous;
-    uint8_t partial; // taken from a task that did not complete
+    uint8_t partial;   // taken from a task that did not complete
     uint8_t core_type; // 0 aic, 1 aiv, 2 mix
     uint8_t subtask;
     uint8_t reserved[2];

@@ -135,7 +135,7 @@ void Runtime::make_outputs(const TaskCall &call, Task &task, const ChipTensor **
 void Runtime::choose_roles(Task &task) {
     for (size_t slot = 0; slot < task.tensors.size(); ++slot) {
         TaskTensor &argument = task.tensors[slot];
-        argument.role = argument.tag == TensorArgType::INPUT                                     ? Role::Input
+        argument.role = argument.tag == TensorArgType::INPUT ? Role::Input
                         : argument.tag == TensorArgType::INOUT || argument.tag == TensorArgType::NO_DEP
                             ? Role::InOut
                             : Role::Output;

@@ -85,7 +85,7 @@ class Runtime {
     void wait_for_access(const ChipTensor &tensor, bool readers_too);
     Buffer &buffer_of(const ChipTensor &tensor, Site site);
     uint64_t element_address(const ChipTensor &tensor, uint32_t ndims, const uint32_t *indices, Site site);
-    void assign();             // ready work to idle workers
+    void assign();               // ready work to idle workers
     void turn(int milliseconds); // one round of assigning and waiting
     void dispatch(Task &task, int worker);
     bool predicate_holds(const Task &task) const;
@@ -101,7 +101,7 @@ class Runtime {
     std::map<uint32_t, std::unique_ptr<Task>> tasks_; // not yet done, by number
     std::map<uint64_t, uint32_t> number_of_;          // of tasks not yet done, by id
     std::set<uint32_t> ready_;
-    std::vector<Task *> at_work_; // by worker
+    std::vector<Task *> at_work_;    // by worker
     std::deque<ChipTensor> outputs_; // orchestrations hold references to these
     std::vector<std::shared_ptr<Scope>> scopes_;
     std::vector<uint32_t> ring_next_;

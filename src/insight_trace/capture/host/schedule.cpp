@@ -25,7 +25,9 @@ struct GlobalContext {
 };
 static_assert(kContextOffset + sizeof(LocalContext) + sizeof(GlobalContext) <= kRowBytes);
 
-static bool has_kernel(const Task &task) { return task.rows[0] >= 0 || task.rows[1] >= 0 || task.rows[2] >= 0; }
+static bool has_kernel(const Task &task) {
+    return task.rows[0] >= 0 || task.rows[1] >= 0 || task.rows[2] >= 0;
+}
 
 void Runtime::assign() {
     while (!ready_.empty()) {
@@ -75,13 +77,20 @@ bool Runtime::predicate_holds(const Task &task) const {
     unsigned unused = static_cast<unsigned>(64 - 8 * size);
     value = static_cast<int64_t>(static_cast<uint64_t>(value) << unused) >> unused;
     switch (static_cast<PredicateOp>(task.predicate_op)) {
-    case PredicateOp::EQ: return value == task.predicate_target;
-    case PredicateOp::NE: return value != task.predicate_target;
-    case PredicateOp::GT: return value > task.predicate_target;
-    case PredicateOp::LT: return value < task.predicate_target;
-    case PredicateOp::GE: return value >= task.predicate_target;
-    case PredicateOp::LE: return value <= task.predicate_target;
-    default: return true;
+    case PredicateOp::EQ:
+        return value == task.predicate_target;
+    case PredicateOp::NE:
+        return value != task.predicate_target;
+    case PredicateOp::GT:
+        return value > task.predicate_target;
+    case PredicateOp::LT:
+        return value < task.predicate_target;
+    case PredicateOp::GE:
+        return value >= task.predicate_target;
+    case PredicateOp::LE:
+        return value <= task.predicate_target;
+    default:
+        return true;
     }
 }
 

@@ -87,7 +87,8 @@ void catch_signals() {
 void time_limit(double seconds) {
     itimerval timer{};
     timer.it_value.tv_sec = static_cast<time_t>(seconds);
-    timer.it_value.tv_usec = static_cast<suseconds_t>((seconds - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
+    timer.it_value.tv_usec =
+        static_cast<suseconds_t>((seconds - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
     setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
@@ -142,15 +143,15 @@ void run_order(Job &job, WorkOrder &order) {
 void Workers::start(Job &job, uint64_t payload_base) {
     for (int i = 0; i < job.workers; ++i) {
         Worker worker;
-        void *shared = mmap(nullptr, sizeof(WorkOrder), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        void *shared =
+            mmap(nullptr, sizeof(WorkOrder), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         int pair[2];
         if (shared == MAP_FAILED || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
             fail(Fault::Environment, {}, "no room for a worker process: %s", strerror(errno));
         worker.order = static_cast<WorkOrder *>(shared);
         worker.payload = payload_base + static_cast<uint64_t>(i) * kPayloadBytes;
         worker.process = fork();
-        if (worker.process < 0)
-            fail(Fault::Environment, {}, "no worker process: %s", strerror(errno));
+        if (worker.process < 0) fail(Fault::Environment, {}, "no worker process: %s", strerror(errno));
         if (worker.process == 0) {
             close(pair[0]);
             for (const Worker &other : list_) close(other.channel);

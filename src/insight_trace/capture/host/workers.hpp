@@ -9,7 +9,7 @@
 
 namespace insight_trace::capture {
 
-inline constexpr int kMaxCores = 512; // in one piece of work
+inline constexpr int kMaxCores = 512;      // in one piece of work
 inline constexpr uint64_t kRowBytes = 512; // an args array and its two contexts
 inline constexpr uint64_t kDescriptorBytes = 32 * sizeof(ChipTensor);
 inline constexpr uint64_t kPayloadBytes = kDescriptorBytes + kMaxCores * kRowBytes;

@@ -141,8 +141,7 @@ class PTO2ScopeGuard {
 #define INSIGHT_TRACE_JOIN(a, b)  INSIGHT_TRACE_JOIN_(a, b)
 #define PTO2_SCOPE_GUARD(...)                                                                                \
     [[maybe_unused]] PTO2ScopeGuard INSIGHT_TRACE_JOIN(scope_guard_, __COUNTER__) { __VA_ARGS__ }
-#define PTO2_SCOPE(...)                                                                                      \
-    if (PTO2ScopeGuard INSIGHT_TRACE_JOIN(scope_guard_, __COUNTER__){__VA_ARGS__}; true)
+#define PTO2_SCOPE(...) if (PTO2ScopeGuard INSIGHT_TRACE_JOIN(scope_guard_, __COUNTER__){__VA_ARGS__}; true)
 
 // --- values, cores, errors, log
 
@@ -160,13 +159,12 @@ inline int32_t rt_available_cluster_count() { return insight_trace_capture_cores
 inline int32_t rt_available_aiv_count() { return insight_trace_capture_cores(false); }
 inline bool rt_is_fatal() { return insight_trace_capture_is_fatal(); }
 
-#define rt_report_fatal(code, ...)                                                                           \
-    ::insight_trace::capture::report((code), {__FILE__, __LINE__}, __VA_ARGS__)
-#define LOG_ERROR(...)  ::insight_trace::capture::say(true, __VA_ARGS__)
-#define LOG_WARN(...)   ::insight_trace::capture::say(true, __VA_ARGS__)
-#define LOG_TIMING(...) ::insight_trace::capture::say(false, __VA_ARGS__)
-#define LOG_INFO(...)   ::insight_trace::capture::say(false, __VA_ARGS__)
-#define LOG_DEBUG(...)  ::insight_trace::capture::say(false, __VA_ARGS__)
+#define rt_report_fatal(code, ...) ::insight_trace::capture::report((code), {__FILE__, __LINE__}, __VA_ARGS__)
+#define LOG_ERROR(...)             ::insight_trace::capture::say(true, __VA_ARGS__)
+#define LOG_WARN(...)              ::insight_trace::capture::say(true, __VA_ARGS__)
+#define LOG_TIMING(...)            ::insight_trace::capture::say(false, __VA_ARGS__)
+#define LOG_INFO(...)              ::insight_trace::capture::say(false, __VA_ARGS__)
+#define LOG_DEBUG(...)             ::insight_trace::capture::say(false, __VA_ARGS__)
 
 // --- graphs: a graph that may be replayed is run as what it holds, each time
 

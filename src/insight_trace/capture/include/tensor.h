@@ -148,8 +148,10 @@ struct alignas(64) ChipTensor {
         bool empty = false;
         for (int d = static_cast<int>(ndims) - 1; d >= 0; --d) {
             if (strides[d] != expected) is_contiguous = false;
-            if (shapes[d] == 0) empty = true;
-            else span += uint64_t(shapes[d] - 1) * strides[d];
+            if (shapes[d] == 0)
+                empty = true;
+            else
+                span += uint64_t(shapes[d] - 1) * strides[d];
             expected *= shapes[d];
         }
         extent_elem_cache = empty ? 0 : span;
