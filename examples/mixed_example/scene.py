@@ -1,6 +1,6 @@
 """One task on a whole cluster: a cube kernel and two vector kernels that share one array of arguments."""
 
-# ruff: noqa: RUF012, ARG002 - a scene declares itself by plain class attributes and fixed signatures
+# ruff: noqa: RUF012 - a scene declares itself by plain class attributes and fixed signatures
 
 import numpy as np
 from simpler.task_interface import ArgDirection as D

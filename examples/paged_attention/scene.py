@@ -1,6 +1,6 @@
 """Paged attention with online softmax: two cube and two vector kernels for each block of keys and values."""
 
-# ruff: noqa: RUF012, ARG002 - a scene declares itself by plain class attributes and fixed signatures
+# ruff: noqa: RUF012 - a scene declares itself by plain class attributes and fixed signatures
 
 import ctypes
 

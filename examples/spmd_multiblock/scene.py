@@ -1,6 +1,6 @@
 """One task in many blocks: each block of a vector kernel works on its own rows."""
 
-# ruff: noqa: RUF012, ARG002 - a scene declares itself by plain class attributes and fixed signatures
+# ruff: noqa: RUF012 - a scene declares itself by plain class attributes and fixed signatures
 
 import ctypes
 

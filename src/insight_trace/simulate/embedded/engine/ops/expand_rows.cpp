@@ -175,7 +175,6 @@ TILE_OP_BODY(TROWEXPANDEXPDIF) {
                 for (int c = 0; c < dst.valid_cols; ++c) to.at(r, c) = T(exact_exp(float(to.at(r, c))));
         });
     core.barrier(PipeId::V);
-    issue_elementwise(core, Instr::VEXP, dst, &dst, nullptr);
 }
 
 TILE_OP_BODY(TROWEXPAND) {
