@@ -175,6 +175,8 @@ TILE_OP_BODY(TROWEXPANDEXPDIF) {
                 for (int c = 0; c < dst.valid_cols; ++c) to.at(r, c) = T(exact_exp(float(to.at(r, c))));
         });
     core.barrier(PipeId::V);
+    Lines lines = lines_of(core, "TROWEXPANDEXPDIF", dst);
+    walk_unary(core, lines, lines, [&](const Step &step) { issue(core, Instr::VEXP, dst.type, step); });
 }
 
 TILE_OP_BODY(TROWEXPAND) {
