@@ -3,9 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
-import time
 
 import ml_dtypes
 import numpy as np
@@ -13,6 +10,8 @@ import pytest
 from dump_examples import record, scalar, scene_file, write
 
 from insight_trace.__main__ import main
+from insight_trace.dump.load import stream_dispatches
+from insight_trace.dump.manifest import Manifest
 
 PAGED = "paged_attention_CaseSmall1_"
 
@@ -91,6 +90,12 @@ def test_list_filters_by_the_name_a_scene_gives(small, tmp_path, capsys):
     assert [line.split()[4] for line in out.splitlines()[1:]] == ["SF", "SF"]
 
 
+def test_a_kernel_name_without_a_scene_asks_for_it(small, capsys):
+    status, _, err = run(capsys, "list", small, "--kernel", "SF")
+    assert status == 2
+    assert "give --scene" in err
+
+
 def test_list_says_what_there_is_when_nothing_matches(small, capsys):
     status, out, err = run(capsys, "list", small, "--func-id", "9")
     assert (status, out) == (2, "")
@@ -127,6 +132,14 @@ def test_list_as_json_of_nothing_is_an_empty_list(small, capsys):
     assert (status, json.loads(out)) == (0, [])
 
 
+def test_list_as_json_holds_dispatches_without_arguments(tmp_path, capsys):
+    (tmp_path / "kernel_args_dump.json").write_text(
+        '{"dispatches": [{"task_id": 3, "func_id": 1, "args": []}]}'
+    )
+    _, out, _ = run(capsys, "list", tmp_path, "--json")
+    assert [(row["task_id"], row["args"]) for row in json.loads(out)] == [("0x0000000000000003", [])]
+
+
 def test_list_as_json_names_what_was_inferred(dumps, tmp_path, capsys):
     words = [dumps / (PAGED + "tensor_dump_unified"), "--scene", scene_file(tmp_path), "--json"]
     _, out, _ = run(capsys, "list", *words)
@@ -135,20 +148,28 @@ def test_list_as_json_names_what_was_inferred(dumps, tmp_path, capsys):
     assert all("func_ids" in row["inferred"] for row in rows)
 
 
-def test_list_prints_its_first_rows_while_it_reads(tmp_path):
-    path = write(tmp_path, [record(task_id=n) for n in range(40_000)])
-    with subprocess.Popen(
-        [sys.executable, "-m", "insight_trace", "dump", "list", str(path)], stdout=subprocess.PIPE
-    ) as process:
-        start = time.perf_counter()
-        assert process.stdout is not None
-        rows = [process.stdout.readline() for _ in range(50)]
-        first = time.perf_counter() - start
-        count = 50 + sum(1 for _ in process.stdout)
-        whole = time.perf_counter() - start
-    assert rows[1].split()[0] == b"0"
-    assert count == 40_001
-    assert first < whole / 2
+def test_list_prints_its_first_rows_while_it_reads(tmp_path, capsys):
+    rows = [record(task_id=n) for n in range(20_000)]
+    rows[-1]["shape"] = [-1]
+    status, out, err = run(capsys, "list", write(tmp_path, rows))
+    assert status == 1
+    assert "args[19999], key shape" in err
+    assert len(out.splitlines()) > 10_000, "rows before the broken one were printed before it was reached"
+
+
+def test_the_first_dispatch_needs_only_the_first_piece_of_the_manifest(tmp_path, monkeypatch):
+    path = write(tmp_path, [record(task_id=n) for n in range(20_000)])
+    decoded = []
+    whole = Manifest.batches
+
+    def counted(self, kind):
+        for batch in whole(self, kind):
+            decoded.append(len(batch))
+            yield batch
+
+    monkeypatch.setattr(Manifest, "batches", counted)
+    assert next(stream_dispatches(path, None, [])).dispatch_id == 0
+    assert sum(decoded) < 1000
 
 
 def test_show_gives_statistics_and_bits(small, capsys):

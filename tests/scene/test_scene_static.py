@@ -291,10 +291,10 @@ def test_a_scene_that_is_not_there_is_a_wrong_request(tmp_path, capsys):
     assert "does not exist" in capsys.readouterr().err
 
 
-def test_reading_a_scene_needs_neither_torch_nor_the_runtime(tmp_path):
+def test_reading_a_scene_needs_neither_torch_nor_the_runtime():
     code = "import sys\nfrom insight_trace import load_scene\nload_scene(sys.argv[1])\nprint(*sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", code, str(EXAMPLE)], capture_output=True, text=True, check=True, cwd=tmp_path
+        [sys.executable, "-c", code, str(EXAMPLE)], capture_output=True, text=True, check=True
     )
     loaded = set(done.stdout.split())
     assert not loaded & {"torch", "simpler", "simpler_setup", "numpy"}
@@ -307,3 +307,47 @@ def test_the_scenes_of_a_checkout_load(simpler_checkout):
     last = done.stdout.splitlines()[-1].split()
     assert last[0] == "SCENES"
     assert int(last[2].removeprefix("loaded=")) >= 155
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "LIST.append(1)",
+        "LIST += [1]",
+        "LIST[0] = 2",
+        "for i in range(3):\n    LIST.append(i)",
+        "if condition():\n    LIST = []",
+        "try:\n    LIST = [1]\nexcept OSError:\n    LIST = []",
+    ],
+)
+def test_a_constant_that_the_module_changes_is_not_taken_at_its_first_word(change, tmp_path):
+    body = f"""
+LIST = [{{"name": "A"}}]
+{change}
+
+@scene_test(level=2, runtime="r")
+class TestIt(SceneTestCase):
+    CALLABLE = {{}}
+    CASES = LIST
+"""
+    scene = scene_of(tmp_path, body)
+    assert scene.cases == ()
+    assert any("`LIST` depends on what line" in note for note in scene.notes)
+
+
+def test_cases_that_a_loop_in_the_class_makes_are_noted(tmp_path):
+    body = """
+@scene_test(level=2, runtime="r")
+class TestIt(SceneTestCase):
+    CALLABLE = {}
+    CASES = []
+    for n in range(3):
+        CASES.append({"name": n})
+
+TestIt.CALLABLE = None
+"""
+    scene = scene_of(tmp_path, body)
+    assert scene.notes == (
+        "CASES: line 10 changes it when the module is run",
+        "line 13 may change the class when it is run",
+    )

@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "capture": "run a scene on the host and record every dispatch",
     "dump": "list, show, export and compare what a run recorded of its dispatches",
     "doctor": "what this machine has: compiler, CANN, msprof, ptoas, and what follows",
+    "op": "cycles of one tile op, or of a table of them",
     "export": "core model dump logs to the Insight directory, or check any such directory",
 }
 

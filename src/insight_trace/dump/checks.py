@@ -53,7 +53,8 @@ def check_forms(records: Sequence[Record], where: Callable[[int, str], str], war
     forms = {(r.dtype, r.shape, r.strides, r.bin_size, r.truncated, r.kind) for r in records}
     broken = {form: trouble for form in forms if (trouble := _trouble(*form)) is not None}
     for r in [r for r in records if r.raw_shape is not UNSET]:
-        if not len(r.raw_shape) == len(r.offsets or ()) == len(r.shape):  # type: ignore[arg-type]
+        lengths = {len(r.shape), *(len(x) for x in (r.raw_shape, r.offsets) if x is not UNSET)}
+        if len(lengths) > 1 or r.offsets is UNSET:
             raise InputError(
                 "shape, raw_shape and offsets have different lengths",
                 where=where(records.index(r), "raw_shape"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import compress, islice
 from pathlib import Path
 from typing import Any, overload
@@ -121,8 +122,9 @@ def _load_unified(manifest: Manifest, scene: Scene | None) -> Dump:
         return naming.named(build(dispatch_id, indexed, source))
 
     dispatches: Sequence[Dispatch] = Dispatches(len(groups), make)
-    if records and _lacks_func_id(records[0]):
-        dispatches = name_dispatches(list(dispatches), scene, warnings)
+    if any(_lacks_func_id(records[i]) for i in groups.starts):
+        # Only a scene can tell, and only from all dispatches together.
+        dispatches = name_dispatches(list(dispatches) if scene else dispatches, scene, warnings)
     level = manifest.header.get("dump_args_level")
     return Dump(
         manifest.path,
@@ -173,7 +175,7 @@ class _Groups:
         starts += compress(range(1, len(keys)), map(operator.ne, keys, islice(keys, 1, None)))
         tasks = _task_numbers([keys[i] for i in starts], starts, source)
         self._ends = [*starts[1:], len(keys)]
-        self._starts = starts
+        self.starts = starts
         self._ids: Sequence[int] = range(len(starts))
         self._runs: list[list[int]] | None = None  # None: every task stands together, as writers sort them
         if own_ids or source.empty or len(set(tasks)) < len(tasks):
@@ -195,7 +197,7 @@ class _Groups:
     def of(self, number: int) -> tuple[int, list[int]]:
         """A dispatch's id and its records."""
         runs = [number] if self._runs is None else self._runs[number]
-        return self._ids[number], [i for run in runs for i in range(self._starts[run], self._ends[run])]
+        return self._ids[number], [i for run in runs for i in range(self.starts[run], self._ends[run])]
 
 
 def _task_numbers(keys: list[int | str], places: list[int], source: Source) -> list[int]:
@@ -207,7 +209,7 @@ def _task_numbers(keys: list[int | str], places: list[int], source: Source) -> l
     except (TypeError, ValueError):
         pass
     return [
-        task_number(key, lambda place=place: source.where(place, "task_id"))  # type: ignore[misc]
+        task_number(key, partial(source.where, place, "task_id"))
         for key, place in zip(keys, places, strict=True)
     ]
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from insight_trace.scene.module_index import ModuleIndex
 from insight_trace.scene.neighbours import ClassOf, ModuleAt, module_file, parsed, with_absolute_sources
 from insight_trace.scene.operations import (
     BINARY,
@@ -55,40 +56,11 @@ class Evaluator:
 
     def __init__(self, tree: ast.Module, path: Path) -> None:
         self.path = path
-        self.definitions: dict[str, ast.expr | ast.FunctionDef | ast.ClassDef] = {}
+        self.index = ModuleIndex(tree)
         self._values: dict[str, Any] = {"__file__": str(path), "__name__": path.stem}
-        self._modules: dict[str, str] = {}
         self._busy: set[str] = set()
-        self._imported: dict[str, tuple[str, str]] = {}  # name -> module, name there
         self._neighbours: dict[Path, Evaluator] = {}
         self._steps = 0
-        self._index(tree.body)
-
-    def _index(self, body: list[ast.stmt]) -> None:
-        for node in body:
-            if isinstance(node, ast.Assign):
-                for target in node.targets:
-                    if isinstance(target, ast.Name):
-                        self.definitions[target.id] = node.value
-            elif isinstance(node, ast.AnnAssign) and node.value is not None:
-                if isinstance(node.target, ast.Name):
-                    self.definitions[node.target.id] = node.value
-            elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                self.definitions[node.name] = node
-            elif isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    name = alias.asname or alias.name
-                    if alias.name == "ArgDirection":
-                        self._values[name] = _Enum()
-                    elif node.module in ("pathlib", "copy", "os", "os.path"):
-                        self._modules[name] = f"{node.module}.{alias.name}"
-                    elif node.module and not node.level:
-                        self._imported[name] = (node.module, alias.name)
-            elif isinstance(node, ast.Import):
-                for alias in node.names:
-                    self._modules[alias.asname or alias.name.split(".")[0]] = alias.name
-            elif isinstance(node, (ast.If, ast.Try, ast.With)):
-                self._index(node.body)
 
     def value(self, node: ast.expr, local: Mapping[str, Any] | None = None) -> Any:
         """What `node` evaluates to. Unreadable says which part cannot be told and where."""
@@ -124,7 +96,12 @@ class Evaluator:
             return local[name]
         if name in self._values:
             return self._values[name]
-        definition = self.definitions.get(name)
+        if name in self.index.directions:
+            return _Enum()
+        if name in self.index.uncertain:
+            line = self.index.uncertain[name]
+            raise Unreadable(f"line {node.lineno}: `{name}` depends on what line {line} does when it is run")
+        definition = self.index.definitions.get(name)
         if isinstance(definition, ast.expr) and name not in self._busy:
             self._busy.add(name)
             try:
@@ -134,8 +111,8 @@ class Evaluator:
             return self._values[name]
         if isinstance(definition, ast.ClassDef):
             return ClassOf(self, definition)
-        if name in self._imported:
-            module, name_there = self._imported[name]
+        if name in self.index.imported:
+            module, name_there = self.index.imported[name]
             file = module_file(self.path, module)
             if file is not None:
                 return self._from_module(file, name_there, node)
@@ -235,7 +212,7 @@ class Evaluator:
         if isinstance(node.value, ast.Attribute) and node.value.attr == "ArgDirection":
             return Direction(node.attr)
         if isinstance(node.value, ast.Name):
-            owner = self.definitions.get(node.value.id)
+            owner = self.index.definitions.get(node.value.id)
             if isinstance(owner, ast.ClassDef) and node.value.id not in local:
                 return self.class_attribute(owner, node.attr)
         value = self._eval(node.value, local)
@@ -252,7 +229,7 @@ class Evaluator:
 
     def class_attribute(self, owner: ast.ClassDef, name: str) -> Any:
         """A class attribute's value, from the class itself or the bases that the module defines."""
-        found = self.class_expression(owner, name)
+        found = self.index.class_expression(owner, name)
         if found is None:
             raise Unreadable(f"line {owner.lineno}: {owner.name} has no {name} here")
         holder, expression = found
@@ -266,30 +243,6 @@ class Evaluator:
                         except Unreadable:
                             continue
         return self.value(expression, local)
-
-    def class_expression(self, owner: ast.ClassDef, name: str) -> tuple[ast.ClassDef, ast.expr] | None:
-        """Where a class attribute is assigned: in the class, or in a base of the same module."""
-        found: ast.expr | None = None
-        for node in owner.body:
-            if (
-                isinstance(node, ast.Assign)
-                and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
-            ) or (
-                isinstance(node, ast.AnnAssign)
-                and isinstance(node.target, ast.Name)
-                and node.target.id == name
-                and node.value is not None
-            ):
-                found = node.value
-        if found is not None:
-            return owner, found
-        for base in owner.bases:
-            parent = self.definitions.get(base.id) if isinstance(base, ast.Name) else None
-            if isinstance(parent, ast.ClassDef) and parent is not owner:
-                inherited = self.class_expression(parent, name)
-                if inherited is not None:
-                    return inherited
-        return None
 
     def _listcomp(self, node: ast.ListComp, local: dict[str, Any]) -> Any:
         return [self._eval(node.elt, scope) for scope in self._scopes(node.generators, local)]
@@ -335,10 +288,10 @@ class Evaluator:
         arguments = list(self._elements(node.args, local)) if dotted != "len" or node.args else []
         named = {k.arg: self._eval(k.value, local) for k in node.keywords if k.arg is not None}
         if isinstance(node.func, ast.Name) and dotted not in local:
-            definition = self.definitions.get(dotted)
+            definition = self.index.definitions.get(dotted)
             if isinstance(definition, ast.FunctionDef):
                 return self._function(definition, arguments, named)
-            known = self._modules.get(dotted, dotted).split(".")[-1]
+            known = self.index.modules.get(dotted, dotted).split(".")[-1]
             if known in ("deepcopy", "copy"):
                 return copied(arguments[0])
             if known in BUILTINS:
