@@ -1,0 +1,1 @@
+"""Clean traces, numbers, comparisons: all pure functions of `model.Trace`."""
