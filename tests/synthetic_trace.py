@@ -89,17 +89,17 @@ class TraceBuilder:
     def build(self, **facts: object) -> Trace:
         columns = list(zip(*self.rows, strict=True)) if self.rows else [()] * 15
         types = (
-            np.uint16, np.uint8, np.uint16, np.uint32, np.uint64, np.int64, np.int64, None, np.int64, np.int64,
-            np.int64, np.uint8, np.int32, np.int32, np.float32,
+            np.uint16, np.uint8, np.uint16, np.uint32, np.uint64, np.int64, np.int64, None, np.int64,
+            np.int64, np.int64, np.uint8, np.int32, np.int32, np.float32,
         )  # fmt: skip
         arrays = [
             list(column) if kind is None else np.array(column, kind)
             for column, kind in zip(columns, types, strict=True)
         ]
-        keys = (
-            "core pipe name stack pc start end detail issue process_bytes partner stall read_conflict "
-            "write_conflict utilisation"
-        ).split()
+        keys = [
+            *("core", "pipe", "name", "stack", "pc", "start", "end", "detail", "issue", "process_bytes"),
+            *("partner", "stall", "read_conflict", "write_conflict", "utilisation"),
+        ]
         tables = {
             "cores": tuple(self._tables["core"]),
             "names": tuple(self._tables["name"]),
@@ -133,7 +133,8 @@ class _VectorCore:
         for step in range(count):
             self.builder.add(
                 Pipe.SCALAR, name, self.clock, self.clock + 1, core=self.core,
-                stack=f"{KERNEL_PATH}:{line}", pc=pc + 4 * step, detail="dtype:S64,XD:X3=0x40,XN:X3=0x20,IMM:0x20,",
+                stack=f"{KERNEL_PATH}:{line}", pc=pc + 4 * step,
+                detail="dtype:S64,XD:X3=0x40,XN:X3=0x20,IMM:0x20,",
             )  # fmt: skip
             self.clock += 1
 
@@ -264,10 +265,10 @@ def matmul_trace(steps: int = 6) -> Trace:
             stack=f"{path}:26", detail=flag_detail("MTE1", "CUBE", 0),
         )  # fmt: skip
         builder.add(
-            Pipe.CUBE, "MMAD", begin, begin + 128, core=core, stack=f"{path}:27", pc=0x2028,
+            Pipe.CUBE, "MMAD", begin, begin + 520, core=core, stack=f"{path}:27", pc=0x2028,
             detail="dtype:F16,XD:X4=0x0,XN:X5=0x0,XM:X6=0x0,M:128,K:64,N:256,",
         )  # fmt: skip
-        mac = begin + 128
+        mac = begin + 520
     row = builder.add(
         Pipe.CUBE, "SET_FLAG", mac, mac + 1, core=core, stack=f"{path}:30", pc=0x202C,
         detail=flag_detail("CUBE", "FIXP", 0),
@@ -277,7 +278,7 @@ def matmul_trace(steps: int = 6) -> Trace:
         stack=f"{path}:31", detail=flag_detail("CUBE", "FIXP", 0),
     )  # fmt: skip
     builder.add(
-        Pipe.FIXP, "FIX_L0C_TO_OUT", mac + 2, mac + 400, core=core, moved=131072, stack=f"{path}:32", pc=0x2034,
-        detail="dtype:F32,XD:X7=0x3000,XN:X4=0x0,Src:L0C,Dst:OUT,",
+        Pipe.FIXP, "FIX_L0C_TO_OUT", mac + 2, mac + 1300, core=core, moved=131072, stack=f"{path}:32",
+        pc=0x2034, detail="dtype:F32,XD:X7=0x3000,XN:X4=0x0,Src:L0C,Dst:OUT,",
     )  # fmt: skip
     return builder.build()

@@ -1,4 +1,4 @@
-"""From a raw trace to what a person reads: lanes of work, and arrows where flags made one wait for another."""
+"""From a raw trace to what a person reads: lanes of work, and arrows where one waited for another."""
 
 from __future__ import annotations
 

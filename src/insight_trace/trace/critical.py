@@ -1,7 +1,7 @@
-"""The critical path: the chain of instructions and waits, from the last end back to the start, that makes the total.
+"""The critical path: the chain of instructions and waits that makes the total.
 
-Walking back from the instruction that ended last, each step goes to whatever let the current one start: the flag
-that it waited for, the instruction before it on its pipe, or the scalar unit that issued it. The pieces of
+Walking back from the instruction that ended last, each step goes to whatever let the current one start: the
+flag that it waited for, the instruction before it on its pipe, or the scalar unit that issued it. The pieces of
 the path follow each other without gap or overlap, so their cycles add up to the total.
 """
 
@@ -142,7 +142,7 @@ def _latest(by_end: NDArray[np.int64], end: NDArray[np.int64], time: int, here: 
 def _before_on_pipe(
     trace: Trace, start: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The latest row on the same pipe that had ended when this one started, and the one that started before it.
+    """On the same pipe: the latest row that had ended when this one started, and the one started before it.
 
     -1 for none.
     """

@@ -9,7 +9,6 @@ from insight_trace.trace.kinds import Kind, finish, kinds
 from insight_trace.trace.source import user_frames
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 # Codes of the container: 1 int, 3 text, 4 percentage.
