@@ -109,8 +109,8 @@ def _waits(figures: Stats, core: CoreStats) -> list[Advice]:
         head = f"{pipe} waits {_percent(cycles, core.cycles)} for {source}{on}{_at(frame)}"
         if source.startswith("all before"):
             text = (
-                f"{pipe} stands {_percent(cycles, core.cycles)} at a barrier{_at(frame)}: flags between the pipes "
-                f"that share data would free up to {saves:,} cycles"
+                f"{pipe} stands {_percent(cycles, core.cycles)} at a barrier{_at(frame)}: flags between the "
+                f"pipes that share data would free up to {saves:,} cycles"
             )
             found.append(Advice("barrier", text, saves, frame))
         elif (pipe, source) in _FREES_A_BUFFER:
@@ -173,8 +173,8 @@ def _banks(trace: Trace, figures: Stats, rows: NDArray[np.int64]) -> list[Advice
     frame, there = _worst_line(trace, rows, read + write)
     side = "read" if read.sum() >= write.sum() else "write"
     text = (
-        f"UB bank conflicts cost {cycles:,} cycles, {there:,} of them{_at(frame)} (mostly {side}): moving one "
-        f"operand by 256 bytes puts the two in different bank groups"
+        f"UB bank conflicts cost {cycles:,} cycles, {there:,} of them{_at(frame)} (mostly {side}): moving "
+        f"one operand by 256 bytes puts the two in different bank groups"
     )
     return [Advice("bank", text, min(cycles, _on_path(figures, "VECTOR")), frame)]
 
@@ -247,7 +247,8 @@ def _scalar(core: CoreStats) -> list[Advice]:
     if core.scalar_alone < 0.05 * core.cycles:
         return []
     text = (
-        f"only the scalar unit works for {core.scalar_alone:,} cycles ({_percent(core.scalar_alone, core.cycles)}): "
+        f"only the scalar unit works for {core.scalar_alone:,} cycles "
+        f"({_percent(core.scalar_alone, core.cycles)}): "
         "hoisting address arithmetic and scalar loads out of loops would give them back"
     )
     return [Advice("scalar", text, core.scalar_alone, "")]

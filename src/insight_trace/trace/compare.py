@@ -1,7 +1,8 @@
 """Two traces of one kernel: what became faster or slower, what was added, removed or moved.
 
 Instructions are matched per core and pipe by their mnemonic, the k-th execution of one with the k-th of the
-other. What has no partner was added or removed; what has one but changed places with its neighbours was moved.
+other. What has no partner was added or removed; what has one but changed places with its neighbours was
+moved.
 """
 
 from __future__ import annotations

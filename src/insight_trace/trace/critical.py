@@ -1,8 +1,8 @@
 """The critical path: the chain of instructions and waits that makes the total.
 
 Walking back from the instruction that ended last, each step goes to whatever let the current one start: the
-flag that it waited for, the instruction before it on its pipe, or the scalar unit that issued it. The pieces of
-the path follow each other without gap or overlap, so their cycles add up to the total.
+flag that it waited for, the instruction before it on its pipe, or the scalar unit that issued it. The
+pieces of the path follow each other without gap or overlap, so their cycles add up to the total.
 """
 
 from __future__ import annotations

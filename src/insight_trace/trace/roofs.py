@@ -19,6 +19,7 @@ class Roofs:
     bandwidth: Mapping[str, float]  # path -> GB/s
     cube_flop_per_cycle: Mapping[str, int]  # element type as instructions print it -> FLOP
     vector_bytes_per_cycle: int
+    memories: Mapping[str, int]  # bytes
 
 
 @functools.cache
@@ -42,4 +43,5 @@ def roofs_of(soc_version: str) -> Roofs:
         bandwidth=chips[chip],
         cube_flop_per_cycle=flop,
         vector_bytes_per_cycle=table["vector_bytes_per_cycle"]["value"],
+        memories={name: size for name, size in table["memories"].items() if name != "source"},
     )

@@ -110,7 +110,8 @@ def _wait_lines(figures: Stats) -> list[str]:
     cycles = {core.core: core.cycles for core in figures.cores}
     return [
         f"{wait.pipe} for {wait.waits_for}{f' on event {wait.event}' if wait.event else ''}: "
-        f"{wait.cycles:,} cycles ({_share(wait.cycles, cycles[wait.core])}), {short_frame(wait.frame) or wait.core}"
+        f"{wait.cycles:,} cycles ({_share(wait.cycles, cycles[wait.core])}), "
+        f"{short_frame(wait.frame) or wait.core}"
         for wait in [wait for wait in figures.waits if wait.core == figures.slowest][:5]
     ]
 

@@ -1,0 +1,490 @@
+// The timeline. A frame costs pixels, not instructions: where bars are narrower than a pixel, one look into the running
+// sums gives the shade of that pixel and a binary search finds the first bar after it.
+
+const LABELS = 156;
+const RULER = 26;
+const LANE = 21;
+const HEAD = 24;
+const QUIET = new Set(["SCALAR", "SCALARLDST", "FLOWCTRL", "ALL", "CACHEMISS", "EVENT", "PUSHQ"]);
+
+class Timeline {
+  constructor(runs, hooks) {
+    this.runs = runs;
+    this.hooks = hooks;
+    this.canvas = $("timeline");
+    this.overview = $("overview");
+    this.box = this.canvas.parentElement;
+    this.total = Math.max(1, ...runs.map((run) => run.reach.reduce((a, b) => Math.max(a, b), 0)));
+    this.show = { scalar: false, waits: true, arrows: true, critical: false };
+    this.selected = null;
+    this.hovered = null;
+    const busy = runs.some((run) => run.facts.segments.some((s) => !s.wait && !QUIET.has(s.pipe) && s.past > s.first));
+    if (!busy) { this.show.scalar = true; $("show-scalar").checked = true; }
+    this.t0 = 0;
+    this.t1 = this.total;
+    this.frames = 0;
+    this.listen();
+    this.fit();
+  }
+
+  layout() {
+    this.lanes = [];
+    let y = RULER;
+    for (const run of this.runs) {
+      const cores = [...new Set(run.facts.segments.map((segment) => segment.core))];
+      cores.sort((a, b) => (run.facts.coreNames[a] < run.facts.coreNames[b] ? -1 : 1));
+      for (const core of cores) {
+        const mine = run.facts.segments.filter((segment) => segment.core === core);
+        const work = mine.filter((segment) => !segment.wait && (this.show.scalar || !QUIET.has(segment.pipe)));
+        const title = (this.runs.length > 1 ? `${run.letter} · ` : "") + run.facts.coreNames[core];
+        const used = new Set();
+        const lanes = work.map((segment) => {
+          const waits = segment.part === 0 && this.show.waits ? mine.find((other) => other.wait && other.pipe === segment.pipe) : null;
+          if (waits) used.add(waits);
+          return { run, core, label: segment.label, pipe: segment.pipe, work: segment, waits };
+        });
+        if (this.show.waits) {
+          for (const segment of mine) {
+            if (segment.wait && !used.has(segment) && (this.show.scalar || !QUIET.has(segment.pipe))) {
+              lanes.push({ run, core, label: segment.label, pipe: segment.pipe, work: null, waits: segment });
+            }
+          }
+        }
+        if (!lanes.length) continue;
+        this.lanes.push({ head: title, y, height: HEAD, run });
+        y += HEAD;
+        for (const lane of lanes) { lane.y = y; lane.height = LANE; y += LANE; this.lanes.push(lane); }
+      }
+    }
+    this.height = Math.max(y + 10, 120);
+  }
+
+  fit() { this.t0 = -this.total * 0.01; this.t1 = this.total * 1.01; this.refresh(); }
+
+  refresh() { this.layout(); this.overviewStale = true; this.request(); }
+
+  request() {
+    if (this.pending) return;
+    this.pending = true;
+    requestAnimationFrame(() => { this.pending = false; this.draw(); });
+  }
+
+  zoom(factor, around = (this.t0 + this.t1) / 2) {
+    const span = Math.min(Math.max((this.t1 - this.t0) * factor, 8), this.total * 1.2);
+    const share = (around - this.t0) / (this.t1 - this.t0);
+    this.t0 = around - share * span;
+    this.t1 = this.t0 + span;
+    this.clamp();
+  }
+
+  pan(cycles) { this.t0 += cycles; this.t1 += cycles; this.clamp(); }
+
+  clamp() {
+    const span = this.t1 - this.t0;
+    const slack = this.total * 0.1;
+    if (this.t0 < -slack) this.t0 = -slack;
+    if (this.t0 > this.total + slack - span * 0.1) this.t0 = this.total + slack - span * 0.1;
+    this.t1 = this.t0 + span;
+    this.request();
+    this.hooks.moved?.();
+  }
+
+  reveal(run, row, closer = false) {
+    const length = Math.max(run.length[row], 1);
+    const span = this.t1 - this.t0;
+    const outside = run.end[row] < this.t0 || run.start[row] > this.t1;
+    const tiny = (length / span) * this.canvas.clientWidth < 6;
+    if (closer || outside || tiny) {
+      const wanted = closer ? length * 3 : tiny ? Math.max(length * 24, 200) : span;
+      const middle = run.start[row] + length / 2;
+      this.t0 = middle - wanted / 2;
+      this.t1 = middle + wanted / 2;
+      this.clamp();
+    }
+    const lane = this.laneOf(run, row);
+    if (lane) {
+      const top = this.box.scrollTop;
+      if (lane.y < top + RULER || lane.y + LANE > top + this.box.clientHeight) this.box.scrollTop = lane.y - this.box.clientHeight / 2;
+    }
+    this.request();
+  }
+
+  laneOf(run, row) {
+    return this.lanes.find((lane) => lane.run === run && !lane.head && [lane.work, lane.waits].some((s) => s && row >= s.first && row < s.past));
+  }
+
+  select(run, row) { this.selected = run ? { run, row } : null; this.request(); }
+
+  x(time) { return LABELS + ((time - this.t0) / (this.t1 - this.t0)) * this.plot; }
+  time(x) { return this.t0 + ((x - LABELS) / this.plot) * (this.t1 - this.t0); }
+
+  draw() {
+    const began = performance.now();
+    const width = this.canvas.clientWidth || this.box.clientWidth;
+    this.canvas.style.height = `${this.height}px`;
+    const context = sharpen(this.canvas, width, this.height);
+    this.plot = width - LABELS - 8;
+    context.clearRect(0, 0, width, this.height);
+    const top = this.box.scrollTop;
+    const bottom = top + this.box.clientHeight;
+    context.font = "12px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    this.drawGrid(context, width);
+    for (const lane of this.lanes) {
+      if (lane.y + lane.height < top || lane.y > bottom) continue;
+      if (lane.head) this.drawHead(context, lane, width);
+      else this.drawLane(context, lane, width);
+    }
+    if (this.show.arrows) this.drawArrows(context);
+    this.drawRuler(context, width, top);
+    if (this.overviewStale) { this.paintOverview(); this.overviewStale = false; }
+    this.drawOverview();
+    this.frames++;
+    this.lastFrame = performance.now() - began;
+  }
+
+  drawHead(context, lane, width) {
+    context.fillStyle = theme.soft;
+    context.fillRect(0, lane.y + 2, width, lane.height - 4);
+    context.fillStyle = theme.text;
+    context.font = "600 12px system-ui, sans-serif";
+    context.fillText(lane.head, 8, lane.y + lane.height / 2);
+    context.font = "12px system-ui, sans-serif";
+  }
+
+  drawLane(context, lane, width) {
+    context.fillStyle = theme.line;
+    context.globalAlpha = 0.5;
+    context.fillRect(0, lane.y + lane.height - 1, width, 1);
+    context.globalAlpha = 1;
+    const colour = theme.pipe(lane.pipe);
+    context.fillStyle = colour;
+    context.fillRect(8, lane.y + 5, 4, lane.height - 10);
+    context.fillStyle = theme.dim;
+    context.fillText(lane.label, 18, lane.y + lane.height / 2, LABELS - 24);
+    context.save();
+    context.beginPath();
+    context.rect(LABELS, lane.y, this.plot, lane.height);
+    context.clip();
+    if (lane.waits) this.drawBars(context, lane, lane.waits, colour, true);
+    if (lane.work) this.drawBars(context, lane, lane.work, colour, false);
+    context.restore();
+  }
+
+  // One lane. `scale` is cycles per pixel.
+  drawBars(context, lane, segment, colour, waits) {
+    const run = lane.run;
+    const scale = (this.t1 - this.t0) / this.plot;
+    const y = lane.y + (waits ? 7 : 2);
+    const height = lane.height - (waits ? 14 : 4);
+    const strength = waits ? 0.32 : 1;
+    const fades = run.hits !== null || this.show.critical;
+    let i = lowerBound(run.reach, this.t0, segment.first, segment.past);
+    let from = -1, to = -1, shade = 0; // a run of pixels of one shade, drawn together
+    const flush = () => {
+      if (from < 0) return;
+      context.globalAlpha = shade * strength;
+      context.fillStyle = colour;
+      context.fillRect(from, y, to - from, height);
+      from = -1;
+    };
+    while (i < segment.past && run.start[i] <= this.t1) {
+      const x0 = this.x(run.start[i]);
+      const x1 = this.x(run.end[i]);
+      if (x1 - x0 >= 2) {
+        flush();
+        this.drawBar(context, run, i, Math.max(x0, LABELS - 4), Math.min(x1, LABELS + this.plot + 4), y, height, colour, strength, waits);
+        i++;
+        continue;
+      }
+      const pixel = Math.floor(Math.max(x0, LABELS));
+      const next = Math.max(i + 1, lowerBound(run.start, this.time(pixel + 1), i + 1, segment.past));
+      const busy = Math.min(1, (run.done[next] - run.done[i]) / scale);
+      let level = Math.max(0.3, Math.ceil(busy * 5) / 5);
+      if (fades) level *= this.stands(run, i, next) ? 1 : 0.18;
+      if (from >= 0 && (pixel > to || level !== shade)) flush();
+      if (from < 0) { from = pixel; shade = level; }
+      to = pixel + 1;
+      i = next;
+    }
+    flush();
+    context.globalAlpha = 1;
+    if (run.hits) this.drawHits(context, run, segment, lane);
+  }
+
+  // Whether any of these rows is sought (or on the critical path, when that is shown).
+  stands(run, first, past) {
+    if (run.hits) return run.hits.before[past] > run.hits.before[first];
+    for (let i = first; i < past && i < first + 64; i++) if (run.critical[i]) return true;
+    return false;
+  }
+
+  drawBar(context, run, row, x0, x1, y, height, colour, strength, waits) {
+    const faded = (run.hits && !run.hits.mask[row]) || (!run.hits && this.show.critical && !run.critical[row]);
+    context.globalAlpha = faded ? 0.18 * strength : strength;
+    context.fillStyle = colour;
+    const gap = x1 - x0 > 4 ? 0.5 : 0;
+    context.beginPath();
+    context.roundRect(x0, y, x1 - x0 - gap, height, Math.min(3, (x1 - x0) / 3));
+    context.fill();
+    const conflict = run.read[row] > 0 || run.write[row] > 0;
+    if (conflict && !waits) {
+      context.fillStyle = theme.bad;
+      context.fillRect(x0, y + height - 3, Math.max(2, ((x1 - x0) * (Math.max(0, run.read[row]) + Math.max(0, run.write[row]))) / Math.max(1, run.length[row])), 3);
+    }
+    if (!waits && x1 - x0 > 34) {
+      context.globalAlpha = faded ? 0.4 : 1;
+      context.fillStyle = theme.onPipe;
+      const left = Math.max(x0, LABELS);
+      const room = x1 - left - 10;
+      const text = run.nameOf(row);
+      const shown = text.length * 6.4 > room ? text.slice(0, Math.max(1, Math.floor(room / 6.8))) + (room > 24 ? "…" : "") : text;
+      context.fillText(shown, left + 5, y + height / 2 + 0.5);
+    }
+    context.globalAlpha = 1;
+    const picked = this.selected && this.selected.run === run && this.selected.row === row;
+    const over = this.hovered && this.hovered.run === run && this.hovered.row === row;
+    if (picked || over) {
+      context.strokeStyle = picked ? theme.text : theme.accent;
+      context.lineWidth = picked ? 2 : 1.5;
+      context.strokeRect(x0 + 0.5, y - 0.5, Math.max(2, x1 - x0 - 1), height + 1);
+    }
+  }
+
+  drawHits(context, run, segment, lane) {
+    const hits = run.hits;
+    context.fillStyle = theme.hit;
+    let pixel = -1;
+    let row = lowerBound(run.reach, this.t0, segment.first, segment.past);
+    const last = lowerBound(run.start, this.t1, row, segment.past);
+    while (row < last) {
+      if (hits.before[last] === hits.before[row]) break;
+      if (!hits.mask[row]) { row = lowerBound(hits.before, hits.before[row] + 1, row + 1, last) - 1; continue; }
+      const x = Math.floor(this.x(run.start[row]));
+      if (x > pixel) context.fillRect(Math.max(x, LABELS), lane.y, Math.max(2, Math.min(this.x(run.end[row]), LABELS + this.plot) - x), 2);
+      pixel = x;
+      row = Math.max(row + 1, lowerBound(run.start, this.time(x + 1), row + 1, last));
+    }
+  }
+
+  drawArrows(context) {
+    context.save();
+    context.beginPath();
+    context.rect(LABELS, RULER, this.plot, this.height);
+    context.clip();
+    for (const run of this.runs) {
+      const lanes = new Map();
+      const laneAt = (row) => {
+        const segment = run.segmentOf(row);
+        if (!lanes.has(segment)) lanes.set(segment, this.laneOf(run, segment.first));
+        return lanes.get(segment);
+      };
+      const picked = new Set();
+      if (this.selected && this.selected.run === run) {
+        for (const index of [run.arrowsOut, run.arrowsIn]) for (const arrow of run.arrowsOf(index, this.selected.row)) picked.add(arrow);
+      }
+      const visible = this.visibleArrows(run, 500);
+      for (const arrow of visible) if (!picked.has(arrow)) this.drawArrow(context, run, arrow, laneAt, false);
+      for (const arrow of picked) this.drawArrow(context, run, arrow, laneAt, true);
+    }
+    context.restore();
+  }
+
+  // Arrows that leave inside the window; none when there are too many to tell apart.
+  visibleArrows(run, most) {
+    if (!run.arrowTimes) {
+      const order = new Uint32Array(run.arrow_from.length).map((_, i) => i);
+      order.sort((a, b) => run.end[run.arrow_from[a]] - run.end[run.arrow_from[b]]);
+      run.arrowTimes = { order, times: Float64Array.from(order, (i) => run.end[run.arrow_from[i]]) };
+    }
+    const { order, times } = run.arrowTimes;
+    const first = lowerBound(times, this.t0, 0, times.length);
+    const past = lowerBound(times, this.t1, first, times.length);
+    const room = Math.max(0, first - 8);
+    return past - first > most ? [] : order.subarray(room, past);
+  }
+
+  drawArrow(context, run, arrow, laneAt, strong) {
+    const from = laneAt(run.arrow_from[arrow]);
+    const to = laneAt(run.arrow_to[arrow]);
+    if (!from || !to) return;
+    const x0 = this.x(run.end[run.arrow_from[arrow]]);
+    const x1 = this.x(run.start[run.arrow_to[arrow]]);
+    const y0 = from.y + from.height / 2;
+    const y1 = to.y + to.height / 2;
+    const bend = Math.max(14, Math.min(70, Math.abs(x1 - x0) / 2));
+    context.strokeStyle = context.fillStyle = strong ? theme.text : theme.dim;
+    context.globalAlpha = strong ? 1 : 0.55;
+    context.lineWidth = strong ? 2 : 1.1;
+    context.beginPath();
+    context.moveTo(x0, y0);
+    context.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1 - 4, y1);
+    context.stroke();
+    context.beginPath();
+    context.moveTo(x1 + 1, y1);
+    context.lineTo(x1 - 6, y1 - 3.5);
+    context.lineTo(x1 - 6, y1 + 3.5);
+    context.fill();
+    context.globalAlpha = 1;
+  }
+
+  steps() {
+    const step = niceStep(this.t1 - this.t0, this.plot / 110);
+    const found = [];
+    for (let tick = Math.ceil(this.t0 / step) * step; tick <= this.t1; tick += step) if (tick >= -step / 2) found.push(tick);
+    return { step, found };
+  }
+
+  drawGrid(context) {
+    context.fillStyle = theme.line;
+    for (const tick of this.steps().found) context.fillRect(Math.round(this.x(tick)), RULER, 1, this.height);
+  }
+
+  drawRuler(context, width, top) {
+    context.fillStyle = theme.card;
+    context.fillRect(0, top, width, RULER - 2);
+    context.fillStyle = theme.dim;
+    context.font = "11px ui-monospace, monospace";
+    const mhz = this.runs[0].facts.mhz;
+    for (const tick of this.steps().found) {
+      const x = this.x(tick);
+      if (x < LABELS - 2) continue;
+      context.fillText(`${count(tick)}`, x + 4, top + 8);
+      context.globalAlpha = 0.65;
+      context.fillText(micros(tick, mhz), x + 4, top + 18);
+      context.globalAlpha = 1;
+    }
+    context.fillText("cycles / time", 8, top + 12);
+    context.font = "12px system-ui, sans-serif";
+    context.fillStyle = theme.line;
+    context.fillRect(0, top + RULER - 2, width, 1);
+  }
+
+  // The overview is painted once per width and theme; only the window over it moves.
+  paintOverview() {
+    const width = this.overview.clientWidth;
+    const height = 46;
+    const canvas = document.createElement("canvas");
+    const context = sharpen(canvas, width, height);
+    const lanes = this.lanes.filter((lane) => lane.work);
+    const band = Math.max(1, (height - 8) / Math.max(1, lanes.length));
+    const scale = this.total / width;
+    lanes.forEach((lane, place) => {
+      const { run, work } = lane;
+      context.fillStyle = theme.pipe(lane.pipe);
+      let i = work.first;
+      for (let pixel = 0; pixel < width && i < work.past; pixel++) {
+        const next = lowerBound(run.start, (pixel + 1) * scale, i, work.past);
+        const inside = run.done[next] - run.done[i] + (i > work.first ? Math.max(0, run.end[i - 1] - pixel * scale) : 0);
+        if (inside > 0) {
+          context.globalAlpha = Math.max(0.25, Math.min(1, inside / scale));
+          context.fillRect(pixel, 4 + place * band, 1, Math.max(1, band - 0.5));
+        }
+        i = next;
+        if (i > work.first && run.end[i - 1] > (pixel + 2) * scale) {
+          const until = Math.min(width, Math.floor(run.end[i - 1] / scale));
+          context.globalAlpha = 1;
+          context.fillRect(pixel, 4 + place * band, until - pixel, Math.max(1, band - 0.5));
+          pixel = Math.max(pixel, until - 1);
+        }
+      }
+    });
+    this.overviewImage = canvas;
+  }
+
+  drawOverview() {
+    const width = this.overview.clientWidth;
+    const context = sharpen(this.overview, width, 46);
+    context.clearRect(0, 0, width, 46);
+    if (this.overviewImage) context.drawImage(this.overviewImage, 0, 0, width, 46);
+    const left = Math.max(0, (this.t0 / this.total) * width);
+    const right = Math.min(width, (this.t1 / this.total) * width);
+    context.fillStyle = theme.page;
+    context.globalAlpha = 0.72;
+    context.fillRect(0, 0, left, 46);
+    context.fillRect(right, 0, width - right, 46);
+    context.globalAlpha = 1;
+    context.strokeStyle = theme.accent;
+    context.lineWidth = 1.5;
+    context.strokeRect(left + 0.75, 0.75, Math.max(3, right - left - 1.5), 44.5);
+  }
+
+  // The instruction under a point; work before waits, and within two pixels where bars are thin.
+  at(x, y) {
+    const lane = this.lanes.find((item) => !item.head && y >= item.y && y < item.y + item.height);
+    if (!lane || x < LABELS) return null;
+    const time = this.time(x);
+    const near = (2 * (this.t1 - this.t0)) / this.plot;
+    for (const segment of [lane.work, lane.waits]) {
+      if (!segment) continue;
+      const { run } = lane;
+      const row = lowerBound(run.reach, time, segment.first, segment.past);
+      let best = null;
+      for (const candidate of [row, row - 1]) {
+        if (candidate < segment.first || candidate >= segment.past) continue;
+        if (run.start[candidate] - near <= time && run.end[candidate] + near >= time) { best = candidate; break; }
+      }
+      if (best !== null) return { run, row: best };
+    }
+    return null;
+  }
+
+  listen() {
+    const canvas = this.canvas;
+    let drag = null;
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.focus({ preventScroll: true });
+      drag = { x: event.offsetX, t0: this.t0, t1: this.t1, moved: false };
+      canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (drag) {
+        const shift = event.offsetX - drag.x;
+        if (Math.abs(shift) > 3) { drag.moved = true; canvas.classList.add("dragging"); this.hooks.tip(null); }
+        if (drag.moved) {
+          const span = drag.t1 - drag.t0;
+          this.t0 = drag.t0 - (shift / this.plot) * span;
+          this.t1 = this.t0 + span;
+          this.clamp();
+        }
+        return;
+      }
+      this.hovered = this.at(event.offsetX, event.offsetY);
+      this.hooks.tip(this.hovered, event);
+      this.request();
+    });
+    canvas.addEventListener("pointerup", (event) => {
+      const click = drag && !drag.moved;
+      drag = null;
+      canvas.classList.remove("dragging");
+      if (click) this.hooks.picked(this.at(event.offsetX, event.offsetY));
+    });
+    canvas.addEventListener("pointerleave", () => { this.hovered = null; this.hooks.tip(null); this.request(); });
+    canvas.addEventListener("dblclick", (event) => {
+      const found = this.at(event.offsetX, event.offsetY);
+      if (found) this.reveal(found.run, found.row, true);
+    });
+    canvas.addEventListener("wheel", (event) => {
+      if (event.ctrlKey || event.metaKey) {
+        event.preventDefault();
+        this.zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.01), this.time(event.offsetX));
+      } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        event.preventDefault();
+        this.pan(((event.deltaX || event.deltaY) / this.plot) * (this.t1 - this.t0));
+      }
+    }, { passive: false });
+    const go = (event) => {
+      const middle = (event.offsetX / this.overview.clientWidth) * this.total;
+      const span = this.t1 - this.t0;
+      this.t0 = middle - span / 2;
+      this.t1 = middle + span / 2;
+      this.clamp();
+    };
+    let brushing = false;
+    this.overview.addEventListener("pointerdown", (event) => { brushing = true; this.overview.setPointerCapture(event.pointerId); go(event); });
+    this.overview.addEventListener("pointermove", (event) => { if (brushing) go(event); });
+    this.overview.addEventListener("pointerup", () => { brushing = false; });
+    this.box.addEventListener("scroll", () => this.request());
+    new ResizeObserver(() => { this.overviewStale = true; this.request(); }).observe(this.box);
+  }
+}
