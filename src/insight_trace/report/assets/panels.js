@@ -44,6 +44,7 @@ function paintPipes(runs) {
   for (const run of runs) {
     const cycles = new Map(run.facts.cores.map((core) => [core.core, core.cycles]));
     for (const [core, total] of cycles) {
+      if (!one && core !== run.facts.slowest) continue; // side by side, the core that ends last says enough
       parts.push(element("div", { class: "pipe-core" }, (one ? "" : `${run.letter} · `) + core));
       for (const pipe of run.facts.pipes.filter((item) => item.core === core && (item.busy || item.waiting))) {
         const share = (part) => `${total ? (100 * part) / total : 0}%`;
@@ -55,7 +56,6 @@ function paintPipes(runs) {
       }
     }
   }
-  parts.push(element("div", { class: "legend" }, element("span", {}, element("i", { style: "background:var(--pipe-mte2)" }), "busy"), element("span", {}, element("i", { class: "hatch" }), "waiting for a flag or barrier"), element("span", {}, element("i", { style: "background:var(--soft)" }), "idle")));
   $("pipes").replaceChildren(...parts);
 }
 

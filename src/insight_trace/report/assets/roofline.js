@@ -7,7 +7,7 @@ function paintRoofline(runs) {
   if (points.length) parts.push(rooflinePlot(points, runs.length > 1));
   else parts.push(element("p", {}, "No point to draw: the operands do not say how much cube or vector work was done, or no bytes moved."));
   const rows = runs.flatMap((run) => run.facts.traffic.map((item) => ({
-    cells: [(runs.length > 1 ? `${run.letter} · ` : "") + item.path.replace("_TO_", " → "), bytesText(item.bytes), count(item.transfers), bytesText(Math.round(item.bytes / item.transfers)), item.gb_per_s.toFixed(1), item.roof_gb_per_s ? item.roof_gb_per_s.toFixed(1) : "-", item.roof_gb_per_s ? percent(item.gb_per_s, item.roof_gb_per_s) : "-"],
+    cells: [(runs.length > 1 ? `${run.letter} · ` : "") + item.path.replace("_TO_", "→"), bytesText(item.bytes), count(item.transfers), bytesText(Math.round(item.bytes / item.transfers)), item.gb_per_s.toFixed(1), item.roof_gb_per_s ? item.roof_gb_per_s.toFixed(1) : "-", item.roof_gb_per_s ? percent(item.gb_per_s, item.roof_gb_per_s) : "-"],
   })));
   const side = element("div", {}, element("h2", {}, "Traffic with global memory"), rows.length ? grid(["Path", "#Bytes", "#Transfers", "#Each", "#GB/s", "#Roof", "#Of roof"], rows) : element("p", {}, "Nothing was moved to or from global memory."));
   const { chip, exact } = runs[0].facts.roofs;

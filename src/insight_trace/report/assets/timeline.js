@@ -3,7 +3,6 @@
 
 const LABELS = 156;
 const RULER = 26;
-const LANE = 21;
 const HEAD = 24;
 const QUIET = new Set(["SCALAR", "SCALARLDST", "FLOWCTRL", "ALL", "CACHEMISS", "EVENT", "PUSHQ"]);
 
@@ -29,6 +28,9 @@ class Timeline {
 
   layout() {
     this.lanes = [];
+    // few lanes get room, many stay readable
+    const shown = this.runs.reduce((sum, run) => sum + run.facts.segments.filter((s) => !s.wait && (this.show.scalar || !QUIET.has(s.pipe))).length, 0);
+    const tall = shown <= 8 ? 30 : shown <= 14 ? 25 : 21;
     let y = RULER;
     for (const run of this.runs) {
       const cores = [...new Set(run.facts.segments.map((segment) => segment.core))];
@@ -53,10 +55,10 @@ class Timeline {
         if (!lanes.length) continue;
         this.lanes.push({ head: title, y, height: HEAD, run });
         y += HEAD;
-        for (const lane of lanes) { lane.y = y; lane.height = LANE; y += LANE; this.lanes.push(lane); }
+        for (const lane of lanes) { lane.y = y; lane.height = tall; y += tall; this.lanes.push(lane); }
       }
     }
-    this.height = Math.max(y + 10, 120);
+    this.height = Math.max(y + 10, 160);
   }
 
   fit() { this.t0 = -this.total * 0.01; this.t1 = this.total * 1.01; this.refresh(); }
@@ -104,7 +106,7 @@ class Timeline {
     const lane = this.laneOf(run, row);
     if (lane) {
       const top = this.box.scrollTop;
-      if (lane.y < top + RULER || lane.y + LANE > top + this.box.clientHeight) this.box.scrollTop = lane.y - this.box.clientHeight / 2;
+      if (lane.y < top + RULER || lane.y + lane.height > top + this.box.clientHeight) this.box.scrollTop = lane.y - this.box.clientHeight / 2;
     }
     this.request();
   }
@@ -175,8 +177,9 @@ class Timeline {
   drawBars(context, lane, segment, colour, waits) {
     const run = lane.run;
     const scale = (this.t1 - this.t0) / this.plot;
-    const y = lane.y + (waits ? 7 : 2);
-    const height = lane.height - (waits ? 14 : 4);
+    const inset = waits ? Math.round(lane.height * 0.34) : 2;
+    const y = lane.y + inset;
+    const height = lane.height - 2 * inset;
     const strength = waits ? 0.32 : 1;
     const fades = run.hits !== null || this.show.critical;
     let i = lowerBound(run.reach, this.t0, segment.first, segment.past);
@@ -312,10 +315,10 @@ class Timeline {
     const x1 = this.x(run.start[run.arrow_to[arrow]]);
     const y0 = from.y + from.height / 2;
     const y1 = to.y + to.height / 2;
-    const bend = Math.max(14, Math.min(70, Math.abs(x1 - x0) / 2));
+    const bend = Math.max(10, Math.min(46, Math.abs(x1 - x0) / 2));
     context.strokeStyle = context.fillStyle = strong ? theme.text : theme.dim;
-    context.globalAlpha = strong ? 1 : 0.55;
-    context.lineWidth = strong ? 2 : 1.1;
+    context.globalAlpha = strong ? 1 : 0.6;
+    context.lineWidth = strong ? 2 : 1;
     context.beginPath();
     context.moveTo(x0, y0);
     context.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1 - 4, y1);
@@ -331,7 +334,7 @@ class Timeline {
   steps() {
     const step = niceStep(this.t1 - this.t0, this.plot / 110);
     const found = [];
-    for (let tick = Math.ceil(this.t0 / step) * step; tick <= this.t1; tick += step) if (tick >= -step / 2) found.push(tick);
+    for (let tick = Math.ceil(this.t0 / step) * step; tick <= this.t1; tick += step) if (tick >= -step / 2) found.push(tick || 0);
     return { step, found };
   }
 
@@ -348,7 +351,7 @@ class Timeline {
     const mhz = this.runs[0].facts.mhz;
     for (const tick of this.steps().found) {
       const x = this.x(tick);
-      if (x < LABELS - 2) continue;
+      if (x < LABELS - 2 || x > LABELS + this.plot - 56) continue;
       context.fillText(`${count(tick)}`, x + 4, top + 8);
       context.globalAlpha = 0.65;
       context.fillText(micros(tick, mhz), x + 4, top + 18);
