@@ -10,7 +10,9 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_EXPORTS: dict[str, str] = {}
+_EXPORTS: dict[str, str] = {
+    "open_trace": "insight_trace.insight",
+}
 
 __all__ = ["__version__", *_EXPORTS]
 

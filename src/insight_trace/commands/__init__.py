@@ -16,6 +16,7 @@ from insight_trace.errors import InsightTraceError
 # command -> its line in `insight-trace --help`; the module is insight_trace.commands.<command>
 COMMANDS: dict[str, str] = {
     "doctor": "what this machine has: compiler, CANN, msprof, ptoas, and what follows",
+    "export": "core model dump logs to the Insight directory, or check any such directory",
 }
 
 
