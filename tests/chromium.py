@@ -21,12 +21,19 @@ FLAGS = (
 )
 
 # Chromium takes commands on descriptor 3 and answers on 4.
-_WRAPPER = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
+_WRAPPER = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.dup2(int(sys.argv[2]), 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 def find_chromium() -> str | None:
     named = os.environ.get("INSIGHT_TRACE_CHROMIUM")
-    return named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    return named or next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
 
 
 class Browser:
@@ -37,7 +44,13 @@ class Browser:
         self._from, to_write = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 20) for fd in self._pipe())
         for fd in self._spare:
             os.close(fd)
-        words = [executable, *FLAGS, f"--user-data-dir={profile}", f"--window-size={width},{height}", "about:blank"]
+        words = [
+            executable,
+            *FLAGS,
+            f"--user-data-dir={profile}",
+            f"--window-size={width},{height}",
+            "about:blank",
+        ]
         self._process = subprocess.Popen(
             [sys.executable, "-c", _WRAPPER, str(to_read), str(to_write), *words],
             pass_fds=(to_read, to_write),
@@ -52,11 +65,17 @@ class Browser:
         self.errors: list[str] = []
         self.requests: list[str] = []
         pages = [t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page"]
-        self._session = self.call("Target.attachToTarget", targetId=pages[0]["targetId"], flatten=True)["sessionId"]
+        self._session = self.call("Target.attachToTarget", targetId=pages[0]["targetId"], flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
 
     _spare: tuple[int, ...] = ()

@@ -6,6 +6,7 @@ import base64
 import html
 import importlib.resources
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO
 
 from insight_trace.model import Trace
@@ -13,6 +14,7 @@ from insight_trace.report.payload import Payload, payload
 from insight_trace.trace.compare import compare
 from insight_trace.trace.compare_text import comparison_data
 
+_MARK = b"<!DOCTYPE html><!-- insight-trace page -->"
 _SCRIPTS = (
     "data.js",
     "draw.js",
@@ -60,6 +62,15 @@ def write_page(
     script = "\n".join(_asset(name) for name in _SCRIPTS)
     file.write(f'<script>\n"use strict";\n(() => {{\n{script}\n}})();\n</script>'.encode())
     file.write(tail.encode())
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a page of ours, which a new one may replace."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MARK)) == _MARK
+    except OSError:
+        return False
 
 
 def _asset(name: str) -> str:

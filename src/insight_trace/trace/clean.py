@@ -72,7 +72,7 @@ def clean(trace: Trace, *, keep_scalar: bool = False) -> Clean:
     notes = list(trace.warnings)
     kept = (kind == Kind.WORK) | (kind == Kind.MARK)
     scalar = kind == Kind.SCALAR
-    if not keep_scalar and scalar.any() and not kept.any():
+    if not keep_scalar and scalar.any() and not (kind == Kind.WORK).any():
         keep_scalar = True
         notes.append("only scalar instructions ran, so the SCALAR lane is kept")
     if keep_scalar:

@@ -1,7 +1,8 @@
 """The clean trace in Perfetto's own format, for traces that JSON viewers cannot open.
 
-A `.pftrace` is a sequence of length-delimited protobuf packets, so it is written as it goes. Field numbers are those
-of Perfetto's public `trace_packet.proto`, `track_event.proto`, `track_descriptor.proto` and `interned_data.proto`.
+A `.pftrace` is a sequence of length-delimited protobuf packets, so it is written as it goes. Field numbers
+are those of Perfetto's public `trace_packet.proto`, `track_event.proto`, `track_descriptor.proto` and
+`interned_data.proto`.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ def varint(value: int) -> bytes:
     return bytes(parts)
 
 
+_SMALL = [varint(value) for value in range(16384)]  # the lengths of nearly everything
+
+
 def varints(values: NDArray[np.int64]) -> list[bytes]:
     """The same for many numbers at once; negative ones as two's complement, ten bytes."""
     import numpy as np
@@ -57,7 +61,9 @@ def varints(values: NDArray[np.int64]) -> list[bytes]:
         digits[:, place] |= more.astype(np.uint8) << 7
         lengths += more
     flat = digits.tobytes()
-    return [flat[at : at + length] for at, length in zip(range(0, len(flat), 10), lengths.tolist(), strict=True)]
+    return [
+        flat[at : at + length] for at, length in zip(range(0, len(flat), 10), lengths.tolist(), strict=True)
+    ]
 
 
 def _number(field: int, value: int) -> bytes:
@@ -79,8 +85,9 @@ def write_perfetto(cleaned: Clean, file: IO[bytes]) -> int:
     file.write(_packet(_names(cleaned)))
     frames = user_frames(cleaned.trace.instructions.stacks) or [""]
     flows_out, flows_in = _flows(cleaned)
+    released = cleaned.arrows.set_row.tolist()
     for first in range(0, len(cleaned.rows), _ROWS_AT_ONCE):
-        file.write(_slices(cleaned, frames, flows_out, flows_in, first, first + _ROWS_AT_ONCE))
+        file.write(_slices(cleaned, frames, flows_out, flows_in, released, first, first + _ROWS_AT_ONCE))
     return len(cleaned.rows)
 
 
@@ -111,7 +118,8 @@ def _names(cleaned: Clean) -> bytes:
         for index, name in enumerate(cleaned.trace.instructions.names, 1)
     )
     names += b"".join(
-        _text(_ANNOTATION_NAMES, _number(1, index) + _text(2, name)) for index, name in enumerate(_ANNOTATIONS, 1)
+        _text(_ANNOTATION_NAMES, _number(1, index) + _text(2, name))
+        for index, name in enumerate(_ANNOTATIONS, 1)
     )
     return _number(_SEQUENCE, 1) + _number(_FLAGS, _STATE_CLEARED | _NEEDS_STATE) + _text(_INTERNED, names)
 
@@ -138,6 +146,7 @@ def _slices(
     frames: list[str],
     flows_out: dict[int, list[int]],
     flows_in: dict[int, list[int]],
+    released: list[int],
     first: int,
     past: int,
 ) -> bytes:
@@ -146,7 +155,9 @@ def _slices(
     instructions = cleaned.trace.instructions
     rows = cleaned.rows[first:past]
     end = np.maximum(instructions.start[rows], instructions.end[rows])
-    origin = min(0, int(instructions.start.min()))  # timestamps cannot be negative, cycles of foreign files can
+    origin = min(
+        0, int(instructions.start.min())
+    )  # timestamps cannot be negative, cycles of foreign files can
     begins = varints(nanoseconds(cleaned, instructions.start[rows] - origin))
     ends = varints(nanoseconds(cleaned, end - origin))
     head = _number(_SEQUENCE, 1) + _number(_FLAGS, _NEEDS_STATE)
@@ -156,10 +167,10 @@ def _slices(
     lane_ends = [head + _text(_EVENT, _number(_TYPE, _END) + lane) for lane in lanes]
     names = [_number(_TYPE, _BEGIN) + _number(_NAME_IID, i) for i in range(1, len(instructions.names) + 1)]
     lines = [_text(_ANNOTATION, _number(1, 3) + _text(6, frame)) if frame else b"" for frame in frames]
-    released = cleaned.arrows.set_row
-    small = [varint(value) for value in range(16384)]  # lengths of nearly everything
+    small = _SMALL
     arrow = varint(_FLOW << 3 | _FIXED64)
     arrow_end = varint(_FLOW_END << 3 | _FIXED64)
+    flags: dict[str, bytes] = {}
     parts: list[bytes] = []
     for row, lane, name, stack, start, length, moved, begins_at, ends_at in zip(
         rows.tolist(),
@@ -181,15 +192,18 @@ def _slices(
         )  # fmt: skip
         detail = instructions.detail[row]
         if detail:
-            body += _text(_ANNOTATION, b"\x08\x04" + _text(6, detail))
+            text = detail.encode("utf-8", "replace")
+            text = b"\x08\x04\x32" + (small[len(text)] if len(text) < 16000 else varint(len(text))) + text
+            body += b"\x22" + (small[len(text)] if len(text) < 16384 else varint(len(text))) + text
         if moved > 0:
             body += _text(_ANNOTATION, b"\x08\x05\x18" + varint(moved))
         if row in flows_out:
             body += b"".join(arrow + (number + 1).to_bytes(8, "little") for number in flows_out[row])
         for number in flows_in.get(row, ()):
-            flag = flag_label(instructions.detail[int(released[number])])
-            body += _text(_ANNOTATION, b"\x08\x06" + _text(6, flag))
-            body += arrow_end + (number + 1).to_bytes(8, "little")
+            flag = instructions.detail[released[number]]
+            if flag not in flags:
+                flags[flag] = _text(_ANNOTATION, b"\x08\x06" + _text(6, flag_label(flag)))
+            body += flags[flag] + arrow_end + (number + 1).to_bytes(8, "little")
         size = len(body)
         content = stamp + begins_at + head + event + (small[size] if size < 16384 else varint(size)) + body
         size = len(content)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
+from insight_trace.model import Trace
 from insight_trace.trace.advice import Advice
 from insight_trace.trace.source import short_frame
 from insight_trace.trace.stats import Stats
@@ -142,3 +145,45 @@ def _roof_lines(figures: Stats) -> list[str]:
         f"{item.reachable_giga_per_s:,.1f} reachable there ({item.bound} roof of {chip})"
         for item in figures.arithmetic
     ]
+
+
+def stats_data(trace: Trace, figures: Stats, advice: Sequence[Advice]) -> dict[str, Any]:
+    """For `--json`: plain values only; the critical path by its pieces, the longest first."""
+    names = trace.instructions.names
+    path = figures.path
+    length = path.end - path.begin
+    longest = sorted(range(len(length)), key=lambda i: (-int(length[i]), i))[:50]
+    return {
+        "soc_version": figures.soc_version,
+        "mhz": figures.mhz,
+        "cycles": figures.cycles,
+        "micros": figures.micros,
+        "instructions": figures.instructions,
+        "slowest_core": figures.slowest,
+        "cores": [asdict(core) for core in figures.cores],
+        "pipes": [asdict(pipe) for pipe in figures.pipes],
+        "waits": [asdict(wait) for wait in figures.waits],
+        "critical_path": {
+            "cycles": path.cycles,
+            "pieces": len(path.row),
+            "shares": [asdict(share) for share in figures.critical],
+            "longest": [
+                {
+                    "name": names[trace.instructions.name[path.row[i]]],
+                    "begin": int(path.begin[i]),
+                    "cycles": int(length[i]),
+                    "idle": bool(path.idle[i]),
+                }
+                for i in longest
+            ],
+        },
+        "hot_instructions": [asdict(item) for item in figures.hot_instructions],
+        "hot_lines": [asdict(item) for item in figures.hot_lines],
+        "traffic": [asdict(item) for item in figures.traffic],
+        "arithmetic": [asdict(item) for item in figures.arithmetic],
+        "roofs": {"chip": figures.roofs.chip, "exact": figures.roofs.exact},
+        "conflict_cycles": figures.conflict_cycles,
+        "cache_misses": figures.cache_misses,
+        "advice": [asdict(item) for item in advice],
+        "warnings": list(trace.warnings),
+    }
