@@ -34,6 +34,13 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from insight_trace.commands.collector import paused
+
+    with paused():
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     import json
 
     from insight_trace.insight import open_trace

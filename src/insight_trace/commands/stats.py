@@ -12,6 +12,13 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from insight_trace.commands.collector import paused
+
+    with paused():
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     from insight_trace.insight import open_trace
     from insight_trace.trace.advice import advise
     from insight_trace.trace.stats import stats

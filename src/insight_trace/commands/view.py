@@ -1,6 +1,7 @@
 """The page: timeline, pipes, source, roofline and memory of one run, or of two side by side.
 
-The file is HTML, needs no network and opens from disk. It is written beside the trace unless -o says otherwise.
+One HTML file that needs no network and opens from disk. It is written beside the trace unless -o says
+otherwise.
 """
 
 from __future__ import annotations
@@ -25,6 +26,13 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from insight_trace.commands.collector import paused
+
+    with paused():
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     from insight_trace.errors import RequestError
     from insight_trace.insight import open_trace
     from insight_trace.storage import refuse_existing, whole_file

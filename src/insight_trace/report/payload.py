@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.model import Stall, Trace
 from insight_trace.trace.advice import advise
-from insight_trace.trace.chrome import flag_label
 from insight_trace.trace.clean import Clean, clean
+from insight_trace.trace.flags import flag_label
 from insight_trace.trace.kinds import Kind, finish, kinds
 from insight_trace.trace.lanes import pipe_name
 from insight_trace.trace.metrics import instruction_text

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
 from insight_trace.trace.clean import Clean
+from insight_trace.trace.flags import flag_label
 from insight_trace.trace.lanes import ORDER, pipe_name
 
 if TYPE_CHECKING:
@@ -136,19 +137,6 @@ def _lane_of_row(cleaned: Clean) -> NDArray[np.int32]:
     return lane_of
 
 
-def flag_label(detail: str) -> str:
-    """`MTE2→VECTOR flag 0` out of a flag's operand text; the text itself where it reads otherwise."""
-    fields = dict(part.split(":", 1) for part in detail.split(",") if ":" in part)
-    pipes = [
-        {"VEC": "VECTOR", "FIX": "FIXPIPE", "FIXP": "FIXPIPE", "M": "CUBE"}.get(name, name)
-        for name in (fields.get("PIPE"), fields.get("TRIGGERPIPE"))
-        if name
-    ]
-    if len(pipes) != 2:
-        return detail.rstrip(",") or "flag"
-    return f"{pipes[0]}→{pipes[1]} flag {fields.get('FLAGID', '?')}"
-
-
 def _flows(cleaned: Clean, lane_of: NDArray[np.int32], first: int, past: int) -> list[str]:
     """Two events an arrow. It leaves at the end of the producer, where the flag is raised."""
     import numpy as np
@@ -161,6 +149,7 @@ def _flows(cleaned: Clean, lane_of: NDArray[np.int32], first: int, past: int) ->
     leave = np.maximum(begin, picoseconds(cleaned, _ends(cleaned, producer)) - 2000)
     arrive = picoseconds(cleaned, instructions.start[consumer])
     labels: dict[str, str] = {}
+    lanes = [f'"pid":{lane.core + 1},"tid":{tid},"ts":' for tid, lane in enumerate(cleaned.lanes, 1)]
     events: list[str] = []
     for number, (source, target, set_row, out, into) in enumerate(
         zip(
@@ -178,10 +167,6 @@ def _flows(cleaned: Clean, lane_of: NDArray[np.int32], first: int, past: int) ->
         if label is None:
             label = labels[detail] = json.dumps(flag_label(detail), ensure_ascii=False)
         head = f'{{"cat":"sync","id":{number},"name":{label},'
-        events.append(
-            f'{head}"ph":"s","pid":{cleaned.lanes[source].core + 1},"tid":{source + 1},"ts":{out}}}'
-        )
-        events.append(
-            f'{head}"bp":"e","ph":"f","pid":{cleaned.lanes[target].core + 1},"tid":{target + 1},"ts":{into}}}'
-        )
+        events.append(f'{head}"ph":"s",{lanes[source]}{out}}}')
+        events.append(f'{head}"bp":"e","ph":"f",{lanes[target]}{into}}}')
     return events

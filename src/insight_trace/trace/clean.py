@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from insight_trace.model import Instructions, Trace
+from insight_trace.trace.flags import partners
 from insight_trace.trace.kinds import Kind, finish, kinds
 from insight_trace.trace.lanes import ORDER, lane_label, sublanes
 
@@ -131,10 +132,9 @@ def _arrows(instructions: Instructions, kind: NDArray[np.uint8], by_start: NDArr
     """`by_start`: the kept rows by (core, pipe, start), so that both ends are found by bisection."""
     import numpy as np
 
-    wait = np.flatnonzero((kind == Kind.WAIT) & (instructions.partner >= 0))
-    set_ = instructions.partner[wait]
-    sound = set_ < len(instructions)
-    wait, set_ = wait[sound], set_[sound]
+    partner = partners(instructions, kind)
+    wait = np.flatnonzero(partner >= 0)
+    set_ = partner[wait]
     flags = int(((kind == Kind.WAIT) | (kind == Kind.SET)).sum())
     unpaired = max(0, flags - len(wait) - len(np.unique(set_)))
     order = np.lexsort((wait, instructions.start[set_]))

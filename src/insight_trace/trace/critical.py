@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from insight_trace.model import Pipe, Trace
+from insight_trace.trace.flags import partners
 from insight_trace.trace.kinds import Kind, finish, kinds
 
 if TYPE_CHECKING:
@@ -50,8 +51,7 @@ def critical_path(trace: Trace) -> CriticalPath:
     start = np.where(kind == Kind.SET, end, instructions.start)
     before, earlier = _before_on_pipe(trace, start, considered)
     issuer = _issuer(trace, kind, considered)
-    partner = np.where(instructions.partner < len(instructions), instructions.partner, -1)
-    partner = np.where(kind == Kind.WAIT, partner, -1)
+    partner = partners(instructions, kind)
     by_end = considered[np.lexsort((considered, end[considered]))]
     pieces = _walk(
         int(by_end[-1]),

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING
 
-from insight_trace.trace.chrome import flag_label, picoseconds
+from insight_trace.trace.chrome import picoseconds
 from insight_trace.trace.clean import Clean
+from insight_trace.trace.flags import flag_label
 from insight_trace.trace.source import user_frames
 
 if TYPE_CHECKING:

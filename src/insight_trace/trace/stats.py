@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from insight_trace.model import Instructions, Pipe, Trace
 from insight_trace.trace.critical import CriticalPath, critical_path
+from insight_trace.trace.flags import flag_key, partners
 from insight_trace.trace.intervals import Spans, together, union
 from insight_trace.trace.kinds import Kind, finish, kinds
 from insight_trace.trace.lanes import ORDER, pipe_name
@@ -240,6 +241,7 @@ def _waits(
 
     rows = np.flatnonzero(((kind == Kind.WAIT) | (kind == Kind.BARRIER)) & (exclusive > 0))
     frames = user_frames(instructions.stacks)
+    set_of = partners(instructions, kind)
     sums: dict[tuple[int, int, str, int], list[int]] = {}
     for core, pipe, row, stack, cycles in zip(
         instructions.core[rows].tolist(),
@@ -255,22 +257,23 @@ def _waits(
         entry[1] += 1
     result = []
     for (core, pipe, detail, stack), (cycles, count, row) in sums.items():
-        fields = dict(part.split(":", 1) for part in detail.split(",") if ":" in part)
-        partner = int(instructions.partner[row])
+        key_ = flag_key(detail)
+        known = len(key_) == 3
+        partner = int(set_of[row])
         if kind[row] == Kind.BARRIER:
             source = "all before the barrier"
-        elif 0 <= partner < len(instructions):
+        elif partner >= 0:
             source = pipe_name(int(instructions.pipe[partner]))
             if instructions.core[partner] != core:
                 source = f"{source} of {instructions.cores[instructions.core[partner]]}"
         else:
-            source = {"VEC": "VECTOR"}.get(fields.get("PIPE", ""), fields.get("PIPE", "?"))
+            source = key_[0] if known else "?"
         result.append(
             Wait(
                 core=instructions.cores[core],
                 pipe=pipe_name(pipe),
                 waits_for=source,
-                event=fields.get("FLAGID", ""),
+                event=key_[2] if known else "",
                 frame=frames[stack] if frames else "",
                 cycles=cycles,
                 count=count,
