@@ -28,12 +28,13 @@ from insight_trace.model import Trace  # noqa: E402
 ROWS_A_TILE = 28  # of the synthetic kernel on its two cores
 
 
-# A process counts the memory of the one that it was forked from, so a small one starts what is measured.
+# A process counts the memory of the one it was forked from, so a small one starts what is measured.
 _LAUNCHER = """
 import json, os, sys, time
 began = time.perf_counter()
 child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=[
-    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)])
+    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)])
 _, status, usage = os.wait4(child, 0)
 print(json.dumps([os.waitstatus_to_exitcode(status), time.perf_counter() - began,
                   usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024]))
@@ -66,7 +67,7 @@ def write_input(trace: Trace, folder: Path) -> tuple[Path, int]:
 
 
 def write_pairs(pairs: int, folder: Path) -> tuple[Path, int]:
-    """A flag for every two instructions and no flow events: the input on which the existing cleaner was timed."""
+    """A flag for every two instructions and no flow events: what the existing cleaner was timed on."""
     events: list[dict[str, object]] = []
     for number in range(pairs):
         begin = 100 + number * 40
@@ -130,9 +131,11 @@ def against(existing: Path | None, path: Path, count: int) -> float:
     wall, cpu, peak = measured([sys.executable, "-m", "insight_trace", "clean", str(path), "--force"])
     line = f"clean {count:>9,} events  {wall:6.2f} s ({cpu:.2f} s of CPU)  peak {peak / size:.1f} x the file"
     if existing:
-        other, _, other_peak = measured([sys.executable, str(existing), str(path)])
+        other, other_cpu, other_peak = measured([sys.executable, str(existing), str(path)])
         line += (
-            f"  | existing {other:6.2f} s, peak {other_peak / size:.1f} x  ->  {other / wall:.1f} x as long"
+            f"\n   existing cleaner       {other:6.2f} s ({other_cpu:.2f} s of CPU)  "
+            f"peak {other_peak / size:.1f} x  ->  {other / wall:.1f} x the time, "
+            f"{other_cpu / cpu:.1f} x the CPU"
         )
     print(line, flush=True)
     return wall

@@ -1,6 +1,7 @@
 """Python's cycle collector, kept out of the way while a command reads a large file.
 
-Millions of small objects come and none of them is part of a cycle: looking for cycles costs a third of the time.
+Millions of small objects come and none of them is part of a cycle: looking for cycles costs a third of the
+time.
 """
 
 from __future__ import annotations

@@ -73,11 +73,16 @@ def _meta(name: str, pid: int, tid: int | None, args: dict[str, object]) -> dict
     return event
 
 
-def picoseconds(cleaned: Clean, cycles: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Cycles as whole picoseconds: ends and starts of one cycle stay equal in every text form."""
+def nanoseconds(cleaned: Clean, cycles: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cycles as whole nanoseconds, rounded down.
+
+    Viewers count in nanoseconds and round start and duration apart: two instructions back to back would
+    overlap there, and the second would be dropped. Of whole numbers nothing is left to round. The exact
+    cycles stand in the arguments of every slice.
+    """
     import numpy as np
 
-    result: NDArray[np.int64] = np.rint(cycles * (1e6 / cleaned.trace.mhz)).astype(np.int64)
+    result: NDArray[np.int64] = np.floor(cycles * (1000.0 / cleaned.trace.mhz)).astype(np.int64)
     return result
 
 
@@ -92,8 +97,9 @@ def _texts(details: list[str]) -> list[str]:
 def _slices(cleaned: Clean, first: int, past: int) -> list[str]:
     instructions = cleaned.trace.instructions
     rows = cleaned.rows[first:past]
-    begin = picoseconds(cleaned, instructions.start[rows])
-    length = picoseconds(cleaned, _ends(cleaned, rows)) - begin
+    ends = _ends(cleaned, rows)
+    begin = nanoseconds(cleaned, instructions.start[rows])
+    length = nanoseconds(cleaned, ends) - begin
     lanes = [
         f'"cname":"{_COLOURS.get(pipe_name(lane.pipe), "grey")}","pid":{lane.core + 1},"tid":{tid}'
         for tid, lane in enumerate(cleaned.lanes, 1)
@@ -111,14 +117,16 @@ def _slices(cleaned: Clean, first: int, past: int) -> list[str]:
             for moved in instructions.process_bytes[rows].tolist()
         ],
         cleaned.lane[first:past].tolist(),
-        (begin / 1e6).tolist(),
-        (length / 1e6).tolist(),
+        (begin / 1e3).tolist(),
+        (length / 1e3).tolist(),
+        instructions.start[rows].tolist(),
+        (ends - instructions.start[rows]).tolist(),
         strict=True,
     )
     return [
-        f'{{"args":{{"code":{stacks[stack]},"detail":{detail},"pc_addr":"0x{pc:x}"{moved}}},'
+        f'{{"args":{{"code":{stacks[stack]},"cycles":{cycles},"detail":{detail},"pc_addr":"0x{pc:x}"{moved},"start_cycle":{first_cycle}}},'
         f'{lanes[lane]},"name":{names[name]},"ph":"X","ts":{start},"dur":{duration}}}'
-        for name, stack, detail, pc, moved, lane, start, duration in columns
+        for name, stack, detail, pc, moved, lane, start, duration, first_cycle, cycles in columns
     ]
 
 
@@ -144,10 +152,10 @@ def _flows(cleaned: Clean, lane_of: NDArray[np.int32], first: int, past: int) ->
     instructions = cleaned.trace.instructions
     arrows = cleaned.arrows
     producer, consumer = arrows.producer[first:past], arrows.consumer[first:past]
-    begin = picoseconds(cleaned, instructions.start[producer])
-    # Two nanoseconds inside, so that a viewer that counts in nanoseconds still finds the slice there.
-    leave = np.maximum(begin, picoseconds(cleaned, _ends(cleaned, producer)) - 2000)
-    arrive = picoseconds(cleaned, instructions.start[consumer])
+    begin = nanoseconds(cleaned, instructions.start[producer])
+    # The last nanosecond inside, so that a viewer finds the slice there.
+    leave = np.maximum(begin, nanoseconds(cleaned, _ends(cleaned, producer)) - 1)
+    arrive = nanoseconds(cleaned, instructions.start[consumer])
     labels: dict[str, str] = {}
     lanes = [f'"pid":{lane.core + 1},"tid":{tid},"ts":' for tid, lane in enumerate(cleaned.lanes, 1)]
     events: list[str] = []
@@ -156,8 +164,8 @@ def _flows(cleaned: Clean, lane_of: NDArray[np.int32], first: int, past: int) ->
             lane_of[producer].tolist(),
             lane_of[consumer].tolist(),
             arrows.set_row[first:past].tolist(),
-            (leave / 1e6).tolist(),
-            (arrive / 1e6).tolist(),
+            (leave / 1e3).tolist(),
+            (arrive / 1e3).tolist(),
             strict=True,
         ),
         first + 1,

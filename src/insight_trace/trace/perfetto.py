@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING
 
-from insight_trace.trace.chrome import picoseconds
+from insight_trace.trace.chrome import nanoseconds
 from insight_trace.trace.clean import Clean
 from insight_trace.trace.flags import flag_label
 from insight_trace.trace.source import user_frames
@@ -135,11 +135,6 @@ def _flows(cleaned: Clean) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
         out.setdefault(producer, []).append(number)
         into.setdefault(consumer, []).append(number)
     return out, into
-
-
-def nanoseconds(cleaned: Clean, cycles: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rounded down, so that what follows something in cycles never starts before its end here."""
-    return picoseconds(cleaned, cycles) // 1000
 
 
 def _slices(
