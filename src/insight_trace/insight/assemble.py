@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WARP = "WARP_"
+_OVERHEAD_NAMES = ("cache_time", "ccu_time")
 
 
 def assemble(
@@ -28,6 +29,13 @@ def assemble(
     flag_rows, partners = _flag_rows(gathered)
     core, lane, name, stack, address, begin, lasting, moved = _joined(gathered, flag_rows)
     detail = gathered.detail + [_detail(event) for event, _ in flag_rows]
+    dropped = np.flatnonzero(np.isin(name, [gathered.names.get(each, -1) for each in _OVERHEAD_NAMES]))
+    if len(dropped):
+        # slices before an instruction, of the overhead metric; they are no executions
+        kept = np.delete(np.arange(len(name)), dropped)
+        core, lane, name, stack = core[kept], lane[kept], name[kept], stack[kept]
+        address, begin, lasting, moved = address[kept], begin[kept], lasting[kept], moved[kept]
+        detail = [detail[row] for row in kept.tolist()]
     warnings = list(gathered.warnings)
     if gathered.unread:
         warnings.append(f"{gathered.unread} events have a form that is not known and were left out")
@@ -70,8 +78,9 @@ def assemble(
     place[order] = np.arange(len(order))
     partner = np.full(len(order), -1, dtype=np.int64)
     base = len(order) - len(flag_rows)
-    for wait, set_ in partners:
-        partner[place[base + wait]] = place[base + set_]
+    if partners:
+        waits, sets = np.array(partners).T + base
+        partner[place[waits]] = place[sets]
     if len(names) > np.iinfo(np.uint16).max or len(cores) > np.iinfo(np.uint16).max:
         raise InputError(f"{len(names)} instruction names are more than a trace can hold", where=str(path))
     rows = order.tolist()
@@ -118,21 +127,17 @@ def _drawn_whole(names: Sequence[str], name: NDArray[Any]) -> NDArray[np.bool_]:
 def _flag_rows(gathered: Gathered) -> tuple[list[tuple[Event, float]], list[tuple[int, int]]]:
     """Begin events with their end, and (wait, set) by place among them. Halves are counted as unread."""
     rows: list[tuple[Event, float]] = []
-    ids: dict[tuple[bool, str], int] = {}
-    for key, (begin, end) in gathered.flags.items():
-        if begin is None or end is None:
-            gathered.unread += 1
-            continue
-        ids[key] = len(rows)
-        rows.append((begin, end.ts))
-    for begin, end in gathered.lone_flags:
-        rows.append((begin, end.ts))
-    partners = [
-        (place, ids[True, flag])
-        for (setting, flag), place in ids.items()
-        if not setting and (True, flag) in ids
-    ]
-    return rows, partners
+    places: tuple[dict[Any, int], ...] = ({}, {})
+    for group, place in zip(gathered.flags, places, strict=True):
+        for flag, (begin, end) in group.items():
+            if begin is None or end is None:
+                gathered.unread += 1
+                continue
+            place[flag] = len(rows)
+            rows.append((begin, end.ts))
+    rows += [(begin, end.ts) for begin, end in gathered.lone_flags]
+    waits, sets = places
+    return rows, [(place, sets[flag]) for flag, place in waits.items() if flag in sets]
 
 
 def _joined(gathered: Gathered, flags: list[tuple[Event, float]]) -> list[NDArray[Any]]:

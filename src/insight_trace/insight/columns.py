@@ -17,8 +17,8 @@ from insight_trace.model import Instructions, Pipe
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-CHUNK = 1 << 15  # rows that are text at the same time
-_SPARSE = 8  # a slice of details may be this much longer than the rows wanted from it
+CHUNK = 1 << 11  # rows that are text at the same time
+_SPARSE = 32  # a slice of details may be this much longer than the rows wanted from it
 _CROSS_CORE = re.compile(r"PIPE:([A-Za-z0-9]{1,10}),.*sync_id:([0-9]{1,10})")
 _CORE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -53,6 +53,8 @@ def details_of(detail: Sequence[str], rows: NDArray[Any]) -> list[str]:
     """The details of `rows`, by slices of the sequence."""
     if len(rows) == 0:
         return []
+    if isinstance(detail, list | tuple):
+        return [detail[row] for row in rows.tolist()]
     first, last = int(rows.min()), int(rows.max())
     if last - first < _SPARSE * len(rows) + 64:
         part = detail[first : last + 1]
@@ -85,7 +87,7 @@ def check_columns(instructions: Instructions) -> None:
                 f"column {column.name} has {len(getattr(instructions, column.name))} rows, start has {rows}",
                 where="instructions",
             )
-    if rows == 0:
+    if rows == 0 or not (instructions.pipe != Pipe.CACHEMISS).any():
         raise InputError(
             "there is no instruction to write",
             where="instructions",

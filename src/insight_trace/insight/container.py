@@ -21,6 +21,7 @@ PATH_FIELD = 4096
 ALIGNMENT = 4
 MAGIC = 0x5A
 INSTRUCTION_VERSION = 0x00  # byte 10 of API_INSTR: lines are found through `AscendC Inner Code`
+LARGEST_FILE = 20 << 30  # MindStudio Insight refuses more
 TRAILING_ZEROS = 8  # Insight tolerates up to so many zero bytes after the last block
 
 
@@ -128,7 +129,7 @@ def scan(file: IO[bytes], size: int, name: str) -> Iterator[Block]:
                 counts = _header_at(file, start + content - PATH_FIELD, size)
                 if counts:
                     content -= PATH_FIELD
-        if content > size:
+        if content > size and (content > LARGEST_FILE or reserved != MAGIC):
             raise InputError(
                 f"block {index} at offset {offset} claims {content} bytes, the file has {size}",
                 where=name,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from insight_trace.insight.columns import CHUNK, Prepared, chunks, details_of
-from insight_trace.insight.encoding import Durations, floats, lay, micros, pick, texts
+from insight_trace.insight.encoding import Durations, floats, integers, lay, micros, pick, texts
 from insight_trace.insight.flags import drawn_wait_starts
 from insight_trace.insight.fragments import Fragments, warp_colour
 from insight_trace.insight.lanes import BARRIER, PROCESS_CODES
@@ -323,8 +323,10 @@ class _Flows:
 
     def __init__(self, prepared: Prepared) -> None:
         self._prepared = prepared
-        self._sets: dict[str, list[tuple[np.float32, np.float32, int, int]]] = {}
-        self._waits: dict[str, list[tuple[np.float32, np.float32, int, int]]] = {}
+        self._noted: list[tuple[NDArray[Any], ...]] = []  # start, length, process and thread of flags
+        self._count = 0
+        self._sets: dict[str, list[int]] = {}
+        self._waits: dict[str, list[int]] = {}
 
     def note(
         self,
@@ -337,25 +339,41 @@ class _Flows:
         prepared = self._prepared
         for mask, record in ((prepared.is_set, self._sets), (prepared.is_wait, self._waits)):
             places = np.flatnonzero(mask[rows])
-            begin, lasting = micros(start[places], prepared.mhz), micros(length[places], prepared.mhz)
+            if len(places) == 0:
+                continue
+            threads = np.array(tids)[places]
+            self._noted.append((start[places], length[places], np.full(len(places), pid), threads))
             details = details_of(prepared.instructions.detail, rows[places])
-            for place, detail, ts, dur in zip(places.tolist(), details, begin, lasting, strict=True):
-                record.setdefault(detail, []).append((ts, dur, pid, tids[place]))
+            for number, detail in enumerate(details, self._count):
+                record.setdefault(detail, []).append(number)
+            self._count += len(places)
 
     def events(self) -> Iterator[bytes]:
         """The vendor stops at the first WAIT without a SET, and so do we."""
-        number = 0
-        event = b'{"cat":"%s","id":"%d","name":"flow","ph":"%s","pid":"%d","tid":"%d","ts":%s},'
+        sets: list[int] = []
+        waits: list[int] = []
         for detail in sorted(self._waits):
-            sets = self._sets.get(detail, [])
-            for place, (wait_ts, wait_dur, wait_pid, wait_tid) in enumerate(self._waits[detail]):
-                if place >= len(sets):
-                    return
-                set_ts, set_dur, set_pid, set_tid = sets[place]
-                middle = np.float32(float(set_ts) + float(set_dur) / 2)
-                times = floats(np.array([middle, wait_ts + wait_dur], dtype=np.float32))
-                names = _NAMES_OF_CODES.get(set_pid, ""), _NAMES_OF_CODES.get(wait_pid, "")
-                cat = f"{names[0]}To{names[1]}".encode()
-                yield event % (cat, number, b"s", set_pid, set_tid, times[0])
-                yield event % (cat, number, b"t", wait_pid, wait_tid, times[1])
-                number += 1
+            setting = self._sets.get(detail, [])
+            both = min(len(setting), len(self._waits[detail]))
+            sets += setting[:both]
+            waits += self._waits[detail][:both]
+            if both < len(self._waits[detail]):
+                break
+        if not sets:
+            return
+        mhz = self._prepared.mhz
+        start, length, pid, tid = (np.concatenate(parts) for parts in zip(*self._noted, strict=True))
+        begin, lasting = micros(start, mhz), micros(length, mhz)
+        middle = (begin.astype(np.float64) + lasting.astype(np.float64) / 2).astype(np.float32)
+        finish = begin + lasting
+        names = texts([_NAMES_OF_CODES.get(code, "").encode() for code in range(max(_NAMES_OF_CODES) + 1)])
+        for first in range(0, len(sets), CHUNK):
+            origin, target = np.array(sets[first : first + CHUNK]), np.array(waits[first : first + CHUNK])
+            cat: list[Any] = [b'{"cat":"', pick(names, pid[origin]), b"To", pick(names, pid[target])]
+            ids = integers(np.arange(first, first + len(origin)))
+            laid: list[Any] = []
+            for phase, rows, times in ((b"s", origin, middle), (b"t", target, finish)):
+                laid += [*cat, b'","id":"', ids, b'","name":"flow","ph":"' + phase + b'","pid":"']
+                laid += [integers(pid[rows]), b'","tid":"', integers(tid[rows]), b'","ts":']
+                laid += [floats(times[rows]), b"},"]
+            yield lay(laid, len(origin))

@@ -11,7 +11,7 @@ import msgspec
 
 from insight_trace.errors import InputError
 
-WINDOW = 4 << 20
+WINDOW = 1 << 20
 HEAD = 1 << 20  # Insight looks for "traceEvents" no further
 _LARGEST_EVENT = 64 << 20
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
@@ -111,8 +111,8 @@ def read_events(
                 yield _last(data, name, seen, decoder)
             except InputError:
                 events, rest = _cut(data, decoder)
-                if lost is None or events is None:
-                    raise
+                if lost is None or events is None or data.rstrip().endswith((b"]}", b"]")):
+                    raise  # the document has its end, so it is wrong rather than short
                 lost.append(f"{name}: cut off after event {seen + len(events)}, {len(rest)} bytes not read")
                 yield events
             return

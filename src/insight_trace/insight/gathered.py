@@ -8,12 +8,21 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from insight_trace.insight.events import EVENTS, Args, Event, opening_of, read_events
-from insight_trace.insight.lanes import CACHE_MISS, CROSS_CORE_NAMES, FLAG_NAMES, SET_NAMES
+from insight_trace.insight.lanes import (
+    CACHE_MISS,
+    CROSS_CORE_NAMES,
+    CROSS_CORE_SETS,
+    FLAG_NAMES,
+    PROCESS_CODES,
+    SET_NAMES,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_OVERHEAD_NAMES = frozenset({"cache_time", "ccu_time"})
+_SETTING = {name: name in SET_NAMES or name in CROSS_CORE_SETS for name in FLAG_NAMES | CROSS_CORE_NAMES}
+_MARKS = "USERMARK"
+_MARKS_PROCESS = PROCESS_CODES[_MARKS]
 _NO_ARGS = Args()
 
 
@@ -33,7 +42,8 @@ class Gathered:
         self.cores, self.lanes, self.names = _Table(), _Table(), _Table()
         self.stacks, self.addresses = _Table(), _Table()
         self.detail: list[str] = []
-        self.flags: dict[tuple[bool, str], list[Event | None]] = {}
+        # begin and end by id, of WAITs and of SETs
+        self.flags: tuple[dict[Any, list[Event | None]], ...] = ({}, {})
         self.lone_flags: list[tuple[Event, Event]] = []
         self.counters: dict[str, list[tuple[float, float]]] = {}
         self.process_names: dict[int, str] = {}
@@ -49,61 +59,71 @@ class Gathered:
         for events in read_events(file, begin, length, where, EVENTS, self.warnings):
             slices = [event for event in events if event.ph == "X"]
             if len(slices) != len(events):
-                self._others(events)
+                self._others([event for event in events if event.ph != "X"])
             if slices:
                 self._slices(slices)
 
     def _slices(self, events: list[Event]) -> None:
-        events = [event for event in events if event.group_id is None or event.name not in _OVERHEAD_NAMES]
         cores, lanes, names = self.cores, self.lanes, self.names
         stacks, addresses = self.stacks, self.addresses
         args = [event.args or _NO_ARGS for event in events]
         moved: list[Any] = [each.process_bytes for each in args]
+        lane = np.array([lanes[event.tid] for event in events], dtype=np.int64)
+        stack = [each.code for each in args]
+        name = [event.name for event in events]
+        # what is special to a lane is looked at only where the lane occurs
+        if CACHE_MISS in lanes:
+            for row in np.flatnonzero(lane == lanes[CACHE_MISS]).tolist():
+                name[row] = CACHE_MISS
+        for row, each in enumerate(args) if _has_marks(lanes, cores) else ():
+            if each.trace_stop is not None:
+                stack[row] = _mark_stack(each)
         self._columns.append(
             [
                 np.array([cores[event.pid] for event in events], dtype=np.int64),
-                np.array([lanes[event.tid] for event in events], dtype=np.int64),
-                np.array([names[self._name(event)] for event in events], dtype=np.int64),
-                np.array([stacks[_stack(each)] for each in args], dtype=np.int64),
+                lane,
+                np.array([names[each] for each in name], dtype=np.int64),
+                np.array([stacks[each] for each in stack], dtype=np.int64),
                 np.array([addresses[each.pc_addr] for each in args], dtype=np.int64),
                 np.array([event.ts for event in events], dtype=np.float64),
                 np.array([event.dur for event in events], dtype=np.float64),
                 np.array([_number(count) for count in moved], dtype=np.int64)
-                if any(count is not None for count in moved)
+                if moved.count(None) != len(moved)
                 else np.full(len(events), -1, dtype=np.int64),
             ]
         )
         self.detail += [each.detail for each in args]
 
-    @staticmethod
-    def _name(event: Event) -> str:
-        return CACHE_MISS if event.tid == CACHE_MISS else event.name
-
     def _others(self, events: list[Event]) -> None:
+        flags, unread = self.flags, 0
         for event in events:
             phase = event.ph
-            if phase in ("B", "E"):
-                if event.name in FLAG_NAMES or event.name in CROSS_CORE_NAMES:
-                    setting = event.name in SET_NAMES or event.name.startswith("SET_")
-                    pair = self.flags.setdefault((setting, str(event.id)), [None, None])
-                    side = 0 if phase == "B" else 1
-                    if pair[side] is not None:
-                        # an id that is used twice: keep what is complete, start afresh
-                        if pair[0] is not None and pair[1] is not None:
-                            self.lone_flags.append((pair[0], pair[1]))
-                        else:
-                            self.unread += 1
-                        pair[:] = [None, None]
-                    pair[side] = event
-                else:
-                    self.unread += 1
-            elif phase == "C" and event.args is not None and event.args.throughput is not None:
-                self.counters.setdefault(event.name, []).append((event.ts, event.args.throughput))
-            elif phase == "M" and event.name == "process_name" and event.args is not None:
-                if isinstance(event.pid, int) and event.args.name is not None:
-                    self.process_names[event.pid] = event.args.name
-            elif phase not in ("X", "M", "C", "s", "t", "f"):
-                self.unread += 1
+            if phase == "s" or phase == "t":
+                continue
+            if phase == "B" or phase == "E":
+                setting = _SETTING.get(event.name)
+                if setting is None:
+                    unread += 1
+                    continue
+                pair = flags[setting].setdefault(event.id, [None, None])
+                side = phase == "E"
+                if pair[side] is not None:
+                    # an id that is used twice: keep what is complete, start afresh
+                    if pair[0] is not None and pair[1] is not None:
+                        self.lone_flags.append((pair[0], pair[1]))
+                    else:
+                        unread += 1
+                    pair[:] = [None, None]
+                pair[side] = event
+            elif phase == "C":
+                if event.args is not None and event.args.throughput is not None:
+                    self.counters.setdefault(event.name, []).append((event.ts, event.args.throughput))
+            elif phase == "M":
+                if event.name == "process_name" and isinstance(event.pid, int) and event.args is not None:
+                    self.process_names[event.pid] = event.args.name or ""
+            elif phase != "f":
+                unread += 1
+        self.unread += unread
 
     def columns(self) -> list[NDArray[Any]]:
         """Core, lane, name, stack, address (all as numbers of their tables), time, duration, bytes."""
@@ -112,9 +132,12 @@ class Gathered:
         return [np.concatenate(parts) for parts in zip(*self._columns, strict=True)]
 
 
-def _stack(args: Args) -> str:
-    if args.trace_stop is None:
-        return args.code
+def _has_marks(lanes: dict[Any, int], cores: dict[Any, int]) -> bool:
+    """User marks have a lane of their own; in a core's own trace they have a process."""
+    return _MARKS in lanes or _MARKS_PROCESS in cores or not cores
+
+
+def _mark_stack(args: Args) -> str:
     return f"{args.trace_start}\n\n{args.trace_stop}" if args.trace_start or args.trace_stop else ""
 
 
