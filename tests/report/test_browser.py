@@ -62,7 +62,7 @@ def _point(browser, name, nth=0):
 def test_the_summary_comes_first_with_the_advice(show):
     page = show(softmax_trace(8), titles=["softmax · CaseSmall1"])
     assert _text(page, "#title") == "softmax · CaseSmall1"
-    assert _text(page, "#kpis").startswith("6,182cycles3.342µs at 1850 MHz")
+    assert _text(page, "#kpis").startswith("6,182cycles3.342µs at 1850 MHz · Ascend910B1")
     assert "MTE2 waits 46 % for VECTOR on event 0" in _text(page, "#advice li")
     assert page.evaluate("document.querySelectorAll('#pipes .pipe-row').length") == 8
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from insight_trace.model import Pipe
-from insight_trace.trace.lanes import lane_label, pipe_name, sublanes
+from insight_trace.trace.lanes import core_order, lane_label, pipe_name, sublanes
 
 intervals = st.lists(st.tuples(st.integers(0, 2), st.integers(-20, 80), st.integers(0, 30)), max_size=60)
 
@@ -55,3 +55,10 @@ def test_a_label_says_what_the_pipe_moves_on_this_kind_of_core():
     assert lane_label("core0.cubecore0", Pipe.MTE1, 2) == "MTE1 L1→L0 #2"
     assert lane_label("core0", 77, 0) == "PIPE 77"
     assert pipe_name(Pipe.FIXP) == "FIXPIPE"
+
+
+def test_core_two_stands_before_core_ten():
+    cores = ["core10.veccore0", "core2.veccore1", "core2.cubecore0", "core2.veccore0"]
+    assert sorted(cores, key=core_order) == [
+        "core2.cubecore0", "core2.veccore0", "core2.veccore1", "core10.veccore0",
+    ]  # fmt: skip

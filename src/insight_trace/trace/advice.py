@@ -161,6 +161,10 @@ def _worst_line(trace: Trace, rows: NDArray[np.int64], cost: NDArray[np.int64]) 
     return worst, sums[worst]
 
 
+def _of_them(part: int, whole: int) -> str:
+    return "all of them" if part == whole else f"{part:,} of them"
+
+
 def _banks(trace: Trace, figures: Stats, rows: NDArray[np.int64]) -> list[Advice]:
     import numpy as np
 
@@ -173,8 +177,8 @@ def _banks(trace: Trace, figures: Stats, rows: NDArray[np.int64]) -> list[Advice
     frame, there = _worst_line(trace, rows, read + write)
     side = "read" if read.sum() >= write.sum() else "write"
     text = (
-        f"UB bank conflicts cost {cycles:,} cycles, {there:,} of them{_at(frame)} (mostly {side}): moving "
-        f"one operand by 256 bytes puts the two in different bank groups"
+        f"UB bank conflicts cost {cycles:,} cycles, {_of_them(there, cycles)}{_at(frame)} (mostly {side}): "
+        f"moving one operand by 256 bytes puts the two in different bank groups"
     )
     return [Advice("bank", text, min(cycles, _on_path(figures, "VECTOR")), frame)]
 
@@ -197,7 +201,7 @@ def _lanes(trace: Trace, figures: Stats, rows: NDArray[np.int64]) -> list[Advice
         return []
     frame, there = _worst_line(trace, vector, unused)
     text = (
-        f"vector instructions leave lanes empty that are worth {saves:,} cycles, {there:,} of them"
+        f"vector instructions leave lanes empty that are worth {saves:,} cycles, {_of_them(there, saves)}"
         f"{_at(frame)}: wider rows or fewer masked repeats would use them"
     )
     return [Advice("lanes", text, min(saves, _on_path(figures, "VECTOR")), frame)]

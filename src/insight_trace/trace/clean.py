@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from insight_trace.model import Instructions, Trace
 from insight_trace.trace.flags import partners
 from insight_trace.trace.kinds import Kind, finish, kinds
-from insight_trace.trace.lanes import ORDER, lane_label, sublanes
+from insight_trace.trace.lanes import ORDER, core_order, lane_label, sublanes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,7 +109,7 @@ def _lanes(
 
     present, index = np.unique(group * 2**32 + part, return_inverse=True)
     found = [(int(key >> 40), int(key >> 32) & 255, int(key & 0xFFFFFFFF)) for key in present]
-    by_name = sorted(range(len(instructions.cores)), key=lambda core: instructions.cores[core])
+    by_name = sorted(range(len(instructions.cores)), key=lambda core: core_order(instructions.cores[core]))
     core_place = {core: place for place, core in enumerate(by_name)}
     places = sorted(
         range(len(found)),

@@ -52,7 +52,7 @@ def critical_path(trace: Trace) -> CriticalPath:
     before, earlier = _before_on_pipe(trace, start, considered)
     issuer = _issuer(trace, kind, considered)
     partner = partners(instructions, kind)
-    by_end = considered[np.lexsort((considered, end[considered]))]
+    by_end = considered[np.lexsort((-considered, end[considered]))]
     pieces = _walk(
         int(by_end[-1]),
         int(instructions.start[considered].min()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import re
 from typing import TYPE_CHECKING
 
 from insight_trace.model import Pipe
@@ -49,6 +50,11 @@ def pipe_name(pipe: int) -> str:
         return "FIXPIPE" if pipe == Pipe.FIXP else Pipe(pipe).name
     except ValueError:
         return f"PIPE {pipe}"
+
+
+def core_order(core: str) -> tuple[tuple[str, int], ...]:
+    """Sorts core2 before core10."""
+    return tuple((text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d*)", core))
 
 
 def lane_label(core: str, pipe: int, lane: int) -> str:

@@ -10,7 +10,7 @@ from insight_trace.trace.critical import CriticalPath, critical_path
 from insight_trace.trace.flags import flag_key, partners
 from insight_trace.trace.intervals import Spans, together, union
 from insight_trace.trace.kinds import Kind, finish, kinds
-from insight_trace.trace.lanes import ORDER, pipe_name
+from insight_trace.trace.lanes import ORDER, core_order, pipe_name
 from insight_trace.trace.roofs import Roofs, roofs_of
 from insight_trace.trace.source import line_text, user_frames
 from insight_trace.trace.work import Arithmetic, Traffic, arithmetic, traffic
@@ -168,7 +168,7 @@ class _Cores:
         self.total = (
             int(end[everything].max() - instructions.start[everything].min()) if len(everything) else 0
         )
-        for index in sorted(range(len(instructions.cores)), key=lambda i: instructions.cores[i]):
+        for index in sorted(range(len(instructions.cores)), key=lambda i: core_order(instructions.cores[i])):
             rows = np.flatnonzero((instructions.core == index) & counted)
             if not len(rows):
                 continue

@@ -14,13 +14,12 @@ function paintSummary(runs, comparison) {
     kpi(`${count(comparison.added)} / ${count(comparison.removed)} / ${count(comparison.moved)}`, "added / removed / moved", true);
   } else {
     kpi(count(facts.cycles), "cycles");
-    kpi(micros(facts.cycles, facts.mhz).split(" ")[0], `${micros(facts.cycles, facts.mhz).split(" ")[1]} at ${facts.mhz} MHz`);
+    kpi(micros(facts.cycles, facts.mhz).split(" ")[0], `${micros(facts.cycles, facts.mhz).split(" ")[1]} at ${facts.mhz} MHz${facts.soc ? ` · ${facts.soc}` : ""}`);
     kpi(count(facts.instructions), "instructions", true);
     kpi(String(facts.cores.length), facts.cores.length === 1 ? "core" : "cores", true);
     if (facts.conflictCycles) kpi(count(facts.conflictCycles), "bank conflict cycles", true);
     if (facts.cacheMisses) kpi(count(facts.cacheMisses), "instruction cache misses", true);
   }
-  if (facts.soc) kpi(facts.soc, "", true);
   $("kpis").replaceChildren(...kpis);
   const notes = [...runs.flatMap((run) => run.facts.notes), ...(comparison ? comparison.notes : [])];
   $("notes").replaceChildren(...notes.map((note) => element("p", {}, note)));

@@ -34,7 +34,7 @@ class Timeline {
     let y = RULER;
     for (const run of this.runs) {
       const cores = [...new Set(run.facts.segments.map((segment) => segment.core))];
-      cores.sort((a, b) => (run.facts.coreNames[a] < run.facts.coreNames[b] ? -1 : 1));
+      cores.sort((a, b) => run.facts.coreNames[a].localeCompare(run.facts.coreNames[b], "en", { numeric: true }));
       for (const core of cores) {
         const mine = run.facts.segments.filter((segment) => segment.core === core);
         const work = mine.filter((segment) => !segment.wait && (this.show.scalar || !QUIET.has(segment.pipe)));
@@ -241,8 +241,9 @@ class Timeline {
       const left = Math.max(x0, LABELS);
       const room = x1 - left - 10;
       const text = run.nameOf(row);
-      const shown = text.length * 6.4 > room ? text.slice(0, Math.max(1, Math.floor(room / 6.8))) + (room > 24 ? "…" : "") : text;
-      context.fillText(shown, left + 5, y + height / 2 + 0.5);
+      const wide = this.widthOf(context, text);
+      const shown = wide <= room ? text : `${text.slice(0, Math.floor((text.length * (room - 10)) / wide))}…`;
+      if (shown.length > 2) context.fillText(shown, left + 5, y + height / 2 + 0.5);
     }
     context.globalAlpha = 1;
     const picked = this.selected && this.selected.run === run && this.selected.row === row;
@@ -252,6 +253,12 @@ class Timeline {
       context.lineWidth = picked ? 2 : 1.5;
       context.strokeRect(x0 + 0.5, y - 0.5, Math.max(2, x1 - x0 - 1), height + 1);
     }
+  }
+
+  widthOf(context, text) {
+    this.widths ||= new Map();
+    if (!this.widths.has(text)) this.widths.set(text, context.measureText(text).width);
+    return this.widths.get(text);
   }
 
   drawHits(context, run, segment, lane) {
@@ -369,7 +376,9 @@ class Timeline {
     const height = 46;
     const canvas = document.createElement("canvas");
     const context = sharpen(canvas, width, height);
-    const lanes = this.lanes.filter((lane) => lane.work);
+    let lanes = this.lanes.filter((lane) => lane.work);
+    // more lanes than pixels would only be grey: then the cores that end last stand for all
+    if (lanes.length > 18) lanes = lanes.filter((lane) => lane.run.facts.coreNames[lane.core] === lane.run.facts.slowest);
     const band = Math.max(1, (height - 8) / Math.max(1, lanes.length));
     const scale = this.total / width;
     lanes.forEach((lane, place) => {
