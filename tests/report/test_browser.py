@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from chromium import Browser, find_chromium
-from insight_trace.model import Pipe
+from insight_trace.model import Counter, Pipe
 from insight_trace.report.page import write_page
 from synthetic_trace import KERNEL_PATH, TraceBuilder, matmul_trace, softmax_trace
 
@@ -204,6 +204,14 @@ def test_markup_in_names_operands_and_sources_is_shown_and_never_run(show):
     time.sleep(0.1)
     assert page.evaluate("window.hurt === undefined && document.querySelector('main img') === null")
     assert evil in _text(page, "#source")
+
+
+def test_sampled_throughput_stands_below_the_cores(show):
+    counter = Counter("GM_TO_UB", np.arange(4, dtype=np.int64), np.array([0.0, 90000.0, 45000.0, 0.0]))
+    page = show(softmax_trace(8, counters=(counter,)))
+    lanes = page.evaluate("insightTrace.timeline.lanes.map((lane) => lane.head || lane.label)")
+    assert lanes[-2:] == ["throughput with global memory", "GM→UB"]
+    page.wait("insightTrace.timeline.frames > 0")
 
 
 def _odd_traces():

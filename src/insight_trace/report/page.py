@@ -16,15 +16,8 @@ from insight_trace.trace.compare_text import comparison_data
 
 _MARK = b"<!DOCTYPE html><!-- insight-trace page -->"
 _SCRIPTS = (
-    "data.js",
-    "draw.js",
-    "timeline.js",
-    "panels.js",
-    "source.js",
-    "roofline.js",
-    "memory.js",
-    "compare.js",
-    "main.js",
+    *("data.js", "draw.js", "timeline.js", "timeline_marks.js", "timeline_input.js", "panels.js"),
+    *("source.js", "roofline.js", "memory.js", "compare.js", "main.js"),
 )
 
 

@@ -79,7 +79,15 @@ class Run {
   }
 
   segmentOf(row) {
-    return this.facts.segments.find((segment) => row >= segment.first && row < segment.past);
+    // segments lie in the order of their rows
+    const { segments } = this.facts;
+    let low = 0, high = segments.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (segments[middle].past <= row) low = middle + 1;
+      else high = middle;
+    }
+    return segments[low];
   }
 
   nameOf(row) { return this.facts.names[this.name[row]]; }

@@ -58,6 +58,15 @@ class Timeline {
         for (const lane of lanes) { lane.y = y; lane.height = tall; y += tall; this.lanes.push(lane); }
       }
     }
+    for (const run of this.runs) {
+      if (!run.facts.counters.length) continue;
+      this.lanes.push({ head: `${this.runs.length > 1 ? `${run.letter} · ` : ""}throughput with global memory`, y, height: HEAD, run });
+      y += HEAD;
+      for (const counter of run.facts.counters) {
+        this.lanes.push({ run, counter, label: counter.name.replace("_TO_", "→"), y, height: 34 });
+        y += 34;
+      }
+    }
     this.height = Math.max(y + 10, 160);
   }
 
@@ -135,6 +144,7 @@ class Timeline {
     for (const lane of this.lanes) {
       if (lane.y + lane.height < top || lane.y > bottom) continue;
       if (lane.head) this.drawHead(context, lane, width);
+      else if (lane.counter) this.drawCounter(context, lane);
       else this.drawLane(context, lane, width);
     }
     if (this.show.arrows) this.drawArrows(context);
@@ -152,6 +162,25 @@ class Timeline {
     context.font = "600 12px system-ui, sans-serif";
     context.fillText(lane.head, 8, lane.y + lane.height / 2);
     context.font = "12px system-ui, sans-serif";
+  }
+
+  // One step per microsecond, as high as its share of the largest.
+  drawCounter(context, lane) {
+    const { counter, run } = lane;
+    const most = counter.rate.reduce((a, b) => Math.max(a, b), 0) || 1;
+    context.fillStyle = theme.dim;
+    context.fillText(lane.label, 18, lane.y + 11, LABELS - 24);
+    context.fillStyle = theme.faint;
+    context.fillText(`up to ${(most / 1000).toFixed(1)} GB/s`, 18, lane.y + 25, LABELS - 24);
+    context.fillStyle = theme.accent;
+    context.globalAlpha = 0.55;
+    for (let i = 0; i < counter.micros.length; i++) {
+      const x0 = Math.max(LABELS, this.x(counter.micros[i] * run.facts.mhz - run.facts.origin));
+      const x1 = Math.min(LABELS + this.plot, this.x((counter.micros[i] + 1) * run.facts.mhz - run.facts.origin));
+      const tall = (counter.rate[i] / most) * (lane.height - 6);
+      if (x1 > x0 && tall > 0) context.fillRect(x0, lane.y + lane.height - 2 - tall, x1 - x0, tall);
+    }
+    context.globalAlpha = 1;
   }
 
   drawLane(context, lane, width) {
@@ -275,228 +304,5 @@ class Timeline {
       pixel = x;
       row = Math.max(row + 1, lowerBound(run.start, this.time(x + 1), row + 1, last));
     }
-  }
-
-  drawArrows(context) {
-    context.save();
-    context.beginPath();
-    context.rect(LABELS, RULER, this.plot, this.height);
-    context.clip();
-    for (const run of this.runs) {
-      const lanes = new Map();
-      const laneAt = (row) => {
-        const segment = run.segmentOf(row);
-        if (!lanes.has(segment)) lanes.set(segment, this.laneOf(run, segment.first));
-        return lanes.get(segment);
-      };
-      const picked = new Set();
-      if (this.selected && this.selected.run === run) {
-        for (const index of [run.arrowsOut, run.arrowsIn]) for (const arrow of run.arrowsOf(index, this.selected.row)) picked.add(arrow);
-      }
-      const visible = this.visibleArrows(run, 500);
-      for (const arrow of visible) if (!picked.has(arrow)) this.drawArrow(context, run, arrow, laneAt, false);
-      for (const arrow of picked) this.drawArrow(context, run, arrow, laneAt, true);
-    }
-    context.restore();
-  }
-
-  // Arrows that leave inside the window; none when there are too many to tell apart.
-  visibleArrows(run, most) {
-    if (!run.arrowTimes) {
-      const order = new Uint32Array(run.arrow_from.length).map((_, i) => i);
-      order.sort((a, b) => run.end[run.arrow_from[a]] - run.end[run.arrow_from[b]]);
-      run.arrowTimes = { order, times: Float64Array.from(order, (i) => run.end[run.arrow_from[i]]) };
-    }
-    const { order, times } = run.arrowTimes;
-    const first = lowerBound(times, this.t0, 0, times.length);
-    const past = lowerBound(times, this.t1, first, times.length);
-    const room = Math.max(0, first - 8);
-    return past - first > most ? [] : order.subarray(room, past);
-  }
-
-  drawArrow(context, run, arrow, laneAt, strong) {
-    const from = laneAt(run.arrow_from[arrow]);
-    const to = laneAt(run.arrow_to[arrow]);
-    if (!from || !to) return;
-    const x0 = this.x(run.end[run.arrow_from[arrow]]);
-    const x1 = this.x(run.start[run.arrow_to[arrow]]);
-    const y0 = from.y + from.height / 2;
-    const y1 = to.y + to.height / 2;
-    const bend = Math.max(10, Math.min(46, Math.abs(x1 - x0) / 2));
-    context.strokeStyle = context.fillStyle = strong ? theme.text : theme.dim;
-    context.globalAlpha = strong ? 1 : 0.6;
-    context.lineWidth = strong ? 2 : 1;
-    context.beginPath();
-    context.moveTo(x0, y0);
-    context.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1 - 4, y1);
-    context.stroke();
-    context.beginPath();
-    context.moveTo(x1 + 1, y1);
-    context.lineTo(x1 - 6, y1 - 3.5);
-    context.lineTo(x1 - 6, y1 + 3.5);
-    context.fill();
-    context.globalAlpha = 1;
-  }
-
-  steps() {
-    const step = niceStep(this.t1 - this.t0, this.plot / 110);
-    const found = [];
-    for (let tick = Math.ceil(this.t0 / step) * step; tick <= this.t1; tick += step) if (tick >= -step / 2) found.push(tick || 0);
-    return { step, found };
-  }
-
-  drawGrid(context) {
-    context.fillStyle = theme.line;
-    for (const tick of this.steps().found) context.fillRect(Math.round(this.x(tick)), RULER, 1, this.height);
-  }
-
-  drawRuler(context, width, top) {
-    context.fillStyle = theme.card;
-    context.fillRect(0, top, width, RULER - 2);
-    context.fillStyle = theme.dim;
-    context.font = "11px ui-monospace, monospace";
-    const mhz = this.runs[0].facts.mhz;
-    for (const tick of this.steps().found) {
-      const x = this.x(tick);
-      if (x < LABELS - 2 || x > LABELS + this.plot - 56) continue;
-      context.fillText(`${count(tick)}`, x + 4, top + 8);
-      context.globalAlpha = 0.65;
-      context.fillText(micros(tick, mhz), x + 4, top + 18);
-      context.globalAlpha = 1;
-    }
-    context.fillText("cycles / time", 8, top + 12);
-    context.font = "12px system-ui, sans-serif";
-    context.fillStyle = theme.line;
-    context.fillRect(0, top + RULER - 2, width, 1);
-  }
-
-  // The overview is painted once per width and theme; only the window over it moves.
-  paintOverview() {
-    const width = this.overview.clientWidth;
-    const height = 46;
-    const canvas = document.createElement("canvas");
-    const context = sharpen(canvas, width, height);
-    let lanes = this.lanes.filter((lane) => lane.work);
-    // more lanes than pixels would only be grey: then the cores that end last stand for all
-    if (lanes.length > 18) lanes = lanes.filter((lane) => lane.run.facts.coreNames[lane.core] === lane.run.facts.slowest);
-    const band = Math.max(1, (height - 8) / Math.max(1, lanes.length));
-    const scale = this.total / width;
-    lanes.forEach((lane, place) => {
-      const { run, work } = lane;
-      context.fillStyle = theme.pipe(lane.pipe);
-      let i = work.first;
-      for (let pixel = 0; pixel < width && i < work.past; pixel++) {
-        const next = lowerBound(run.start, (pixel + 1) * scale, i, work.past);
-        const inside = run.done[next] - run.done[i] + (i > work.first ? Math.max(0, run.end[i - 1] - pixel * scale) : 0);
-        if (inside > 0) {
-          context.globalAlpha = Math.max(0.25, Math.min(1, inside / scale));
-          context.fillRect(pixel, 4 + place * band, 1, Math.max(1, band - 0.5));
-        }
-        i = next;
-        if (i > work.first && run.end[i - 1] > (pixel + 2) * scale) {
-          const until = Math.min(width, Math.floor(run.end[i - 1] / scale));
-          context.globalAlpha = 1;
-          context.fillRect(pixel, 4 + place * band, until - pixel, Math.max(1, band - 0.5));
-          pixel = Math.max(pixel, until - 1);
-        }
-      }
-    });
-    this.overviewImage = canvas;
-  }
-
-  drawOverview() {
-    const width = this.overview.clientWidth;
-    const context = sharpen(this.overview, width, 46);
-    context.clearRect(0, 0, width, 46);
-    if (this.overviewImage) context.drawImage(this.overviewImage, 0, 0, width, 46);
-    const left = Math.max(0, (this.t0 / this.total) * width);
-    const right = Math.min(width, (this.t1 / this.total) * width);
-    context.fillStyle = theme.page;
-    context.globalAlpha = 0.72;
-    context.fillRect(0, 0, left, 46);
-    context.fillRect(right, 0, width - right, 46);
-    context.globalAlpha = 1;
-    context.strokeStyle = theme.accent;
-    context.lineWidth = 1.5;
-    context.strokeRect(left + 0.75, 0.75, Math.max(3, right - left - 1.5), 44.5);
-  }
-
-  // The instruction under a point; work before waits, and within two pixels where bars are thin.
-  at(x, y) {
-    const lane = this.lanes.find((item) => !item.head && y >= item.y && y < item.y + item.height);
-    if (!lane || x < LABELS) return null;
-    const time = this.time(x);
-    const near = (2 * (this.t1 - this.t0)) / this.plot;
-    for (const segment of [lane.work, lane.waits]) {
-      if (!segment) continue;
-      const { run } = lane;
-      const row = lowerBound(run.reach, time, segment.first, segment.past);
-      let best = null;
-      for (const candidate of [row, row - 1]) {
-        if (candidate < segment.first || candidate >= segment.past) continue;
-        if (run.start[candidate] - near <= time && run.end[candidate] + near >= time) { best = candidate; break; }
-      }
-      if (best !== null) return { run, row: best };
-    }
-    return null;
-  }
-
-  listen() {
-    const canvas = this.canvas;
-    let drag = null;
-    canvas.addEventListener("pointerdown", (event) => {
-      canvas.focus({ preventScroll: true });
-      drag = { x: event.offsetX, t0: this.t0, t1: this.t1, moved: false };
-      canvas.setPointerCapture(event.pointerId);
-    });
-    canvas.addEventListener("pointermove", (event) => {
-      if (drag) {
-        const shift = event.offsetX - drag.x;
-        if (Math.abs(shift) > 3) { drag.moved = true; canvas.classList.add("dragging"); this.hooks.tip(null); }
-        if (drag.moved) {
-          const span = drag.t1 - drag.t0;
-          this.t0 = drag.t0 - (shift / this.plot) * span;
-          this.t1 = this.t0 + span;
-          this.clamp();
-        }
-        return;
-      }
-      this.hovered = this.at(event.offsetX, event.offsetY);
-      this.hooks.tip(this.hovered, event);
-      this.request();
-    });
-    canvas.addEventListener("pointerup", (event) => {
-      const click = drag && !drag.moved;
-      drag = null;
-      canvas.classList.remove("dragging");
-      if (click) this.hooks.picked(this.at(event.offsetX, event.offsetY));
-    });
-    canvas.addEventListener("pointerleave", () => { this.hovered = null; this.hooks.tip(null); this.request(); });
-    canvas.addEventListener("dblclick", (event) => {
-      const found = this.at(event.offsetX, event.offsetY);
-      if (found) this.reveal(found.run, found.row, true);
-    });
-    canvas.addEventListener("wheel", (event) => {
-      if (event.ctrlKey || event.metaKey) {
-        event.preventDefault();
-        this.zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.01), this.time(event.offsetX));
-      } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-        event.preventDefault();
-        this.pan(((event.deltaX || event.deltaY) / this.plot) * (this.t1 - this.t0));
-      }
-    }, { passive: false });
-    const go = (event) => {
-      const middle = (event.offsetX / this.overview.clientWidth) * this.total;
-      const span = this.t1 - this.t0;
-      this.t0 = middle - span / 2;
-      this.t1 = middle + span / 2;
-      this.clamp();
-    };
-    let brushing = false;
-    this.overview.addEventListener("pointerdown", (event) => { brushing = true; this.overview.setPointerCapture(event.pointerId); go(event); });
-    this.overview.addEventListener("pointermove", (event) => { if (brushing) go(event); });
-    this.overview.addEventListener("pointerup", () => { brushing = false; });
-    this.box.addEventListener("scroll", () => this.request());
-    new ResizeObserver(() => { this.overviewStale = true; this.request(); }).observe(this.box);
   }
 }
