@@ -2,7 +2,7 @@
 
 function paintSummary(runs, comparison) {
   const facts = runs[0].facts;
-  $("title").textContent = runs.map((run) => (runs.length > 1 ? `${run.letter}: ` : "") + run.facts.title).join("   ");
+  $("title").textContent = runs.map((run) => (runs.length > 1 ? `${run.letter}: ` : "") + run.facts.title).join(" · ");
   $("title").title = $("title").textContent;
   const kpis = [];
   const kpi = (value, unit, small, extra) => kpis.push(element("div", { class: small ? "kpi small" : "kpi" }, element("b", {}, value), element("span", {}, unit), extra));

@@ -30,7 +30,7 @@ class Timeline {
     this.lanes = [];
     // few lanes get room, many stay readable
     const shown = this.runs.reduce((sum, run) => sum + run.facts.segments.filter((s) => !s.wait && (this.show.scalar || !QUIET.has(s.pipe))).length, 0);
-    const tall = shown <= 8 ? 30 : shown <= 14 ? 25 : 21;
+    const tall = shown <= 4 ? 42 : shown <= 8 ? 32 : shown <= 14 ? 25 : 21;
     let y = RULER;
     for (const run of this.runs) {
       const cores = [...new Set(run.facts.segments.map((segment) => segment.core))];
@@ -264,15 +264,15 @@ class Timeline {
       context.fillStyle = theme.bad;
       context.fillRect(x0, y + height - 3, Math.max(2, ((x1 - x0) * (Math.max(0, run.read[row]) + Math.max(0, run.write[row]))) / Math.max(1, run.length[row])), 3);
     }
-    if (!waits && x1 - x0 > 34) {
+    if (!waits && x1 - x0 > 28) {
       context.globalAlpha = faded ? 0.4 : 1;
       context.fillStyle = theme.onPipe;
       const left = Math.max(x0, LABELS);
-      const room = x1 - left - 10;
+      const room = x1 - left - 7;
       const text = run.nameOf(row);
       const wide = this.widthOf(context, text);
-      const shown = wide <= room ? text : `${text.slice(0, Math.floor((text.length * (room - 10)) / wide))}…`;
-      if (shown.length > 2) context.fillText(shown, left + 5, y + height / 2 + 0.5);
+      const shown = wide <= room ? text : `${text.slice(0, Math.floor((text.length * (room - 9)) / wide))}…`;
+      if (shown.length > 2) context.fillText(shown, left + 4, y + height / 2 + 0.5);
     }
     context.globalAlpha = 1;
     const picked = this.selected && this.selected.run === run && this.selected.row === row;
