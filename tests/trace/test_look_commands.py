@@ -189,6 +189,36 @@ def test_odd_requests_are_refused(result, capsys):
     assert main(["view", *map(str, result), "--perfetto"]) == 2
 
 
+def test_perfettos_viewer_is_asked_for_when_it_is_missing(result, capsys, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert main(["view", str(result[0]), "--perfetto"]) == 2
+    assert "insight-trace[viewer]" in capsys.readouterr().err
+
+
+def test_flags_written_as_whole_slices_become_arrows_too(tmp_path, capsys):
+    """Some exporters write flags as X events and no flows; the pairing is then by flag."""
+    rows = [
+        ("MTE2", "MOV_OUT_TO_UB", 0, 100), ("MTE2", "SET_FLAG", 100, 101), ("VECTOR", "WAIT_FLAG", 5, 101),
+        ("VECTOR", "VADD", 101, 150),
+    ]  # fmt: skip
+    events = [
+        {
+            "args": {"code": "", "detail": "PIPE:MTE2,TRIGGERPIPE:VEC,FLAGID:0,", "pc_addr": "0x10"},
+            "dur": (end - start) / 1850,
+            "name": name,
+            "ph": "X",
+            "pid": "core0.veccore0",
+            "tid": tid,
+            "ts": start / 1850,
+        }
+        for tid, name, start, end in rows
+    ]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"profilingType": "op", "schemaVersion": 2, "traceEvents": events}))
+    assert main(["clean", str(path)]) == 0
+    assert "2 instructions on 2 lanes of 1 core · 1 arrow\n" in capsys.readouterr().out
+
+
 def test_a_near_empty_trace_is_flagged_in_the_summary(tmp_path):
     builder = TraceBuilder()
     for step in range(5):

@@ -174,10 +174,12 @@ def clean_lines(cleaned: Clean) -> list[str]:
     """What was kept and what was left out: nothing disappears without a count."""
     arrows = cleaned.arrows
     cores = len({lane.core for lane in cleaned.lanes})
-    lines = [
-        f"kept       {len(cleaned.rows):,} instructions on {len(cleaned.lanes)} lanes of {cores} "
-        f"{'core' if cores == 1 else 'cores'} · {len(arrows.producer):,} arrows"
+    words = [
+        f"{len(cleaned.rows):,} instructions on {len(cleaned.lanes)} lanes",
+        f"of {cores} {'core' if cores == 1 else 'cores'}",
+        f"· {len(arrows.producer):,} {'arrow' if len(arrows.producer) == 1 else 'arrows'}",
     ]
+    lines = ["kept       " + " ".join(words)]
     if cleaned.dropped:
         left = " · ".join(f"{count:,} {reason}" for reason, count in cleaned.dropped.items())
         lines.append(f"left out   {left}")

@@ -68,6 +68,8 @@ class Timeline {
       }
     }
     this.height = Math.max(y + 10, 160);
+    // the detail beside it scrolls before it makes the whole card taller than the lanes need
+    $("detail").style.maxHeight = `min(62vh, ${Math.max(380, this.height)}px)`;
   }
 
   fit() { this.t0 = -this.total * 0.01; this.t1 = this.total * 1.01; this.refresh(); }
