@@ -7,6 +7,7 @@ pieces of the path follow each other without gap or overlap, so their cycles add
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,17 +54,9 @@ def critical_path(trace: Trace) -> CriticalPath:
     issuer = _issuer(trace, kind, considered)
     partner = partners(instructions, kind)
     by_end = considered[np.lexsort((-considered, end[considered]))]
-    pieces = _walk(
-        int(by_end[-1]),
-        int(instructions.start[considered].min()),
-        start,
-        end,
-        before,
-        earlier,
-        issuer,
-        partner,
-        by_end,
-    )
+    columns = (start, end, before, earlier, issuer, partner, by_end)
+    origin = int(instructions.start[considered].min())
+    pieces = _walk(int(by_end[-1]), origin, *(column.tolist() for column in columns))
     rows, begins, ends, idle = zip(*reversed(pieces), strict=True) if pieces else ((), (), (), ())
     return CriticalPath(
         np.array(rows, np.int64), np.array(begins, np.int64), np.array(ends, np.int64), np.array(idle, bool)
@@ -73,50 +66,55 @@ def critical_path(trace: Trace) -> CriticalPath:
 def _walk(
     last: int,
     origin: int,
-    start: NDArray[np.int64],
-    end: NDArray[np.int64],
-    before: NDArray[np.int64],
-    earlier: NDArray[np.int64],
-    issuer: NDArray[np.int64],
-    partner: NDArray[np.int64],
-    by_end: NDArray[np.int64],
+    start: list[int],
+    end: list[int],
+    before: list[int],
+    earlier: list[int],
+    issuer: list[int],
+    partner: list[int],
+    by_end: list[int],
 ) -> list[tuple[int, int, int, bool]]:
-    """Pieces from the last to the first."""
+    """Pieces from the last to the first. Lists, because single values of arrays are slow to read."""
     pieces: list[tuple[int, int, int, bool]] = []
-    row, now = last, int(end[last])
+    row, now = last, end[last]
     here: set[int] = {row}  # rows met without going back in time: none is visited twice
     while True:
-        raised = int(partner[row])
-        if raised >= 0 and raised not in here and int(end[raised]) <= now and end[raised] >= start[row]:
-            following, reached = raised, int(end[raised])
+        raised = partner[row]
+        if raised >= 0 and start[row] <= end[raised] <= now and raised not in here:
+            following, reached = raised, end[raised]
             if now > reached:
                 pieces.append((row, reached, now, False))
         else:
-            begin = min(now, int(start[row]))
+            begin = min(now, start[row])
             if now > begin:
                 pieces.append((row, begin, now, False))
-            following, reached = -1, begin
-            for candidate in (int(before[row]), int(issuer[row])):
-                if candidate < 0 or candidate in here or end[candidate] > begin:
+            following, reached = before[row], begin
+            if following >= 0 and (end[following] > begin or following in here):
+                following = -1
+            issued = issuer[row]
+            if (
+                issued >= 0
+                and end[issued] <= begin
+                and (following < 0 or end[issued] > end[following])
+                and issued not in here
+            ):
+                following = issued
+            if following < 0 or end[following] < begin:
+                ahead = earlier[row]
+                if ahead >= 0 and start[ahead] < begin < end[ahead] and ahead not in here:
+                    # several in flight on one pipe: this one came when the one ahead let it in
+                    if begin < now:
+                        here.clear()
+                    here.add(ahead)
+                    row, now = ahead, begin
                     continue
-                if following < 0 or end[candidate] > end[following]:
-                    following = candidate
-            ahead = int(earlier[row])
-            running = ahead >= 0 and ahead not in here and start[ahead] < begin < end[ahead]
-            if running and (following < 0 or end[following] < begin):
-                # several in flight on one pipe: this one came when the one ahead let it in
-                if reached < now:
-                    here.clear()
-                here.add(ahead)
-                row, now = ahead, begin
-                continue
             if following < 0:
                 following = _latest(by_end, end, begin, here)
             if following < 0:
                 if begin > origin:
                     pieces.append((row, origin, begin, True))
                 return pieces
-            reached = int(end[following])
+            reached = end[following]
             if begin > reached:
                 pieces.append((row, reached, begin, True))
         if reached < now:
@@ -125,18 +123,12 @@ def _walk(
         row, now = following, reached
 
 
-def _latest(by_end: NDArray[np.int64], end: NDArray[np.int64], time: int, here: set[int]) -> int:
+def _latest(by_end: list[int], end: list[int], time: int, here: set[int]) -> int:
     """Any row that had ended by then, the latest first: where the trace does not say what was waited for."""
-    low, high = 0, len(by_end)
-    while low < high:
-        middle = (low + high) // 2
-        if end[by_end[middle]] <= time:
-            low = middle + 1
-        else:
-            high = middle
-    while low and int(by_end[low - 1]) in here:
+    low = bisect.bisect_right(by_end, time, key=end.__getitem__)
+    while low and by_end[low - 1] in here:
         low -= 1
-    return int(by_end[low - 1]) if low else -1
+    return by_end[low - 1] if low else -1
 
 
 def _before_on_pipe(
