@@ -26,9 +26,12 @@ def _clean_json(path):
 
 
 @pytest.mark.parametrize("name", ["910B", "sample", "91095"])
-def test_clean_keeps_every_instruction_of_the_kept_lanes_of_the_vendors_files(shared_data, tmp_path, name):
+def test_clean_keeps_every_instruction_of_the_kept_lanes_of_the_vendors_files(
+    shared_data, tmp_path, capsys, name
+):
     source = shared_data / "camodel" / name / "expected_simulator"
-    assert main(["clean", str(source), "--keep-scalar", "-o", str(tmp_path / "out")]) == 0
+    assert main(["clean", str(source), "--keep-scalar", "--json", "-o", str(tmp_path / "out")]) == 0
+    counts = json.loads(capsys.readouterr().out)
     raw = json.loads((source / "trace.json").read_text())["traceEvents"]
     wanted = sorted(
         (event["name"], event["args"].get("detail", ""))
@@ -43,8 +46,11 @@ def test_clean_keeps_every_instruction_of_the_kept_lanes_of_the_vendors_files(sh
     pairs = {event["id"] for event in raw if event["ph"] == "s"} & {e["id"] for e in raw if e["ph"] == "t"}
     facts = json.loads((tmp_path / "out" / "instr_metrics.json").read_text())
     assert facts["cores"] == ["core0.veccore0", "core0.veccore1"]
-    arrows = [event for event in events if event["ph"] == "s"]
-    assert len(arrows) <= len(pairs)
+    assert counts["arrows"] == sum(event["ph"] == "s" for event in events)
+    assert counts["arrows"] + counts["arrows_hidden"] + counts["arrows_unanchored"] == len(pairs)
+    assert counts["flags_unpaired"] == sum(
+        event["ph"] == "B" and event["name"] in ("SET_FLAG", "WAIT_FLAG") for event in raw
+    ) - 2 * len(pairs)
 
 
 def test_clean_writes_beside_the_trace_and_replaces_nothing_unasked(result, capsys):

@@ -126,6 +126,38 @@ def test_bank_conflicts_are_named_with_their_line_and_vanish_with_them():
     assert not [item for item in advise(trace, stats(trace)) if item.topic == "bank"]
 
 
+def _waiting(pipe, source_pipe, source, target, *, other_core=False):
+    builder = TraceBuilder()
+    core = "core0.cubecore0" if other_core else "core0.veccore0"
+    builder.add(source_pipe, "WORK", 0, 500, core=core)
+    row = builder.add(source_pipe, "SET_FLAG", 500, 501, core=core, detail=flag_detail(source, target, 0))
+    builder.add(
+        pipe, "WAIT_FLAG", 10, 502, partner=row, detail=flag_detail(source, target, 0), stack="k.cpp:4"
+    )
+    builder.add(pipe, "WORK", 502, 800)
+    trace = builder.build()
+    return "\n".join(advice.text for advice in advise(trace, stats(trace)))
+
+
+def test_a_waiting_scalar_unit_a_late_one_and_a_late_core_get_advice_of_their_own():
+    assert "nothing is issued meanwhile" in _waiting(Pipe.SCALAR, Pipe.MTE2, "MTE2", "SCALAR")
+    assert "the scalar unit is late" in _waiting(Pipe.MTE2, Pipe.SCALAR, "SCALAR", "MTE2")
+    text = _waiting(Pipe.VECTOR, Pipe.FIXP, "FIXP", "VEC", other_core=True)
+    assert "for FIXPIPE of core0.cubecore0" in text
+    assert "look there first" in text
+
+
+def test_time_at_a_barrier_asks_for_flags():
+    builder = TraceBuilder()
+    builder.add(Pipe.MTE2, "MOV", 0, 300)
+    builder.add(Pipe.VECTOR, "BAR", 0, 300, stack="k.cpp:9")
+    builder.add(Pipe.VECTOR, "VADD", 300, 600)
+    trace = builder.build()
+    advice = next(item for item in advise(trace, stats(trace)) if item.topic == "barrier")
+    assert advice.text.startswith("VECTOR stands 50 % at a barrier at k.cpp:9: flags between the pipes")
+    assert advice.saves == 300
+
+
 def test_a_kernel_at_its_limit_is_told_so():
     builder = TraceBuilder()
     builder.add(Pipe.CUBE, "MMAD", 0, 1000, core="core0.cubecore0")

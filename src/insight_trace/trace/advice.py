@@ -113,17 +113,26 @@ def _waits(figures: Stats, core: CoreStats) -> list[Advice]:
                 f"pipes that share data would free up to {saves:,} cycles"
             )
             found.append(Advice("barrier", text, saves, frame))
-        elif (pipe, source) in _FREES_A_BUFFER:
-            found.append(
-                Advice("wait", f"{head}: a second buffer would hide up to {saves:,} cycles", saves, frame)
-            )
-        elif pipe in ("VECTOR", "CUBE", "MTE1"):
-            text = f"{head}: loading the next tile earlier would hide up to {saves:,} cycles"
-            found.append(Advice("wait", text, saves, frame))
-        elif " of " in source:
-            text = f"{head}: the other core is late by up to {saves:,} cycles; look there first"
-            found.append(Advice("wait", text, saves, frame))
+            continue
+        remedy = _remedy(pipe, source)
+        if remedy:
+            found.append(Advice("wait", f"{head}: {remedy} {saves:,} cycles", saves, frame))
     return found
+
+
+def _remedy(pipe: str, source: str) -> str:
+    """What to do about a wait; "" where waiting is the pipe's part, as a store waits for its result."""
+    if " of " in source:
+        return "the other core is late, so look there first; it holds this one up by up to"
+    if pipe == "SCALAR":
+        return "nothing is issued meanwhile; letting the pipe that needs the data wait would free up to"
+    if source == "SCALAR":
+        return "the scalar unit is late; address arithmetic before the loop would free up to"
+    if (pipe, source) in _FREES_A_BUFFER:
+        return "a second buffer would hide up to"
+    if pipe in ("VECTOR", "CUBE", "MTE1"):
+        return "loading the next tile earlier would hide up to"
+    return ""
 
 
 def _overlap(figures: Stats, core: CoreStats) -> list[Advice]:
