@@ -21,6 +21,10 @@ COMMANDS: dict[str, str] = {
     "doctor": "what this machine has: compiler, CANN, msprof, ptoas, and what follows",
     "op": "cycles of one tile op, or of a table of them",
     "export": "core model dump logs to the Insight directory, or check any such directory",
+    "clean": "a trace without clutter: lanes in dataflow order, flags as arrows, per-instruction numbers",
+    "stats": "where the cycles go: pipes, waits, critical path, hot lines, and what to fix first",
+    "compare": "two traces, instruction by instruction and pipe by pipe",
+    "view": "the page: timeline, pipes, source, memory, two runs side by side",
 }
 
 
