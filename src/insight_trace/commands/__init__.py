@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "capture": "run a scene on the host and record every dispatch",
     "dump": "list, show, export and compare what a run recorded of its dispatches",
     "doctor": "what this machine has: compiler, CANN, msprof, ptoas, and what follows",
+    "replay": "simulate one recorded dispatch, check it, write what Insight opens",
     "op": "cycles of one tile op, or of a table of them",
     "export": "core model dump logs to the Insight directory, or check any such directory",
     "clean": "a trace without clutter: lanes in dataflow order, flags as arrows, per-instruction numbers",
