@@ -232,6 +232,13 @@ class Effects:
             elif isinstance(base, tuple):
                 self.facts.ffts |= {view.argument for view in base}
 
+    def note_opaque(self, op: Operation, scope: Scope) -> None:
+        """A pointer that goes into an operation nobody here knows: its extent cannot be told."""
+        for name in op.values():
+            value = scope.names.get(name)
+            if isinstance(value, Pointer):
+                self.facts.opaque.setdefault(value.argument, op.name)
+
     # --- tiles ---
 
     def allocate(self, op: Operation, scope: Scope) -> None:
@@ -263,7 +270,7 @@ class Effects:
             "pto.get_block_idx": (0, 0),
             "pto.get_block_num": (1, 1),
             "pto.get_subblock_idx": (0, 1),
-            "pto.get_subblock_num": (1, 2),
+            "pto.get_subblock_num": (2, 2),
         }[op.name]
         for result in op.results:
             scope.names[result] = bounded(result, limits, ())
@@ -278,6 +285,8 @@ class Effects:
     def tile_operation(self, op: Operation, scope: Scope) -> None:
         """Books what moves between arguments and tiles, and counts what computes."""
         short = op.name[4:]
+        self.facts.operations.add(short)
+        self.note_opaque(op, scope)
         ins = [t.text[1:] for t in op.group("ins") if t.kind == "value"]
         outs = [t.text[1:] for t in op.group("outs") if t.kind == "value"]
         sources: set[str] = set()
@@ -298,6 +307,8 @@ class Effects:
         for token in op.tokens:
             if token.kind in ("type", "angle"):
                 self.place(token.text)
+        if short == "tload" and any("loc=mat" in t.text for t in op.group("outs") if t.kind == "type"):
+            self.facts.matrices |= sources
         for result in op.results:
             scope.names[result] = Tile(0, 0, frozenset(sources))
         if short in ("tgather", "tgatherb", "tscatter") and len(ins) > 1:

@@ -88,6 +88,9 @@ class Work:
     certain: int = 0
 
 
+NO_WORK = Work()
+
+
 @dataclass(slots=True)
 class Facts:
     views: list[View] = field(default_factory=list)
@@ -99,10 +102,13 @@ class Facts:
     indices: list[tuple[frozenset[str], int]] = field(default_factory=list)  # (arguments, limit)
     pipes: set[str] = field(default_factory=set)  # arguments that hold GM pipe slots
     ffts: set[str] = field(default_factory=set)
+    opaque: dict[str, str] = field(default_factory=dict)  # argument -> operation whose use of it is not known
+    operations: set[str] = field(default_factory=set)  # names of the tile operations
     loaded: set[str] = field(default_factory=set)
     read_as_scalar: set[str] = field(default_factory=set)
     stored: set[str] = field(default_factory=set)
+    matrices: set[str] = field(default_factory=set)  # loaded into the cube's tiles
     places: set[str] = field(default_factory=set)  # tile locations: vec, mat, left, right, acc, bias
     sides: set[str] = field(default_factory=set)  # "cube", "vector" where the text says so
-    cube: Work = Work()
-    vector: Work = Work()
+    cube: Work = NO_WORK
+    vector: Work = NO_WORK

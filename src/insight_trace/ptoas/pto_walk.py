@@ -71,6 +71,7 @@ class _Walk(Effects):
             side = {"pto.section.cube": "cube", "pto.section.vector": "vector"}.get(name, scope.side)
             if side:
                 self.facts.sides.add(side)
+            self.note_opaque(op, scope)
             for argument in op.block_arguments:
                 scope.names[argument] = unknown(argument)
             inner = scope
