@@ -62,7 +62,7 @@ def extent_of(argument: str, facts: Facts, element_bytes: int) -> Extent:
 
 
 def dimensions_beyond(partition: Partition) -> int:
-    """In how many dimensions a partition certainly leaves its view: it is in no branch, its bounds are real."""
+    """In how many dimensions a partition leaves its view for certain: it stands in no branch."""
     if partition.guarded:
         return 0
     count = 0
