@@ -15,6 +15,7 @@ from insight_trace.errors import InsightTraceError
 
 # command -> its line in `insight-trace --help`; the module is insight_trace.commands.<command>
 COMMANDS: dict[str, str] = {
+    "profile": "every kernel of a PyPTO build: one trace per kernel",
     "doctor": "what this machine has: compiler, CANN, msprof, ptoas, and what follows",
 }
 

@@ -106,6 +106,6 @@ def run_for_build(command: BuildCommand, root: Path, log: Path) -> Path:
         raise JobError(
             f"the build command made no build below {root}",
             where=str(log),
-            hint="--build-output-root names the directory in which builds appear; --build-dir uses an old one",
+            hint="--build-output-root names where builds appear; --build-dir takes an existing one",
         )
     return max(changed, key=lambda path: (changed[path], str(path)))

@@ -120,7 +120,8 @@ def plan_kernels(
 def _planned(name: str, item: _Found, build: Path, settings: Settings) -> PlannedKernel:
     source, kernel = item.source, item.kernel
     if kernel is None:
-        return BrokenKernel(name, source.path, item.problem, arch=settings.target or "?")
+        kind, arch = _told_by_pto(source, build, settings)
+        return BrokenKernel(name, source.path, item.problem, kind, arch)
     assert source.cpp is not None
     try:
         if source.pto is None:
@@ -164,6 +165,23 @@ def _kernel(
         seed,
         (*notes, *prepared.warnings),
     )
+
+
+def _told_by_pto(source: KernelSource, build: Path, settings: Settings) -> tuple[str, str]:
+    """Kind and target of a kernel that has no C++, as far as its `.pto` can be read."""
+    if source.pto is None:
+        return "?", settings.target or "?"
+    try:
+        module = read_pto(source.pto)
+        kernels = kernels_of_pto(module)
+        kinds = set()
+        for kernel in kernels:
+            facts = kernel_arguments(kernel, module, Wishes(settings.dynamic_dim)).facts
+            kinds.add(CoreType.MIX if len(kernel.functions) > 1 else kind_of(facts))
+    except InsightTraceError:
+        return "?", settings.target or "?"
+    kind = next(iter(kinds)).value if len(kinds) == 1 else "?"
+    return kind, _arch(module, source.pto, build, settings)[0]
 
 
 def _arch(module: Module, source: Path, build: Path, settings: Settings) -> tuple[str, tuple[str, ...]]:
