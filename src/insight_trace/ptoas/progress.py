@@ -71,8 +71,9 @@ class _LiveTable:
 
 
 @contextmanager
-def reporting(stream: TextIO = sys.stdout) -> Iterator[Report]:
+def reporting() -> Iterator[Report]:
     """A report to hand to a run; on a terminal it is a table that follows along."""
+    stream = sys.stdout
     if not stream.isatty():
         yield _Lines(stream)
         return
