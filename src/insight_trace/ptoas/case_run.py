@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shlex
-import signal
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from insight_trace.errors import JobError, RequestError
-
-_TAIL = 15
+from insight_trace.ptoas.steps import cause_in, run_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,36 +66,9 @@ def run_for_build(command: BuildCommand, root: Path, log: Path) -> Path:
     An old build is never taken for the result: a command that fails, or makes nothing, is an error.
     """
     before = _builds(root)
-    log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with log.open("wb") as output:
-        output.write(f"$ {shlex.join(command.words)}\n".encode())
-        output.flush()
-        try:
-            process = subprocess.Popen(
-                command.words,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **command.environment},
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise JobError(f"{command.words[0]} does not start: {error.strerror}") from None
-        try:
-            code = process.wait()
-        except BaseException:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            raise
-        output.write(f"[exit {code}]\n".encode())
+    code = run_step(command.words, log, environment=command.environment)
     if code != 0:
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL:-1]
-        raise JobError(
-            f"the build command ended with exit code {code}",
-            where=str(log),
-            hint="\n  ".join(lines) or "no output",
-        )
+        raise JobError(f"the build command ended with exit code {code}", where=str(log), hint=cause_in(log))
     changed = {path: when for path, when in _builds(root).items() if when > before.get(path, -1)}
     if not changed:
         raise JobError(
