@@ -167,6 +167,10 @@ def python_of(text: str) -> str:
             emit(f"{left} = PART({name(operands[0])}, {listed(s, 'offsets')}, {listed(s, 'sizes')})")
         elif operation == "pto.addptr":
             emit(f"{left} = ({name(operands[0])}[0], {name(operands[0])}[1] + {name(operands[1])})")
+        elif operation == "pto.load_scalar":
+            emit(f"{left} = LOAD({name(operands[0])}, {name(operands[1])})")
+        elif operation == "pto.store_scalar":
+            emit(f"LOAD({name(operands[1])}, {name(operands[2])})")
         elif "PIPE " in s:
             buffer = re.search(r"gm_slot_buffer = (%[\w$.]+) : !pto.ptr<(\w+)>", s)
             if buffer:
@@ -183,7 +187,9 @@ def python_of(text: str) -> str:
     return "\n".join(out) + "\n"
 
 
-def reached(program: str, functions: list[str], values: list[object], lane: int) -> dict[str, int]:
+def reached(
+    program: str, functions: list[str], values: list[object], fills: dict[str, int], lane: int
+) -> dict[str, int]:
     """Elements that each argument must have, found by running the program."""
     ends: dict[str, int] = {}
 
@@ -201,7 +207,12 @@ def reached(program: str, functions: list[str], values: list[object], lane: int)
                 note(pointer, sum((offset + size - 1) * stride for offset, size, stride in triples))
         return views
 
+    def load(pointer: tuple[str, int], offset: int) -> int:
+        note(pointer, offset)
+        return fills.get(pointer[0], 0)
+
     space: dict[str, object] = {
+        "LOAD": load,
         "VIEW": view,
         "PART": part,
         "PIPE": lambda p, n: note(p, n - 1),
@@ -224,15 +235,17 @@ def check(path: Path, verbose: bool) -> tuple[int, list[str]]:
     for kernel in kernels_of_pto(module):
         prepared = kernel_arguments(kernel, module, Wishes())
         values: list[object] = []
+        fills: dict[str, int] = {}  # the largest element of each integer buffer
         for argument in prepared.arguments:
             if isinstance(argument, BufferArg):
                 values.append((str(argument.position), 0))
+                fills[str(argument.position)] = argument.high
             elif isinstance(argument, ValueArg):
                 values.append("LANE" if argument.per_lane else argument.value)
         names = [function.name for function in kernel.functions]
         ends: dict[str, int] = {}
         for lane in (0, 1):
-            for key, end in reached(program, names, values, lane).items():
+            for key, end in reached(program, names, values, fills, lane).items():
                 ends[key] = max(ends.get(key, 0), end)
         for argument in prepared.arguments:
             if isinstance(argument, BufferArg) and argument.purpose in (Purpose.TENSOR, Purpose.PIPE):

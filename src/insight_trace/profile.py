@@ -154,7 +154,10 @@ def argument_line(argument: object) -> str:
 
 
 def profile(
-    request: ProfileRequest, runner: KernelRunner, report: Callable[[Progress], None] = lambda _: None
+    request: ProfileRequest,
+    runner: KernelRunner,
+    report: Callable[[Progress], None] = lambda _: None,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> ProfileResult:
     """Runs every kernel of the request; what is exported stands in the result's directory."""
     sources = find_sources(request.build, ptoas_dir=request.ptoas_dir, source_glob=request.source_glob)
@@ -166,7 +169,7 @@ def profile(
         if ptoas is not None:
             sources, problems = assemble(sources, ptoas, root / "assembled", timeout=request.step_timeout)
             for problem in problems:
-                print(problem, file=sys.stderr)
+                warn(problem)
             planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
     write_whole(root / "README.txt", _about(root, request, planned, runner), mode=0o600)
     write_pointer(request.build, root)

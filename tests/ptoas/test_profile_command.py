@@ -1,5 +1,6 @@
 """`insight-trace profile` as a person types it."""
 
+import io
 import json
 import subprocess
 import sys
@@ -61,6 +62,33 @@ def test_a_whole_run_ends_with_the_count(example_build, capsys):
     assert lines[-1] == "EXPORTED 12/12"
     assert lines[-2].startswith("RUN_ROOT ")
     assert "OK matmul_64: artifacts=4 cycles=1009 bound by VECTOR" in lines
+
+
+@pytest.mark.usefixtures("scripted")
+def test_on_a_terminal_a_table_follows_the_kernels(example_build, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setenv("SCRIPTED_FAIL", "softmax_rows")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    assert main(["profile", "--build-dir", str(example_build)]) == 1
+    shown = terminal.getvalue()
+    for text in ("bound by", "matmul_64", "exported", "1009", "FAIL softmax_rows", "EXPORTED 11/12"):
+        assert text in shown
+
+
+@pytest.mark.usefixtures("scripted")
+def test_what_an_assembler_refuses_is_said_and_counts_as_failed(example_build, capsys, tmp_path):
+    (example_build / "ptoas" / "matmul_64.cpp").unlink()
+    ptoas = tmp_path / "ptoas"
+    ptoas.write_text("#!/bin/sh\necho 'error: bad tile' >&2\nexit 1\n")
+    ptoas.chmod(0o700)
+    assert main(["profile", "--build-dir", str(example_build), "--ptoas-bin", str(ptoas)]) == 1
+    captured = capsys.readouterr()
+    assert "the assembler refused it: error: bad tile" in captured.err
+    assert captured.out.endswith("FAILED_FUNCS matmul_64:failed\nEXPORTED 11/12\n")
 
 
 @pytest.mark.usefixtures("scripted")

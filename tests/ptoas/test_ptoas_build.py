@@ -7,7 +7,7 @@ import pytest
 from small_kernels import write_kernel
 
 from insight_trace.errors import JobError, RequestError
-from insight_trace.ptoas.assemble import assemble, find_ptoas
+from insight_trace.ptoas.assemble import assemble, find_ptoas, ptoas_version
 from insight_trace.ptoas.case_run import case_command, run_for_build, shell_command, submitted
 from insight_trace.ptoas.discovery import arch_named, find_sources, recorded_arch, unique_names
 from insight_trace.ptoas.plan import Settings, plan_kernels, refuse_unused_names, select_kernels
@@ -194,3 +194,10 @@ def test_a_command_that_fails_never_yields_an_old_build(tmp_path):
 def test_task_submit_gets_the_command_as_one_word():
     command = submitted(shell_command("make it"), "3")
     assert command.words == ("task-submit", "--run", "--device", "3", "bash -lc 'make it'")
+
+
+def test_the_assembler_says_its_version_or_why_it_does_not_start(tmp_path):
+    assert ptoas_version(script(tmp_path / "a", "echo 'ptoas 0.57'")) == "ptoas 0.57"
+    lacking = script(tmp_path / "b", "echo 'libMLIR.so: cannot open' >&2; exit 127")
+    assert ptoas_version(lacking) == "does not start: libMLIR.so: cannot open"
+    assert ptoas_version(tmp_path / "gone").startswith("does not start")

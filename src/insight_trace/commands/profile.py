@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -297,7 +298,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     runner = make_runner(options.simulator, _runner_options(options))
     with reporting() as report:
-        result = profile(request, runner, report)
+        result = profile(request, runner, report, lambda text: print(text, file=sys.stderr))
     print(f"RUN_ROOT {result.root}")
     failed = [f"{row.func}:{row.status}" for row in result.rows if not row.exported]
     if failed:

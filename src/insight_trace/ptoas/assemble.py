@@ -33,6 +33,22 @@ def find_ptoas(given: Path | None, environment: Mapping[str, str] = os.environ) 
     return Path(found) if found else None
 
 
+def ptoas_version(ptoas: Path) -> str:
+    """What the assembler calls itself, or why it does not start."""
+    try:
+        command = [str(ptoas), "--version"]
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"does not start: {error}"
+    said = [line.strip() for line in (done.stdout or done.stderr).splitlines() if line.strip()]
+    named = [line for line in said if "ptoas" in line.casefold()]
+    if done.returncode != 0:
+        return f"does not start: {(said or ['exit code ' + str(done.returncode)])[0]}"
+    return (named or said or ["says nothing"])[0]
+
+
 def _flags(pto: Path) -> list[str]:
     """Level 3 for text whose tiles have fixed addresses; sync is inserted as PyPTO has it inserted."""
     module = read_pto(pto)
