@@ -5,6 +5,10 @@ regular expressions and runs it, every iteration of every loop, noting the last 
 partition reaches. It gets the same scalar values that the package chose.
 
     python tools/pto_coverage.py --ptoas PATH [--verbose]
+    python tools/pto_coverage.py --simpler PATH
+
+With --simpler it takes every kernel that PyPTO generated, in the form that the assembler gave it, and
+checks that its entry is found.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from pathlib import Path
 
 from insight_trace.errors import InsightTraceError
 from insight_trace.ptoas.arguments import Wishes, kernel_arguments
+from insight_trace.ptoas.cpp_signature import parse_cpp
 from insight_trace.ptoas.plan import kernels_of_pto
 from insight_trace.ptoas.pto_text import read_pto
 from insight_trace.ptoas.spec import BufferArg, Purpose, ValueArg
@@ -265,13 +270,43 @@ def check(path: Path, verbose: bool) -> tuple[int, list[str]]:
     return compared, wrong
 
 
+def raw_form(text: str) -> str:
+    """The assembler's own output inside a kernel that PyPTO wrapped; "" for other kernels."""
+    _, mark, rest = text.partition("// --- ptoas-generated code ---")
+    raw = rest.partition("// --- Kernel entry point ---")[0] if mark else ""
+    return raw.replace("static __aicore__ void", "AICORE void")
+
+
+def check_signatures(root: Path) -> int:
+    total = found = 0
+    for path in sorted(root.rglob("*.cpp")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        raw = raw_form(text)
+        wanted = re.search(r"// Kernel Function: (\w+)", text)
+        if not raw or wanted is None:
+            continue
+        total += 1
+        names = {function.name for kernel in parse_cpp(raw).kernels for function in kernel.functions}
+        if wanted[1] in names:
+            found += 1
+        else:
+            print(f"{path.relative_to(root)}: {wanted[1]} not among {sorted(names)}")
+    print(f"{found}/{total} generated kernels have their entry read")
+    return 0 if total and found == total else 1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--ptoas", type=Path, required=True, metavar="PATH", help="a checkout of PTOAS")
+    parser.add_argument("--ptoas", type=Path, metavar="PATH", help="a checkout of PTOAS")
+    parser.add_argument("--simpler", type=Path, metavar="PATH", help="a checkout of simpler")
     parser.add_argument("--verbose", action="store_true", help="print every argument")
     options = parser.parse_args()
+    if options.simpler:
+        return check_signatures(options.simpler)
+    if not options.ptoas:
+        parser.error("--ptoas or --simpler is needed")
     files = sorted((options.ptoas / "test" / "samples").rglob("*.pto"))
     if not files:
         print(f"{options.ptoas}: no test/samples/**/*.pto", file=sys.stderr)

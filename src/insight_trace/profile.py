@@ -172,9 +172,11 @@ def profile(
                 warn(problem)
             planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
     write_whole(root / "README.txt", _about(root, request, planned, runner), mode=0o600)
-    write_pointer(request.build, root)
-    if request.output_root is not None and request.output_root != request.build:
-        write_pointer(request.output_root, root)
+    for place in dict.fromkeys((request.build, request.output_root or request.build)):
+        try:
+            write_pointer(place, root)
+        except OSError as error:  # a build may be read-only; the run is elsewhere then
+            warn(f"{place}: the pointer to this run cannot be written: {error.strerror}")
     resumes = request.resume and (root / MANIFEST).is_file()
     return ProfileRun(root, runner).run(
         planned, jobs=request.jobs, keep_going=request.keep_going, resume=resumes, report=report

@@ -39,6 +39,7 @@ class ScriptedRunner:
     ) -> None:
         self.fail, self.seconds, self.idle, self.hook = fail, seconds, idle, hook
         self.ran: list[str] = []
+        self.stopped = False
         self.most_at_once = 0
         self._now = 0
         self._lock = threading.Lock()
@@ -53,6 +54,9 @@ class ScriptedRunner:
         finally:
             with self._lock:
                 self._now -= 1
+
+    def stop(self) -> None:
+        self.stopped = True
 
     def _run(self, kernel: ProfileKernel, out: Path, logs: Path) -> RunOutcome:
         (logs / "run.log").write_text(f"running {kernel.name}\n")
@@ -72,7 +76,7 @@ class ScriptedRunner:
         if f"bug:{kernel.name}" in self.fail:
             raise ZeroDivisionError("division by zero")
         (simulator / "visualize_data.bin").write_bytes(b"\0" * 12)
-        return RunOutcome(EXPORTED, "", simulator, 1000 + len(kernel.name), "VECTOR", pipes)
+        return RunOutcome(EXPORTED, "", 1000 + len(kernel.name), "VECTOR", pipes)
 
 
 def make(_options: object) -> ScriptedRunner:

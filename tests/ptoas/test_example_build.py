@@ -82,6 +82,11 @@ def test_the_second_evaluator_would_notice_a_wrong_size(monkeypatch):
     assert len(wrong) == 3
 
 
+def test_every_generated_kernel_of_a_simpler_checkout_has_its_entry_read(simpler_checkout, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["pto_coverage.py", "--simpler", str(simpler_checkout)])
+    assert coverage.main() == 0
+
+
 def test_all_samples_of_a_ptoas_checkout_have_the_right_sizes(ptoas_checkout, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["pto_coverage.py", "--ptoas", str(ptoas_checkout)])
     assert coverage.main() == 0

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scripted_runner import ScriptedRunner
 from small_kernels import write_kernel
 
+from insight_trace import profile as profile_module
 from insight_trace.errors import InputError, RequestError
 from insight_trace.profile import ProfileRequest, profile
 from insight_trace.ptoas.manifest import COLUMNS, OUR_COLUMNS, POINTER, Row, read_manifest, write_books
@@ -178,6 +179,46 @@ def test_a_simulator_that_leaves_nothing_is_not_believed(build):
 
     result = profile(ProfileRequest(build), Liar())
     assert {row.status for row in result.rows} == {"export_failed"}
+
+
+def test_an_interrupt_stops_the_runner_and_leaves_true_books(build):
+    def interrupt(progress):
+        if progress.step == "exported":
+            raise KeyboardInterrupt
+
+    runner = ScriptedRunner()
+    with pytest.raises(KeyboardInterrupt):
+        profile(ProfileRequest(build, jobs=2), runner, interrupt)
+    assert runner.stopped
+    (root,) = build.glob("kernel_insight_all_funcs_*")
+    assert all(row["status"] == "exported" for row in manifest(root))
+    again = ScriptedRunner()
+    assert profile(ProfileRequest(build, resume=True), again).exported == 8
+    assert len(again.ran) < 8
+
+
+def test_a_build_that_cannot_be_written_is_profiled_to_elsewhere(build, tmp_path, monkeypatch):
+    def refuse(place, _root):
+        if place == build:
+            raise PermissionError(13, "Permission denied", str(place))
+
+    monkeypatch.setattr(profile_module, "write_pointer", refuse)
+    said = []
+    result = profile(ProfileRequest(build, output_root=tmp_path / "out"), ScriptedRunner(), warn=said.append)
+    assert result.exported == 8
+    assert said == [f"{build}: the pointer to this run cannot be written: Permission denied"]
+
+
+def test_a_source_that_went_away_fails_alone(build):
+    class Hasty(ScriptedRunner):
+        @property
+        def name(self):
+            (build / "ptoas" / "k3.cpp").unlink(missing_ok=True)
+            return "hasty"
+
+    result = profile(ProfileRequest(build), Hasty())
+    assert [row.func for row in result.rows if not row.exported] == ["k3"]
+    assert "cannot be read" in result.rows[3].cell("message")
 
 
 texts = st.text(max_size=20)

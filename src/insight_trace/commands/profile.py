@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from insight_trace.errors import RequestError
+from insight_trace.errors import JobError, RequestError
 
 if TYPE_CHECKING:
     from insight_trace.profile import ProfileRequest, RunnerOptions
@@ -297,8 +297,11 @@ def run(options: argparse.Namespace) -> int:
         _print_json(planned, request.build) if options.json else _print_list(planned, request.build)
         return 0
     runner = make_runner(options.simulator, _runner_options(options))
-    with reporting() as report:
-        result = profile(request, runner, report, lambda text: print(text, file=sys.stderr))
+    try:
+        with reporting() as report:
+            result = profile(request, runner, report, lambda text: print(text, file=sys.stderr))
+    except OSError as error:  # a full disk, a directory that went away
+        raise JobError(f"{error.strerror or error}", where=str(error.filename or request.build)) from None
     print(f"RUN_ROOT {result.root}")
     failed = [f"{row.func}:{row.status}" for row in result.rows if not row.exported]
     if failed:

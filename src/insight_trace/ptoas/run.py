@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace import __version__
-from insight_trace.errors import InsightTraceError
+from insight_trace.errors import InputError, InsightTraceError
 from insight_trace.ptoas.manifest import Row, read_manifest, write_books
 from insight_trace.ptoas.runner import EXPORT_FAILED, EXPORTED, FAILED, SKIPPED, KernelRunner, RunOutcome
 from insight_trace.ptoas.spec import BrokenKernel, BufferArg, PlannedKernel, ProfileKernel
@@ -45,12 +45,13 @@ class ProfileResult:
 def fingerprint(kernel: ProfileKernel, runner: str) -> str:
     """What a result depends on: if this is the same, a finished kernel need not run again."""
     digest = hashlib.sha256()
-    for path in (kernel.source, kernel.pto):
-        digest.update(path.read_bytes())
-    for argument in kernel.arguments:
-        if isinstance(argument, BufferArg) and argument.file is not None:
-            with argument.file.open("rb") as file:
+    given = [a.file for a in kernel.arguments if isinstance(a, BufferArg) and a.file is not None]
+    for path in (kernel.source, kernel.pto, *given):
+        try:
+            with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
     about = (__version__, runner, kernel.entry, kernel.kind.value, kernel.arch, kernel.seed, kernel.arguments)
     digest.update(repr(about).encode())
     return digest.hexdigest()[:32]
@@ -175,7 +176,11 @@ class ProfileRun:
                 columns = {"source_cpp": str(kernel.source), "message": kernel.problem}
                 book(Row(kernel.name, FAILED, columns | {"kind": kernel.kind, "arch": kernel.arch}))
                 continue
-            mark = fingerprint(kernel, self.runner.name)
+            try:
+                mark = fingerprint(kernel, self.runner.name)
+            except InputError as error:
+                book(Row(kernel.name, FAILED, {"source_cpp": str(kernel.source), "message": str(error)}))
+                continue
             old = earlier.get(kernel.name)
             if old is not None and finished(old, mark):
                 book(old, reused=True)
@@ -197,21 +202,24 @@ class ProfileRun:
         total: int,
     ) -> None:
         queue = list(reversed(waiting))
+        running: set[Future[Row]] = set()
         with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-            running: dict[Future[Row], str] = {}
-            while running or queue:
-                while queue and len(running) < max(1, jobs) and (keep_going or not failed):
-                    kernel, mark = queue.pop()
-                    report(Progress(kernel.name, "running", len(rows), total))
-                    running[pool.submit(self._one, kernel, mark)] = kernel.name
-                if not running:
-                    break
-                ready, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in ready:
-                    del running[future]
-                    row = future.result()
-                    failed = failed or not row.exported
-                    book(row)
+            try:
+                while running or queue:
+                    while queue and len(running) < max(1, jobs) and (keep_going or not failed):
+                        kernel, mark = queue.pop()
+                        report(Progress(kernel.name, "running", len(rows), total))
+                        running.add(pool.submit(self._one, kernel, mark))
+                    if not running:
+                        break
+                    ready, running = wait(running, return_when=FIRST_COMPLETED)
+                    for future in ready:
+                        row = future.result()
+                        failed = failed or not row.exported
+                        book(row)
+            except BaseException:
+                self.runner.stop()  # else the pool would wait for kernels that nobody wants any more
+                raise
         for kernel, _ in reversed(queue):
             columns = {"source_cpp": str(kernel.source), "kind": kernel.kind.value, "arch": kernel.arch}
             message = "not run: another kernel failed before, and --no-keep-going was given"

@@ -31,7 +31,6 @@ class RunOutcome:
 
     status: str
     message: str = ""
-    simulator: Path | None = None  # OPPROF_*/simulator below the directory that was given
     cycles: int | None = None
     bound_by: str = ""
     pipes: tuple[CorePipes, ...] = ()
@@ -52,4 +51,8 @@ class KernelRunner(Protocol):
 
         `out` is renamed into its final place afterwards, so nothing in it may hold its path.
         """
+        ...
+
+    def stop(self) -> None:
+        """Ends what is running now; `run` then returns or raises soon. Called when the user interrupts."""
         ...

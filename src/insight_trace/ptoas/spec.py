@@ -102,6 +102,10 @@ class ProfileKernel:
         """Whether the kernel computes nothing: it loads, moves and stores."""
         return not self.cube.written and not self.vector.written
 
+    def arguments_of(self, function: CppFunction) -> tuple[KernelArg, ...]:
+        """What one half takes: the first of the kernel's arguments."""
+        return self.arguments[: len(function.parameters)]
+
     @property
     def buffers(self) -> tuple[BufferArg, ...]:
         return tuple(a for a in self.arguments if isinstance(a, BufferArg))

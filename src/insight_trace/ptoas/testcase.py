@@ -108,7 +108,7 @@ def _calls(kernel: ProfileKernel) -> list[dict[str, Any]]:
     calls = []
     for function in kernel.functions:
         arguments = []
-        for argument in kernel.arguments[: len(function.parameters)]:
+        for argument in kernel.arguments_of(function):
             lane = isinstance(argument, ValueArg) and argument.per_lane
             arguments.append({"name": argument.name, "lane": lane})
         guard = ""
