@@ -138,6 +138,17 @@ def test_an_integer_input_of_unseen_use_stays_zero_and_says_so():
     assert "--input p=FILE" in result.warnings[0]
 
 
+def test_two_versions_of_one_tensor_have_two_labels():
+    view = "%{}_view = pto.make_tensor_view %{}, shape = [%c4], strides = [%c1] : !pto.tensor_view<?xf32>\n"
+    body = (
+        view.format("x__ssa_v0", "arg0") + view.format("x__ssa_v3", "arg1") + view.format("x__ssa_v3", "arg1")
+    )
+    result = prepared(
+        body, "%arg0: !pto.ptr<f32>, %arg1: !pto.ptr<f32>", "__gm__ float* v1, __gm__ float* v2"
+    )
+    assert [a.label for a in result.arguments] == ["x", "x.arg1"]
+
+
 def test_an_ffts_base_and_raw_dispatch_arguments_are_memory_of_the_runtime():
     result = prepared(
         "pto.set_ffts %f : !pto.ptr<i64>",

@@ -145,6 +145,12 @@ def test_a_size_that_no_machine_has_is_refused_before_memory_is_taken():
         sizes(kernel(huge))
 
 
+def test_numbers_that_square_themselves_line_after_line_end_as_unknown():
+    squares = "%s0 = arith.constant 99999999999 : index\n"
+    squares += "".join(f"%s{n + 1} = arith.muli %s{n}, %s{n} : index\n" for n in range(60))
+    assert sizes(kernel(squares + VIEW)) == [512]
+
+
 loops = st.lists(
     st.tuples(st.integers(0, 3), st.integers(1, 5), st.integers(1, 3), st.integers(0, 9)), max_size=3
 )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 Bound = int | None
+_INSANE = 1 << 127
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +79,16 @@ class Affine:
 
     def __sub__(self, other: Affine) -> Affine:
         return self + other * Affine(-1)
+
+
+def sane(value: Affine) -> Affine:
+    """The value, or an unknown in its place when its numbers are beyond anything a kernel computes with.
+
+    Hostile text can square a number line after line; its digits would double with each.
+    """
+    if all(abs(number) < _INSANE for number in (value.constant, *value.terms.values())):
+        return value
+    return unknown("huge", value.sources)
 
 
 def unknown(

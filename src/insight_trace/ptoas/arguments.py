@@ -52,8 +52,10 @@ def friendly_names(facts: Facts) -> dict[str, str]:
     found: dict[str, str] = {}
     for view in facts.views:
         name = re.sub(r"(__ssa_v\d+|__[a-z0-9_]*_v\d+)?_view(_\d+)?$", "", view.name)
-        if name != view.name and name:
-            found.setdefault(view.argument, name)
+        if name != view.name and name and view.argument not in found:
+            # two versions of one tensor, as of an update in place, are two arguments
+            taken = name in found.values()
+            found[view.argument] = f"{name}.{view.argument}" if taken else name
     return found
 
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from insight_trace.errors import InputError
-from insight_trace.ptoas.affine import BINARY, CASTS, Affine, bounded, compare, hull, unknown
+from insight_trace.ptoas.affine import BINARY, CASTS, Affine, bounded, compare, hull, sane, unknown
 from insight_trace.ptoas.pto_effects import STEPS, Effects, Scope, Tile, Value
 from insight_trace.ptoas.pto_facts import Binding, Facts, Loop, Pointer
 from insight_trace.ptoas.pto_tree import Function, Module, Operation, Parameter
 
 _MAX_CALLS = 50
+_GIVES_A_VALUE = frozenset(
+    {"pto.make_tensor_view", "pto.partition_view", "pto.subview", "pto.addptr", "pto.load_scalar"}
+)
 _MAX_STEPS = 2_000_000  # nested loops with carried values are looked at twice each: a bound on hostile text
 
 
@@ -51,6 +54,8 @@ class _Walk(Effects):
 
     def step(self, op: Operation, scope: Scope) -> None:
         name = op.name
+        if not op.results and (name.startswith("arith.") or name in _GIVES_A_VALUE):
+            raise InputError(f"{name} gives its value to nothing", where=f"{self.module.where}:{op.line}")
         if name == "arith.constant":
             self.constant(op, scope)
         elif name in BINARY or name in CASTS or name in ("arith.cmpi", "arith.select"):
@@ -112,7 +117,7 @@ class _Walk(Effects):
                 both = hull(yes, no)
                 scope.names[result] = bounded("select", (both.low, both.high), operands)
         elif op.name in BINARY and len(operands) > 1:
-            scope.names[result] = BINARY[op.name](operands[0], operands[1])
+            scope.names[result] = sane(BINARY[op.name](operands[0], operands[1]))
 
     def loop(self, op: Operation, scope: Scope) -> None:
         names = op.values()
