@@ -16,7 +16,10 @@ from insight_trace.errors import InsightTraceError
 # command -> its line in `insight-trace --help`; the module is insight_trace.commands.<command>
 COMMANDS: dict[str, str] = {
     "profile": "every kernel of a PyPTO build: one trace per kernel",
+    "scene": "cases, kernels, func ids and core types of a scene",
+    "dump": "list, show, export and compare what a run recorded of its dispatches",
     "doctor": "what this machine has: compiler, CANN, msprof, ptoas, and what follows",
+    "export": "core model dump logs to the Insight directory, or check any such directory",
 }
 
 

@@ -1,0 +1,255 @@
+"""Puts gathered events together as a `Trace`: times to cycles, flags to rows, tables to columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from insight_trace.errors import InputError
+from insight_trace.insight.clock import infer_clock
+from insight_trace.insight.events import Event
+from insight_trace.insight.gathered import Gathered
+from insight_trace.insight.lanes import BARRIER, FLAG_NAMES, LANES
+from insight_trace.insight.metrics import Lookup, Metrics
+from insight_trace.model import Counter, Instructions, Pipe, Trace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_WARP = "WARP_"
+_OVERHEAD_NAMES = ("cache_time", "ccu_time")
+
+
+def assemble(
+    gathered: Gathered, metrics: Metrics | None, sources: Mapping[str, bytes], mhz: float | None, path: Path
+) -> Trace:
+    flag_rows, partners = _flag_rows(gathered)
+    core, lane, name, stack, address, begin, lasting, moved = _joined(gathered, flag_rows)
+    detail = gathered.detail + [_detail(event) for event, _ in flag_rows]
+    dropped = np.flatnonzero(np.isin(name, [gathered.names.get(each, -1) for each in _OVERHEAD_NAMES]))
+    if len(dropped):
+        # slices before an instruction, of the overhead metric; they are no executions
+        kept = np.delete(np.arange(len(name)), dropped)
+        core, lane, name, stack = core[kept], lane[kept], name[kept], stack[kept]
+        address, begin, lasting, moved = address[kept], begin[kept], lasting[kept], moved[kept]
+        detail = [detail[row] for row in kept.tolist()]
+    warnings = list(gathered.warnings)
+    if gathered.unread:
+        warnings.append(f"{gathered.unread} events have a form that is not known and were left out")
+    if len(begin) == 0:
+        raise InputError("the timeline has no instruction", where=str(path), hint="nothing was executed")
+
+    cores, core, pipe, warps = _places(gathered, core, lane, warnings)
+    pc = _addresses(gathered, warnings)[address]
+    names = list(gathered.names)
+    lookup = None if metrics is None else Lookup(metrics, cores, core, pc)
+    if mhz is None:
+        mhz = infer_clock(begin, lasting, lookup, _drawn_whole(names, name), warnings)
+    start = np.rint(begin * mhz).astype(np.int64)
+    end = start + np.rint(np.maximum(lasting, 0) * mhz).astype(np.int64)
+    flagged = np.arange(len(start)) >= len(start) - len(flag_rows)
+    end[flagged] = np.rint((begin + lasting)[flagged] * mhz).astype(np.int64)
+    if len(start) and int(end.max()) > 1 << 23:
+        warnings.append("times above 2**23 cycles are rounded: the files hold float32 microseconds")
+
+    if warps.any():
+        pipe = _warp_pipes(pipe, warps, pc, metrics)
+    issue = start
+    read_conflict = np.full(len(start), -1, dtype=np.int32)
+    write_conflict = read_conflict.copy()
+    utilisation = np.full(len(start), -1, dtype=np.float32)
+    if lookup is not None:
+        once = lookup.known & (lookup("Instructions Executed") == 1)
+        hidden = once & ~_drawn_whole(names, name)
+        start = np.where(hidden, np.clip(end - lookup("Cycles").astype(np.int64), 0, end), start)
+        stalled = np.where(once, np.maximum(lookup("RealStallCycles"), 0), 0).astype(np.int64)
+        issue = np.where(stalled <= start, start - stalled, start)
+        read_conflict = lookup("UB Read Conflict").astype(np.int32)
+        write_conflict = lookup("UB Write Conflict").astype(np.int32)
+        utilisation = lookup("Vector Utilization Percentage").astype(np.float32)
+    if metrics is not None:
+        pc, detail = _marks(names, name, pipe, pc, detail, metrics)
+
+    order = np.lexsort((end, start, core))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    partner = np.full(len(order), -1, dtype=np.int64)
+    base = len(order) - len(flag_rows)
+    if partners:
+        waits, sets = np.array(partners).T + base
+        partner[place[waits]] = place[sets]
+    if len(names) > np.iinfo(np.uint16).max or len(cores) > np.iinfo(np.uint16).max:
+        raise InputError(f"{len(names)} instruction names are more than a trace can hold", where=str(path))
+    rows = order.tolist()
+    return Trace(
+        instructions=Instructions(
+            cores=tuple(cores),
+            names=tuple(names),
+            stacks=tuple(gathered.stacks),
+            core=core[order].astype(np.uint16),
+            pipe=pipe[order].astype(np.uint8),
+            name=name[order].astype(np.uint16),
+            stack=stack[order].astype(np.uint32),
+            pc=pc[order],
+            start=start[order],
+            end=end[order],
+            detail=[detail[row] for row in rows],
+            issue=issue[order],
+            process_bytes=moved[order],
+            partner=partner,
+            stall=np.zeros(len(order), dtype=np.uint8),
+            read_conflict=read_conflict[order],
+            write_conflict=write_conflict[order],
+            utilisation=utilisation[order],
+        ),
+        mhz=mhz,
+        sources=dict(sources),
+        counters=_counters(gathered.counters),
+        path=path,
+        warnings=tuple(warnings),
+    )
+
+
+def _detail(event: Event) -> str:
+    return "" if event.args is None else event.args.detail
+
+
+def _drawn_whole(names: Sequence[str], name: NDArray[Any]) -> NDArray[np.bool_]:
+    """Rows whose slice is as long as their execution; barriers and flags are drawn shorter."""
+    whole = np.array([each not in FLAG_NAMES and each != BARRIER for each in names], dtype=bool)
+    chosen: NDArray[np.bool_] = whole[name]
+    return chosen
+
+
+def _flag_rows(gathered: Gathered) -> tuple[list[tuple[Event, float]], list[tuple[int, int]]]:
+    """Begin events with their end, and (wait, set) by place among them. Halves are counted as unread."""
+    rows: list[tuple[Event, float]] = []
+    places: tuple[dict[Any, int], ...] = ({}, {})
+    for group, place in zip(gathered.flags, places, strict=True):
+        for flag, (begin, end) in group.items():
+            if begin is None or end is None:
+                gathered.unread += 1
+                continue
+            place[flag] = len(rows)
+            rows.append((begin, end.ts))
+    rows += [(begin, end.ts) for begin, end in gathered.lone_flags]
+    waits, sets = places
+    return rows, [(place, sets[flag]) for flag, place in waits.items() if flag in sets]
+
+
+def _joined(gathered: Gathered, flags: list[tuple[Event, float]]) -> list[NDArray[Any]]:
+    """Columns of slices and flags, one after the other."""
+    columns = gathered.columns()
+    if not flags:
+        return columns
+    events = [event for event, _ in flags]
+    args = [event.args for event in events]
+    begin = np.array([event.ts for event in events])
+    added: list[NDArray[Any]] = [
+        np.array([gathered.cores[event.pid] for event in events]),
+        np.array([gathered.lanes[event.tid] for event in events]),
+        np.array([gathered.names[event.name] for event in events]),
+        np.array([gathered.stacks["" if each is None else each.code] for each in args]),
+        np.array([gathered.addresses["" if each is None else each.pc_addr] for each in args]),
+        begin,
+        np.array([end for _, end in flags]) - begin,
+        np.full(len(flags), -1, dtype=np.int64),
+    ]
+    return [np.concatenate(pair) for pair in zip(columns, added, strict=True)]
+
+
+def _places(
+    gathered: Gathered, core: NDArray[Any], lane: NDArray[Any], warnings: list[str]
+) -> tuple[list[str], NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+    """Cores and pipes. In a core's own trace processes are pipes; elsewhere they are cores."""
+    unknown: set[str] = set()
+
+    def pipe_of(name: str) -> int:
+        if name in LANES:
+            return LANES[name]
+        if not name.startswith(_WARP):
+            unknown.add(name)
+        return int(Pipe.ALL)
+
+    processes, lanes = list(gathered.cores), list(gathered.lanes)
+    if processes and all(isinstance(each, int) for each in processes):
+        names = [gathered.process_names.get(each, "") for each in processes]
+        pipes = np.array([pipe_of(each) for each in names], dtype=np.int64)[core]
+        # the vendor draws scalar loads and stores on a lane of their own; the instruction is a scalar one
+        pipes[pipes == Pipe.SCALARLDST] = Pipe.SCALAR
+        warps = np.array([each.startswith(_WARP) for each in names], dtype=bool)[core]
+        cores, core = [gathered.default_core], np.zeros_like(core)
+    else:
+        cores = [str(each) for each in processes]
+        pipes = np.array([pipe_of(str(each)) for each in lanes], dtype=np.int64)[lane]
+        warps = np.array([str(each).startswith(_WARP) for each in lanes], dtype=bool)[lane]
+    if unknown:
+        shown = ", ".join(sorted(unknown)[:5])
+        warnings.append(f"lanes that are no pipe were read as ALL: {shown}")
+    return cores, core, pipes, warps
+
+
+def _addresses(gathered: Gathered, warnings: list[str]) -> NDArray[np.uint64]:
+    found = np.zeros(len(gathered.addresses), dtype=np.uint64)
+    bad = 0
+    for place, text in enumerate(gathered.addresses):
+        if text:
+            try:
+                found[place] = int(text, 16) & 0xFFFFFFFFFFFFFFFF
+            except ValueError:
+                bad += 1
+    if bad:
+        warnings.append(f"{bad} addresses are not hexadecimal and were read as 0")
+    return found
+
+
+def _warp_pipes(
+    pipe: NDArray[Any], warps: NDArray[np.bool_], pc: NDArray[np.uint64], metrics: Metrics | None
+) -> NDArray[Any]:
+    """SIMT instructions lie on the lane of their warp; the table still knows their pipe."""
+    if metrics is None:
+        return pipe
+    known = dict(zip(metrics.addresses.tolist(), metrics.pipes, strict=True))
+    pipe = pipe.copy()
+    for row in np.flatnonzero(warps).tolist():
+        pipe[row] = LANES.get(known.get(int(pc[row]), ""), int(Pipe.ALL))
+    return pipe
+
+
+def _marks(
+    names: list[str],
+    name: NDArray[Any],
+    pipe: NDArray[Any],
+    pc: NDArray[np.uint64],
+    detail: list[str],
+    metrics: Metrics,
+) -> tuple[NDArray[np.uint64], list[str]]:
+    """User marks have no address in the timeline; a table that knows one address for the mark has it."""
+    rows = np.flatnonzero(pipe == Pipe.USERMARK)
+    if len(rows) == 0:
+        return pc, detail
+    addresses: dict[str, list[int]] = {}
+    for place, (lane, source) in enumerate(zip(metrics.pipes, metrics.sources, strict=True)):
+        if lane == Pipe.USERMARK.name:
+            addresses.setdefault(" ".join(source.split(" ")[:2]), []).append(place)
+    pc, detail = pc.copy(), list(detail)
+    for row in rows.tolist():
+        found = addresses.get(names[name[row]], [])
+        if len(found) == 1:
+            pc[row] = metrics.addresses[found[0]]
+            detail[row] = detail[row] or metrics.details[found[0]]
+    return pc, detail
+
+
+def _counters(series: Mapping[str, list[tuple[float, float]]]) -> tuple[Counter, ...]:
+    return tuple(
+        Counter(
+            name=name,
+            micros=np.array([ts for ts, _ in points]).astype(np.int64),
+            megabytes_per_second=np.array([value for _, value in points], dtype=np.float64),
+        )
+        for name, points in series.items()
+    )

@@ -1,0 +1,200 @@
+"""Instruction columns made ready for writing: checked, ordered, and with their repeated parts told apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from insight_trace.errors import InputError
+from insight_trace.insight.lanes import CROSS_CORE_NAMES, FLAG_NAMES, SET_NAMES, WAIT_NAMES
+from insight_trace.model import Instructions, Pipe
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CHUNK = 1 << 11  # rows that are text at the same time
+_SPARSE = 32  # a slice of details may be this much longer than the rows wanted from it
+_CROSS_CORE = re.compile(r"PIPE:([A-Za-z0-9]{1,10}),.*sync_id:([0-9]{1,10})")
+_CORE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extras:
+    """Facts of the vendor's logs that have no column of their own; -1 means "does not apply"."""
+
+    gpr: NDArray[np.int32] | None = None  # live registers
+    warp: NDArray[np.int16] | None = None  # SIMT warp
+    fetched: NDArray[np.int64] | None = None  # cycle of the instruction fetch, with the overhead metric
+    decoded: NDArray[np.int64] | None = None  # cycle at which the control unit handed it on
+
+
+class Details(Sequence[str]):
+    """The details of chosen rows, fetched from a possibly lazy sequence only when they are needed."""
+
+    def __init__(self, origin: Sequence[str], rows: NDArray[np.int64]) -> None:
+        self._origin = origin
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return details_of(self._origin, self._rows[key])
+        return self._origin[int(self._rows[key])]
+
+
+def details_of(detail: Sequence[str], rows: NDArray[Any]) -> list[str]:
+    """The details of `rows`, by slices of the sequence."""
+    if len(rows) == 0:
+        return []
+    if isinstance(detail, list | tuple):
+        return [detail[row] for row in rows.tolist()]
+    first, last = int(rows.min()), int(rows.max())
+    if last - first < _SPARSE * len(rows) + 64:
+        part = detail[first : last + 1]
+        return [part[row] for row in (rows - first).tolist()]
+    order = np.argsort(rows, kind="stable")
+    ordered = rows[order]
+    runs = np.split(np.arange(len(rows)), np.flatnonzero(np.diff(ordered) > _SPARSE) + 1)
+    found = [""] * len(rows)
+    for run in runs:
+        base = int(ordered[run[0]])
+        part = detail[base : int(ordered[run[-1]]) + 1]
+        for place, row in zip(order[run].tolist(), ordered[run].tolist(), strict=True):
+            found[place] = part[row - base]
+    return found
+
+
+def chunks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    for begin in range(0, len(rows), CHUNK):
+        yield rows[begin : begin + CHUNK]
+
+
+def check_columns(instructions: Instructions) -> None:
+    """Refuses columns that cannot be drawn, and says which row is wrong."""
+    rows = len(instructions)
+    for column in fields(instructions):
+        if column.name in ("cores", "names", "stacks"):
+            continue
+        if len(getattr(instructions, column.name)) != rows:
+            raise InputError(
+                f"column {column.name} has {len(getattr(instructions, column.name))} rows, start has {rows}",
+                where="instructions",
+            )
+    if rows == 0:
+        raise InputError(
+            "there is no instruction to write",
+            where="instructions",
+            hint="a kernel that ran nothing has no trace; check its arguments",
+        )
+    bad = np.flatnonzero((instructions.start < 0) | (instructions.end < instructions.start))
+    if len(bad):
+        row = int(bad[0])
+        span = f"{int(instructions.start[row])}..{int(instructions.end[row])}"
+        raise InputError(f"row {row} lasts {span} cycles", where="instructions")
+    for index, table, label in (
+        (instructions.core, instructions.cores, "core"),
+        (instructions.name, instructions.names, "name"),
+        (instructions.stack, instructions.stacks, "stack"),
+    ):
+        if int(index.max()) >= len(table):
+            raise InputError(
+                f"row {int(index.argmax())} names {label} {int(index.max())} of {len(table)}",
+                where="instructions",
+            )
+    if int(instructions.pipe.max()) > max(Pipe) or int(instructions.pipe.min()) < 1:
+        raise InputError("a row has a pipe that does not exist", where="instructions")
+    for core in instructions.cores:
+        if not _CORE_NAME.fullmatch(core):
+            raise InputError(
+                f"{core!r} cannot be a core's name, it becomes a directory's",
+                where="instructions",
+                hint="cores are called core<N>.cubecore<M> or core<N>.veccore<M>",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The columns and what every writer needs of them."""
+
+    instructions: Instructions
+    extras: Extras
+    mhz: float
+
+    @cached_property
+    def cores(self) -> list[int]:
+        """Cores that ran something, in the order of their names."""
+        present = np.unique(self.instructions.core).tolist()
+        return sorted(present, key=lambda core: self.instructions.cores[core])
+
+    @cached_property
+    def ordered(self) -> dict[int, NDArray[np.int64]]:
+        """Rows of each core by end, then address, then start: the order in which the vendor draws."""
+        columns = self.instructions
+        found = {}
+        for core in self.cores:
+            rows = np.flatnonzero(columns.core == core)
+            order = np.lexsort((columns.start[rows], columns.pc[rows], columns.end[rows]))
+            found[core] = rows[order]
+        return found
+
+    @cached_property
+    def is_wait(self) -> NDArray[np.bool_]:
+        return self._named(WAIT_NAMES)
+
+    @cached_property
+    def is_set(self) -> NDArray[np.bool_]:
+        return self._named(SET_NAMES)
+
+    @cached_property
+    def cross_core(self) -> dict[int, tuple[str, int]]:
+        """Flags between cores by row: the lane and the sync id that their detail names."""
+        rows = np.flatnonzero(self._named(CROSS_CORE_NAMES))
+        found = {}
+        for row, detail in zip(rows.tolist(), details_of(self.instructions.detail, rows), strict=True):
+            match = _CROSS_CORE.search(detail)
+            if match:
+                found[row] = match[1], int(match[2])
+        return found
+
+    @cached_property
+    def is_cross_core(self) -> NDArray[np.bool_]:
+        mask = np.zeros(len(self.instructions), dtype=bool)
+        mask[list(self.cross_core)] = True
+        return mask
+
+    @cached_property
+    def is_instruction(self) -> NDArray[np.bool_]:
+        """Rows that are neither a cache miss nor a user mark."""
+        pipe = self.instructions.pipe
+        return np.asarray((pipe != Pipe.CACHEMISS) & (pipe != Pipe.USERMARK))
+
+    @cached_property
+    def has_flags(self) -> bool:
+        return any(name in FLAG_NAMES for name in self.instructions.names)
+
+    def _named(self, names: frozenset[str]) -> NDArray[np.bool_]:
+        wanted = np.array([name in names for name in self.instructions.names], dtype=bool)
+        named: NDArray[np.bool_] = wanted[self.instructions.name] & self.is_instruction
+        return named
+
+    @cached_property
+    def static(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(first row of each distinct instruction, which one each row is): core, pipe, name and address."""
+        columns = self.instructions
+        lowest = int(columns.pc.min())
+        span = int(columns.pc.max()) - lowest + 1
+        group = (columns.core.astype(np.int64) * len(columns.names) + columns.name) * 32 + columns.pipe
+        if (int(group.max()) + 1) * span < 1 << 62:
+            place = (columns.pc - np.uint64(lowest)).astype(np.int64)
+        else:
+            addresses, place = np.unique(columns.pc, return_inverse=True)
+            span = len(addresses)
+        _, first, inverse = np.unique(group * span + place, return_index=True, return_inverse=True)
+        return first, inverse

@@ -1,0 +1,91 @@
+"""The parts of an event's text that repeat: per call stack, and per distinct instruction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from insight_trace.insight.columns import Prepared, details_of
+from insight_trace.insight.encoding import json_text, json_texts, pick, texts
+from insight_trace.insight.lanes import FLAG_NAMES, pipe_colour, simt_colour
+from insight_trace.model import Pipe
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_NO_BYTES = b'"}'
+
+
+@dataclass(frozen=True, eq=False)
+class Fragments:
+    """Text tables; `static` says for each row which distinct instruction it is."""
+
+    prepared: Prepared
+    code: NDArray[Any]  # by stack: everything up to the detail
+    address: NDArray[Any]  # by distinct instruction: from the detail's end to the address
+    colour: NDArray[Any]  # `,"cname":"…"`
+    name: NDArray[Any]  # `,"name":"…"`
+    place: NDArray[Any]  # `,"pid":"…","tid":"…","ts":`
+    static: NDArray[np.int64]
+
+    def details(self, rows: NDArray[np.int64]) -> list[bytes]:
+        return json_texts(details_of(self.prepared.instructions.detail, rows))
+
+    def closing(self, rows: NDArray[np.int64]) -> list[bytes] | bytes:
+        """The end of `args`, with the bytes moved where they are known."""
+        moved = self.prepared.instructions.process_bytes[rows]
+        known = np.flatnonzero(moved > 0)
+        if len(known) == 0:
+            return _NO_BYTES
+        found = [_NO_BYTES] * len(rows)
+        for row, count in zip(known.tolist(), moved[known].tolist(), strict=True):
+            found[row] = b'","process_bytes":"%d"}' % count
+        return found
+
+    def head(self, rows: NDArray[np.int64]) -> list[list[bytes] | bytes]:
+        """`args` of instruction events, opening brace included."""
+        columns = self.prepared.instructions
+        return [
+            pick(self.code, columns.stack[rows]),
+            self.details(rows),
+            pick(self.address, self.static[rows]),
+            self.closing(rows),
+        ]
+
+
+def fragments_of(prepared: Prepared) -> Fragments:
+    columns = prepared.instructions
+    first, inverse = prepared.static
+    cores = [json_text(core) for core in columns.cores]
+    names = [json_text(name) for name in columns.names]
+    pipes = {int(pipe): pipe.name.encode() for pipe in Pipe}
+    colours, places, shown, addresses = [], [], [], []
+    for core, pipe, name, pc in zip(
+        columns.core[first].tolist(),
+        columns.pipe[first].tolist(),
+        columns.name[first].tolist(),
+        columns.pc[first].tolist(),
+        strict=True,
+    ):
+        lane = pipes[pipe]
+        text = columns.names[name]
+        colour = pipe_colour(text if text in FLAG_NAMES else lane.decode()).encode()
+        addresses.append(b'","pc_addr":"0x%x' % pc)
+        colours.append(b',"cname":"%s"' % colour)
+        shown.append(b',"name":"%s"' % (b"0x%x" % pc if pipe == Pipe.CACHEMISS else names[name]))
+        places.append(b',"pid":"%s","tid":"%s","ts":' % (cores[core], lane))
+    return Fragments(
+        prepared=prepared,
+        code=texts([b'{"args":{"code":"%s","detail":"' % json_text(stack) for stack in columns.stacks]),
+        address=texts(addresses),
+        colour=texts(colours),
+        name=texts(shown),
+        place=texts(places),
+        static=inverse,
+    )
+
+
+def warp_colour(name: str) -> bytes:
+    return simt_colour(name).encode()

@@ -1,0 +1,343 @@
+"""The timeline of all cores: `simulator/trace.json`, which is also the TRACE block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from insight_trace.insight.columns import CHUNK, Extras, Prepared, chunks
+from insight_trace.insight.crosscore import cross_core_events
+from insight_trace.insight.encoding import Durations, floats, integers, json_text, lay, micros, pick, texts
+from insight_trace.insight.flags import FlagPairs, drawn_wait_starts, pair_flags
+from insight_trace.insight.fragments import Fragments, fragments_of, warp_colour
+from insight_trace.insight.lanes import (
+    BARRIER,
+    COUNTER_PROCESS,
+    LANES,
+    THROUGHPUT,
+    WARP_LANE_BASE,
+    core_order,
+)
+from insight_trace.model import Counter, Pipe
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SCHEMA_VERSION = 2
+_OVERHEAD = (b"cache_time", b"ccu_time")
+
+
+def document_head(schema_version: int) -> bytes:
+    return b'{"displayTimeUnit":"ns","profilingType":"op","schemaVersion":%d,"traceEvents":[' % schema_version
+
+
+DOCUMENT_TAIL = b"]}"
+
+
+def timeline_pieces(prepared: Prepared, counters: tuple[Counter, ...]) -> Iterator[bytes]:
+    """The whole document in pieces of bounded size. Every event ends in a comma but the last."""
+    held = b""
+    for piece in _event_pieces(prepared, counters):
+        if piece:
+            yield held
+            held = piece
+    yield held[:-1]
+    yield DOCUMENT_TAIL
+
+
+def _event_pieces(prepared: Prepared, counters: tuple[Counter, ...]) -> Iterator[bytes]:
+    yield document_head(SCHEMA_VERSION)
+    columns = prepared.instructions
+    for core in prepared.cores:
+        yield _sort_event(b"process_sort_index", columns.cores[core], "NA", core_order(columns.cores[core]))
+    fragments = fragments_of(prepared)
+    pairs = pair_flags(prepared) if prepared.has_flags else {}
+    durations = Durations(prepared.mhz)
+    for core in prepared.cores:
+        yield from _lanes(prepared, core)
+        yield from _core_events(prepared, fragments, durations, core, pairs.get(core))
+    yield from cross_core_events(prepared)
+    yield from _counters(counters)
+
+
+def _sort_event(kind: bytes, pid: str, tid: str, index: int) -> bytes:
+    return b'{"args":{"sort_index":%d},"name":"%s","ph":"M","pid":"%s","tid":"%s"},' % (
+        index,
+        kind,
+        json_text(pid),
+        json_text(tid),
+    )
+
+
+def _lanes(prepared: Prepared, core: int) -> Iterator[bytes]:
+    lanes = {**LANES, "WARP_-1": WARP_LANE_BASE - 1}
+    warp = prepared.extras.warp
+    if warp is not None:
+        for number in np.unique(warp[prepared.ordered[core]]).tolist():
+            lanes[f"WARP_{number}"] = WARP_LANE_BASE + number
+    name = prepared.instructions.cores[core]
+    for lane in sorted(lanes):
+        yield _sort_event(b"thread_sort_index", name, lane, lanes[lane])
+
+
+def _core_events(
+    prepared: Prepared, fragments: Fragments, durations: Durations, core: int, pairs: FlagPairs | None
+) -> Iterator[bytes]:
+    columns = prepared.instructions
+    rows = prepared.ordered[core]
+    ordinary = prepared.is_instruction & ~(prepared.is_set | prepared.is_wait | prepared.is_cross_core)
+    slices = rows[ordinary[rows]]
+    begun = 0
+    for part in chunks(slices):
+        yield _slices(prepared, fragments, durations, part, begun)
+        begun += len(part)
+    if pairs is not None and len(pairs.waits):
+        plain = rows[prepared.is_instruction[rows]]
+        lane = columns.pipe[plain].astype(np.int64)
+        start = starts_by_row(prepared, plain, drawn_wait_starts(prepared, plain, lane, ordinary[plain]))
+        yield from _flag_events(prepared, fragments, pairs, start, core)
+    for part in chunks(rows[columns.pipe[rows] == Pipe.CACHEMISS]):
+        yield _slices(prepared, fragments, durations, part, None)
+    for part in chunks(np.sort(rows[columns.pipe[rows] == Pipe.USERMARK])):
+        yield _marks(prepared, fragments, durations, part)
+
+
+def starts_by_row(prepared: Prepared, rows: NDArray[np.int64], drawn: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Drawn starts by row of the whole trace; rows that are drawn as they are keep their start."""
+    starts: NDArray[np.int64] = prepared.instructions.start.copy()
+    starts[rows] = drawn
+    return starts
+
+
+def _slices(
+    prepared: Prepared,
+    fragments: Fragments,
+    durations: Durations,
+    rows: NDArray[np.int64],
+    begun: int | None,
+) -> bytes:
+    """X events. `begun` numbers them for the overhead groups; None draws none."""
+    columns = prepared.instructions
+    static = fragments.static[rows]
+    start, end = columns.start[rows], columns.end[rows]
+    barrier = np.array([name == BARRIER for name in columns.names], dtype=bool)[columns.name[rows]]
+    if barrier.any():
+        start = np.where(barrier, np.maximum(end - 1, 0), start)
+    length = np.where(barrier, 1, end - start)
+    head = fragments.head(rows)
+    colour, place = _simt(prepared, fragments, rows, static)
+    name = pick(fragments.name, static)
+    begin = floats(micros(start, prepared.mhz))
+    tail: list[Any] = [colour, b',"dur":', durations(length)]
+    groups = _groups(prepared, rows, barrier, begun)
+    if groups is None:
+        return lay([*head, *tail, name, b',"ph":"X"', place, begin, b"},"], len(rows))
+    return _with_overhead(prepared, rows, groups, head, tail, name, place, begin)
+
+
+def _simt(
+    prepared: Prepared, fragments: Fragments, rows: NDArray[np.int64], static: NDArray[np.int64]
+) -> tuple[list[bytes], list[bytes]]:
+    """Colour and place; a SIMT instruction lies on the lane of its warp."""
+    columns, warp = prepared.instructions, prepared.extras.warp
+    colour, place = pick(fragments.colour, static), pick(fragments.place, static)
+    if warp is not None:
+        for row in np.flatnonzero(warp[rows] >= 0).tolist():
+            origin = rows[row]
+            core = json_text(columns.cores[columns.core[origin]])
+            colour[row] = b',"cname":"%s"' % warp_colour(columns.names[columns.name[origin]])
+            place[row] = b',"pid":"%s","tid":"WARP_%d","ts":' % (core, warp[origin])
+    return colour, place
+
+
+def _groups(
+    prepared: Prepared, rows: NDArray[np.int64], barrier: NDArray[np.bool_], begun: int | None
+) -> dict[int, bytes] | None:
+    """Group id by place in `rows` of the instructions whose fetch is known."""
+    extras, columns = prepared.extras, prepared.instructions
+    if begun is None or extras.fetched is None or extras.decoded is None:
+        return None
+    known = np.flatnonzero((extras.fetched[rows] >= 0) & ~barrier)
+    return {
+        row: json_text(f"{columns.names[columns.name[rows[row]]]}{begun + row}") for row in known.tolist()
+    }
+
+
+def _overhead_cycles(extras: Extras, row: int, start: int) -> list[tuple[bytes, int, int]]:
+    assert extras.fetched is not None
+    assert extras.decoded is not None
+    fetched, decoded = int(extras.fetched[row]), int(extras.decoded[row])
+    return [(_OVERHEAD[0], fetched, decoded - fetched), (_OVERHEAD[1], decoded, start - decoded)]
+
+
+def _with_overhead(
+    prepared: Prepared,
+    rows: NDArray[np.int64],
+    groups: dict[int, bytes],
+    head: list[Any],
+    tail: list[Any],
+    name: list[bytes],
+    place: list[bytes],
+    begin: list[bytes],
+) -> bytes:
+    events = []
+    for row in range(len(rows)):
+        args = b"".join(column if isinstance(column, bytes) else column[row] for column in head)
+        colour, duration = tail[0][row], tail[2][row]
+        group = groups.get(row)
+        grouped = b"" if group is None else b',"group_id":"%s"' % group
+        if group is not None:
+            start = int(prepared.instructions.start[rows[row]])
+            for kind, at, lasting in _overhead_cycles(prepared.extras, int(rows[row]), start):
+                ts, dur = floats(micros(np.array([at, lasting]), prepared.mhz))
+                events.append(
+                    b'%s%s,"dur":%s%s,"name":"%s","ph":"X"%s%s},'
+                    % (args, colour, dur, grouped, kind, place[row], ts)
+                )
+        events.append(
+            b'%s%s,"dur":%s%s%s,"ph":"X"%s%s},'
+            % (args, colour, duration, grouped, name[row], place[row], begin[row])
+        )
+    return b"".join(events)
+
+
+def _marks(prepared: Prepared, fragments: Fragments, durations: Durations, rows: NDArray[np.int64]) -> bytes:
+    """User marks carry the stacks of both ends, which a mark's stack holds with an empty line between."""
+    columns = prepared.instructions
+    static = fragments.static[rows]
+    args = texts([mark_args(stack) for stack in columns.stacks])
+    return lay(
+        [
+            pick(args, columns.stack[rows]),
+            pick(fragments.colour, static),
+            b',"dur":',
+            durations(columns.end[rows] - columns.start[rows]),
+            pick(fragments.name, static),
+            b',"ph":"X"',
+            pick(fragments.place, static),
+            floats(micros(columns.start[rows], prepared.mhz)),
+            b"},",
+        ],
+        len(rows),
+    )
+
+
+def mark_args(stack: str) -> bytes:
+    begin, _, finish = stack.partition("\n\n")
+    return b'{"args":{"trace_start":"%s","trace_stop":"%s"}' % (json_text(begin), json_text(finish))
+
+
+def _flag_events(
+    prepared: Prepared, fragments: Fragments, pairs: FlagPairs, drawn: NDArray[np.int64], core: int
+) -> Iterator[bytes]:
+    """B and E of each flag and the arrow of each pair, in the order of ids."""
+    prefix = json_text(prepared.instructions.cores[core])
+    shape = (pairs.sets >= 0) * 2 + (pairs.waits >= 0)
+    bounds = np.flatnonzero(np.diff(shape)) + 1
+    for run in np.split(np.arange(len(shape)), bounds):
+        for begin in range(0, len(run), CHUNK):
+            part = run[begin : begin + CHUNK]
+            ids = [prefix + b"_" + number for number in integers(part)]
+            sets, waits = pairs.sets[part], pairs.waits[part]
+            laid: list[Any] = []
+            if sets[0] >= 0:
+                end = prepared.instructions.end[sets]
+                laid += _flag(prepared, fragments, sets, np.maximum(end - 1, 0), ids)
+            if waits[0] >= 0:
+                laid += _flag(prepared, fragments, waits, drawn[waits], ids)
+            if sets[0] >= 0 and waits[0] >= 0:
+                laid += _flow(prepared, fragments, sets, waits, ids)
+            yield lay(laid, len(part))
+
+
+def _flag(
+    prepared: Prepared,
+    fragments: Fragments,
+    rows: NDArray[np.int64],
+    start: NDArray[np.int64],
+    ids: list[bytes],
+) -> list[Any]:
+    columns, extras = prepared.instructions, prepared.extras
+    static = fragments.static[rows]
+    colour, name = pick(fragments.colour, static), pick(fragments.name, static)
+    place = pick(fragments.place, static)
+    head = fragments.head(rows)
+    end = floats(micros(columns.end[rows], prepared.mhz))
+    begin = floats(micros(start, prepared.mhz))
+    group: Any = b""
+    before: list[Any] = []
+    waiting = prepared.is_wait[rows]
+    if extras.fetched is not None and bool((waiting & (extras.fetched[rows] >= 0)).any()):
+        group, overhead = [], []
+        for place_, row in enumerate(rows.tolist()):
+            if not waiting[place_] or extras.fetched[row] < 0:
+                group.append(b"")
+                overhead.append(b"")
+                continue
+            group.append(b',"group_id":"%s"' % ids[place_])
+            args = b"".join(column if isinstance(column, bytes) else column[place_] for column in head)
+            text = b""
+            for kind, at, lasting in _overhead_cycles(extras, row, int(start[place_])):
+                ts, dur = floats(micros(np.array([at, lasting]), prepared.mhz))
+                text += b'%s%s,"dur":%s%s,"name":"%s","ph":"X"%s%s},' % (
+                    args,
+                    colour[place_],
+                    dur,
+                    group[-1],
+                    kind,
+                    place[place_],
+                    ts,
+                )
+            overhead.append(text)
+        before = [overhead]
+    opening = [*before, *head, colour, group, b',"id":"', ids, b'"', name, b',"ph":"B"', place, begin, b"},"]
+    closing = [b'{"args":{}', colour, group, b',"id":"', ids, b'"', name, b',"ph":"E"', place, end, b"},"]
+    return [*opening, *closing]
+
+
+def _flow(
+    prepared: Prepared,
+    fragments: Fragments,
+    sets: NDArray[np.int64],
+    waits: NDArray[np.int64],
+    ids: list[bytes],
+) -> list[Any]:
+    columns = prepared.instructions
+    lanes = texts([b"", *(pipe.name.encode() for pipe in Pipe)])
+    origin, target = pick(lanes, columns.pipe[sets]), pick(lanes, columns.pipe[waits])
+    laid: list[Any] = []
+    for phase, rows in ((b"s", sets), (b"t", waits)):
+        laid += [
+            b'{"cat":"',
+            origin,
+            b"To",
+            target,
+            b'","id":"',
+            ids,
+            b'","name":"flow","ph":"' + phase + b'"',
+        ]
+        laid.append(pick(fragments.place, fragments.static[rows]))
+        laid += [floats(micros(columns.end[rows], prepared.mhz)), b"},"]
+    return laid
+
+
+def _counters(counters: tuple[Counter, ...]) -> Iterator[bytes]:
+    """One point of every series per microsecond, as the vendor orders them."""
+    if not counters:
+        return
+    points: list[tuple[int, int, float]] = []
+    for place, counter in enumerate(counters):
+        values = counter.megabytes_per_second.tolist()
+        points += [(ts, place, value) for ts, value in zip(counter.micros.tolist(), values, strict=True)]
+    points.sort(key=lambda point: point[:2])
+    names = [json_text(counter.name) for counter in counters]
+    pid, key = COUNTER_PROCESS.encode(), THROUGHPUT.encode()
+    for begin in range(0, len(points), CHUNK):
+        yield b"".join(
+            b'{"args":{"%s":%s},"name":"%s","ph":"C","pid":"%s","tid":0,"ts":%d},'
+            % (key, msgspec.json.encode(float(value)), names[place], pid, ts)
+            for ts, place, value in points[begin : begin + CHUNK]
+        )

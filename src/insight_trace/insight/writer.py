@@ -1,0 +1,213 @@
+"""Writes one run as the directory that MindStudio Insight opens: `OPPROF_<time>_<letters>/simulator/`."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+import secrets
+import string
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from insight_trace.errors import JobError, RequestError
+from insight_trace.insight import container
+from insight_trace.insight.columns import Details, Extras, Prepared, check_columns
+from insight_trace.insight.container import BlockType
+from insight_trace.insight.core_timeline import core_timeline_pieces
+from insight_trace.insight.csv_files import code_csv, instruction_csv
+from insight_trace.insight.fragments import fragments_of
+from insight_trace.insight.hotspots import count_addresses, count_lines
+from insight_trace.insight.tables import instruction_table, line_table, usable_sources
+from insight_trace.insight.timeline import timeline_pieces
+from insight_trace.insight.validator import validate_directory
+from insight_trace.model import Instructions, Trace
+from insight_trace.storage import whole_directory
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FILE_MODE = 0o640
+DIRECTORY_MODE = 0o750
+LARGE_TRACE = 500 << 20  # what MindStudio Insight documents as its limit
+SPLITS = ("core", "time")
+_ROWS_PER_PART = 1_000_000
+_LETTERS = 16
+_NAME = re.compile(r"[A-Z]{16}")
+
+
+class LargeTraceWarning(UserWarning):
+    """The timeline is larger than MindStudio Insight promises to open."""
+
+
+def run_name(name: str | None = None, timestamp: datetime.datetime | str | None = None) -> str:
+    """`OPPROF_<YYYYmmddHHMMSS>_<16 letters>`; what is not given is the time now and random letters."""
+    if name is None:
+        name = "".join(secrets.choice(string.ascii_uppercase) for _ in range(_LETTERS))
+    if not _NAME.fullmatch(name):
+        raise RequestError(
+            f"{name!r} is not {_LETTERS} capital letters", where="name of the Insight directory"
+        )
+    if timestamp is None:
+        timestamp = datetime.datetime.now()
+    text = timestamp if isinstance(timestamp, str) else timestamp.strftime("%Y%m%d%H%M%S")
+    if not re.fullmatch(r"[0-9]{14}", text):
+        raise RequestError(f"{text!r} is not YYYYmmddHHMMSS", where="time stamp of the Insight directory")
+    return f"OPPROF_{text}_{name}"
+
+
+def write_insight_directory(
+    trace: Trace,
+    parent: Path,
+    *,
+    name: str | None = None,
+    timestamp: datetime.datetime | str | None = None,
+    include_source: bool = True,
+    split: str | None = None,
+    dump_logs: bool = False,
+    force: bool = False,
+    extras: Extras | None = None,
+) -> Path:
+    """Writes `parent/OPPROF_*/simulator/`, checks it, puts it into place, and returns that path.
+
+    With `name` and `timestamp` given the same trace gives the same bytes. `split` ("core" or "time") writes
+    `OPPROF_*/<part>/simulator/` for each part and returns `OPPROF_*`. `dump_logs` adds `dump/`, logs that the
+    vendor's exporter reads.
+    """
+    if split is not None and split not in SPLITS:
+        raise RequestError(f"split {split!r} is not one of {', '.join(SPLITS)}")
+    check_columns(trace.instructions)
+    directory = parent / run_name(name, timestamp)
+    with whole_directory(directory, force=force, mode=DIRECTORY_MODE) as beside:
+        parts = [("", trace, extras)] if split is None else list(_parts(trace, extras or Extras(), split))
+        for label, part, facts in parts:
+            place = beside / label if label else beside
+            stamp = directory.name.split("_")[1] + "000"
+            write_simulator(
+                part, place / "simulator", include_source=include_source, extras=facts, stamp=stamp
+            )
+            if dump_logs:
+                from insight_trace.insight.camodel.write import write_logs
+
+                write_logs(part, place / "dump")
+    return directory if split else directory / "simulator"
+
+
+def write_simulator(
+    trace: Trace,
+    directory: Path,
+    *,
+    include_source: bool = True,
+    extras: Extras | None = None,
+    stamp: str = "",
+) -> None:
+    """Fills one `simulator/` and checks it; the caller sees to it that it appears whole.
+
+    `stamp` is the time in the names of the CSV files, as the vendor's exporter writes it.
+    """
+    suffix = f"_{stamp}.csv" if stamp else ".csv"
+    prepared = Prepared(trace.instructions, extras or Extras(), trace.mhz)
+    directory.mkdir(parents=True, mode=DIRECTORY_MODE)
+    timeline = directory / "trace.json"
+    _write(timeline, timeline_pieces(prepared, trace.counters))
+    if timeline.stat().st_size > LARGE_TRACE:
+        warnings.warn(
+            f"the timeline has {timeline.stat().st_size >> 20} MiB, and MindStudio Insight promises to open"
+            f" {LARGE_TRACE >> 20}; write it with split='core' or split='time'",
+            LargeTraceWarning,
+            stacklevel=3,
+        )
+    counted = count_addresses(prepared)
+    lines = count_lines(prepared)
+    fragments = fragments_of(prepared)
+    for place, core in enumerate(prepared.cores):
+        label = trace.instructions.cores[core]
+        own = directory / label
+        own.mkdir(mode=DIRECTORY_MODE)
+        _write(own / "trace.json", core_timeline_pieces(prepared, fragments, core))
+        if counted is not None:
+            _write(own / f"{label}_instr_exe{suffix}", [_text(instruction_csv(prepared, counted[1], place))])
+        _write(own / f"{label}_code_exe{suffix}", [_text(code_csv(prepared, lines, place))])
+
+    sources = usable_sources(lines, trace.sources) if include_source else {}
+    table = line_table(prepared, lines, sources) if lines is not None and sources else None
+    with _open(directory / "visualize_data.bin") as file:
+        container.write_block_from(file, BlockType.TRACE, timeline)
+        for path, text in sources.items():
+            container.write_block(file, BlockType.SOURCE, text, path)
+        if table is not None:
+            container.write_block(file, BlockType.API_FILE, table)
+        if counted is not None:
+            container.write_block(file, BlockType.API_INSTR, instruction_table(prepared, *counted))
+    broken = validate_directory(directory, own_output=True)
+    if broken:
+        raise JobError(
+            f"the directory that was written breaks {len(broken)} rules, first: {broken[0]}",
+            where=str(directory),
+            hint="this is a fault of Insight Trace; nothing was put into place",
+        )
+
+
+def _text(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _open(path: Path):  # type: ignore[no-untyped-def]
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE), "wb")
+
+
+def _write(path: Path, pieces: Iterable[bytes]) -> None:
+    with _open(path) as file:
+        for piece in pieces:
+            file.write(piece)
+
+
+def _parts(trace: Trace, extras: Extras, split: str) -> Iterable[tuple[str, Trace, Extras]]:
+    """The parts of a split trace: the cores of one block stay together, as their flags cross between them."""
+    columns = trace.instructions
+    if split == "core":
+        blocks = np.array([core.partition(".")[0] for core in columns.cores])
+        present = sorted({str(block) for block in blocks[np.unique(columns.core)]})
+        for block in present:
+            rows = np.flatnonzero(blocks[columns.core] == block)
+            yield block, replace(trace, instructions=take(columns, rows), counters=()), _take(extras, rows)
+        return
+    order = np.argsort(columns.end, kind="stable")
+    width = len(str((len(order) - 1) // _ROWS_PER_PART))
+    for number, begin in enumerate(range(0, len(order), _ROWS_PER_PART)):
+        rows = np.sort(order[begin : begin + _ROWS_PER_PART])
+        counters = trace.counters if number == 0 else ()
+        part = replace(trace, instructions=take(columns, rows), counters=counters)
+        yield f"part{number:0{width}d}", part, _take(extras, rows)
+
+
+def take(columns: Instructions, rows: NDArray[np.int64]) -> Instructions:
+    """The same columns with the chosen rows only; a partner that is not among them is forgotten."""
+    place = np.full(len(columns) + 1, -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    kept = {
+        name: getattr(columns, name)[rows]
+        for name in (
+            *("core", "pipe", "name", "stack", "pc", "start", "end", "issue", "process_bytes"),
+            *("stall", "read_conflict", "write_conflict", "utilisation"),
+        )
+    }
+    partner = place[columns.partner[rows]]
+    return replace(columns, **kept, partner=partner, detail=Details(columns.detail, rows))
+
+
+def _take(extras: Extras, rows: NDArray[np.int64]) -> Extras:
+    def chosen(column: NDArray[np.generic] | None) -> NDArray[np.generic] | None:
+        return None if column is None else column[rows]
+
+    return Extras(
+        gpr=chosen(extras.gpr),  # type: ignore[arg-type]
+        warp=chosen(extras.warp),  # type: ignore[arg-type]
+        fetched=chosen(extras.fetched),  # type: ignore[arg-type]
+        decoded=chosen(extras.decoded),  # type: ignore[arg-type]
+    )
