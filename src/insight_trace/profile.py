@@ -25,7 +25,7 @@ from insight_trace.storage import write_whole
 
 # Simulators that can run PTOAS kernels: name -> "module:factory", a factory taking RunnerOptions.
 # `auto` takes the first one that is listed.
-RUNNERS: dict[str, str] = {}
+RUNNERS: dict[str, str] = {"embedded": "insight_trace.ptoas.embedded_runner:make"}
 
 
 @dataclass(frozen=True, slots=True)

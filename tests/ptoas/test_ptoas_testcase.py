@@ -14,7 +14,12 @@ from insight_trace.errors import InputError
 from insight_trace.profile import ProfileRequest, list_kernels
 from insight_trace.ptoas.inputs import content_of
 from insight_trace.ptoas.spec import BufferArg, Content, ProfileKernel, Purpose, ValueArg
-from insight_trace.ptoas.testcase import _environment, render_testcase, write_testcase, write_zero_inputs
+from insight_trace.ptoas.testcase import (
+    render_testcase,
+    template_environment,
+    write_testcase,
+    write_zero_inputs,
+)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KERNELS = {k.name: k for k in list_kernels(ProfileRequest(ROOT / "examples" / "pypto_build"))}
@@ -207,4 +212,4 @@ def test_a_name_that_is_no_name_never_gets_into_a_file(evil):
 
 def test_a_template_cannot_write_what_no_filter_checked():
     with pytest.raises(TypeError, match="without a filter"):
-        _environment().from_string("{{ text }}").render(text="raw")
+        template_environment().from_string("{{ text }}").render(text="raw")

@@ -49,6 +49,12 @@ def _cmake_word(text: str) -> _Word:
     return _Word(text)
 
 
+def _file_name(text: str) -> _Word:
+    if set(text) & set('"\\\n\r') or "/" in text:
+        raise InputError(f"{text!r} cannot stand in an #include")
+    return _Word(text)
+
+
 def _python(value: object) -> _Word:
     return _Word(repr(value))
 
@@ -59,7 +65,8 @@ def _only_checked(value: object) -> object:
     raise TypeError(f"a template writes {value!r} without a filter that makes it safe")
 
 
-def _environment() -> Any:
+def template_environment() -> Any:
+    """Templates in which nothing can be written that a filter has not checked or quoted."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -77,6 +84,7 @@ def _environment() -> Any:
         "literal": _literal,
         "cmake": _cmake_word,
         "py": _python,
+        "file_name": _file_name,
     }
     return environment
 
@@ -122,7 +130,7 @@ def render_testcase(
     kernel: ProfileKernel, *, aicore_arch: str = "", debug_lines: bool = True
 ) -> dict[str, str]:
     """The files of the test case by name, the kernel's own source aside."""
-    environment = _environment()
+    environment = template_environment()
     recipe = resources.files("insight_trace.ptoas").joinpath("recipes.py").read_text(encoding="utf-8")
     recipe = recipe.partition("from __future__ import annotations\n")[2]  # golden.py has a head of its own
     context = {
