@@ -5,18 +5,22 @@ regular expressions and runs it, every iteration of every loop, noting the last 
 partition reaches. It gets the same scalar values that the package chose.
 
     python tools/pto_coverage.py --ptoas PATH [--verbose]
-    python tools/pto_coverage.py --simpler PATH
+    python tools/pto_coverage.py --simpler PATH [--compile [--every N]]
 
 With --simpler it takes every kernel that PyPTO generated, in the form that the assembler gave it, and
-checks that its entry is found.
+checks that its entry is found; with --compile that it compiles on the headers of the embedded core.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import subprocess
 import sys
+import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from insight_trace.errors import InsightTraceError
@@ -277,20 +281,56 @@ def raw_form(text: str) -> str:
     return raw.replace("static __aicore__ void", "AICORE void")
 
 
-def check_signatures(root: Path) -> int:
-    total = found = 0
+def generated_kernels(root: Path) -> list[tuple[Path, str, str]]:
+    """(path, function, raw form) of every kernel that PyPTO generated."""
+    found = []
     for path in sorted(root.rglob("*.cpp")):
         text = path.read_text(encoding="utf-8", errors="replace")
         raw = raw_form(text)
         wanted = re.search(r"// Kernel Function: (\w+)", text)
-        if not raw or wanted is None:
-            continue
+        if raw and wanted is not None:
+            found.append((path, wanted[1], raw))
+    return found
+
+
+def check_compiles(root: Path, every: int) -> int:
+    from insight_trace.simulate.embedded.toolchain import ARCH_DEFINES, INCLUDE, PRELUDE, Toolchain
+
+    compiler = Toolchain.find().compiler.command
+    kernels = generated_kernels(root)[::every]
+
+    def compiles(item: tuple[Path, str, str]) -> str:
+        path, _, raw = item
+        side = "-D__DAV_CUBE__" if path.parent.name == "aic" else "-D__DAV_VEC__"
+        target = "a5" if "a5" in path.relative_to(root).parts else "a2a3"
+        with tempfile.TemporaryDirectory() as place:
+            source = Path(place) / "raw.cpp"
+            source.write_text(f'#include "pto/pto-inst.hpp"\nusing namespace pto;\n{raw}', encoding="utf-8")
+            flags = ["-std=c++17", "-fsyntax-only", "-w", side, *ARCH_DEFINES[target], f"-I{INCLUDE}"]
+            command = [*compiler, *flags, "-include", str(INCLUDE / PRELUDE), str(source)]
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        lines = [line.partition(" error: ")[2] for line in done.stderr.splitlines() if " error: " in line]
+        return "" if done.returncode == 0 else (lines or ["no message"])[0]
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        complaints = list(pool.map(compiles, kernels))
+    for (path, _, _), complaint in zip(kernels, complaints, strict=True):
+        if complaint:
+            print(f"{path.relative_to(root)}: {complaint}")
+    right = sum(not complaint for complaint in complaints)
+    print(f"{right}/{len(kernels)} generated kernels compile ({100 * right / max(1, len(kernels)):.0f} %)")
+    return 0 if kernels and right >= 0.9 * len(kernels) else 1
+
+
+def check_signatures(root: Path) -> int:
+    total = found = 0
+    for path, wanted, raw in generated_kernels(root):
         total += 1
         names = {function.name for kernel in parse_cpp(raw).kernels for function in kernel.functions}
-        if wanted[1] in names:
+        if wanted in names:
             found += 1
         else:
-            print(f"{path.relative_to(root)}: {wanted[1]} not among {sorted(names)}")
+            print(f"{path.relative_to(root)}: {wanted} not among {sorted(names)}")
     print(f"{found}/{total} generated kernels have their entry read")
     return 0 if total and found == total else 1
 
@@ -301,8 +341,12 @@ def main() -> int:
     )
     parser.add_argument("--ptoas", type=Path, metavar="PATH", help="a checkout of PTOAS")
     parser.add_argument("--simpler", type=Path, metavar="PATH", help="a checkout of simpler")
+    parser.add_argument("--compile", action="store_true", help="with --simpler: compile each kernel")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="with --compile: one in N (1: all)")
     parser.add_argument("--verbose", action="store_true", help="print every argument")
     options = parser.parse_args()
+    if options.simpler and options.compile:
+        return check_compiles(options.simpler, options.every)
     if options.simpler:
         return check_signatures(options.simpler)
     if not options.ptoas:
