@@ -161,12 +161,18 @@ def _sizes(op: str, numbers: list[int]) -> tuple[int, int, int | None, int | Non
 
 
 def _load_request(op: str, dtype: DType, params: Sequence[str]) -> OpRequest:
-    """Five extents of the tensor, then the tile's rows and columns (padded), a flag, the pad, the valid part."""
-    numbers = [int(p) for p in params[1:] if p.isdigit()]
+    """Three outer extents, rows and columns, the tile's own size, a flag, the pad, then the valid extents:
+    five of them where the tensor is column major."""
+    pad = next((i for i, word in enumerate(params) if word.startswith("PadValue")), len(params))
+    numbers = [int(word) for word in params[1:pad] if word.isdigit()]
     if len(numbers) < 7:
         raise RequestError(f"{op} needs five extents and a tile size")
-    outer, pieces = numbers[:3], numbers[0] * numbers[1] * numbers[2]
-    rows, cols = numbers[3], numbers[4]
     return OpRequest(
-        op, dtype, rows, cols, pieces=pieces, padded_cols=numbers[6], outer=(outer[0], outer[1], outer[2])
+        op,
+        dtype,
+        numbers[3],
+        numbers[4],
+        pieces=numbers[0] * numbers[1] * numbers[2],
+        padded_cols=numbers[6],
+        columns=len(params) - pad - 1 == 5,
     )

@@ -274,6 +274,11 @@ void walk_fill(Core &core, const Lines &dst, Issue body) {
         walk.counted_lines();
 }
 
+void walk_column_groups(Core &core, const Lines &dst, const Lines &src0, const Lines &src1, Issue body) {
+    Walk walk(core, dst, &src0, &src1, body);
+    if (!walk.empty()) walk.column_groups(1);
+}
+
 void walk_counted_lines(Core &core, const Lines &dst, const Lines *src0, const Lines *src1, Issue body) {
     Walk walk(core, dst, src0, src1, body);
     if (!walk.empty()) walk.counted_lines();
