@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from insight_trace.callable_package import make_callable
 from insight_trace.errors import JobError, RequestError
 from insight_trace.ptoas.assemble import assemble, find_ptoas
 from insight_trace.ptoas.discovery import RUN_PREFIX, find_sources
@@ -154,12 +155,18 @@ def argument_line(argument: object) -> str:
 
 
 def profile(
-    request: ProfileRequest,
-    runner: KernelRunner,
+    request: ProfileRequest | Path | str,
+    runner: KernelRunner | None = None,
     report: Callable[[Progress], None] = lambda _: None,
     warn: Callable[[str], None] = lambda _: None,
 ) -> ProfileResult:
-    """Runs every kernel of the request; what is exported stands in the result's directory."""
+    """Runs every kernel of a request, or of a build; what is exported stands in the result's directory.
+
+    Without a runner the first simulator of this installation serves.
+    """
+    if not isinstance(request, ProfileRequest):
+        request = ProfileRequest(Path(request).expanduser().absolute())
+    runner = runner or make_runner("auto", RunnerOptions())
     sources = find_sources(request.build, ptoas_dir=request.ptoas_dir, source_glob=request.source_glob)
     planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
     refuse_unused_names(planned, request.settings)
@@ -183,6 +190,8 @@ def profile(
     )
 
 
-if __name__ == "__main__":
+if __name__ != "__main__":
+    make_callable(__name__)
+else:
     # The command line stands above this module and is only reached for when this is the program.
     sys.exit(importlib.import_module("insight_trace.commands").run(["profile", *sys.argv[1:]]))

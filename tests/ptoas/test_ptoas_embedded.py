@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import insight_trace
 from insight_trace.__main__ import main
 from insight_trace.errors import InputError
 from insight_trace.insight.validator import validate_directory
@@ -122,3 +123,15 @@ def test_busy_cycles_count_overlaps_once():
     start, end = np.array([0, 5, 20, 21]), np.array([10, 8, 25, 30])
     assert _busy(start, end) == 20
     assert _busy(start[:0], end[:0]) == 0
+
+
+def test_a_build_is_profiled_from_python_by_its_path(example_build):
+    for extra in (
+        "ptoas",
+        "next_levels/decode/ptoas/vector_add.cpp",
+        "next_levels/decode/ptoas/vector_add.pto",
+    ):
+        path = example_build / extra
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    result = insight_trace.profile(str(example_build))
+    assert [(row.func, row.status) for row in result.rows] == [("residual_norm", "exported")]

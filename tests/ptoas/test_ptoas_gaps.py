@@ -195,7 +195,7 @@ SQUARE = """func.func @k(%gm_src: !pto.ptr<f32>, %n: i32) {
   %rows = arith.index_cast %n : i32 to index
   %v = pto.make_tensor_view %gm_src, shape = [%ROWS%, %width]COMMA strides = [%width, %one] : !pto.tensor_view<?x?xf32>
   return
-}"""  # noqa: E501
+}"""
 
 
 @pytest.mark.parametrize("comma", [",", ""])
