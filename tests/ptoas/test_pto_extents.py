@@ -97,6 +97,25 @@ def test_views_that_a_branch_yields_keep_their_argument():
     assert sizes(kernel(body, "%p: !pto.ptr<f32>, %b: i1")) == [32 * 32]
 
 
+def test_a_view_that_a_loop_carries_keeps_its_argument():
+    body = VIEW + (
+        "\n%r = scf.for %i = %c0 to %c4 step %c1 iter_args(%w = %v) -> (!pto.tensor_view<?x?xf32>) {\n"
+        "scf.yield %w : !pto.tensor_view<?x?xf32>\n}\n"
+        "%q = pto.partition_view %r, offsets = [%c16, %c0], sizes = [%c16, %c32] : !pto.tensor_view<?x?xf32>"
+        " -> !pto.partition_tensor_view<16x32xf32>"
+    )
+    assert sizes(kernel(body)) == [32 * 32]
+
+
+def test_a_branch_inside_a_branch_stays_guarded():
+    inner = "scf.if %one {\n%q = pto.partition_view %v, offsets = [%c16, %c0], sizes = [%c16, %c32]"
+    inner += " : !pto.tensor_view<?x?xf32> -> !pto.partition_tensor_view<16x32xf32>\n}\n"
+    text = VIEW + "\n%one = arith.constant true\nscf.if %b {\n" + inner + "}"
+    open_ = arguments_of(kernel(text, "%p: !pto.ptr<f32>, %b: i1"), scalars={"b": 0})
+    assert open_.arguments[0].elements == 32 * 32
+    assert not open_.warnings
+
+
 def test_a_number_that_a_loop_carries_is_followed_to_its_last_value():
     body = VIEW + (
         "\n%r = scf.for %i = %c0 to %c4 step %c1 iter_args(%at = %c0) -> (index) {\n"

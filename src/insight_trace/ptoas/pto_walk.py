@@ -126,38 +126,52 @@ class _Walk(Effects):
         counter, lower, upper, step = names[0], *(self.number(scope, f"%{n}") for n in names[1:4])
         fact = Loop(lower, upper, step, op.line)
         self.facts.loops.append(fact)
+        scope.names[counter] = self.counter(counter, fact)
+        carried = self.carried(op)
+        starts = [scope.names.get(start) for _, start in carried]
+        self.enter(op, scope, fact, [name for name, _ in carried], starts)
+        trips = scope.trips * fact.least_trips
+        yielded = self.body(op.regions[0], Scope(scope.names, scope.guarded, trips, scope.side, scope.calls))
+        for index, result in enumerate(op.results):
+            first = starts[index] if index < len(starts) else None
+            last = yielded[index] if index < len(yielded) else None
+            scope.names[result] = self.left(result, first, last)
+
+    @staticmethod
+    def counter(name: str, loop: Loop) -> Affine:
+        """The loop's counter: from its lower end to the last value that its step reaches."""
+        lower, upper, step = loop.lower, loop.upper, loop.step
         stride = step.constant if step.is_number and step.constant > 0 else 1
         last = None if upper.high is None else upper.high - 1
         if last is not None and lower.is_number:
             last = lower.constant + max(0, last - lower.constant) // stride * stride
-        sources = lower.sources | upper.sources | step.sources
-        scope.names[counter] = unknown(counter, sources, lower.low, last)
-        carried = self.carried(op)
-        starts: dict[str, Value | None] = {}
-        for name, start in carried:
-            starts[name] = value = scope.names.get(start)
-            if isinstance(value, Affine):
-                scope.names[name] = unknown(name, value.sources)
-            elif value is not None:
-                scope.names[name] = value
-        inner = Scope(scope.names, scope.guarded, scope.trips * fact.least_trips, scope.side, scope.calls)
-        before = {name: scope.names.get(name) for name, _ in carried}
-        counts = any(isinstance(value, Affine) for value in starts.values())
-        probe = _Walk(self.module, self.bindings, self.steps) if counts else None
-        if probe:  # a first look at what the loop does to its carried numbers, its facts thrown away
-            yielded = probe.body(op.regions[0], Scope(dict(scope.names), True, 0, scope.side, scope.calls))
-            for (name, _), after in zip(carried, yielded, strict=False):
-                self.carry(scope, name, starts[name], before[name], after, fact)
-        yielded = self.body(op.regions[0], inner)
-        for result, (name, start) in zip(op.results, carried, strict=False):
-            index = [n for n, _ in carried].index(name)
-            after = yielded[index] if index < len(yielded) else None
-            final = after if after is not None else scope.names.get(start)
-            if isinstance(final, Affine) and isinstance(starts[name], Affine):
-                first = starts[name]
-                assert isinstance(first, Affine)
-                final = hull(final, first)
-            scope.names[result] = final if final is not None else unknown(result)
+        return unknown(name, lower.sources | upper.sources | step.sources, lower.low, last)
+
+    def enter(
+        self, op: Operation, scope: Scope, loop: Loop, names: list[str], starts: list[Value | None]
+    ) -> None:
+        """Binds what the loop carries; numbers get bounds from a first look at what an iteration adds."""
+        for name, start in zip(names, starts, strict=True):
+            if isinstance(start, Affine):
+                scope.names[name] = unknown(name, start.sources)
+            elif start is not None:
+                scope.names[name] = start
+        if not any(isinstance(start, Affine) for start in starts):
+            return
+        before = [scope.names.get(name) for name in names]
+        probe = _Walk(self.module, self.bindings, self.steps)  # its facts are thrown away
+        yielded = probe.body(op.regions[0], Scope(dict(scope.names), True, 0, scope.side, scope.calls))
+        for name, start, inside, after in zip(names, starts, before, yielded, strict=False):
+            self.carry(scope, name, start, inside, after, loop)
+
+    @staticmethod
+    def left(name: str, first: Value | None, last: Value | None) -> Value:
+        """What a loop leaves behind: its last yield, or its start if it never turned."""
+        if isinstance(first, Affine) and isinstance(last, Affine):
+            return hull(first, last)
+        if last is not None:
+            return last
+        return first if first is not None else unknown(name)
 
     @staticmethod
     def carried(op: Operation) -> list[tuple[str, str]]:
@@ -192,7 +206,8 @@ class _Walk(Effects):
         for index, region in enumerate(op.regions):
             taken = condition.is_number and bool(condition.constant) == (index == 0)
             trips = scope.trips if taken else 0
-            yields.append(self.body(region, Scope(scope.names, not taken, trips, scope.side, scope.calls)))
+            guarded = scope.guarded or not taken
+            yields.append(self.body(region, Scope(scope.names, guarded, trips, scope.side, scope.calls)))
         for index, result in enumerate(op.results):
             options = [y[index] for y in yields if index < len(y)]
             scope.names[result] = self.merged(options, result, condition)
