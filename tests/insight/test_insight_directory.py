@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from insight_made_up import as_drawn, random_traces, rows_of, small_trace, trace_of
 
 import insight_trace
-from insight_trace.errors import InputError, RequestError
+from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.insight import (
     Extras,
     LargeTraceWarning,
@@ -246,6 +246,24 @@ def test_a_trace_is_split_by_block_or_by_time(tmp_path, monkeypatch):
     blocks = write_insight_directory(small_trace(), tmp_path / "core", split="core")
     assert [path.parent.name for path in blocks.glob("*/simulator")] == ["core0"]
     assert all(validate(part) == [] for part in [*found, *blocks.glob("*/simulator")])
+
+
+def test_a_second_process_writes_the_same_bytes(directory, tmp_path, monkeypatch):
+    monkeypatch.setattr(writer, "_ROWS_FOR_TWO", 1)
+    again = write_insight_directory(small_trace(), tmp_path / "again", name=NAME, timestamp=TIME)
+    for path in directory.rglob("*.json"):
+        assert path.read_bytes() == (again / path.relative_to(directory)).read_bytes()
+
+
+def test_a_second_process_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(writer, "_ROWS_FOR_TWO", 1)
+    monkeypatch.setattr(writer, "core_timeline_pieces", fail)
+    with pytest.raises((JobError, OSError)):
+        write_insight_directory(small_trace(), tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_very_large_timeline_is_written_with_a_warning(tmp_path, monkeypatch):

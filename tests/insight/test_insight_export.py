@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from insight_made_up import rows_of, small_trace
 
 from insight_trace.__main__ import main
@@ -445,3 +447,56 @@ def test_throughput_is_worked_out_from_the_bytes_that_instructions_moved():
     assert series["GM_TO_TOTAL"].megabytes_per_second.tolist() == pytest.approx([moved, 0.0])
     assert series["UB_TO_GM"].megabytes_per_second.tolist() == [0.0, 0.0]
     assert throughput_counters(replace(trace.instructions, process_bytes=np.full(13, -1)), 1850.0) == ()
+
+
+_pieces = st.sampled_from(
+    [
+        *(
+            "[info] ",
+            "[00000005]",
+            "[99999999999999]",
+            " (PC: 0x10f86000) ",
+            "(PC: 0x1)",
+            "SCALAR   ",
+            "VEC ",
+            ": ",
+        ),
+        *(
+            "(Binary: 0x073a7f80) ",
+            "(ID: 000123) ",
+            "MOV_XD_IMM  ",
+            "SET_FLAG  ",
+            "NOP_PIPE",
+            "XD:X29=0x7f80, ",
+        ),
+        *(
+            "SPR:LPCNT, XN:X6=0x80000001,",
+            "SPR:LPCNT, XN:X6=0xc0000001,",
+            "[warpId:3],[schId:1]",
+            "\n",
+            "\x00",
+            "é",
+        ),
+        *("23071: icache read address is 0x10f86a80, size is 0x00000080, status is MISS", "poped from IQ"),
+    ]
+)
+_whole = st.builds(
+    _line,
+    st.integers(0, 200),
+    st.sampled_from([4, 8, 12]),
+    st.sampled_from(["ADD  XD:X1=0x1,", "NOP_PIPE", "BAR  PIPE:ALL,", "WAIT_FLAG  PIPE:MTE2, FLAG ID:0,"]),
+)
+_texts = st.lists(st.one_of(st.lists(_pieces, max_size=9).map("".join), _whole), max_size=12)
+
+
+@given(_texts, _texts, st.sampled_from(["Ascend910B1", "Ascend950PR_9599", "Ascend310P3", "Ascend310B1"]))
+def test_any_log_gives_a_valid_directory_or_an_error(tmp_path_factory, popped, ended, soc):
+    folder = _logs(
+        tmp_path_factory.mktemp("logs") / "dump", popped, ended, ifu__icache_log=ended, icache_log=popped
+    )
+    try:
+        trace, extras = read_dump(folder, ExportOptions(soc_version=soc, overhead=True, throughput=True))
+    except InputError:
+        return
+    directory = write_insight_directory(trace, folder.parent, extras=extras)
+    assert validate(directory) == []

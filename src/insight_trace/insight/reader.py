@@ -25,6 +25,13 @@ def open_trace(path: str | Path, *, mhz: float | None = None) -> Trace:
     path = Path(path)
     if not path.exists():
         raise RequestError(f"{path} does not exist", hint="give an Insight directory or a file from one")
+    try:
+        return _open(path, mhz)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", where=str(path)) from error
+
+
+def _open(path: Path, mhz: float | None) -> Trace:
     if path.is_dir():
         directory = find_simulator(path)
         bin_ = directory / "visualize_data.bin"
