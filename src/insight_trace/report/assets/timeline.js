@@ -274,7 +274,7 @@ class Timeline {
       const text = run.nameOf(row);
       const wide = this.widthOf(context, text);
       const shown = wide <= room ? text : `${text.slice(0, Math.floor((text.length * (room - 9)) / wide))}…`;
-      if (shown.length > 2) context.fillText(shown, left + 4, y + height / 2 + 0.5);
+      if (shown === text || shown.length > 3) context.fillText(shown, left + 4, y + height / 2 + 0.5);
     }
     context.globalAlpha = 1;
     const picked = this.selected && this.selected.run === run && this.selected.row === row;
