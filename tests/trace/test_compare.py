@@ -69,6 +69,16 @@ def test_an_instruction_that_changed_places_is_moved_and_its_neighbours_are_not(
     assert moved == ["A"]
 
 
+def test_what_came_went_or_moved_is_named_with_its_place():
+    result = compare(_sequence("A", "B", "C"), _sequence("C", "A", "X"))
+    assert [place.name for place in result.added] == ["X"]
+    assert [place.name for place in result.removed] == ["B"]
+    (moved,) = result.moved
+    assert (moved.pipe, moved.core, moved.frame) == ("VECTOR", "core0.veccore0", "k.cpp:1")
+    assert "added      X on VECTOR of core0.veccore0 at 20, k.cpp:1" in comparison_text(result)
+    assert comparison_data(result)["places"]["removed"][0]["name"] == "B"
+
+
 def test_the_largest_change_comes_first():
     result = compare(_sequence("A", "B", "C"), _sequence("A", "B", "C", slow=("B",)))
     assert (result.instructions[0].what, result.instructions[0].delta) == ("B", 4)
