@@ -295,3 +295,56 @@ class Trace:
     counters: tuple[Counter, ...] = ()
     path: Path | None = None
     warnings: tuple[str, ...] = ()
+
+
+# --- simulation -------------------------------------------------------------------------------------
+
+
+class Fault(enum.StrEnum):
+    """Whose fault it is that a run did not end well."""
+
+    KERNEL = "kernel"
+    INPUT = "input"
+    ENVIRONMENT = "environment"
+    NOT_SUPPORTED = "not_supported"
+    OUR_BUG = "our_bug"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a run did not end well."""
+
+    fault: Fault
+    message: str
+    file: str = ""
+    line: int = 0
+    signal: int = 0  # the signal that ended the runner, 0 if none
+    limit: str = ""  # "time" or "memory" where a limit was reached
+    log: str = ""  # a file that says more
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}:{self.line}" if self.file else ""
+
+    def __str__(self) -> str:
+        place = f" at {self.where}" if self.file else ""
+        return f"{self.message}{place} [{self.fault}]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """What one run of a dispatch gave."""
+
+    outputs: Mapping[int, NDArray[Any]]  # by slot, in the shape of the argument's view
+    instructions: Instructions
+    mhz: float
+    soc_version: str
+    failure: Failure | None = None
+    findings: tuple[str, ...] = ()  # what the run revealed about the kernel
+    buffers: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)  # by slot, whole, mapped not copied
+    sources: Mapping[str, Path] = field(default_factory=dict)  # paths in `stacks` -> where they are
+
+    @property
+    def cycles(self) -> int:
+        """From cycle 0 to the end of the last instruction."""
+        return int(self.instructions.end.max()) if len(self.instructions) else 0

@@ -1,0 +1,1 @@
+"""Dumps: every schema in which dispatches have been written, read as `Dispatch`; two of them written."""

@@ -1,0 +1,238 @@
+"""The rows of a dump as people look at it: one argument at one stage; and how rows are selected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from insight_trace.dump.scalars import value_of_bits
+from insight_trace.model import (
+    Argument,
+    ContextArg,
+    Dispatch,
+    Payload,
+    Role,
+    ScalarArg,
+    Stage,
+    TensorArg,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One argument of one dispatch at one stage."""
+
+    index: int  # among all entries of the dump
+    dispatch: Dispatch
+    argument: Argument
+    stage: Stage
+
+    @property
+    def payload(self) -> Payload | None:
+        if not isinstance(self.argument, TensorArg):
+            return None
+        return self.argument.before if self.stage is Stage.BEFORE else self.argument.after
+
+    @property
+    def label(self) -> str:
+        """Names the entry in messages and file names."""
+        return f"dispatch {self.dispatch.dispatch_id} slot {self.argument.slot} {self.stage.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which entries are meant; None means any."""
+
+    task_id: int | None = None
+    func_id: int | None = None
+    kernel: str | None = None
+    dispatch_id: int | None = None
+    stage: Stage | None = None
+    role: Role | None = None
+    slot: int | None = None
+    index: int | None = None
+
+    def has_dispatch(self, dispatch: Dispatch) -> bool:
+        return (
+            self.task_id in (None, dispatch.task_id)
+            and (self.func_id is None or self.func_id in dispatch.func_ids)
+            and (self.kernel is None or self.kernel.casefold() in _names(dispatch))
+            and self.dispatch_id in (None, dispatch.dispatch_id)
+        )
+
+    @property
+    def selects_entries(self) -> bool:
+        """Whether more than the dispatch is asked for."""
+        return any(wanted is not None for wanted in (self.stage, self.role, self.slot, self.index))
+
+    def has_entry(self, entry: Entry) -> bool:
+        role = entry.argument.role if isinstance(entry.argument, TensorArg) else Role.INPUT
+        return (
+            self.has_dispatch(entry.dispatch)
+            and self.stage in (None, entry.stage)
+            and self.role in (None, role)
+            and self.slot in (None, entry.argument.slot)
+            and self.index in (None, entry.index)
+        )
+
+    def __str__(self) -> str:
+        parts = {
+            "task": None if self.task_id is None else f"0x{self.task_id:016x}",
+            "func id": self.func_id,
+            "kernel": self.kernel,
+            "dispatch": self.dispatch_id,
+            "stage": self.stage and self.stage.value,
+            "role": self.role and self.role.value,
+            "slot": self.slot,
+            "index": self.index,
+        }
+        return ", ".join(f"{name} {value}" for name, value in parts.items() if value is not None)
+
+
+def _names(dispatch: Dispatch) -> set[str]:
+    name = dispatch.kernel.casefold()
+    return {name, *name.split("+")}
+
+
+def stages_of(argument: Argument) -> tuple[Stage, ...]:
+    """At which stages an argument is recorded: inputs before, outputs after, both where both were taken."""
+    if not isinstance(argument, TensorArg):
+        return (Stage.BEFORE,)
+    before = argument.before is not None or argument.role in (Role.INPUT, Role.INOUT, None)
+    after = argument.after is not None or argument.role in (Role.OUTPUT, Role.INOUT)
+    return (Stage.BEFORE,) * before + (Stage.AFTER,) * after
+
+
+def selected(dispatches: Iterable[Dispatch], selection: Selection) -> Iterator[tuple[Dispatch, list[Entry]]]:
+    """Each selected dispatch with its selected entries: those before it ran, by slot, then those after."""
+    index = 0
+    by_entry = selection.selects_entries
+    for dispatch in dispatches:
+        staged = [(argument, stages_of(argument)) for argument in dispatch.arguments]
+        if not selection.has_dispatch(dispatch):
+            index += sum(len(stages) for _, stages in staged)
+            continue
+        entries = []
+        for stage in (Stage.BEFORE, Stage.AFTER):
+            for argument, stages in staged:
+                if stage in stages:
+                    entry = Entry(index, dispatch, argument, stage)
+                    index += 1
+                    if not by_entry or selection.has_entry(entry):
+                        entries.append(entry)
+        if entries or not by_entry:
+            yield dispatch, entries
+
+
+def plain_number(value: int | float | bool) -> int | float | bool | str:
+    """A number as JSON can hold it: NaN and infinities as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Inf" if value > 0 else "-Inf")
+    return value
+
+
+def dispatch_json(dispatch: Dispatch, arguments: Iterable[Argument] | None = None) -> dict[str, Any]:
+    """A dispatch as `dump list --json` prints it."""
+    shown = dispatch.arguments if arguments is None else arguments
+    return {
+        "dispatch_id": dispatch.dispatch_id,
+        "task_id": f"0x{dispatch.task_id:016x}",
+        "func_ids": list(dispatch.func_ids),
+        "kernel": dispatch.kernel,
+        "subtask_id": dispatch.subtask_id,
+        "core_type": None if dispatch.core_type is None else dispatch.core_type.value,
+        "core_id": dispatch.core_id,
+        "block_idx": dispatch.block_idx,
+        "block_count": dispatch.block_count,
+        "stage": dispatch.stage.value,
+        "args": [argument_json(argument) for argument in shown],
+        "inferred": list(dispatch.inferred),
+        "missing": list(dispatch.missing),
+    }
+
+
+def argument_json(argument: Argument) -> dict[str, Any]:
+    """An argument as plain JSON data; keys that do not apply to its kind are null."""
+    row: dict[str, Any] = {
+        "slot": argument.slot,
+        "kind": "tensor",
+        "name": argument.name,
+        "dtype": None,
+        "shape": None,
+        "strides": None,
+        "start_offset": None,
+        "role": None,
+        "value": None,
+        "bits": None,
+        "pointer": None,
+        "payload": {"before": False, "after": False},
+    }
+    if isinstance(argument, ContextArg):
+        return row | {"kind": "context", "pointer": _hex(argument.pointer)}
+    if isinstance(argument, ScalarArg):
+        return row | {
+            "kind": "scalar",
+            "dtype": argument.dtype.name,
+            "shape": [],
+            "strides": [],
+            "role": Role.INPUT.value,
+            "value": plain_number(value_of_bits(argument.bits, argument.dtype)),
+            "bits": f"0x{argument.bits:016x}",
+            "exact": argument.exact,
+            "ambiguous": argument.ambiguous,
+        }
+    return row | {
+        "dtype": argument.dtype.name,
+        "shape": list(argument.shape),
+        "strides": list(argument.strides),
+        "start_offset": argument.start_offset,
+        "role": None if argument.role is None else argument.role.value,
+        "pointer": _hex(argument.pointer),
+        "payload": {"before": argument.before is not None, "after": argument.after is not None},
+        "truncated": any(p is not None and p.truncated for p in (argument.before, argument.after)),
+    }
+
+
+def _hex(number: int | None) -> str | None:
+    return None if number is None else f"0x{number:x}"
+
+
+HEADING = (
+    f"{'index':>6}  {'disp':>5}  {'task':<18}  {'func':<6}  {'kernel':<10}  {'stage':<6}  {'role':<6}  "
+    f"{'slot':>4}  {'dtype':<6}  {'shape':<18}  content"
+)
+
+
+def entry_line(entry: Entry) -> str:
+    """One aligned row of `dump list`."""
+    d, a = entry.dispatch, entry.argument
+    dtype = shape = ""
+    role = "input"
+    if isinstance(a, TensorArg):
+        dtype, shape = a.dtype.short, "[" + ",".join(map(str, a.shape)) + "]"
+        role = "" if a.role is None else a.role.value
+        content = "no payload"
+        if entry.payload is not None:
+            content = f"{entry.payload.size:,} bytes" + (" (truncated)" if entry.payload.truncated else "")
+    elif isinstance(a, ScalarArg):
+        dtype, content = a.dtype.short, scalar_text(a)
+    else:
+        role, content = "context", "" if a.pointer is None else f"0x{a.pointer:x}"
+    func = ",".join(map(str, d.func_ids)) or "?"
+    if "func_ids" in d.inferred:
+        func += "~"
+    blocks = f"  x{d.block_count} blocks" if d.block_count > 1 else ""
+    return (
+        f"{entry.index:>6}  {d.dispatch_id:>5}  0x{d.task_id:016x}  {func:<6}  {d.kernel or '-':<10}  "
+        f"{entry.stage.name.lower():<6}  {role:<6}  {a.slot:>4}  {dtype:<6}  {shape:<18}  {content}{blocks}"
+    )
+
+
+def scalar_text(scalar: ScalarArg) -> str:
+    """A scalar's value and bits, and whether they are certain."""
+    value = value_of_bits(scalar.bits, scalar.dtype)
+    text = f"{value:.9g}" if isinstance(value, float) else str(value)
+    certain = "" if scalar.exact else " (bits not certain)"
+    return f"{text}  bits 0x{scalar.bits:x}{certain}"

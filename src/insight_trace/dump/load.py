@@ -1,0 +1,350 @@
+"""load_dump: any dump of any schema as dispatches. Dispatches are put together when they are asked for."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import compress, islice
+from pathlib import Path
+from typing import Any, overload
+
+import msgspec
+from msgspec import UNSET
+
+from insight_trace.dtypes import dtype_named
+from insight_trace.dump import checks
+from insight_trace.dump.dispatches import Source, bare, build, group_key, task_number
+from insight_trace.dump.infer import Naming, name_dispatches
+from insight_trace.dump.kernel_args import KernelArgsSource, build_kernel_dispatch
+from insight_trace.dump.locate import find_manifest, unified_beside
+from insight_trace.dump.manifest import Manifest, open_manifest
+from insight_trace.dump.records import EmptyDispatch, KernelDispatch, Kind, Record
+from insight_trace.dump.scalars import SLOT_MASK, bits_of_value
+from insight_trace.errors import InputError, RequestError
+from insight_trace.model import Dispatch, Scene, TensorArg
+
+
+class Dispatches(Sequence[Dispatch]):
+    """The dispatches of a dump, each made when it is looked at, so that a large dump costs little to open."""
+
+    def __init__(self, count: int, make: Callable[[int], Dispatch]) -> None:
+        self._count = count
+        self._make = make
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Dispatch: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Dispatch]: ...
+    def __getitem__(self, index: int | slice) -> Dispatch | list[Dispatch]:
+        if isinstance(index, slice):
+            return [self._make(i) for i in range(*index.indices(self._count))]
+        if not -self._count <= index < self._count:
+            raise IndexError(f"dispatch {index} of {self._count}")
+        return self._make(index % self._count)
+
+    def __iter__(self) -> Iterator[Dispatch]:
+        return map(self._make, range(self._count))
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """Dispatches on disk, whatever schema they were written in."""
+
+    path: Path  # of the manifest
+    schema: str  # letter of docs/dump-formats.md, or "kernel_args"
+    level: int | None  # dump_args_level, where recorded
+    dispatches: Sequence[Dispatch]
+    warnings: tuple[str, ...] = ()
+
+    def dispatch(
+        self, *, func_ids: Sequence[int] = (), dispatch_id: int | None = None, task_id: int | None = None
+    ) -> Dispatch:
+        """The one dispatch of that kernel (or of exactly that set of mix members) and that id.
+
+        Without an id the first dispatch of the kernel. RequestError names what there is instead.
+        """
+        ids_seen: list[str] = []
+        func_seen: set[tuple[int, ...]] = set()
+        for dispatch in self.dispatches:
+            same_id = dispatch_id in (None, dispatch.dispatch_id) and task_id in (None, dispatch.task_id)
+            same_func = not func_ids or set(func_ids) == set(dispatch.func_ids)
+            if same_id and same_func:
+                return dispatch
+            if same_func and len(ids_seen) < 8:
+                ids_seen.append(f"{dispatch.dispatch_id} (task 0x{dispatch.task_id:016x})")
+            if same_id:
+                func_seen.add(dispatch.func_ids)
+        wanted = [f"func id {','.join(map(str, func_ids))}"] if func_ids else []
+        wanted += [f"dispatch id {dispatch_id}"] if dispatch_id is not None else []
+        wanted += [f"task 0x{task_id:016x}"] if task_id is not None else []
+        hint = "the dump holds no such kernel"
+        if () in func_seen:
+            hint = "the dump has no func ids and they could not be inferred: give the scene that was run"
+        elif func_seen and dispatch_id is not None:
+            ran = " or ".join(",".join(map(str, ids)) for ids in sorted(func_seen))
+            hint = f"that dispatch ran func id {ran}"
+        elif ids_seen:
+            hint = f"dispatches of that kernel: {', '.join(ids_seen)}"
+        raise RequestError(
+            f"no dispatch has {' and '.join(wanted) or 'anything'}", where=str(self.path), hint=hint
+        )
+
+
+def load_dump(path: str | Path, scene: Scene | None = None) -> Dump:
+    """Reads a dump: its JSON file, its directory, or the run directory. `scene` names the kernels."""
+    manifest_path = find_manifest(path)
+    with open_manifest(manifest_path) as manifest:
+        if manifest.key == "dispatches":
+            return _load_kernel_args(manifest, scene)
+        return _load_unified(manifest, scene)
+
+
+def _load_unified(manifest: Manifest, scene: Scene | None) -> Dump:
+    warnings: list[str] = []
+    records: list[Record] = []
+    for batch in manifest.batches(Record):
+        records += batch
+    source = _source(manifest, records, warnings)
+    _check(manifest, records, source, warnings)
+    groups = _Groups(records, source)
+    naming = Naming.of(scene)
+
+    def make(number: int) -> Dispatch:
+        dispatch_id, places = groups.of(number)
+        indexed = [(i, records[i]) for i in places]
+        if not indexed:
+            return bare(source.empty[dispatch_id], source)
+        return naming.named(build(dispatch_id, indexed, source))
+
+    dispatches: Sequence[Dispatch] = Dispatches(len(groups), make)
+    if any(_lacks_func_id(records[i]) for i in groups.starts):
+        # Only a scene can tell, and only from all dispatches together.
+        dispatches = name_dispatches(list(dispatches) if scene else dispatches, scene, warnings)
+    level = manifest.header.get("dump_args_level")
+    return Dump(
+        manifest.path,
+        schema_letter(manifest.header, manifest.key, records),
+        level if isinstance(level, int) else None,
+        dispatches,
+        tuple(warnings),
+    )
+
+
+def _check(manifest: Manifest, records: Sequence[Record], source: Source, warnings: list[str]) -> None:
+    checks.check_counts(manifest.header, records, warnings)
+    checks.check_forms(records, source.where, warnings)
+    if source.bin_path is not None:
+        checks.check_ranges(records, source.bin_bytes, source.where, warnings)
+    unset = UNSET
+    _warn_inexact([r for r in records if r.value is not unset], warnings)
+
+
+def _source(manifest: Manifest, records: Sequence[Record], warnings: list[str]) -> Source:
+    empty: dict[int, EmptyDispatch] = {}
+    given = manifest.header.get("empty_dispatches")
+    if given is not None:
+        try:
+            empty = {f.dispatch_id: f for f in msgspec.convert(given, list[EmptyDispatch])}
+        except msgspec.ValidationError as error:
+            raise InputError(str(error), where=f"{manifest.path}, key empty_dispatches") from None
+    bin_path = checks.payload_file(manifest.path, manifest.header, warnings)
+    return Source(
+        manifest.path,
+        manifest.key,
+        bin_path,
+        bin_path.stat().st_size if bin_path is not None else 0,
+        empty=empty,
+        lists_scalars=not records
+        or records[0].subtask_id is UNSET
+        or any(r.kind is Kind.SCALAR for r in records),
+    )
+
+
+class _Groups:
+    """Which records belong to which dispatch, in the order in which the file names them."""
+
+    def __init__(self, records: Sequence[Record], source: Source) -> None:
+        own_ids = bool(records) and records[0].dispatch_id is not UNSET
+        keys = list(map(group_key, records)) if own_ids else [record.task_id for record in records]
+        starts = [0] if keys else []
+        starts += compress(range(1, len(keys)), map(operator.ne, keys, islice(keys, 1, None)))
+        tasks = _task_numbers([keys[i] for i in starts], starts, source)
+        self._ends = [*starts[1:], len(keys)]
+        self.starts = starts
+        self._ids: Sequence[int] = range(len(starts))
+        self._runs: list[list[int]] | None = None  # None: every task stands together, as writers sort them
+        if own_ids or source.empty or len(set(tasks)) < len(tasks):
+            runs: dict[int, list[int]] = {}
+            for number, task in enumerate(tasks):
+                runs.setdefault(task, []).append(number)
+            if own_ids or source.empty:
+                for dispatch_id in source.empty:
+                    runs.setdefault(dispatch_id, [])
+                runs = dict(sorted(runs.items()))
+                self._ids = list(runs)
+            else:
+                self._ids = range(len(runs))
+            self._runs = list(runs.values())
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def of(self, number: int) -> tuple[int, list[int]]:
+        """A dispatch's id and its records."""
+        runs = [number] if self._runs is None else self._runs[number]
+        return self._ids[number], [i for run in runs for i in range(self.starts[run], self._ends[run])]
+
+
+def _task_numbers(keys: list[int | str], places: list[int], source: Source) -> list[int]:
+    try:
+        # What every runtime writes, a hexadecimal number with its prefix, without a call for each.
+        tasks = [int(key, 0) for key in keys]  # type: ignore[arg-type]
+        if min(tasks, default=0) >= 0 and max(tasks, default=0) <= SLOT_MASK:
+            return tasks
+    except (TypeError, ValueError):
+        pass
+    return [
+        task_number(key, partial(source.where, place, "task_id"))
+        for key, place in zip(keys, places, strict=True)
+    ]
+
+
+def _warn_inexact(scalars: Sequence[Record], warnings: list[str]) -> None:
+    uncertain = 0
+    for record in scalars:
+        printed = (type(record.value) is float or record.value is None) and record.bits is UNSET
+        dtype = dtype_named(record.dtype) if printed else None
+        if dtype is not None and dtype.is_float:
+            uncertain += not bits_of_value(record.value, dtype)[1]
+        else:
+            uncertain += not record.exact
+    if uncertain:
+        warnings.append(
+            f"{uncertain:,} float scalars are printed with six digits or as null, "
+            "which does not give their exact bits"
+        )
+
+
+def schema_letter(header: dict[str, Any], key: str, records: Sequence[Record]) -> str:
+    """Which of the schemas of docs/dump-formats.md a manifest follows, as near as its content tells."""
+    first = records[0] if records else None
+    if key == "tensors":
+        if first is not None and first.subtask_id is not UNSET:
+            return "C" if first.raw_shape is UNSET else ("A" if "timestamp" in header else "B")
+        typed = any(r.kind is Kind.SCALAR and r.dtype.casefold() != "uint64" for r in records)
+        return "G" if typed else ("F" if header.get("bin_file", "") is None else "D")
+    if "dump_args_level" in header:
+        return "L"
+    if first is None or first.func_id is UNSET:
+        return "I"
+    return "J" if isinstance(first.func_id, int) else "K"
+
+
+def _load_kernel_args(manifest: Manifest, scene: Scene | None) -> Dump:
+    warnings: list[str] = []
+    header = manifest.header
+    bin_path = checks.payload_file(manifest.path, header, warnings) if header.get("bin_file") else None
+    source = KernelArgsSource(manifest.path, bin_path)
+    entries: list[KernelDispatch] = []
+    for batch in manifest.batches(KernelDispatch):
+        entries += batch
+    dispatches = [build_kernel_dispatch(i, entry, source) for i, entry in enumerate(entries)]
+    counted = {"total_dispatches": len(entries), "total_args": sum(len(e.args) for e in entries)}
+    for key, there in counted.items():
+        said = header.get(key)
+        if isinstance(said, int) and said != there:
+            warnings.append(f"{key} says {said:,}, the file holds {there:,}")
+    if len({d.dispatch_id for d in dispatches}) < len(dispatches):
+        warnings.append("some dispatch ids are there twice: the first of each is the one that an id selects")
+    warnings += source.warnings[:8]
+    if bin_path is None and "bin_file" not in header:
+        beside = unified_beside(manifest.path)
+        if beside is not None:
+            dispatches = _with_payload_of(dispatches, beside, warnings)
+    naming = Naming.of(scene)
+    named = [naming.named(dispatch) for dispatch in dispatches]
+    if any(not d.func_ids for d in named):
+        named = list(name_dispatches(named, scene, warnings))
+    return Dump(manifest.path, "kernel_args", None, named, tuple(warnings))
+
+
+def _with_payload_of(dispatches: Sequence[Dispatch], beside: Path, warnings: list[str]) -> list[Dispatch]:
+    """Content for arguments that have none, from the unified manifest's records of the same task."""
+    try:
+        unified = load_dump(beside)
+    except (InputError, RequestError) as error:
+        warnings.append(f"the payload beside it is left aside: {error.what}")
+        return list(dispatches)
+    tensors = {
+        (d.task_id, a.slot): a for d in unified.dispatches for a in d.arguments if isinstance(a, TensorArg)
+    }
+    result = []
+    for dispatch in dispatches:
+        arguments = []
+        for argument in dispatch.arguments:
+            found = tensors.get((dispatch.task_id, argument.slot))
+            if (
+                isinstance(argument, TensorArg)
+                and found is not None
+                and (argument.dtype, argument.shape) == (found.dtype, found.shape)
+            ):
+                argument = replace(
+                    argument,
+                    strides=found.strides,
+                    start_offset=found.start_offset,
+                    role=argument.role or found.role,
+                    before=argument.before or found.before,
+                    after=argument.after or found.after,
+                )
+            arguments.append(argument)
+        result.append(replace(dispatch, arguments=tuple(arguments)))
+    return result
+
+
+def stream_dispatches(path: str | Path, scene: Scene | None, warnings: list[str]) -> Iterator[Dispatch]:
+    """Dispatches while the manifest is still being read; `warnings` is complete when they are.
+
+    Where the kernels have to be inferred the whole dump is loaded first. Records of one task that do not
+    stand together give one dispatch each time; load_dump joins them.
+    """
+    with open_manifest(find_manifest(path)) as manifest:
+        naming = Naming.of(scene)
+        waiting: list[tuple[int, Record]] = []
+        source: Source | None = None
+        position = number = 0
+        records: list[Record] = []
+        for batch in manifest.batches(Record) if manifest.key != "dispatches" else ():
+            if source is None:
+                source = _source(manifest, batch, warnings)
+                if source.empty or (scene is not None and batch and _lacks_func_id(batch[0])):
+                    break
+            records += batch
+            for record in batch:
+                if waiting and group_key(waiting[0][1]) != group_key(record):
+                    yield naming.named(build(_id_of(waiting[0][1], number), waiting, source))
+                    waiting, number = [], number + 1
+                waiting.append((position, record))
+                position += 1
+        else:
+            if manifest.key != "dispatches":
+                if waiting and source is not None:
+                    yield naming.named(build(_id_of(waiting[0][1], number), waiting, source))
+                if source is not None:
+                    _check(manifest, records, source, warnings)
+                return
+    dump = load_dump(path, scene)
+    warnings[:] = dump.warnings
+    yield from dump.dispatches
+
+
+def _lacks_func_id(record: Record) -> bool:
+    return record.func_id is UNSET or record.func_id in (-1, (-1,), ())
+
+
+def _id_of(record: Record, number: int) -> int:
+    return number if record.dispatch_id is UNSET else record.dispatch_id

@@ -1,0 +1,59 @@
+"""Simulators: the embedded AI core and, where CANN is installed, the vendor's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from insight_trace.callable_package import make_callable
+
+if TYPE_CHECKING:
+    from insight_trace.arguments.slots import ReplayArguments
+    from insight_trace.model import CoreType, Kernel, Simulation
+
+
+def simulate(
+    kernel: Kernel | str | Path | Sequence[Kernel],
+    arguments: ReplayArguments | Mapping[int, Any],
+    *,
+    core_type: CoreType | str | None = None,
+    block_count: int = 1,
+    **options: Any,
+) -> Simulation:
+    """Runs a kernel, or the members of a mix, on the embedded core.
+
+    `kernel` is a source file (its core type given, or guessed from the source), a Kernel, or several.
+    `arguments` are ReplayArguments, or arrays and numbers by slot. The rest are EmbeddedOptions.
+    A kernel that fails gives a Simulation with its `failure`; a request that is wrong raises.
+    """
+    from insight_trace.arguments.given import from_arrays
+    from insight_trace.arguments.slots import ReplayArguments
+    from insight_trace.model import Kernel
+    from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
+
+    if isinstance(kernel, Kernel):
+        kernels: list[Kernel] = [kernel]
+    elif isinstance(kernel, str | Path):
+        kernels = [kernel_from_source(Path(kernel), core_type)]
+    else:
+        kernels = list(kernel)
+    if not isinstance(arguments, ReplayArguments):
+        arguments = from_arrays(arguments, block_count=block_count)
+    return run_embedded(kernels, arguments, EmbeddedOptions(**options))
+
+
+def kernel_from_source(source: Path, core_type: CoreType | str | None = None) -> Kernel:
+    """A kernel that stands alone; without a core type, cube if its source names cube tiles."""
+    from insight_trace.errors import RequestError
+    from insight_trace.model import CoreType, Kernel
+
+    if not source.is_file():
+        raise RequestError(f"there is no kernel source {source}")
+    if core_type is None:
+        text = source.read_text(encoding="utf-8", errors="replace")
+        core_type = CoreType.AIC if "TMATMUL" in text or "TileAcc" in text else CoreType.AIV
+    return Kernel(source.stem, source.resolve(), CoreType(core_type))
+
+
+make_callable(__name__)

@@ -1,0 +1,213 @@
+#include "clock.hpp"
+
+#include <algorithm>
+
+#include "records.hpp"
+
+namespace insight_trace::engine {
+
+static const char *pipe_name(PipeId pipe) {
+    static const char *names[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "ALL", "FIX", "?"};
+    return names[static_cast<int>(pipe)];
+}
+
+Clock::Clock(const Parameters &parameters, Records &records) : records_(records) {
+    issue_cost_ = parameters.get("scalar.issue", 1000);
+    flag_cost_ = parameters.get("flag.set", 1000);
+    flag_latency_ = parameters.get("flag.latency", 1000);
+    barrier_cost_ = parameters.get("barrier.cost", 1000);
+    dispatch_latency_ = parameters.get("scalar.dispatch", 1000);
+    now_ = parameters.get("start.cycles", 0);
+    depth_ = static_cast<size_t>(std::max<int64_t>(1, parameters.get("queue.depth", 32000) / 1000));
+    for (Pipe &pipe : pipes_) pipe.taken.assign(depth_, 0);
+}
+
+void Clock::require_queue_room(PipeId id, Site at) {
+    Pipe &pipe = pipes_[static_cast<int>(id)];
+    if (pipe.issued < depth_) return;
+    uint64_t oldest = pipe.issued - depth_; // must have left the queue before the next one enters
+    if (oldest >= pipe.started) deadlock(id, at);
+    now_ = std::max(now_, pipe.taken[oldest % depth_]);
+}
+
+uint32_t Clock::enqueue(PipeId id, Record &record, const Pending &work, Site at) {
+    int64_t before = now_;
+    require_queue_room(id, at);
+    if (now_ > before) record.stall = static_cast<uint8_t>(Stall::Queue);
+    record.issue = now_; // thousandths until it is scheduled
+    now_ += issue_cost_;
+    Pipe &pipe = pipes_[static_cast<int>(id)];
+    Pending mine = work;
+    mine.row = records_.append(record);
+    ++pipe.issued;
+    if (!pipe.pending.empty() || !schedule(id, mine)) pipe.pending.push_back(mine);
+    return mine.row;
+}
+
+bool Clock::schedule(PipeId id, const Pending &work) {
+    Pipe &pipe = pipes_[static_cast<int>(id)];
+    Record &record = records_[work.row];
+    int64_t ready = record.issue + dispatch_latency_;
+    int64_t start = std::max(ready, pipe.next_start);
+    if (start > ready && record.stall == 0) record.stall = static_cast<uint8_t>(Stall::Pipe);
+    int64_t end = start;
+    switch (work.kind) {
+    case Kind::Work:
+        if (work.cost.channel > 0) {
+            // latencies of transfers in flight overlap, their bytes share the channel
+            int64_t own = start + work.cost.latency - work.cost.channel;
+            int64_t begin = std::max(own, pipe.channel_free);
+            end = begin + work.cost.channel;
+            pipe.channel_free = end;
+            if (begin > own) record.stall = static_cast<uint8_t>(Stall::Bandwidth);
+        } else {
+            end = start + work.cost.latency;
+        }
+        pipe.next_start = start + work.cost.occupy;
+        if (work.cost.stretched != Stall::None && record.stall == 0)
+            record.stall = static_cast<uint8_t>(work.cost.stretched);
+        break;
+    case Kind::Set: {
+        end = std::max(start, pipe.busy_until) + flag_cost_;
+        pipe.next_start = start + flag_cost_;
+        flag(work.from, work.to, work.event).push(end, work.row);
+        break;
+    }
+    case Kind::Wait: {
+        Flag &waited = flag(work.from, work.to, work.event);
+        if (waited.empty()) return false;
+        auto [time, row] = waited.pop();
+        end = std::max(start, time) + flag_latency_;
+        pipe.next_start = end;
+        record.partner = row;
+        if (time > start) record.stall = static_cast<uint8_t>(Stall::Flag);
+        break;
+    }
+    case Kind::Barrier:
+        end = std::max(start, pipe.busy_until) + barrier_cost_;
+        if (pipe.busy_until > start) record.stall = static_cast<uint8_t>(Stall::Barrier);
+        pipe.next_start = end;
+        break;
+    }
+    record.issue = whole(record.issue);
+    record.start = whole(start);
+    record.end = whole(end);
+    pipe.busy_until = std::max(pipe.busy_until, end);
+    pipe.taken[pipe.started++ % depth_] = start;
+    if (work.kind == Kind::Set && work.to != PipeId::S) resume(work.to);
+    return true;
+}
+
+void Clock::resume(PipeId id) {
+    Pipe &pipe = pipes_[static_cast<int>(id)];
+    while (!pipe.pending.empty()) {
+        Pending work = pipe.pending.front();
+        // take it off first: scheduling a set may come back here through another pipe
+        pipe.pending.pop_front();
+        if (!schedule(id, work)) {
+            pipe.pending.push_front(work);
+            return;
+        }
+    }
+}
+
+uint32_t Clock::issue(PipeId pipe, Record record, const Cost &cost, Site at) {
+    if (pipe == PipeId::S) {
+        record.issue = record.start = whole(now_);
+        now_ += cost.latency;
+        record.end = whole(now_);
+        return records_.append(record);
+    }
+    return enqueue(pipe, record, {0, Kind::Work, pipe, pipe, 0, cost, at}, at);
+}
+
+uint32_t Clock::set_flag(PipeId from, PipeId to, int event, Record record, Site at) {
+    if (from == PipeId::S) {
+        record.issue = record.start = whole(now_);
+        now_ += flag_cost_;
+        record.end = whole(now_);
+        uint32_t row = records_.append(record);
+        flag(from, to, event).push(now_, row);
+        if (to != PipeId::S) resume(to);
+        return row;
+    }
+    return enqueue(from, record, {0, Kind::Set, from, to, static_cast<uint8_t>(event), {}, at}, at);
+}
+
+uint32_t Clock::wait_flag(PipeId from, PipeId to, int event, Record record, Site at) {
+    if (to != PipeId::S)
+        return enqueue(to, record, {0, Kind::Wait, from, to, static_cast<uint8_t>(event), {}, at}, at);
+    Flag &waited = flag(from, to, event);
+    if (waited.empty()) {
+        const Pipe &source = pipes_[static_cast<int>(from)];
+        if (!source.pending.empty()) deadlock(from, at);
+        fail(Fault::Kernel, at,
+             "deadlock: the scalar unit waits for flag %s -> S, event %d, which nothing sets",
+             pipe_name(from), event);
+    }
+    auto [time, row] = waited.pop();
+    record.issue = record.start = whole(now_);
+    if (time > now_) record.stall = static_cast<uint8_t>(Stall::Flag);
+    now_ = std::max(now_, time) + flag_latency_;
+    record.end = whole(now_);
+    record.partner = row;
+    return records_.append(record);
+}
+
+uint32_t Clock::barrier(PipeId pipe, Record record, Site at) {
+    if (pipe != PipeId::ALL && pipe != PipeId::S)
+        return enqueue(pipe, record, {0, Kind::Barrier, pipe, pipe, 0, {}, at}, at);
+    record.issue = record.start = whole(now_);
+    if (pipe == PipeId::ALL) {
+        for (int i = 0; i < kPipes; ++i) {
+            int64_t end = drained(static_cast<PipeId>(i), at);
+            if (end > now_) {
+                now_ = end;
+                record.stall = static_cast<uint8_t>(Stall::Barrier);
+            }
+        }
+    }
+    now_ += barrier_cost_;
+    record.end = whole(now_);
+    return records_.append(record);
+}
+
+uint32_t Clock::signal(PipeId pipe, Record record, Site at) {
+    if (pipe == PipeId::S) return issue(pipe, record, {issue_cost_, issue_cost_, 0, Stall::None}, at);
+    uint32_t row = barrier(pipe, record, at);
+    drained(pipe, at); // the other core reads the time, so it must be known
+    return row;
+}
+
+int64_t Clock::drained(PipeId id, Site at) const {
+    const Pipe &pipe = pipes_[static_cast<int>(id)];
+    if (!pipe.pending.empty()) deadlock(id, at);
+    return pipe.busy_until;
+}
+
+void Clock::deadlock(PipeId id, Site at) const {
+    const Pipe &pipe = pipes_[static_cast<int>(id)];
+    const Pending &first = pipe.pending.front();
+    fail(Fault::Kernel, first.at.file ? first.at : at,
+         "deadlock: pipe %s waits for flag %s -> %s, event %d, which nothing sets (%zu instructions behind "
+         "it)",
+         pipe_name(id), pipe_name(first.from), pipe_name(first.to), first.event, pipe.pending.size() - 1);
+}
+
+void Clock::finish(Site at) {
+    for (int i = 0; i < kPipes; ++i) now_ = std::max(now_, drained(static_cast<PipeId>(i), at));
+}
+
+std::vector<Clock::LeftOver> Clock::unused_flags() const {
+    std::vector<LeftOver> left;
+    for (int from = 0; from < kPipes; ++from)
+        for (int to = 0; to < kPipes; ++to)
+            for (int event = 0; event < kEvents; ++event) {
+                const Flag &flag = flags_[from][to][event];
+                int count = static_cast<int>(flag.sets.size() - flag.consumed);
+                if (count) left.push_back({static_cast<PipeId>(from), static_cast<PipeId>(to), event, count});
+            }
+    return left;
+}
+
+} // namespace insight_trace::engine

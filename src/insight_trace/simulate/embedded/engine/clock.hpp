@@ -1,0 +1,115 @@
+// The clock of one core: in-order scalar issue, finite queues per pipe, flags, barriers.
+//
+// Instructions arrive in program order. Each gets its times as soon as they can be known: a pipe that waits
+// for a flag nobody has set yet keeps what comes after it pending until the set is scheduled.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "failure.hpp"
+#include "parameters.hpp"
+#include "record.hpp"
+
+namespace insight_trace::engine {
+
+constexpr int kPipes = static_cast<int>(PipeId::COUNT);
+constexpr int kEvents = 16;
+
+// Why an instruction started late; values as model.Stall.
+enum class Stall : uint8_t { None, Pipe, Queue, Flag, Barrier, Bank, Bandwidth, CrossCore };
+
+// What an instruction takes, in thousandths of a cycle.
+struct Cost {
+    int64_t occupy = 1000;  // until the pipe may start the next one
+    int64_t latency = 1000; // until its result is there
+    int64_t channel = 0;    // of that, time on the pipe's data channel, which transfers in flight share
+    Stall stretched = Stall::None;
+};
+
+class Records; // where rows live (records.cpp)
+
+class Clock {
+  public:
+    Clock(const Parameters &parameters, Records &records);
+
+    // Each returns the row of the new record.
+    uint32_t issue(PipeId pipe, Record record, const Cost &cost, Site at);
+    uint32_t set_flag(PipeId from, PipeId to, int event, Record record, Site at);
+    uint32_t wait_flag(PipeId from, PipeId to, int event, Record record, Site at);
+    uint32_t barrier(PipeId pipe, Record record, Site at);
+    // An instruction that ends when all earlier work of its pipe has ended (a flag for another core).
+    uint32_t signal(PipeId pipe, Record record, Site at);
+    // The scalar unit works for `milli` without issuing anything.
+    void scalar_work(int64_t milli) { now_ += milli; }
+    // When everything that `pipe` was given has ended; the pipe must not be waiting.
+    int64_t drained(PipeId pipe, Site at) const;
+    int64_t now() const { return now_; }          // thousandths
+    int64_t cycle() const { return whole(now_); } // whole cycles
+    static int64_t whole(int64_t milli) { return (milli + 500) / 1000; }
+    // All pipes have ended; flags that nobody waited for and waits that nobody ended are reported.
+    void finish(Site at);
+
+    struct LeftOver {
+        PipeId from, to;
+        int event;
+        int count;
+    };
+    std::vector<LeftOver> unused_flags() const;
+
+  private:
+    enum class Kind : uint8_t { Work, Set, Wait, Barrier };
+    struct Pending {
+        uint32_t row;
+        Kind kind;
+        PipeId from, to;
+        uint8_t event;
+        Cost cost;
+        Site at;
+    };
+    struct Pipe {
+        int64_t next_start = 0; // the pipe may take up the next instruction
+        int64_t busy_until = 0; // everything taken up so far has ended
+        int64_t channel_free = 0;
+        std::vector<int64_t> taken; // ring: when the last `depth` instructions left the queue
+        uint64_t issued = 0;        // handed over by the scalar unit
+        uint64_t started = 0;       // taken up
+        std::deque<Pending> pending;
+    };
+    // Sets that no wait has consumed yet, first in first out. A core has a thousand of these, nearly all
+    // empty.
+    struct Flag {
+        std::vector<std::pair<int64_t, uint32_t>> sets; // time, row
+        size_t consumed = 0;
+        bool empty() const { return consumed == sets.size(); }
+        void push(int64_t time, uint32_t row) { sets.emplace_back(time, row); }
+        std::pair<int64_t, uint32_t> pop() {
+            auto first = sets[consumed++];
+            if (empty()) {
+                sets.clear();
+                consumed = 0;
+            }
+            return first;
+        }
+    };
+
+    uint32_t enqueue(PipeId pipe, Record &record, const Pending &work, Site at);
+    bool schedule(PipeId pipe, const Pending &work); // false: it must wait for a flag
+    void resume(PipeId pipe);
+    void require_queue_room(PipeId pipe, Site at);
+    [[noreturn]] void deadlock(PipeId pipe, Site at) const;
+    Flag &flag(PipeId from, PipeId to, int event) {
+        return flags_[static_cast<int>(from)][static_cast<int>(to)][event];
+    }
+
+    Records &records_;
+    int64_t now_ = 0;
+    int64_t issue_cost_, flag_cost_, flag_latency_, barrier_cost_, dispatch_latency_;
+    std::array<Pipe, kPipes> pipes_;
+    std::array<std::array<std::array<Flag, kEvents>, kPipes>, kPipes> flags_;
+    size_t depth_;
+};
+
+} // namespace insight_trace::engine

@@ -1,0 +1,136 @@
+// One AI core as tile ops see it: its memories, and the hardware instructions that an op issues.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clock.hpp"
+#include "failure.hpp"
+#include "parameters.hpp"
+#include "records.hpp"
+
+namespace insight_trace::engine {
+
+// A vector operand: where it lies and how it advances, in blocks of 32 bytes.
+struct VectorOperand {
+    uint32_t address = 0;
+    uint16_t block_stride = 1;  // between the eight blocks of one repeat
+    uint16_t repeat_stride = 8; // between repeats
+    bool used = false;
+
+    VectorOperand() = default;
+    VectorOperand(uint32_t address_, uint16_t repeat_stride_ = 8, uint16_t block_stride_ = 1)
+        : address(address_), block_stride(block_stride_), repeat_stride(repeat_stride_), used(true) {}
+};
+
+struct Region { // a buffer of global memory
+    uint64_t address, size, padded;
+    std::string name;
+};
+
+struct GlobalMemory {
+    std::vector<Region> regions; // by address
+    uint64_t base = 0, size = 0;
+    const Region *find(uint64_t address) const; // the region at or before it
+};
+
+struct CoreIdentity {
+    uint16_t index; // row in the job's list of cores
+    bool cube;      // aic, else aiv
+    int32_t block, block_count;
+    int32_t sub_block; // lane of a vector core in its cluster
+    std::string name;  // core0.veccore0
+};
+
+class Core {
+  public:
+    Core(const CoreIdentity &identity, const Parameters &parameters, Records &records, GlobalMemory &gm,
+         bool timing_only);
+
+    const CoreIdentity identity;
+    // False with --timing-only: issue instructions, do no arithmetic, move no bytes.
+    const bool computes;
+    Site at{}; // the kernel line that is being executed
+
+    // --- memories. Checked against the size of the space; a kernel that goes past it fails with its line.
+    uint8_t *local(Space space, uint64_t address, uint64_t bytes);
+    template <class T> T *local_as(Space space, uint64_t address, uint64_t count) {
+        return reinterpret_cast<T *>(local(space, address, count * sizeof(T)));
+    }
+    uint64_t space_size(Space space) const { return sizes_[static_cast<int>(space)]; }
+    // Host pointer to `bytes` of global memory; fails when any of them lies outside every buffer.
+    uint8_t *global(uint64_t address, uint64_t bytes);
+
+    // --- instructions. `elements`: how many elements all repeats together work on (for utilisation).
+    void vector(Instr instr, Type type, int repeat, int64_t elements, VectorOperand dst,
+                VectorOperand src0 = {}, VectorOperand src1 = {});
+    // Count mode: one instruction for `elements` consecutive elements, with the mask switches around it.
+    void vector_count(Instr instr, Type type, int64_t elements, VectorOperand dst, VectorOperand src0 = {},
+                      VectorOperand src1 = {});
+    // One instruction under a count mask that the caller has set: no limit of 255 repeats.
+    void vector_counted(Instr instr, Type type, int64_t elements, VectorOperand dst, VectorOperand src0 = {},
+                        VectorOperand src1 = {});
+    // GM <-> on chip: `bursts` pieces of `burst_bytes`, `gm_step` bytes apart in GM.
+    void transfer(Instr instr, Type type, uint64_t gm, uint32_t local, int64_t bursts, int64_t burst_bytes,
+                  int64_t gm_step);
+    // On chip: `bytes` in `repeat` pieces.
+    void move(Instr instr, Type type, uint32_t dst, uint32_t src, int64_t repeat, int64_t bytes);
+    void multiply(Type type, int64_t m, int64_t k, int64_t n, uint32_t dst, uint32_t left, uint32_t right);
+    // Out of the accumulator; `to_nd` when boxes become rows on the way.
+    void fixpipe(Instr instr, Type type, uint64_t gm, uint32_t dst, uint32_t src, int64_t rows, int64_t cols,
+                 int64_t bytes, bool to_nd = false);
+    // A register write on the pipe that owns the register (masks, strides, pad values).
+    void set_register(PipeId pipe, uint64_t value);
+    // An instruction of the scalar unit itself that takes `milli` thousandths of a cycle.
+    void scalar(Instr instr, uint64_t value, int64_t milli);
+    // Scalar work of generated address code, without an instruction of its own in the trace.
+    void scalar_work(int64_t milli) { clock.scalar_work(milli); }
+    void barrier(PipeId pipe);
+
+    [[noreturn, gnu::format(printf, 2, 3)]] void unsupported(const char *format, ...) const;
+    [[noreturn, gnu::format(printf, 2, 3)]] void kernel_error(const char *format, ...) const;
+
+    Record record(Instr instr, PipeId pipe, Form form) const;
+
+    Clock clock;
+    const Parameters &parameters;
+    const int64_t tile_op_cost; // scalar work around one tile op, thousandths
+    uint64_t control = 0;       // the CTRL register
+    uint64_t ffts_base = 0;
+    uint8_t atomic_type = 0; // of DMA stores: 0 none, else set_atomic_* + 1
+
+  private:
+    void issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements, const VectorOperand &dst,
+                      const VectorOperand &src0, const VectorOperand &src1);
+
+    const int64_t register_cost_;
+    Records &records_;
+    GlobalMemory &gm_;
+    uint64_t sizes_[static_cast<int>(Space::GM)];
+    std::unique_ptr<uint8_t[]> memory_[static_cast<int>(Space::GM)];
+    const Region *last_region_ = nullptr;
+};
+
+// The core whose thread this is.
+Core &current_core();
+Core *running_core(); // the same, or null on a thread that is no core's
+
+// --- tile ops
+// -------------------------------------------------------------------------------------------------
+
+struct Operands {
+    const Operand *list;
+    uint32_t count;
+    const Operand &operator[](uint32_t i) const { return list[i]; }
+};
+using OpBody = void (*)(Core &core, const Operands &operands);
+extern const OpBody op_bodies[]; // by Op (ops.cpp)
+extern const char *const op_names[];
+
+// Defines what an op does: TILE_OP_BODY(TADD) { … uses core, operands … }
+#define TILE_OP_BODY(name)                                                                                   \
+    void op_##name([[maybe_unused]] Core &core, [[maybe_unused]] const Operands &operands)
+
+} // namespace insight_trace::engine

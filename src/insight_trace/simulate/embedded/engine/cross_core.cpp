@@ -1,0 +1,67 @@
+#include "cross_core.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "machine.hpp"
+
+namespace insight_trace::engine {
+
+void CrossCore::deliver(const Core &to, int flag, int64_t time, uint32_t row) {
+    raised_[{to.identity.index, flag}].emplace_back(time, row);
+}
+
+void CrossCore::set(Machine &machine, Core &from, int mode, int flag, int64_t time, uint32_t row) {
+    const CoreIdentity &me = from.identity;
+    if (mode == 2 && me.cube) {
+        for (size_t i = 0; i < machine.core_count(); ++i) {
+            Core &other = machine.core(i);
+            if (!other.identity.cube && other.identity.block == me.block) deliver(other, flag, time, row);
+        }
+        return;
+    }
+    // The receivers get the flag once every sender of the group has raised it.
+    std::vector<Core *> senders, receivers;
+    for (size_t i = 0; i < machine.core_count(); ++i) {
+        Core &other = machine.core(i);
+        bool same_block = other.identity.block == me.block;
+        bool same_kind = other.identity.cube == me.cube;
+        bool sends = same_kind && (mode == 0 || same_block);
+        if (sends) senders.push_back(&other);
+        if (mode == 2 ? (other.identity.cube && same_block) : sends) receivers.push_back(&other);
+    }
+    int group = mode == 0 ? (me.cube ? -1 : -2) : me.block;
+    arrived_[{group, flag, me.index}].emplace_back(time, row);
+    int64_t latest = 0;
+    for (Core *sender : senders) {
+        auto found = arrived_.find({group, flag, sender->identity.index});
+        if (found == arrived_.end() || found->second.empty()) return;
+        latest = std::max(latest, found->second.front().first);
+    }
+    for (Core *sender : senders) arrived_[{group, flag, sender->identity.index}].pop_front();
+    for (Core *receiver : receivers) deliver(*receiver, flag, latest, row);
+}
+
+void CrossCore::set_intra(Machine &machine, Core &from, int flag, int64_t time, uint32_t row) {
+    const CoreIdentity &me = from.identity;
+    for (size_t i = 0; i < machine.core_count(); ++i) {
+        Core &other = machine.core(i);
+        if (other.identity.block != me.block || other.identity.cube == me.cube) continue;
+        if (me.cube && other.identity.sub_block == flag / 16) deliver(other, flag % 16, time, row);
+        if (!me.cube) deliver(other, flag % 16 + 16 * me.sub_block, time, row);
+    }
+}
+
+bool CrossCore::ready(const Core &to, int flag) const {
+    auto found = raised_.find({to.identity.index, flag});
+    return found != raised_.end() && !found->second.empty();
+}
+
+std::pair<int64_t, uint32_t> CrossCore::take(const Core &to, int flag) {
+    Raised &raised = raised_[{to.identity.index, flag}];
+    auto first = raised.front();
+    raised.pop_front();
+    return first;
+}
+
+} // namespace insight_trace::engine

@@ -1,0 +1,32 @@
+// Flags between cores: who gets which, and when they were raised.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace insight_trace::engine {
+
+class Machine;
+class Core;
+
+class CrossCore {
+  public:
+    // ffts_cross_core_sync: `mode` 0 all cores of a kind, 1 the vector cores of a block, 2 cube <-> vector of
+    // a block.
+    void set(Machine &machine, Core &from, int mode, int flag, int64_t time, uint32_t row);
+    // set_intra_block (a5): one cube core to one vector core, or back.
+    void set_intra(Machine &machine, Core &from, int flag, int64_t time, uint32_t row);
+    bool ready(const Core &to, int flag) const;
+    std::pair<int64_t, uint32_t> take(const Core &to, int flag); // time, row of the set
+
+  private:
+    using Raised = std::deque<std::pair<int64_t, uint32_t>>;
+    void deliver(const Core &to, int flag, int64_t time, uint32_t row);
+    std::map<std::pair<int, int>, Raised> raised_;        // (core index, flag)
+    std::map<std::tuple<int, int, int>, Raised> arrived_; // (group, flag, core index): sets not yet matched
+};
+
+} // namespace insight_trace::engine

@@ -1,0 +1,162 @@
+// Elements of tiles: where they lie, and typed access to them.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "core.hpp"
+#include "insight_trace/numbers.hpp"
+
+namespace insight_trace::engine {
+
+inline int type_size(Type type) {
+    switch (type) {
+    case Type::F32:
+    case Type::I32:
+    case Type::U32:
+        return 4;
+    case Type::F16:
+    case Type::BF16:
+    case Type::I16:
+    case Type::U16:
+        return 2;
+    case Type::I64:
+    case Type::U64:
+        return 8;
+    default:
+        return 1;
+    }
+}
+
+// Calls body(T{}) with the C++ type of `type`. Narrow floats that have no arithmetic come as their raw bytes.
+template <class Body> decltype(auto) with_type(Type type, Body &&body) {
+    switch (type) {
+    case Type::F32:
+        return body(float{});
+    case Type::F16:
+        return body(half{});
+    case Type::BF16:
+        return body(bfloat16_t{});
+    case Type::I32:
+        return body(int32_t{});
+    case Type::U32:
+        return body(uint32_t{});
+    case Type::I16:
+        return body(int16_t{});
+    case Type::U16:
+        return body(uint16_t{});
+    case Type::I8:
+        return body(int8_t{});
+    case Type::I64:
+        return body(int64_t{});
+    case Type::U64:
+        return body(uint64_t{});
+    default:
+        return body(uint8_t{});
+    }
+}
+
+template <class T>
+constexpr bool is_real = std::is_same_v<T, float> || std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t>;
+
+// What a type computes in: 16-bit floats in float (one rounding per operation, as the hardware's result).
+template <class T> using Wide = std::conditional_t<is_real<T>, float, T>;
+
+inline int inner_rows(const TileRef &t) {
+    if (t.fractal == 1024) return 16;
+    if (t.fractal == 32) return t.inner == 1 ? 16 : 2;
+    if (t.inner == 0) return 1;
+    return t.inner == 1 ? 16 : 32 / type_size(t.type);
+}
+inline int inner_cols(const TileRef &t) {
+    if (t.fractal == 1024) return 16;
+    if (t.fractal == 32) return t.inner == 1 ? 2 : 16;
+    if (t.inner == 0) return 1;
+    return t.inner == 1 ? 32 / type_size(t.type) : 16;
+}
+
+// Element offset of (r, c) from the tile's start (facts: boxes of 16 x 32 bytes, outer and inner order).
+inline int64_t tile_offset(const TileRef &t, int64_t r, int64_t c) {
+    if (t.inner == 0) return t.row_major ? r * t.cols + c : c * t.rows + r;
+    int64_t ir = inner_rows(t), ic = inner_cols(t);
+    int64_t rows = t.rows, cols = t.cols;
+    if (t.compact == 1) { // box strides follow the valid size, rounded up to whole boxes
+        rows = (t.valid_rows + ir - 1) / ir * ir;
+        cols = (t.valid_cols + ic - 1) / ic * ic;
+    }
+    int64_t br = r / ir, bc = c / ic, box = ir * ic;
+    int64_t outer = t.row_major ? br * cols * ir + bc * box : bc * rows * ic + br * box;
+    return outer + (t.inner == 1 ? (r % ir) * ic + c % ic : (c % ic) * ir + r % ir);
+}
+
+// A tile with its bytes at hand. Every offset of the tile lies within its space (checked once here).
+template <class T> struct View {
+    T *data;
+    const TileRef &ref;
+    int64_t row_step, col_step; // elements; 0 when boxed
+
+    View(Core &core, const TileRef &tile) : data(nullptr), ref(tile), row_step(0), col_step(0) {
+        data = core.local_as<T>(tile.space, tile.address, uint64_t(tile.rows) * uint64_t(tile.cols));
+        if (tile.inner == 0) {
+            row_step = tile.row_major ? tile.cols : 1;
+            col_step = tile.row_major ? 1 : tile.rows;
+        }
+    }
+    T &at(int64_t r, int64_t c) const {
+        return ref.inner == 0 ? data[r * row_step + c * col_step] : data[tile_offset(ref, r, c)];
+    }
+};
+
+template <class T> T scalar_as(const Operand &operand) {
+    if (operand.kind == Operand::Option) return static_cast<T>(operand.option);
+    uint64_t bits = operand.scalar.bits;
+    switch (operand.scalar.type) {
+    case Type::F32:
+        return static_cast<T>(bits_float(static_cast<uint32_t>(bits)));
+    case Type::F16:
+        return static_cast<T>(half_to_float(static_cast<uint16_t>(bits)));
+    case Type::BF16:
+        return static_cast<T>(bf16_to_float(static_cast<uint16_t>(bits)));
+    case Type::I32:
+        return static_cast<T>(static_cast<int32_t>(bits));
+    case Type::I16:
+        return static_cast<T>(static_cast<int16_t>(bits));
+    case Type::I8:
+        return static_cast<T>(static_cast<int8_t>(bits));
+    case Type::I64:
+        return static_cast<T>(static_cast<int64_t>(bits));
+    default:
+        return static_cast<T>(bits);
+    }
+}
+
+// Integer arithmetic wraps as the hardware does, without undefined behaviour.
+template <class T> T wrap_add(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+        using U = std::make_unsigned_t<T>;
+        return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+    } else
+        return a + b;
+}
+template <class T> T wrap_sub(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+        using U = std::make_unsigned_t<T>;
+        return static_cast<T>(static_cast<U>(a) - static_cast<U>(b));
+    } else
+        return a - b;
+}
+template <class T> T wrap_mul(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+        using U = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
+        return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
+    } else
+        return a * b;
+}
+
+// NaN wins, as in the vector unit.
+template <class T> T larger(T a, T b) { return (a > b || a != a) ? a : b; }
+template <class T> T smaller(T a, T b) { return (a < b || a != a) ? a : b; }
+
+} // namespace insight_trace::engine

@@ -1,0 +1,175 @@
+#include "machine.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace insight_trace::engine {
+
+static thread_local Core *t_core = nullptr;
+static Machine *g_machine = nullptr;
+
+Core &current_core() { return *t_core; }
+Core *running_core() { return t_core; }
+Machine &current_machine() { return *g_machine; }
+
+Machine::Machine(Job &job, Records &records)
+    : job_(job), records_(records), threads_(job.cores.size()), dice_(job.perturb) {
+    g_machine = this;
+    gm_.regions = job.regions;
+    gm_.base = job.gm_base;
+    gm_.size = job.gm_size;
+    std::sort(gm_.regions.begin(), gm_.regions.end(),
+              [](const Region &a, const Region &b) { return a.address < b.address; });
+    for (size_t i = 0; i < threads_.size(); ++i) {
+        threads_[i].core =
+            std::make_unique<Core>(job.cores[i].identity, job.parameters, records, gm_, job.timing_only);
+        threads_[i].saved_state = job.kernels[job.cores[i].kernel].initial_state;
+    }
+}
+
+void Machine::swap_in(size_t index) {
+    KernelImage &image = job_.kernels[job_.cores[index].kernel];
+    if (image.state_size) memcpy(image.state, threads_[index].saved_state.data(), image.state_size);
+}
+
+void Machine::swap_out(size_t index) {
+    KernelImage &image = job_.kernels[job_.cores[index].kernel];
+    if (image.state_size) memcpy(threads_[index].saved_state.data(), image.state, image.state_size);
+}
+
+void Machine::run() {
+    {
+        std::unique_lock<std::mutex> lock(mutex_);
+        running_ = 0;
+        for (size_t i = 0; i < threads_.size(); ++i)
+            threads_[i].thread = std::thread(&Machine::body, this, i);
+        finished_.wait(lock, [&] { return over_; });
+    }
+    if (failure_) {
+        // the other cores stand where they wait; the process ends with the report
+        for (auto &thread : threads_) thread.thread.detach();
+        throw *failure_;
+    }
+    for (auto &thread : threads_) thread.thread.join();
+}
+
+void Machine::body(size_t index) {
+    CoreThread &me = threads_[index];
+    t_core = me.core.get();
+    {
+        std::unique_lock<std::mutex> lock(mutex_);
+        me.turn.wait(lock, [&] { return running_ == index || over_; });
+        if (over_) return;
+    }
+    swap_in(index);
+    std::unique_ptr<Failure> failure;
+    try {
+        const CoreJob &core_job = job_.cores[index];
+        job_.kernels[core_job.kernel].call(reinterpret_cast<int64_t *>(core_job.args));
+        me.core->clock.finish(me.core->at);
+        me.core->scalar(Instr::END, 0, 1000);
+    } catch (const Failure &caught) {
+        failure = std::make_unique<Failure>(caught);
+        if (!failure->at.file) failure->at = me.core->at;
+    } catch (const std::exception &caught) {
+        failure = std::make_unique<Failure>(Fault::OurBug, me.core->at, caught.what());
+    } catch (...) {
+        failure = std::make_unique<Failure>(Fault::Kernel, me.core->at, "the kernel threw an exception");
+    }
+    std::unique_lock<std::mutex> lock(mutex_);
+    swap_out(index);
+    me.state = State::Done;
+    if (failure) {
+        failure_ = std::move(failure);
+        over_ = true;
+        finished_.notify_all();
+        return;
+    }
+    pass_on(lock, index);
+}
+
+// Chooses who runs next: the running core's neighbours in order, so that the order is always the same.
+bool Machine::pick_next(size_t from) {
+    size_t count = threads_.size();
+    std::vector<size_t> able;
+    for (size_t step = 1; step <= count; ++step) {
+        size_t index = (from + step) % count;
+        CoreThread &thread = threads_[index];
+        if (thread.state == State::Blocked && thread.ready()) thread.state = State::Ready;
+        if (thread.state != State::Ready) continue;
+        able.push_back(index);
+        if (!job_.perturb) break;
+    }
+    if (able.empty()) return false;
+    running_ = able[job_.perturb ? dice_() % able.size() : 0];
+    return true;
+}
+
+void Machine::pass_on(std::unique_lock<std::mutex> &, size_t from) {
+    if (pick_next(from)) {
+        threads_[running_].turn.notify_one();
+        return;
+    }
+    bool all_done = std::all_of(threads_.begin(), threads_.end(),
+                                [](const CoreThread &t) { return t.state == State::Done; });
+    if (!all_done) {
+        Site where{};
+        for (const CoreThread &thread : threads_)
+            if (thread.state == State::Blocked && !where.file) where = thread.where;
+        failure_ = std::make_unique<Failure>(Fault::Kernel, where, deadlock_text());
+    }
+    over_ = true;
+    finished_.notify_all();
+    for (CoreThread &thread : threads_) thread.turn.notify_all();
+}
+
+void Machine::wait_until(Core &core, const std::string &what, const std::function<bool()> &ready) {
+    size_t index = core.identity.index;
+    CoreThread &me = threads_[index];
+    std::unique_lock<std::mutex> lock(mutex_);
+    bool hand_on = job_.perturb && dice_() % 2;
+    if (!hand_on && ready()) return;
+    swap_out(index);
+    me.state = State::Blocked;
+    me.what = what;
+    me.where = core.at;
+    me.ready = ready;
+    pass_on(lock, index);
+    me.turn.wait(lock, [&] { return (running_ == index && me.state == State::Ready) || over_; });
+    if (over_) {
+        // the run ended with a failure elsewhere: stay here, the process is about to end
+        me.turn.wait(lock, [] { return false; });
+    }
+    swap_in(index);
+}
+
+void Machine::yield(Core &core) {
+    if (threads_.size() == 1) return;
+    size_t index = core.identity.index;
+    CoreThread &me = threads_[index];
+    std::unique_lock<std::mutex> lock(mutex_);
+    swap_out(index);
+    pass_on(lock, index);
+    if (running_ != index) me.turn.wait(lock, [&] { return running_ == index || over_; });
+    if (over_) me.turn.wait(lock, [] { return false; });
+    swap_in(index);
+}
+
+std::string Machine::deadlock_text() const {
+    std::string text = "deadlock: ";
+    bool first = true;
+    for (const CoreThread &thread : threads_) {
+        if (thread.state != State::Blocked) continue;
+        if (!first) text += "; ";
+        first = false;
+        text += thread.core->identity.name + " waits for " + thread.what;
+        if (thread.where.file) {
+            const char *slash = strrchr(thread.where.file, '/');
+            text += " at " + std::string(slash ? slash + 1 : thread.where.file) + ":" +
+                    std::to_string(thread.where.line);
+        }
+    }
+    return text;
+}
+
+} // namespace insight_trace::engine

@@ -1,0 +1,96 @@
+// All cores of one job. Each is a host thread, and exactly one runs at a time: a core hands the baton on when
+// it must wait for another one, so results and times never depend on the host's scheduling.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core.hpp"
+#include "cross_core.hpp"
+
+namespace insight_trace::engine {
+
+struct KernelImage {
+    std::string path, entry;
+    void (*call)(int64_t *args) = nullptr;
+    uint64_t base = 0, end = 0; // where it is mapped
+    uint8_t *state = nullptr;   // its per-core section, if it has one
+    uint64_t state_size = 0;
+    std::vector<uint8_t> initial_state;
+};
+
+struct CoreJob {
+    CoreIdentity identity;
+    int kernel = 0;
+    uint64_t args = 0;
+};
+
+struct Job {
+    std::string records_path, result_path, gm_path;
+    uint64_t gm_base = 0, gm_size = 0;
+    double limit_seconds = 60;
+    uint64_t limit_bytes = 4ull << 30;
+    bool timing_only = false;
+    uint64_t perturb = 0; // not 0: hand the baton on at random, to test that nothing depends on it
+    Parameters parameters;
+    std::vector<Region> regions;
+    std::vector<KernelImage> kernels;
+    std::vector<CoreJob> cores;
+};
+
+class Machine {
+  public:
+    Machine(Job &job, Records &records);
+    // Runs every core to its end; throws the first Failure.
+    void run();
+    // Hands the baton on until `ready` holds. `what` says what is waited for, for a deadlock report.
+    void wait_until(Core &core, const std::string &what, const std::function<bool()> &ready);
+    // Lets other cores run; for loops that poll memory which another core writes.
+    void yield(Core &core);
+
+    Core &core(size_t index) { return *threads_[index].core; }
+    size_t core_count() const { return threads_.size(); }
+    Job &job() { return job_; }
+    CrossCore cross_core;
+
+  private:
+    enum class State { Ready, Blocked, Done };
+    struct CoreThread {
+        std::unique_ptr<Core> core;
+        std::thread thread;
+        std::condition_variable turn;
+        State state = State::Ready;
+        std::string what;
+        Site where{};
+        std::function<bool()> ready;
+        std::vector<uint8_t> saved_state;
+        int polls = 0;
+    };
+    void body(size_t index);
+    void pass_on(std::unique_lock<std::mutex> &lock, size_t from);
+    bool pick_next(size_t from);
+    void swap_in(size_t index);
+    void swap_out(size_t index);
+    std::string deadlock_text() const;
+
+    Job &job_;
+    Records &records_;
+    GlobalMemory gm_;
+    std::vector<CoreThread> threads_;
+    std::mutex mutex_;
+    std::condition_variable finished_;
+    size_t running_ = 0;
+    bool over_ = false;
+    std::unique_ptr<Failure> failure_;
+    std::mt19937_64 dice_;
+};
+
+Machine &current_machine();
+
+} // namespace insight_trace::engine

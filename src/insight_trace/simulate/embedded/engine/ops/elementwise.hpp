@@ -1,0 +1,130 @@
+// Element by element: the arithmetic over a tile's valid part, and the shapes that most ops have.
+#pragma once
+
+#include "vector_walk.hpp"
+
+namespace insight_trace::engine {
+
+const char *type_name(Type type);
+
+// --- which element types an op takes
+template <class... T> struct Types {};
+using Floats = Types<float, half, bfloat16_t>;
+using Integers = Types<int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t, int64_t, uint64_t>;
+using Numbers =
+    Types<float, half, bfloat16_t, int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t, int64_t, uint64_t>;
+
+template <class T> constexpr Type type_of() {
+    if constexpr (std::is_same_v<T, float>)
+        return Type::F32;
+    else if constexpr (std::is_same_v<T, half>)
+        return Type::F16;
+    else if constexpr (std::is_same_v<T, bfloat16_t>)
+        return Type::BF16;
+    else if constexpr (sizeof(T) == 8)
+        return std::is_signed_v<T> ? Type::I64 : Type::U64;
+    else if constexpr (sizeof(T) == 4)
+        return std::is_signed_v<T> ? Type::I32 : Type::U32;
+    else if constexpr (sizeof(T) == 2)
+        return std::is_signed_v<T> ? Type::I16 : Type::U16;
+    else
+        return std::is_signed_v<T> ? Type::I8 : Type::U8;
+}
+
+// Calls body(T{}) for the type of the list that `type` is; the op is not supported for any other.
+template <class Body, class... T>
+void with_type_of(Core &core, const char *op, Type type, Types<T...>, Body &&body) {
+    bool known = ((type == type_of<T>() ? (body(T{}), true) : false) || ...);
+    if (!known) core.unsupported("%s of %s tiles", op, type_name(type));
+}
+
+void require_type(Core &core, const char *op, const TileRef &tile, Type type);
+// Ops that do nothing on the hardware when valid sizes differ: the kernel is told instead.
+void require_valid(Core &core, const char *op, const TileRef &tile, const TileRef &dst);
+const TileRef &tile_operand(Core &core, const char *op, const Operands &operands, uint32_t index);
+void require_apart(Core &core, const char *op, const TileRef &a, const TileRef &b);
+
+template <class T> T *elements_of(Core &core, const Lines &lines) {
+    return core.local_as<T>(Space::UB, lines.address, lines.extent());
+}
+
+// --- arithmetic: `body` takes and gives what the type computes in
+template <class T, class Body> void map_one(Core &core, const Lines &dst, const Lines &src, Body body) {
+    T *to = elements_of<T>(core, dst);
+    const T *from = elements_of<T>(core, src);
+    for (int line = 0; line < dst.lines; ++line, to += dst.pitch, from += src.pitch)
+        for (int i = 0; i < dst.width; ++i) to[i] = T(body(Wide<T>(from[i])));
+}
+
+template <class T, class Body>
+void map_two(Core &core, const Lines &dst, const Lines &src0, const Lines &src1, Body body) {
+    T *to = elements_of<T>(core, dst);
+    const T *a = elements_of<T>(core, src0), *b = elements_of<T>(core, src1);
+    for (int line = 0; line < dst.lines; ++line, to += dst.pitch, a += src0.pitch, b += src1.pitch)
+        for (int i = 0; i < dst.width; ++i) to[i] = T(body(Wide<T>(a[i]), Wide<T>(b[i])));
+}
+
+// dst, too, is an input.
+template <class T, class Body>
+void map_into(Core &core, const Lines &dst, const Lines &src0, const Lines &src1, Body body) {
+    T *to = elements_of<T>(core, dst);
+    const T *a = elements_of<T>(core, src0), *b = elements_of<T>(core, src1);
+    for (int line = 0; line < dst.lines; ++line, to += dst.pitch, a += src0.pitch, b += src1.pitch)
+        for (int i = 0; i < dst.width; ++i) to[i] = T(body(Wide<T>(to[i]), Wide<T>(a[i]), Wide<T>(b[i])));
+}
+
+// --- ops that are one instruction at each step
+template <class List, class Body>
+void binary(Core &core, const Operands &operands, const char *op, Instr instr, List types, Body body) {
+    const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
+                  &b = tile_operand(core, op, operands, 2);
+    require_type(core, op, a, dst.type);
+    require_type(core, op, b, dst.type);
+    Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to);
+    with_type_of(core, op, dst.type, types, [&](auto tag) {
+        if (core.computes) map_two<decltype(tag)>(core, to, x, y, body);
+    });
+    auto one = [&](const Step &step) { issue(core, instr, dst.type, step); };
+    walk_binary(core, to, x, y, false, one);
+}
+
+template <class List, class Body>
+void unary(Core &core, const Operands &operands, const char *op, Instr instr, List types, Body body) {
+    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
+    require_type(core, op, src, dst.type);
+    Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
+    with_type_of(core, op, dst.type, types, [&](auto tag) {
+        if (core.computes) map_one<decltype(tag)>(core, to, from, body);
+    });
+    auto one = [&](const Step &step) { issue(core, instr, dst.type, step); };
+    walk_unary(core, to, from, one);
+}
+
+// `prepare(scalar)` gives the value that the instruction is handed; `body(element, value)` the result.
+template <class List, class Body>
+void with_scalar(Core &core, const Operands &operands, const char *op, Instr instr, List types, Body body) {
+    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
+    require_type(core, op, src, dst.type);
+    require_valid(core, op, src, dst);
+    Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
+    with_type_of(core, op, dst.type, types, [&](auto tag) {
+        using T = decltype(tag);
+        Wide<T> value = Wide<T>(scalar_as<T>(operands[2]));
+        if (core.computes) map_one<T>(core, to, from, [=](Wide<T> x) { return body(x, value); });
+    });
+    auto one = [&](const Step &step) { issue(core, instr, dst.type, step); };
+    walk_scalar(core, to, from, one);
+}
+
+// --- what the hardware computes
+// The quotient, toward zero for integers; an integer divided by zero is 0.
+template <class T> T quotient(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+        if (b == 0) return 0;
+        if constexpr (std::is_signed_v<T>)
+            if (b == T(-1)) return wrap_sub(T(0), a);
+    }
+    return T(a / b);
+}
+
+} // namespace insight_trace::engine

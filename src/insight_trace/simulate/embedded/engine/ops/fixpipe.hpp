@@ -1,0 +1,31 @@
+// The way out of the accumulator: conversion, relu and scaling on the fly.
+#pragma once
+
+#include <cstring>
+
+#include "elements.hpp"
+
+namespace insight_trace::engine {
+
+void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool atomic, bool relu,
+                       const Operand *scale);
+// Acc -> Mat or Vec, (row, col) of dst counted in elements.
+void move_accumulator(Core &core, const TileRef &dst, const TileRef &src, int64_t src_row, int64_t src_col,
+                      int64_t dst_row, int64_t dst_col, bool relu, const Operand *scale);
+
+// The value that PadValue stands for in a type.
+template <class T> T pad_value(uint64_t pad) {
+    if (pad >> 32) {
+        uint32_t bits = static_cast<uint32_t>(pad);
+        T value;
+        memcpy(&value, &bits, sizeof(T) < 4 ? sizeof(T) : 4);
+        return value;
+    }
+    if (pad < 2) return T(0);
+    if constexpr (is_real<T>)
+        return T(pad == 2 ? INFINITY : -INFINITY);
+    else
+        return pad == 2 ? std::numeric_limits<T>::max() : std::numeric_limits<T>::lowest();
+}
+
+} // namespace insight_trace::engine

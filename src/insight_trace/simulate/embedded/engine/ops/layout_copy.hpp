@@ -1,0 +1,50 @@
+// Copies between layouts, in runs of memory that are contiguous on both sides.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "elements.hpp"
+
+namespace insight_trace::engine {
+
+// Along which direction neighbouring elements lie side by side, and for how long.
+struct RunShape {
+    bool along_rows; // true: (r, c) and (r + 1, c) are neighbours
+    int64_t length;  // elements before the run breaks; aligned to multiples of it
+};
+
+inline RunShape run_shape(const TileRef &t) {
+    if (t.inner == 0) return t.row_major ? RunShape{false, t.cols} : RunShape{true, t.rows};
+    return t.inner == 1 ? RunShape{false, inner_cols(t)} : RunShape{true, inner_rows(t)};
+}
+
+// dst(r, c) = src(row + r, col + c) for r < rows, c < cols; same element size, bytes as they are.
+inline void copy_tile(Core &core, const TileRef &dst, const TileRef &src, int64_t row, int64_t col,
+                      int64_t rows, int64_t cols) {
+    int size = type_size(dst.type);
+    auto bytes = [size](const TileRef &t) { return uint64_t(t.rows) * uint64_t(t.cols) * uint64_t(size); };
+    uint8_t *to = core.local(dst.space, dst.address, bytes(dst));
+    const uint8_t *from = core.local(src.space, src.address, bytes(src));
+    RunShape a = run_shape(dst), b = run_shape(src);
+    if (a.along_rows != b.along_rows) {
+        for (int64_t r = 0; r < rows; ++r)
+            for (int64_t c = 0; c < cols; ++c)
+                memcpy(to + tile_offset(dst, r, c) * size, from + tile_offset(src, row + r, col + c) * size,
+                       static_cast<size_t>(size));
+        return;
+    }
+    int64_t lines = a.along_rows ? cols : rows, extent = a.along_rows ? rows : cols;
+    int64_t base = a.along_rows ? row : col;
+    for (int64_t line = 0; line < lines; ++line)
+        for (int64_t i = 0; i < extent;) {
+            int64_t run = std::min({extent - i, a.length - i % a.length, b.length - (base + i) % b.length});
+            int64_t dst_at = a.along_rows ? tile_offset(dst, i, line) : tile_offset(dst, line, i);
+            int64_t src_at =
+                a.along_rows ? tile_offset(src, row + i, col + line) : tile_offset(src, row + line, col + i);
+            memmove(to + dst_at * size, from + src_at * size, static_cast<size_t>(run * size));
+            i += run;
+        }
+}
+
+} // namespace insight_trace::engine

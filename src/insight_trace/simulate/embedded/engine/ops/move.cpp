@@ -1,0 +1,150 @@
+// Tile to tile: TMOV, TEXTRACT, TINSERT.
+#include <algorithm>
+
+#include "fixpipe.hpp"
+#include "layout_copy.hpp"
+
+namespace insight_trace::engine {
+
+namespace {
+
+int64_t rounded(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// What of dst is loaded: the whole tile, or in compact mode its valid part in whole boxes.
+void loaded_extent(const TileRef &dst, int64_t &rows, int64_t &cols) {
+    rows = dst.rows;
+    cols = dst.cols;
+    if (dst.compact == 1) {
+        rows = std::min<int64_t>(rows, rounded(dst.valid_rows, inner_rows(dst)));
+        cols = std::min<int64_t>(cols, rounded(dst.valid_cols, inner_cols(dst)));
+    }
+}
+
+void load_left(Core &core, const TileRef &dst, const TileRef &src, int64_t rows, int64_t cols) {
+    int size = type_size(dst.type);
+    int64_t bytes = rows * cols * size;
+    bool transposed = src.inner == 2; // ZN source: its boxes are turned on the way
+    if (transposed && size == 1) {
+        int64_t boxes = rounded(rows, 32) / 32;
+        for (int64_t i = 0; i < boxes; ++i)
+            core.move(Instr::LOAD_L1_TO_L0A_2D_TRANSPOSE, dst.type, dst.address, src.address, cols / 32,
+                      bytes / boxes);
+        return;
+    }
+    core.set_register(PipeId::MTE1, uint64_t(rows) << 16 | uint64_t(cols));
+    core.move(Instr::LOAD_L1_TO_L0A_3Dv2, dst.type, dst.address, src.address, 1, bytes);
+}
+
+void load_right(Core &core, const TileRef &dst, const TileRef &src, int64_t rows, int64_t cols) {
+    int size = type_size(dst.type);
+    int64_t bytes = rows * cols * size, c0 = 32 / size;
+    if (src.inner == 1) { // NZ source: turned on the way
+        if (size == 1) {
+            int64_t boxes = rounded(cols, 32) / 32;
+            for (int64_t i = 0; i < boxes; ++i)
+                core.move(Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE, dst.type, dst.address, src.address, rows / 32,
+                          bytes / boxes);
+            return;
+        }
+        core.set_register(PipeId::MTE1, uint64_t(rows) << 16 | uint64_t(cols));
+        core.move(Instr::LOAD_L1_TO_L0B_3Dv2, dst.type, dst.address, src.address, 1, bytes);
+        return;
+    }
+    int64_t k_boxes = rounded(rows, c0) / c0, n_boxes = rounded(cols, 16) / 16;
+    int64_t fewer = std::min(k_boxes, n_boxes), more = std::max(k_boxes, n_boxes);
+    for (int64_t i = 0; i < fewer; ++i)
+        core.move(Instr::LOAD_L1_TO_L0B_2D, dst.type, dst.address + uint32_t(i * more * 512), src.address,
+                  more, bytes / fewer);
+}
+
+void move_in_ub(Core &core, const TileRef &dst, const TileRef &src, int64_t rows, int64_t cols) {
+    int size = type_size(dst.type);
+    int64_t line = dst.row_major ? cols : rows, lines = dst.row_major ? rows : cols;
+    int64_t dst_pitch = dst.row_major ? dst.cols : dst.rows, src_pitch = src.row_major ? src.cols : src.rows;
+    if (line == dst_pitch && line == src_pitch) {
+        core.move(Instr::MOV_UB_TO_UB, dst.type, dst.address, src.address, 1, line * lines * size);
+        return;
+    }
+    core.move(Instr::MOV_UB_TO_UB, dst.type, dst.address, src.address, lines,
+              rounded(line * size, 32) * lines);
+}
+
+// dst(dst_row + r, dst_col + c) = src(row + r, col + c).
+void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src, int64_t row, int64_t col,
+             bool relu, const Operand *scale) {
+    if (row < 0 || col < 0 || row >= src.rows || col >= src.cols)
+        core.kernel_error("%s from row %lld, column %lld of a %d x %d tile", op, (long long)row,
+                          (long long)col, src.rows, src.cols);
+    if (src.space == Space::L0C) return move_accumulator(core, dst, src, row, col, 0, 0, relu, scale);
+    if (type_size(dst.type) != type_size(src.type))
+        core.kernel_error("%s between tiles of different element sizes", op);
+    int64_t rows = 0, cols = 0;
+    if (dst.space == Space::UB) {
+        rows = dst.valid_rows;
+        cols = dst.valid_cols;
+    } else {
+        loaded_extent(dst, rows, cols);
+    }
+    int64_t copied_rows = std::min<int64_t>(rows, src.rows - row),
+            copied_cols = std::min<int64_t>(cols, src.cols - col);
+    if (core.computes) copy_tile(core, dst, src, row, col, copied_rows, copied_cols);
+    int64_t bytes = rows * cols * type_size(dst.type);
+    if (dst.space == Space::L0A)
+        load_left(core, dst, src, rows, cols);
+    else if (dst.space == Space::L0B)
+        load_right(core, dst, src, rows, cols);
+    else if (dst.space == Space::Bias)
+        core.move(Instr::MOV_L1_TO_BT, dst.type, dst.address, src.address, 1, bytes);
+    else if (dst.space == Space::Scaling)
+        core.move(Instr::MOV_L1_TO_FB, dst.type, dst.address, src.address, 1, bytes);
+    else if (dst.space == Space::ScaleLeft || dst.space == Space::ScaleRight)
+        core.move(dst.space == Space::ScaleLeft ? Instr::LOAD_L1_TO_L0A_2D : Instr::LOAD_L1_TO_L0B_2D,
+                  dst.type, dst.address, src.address, 1, bytes);
+    else if (dst.space == Space::UB && src.space == Space::UB)
+        move_in_ub(core, dst, src, copied_rows, copied_cols);
+    else if (dst.space == Space::L1 && src.space == Space::UB)
+        core.move(Instr::MOV_UB_TO_L1, dst.type, dst.address, src.address, rows, bytes);
+    else
+        core.unsupported("%s between these two memories", op);
+}
+
+} // namespace
+
+TILE_OP_BODY(TMOV) {
+    bool relu = operands.count > 2 && operands[2].option != 0;
+    extract(core, "TMOV", operands[0].tile, operands[1].tile, 0, 0, relu,
+            operands.count > 3 ? &operands[3] : nullptr);
+}
+
+TILE_OP_BODY(TEXTRACT) {
+    int64_t row = operands.count > 2 ? scalar_as<int64_t>(operands[2]) : 0;
+    int64_t col = operands.count > 3 ? scalar_as<int64_t>(operands[3]) : 0;
+    bool relu = operands.count > 4 && operands[4].option != 0;
+    extract(core, "TEXTRACT", operands[0].tile, operands[1].tile, row, col, relu,
+            operands.count > 5 ? &operands[5] : nullptr);
+}
+
+TILE_OP_BODY(TINSERT) {
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
+    int64_t row = scalar_as<int64_t>(operands[2]), col = scalar_as<int64_t>(operands[3]);
+    int64_t rows = src.valid_rows, cols = src.valid_cols;
+    if (row < 0 || col < 0 || row + rows > dst.rows || col + cols > dst.cols)
+        core.kernel_error("TINSERT of %lld x %lld at row %lld, column %lld goes past the %d x %d tile",
+                          (long long)rows, (long long)cols, (long long)row, (long long)col, dst.rows,
+                          dst.cols);
+    if (src.space == Space::L0C) return move_accumulator(core, dst, src, 0, 0, row, col, false, nullptr);
+    if (core.computes)
+        with_type(dst.type, [&](auto tag) {
+            using T = decltype(tag);
+            View<T> to(core, dst), from(core, src);
+            for (int64_t r = 0; r < rows; ++r)
+                for (int64_t c = 0; c < cols; ++c) to.at(row + r, col + c) = from.at(r, c);
+        });
+    int64_t bytes = rows * cols * type_size(dst.type);
+    if (dst.space == Space::UB)
+        core.move(Instr::MOV_UB_TO_UB, dst.type, dst.address, src.address, rows, bytes);
+    else
+        core.move(Instr::MOV_UB_TO_L1, dst.type, dst.address, src.address, rows, bytes);
+}
+
+} // namespace insight_trace::engine

@@ -1,0 +1,244 @@
+// Between global memory and the core: TLOAD, TSTORE and what they are made of.
+#include <algorithm>
+#include <cstring>
+
+#include "fixpipe.hpp"
+#include "layout_copy.hpp"
+
+namespace insight_trace::engine {
+
+namespace {
+
+enum Layout : uint8_t { ND = 0, DN = 1, NZ = 2 };
+constexpr int64_t kMaxBursts = 4095;
+
+// One piece of a transfer: `count` lines of `length` elements that are contiguous in GM.
+struct Piece {
+    uint64_t gm;         // first line
+    int64_t count;       // lines
+    int64_t length;      // elements per line
+    int64_t step;        // elements between lines in GM
+    int64_t line, along; // where the first element lies in the tile: line index, position in the line
+};
+
+// Calls body(piece) for each of the three outer dimensions. A line is a tile row (ND) or a tile column (DN).
+template <class Body> void for_pieces(const GlobalRef &g, int64_t length, Body body) {
+    int size = type_size(g.type);
+    int line_dim = g.layout == DN ? 4 : 3;
+    int64_t line = 0;
+    for (int64_t i = 0; i < g.shape[0]; ++i)
+        for (int64_t j = 0; j < g.shape[1]; ++j)
+            for (int64_t k = 0; k < g.shape[2]; ++k) {
+                int64_t offset = i * g.stride[0] + j * g.stride[1] + k * g.stride[2];
+                body(Piece{g.address + uint64_t(offset * size), g.shape[line_dim], length, g.stride[line_dim],
+                           line, 0});
+                line += g.shape[line_dim];
+            }
+}
+
+void check(Core &core, const char *op, const TileRef &tile, const GlobalRef &g) {
+    if (type_size(tile.type) != type_size(g.type))
+        core.kernel_error("%s between a tile and a tensor of different element sizes (%d and %d bytes)", op,
+                          type_size(tile.type), type_size(g.type));
+    for (int64_t extent : g.shape)
+        if (extent < 0)
+            core.kernel_error("%s of a tensor with a negative extent (%lld)", op, (long long)extent);
+}
+
+// Moves one piece, line by line, in the runs that the tile's layout allows.
+void copy_piece(Core &core, const TileRef &tile, const Piece &piece, int size, bool lines_are_columns,
+                bool store) {
+    uint8_t *memory =
+        core.local(tile.space, tile.address, uint64_t(tile.rows) * uint64_t(tile.cols) * uint64_t(size));
+    RunShape shape = run_shape(tile);
+    int64_t most = lines_are_columns ? tile.cols : tile.rows;
+    if (piece.line + piece.count > most)
+        core.kernel_error("the tensor has %lld %s, the tile only %lld", (long long)(piece.line + piece.count),
+                          lines_are_columns ? "columns" : "rows", (long long)most);
+    if (piece.length <= 0) return;
+    for (int64_t i = 0; i < piece.count; ++i) {
+        uint8_t *gm = core.global(piece.gm + uint64_t(i * piece.step * size), uint64_t(piece.length * size));
+        int64_t line = piece.line + i;
+        int64_t run = shape.along_rows == lines_are_columns ? shape.length : 1;
+        for (int64_t at = 0; at < piece.length;) {
+            int64_t part = std::min(piece.length - at, run - at % run);
+            int64_t offset = lines_are_columns ? tile_offset(tile, at, line) : tile_offset(tile, line, at);
+            uint8_t *local = memory + offset * size;
+            if (store)
+                memcpy(gm + at * size, local, size_t(part * size));
+            else
+                memcpy(local, gm + at * size, size_t(part * size));
+            at += part;
+        }
+    }
+}
+
+template <class T> void add_line(uint8_t *gm, const uint8_t *local, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+        T a, b;
+        memcpy(&a, gm + i * int64_t(sizeof(T)), sizeof(T));
+        memcpy(&b, local + i * int64_t(sizeof(T)), sizeof(T));
+        T sum = T(wrap_add(Wide<T>(a), Wide<T>(b)));
+        memcpy(gm + i * int64_t(sizeof(T)), &sum, sizeof(T));
+    }
+}
+
+void add_piece(Core &core, const TileRef &tile, const Piece &piece, bool lines_are_columns) {
+    with_type(tile.type, [&](auto tag) {
+        using T = decltype(tag);
+        View<T> view(core, tile);
+        for (int64_t i = 0; i < piece.count; ++i) {
+            uint8_t *gm = core.global(piece.gm + uint64_t(i * piece.step) * sizeof(T),
+                                      uint64_t(piece.length) * sizeof(T));
+            for (int64_t at = 0; at < piece.length; ++at) {
+                T value = lines_are_columns ? view.at(at, piece.line + i) : view.at(piece.line + i, at);
+                add_line<T>(gm + at * int64_t(sizeof(T)), reinterpret_cast<const uint8_t *>(&value), 1);
+            }
+        }
+    });
+}
+
+// One instruction per piece; the burst count has twelve bits.
+void issue_pieces(Core &core, Instr instr, const TileRef &tile, const Piece &piece, int size,
+                  bool lines_are_columns) {
+    int64_t pitch = lines_are_columns ? tile.rows : tile.cols;
+    for (int64_t first = 0; first < piece.count; first += kMaxBursts) {
+        int64_t bursts = std::min(kMaxBursts, piece.count - first);
+        uint32_t local = tile.address + uint32_t((piece.line + first) * pitch * size);
+        core.transfer(instr, tile.type, piece.gm + uint64_t(first * piece.step * size), local, bursts,
+                      piece.length * size, piece.step * size);
+    }
+}
+
+// GM already in NZ order: columns of 16 x C0 boxes.
+void move_nz(Core &core, const TileRef &tile, const GlobalRef &g, bool store) {
+    int size = type_size(g.type);
+    int64_t c0 = g.shape[4], box_rows = g.shape[3];
+    Instr instr = store ? Instr::MOV_L1_TO_OUT : Instr::MOV_OUT_TO_L1;
+    for (int64_t i = 0; i < g.shape[0]; ++i) {
+        for (int64_t j = 0; core.computes && j < g.shape[1]; ++j)
+            for (int64_t k = 0; k < g.shape[2]; ++k)
+                for (int64_t r = 0; r < box_rows; ++r) {
+                    int64_t row = k * box_rows + r, col = (i * g.shape[1] + j) * c0;
+                    if (row >= tile.valid_rows || col >= tile.valid_cols) continue;
+                    int64_t offset = i * g.stride[0] + j * g.stride[1] + k * g.stride[2] + r * g.stride[3];
+                    uint8_t *gm = core.global(g.address + uint64_t(offset * size), uint64_t(c0 * size));
+                    for (int64_t c = 0; c < c0; ++c) {
+                        uint8_t *local = core.local(
+                            tile.space, tile.address + uint64_t(tile_offset(tile, row, col + c) * size),
+                            uint64_t(size));
+                        if (store)
+                            memcpy(gm + c * size, local, size_t(size));
+                        else
+                            memcpy(local, gm + c * size, size_t(size));
+                    }
+                }
+        core.transfer(instr, tile.type, g.address + uint64_t(i * g.stride[0] * size), tile.address,
+                      g.shape[1], tile.valid_rows * c0 * size, g.stride[1] * size);
+    }
+}
+
+// Elements past the last valid one of each row, up to the 32-byte boundary, get the tile's pad value.
+void pad_lines(Core &core, const TileRef &tile) {
+    int64_t per_block = 32 / type_size(tile.type);
+    bool rows_are_lines = tile.row_major;
+    int64_t valid = rows_are_lines ? tile.valid_cols : tile.valid_rows;
+    int64_t end = std::min<int64_t>((valid + per_block - 1) / per_block * per_block,
+                                    rows_are_lines ? tile.cols : tile.rows);
+    with_type(tile.type, [&](auto tag) {
+        using T = decltype(tag);
+        T value = pad_value<T>(tile.pad);
+        View<T> view(core, tile);
+        int64_t lines = rows_are_lines ? tile.valid_rows : tile.valid_cols;
+        for (int64_t line = 0; line < lines; ++line)
+            for (int64_t at = valid; at < end; ++at)
+                (rows_are_lines ? view.at(line, at) : view.at(at, line)) = value;
+    });
+}
+
+// The tail of the last C0 block of each loaded row is zeroed by the ND -> NZ unit.
+void zero_box_tails(Core &core, const TileRef &tile, int64_t lines, int64_t length, bool lines_are_columns) {
+    int size = type_size(tile.type);
+    int64_t c0 = 32 / size,
+            end = std::min<int64_t>((length + c0 - 1) / c0 * c0, lines_are_columns ? tile.rows : tile.cols);
+    for (int64_t line = 0; line < lines; ++line)
+        for (int64_t at = length; at < end; ++at) {
+            int64_t offset = lines_are_columns ? tile_offset(tile, at, line) : tile_offset(tile, line, at);
+            memset(core.local(tile.space, tile.address + uint64_t(offset * size), uint64_t(size)), 0,
+                   size_t(size));
+        }
+}
+
+int64_t line_count(const GlobalRef &g) {
+    return g.shape[0] * g.shape[1] * g.shape[2] * g.shape[g.layout == DN ? 4 : 3];
+}
+
+} // namespace
+
+TILE_OP_BODY(TLOAD) {
+    const TileRef &tile = operands[0].tile;
+    const GlobalRef &g = operands[1].global;
+    check(core, "TLOAD", tile, g);
+    int size = type_size(tile.type);
+    if (g.layout == NZ) return move_nz(core, tile, g, false);
+    if (g.layout > NZ) core.unsupported("TLOAD from global layout %d", g.layout);
+    bool columns = g.layout == DN;
+    int64_t length = columns ? tile.valid_rows : tile.valid_cols;
+    if (tile.space == Space::UB) {
+        if (tile.inner == 0 && columns == bool(tile.row_major) && line_count(g) > 1 && length > 1)
+            core.unsupported("TLOAD of a %s tensor into a %s vector tile", columns ? "DN" : "ND",
+                             tile.row_major ? "row-major" : "column-major");
+        if (tile.pad) core.set_register(PipeId::MTE2, tile.pad);
+        for_pieces(g, length, [&](const Piece &piece) {
+            if (core.computes) copy_piece(core, tile, piece, size, columns, false);
+            issue_pieces(core, Instr::MOV_OUT_TO_UB_ALIGN, tile, piece, size, columns);
+        });
+        if (core.computes && tile.pad) pad_lines(core, tile);
+        return;
+    }
+    if (tile.space != Space::L1) core.kernel_error("TLOAD goes to a Vec or Mat tile");
+    bool converts = tile.inner != 0;
+    for_pieces(g, length, [&](const Piece &piece) {
+        if (core.computes) copy_piece(core, tile, piece, size, columns, false);
+        if (!converts) issue_pieces(core, Instr::MOV_OUT_TO_L1, tile, piece, size, columns);
+    });
+    if (!converts) return;
+    if (core.computes) zero_box_tails(core, tile, line_count(g), length, columns);
+    int64_t lines = line_count(g);
+    core.transfer(Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, tile.type, g.address, tile.address, lines, length * size,
+                  g.stride[columns ? 4 : 3] * size);
+}
+
+TILE_OP_BODY(TSTORE) {
+    const GlobalRef &g = operands[0].global;
+    const TileRef &tile = operands[1].tile;
+    bool atomic = operands[2].option != 0;
+    bool relu = operands[3].option != 0;
+    const Operand *scale = operands.count > 4 ? &operands[4] : nullptr;
+    if (tile.space == Space::L0C) return store_accumulator(core, g, tile, atomic, relu, scale);
+    check(core, "TSTORE", tile, g);
+    int size = type_size(tile.type);
+    if (g.layout == NZ) return move_nz(core, tile, g, true);
+    if (g.layout > NZ) core.unsupported("TSTORE to global layout %d", g.layout);
+    bool columns = g.layout == DN;
+    Instr instr = tile.space == Space::L1 ? Instr::MOV_L1_TO_OUT : Instr::MOV_UB_TO_OUT_ALIGN;
+    if (tile.space != Space::UB && tile.space != Space::L1)
+        core.kernel_error("TSTORE takes a Vec, Mat or Acc tile");
+    if (atomic) {
+        core.set_register(PipeId::S, static_cast<uint64_t>(tile.type));
+        core.set_register(PipeId::S, 1);
+    }
+    bool adds = atomic || core.atomic_type != 0;
+    for_pieces(g, columns ? tile.valid_rows : tile.valid_cols, [&](const Piece &piece) {
+        if (core.computes) {
+            if (adds)
+                add_piece(core, tile, piece, columns);
+            else
+                copy_piece(core, tile, piece, size, columns, true);
+        }
+        issue_pieces(core, instr, tile, piece, size, columns);
+    });
+    if (atomic) core.set_register(PipeId::S, 0);
+}
+
+} // namespace insight_trace::engine

@@ -1,0 +1,356 @@
+// The runner: reads a job, maps global memory, runs the kernels, writes the instruction stream and a result.
+// A crash or a hang ends this process with a report that names the kernel line; it never ends the caller.
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <fstream>
+#include <link.h>
+#include <sstream>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "machine.hpp"
+#include "op_script.hpp"
+
+using namespace insight_trace;
+using namespace insight_trace::engine;
+
+namespace {
+
+Job g_job;
+Records *g_records = nullptr;
+Machine *g_active = nullptr;
+std::atomic<bool> g_reported{false};
+
+const char *fault_name(Fault fault) {
+    static const char *names[] = {"kernel", "input", "environment", "not_supported", "our_bug"};
+    return names[static_cast<int>(fault)];
+}
+
+// One line per fact, fields separated by tabs; text has backslash, tab and newline escaped.
+std::string escaped(const std::string &text) {
+    std::string out;
+    for (char c : text) {
+        if (c == '\\')
+            out += "\\\\";
+        else if (c == '\t')
+            out += "\\t";
+        else if (c == '\n')
+            out += "\\n";
+        else
+            out += c;
+    }
+    return out;
+}
+
+std::string unescaped(const std::string &text) {
+    std::string out;
+    for (size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != '\\' || i + 1 == text.size())
+            out += text[i];
+        else if (text[++i] == 't')
+            out += '\t';
+        else if (text[i] == 'n')
+            out += '\n';
+        else
+            out += text[i];
+    }
+    return out;
+}
+
+void write_result(const std::string &head) {
+    if (g_reported.exchange(true)) return;
+    std::ostringstream out;
+    out << head;
+    if (g_records) {
+        try {
+            g_records->close();
+        } catch (const Failure &) {
+        }
+        out << "instructions\t" << g_records->size() << "\n";
+        const auto &sites = g_records->sites();
+        for (const SiteRow &site : sites)
+            out << "site\t" << escaped(site.file ? site.file : "") << "\t" << site.line << "\t"
+                << instr_name(site.instr) << "\t" << static_cast<int>(site.pipe) << "\n";
+    }
+    if (g_active) {
+        for (size_t i = 0; i < g_active->core_count(); ++i) {
+            Core &core = g_active->core(i);
+            out << "core\t" << i << "\t" << core.clock.cycle() << "\t"
+                << escaped(core.at.file ? core.at.file : "") << "\t" << core.at.line << "\n";
+            for (const auto &flag : core.clock.unused_flags())
+                out << "unused\t" << i << "\t" << static_cast<int>(flag.from) << "\t"
+                    << static_cast<int>(flag.to) << "\t" << flag.event << "\t" << flag.count << "\n";
+        }
+    }
+    out << "end\n";
+    std::string beside = g_job.result_path + ".part";
+    std::ofstream file(beside, std::ios::binary);
+    file << out.str();
+    file.close();
+    if (file) rename(beside.c_str(), g_job.result_path.c_str());
+}
+
+std::string failure_head(const Failure &failure) {
+    std::ostringstream out;
+    out << "status\tfailed\nfault\t" << fault_name(failure.fault) << "\nmessage\t" << escaped(failure.what())
+        << "\n";
+    if (failure.at.file) out << "at\t" << escaped(failure.at.file) << "\t" << failure.at.line << "\n";
+    return out.str();
+}
+
+// --- crashes
+// ---------------------------------------------------------------------------------------------------
+
+void on_crash(int signal, siginfo_t *info, void *context) {
+    uint64_t pc = 0;
+#if defined(__x86_64__)
+    pc = static_cast<uint64_t>(static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+    pc = static_cast<ucontext_t *>(context)->uc_mcontext.pc;
+#endif
+    const char *fault = "our_bug";
+    uint64_t offset = 0;
+    std::string image;
+    for (const KernelImage &kernel : g_job.kernels)
+        if (pc >= kernel.base && pc < kernel.end) {
+            fault = "kernel";
+            offset = pc - kernel.base;
+            image = kernel.path;
+        }
+    // a jump through a wild pointer, or an abort that the kernel called
+    if (signal == SIGABRT || pc < 4096) fault = "kernel";
+    std::ostringstream out;
+    out << "status\tfailed\nfault\t" << fault << "\nsignal\t" << signal << "\n";
+    if (signal == SIGSEGV || signal == SIGBUS)
+        out << "message\tthe kernel touched address 0x" << std::hex
+            << reinterpret_cast<uint64_t>(info->si_addr) << std::dec << ", which belongs to no buffer\n";
+    else
+        out << "message\tthe kernel ended with signal " << signal << "\n";
+    if (!image.empty()) out << "pc\t" << escaped(image) << "\t" << offset << "\n";
+    if (Core *core = running_core()) {
+        if (core->at.file) out << "at\t" << escaped(core->at.file) << "\t" << core->at.line << "\n";
+    }
+    write_result(out.str());
+    _exit(1);
+}
+
+void catch_crashes() {
+    static uint8_t stack[1 << 16];
+    stack_t alternative{};
+    alternative.ss_sp = stack;
+    alternative.ss_size = sizeof stack;
+    sigaltstack(&alternative, nullptr);
+    struct sigaction action{};
+    action.sa_sigaction = on_crash;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+}
+
+// --- limits
+// ----------------------------------------------------------------------------------------------------
+
+uint64_t resident_bytes() {
+    std::ifstream statm("/proc/self/statm");
+    uint64_t pages = 0, resident = 0;
+    statm >> pages >> resident;
+    return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+void watch_limits() {
+    auto start = std::chrono::steady_clock::now();
+    while (true) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        uint64_t bytes = resident_bytes();
+        bool slow = seconds > g_job.limit_seconds, big = bytes > g_job.limit_bytes;
+        if (!slow && !big) continue;
+        std::ostringstream out;
+        out << "status\tfailed\nfault\tkernel\nlimit\t" << (slow ? "time" : "memory") << "\nmessage\t";
+        if (slow)
+            out << "still running after " << g_job.limit_seconds << " s";
+        else
+            out << "used " << (bytes >> 20) << " MiB, over its limit of " << (g_job.limit_bytes >> 20)
+                << " MiB";
+        out << "\n";
+        for (size_t i = 0; g_active && i < g_active->core_count(); ++i) {
+            Site at = g_active->core(i).at;
+            if (!at.file) continue;
+            out << "at\t" << escaped(at.file) << "\t" << at.line << "\n";
+            break;
+        }
+        write_result(out.str());
+        _exit(1);
+    }
+}
+
+// --- the job
+// ---------------------------------------------------------------------------------------------------
+
+[[noreturn]] void bad_job(int number, const std::string &line) {
+    fail(Fault::OurBug, {}, "job line %d cannot be read: %s", number, line.c_str());
+}
+
+Type type_from(const std::string &code) { return static_cast<Type>(std::stoi(code)); }
+
+void read_job(std::istream &in) {
+    std::string line;
+    int number = 0;
+    while (std::getline(in, line)) {
+        ++number;
+        std::vector<std::string> f;
+        std::stringstream fields(line);
+        for (std::string field; std::getline(fields, field, '\t');) f.push_back(unescaped(field));
+        if (f.empty()) continue;
+        auto n = [&](size_t i) {
+            return f.size() > i ? std::stoull(f[i], nullptr, 0) : (bad_job(number, line), 0ull);
+        };
+        const std::string &key = f[0];
+        if (key == "records")
+            g_job.records_path = f.at(1);
+        else if (key == "result")
+            g_job.result_path = f.at(1);
+        else if (key == "gm") {
+            g_job.gm_path = f.at(1);
+            g_job.gm_base = n(2);
+            g_job.gm_size = n(3);
+        } else if (key == "region")
+            g_job.regions.push_back({n(1), n(2), n(3), f.at(4)});
+        else if (key == "seconds")
+            g_job.limit_seconds = std::stod(f.at(1));
+        else if (key == "bytes")
+            g_job.limit_bytes = n(1);
+        else if (key == "timing_only")
+            g_job.timing_only = n(1) != 0;
+        else if (key == "perturb")
+            g_job.perturb = n(1);
+        else if (key == "value")
+            g_job.parameters.value[f.at(1)] = std::stoll(f.at(2));
+        else if (key == "vector") {
+            Instr instr;
+            if (!find_instr(f.at(1), instr)) bad_job(number, line);
+            VectorCost cost{std::stoi(f.at(3)), std::stoi(f.at(4)), std::stoi(f.at(5))};
+            auto &row = g_job.parameters.vector[static_cast<int>(instr)];
+            if (f.at(2) == "*")
+                row.fill(cost);
+            else
+                row[static_cast<int>(type_from(f.at(2)))] = cost;
+        } else if (key == "move") {
+            Instr instr;
+            if (!find_instr(f.at(1), instr)) bad_job(number, line);
+            MoveCost &cost = g_job.parameters.move[static_cast<int>(instr)];
+            cost.latency = std::stoll(f.at(2));
+            cost.rate = std::stoll(f.at(3));
+            cost.per_burst = std::stoll(f.at(4));
+            cost.interval = std::stoll(f.at(5));
+            cost.floor = std::stoll(f.at(6));
+            cost.burst_rate = std::stoll(f.at(7));
+            const size_t first = 8, most = sizeof cost.curve / sizeof cost.curve[0];
+            for (size_t i = first; i + 1 < f.size(); i += 2) {
+                if (cost.points == static_cast<int>(most)) bad_job(number, line);
+                cost.curve[cost.points++] = {std::stoll(f[i]), std::stoll(f[i + 1])};
+            }
+        } else if (key == "kernel") {
+            KernelImage image;
+            image.path = f.at(1);
+            image.entry = f.at(2);
+            g_job.kernels.push_back(image);
+        } else if (key == "core") {
+            CoreJob core;
+            core.kernel = static_cast<int>(n(1));
+            core.identity.index = static_cast<uint16_t>(g_job.cores.size());
+            core.identity.cube = f.at(2) == "aic";
+            core.identity.block = static_cast<int32_t>(n(3));
+            core.identity.block_count = static_cast<int32_t>(n(4));
+            core.identity.sub_block = static_cast<int32_t>(n(5));
+            core.args = n(6);
+            core.identity.name = f.at(7);
+            if (core.kernel < 0 || core.kernel >= static_cast<int>(g_job.kernels.size()))
+                bad_job(number, line);
+            g_job.cores.push_back(core);
+        } else
+            bad_job(number, line);
+    }
+}
+
+void map_gm() {
+    if (g_job.gm_path.empty()) return;
+    int file = open(g_job.gm_path.c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0) fail(Fault::Environment, {}, "cannot open %s: %s", g_job.gm_path.c_str(), strerror(errno));
+    void *wanted = reinterpret_cast<void *>(g_job.gm_base);
+    void *mapped =
+        mmap(wanted, g_job.gm_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
+    if (mapped != wanted) fail(Fault::Environment, {}, "cannot map global memory: %s", strerror(errno));
+    close(file);
+}
+
+int find_bounds(dl_phdr_info *info, size_t, void *data) {
+    auto *image = static_cast<KernelImage *>(data);
+    if (image->path != info->dlpi_name) return 0;
+    image->base = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const auto &header = info->dlpi_phdr[i];
+        if (header.p_type == PT_LOAD)
+            image->end = std::max<uint64_t>(image->end, info->dlpi_addr + header.p_vaddr + header.p_memsz);
+    }
+    return 1;
+}
+
+void load_kernels() {
+    for (KernelImage &image : g_job.kernels) {
+        if (image.path == "builtin:op_script") {
+            image.call = run_op_script;
+            continue;
+        }
+        void *handle = dlopen(image.path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (!handle) fail(Fault::Kernel, {}, "cannot load the compiled kernel: %s", dlerror());
+        image.call = reinterpret_cast<void (*)(int64_t *)>(dlsym(handle, image.entry.c_str()));
+        if (!image.call) fail(Fault::Input, {}, "the kernel has no function %s", image.entry.c_str());
+        dl_iterate_phdr(find_bounds, &image);
+        auto *begin = static_cast<uint8_t *>(dlsym(handle, "insight_trace_state_begin"));
+        auto *end = static_cast<uint8_t *>(dlsym(handle, "insight_trace_state_end"));
+        if (begin && end) {
+            uint8_t *from = *reinterpret_cast<uint8_t **>(begin), *to = *reinterpret_cast<uint8_t **>(end);
+            image.state = from;
+            image.state_size = static_cast<uint64_t>(to - from);
+            image.initial_state.assign(from, to);
+        }
+    }
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    if (argc != 2) {
+        fprintf(stderr, "usage: runner JOB\n");
+        return 2;
+    }
+    try {
+        std::ifstream file(argv[1]);
+        if (!file) fail(Fault::Environment, {}, "cannot read the job %s", argv[1]);
+        read_job(file);
+        catch_crashes();
+        g_job.parameters.settle(static_cast<int64_t>(g_job.cores.size()));
+        map_gm();
+        load_kernels();
+        // they live until the process ends: a failure is reported from them
+        g_records = new Records(g_job.records_path);
+        g_active = new Machine(g_job, *g_records);
+        std::thread(watch_limits).detach();
+        g_active->run();
+        write_result("status\tok\n");
+    } catch (const Failure &failure) {
+        write_result(failure_head(failure));
+        _exit(1);
+    } catch (const std::exception &caught) {
+        write_result(failure_head(Failure(Fault::OurBug, {}, caught.what())));
+        _exit(1);
+    }
+    _exit(0);
+}

@@ -1,0 +1,102 @@
+#include "timing.hpp"
+
+#include <algorithm>
+
+#include "banks.hpp"
+#include "elements.hpp"
+
+namespace insight_trace::engine {
+
+// A vector instruction takes head + repeats × the slowest of: its arithmetic, its reads, its writes.
+Cost vector_cost(const Parameters &parameters, Instr instr, Type type, int repeat, const VectorOperand &dst,
+                 const VectorOperand &src0, const VectorOperand &src1, Conflicts &conflicts) {
+    const VectorCost &cost = parameters.vector[static_cast<int>(instr)][static_cast<int>(type)];
+    BankPattern banks = bank_pattern(dst, src0, src1);
+    int64_t own = cost.slope;
+    int64_t reading = banks.read_turns > 1 ? banks.read_turns * parameters.bank_turn : 0;
+    int64_t writing = banks.write_turns > 1 ? banks.write_turns * parameters.bank_turn : 0;
+    int64_t mixed = banks.read_write ? parameters.bank_read_write : 0;
+    int64_t slope = std::max({own, reading, writing, mixed});
+    conflicts.read = (std::max(own, reading) - own) * repeat / 1000;
+    conflicts.write = (std::max({own, writing, mixed}) - own) * repeat / 1000;
+    int64_t body = slope * repeat;
+    Stall why = slope > own ? Stall::Bank : Stall::None;
+    return {std::max<int64_t>(1000, body + cost.gap), std::max<int64_t>(1000, body + cost.head), 0, why};
+}
+
+// Cycles for one transfer by its size: straight lines between the points of the chip's table.
+static int64_t on_curve(const MoveCost &cost, int64_t bytes) {
+    const CurvePoint *points = cost.curve;
+    if (bytes <= points[0].bytes) return points[0].milli;
+    int last = cost.points - 1;
+    int i = 1;
+    while (i < last && bytes > points[i].bytes) ++i;
+    int64_t run = points[i].bytes - points[i - 1].bytes, rise = points[i].milli - points[i - 1].milli;
+    return points[i - 1].milli + (bytes - points[i - 1].bytes) * rise / run;
+}
+
+// The time on the data channel, and the whole time of one transfer that finds it free.
+static Cost moved(const Parameters &parameters, const MoveCost &cost, int64_t bursts, int64_t bytes,
+                  bool touches_gm) {
+    int64_t data = bytes * 1000000 / std::max<int64_t>(1, cost.rate);
+    data = std::max(data, cost.per_burst * bursts);
+    if (cost.burst_rate)
+        data = std::max(data, bytes / std::max<int64_t>(1, bursts) * 1000000 / cost.burst_rate);
+    Stall why = Stall::None;
+    if (touches_gm && parameters.gm_share > 0) {
+        // all active cores together get no more than the memory gives
+        int64_t shared = bytes * 1000000 / parameters.gm_share;
+        if (shared > data) {
+            data = shared;
+            why = Stall::Bandwidth;
+        }
+    }
+    int64_t whole = cost.points ? std::max(on_curve(cost, bytes), data) : cost.latency + data;
+    whole = std::max({whole, cost.floor, int64_t(1000)});
+    int64_t occupy = cost.interval ? std::min(cost.interval, whole) : whole;
+    return {occupy, whole, std::max<int64_t>(1, std::min(data, whole)), why};
+}
+
+Cost transfer_cost(const Parameters &parameters, Instr instr, uint64_t gm, int64_t bursts,
+                   int64_t burst_bytes, int64_t) {
+    const MoveCost &cost = parameters.move[static_cast<int>(instr)];
+    // GM moves whole blocks of 32 bytes; a start that is not on 512 bytes costs bandwidth
+    int64_t bytes = bursts * ((burst_bytes + 31) / 32 * 32);
+    if (gm % 512 && bytes > parameters.unaligned_from) bytes = bytes * parameters.unaligned_cost / 1000;
+    return moved(parameters, cost, bursts, bytes, true);
+}
+
+Cost move_cost(const Parameters &parameters, Instr instr, int64_t repeat, int64_t bytes) {
+    const MoveCost &cost = parameters.move[static_cast<int>(instr)];
+    Cost result = moved(parameters, cost, repeat, bytes, false);
+    result.occupy = result.latency + cost.interval; // on-chip moves follow each other
+    result.channel = 0;
+    return result;
+}
+
+Cost multiply_cost(const Parameters &parameters, Type type, int64_t m, int64_t k, int64_t n) {
+    int64_t k_box = 32 / type_size(type);
+    int64_t fractals = ((m + 15) / 16) * ((k + k_box - 1) / k_box) * ((n + 15) / 16);
+    int64_t body = fractals * (type == Type::F32 ? parameters.mmad_f32 : 1000);
+    return {body + parameters.mmad_gap, body + parameters.mmad_head, 0, Stall::None};
+}
+
+Cost fixpipe_cost(const Parameters &parameters, Instr instr, int64_t rows, int64_t cols, int64_t bytes,
+                  bool to_nd) {
+    const MoveCost &cost = parameters.move[static_cast<int>(instr)];
+    Cost result = moved(parameters, cost, rows, bytes, instr == Instr::FIX_L0C_TO_OUT);
+    if (to_nd) {
+        // row by row: the slower of a row's start and its bytes, and one more pass for each odd part of its
+        // blocks
+        int64_t row = std::max(parameters.fixpipe_row,
+                               4 * cols * 1000000 / std::max<int64_t>(1, parameters.fixpipe_rate));
+        int64_t odd = std::max<int64_t>(1, (cols + 7) / 8);
+        while (odd % 2 == 0) odd /= 2;
+        result.latency = parameters.fixpipe_head + rows * (row + parameters.fixpipe_pass * (odd - 1));
+    }
+    result.occupy = result.latency;
+    result.channel = 0;
+    return result;
+}
+
+} // namespace insight_trace::engine

@@ -1,0 +1,22 @@
+// What each kind of instruction costs, from the chip's parameters.
+#pragma once
+
+#include "core.hpp"
+
+namespace insight_trace::engine {
+
+struct Conflicts { // cycles lost to unified-buffer banks
+    int64_t read = 0;
+    int64_t write = 0;
+};
+
+Cost vector_cost(const Parameters &parameters, Instr instr, Type type, int repeat, const VectorOperand &dst,
+                 const VectorOperand &src0, const VectorOperand &src1, Conflicts &conflicts);
+Cost transfer_cost(const Parameters &parameters, Instr instr, uint64_t gm, int64_t bursts,
+                   int64_t burst_bytes, int64_t gm_step);
+Cost move_cost(const Parameters &parameters, Instr instr, int64_t repeat, int64_t bytes);
+Cost multiply_cost(const Parameters &parameters, Type type, int64_t m, int64_t k, int64_t n);
+Cost fixpipe_cost(const Parameters &parameters, Instr instr, int64_t rows, int64_t cols, int64_t bytes,
+                  bool to_nd);
+
+} // namespace insight_trace::engine

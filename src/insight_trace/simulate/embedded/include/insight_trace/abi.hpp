@@ -1,0 +1,147 @@
+// What a compiled kernel and the engine agree on: plain data, no templates, no library types.
+//
+// A tile op in a kernel becomes one call of insight_trace_op() with its operands described; the engine, which
+// lives in the runner, does the arithmetic and issues the hardware instructions. So a kernel compiles in a
+// fraction of a second, and every op has one implementation for all element types.
+#pragma once
+
+#include <cstdint>
+
+namespace insight_trace {
+
+// Element types. 0..14 are the codes of the tensor descriptor; the rest never stand in a descriptor.
+enum class Type : uint8_t {
+    F32 = 0,
+    F16 = 1,
+    I32 = 2,
+    I16 = 3,
+    I8 = 4,
+    U8 = 5,
+    BF16 = 6,
+    I64 = 7,
+    U64 = 8,
+    U16 = 9,
+    U32 = 10,
+    Bool = 11,
+    F8E4M3 = 12,
+    F8E8M0 = 13,
+    F4E2M1 = 14,
+    F8E5M2 = 15,
+    HiF8 = 16,
+    F4E1M2 = 17,
+    I4 = 18,
+};
+
+// Memories of one core, in the order of pto::TileType, then global memory.
+enum class Space : uint8_t { UB, L1, L0A, L0B, L0C, Bias, Scaling, ScaleLeft, ScaleRight, Ctrl, GM };
+
+// Pipes as kernels name them (PIPE_S … PIPE_ALL).
+enum class PipeId : uint8_t { S, V, M, MTE1, MTE2, MTE3, ALL, FIX, COUNT };
+
+// A line of kernel source. The text lives in the kernel's own read-only data.
+struct Site {
+    const char *file;
+    uint32_t line;
+    // As a default argument: the place of the call that leaves it out.
+    static constexpr Site here(const char *file = __builtin_FILE(), uint32_t line = __builtin_LINE()) {
+        return {file, line};
+    }
+};
+
+struct TileRef {
+    uint32_t address; // byte offset in its space
+    int32_t rows, cols;
+    int32_t valid_rows, valid_cols;
+    Space space;
+    Type type;
+    uint8_t row_major; // outer layout: 1 row major, 0 column major
+    uint8_t inner;     // inner layout: 0 none, 1 row major boxes, 2 column major boxes
+    uint8_t compact;   // pto::CompactMode
+    uint8_t dynamic;   // valid size known only at run time: 1 rows, 2 columns (ops choose instructions by it)
+    uint8_t reserved[2];
+    int32_t fractal; // bytes of an inner box: 512, 1024 or 32
+    uint64_t pad;    // pto::PadValue: 0 null, 1 zero, 2 max, 3 min, bit 32 set: the low 32 bits are the value
+};
+
+struct GlobalRef {
+    uint64_t address;
+    int64_t shape[5];
+    int64_t stride[5]; // elements
+    Type type;
+    uint8_t layout; // pto::Layout
+};
+
+struct ScalarRef {
+    uint64_t bits; // raw bits of the value in its own type
+    Type type;
+};
+
+struct Operand {
+    enum Kind : uint8_t { None, Tile, Global, Scalar, Option } kind;
+    union {
+        TileRef tile;
+        GlobalRef global;
+        ScalarRef scalar;
+        int64_t option; // an enumerator or index: RoundMode, CmpMode, a row, a column
+    };
+};
+
+// One number per tile op: the row of its name in ops.def.
+enum class Op : uint16_t {
+#define TILE_OP(name, ...) name,
+#include "insight_trace/ops.def"
+#undef TILE_OP
+    COUNT
+};
+
+// Scalar-unit and control intrinsics that are not tile ops.
+enum class Intrinsic : uint16_t {
+    Dcci,
+    Dsb,
+    SetMaskNorm,
+    SetMaskCount,
+    SetVectorMask,
+    SetCtrl,
+    GetCtrl,
+    SetAtomicNone,
+    SetAtomicAdd,
+    GetSysCnt,
+    GetBlockIdx,
+    GetBlockNum,
+    GetSubBlockId,
+    GetSubBlockDim,
+    GetCoreId,
+    LoadDev,
+    StoreDev,
+    AtomicAdd,
+    SetCrossCore,
+    WaitFlagDev,
+    SetIntraBlock,
+    WaitIntraBlock,
+    SetFftsBase,
+    GetFftsBase,
+    Nop,
+    Trap,
+    Unsupported, // a: text of what was called
+};
+
+} // namespace insight_trace
+
+extern "C" {
+void insight_trace_op(insight_trace::Op op, const insight_trace::Operand *operands, uint32_t count,
+                      insight_trace::Site at);
+void insight_trace_set_flag(insight_trace::PipeId from, insight_trace::PipeId to, int64_t event,
+                            insight_trace::Site at);
+void insight_trace_wait_flag(insight_trace::PipeId from, insight_trace::PipeId to, int64_t event,
+                             insight_trace::Site at);
+void insight_trace_barrier(insight_trace::PipeId pipe, insight_trace::Site at);
+uint64_t insight_trace_intrinsic(insight_trace::Intrinsic which, uint64_t a, uint64_t b, uint64_t c,
+                                 insight_trace::Site at);
+// Host address of a byte of the running core's memory; checked against its size.
+void *insight_trace_local(insight_trace::Space space, uint64_t address, uint64_t bytes,
+                          insight_trace::Site at);
+// A scalar read or write of on-chip memory, recorded as the scalar unit's load or store.
+uint64_t insight_trace_get_value(const insight_trace::TileRef *tile, uint64_t index, insight_trace::Site at);
+void insight_trace_set_value(const insight_trace::TileRef *tile, uint64_t index, uint64_t bits,
+                             insight_trace::Site at);
+}

@@ -1,0 +1,189 @@
+// Force-included before every kernel: what the device compiler has built in.
+// Kernels compile as device code (__CPU_SIM and __COSTMODEL stay undefined).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "insight_trace/abi.hpp"
+#include "insight_trace/numbers.hpp"
+
+#ifndef __CCE_AICORE__
+#define __CCE_AICORE__ 220
+#endif
+#ifndef __CCE__
+#define __CCE__ 1
+#endif
+
+#define __gm__
+#define __ubuf__
+#define __cbuf__
+#define __ca__
+#define __cb__
+#define __cc__
+#define __fbuf__
+#define __biasbuf__
+#define __global__
+#define __aicore__
+#define __sync_alias__
+#define AICORE
+#define PTO_INST     inline
+#define PTO_INTERNAL inline
+#define __tf__
+#define __in__
+#define __out__
+#define __inout__
+// `[aicore]` is the device compiler's own attribute syntax; with this it reads `[[maybe_unused]]`.
+#define aicore [maybe_unused]
+// State that each core has for itself: the engine swaps this section when it changes cores.
+#define block_local gnu::section("insight_trace_block_local")
+extern "C" {
+// Bounds of that section, from the linker; null in a kernel without such state.
+extern __attribute__((weak, visibility("hidden"))) char __start_insight_trace_block_local[];
+extern __attribute__((weak, visibility("hidden"))) char __stop_insight_trace_block_local[];
+__attribute__((weak, visibility("default"))) char *insight_trace_state_begin =
+    __start_insight_trace_block_local;
+__attribute__((weak, visibility("default"))) char *insight_trace_state_end = __stop_insight_trace_block_local;
+}
+
+#define INSIGHT_TRACE_AT ::insight_trace::Site at = ::insight_trace::Site::here()
+
+enum pipe_t : uint8_t {
+    PIPE_S = 0,
+    PIPE_V = 1,
+    PIPE_M = 2,
+    PIPE_MTE1 = 3,
+    PIPE_MTE2 = 4,
+    PIPE_MTE3 = 5,
+    PIPE_ALL = 6,
+    PIPE_FIX = 7,
+    PIPE_MTE4 = PIPE_MTE3,
+    PIPE_MTE5 = PIPE_MTE3,
+};
+enum event_t : uint8_t {
+    EVENT_ID0 = 0,
+    EVENT_ID1,
+    EVENT_ID2,
+    EVENT_ID3,
+    EVENT_ID4,
+    EVENT_ID5,
+    EVENT_ID6,
+    EVENT_ID7,
+};
+enum class cache_line_t : uint64_t { SINGLE_CACHE_LINE = 0, ENTIRE_DATA_CACHE = 1 };
+enum class dcci_dst_t : uint64_t {
+    CACHELINE_ALL = 0,
+    CACHELINE_UB = 1,
+    CACHELINE_OUT = 2,
+    CACHELINE_ATOMIC = 3
+};
+constexpr cache_line_t SINGLE_CACHE_LINE = cache_line_t::SINGLE_CACHE_LINE;
+constexpr cache_line_t ENTIRE_DATA_CACHE = cache_line_t::ENTIRE_DATA_CACHE;
+constexpr dcci_dst_t CACHELINE_ALL = dcci_dst_t::CACHELINE_ALL;
+constexpr dcci_dst_t CACHELINE_UB = dcci_dst_t::CACHELINE_UB;
+constexpr dcci_dst_t CACHELINE_OUT = dcci_dst_t::CACHELINE_OUT;
+constexpr dcci_dst_t CACHELINE_ATOMIC = dcci_dst_t::CACHELINE_ATOMIC;
+enum mem_dsb_t : uint8_t { DSB_ALL = 0, DSB_DDR = 1, DSB_UB = 2, DSB_SEQ = 3 };
+
+inline void set_flag(pipe_t from, pipe_t to, int64_t event, INSIGHT_TRACE_AT) {
+    insight_trace_set_flag(static_cast<insight_trace::PipeId>(from), static_cast<insight_trace::PipeId>(to),
+                           event, at);
+}
+inline void wait_flag(pipe_t from, pipe_t to, int64_t event, INSIGHT_TRACE_AT) {
+    insight_trace_wait_flag(static_cast<insight_trace::PipeId>(from), static_cast<insight_trace::PipeId>(to),
+                            event, at);
+}
+inline void pipe_barrier(pipe_t pipe, INSIGHT_TRACE_AT) {
+    insight_trace_barrier(static_cast<insight_trace::PipeId>(pipe), at);
+}
+
+namespace insight_trace {
+template <class P> inline uint64_t as_bits(P value) {
+    if constexpr (std::is_pointer_v<P>)
+        return reinterpret_cast<uint64_t>(value);
+    else if constexpr (std::is_floating_point_v<P>)
+        return float_bits(static_cast<float>(value));
+    else
+        return static_cast<uint64_t>(value);
+}
+} // namespace insight_trace
+
+#define INSIGHT_TRACE_CALL(which, a, b, c)                                                                   \
+    insight_trace_intrinsic(::insight_trace::Intrinsic::which, ::insight_trace::as_bits(a),                  \
+                            ::insight_trace::as_bits(b), ::insight_trace::as_bits(c), at)
+
+template <class P> inline void dcci(P address, cache_line_t line, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(Dcci, address, line, 0);
+}
+template <class P> inline void dcci(P address, cache_line_t line, dcci_dst_t dst, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(Dcci, address, line, dst);
+}
+inline void dsb(mem_dsb_t kind, INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(Dsb, kind, 0, 0); }
+inline void set_mask_norm(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetMaskNorm, 0, 0, 0); }
+inline void set_mask_count(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetMaskCount, 0, 0, 0); }
+inline void set_vector_mask(uint64_t high, uint64_t low, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(SetVectorMask, high, low, 0);
+}
+inline void set_ctrl(uint64_t value, INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetCtrl, value, 0, 0); }
+inline uint64_t get_ctrl(INSIGHT_TRACE_AT) { return INSIGHT_TRACE_CALL(GetCtrl, 0, 0, 0); }
+inline uint64_t sbitset0(uint64_t value, int bit) { return value & ~(1ull << bit); }
+inline uint64_t sbitset1(uint64_t value, int bit) { return value | (1ull << bit); }
+inline void set_atomic_none(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicNone, 0, 0, 0); }
+inline void set_atomic_add(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicAdd, 0, 0, 0); }
+inline void set_atomic_f32(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicAdd, 1, 0, 0); }
+inline void set_atomic_f16(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicAdd, 2, 0, 0); }
+inline void set_atomic_bf16(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicAdd, 3, 0, 0); }
+inline void set_atomic_s32(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicAdd, 4, 0, 0); }
+inline void set_atomic_s16(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicAdd, 5, 0, 0); }
+inline void set_atomic_s8(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicAdd, 6, 0, 0); }
+inline int64_t get_sys_cnt(INSIGHT_TRACE_AT) {
+    return static_cast<int64_t>(INSIGHT_TRACE_CALL(GetSysCnt, 0, 0, 0));
+}
+inline int64_t get_block_idx(INSIGHT_TRACE_AT) {
+    return static_cast<int64_t>(INSIGHT_TRACE_CALL(GetBlockIdx, 0, 0, 0));
+}
+inline int64_t get_block_num(INSIGHT_TRACE_AT) {
+    return static_cast<int64_t>(INSIGHT_TRACE_CALL(GetBlockNum, 0, 0, 0));
+}
+inline int64_t get_subblockid(INSIGHT_TRACE_AT) {
+    return static_cast<int64_t>(INSIGHT_TRACE_CALL(GetSubBlockId, 0, 0, 0));
+}
+inline int64_t get_subblockdim(INSIGHT_TRACE_AT) {
+    return static_cast<int64_t>(INSIGHT_TRACE_CALL(GetSubBlockDim, 0, 0, 0));
+}
+inline int64_t get_coreid(INSIGHT_TRACE_AT) {
+    return static_cast<int64_t>(INSIGHT_TRACE_CALL(GetCoreId, 0, 0, 0));
+}
+inline void set_ffts_base_addr(uint64_t base, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(SetFftsBase, base, 0, 0);
+}
+inline uint64_t get_ffts_base_addr(INSIGHT_TRACE_AT) { return INSIGHT_TRACE_CALL(GetFftsBase, 0, 0, 0); }
+inline void ffts_cross_core_sync(pipe_t pipe, uint64_t config, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(SetCrossCore, pipe, config, 0);
+}
+inline void wait_flag_dev(int64_t flag, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(WaitFlagDev, PIPE_S, flag, 0);
+}
+inline void wait_flag_dev(pipe_t pipe, int64_t flag, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(WaitFlagDev, pipe, flag, 0);
+}
+inline void set_intra_block(pipe_t pipe, int64_t flag, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(SetIntraBlock, pipe, flag, 0);
+}
+inline void wait_intra_block(pipe_t pipe, int64_t flag, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(WaitIntraBlock, pipe, flag, 0);
+}
+template <class T> inline auto ld_dev(T *address, int64_t offset = 0, INSIGHT_TRACE_AT) {
+    using Value = std::remove_cv_t<T>;
+    return static_cast<Value>(
+        INSIGHT_TRACE_CALL(LoadDev, reinterpret_cast<uint64_t>(address) + offset, sizeof(T), 0));
+}
+template <class V, class T> inline void st_dev(V value, T *address, int64_t offset = 0, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(StoreDev, reinterpret_cast<uint64_t>(address) + offset, sizeof(T),
+                       ::insight_trace::as_bits(static_cast<std::remove_cv_t<T>>(value)));
+}
+[[noreturn]] inline void trap(INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(Trap, 0, 0, 0);
+    __builtin_unreachable();
+}

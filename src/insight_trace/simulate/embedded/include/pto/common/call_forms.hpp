@@ -1,0 +1,86 @@
+// How kernels call tile ops. Most ops are rows of ops.def; those with template options stand here.
+#pragma once
+
+#include "pto/common/pto_tile.hpp"
+
+namespace pto {
+
+namespace detail {
+
+template <class T> insight_trace::Operand describe(const T &value) {
+    using insight_trace::Operand;
+    Operand operand{};
+    if constexpr (is_tile<T>::value) {
+        operand.kind = Operand::Tile;
+        operand.tile = value.ref();
+    } else if constexpr (is_global<T>::value) {
+        operand.kind = Operand::Global;
+        operand.global = value.ref(type_of<typename T::DType>());
+    } else if constexpr (std::is_enum_v<T>) {
+        operand.kind = Operand::Option;
+        operand.option = static_cast<int64_t>(value);
+    } else if constexpr (std::is_same_v<T, double>) {
+        operand.kind = Operand::Scalar;
+        operand.scalar = {value_bits(static_cast<float>(value)), insight_trace::Type::F32};
+    } else {
+        operand.kind = Operand::Scalar;
+        operand.scalar = {value_bits(value), type_of<T>()};
+    }
+    return operand;
+}
+
+template <class... T> void call(insight_trace::Op op, insight_trace::Site at, const T &...values) {
+    const insight_trace::Operand operands[] = {describe(values)...};
+    insight_trace_op(op, operands, sizeof...(T), at);
+}
+
+} // namespace detail
+
+#define PTO_FORM_0(name)
+#define PTO_FORM_1(name)                                                                                     \
+    template <class A> inline void name(const A &a, INSIGHT_TRACE_AT) {                                      \
+        detail::call(insight_trace::Op::name, at, a);                                                        \
+    }
+#define PTO_FORM_2(name)                                                                                     \
+    template <class A, class B> inline void name(const A &a, const B &b, INSIGHT_TRACE_AT) {                 \
+        detail::call(insight_trace::Op::name, at, a, b);                                                     \
+    }
+#define PTO_FORM_3(name)                                                                                     \
+    template <class A, class B, class C>                                                                     \
+    inline void name(const A &a, const B &b, const C &c, INSIGHT_TRACE_AT) {                                 \
+        detail::call(insight_trace::Op::name, at, a, b, c);                                                  \
+    }
+#define PTO_FORM_4(name)                                                                                     \
+    template <class A, class B, class C, class D>                                                            \
+    inline void name(const A &a, const B &b, const C &c, const D &d, INSIGHT_TRACE_AT) {                     \
+        detail::call(insight_trace::Op::name, at, a, b, c, d);                                               \
+    }
+#define PTO_FORM_5(name)                                                                                     \
+    template <class A, class B, class C, class D, class E>                                                   \
+    inline void name(const A &a, const B &b, const C &c, const D &d, const E &e, INSIGHT_TRACE_AT) {         \
+        detail::call(insight_trace::Op::name, at, a, b, c, d, e);                                            \
+    }
+#define TILE_OP(name, one, other) PTO_FORM_##one(name) PTO_FORM_##other(name)
+#include "insight_trace/ops.def"
+#undef TILE_OP
+
+// Places a tile at a byte offset of its memory, or at another tile's data(); a global tensor at an address.
+template <class T, class Address> inline void TASSIGN(T &target, Address address, INSIGHT_TRACE_AT) {
+    if constexpr (is_global<T>::value) {
+        target.SetAddr((typename T::DType *)address);
+    } else {
+        const uint64_t value = (uint64_t)address;
+        const uint64_t base =
+            (uint64_t)insight_trace_local(static_cast<insight_trace::Space>(T::Loc), 0, 1, at);
+        // data() gives host addresses; everything below them is an offset already
+        target.assign(value >= base && base != 0 && value - base < (1u << 20) ? value - base : value);
+    }
+}
+
+} // namespace pto
+
+#include "pto/common/forms/transfer.hpp"
+#include "pto/common/forms/elementwise.hpp"
+#include "pto/common/forms/reduce.hpp"
+#include "pto/common/forms/rearrange.hpp"
+#include "pto/common/forms/cube.hpp"

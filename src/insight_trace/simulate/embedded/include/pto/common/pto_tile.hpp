@@ -1,0 +1,207 @@
+// Tile: a matrix in one of a core's memories, placed by TASSIGN.
+#pragma once
+
+#include "pto/common/global_tensor.hpp"
+
+namespace pto {
+
+namespace detail {
+template <class T> constexpr insight_trace::Type type_of() {
+    using insight_trace::Type;
+    using U = std::remove_cv_t<T>;
+    if constexpr (std::is_same_v<U, float>)
+        return Type::F32;
+    else if constexpr (std::is_same_v<U, half>)
+        return Type::F16;
+    else if constexpr (std::is_same_v<U, bfloat16_t>)
+        return Type::BF16;
+    else if constexpr (std::is_same_v<U, bool>)
+        return Type::Bool;
+    else if constexpr (std::is_same_v<U, float8_e4m3_t>)
+        return Type::F8E4M3;
+    else if constexpr (std::is_same_v<U, float8_e5m2_t>)
+        return Type::F8E5M2;
+    else if constexpr (std::is_same_v<U, float8_e8m0_t>)
+        return Type::F8E8M0;
+    else if constexpr (std::is_same_v<U, hifloat8_t>)
+        return Type::HiF8;
+    else if constexpr (std::is_same_v<U, float4_e2m1x2_t>)
+        return Type::F4E2M1;
+    else if constexpr (std::is_same_v<U, float4_e1m2x2_t>)
+        return Type::F4E1M2;
+    else if constexpr (std::is_same_v<U, int4b_t>)
+        return Type::I4;
+    else if constexpr (std::is_integral_v<U> && sizeof(U) == 1)
+        return std::is_signed_v<U> ? Type::I8 : Type::U8;
+    else if constexpr (std::is_integral_v<U> && sizeof(U) == 2)
+        return std::is_signed_v<U> ? Type::I16 : Type::U16;
+    else if constexpr (std::is_integral_v<U> && sizeof(U) == 4)
+        return std::is_signed_v<U> ? Type::I32 : Type::U32;
+    else {
+        static_assert(std::is_integral_v<U> && sizeof(U) == 8,
+                      "element type that the tile API does not know");
+        return std::is_signed_v<U> ? Type::I64 : Type::U64;
+    }
+}
+
+template <class T> constexpr uint64_t value_bits(T value) {
+    if constexpr (sizeof(T) == 8)
+        return __builtin_bit_cast(uint64_t, value);
+    else if constexpr (sizeof(T) == 4)
+        return __builtin_bit_cast(uint32_t, value);
+    else if constexpr (sizeof(T) == 2)
+        return __builtin_bit_cast(uint16_t, value);
+    else
+        return __builtin_bit_cast(uint8_t, value);
+}
+template <class T> T bits_value(uint64_t bits) {
+    if constexpr (sizeof(T) == 8)
+        return __builtin_bit_cast(T, bits);
+    else if constexpr (sizeof(T) == 4)
+        return __builtin_bit_cast(T, static_cast<uint32_t>(bits));
+    else if constexpr (sizeof(T) == 2)
+        return __builtin_bit_cast(T, static_cast<uint16_t>(bits));
+    else
+        return __builtin_bit_cast(T, static_cast<uint8_t>(bits));
+}
+} // namespace detail
+
+template <TileType Loc_, class Element, int Rows_, int Cols_, BLayout Outer = BLayout::RowMajor,
+          int ValidRow_ = Rows_, int ValidCol_ = Cols_, SLayout Inner = SLayout::NoneBox,
+          int Fractal = TileConfig::fractalABSize, auto Pad = PadValue::Null,
+          CompactMode Compact_ = CompactMode::Null>
+struct Tile {
+    using DType = Element;
+    using TileDType = Element *;
+    static constexpr TileType Loc = Loc_;
+    static constexpr int Rows = Rows_;
+    static constexpr int Cols = Cols_;
+    static constexpr int ValidRow = ValidRow_;
+    static constexpr int ValidCol = ValidCol_;
+    static constexpr int Numel = Rows * Cols;
+    static constexpr BLayout BFractal = Outer;
+    static constexpr SLayout SFractal = Inner;
+    static constexpr int SFractalSize = Fractal;
+    static constexpr auto PadVal = Pad;
+    static constexpr CompactMode Compact = Compact_;
+    static constexpr bool isRowMajor = Outer == BLayout::RowMajor;
+    static constexpr bool isBoxedLayout = Inner != SLayout::NoneBox;
+    static constexpr bool isInnerRowMajor = Inner == SLayout::RowMajor;
+    static constexpr bool isInnerColMajor = Inner == SLayout::ColMajor;
+    static constexpr int RowStride = isRowMajor ? Cols : 1;
+    static constexpr int ColStride = isRowMajor ? 1 : Rows;
+    static constexpr int InnerRows = Fractal == TileConfig::fractalCSize    ? 16
+                                     : Fractal == TileConfig::fractalMxSize ? (isInnerRowMajor ? 16 : 2)
+                                     : !isBoxedLayout                       ? 1
+                                     : isInnerRowMajor                      ? 16
+                                                                            : 32 / int(sizeof(Element));
+    static constexpr int InnerCols = Fractal == TileConfig::fractalCSize    ? 16
+                                     : Fractal == TileConfig::fractalMxSize ? (isInnerRowMajor ? 2 : 16)
+                                     : !isBoxedLayout                       ? 1
+                                     : isInnerRowMajor                      ? 32 / int(sizeof(Element))
+                                                                            : 16;
+    static constexpr int InnerNumel = InnerRows * InnerCols;
+    static_assert(Rows > 0 && Cols > 0 && ValidRow <= Rows && ValidCol <= Cols,
+                  "valid size exceeds the tile");
+
+    Tile() = default;
+    // One run-time extent where one is dynamic; both, in order, where both are.
+    explicit Tile(size_t extent) {
+        static_assert((ValidRow == DYNAMIC) != (ValidCol == DYNAMIC),
+                      "one extent needs exactly one run-time extent");
+        if constexpr (ValidRow == DYNAMIC)
+            valid_rows_ = static_cast<int>(extent);
+        else
+            valid_cols_ = static_cast<int>(extent);
+    }
+    Tile(size_t rows, size_t cols) {
+        if constexpr (ValidRow == DYNAMIC) valid_rows_ = static_cast<int>(rows);
+        if constexpr (ValidCol == DYNAMIC) valid_cols_ = static_cast<int>(cols);
+    }
+
+    int GetValidRow() const { return ValidRow == DYNAMIC ? valid_rows_ : ValidRow; }
+    int GetValidCol() const { return ValidCol == DYNAMIC ? valid_cols_ : ValidCol; }
+    void SetValidRow(int rows) { valid_rows_ = rows; }
+    void SetValidCol(int cols) { valid_cols_ = cols; }
+    void SetValidShape(int rows, int cols) {
+        valid_rows_ = rows;
+        valid_cols_ = cols;
+    }
+    bool GetKAligned() const { return k_aligned_; }
+    void SetKAligned(bool aligned) { k_aligned_ = aligned; }
+    static constexpr size_t GetSizeInBytes() { return size_t(Numel) * sizeof(Element); }
+
+    // Host address of the tile's first byte: kernels compare, cast and re-assign it.
+    TileDType data(INSIGHT_TRACE_AT) const {
+        return static_cast<TileDType>(
+            insight_trace_local(static_cast<insight_trace::Space>(Loc), address_, 1, at));
+    }
+    Element GetValue(uint32_t index, INSIGHT_TRACE_AT) const {
+        auto tile = ref();
+        return detail::bits_value<Element>(insight_trace_get_value(&tile, index, at));
+    }
+    void SetValue(uint32_t index, Element value, INSIGHT_TRACE_AT) {
+        auto tile = ref();
+        insight_trace_set_value(&tile, index, detail::value_bits(value), at);
+    }
+
+    uint64_t address() const { return address_; }
+    void assign(uint64_t address) { address_ = address; }
+
+    insight_trace::TileRef ref() const {
+        insight_trace::TileRef r{};
+        r.address = static_cast<uint32_t>(address_);
+        r.rows = Rows;
+        r.cols = Cols;
+        r.valid_rows = GetValidRow();
+        r.valid_cols = GetValidCol();
+        r.space = static_cast<insight_trace::Space>(Loc);
+        r.type = detail::type_of<Element>();
+        r.row_major = isRowMajor;
+        r.inner = static_cast<uint8_t>(Inner);
+        r.compact = static_cast<uint8_t>(Compact);
+        r.dynamic = static_cast<uint8_t>((ValidRow == DYNAMIC ? 1 : 0) | (ValidCol == DYNAMIC ? 2 : 0));
+        r.fractal = Fractal;
+        r.pad = static_cast<uint64_t>(Pad);
+        return r;
+    }
+
+  private:
+    uint64_t address_ = 0;
+    int valid_rows_ = ValidRow == DYNAMIC ? Rows : ValidRow;
+    int valid_cols_ = ValidCol == DYNAMIC ? Cols : ValidCol;
+    bool k_aligned_ = false;
+};
+
+#if defined(PTO_NPU_ARCH_A5)
+constexpr BLayout kLeftOuter = BLayout::ColMajor;
+#else
+constexpr BLayout kLeftOuter = BLayout::RowMajor;
+#endif
+
+template <class T, int R, int C, int VR = R, int VC = C>
+using TileLeft = Tile<TileType::Left, T, R, C, kLeftOuter, VR, VC, SLayout::RowMajor, 512>;
+template <class T, int R, int C, int VR = R, int VC = C>
+using TileLeftCompact = Tile<TileType::Left, T, R, C, kLeftOuter, VR, VC, SLayout::RowMajor, 512,
+                             PadValue::Null, CompactMode::Normal>;
+template <class T, int R, int C, int VR = R, int VC = C>
+using TileRight = Tile<TileType::Right, T, R, C, BLayout::RowMajor, VR, VC, SLayout::ColMajor, 512>;
+template <class T, int R, int C, int VR = R, int VC = C>
+using TileRightCompact = Tile<TileType::Right, T, R, C, BLayout::RowMajor, VR, VC, SLayout::ColMajor, 512,
+                              PadValue::Null, CompactMode::Normal>;
+template <class T, int R, int C, int VR = R, int VC = C>
+using TileAcc = Tile<TileType::Acc, T, R, C, BLayout::ColMajor, VR, VC, SLayout::RowMajor, 1024>;
+template <class T, int R, int C, int VR = R, int VC = C>
+using TileAccCompact = Tile<TileType::Acc, T, R, C, BLayout::ColMajor, VR, VC, SLayout::RowMajor, 1024,
+                            PadValue::Null, CompactMode::Normal>;
+template <class T, int R, int C, int VR = R, int VC = C>
+using TileLeftScale = Tile<TileType::ScaleLeft, T, R, C, BLayout::RowMajor, VR, VC, SLayout::RowMajor, 32>;
+template <class T, int R, int C, int VR = R, int VC = C>
+using TileRightScale = Tile<TileType::ScaleRight, T, R, C, BLayout::ColMajor, VR, VC, SLayout::ColMajor, 32>;
+
+template <class T> struct is_tile : std::false_type {};
+template <TileType L, class E, int R, int C, BLayout B, int VR, int VC, SLayout S, int F, auto P,
+          CompactMode K>
+struct is_tile<Tile<L, E, R, C, B, VR, VC, S, F, P, K>> : std::true_type {};
+
+} // namespace pto

@@ -1,0 +1,98 @@
+"""Global memory of one job: a sparse file that the runner maps at a fixed address.
+
+Python lays it out and fills it; the kernel reads and writes it in the runner's process; the outputs are
+then in the same file. A page that neither touches costs nothing, whatever the size of its buffer.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from insight_trace.errors import JobError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Above every address that a sanitizer or the loader uses on x86-64 and aarch64, so that it is always free:
+# the same job sees the same addresses on every run.
+BASE = 0x2000_0000_0000
+_PAGE = 4096
+_GUARD = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A named piece of global memory."""
+
+    name: str
+    address: int
+    size: int  # what it is said to have
+    padded: int  # what may be touched
+
+
+class GlobalMemory:
+    """Buffers are reserved first; `create` makes the file; `view` gives a buffer's bytes."""
+
+    def __init__(self) -> None:
+        self.buffers: list[Buffer] = []
+        self.end = BASE
+        self._map: mmap.mmap | None = None
+
+    def reserve(self, name: str, size: int, padded: int | None = None) -> Buffer:
+        padded = max(size, padded or size, 1)
+        buffer = Buffer(name, self.end, size, padded)
+        self.buffers.append(buffer)
+        # a gap that is never mapped follows every buffer
+        self.end += (padded + _PAGE - 1) // _PAGE * _PAGE + _GUARD
+        return buffer
+
+    def create(self, path: Path) -> None:
+        size = self.end - BASE
+        try:
+            with path.open("w+b") as file:
+                os.ftruncate(file.fileno(), size)
+                self._map = mmap.mmap(file.fileno(), size)
+        except (OSError, OverflowError) as error:
+            raise JobError(
+                f"no room for {size} bytes of global memory: {error}",
+                hint="set TMPDIR to a file system that supports sparse files of that size",
+            ) from None
+
+    def view(self, buffer: Buffer) -> NDArray[np.uint8]:
+        import numpy as np
+
+        assert self._map is not None, "create() comes first"
+        return np.frombuffer(self._map, np.uint8, buffer.padded, buffer.address - BASE)
+
+    def write(self, buffer: Buffer, offset: int, content: bytes) -> None:
+        assert self._map is not None, "create() comes first"
+        start = buffer.address - BASE + offset
+        self._map[start : start + len(content)] = content
+
+    def job_lines(self, path: Path) -> list[str]:
+        lines = [f"gm\t{escape(str(path))}\t{BASE}\t{self.end - BASE}"]
+        lines += [f"region\t{b.address}\t{b.size}\t{b.padded}\t{escape(b.name)}" for b in self.buffers]
+        return lines
+
+
+def escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
+
+
+def unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    out, i = [], 0
+    while i < len(text):
+        if text[i] == "\\" and i + 1 < len(text):
+            i += 1
+            out.append({"t": "\t", "n": "\n"}.get(text[i], text[i]))
+        else:
+            out.append(text[i])
+        i += 1
+    return "".join(out)

@@ -1,0 +1,105 @@
+"""Starting the runner on a job, and reading what it says of it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from insight_trace.errors import JobError
+from insight_trace.model import Failure, Fault
+from insight_trace.simulate.embedded.memory import unescape
+from insight_trace.simulate.embedded.records import Site
+
+_SHARED_MEMORY = Path("/dev/shm")
+# The runner stops itself at its limit; this much later it is stopped from outside.
+_GRACE_SECONDS = 10.0
+
+
+@dataclass
+class RunnerResult:
+    """The runner's own account of a job."""
+
+    failure: Failure | None = None
+    sites: list[Site] = field(default_factory=list)
+    unused_flags: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    crash: tuple[str, int] | None = None  # shared object and offset of the instruction that crashed
+
+
+@contextmanager
+def job_directory() -> Iterator[Path]:
+    """A private directory for one job's files, in memory where the machine has that."""
+    where = str(_SHARED_MEMORY) if _SHARED_MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="insight-trace-", dir=where) as name:
+        yield Path(name)
+
+
+def run_job(runner: Path, directory: Path, lines: list[str], seconds: float) -> RunnerResult:
+    """Runs one job in a process of its own; every way to end becomes a result."""
+    job, result = directory / "job", directory / "result"
+    job.write_text("\n".join([*lines, f"result\t{result}", f"seconds\t{seconds}"]) + "\n", encoding="utf-8")
+    try:
+        process = subprocess.Popen(
+            [str(runner), str(job)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise JobError(f"the runner does not start: {error}", where=str(runner)) from None
+    try:
+        said = process.communicate(timeout=seconds + _GRACE_SECONDS)[1]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        said = process.communicate()[1]
+    parsed = _parse(result)
+    if parsed is not None:
+        return parsed
+    return RunnerResult(failure=_silent_end(process.returncode, said.decode(errors="replace")))
+
+
+def _silent_end(code: int, said: str) -> Failure:
+    """The runner wrote no result: it was killed, or a sanitizer ended it."""
+    text = said.strip().splitlines()
+    if code == -signal.SIGKILL:
+        return Failure(Fault.ENVIRONMENT, "the runner was killed (out of memory?)", signal=signal.SIGKILL)
+    message = next((line for line in text if "ERROR" in line or "error" in line), text[0] if text else "")
+    return Failure(Fault.OUR_BUG, f"the runner ended with {code}: {message}", signal=-code if code < 0 else 0)
+
+
+def _parse(path: Path) -> RunnerResult | None:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    result = RunnerResult()
+    facts: dict[str, list[str]] = {}
+    for line in lines:
+        key, *rest = (unescape(part) for part in line.split("\t"))
+        if key == "site":
+            result.sites.append(Site(rest[0], int(rest[1]), rest[2], int(rest[3])))
+        elif key == "unused":
+            core, source, target, event, count = map(int, rest)
+            result.unused_flags.append((core, source, target, event, count))
+        elif key not in facts:
+            facts[key] = rest
+    if "end" not in facts:
+        return None
+    if facts["status"][0] != "ok":
+        at = facts.get("at", ["", "0"])
+        result.failure = Failure(
+            fault=Fault(facts["fault"][0]),
+            message=facts.get("message", [""])[0],
+            file=at[0],
+            line=int(at[1]),
+            signal=int(facts.get("signal", ["0"])[0]),
+            limit=facts.get("limit", [""])[0],
+        )
+        if "pc" in facts:
+            result.crash = (facts["pc"][0], int(facts["pc"][1]))
+    return result

@@ -1,0 +1,244 @@
+"""One dispatch on the modelled core: memory is laid out, kernels run, outputs and columns come back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from insight_trace.arguments.buffers import scatter, view_of
+from insight_trace.arguments.contexts import (
+    GLOBAL_CONTEXT_SIZE,
+    LOCAL_CONTEXT_SIZE,
+    pack_global_context,
+    pack_local_context,
+)
+from insight_trace.arguments.descriptor import DESCRIPTOR_SIZE, pack_descriptor
+from insight_trace.arguments.packing import ARGS_SIZE, pack_arguments
+from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
+from insight_trace.errors import RequestError
+from insight_trace.model import CoreType, Failure, Kernel, Simulation
+from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory, escape
+from insight_trace.simulate.embedded.records import load_instructions
+from insight_trace.simulate.embedded.runner import RunnerResult, job_directory, run_job
+from insight_trace.simulate.embedded.soc import Soc, load_soc
+from insight_trace.simulate.embedded.source_lines import line_of_crash
+from insight_trace.simulate.embedded.toolchain import KernelBuildError, Toolchain
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+DEFAULT_SECONDS = 60.0
+DEFAULT_BYTES = 4 * 1024**3
+_PIPE_TEXT = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "ALL", "FIX")
+_VECTOR_LANES = 2
+
+
+@dataclass(frozen=True)
+class EmbeddedOptions:
+    """How to run, as opposed to what."""
+
+    soc_version: str | None = None
+    target: str = "a2a3"
+    preset: str = "device"
+    timing_only: bool = False
+    seconds: float = DEFAULT_SECONDS
+    memory_limit: int = DEFAULT_BYTES
+    perturb: int = 0  # for tests: change the order in which cores run
+
+
+@dataclass(frozen=True)
+class _CorePlan:
+    kernel: int
+    cube: bool
+    block: int
+    sub_block: int
+    name: str
+
+
+def run_embedded(
+    kernels: Sequence[Kernel],
+    arguments: ReplayArguments,
+    options: EmbeddedOptions | None = None,
+    toolchain: Toolchain | None = None,
+) -> Simulation:
+    """Runs one dispatch: a single kernel, or the members of a mix on the cores of one cluster per block.
+
+    A kernel that does not compile, crashes or hangs is a Simulation with a `failure`, not an exception.
+    """
+    options = options or EmbeddedOptions()
+    toolchain = toolchain or Toolchain.find()
+    soc = load_soc(options.soc_version, target=options.target, preset=options.preset)
+    plans = _plan_cores(kernels, arguments.block_count)
+    try:
+        objects = [
+            toolchain.kernel(k.source, k.core_type, target=soc.target, include_dirs=k.include_dirs)
+            for k in kernels
+        ]
+    except KernelBuildError as error:
+        return _nothing(soc, error.failure)
+    with job_directory() as directory:
+        gm = _Layout(arguments, plans)
+        image = directory / "gm"
+        gm.fill(image)
+        lines = [
+            *soc.job_lines,
+            f"records\t{directory / 'records'}",
+            f"bytes\t{options.memory_limit}",
+            f"timing_only\t{int(options.timing_only)}",
+            f"perturb\t{options.perturb}",
+            *gm.memory.job_lines(image),
+            *(f"kernel\t{escape(str(o))}\t{k.entry}" for o, k in zip(objects, kernels, strict=True)),
+            *(_core_line(plan, gm, arguments.block_count) for plan in plans),
+        ]
+        result = run_job(toolchain.runner(), directory, lines, options.seconds)
+        return _simulation(directory, result, gm, plans, soc)
+
+
+def _plan_cores(kernels: Sequence[Kernel], block_count: int) -> list[_CorePlan]:
+    """Which core runs what: per block the cube kernel on cubecore0, vector kernels on veccore0 and 1."""
+    if not kernels:
+        raise RequestError("a dispatch needs at least one kernel")
+    cubes = [i for i, k in enumerate(kernels) if k.core_type is CoreType.AIC]
+    vectors = [i for i, k in enumerate(kernels) if k.core_type is CoreType.AIV]
+    if len(cubes) > 1 or len(vectors) > _VECTOR_LANES or len(cubes) + len(vectors) != len(kernels):
+        raise RequestError(
+            f"a cluster has one cube core and {_VECTOR_LANES} vector cores; "
+            f"{len(cubes)} cube and {len(vectors)} vector kernels do not fit"
+        )
+    plans = []
+    for block in range(block_count):
+        plans += [_CorePlan(i, True, block, 0, f"core{block}.cubecore0") for i in cubes]
+        plans += [
+            _CorePlan(i, False, block, lane, f"core{block}.veccore{lane}") for lane, i in enumerate(vectors)
+        ]
+    return plans
+
+
+def _core_line(plan: _CorePlan, gm: _Layout, block_count: int) -> str:
+    kind = "aic" if plan.cube else "aiv"
+    fields = (plan.kernel, kind, plan.block, block_count, plan.sub_block, gm.args_address(plan), plan.name)
+    return "\t".join(["core", *map(str, fields)])
+
+
+class _Layout:
+    """Where everything of one dispatch lies in global memory."""
+
+    def __init__(self, arguments: ReplayArguments, plans: Sequence[_CorePlan]) -> None:
+        self.arguments = arguments
+        self.plans = plans
+        self.memory = GlobalMemory()
+        per_core = ARGS_SIZE + LOCAL_CONTEXT_SIZE + GLOBAL_CONTEXT_SIZE
+        self.row_size = (per_core + 63) // 64 * 64
+        self.rows = {(p.block, p.cube, p.sub_block): i for i, p in enumerate(plans)}
+        self.args = self.memory.reserve("the args array", self.row_size * len(plans))
+        tensors = arguments.tensors
+        self.descriptors = self.memory.reserve(
+            "the tensor descriptors", DESCRIPTOR_SIZE * max(1, len(tensors))
+        )
+        self.buffers: dict[int, Buffer] = {}
+        sizes: dict[int, tuple[int, int]] = {}
+        for tensor in tensors:
+            declared, padded = sizes.get(_owner(tensor), (0, 0))
+            sizes[_owner(tensor)] = max(declared, tensor.declared_size), max(padded, tensor.buffer_size)
+        owned = {slot: self.memory.reserve(f"slot {slot}", *size) for slot, size in sizes.items()}
+        for tensor in tensors:
+            self.buffers[tensor.slot] = owned[_owner(tensor)]
+
+    def args_address(self, plan: _CorePlan) -> int:
+        return self.args.address + self.row_size * self.rows[plan.block, plan.cube, plan.sub_block]
+
+    def fill(self, path: Path) -> None:
+        self.memory.create(path)
+        addresses = {}
+        for i, tensor in enumerate(self.arguments.tensors):
+            offset = i * DESCRIPTOR_SIZE
+            addresses[tensor.slot] = self.descriptors.address + offset
+            buffer = self.buffers[tensor.slot]
+            self.memory.write(self.descriptors, offset, pack_descriptor(tensor, buffer.address))
+            scatter(tensor, self.memory.view(buffer))
+        for i, plan in enumerate(self.plans):
+            row = i * self.row_size
+            local, global_ = row + ARGS_SIZE, row + ARGS_SIZE + LOCAL_CONTEXT_SIZE
+            base = self.args.address
+            packed = pack_arguments(
+                self.arguments, addresses, local_context=base + local, global_context=base + global_
+            )
+            self.memory.write(self.args, row, packed)
+            self.memory.write(self.args, local, pack_local_context(plan.block, self.arguments.block_count))
+            self.memory.write(self.args, global_, pack_global_context(plan.sub_block))
+
+    def contents(self) -> dict[int, NDArray[np.uint8]]:
+        """Every tensor slot's buffer as the run left it; the mapping outlives the file."""
+        return {slot: self.memory.view(buffer) for slot, buffer in self.buffers.items()}
+
+    def outputs(self) -> dict[int, NDArray[Any]]:
+        """What the kernel may have written, in the shape of each argument's view."""
+        return {
+            tensor.slot: view_of(tensor, self.memory.view(self.buffers[tensor.slot]))
+            for tensor in self.arguments.tensors
+            if tensor.is_output or tensor.role is None
+        }
+
+
+def _owner(tensor: ReplayTensor) -> int:
+    return tensor.slot if tensor.shares is None else tensor.shares
+
+
+def _simulation(
+    directory: Path, result: RunnerResult, gm: _Layout, plans: Sequence[_CorePlan], soc: Soc
+) -> Simulation:
+    failure = result.failure
+    if failure and result.crash:
+        place = line_of_crash(*result.crash)
+        if place:
+            failure = dataclasses.replace(failure, file=place[0], line=place[1])
+    records = directory / "records"
+    cores = tuple(plan.name for plan in plans)
+    if not records.exists():
+        return _nothing(soc, failure)
+    return Simulation(
+        outputs=gm.outputs(),
+        buffers=gm.contents(),
+        instructions=load_instructions(records, result.sites, cores),
+        mhz=soc.mhz,
+        soc_version=soc.name,
+        failure=failure,
+        findings=tuple(_unused_flag_text(cores, *flag) for flag in result.unused_flags),
+        sources=_sources(result),
+    )
+
+
+def _unused_flag_text(
+    cores: Sequence[str], core: int, source: int, target: int, event: int, count: int
+) -> str:
+    times = "once" if count == 1 else f"{count} times"
+    return (
+        f"{cores[core]}: flag {_PIPE_TEXT[source]} -> {_PIPE_TEXT[target]}, event {event}, "
+        f"was set {times} more than it was waited for"
+    )
+
+
+def _sources(result: RunnerResult) -> Mapping[str, Path]:
+    return {file: Path(file) for file in sorted({site.file for site in result.sites if site.file})}
+
+
+def _nothing(soc: Soc, failure: Failure | None) -> Simulation:
+    """A run that got no further than its failure."""
+    import numpy as np
+
+    from insight_trace.model import Instructions
+
+    def none(kind: Any) -> NDArray[Any]:
+        return np.empty(0, kind)
+
+    empty = Instructions(
+        cores=(), names=(), stacks=("",), core=none(np.uint16), pipe=none(np.uint8), name=none(np.uint16),
+        stack=none(np.uint32), pc=none(np.uint64), start=none(np.int64), end=none(np.int64), detail=[],
+        issue=none(np.int64), process_bytes=none(np.int64), partner=none(np.int64), stall=none(np.uint8),
+        read_conflict=none(np.int32), write_conflict=none(np.int32), utilisation=none(np.float32),
+    )  # fmt: skip
+    return Simulation(outputs={}, instructions=empty, mhz=soc.mhz, soc_version=soc.name, failure=failure)

@@ -1,0 +1,266 @@
+"""From source to something that runs: the runner with its engine, and kernels as shared objects."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from insight_trace import __version__
+from insight_trace.errors import InputError, JobError
+from insight_trace.model import CoreType, Failure, Fault
+from insight_trace.simulate.embedded.cache import Cache, content_key
+from insight_trace.simulate.embedded.compiler import Compiler, find_compiler, first_error
+
+HERE = Path(__file__).resolve().parent
+INCLUDE = HERE / "include"
+ENGINE = HERE / "engine"
+PRELUDE = "insight_trace/prelude.hpp"
+_RUNNER = ENGINE / "runner.cpp"
+
+_STANDARD = "-std=c++17"
+# One rounding per operation on every machine: no fused multiply-add behind our back.
+_ENGINE_FLAGS = ("-O2", "-g1", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing")
+_KERNEL_FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing")
+
+# target -> what the device compiler defines
+ARCH_DEFINES = {
+    "a2a3": ("-D__CCE_AICORE__=220", "-D__NPU_ARCH__=2201", "-DPTO_NPU_ARCH_A2A3", "-DMEMORY_BASE"),
+    "a5": ("-D__CCE_AICORE__=310", "-D__NPU_ARCH__=3510", "-DPTO_NPU_ARCH_A5", "-DREGISTER_BASE"),
+}
+_CORE_DEFINES = {CoreType.AIC: "-D__DAV_CUBE__", CoreType.AIV: "-D__DAV_VEC__"}
+
+
+class KernelBuildError(JobError):
+    """A kernel that did not compile."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(
+            failure.message,
+            where=failure.where,
+            hint=f"the compiler's whole output is in {failure.log}" if failure.log else "",
+        )
+        self.failure = failure
+
+
+def sanitizers() -> tuple[str, ...]:
+    """Extra checks in everything we compile, for our own tests: INSIGHT_TRACE_SANITIZE=address,undefined."""
+    asked = os.environ.get("INSIGHT_TRACE_SANITIZE", "")
+    return (f"-fsanitize={asked}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer") if asked else ()
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """One compiler, one cache, and our headers at one state."""
+
+    compiler: Compiler
+    cache: Cache
+
+    @classmethod
+    def find(cls) -> Toolchain:
+        return cls(find_compiler(), Cache())
+
+    @cached_property
+    def identity(self) -> str:
+        """Names the compiler, its flags and every file of ours that goes into what it makes."""
+        parts: list[bytes | str] = [
+            __version__,
+            Path(__file__).read_bytes(),
+            *self.compiler.command,
+            self.compiler.version,
+            *sanitizers(),
+        ]
+        for root in (INCLUDE, ENGINE):
+            for path in sorted(root.rglob("*")):
+                if path.is_file():
+                    parts += [str(path.relative_to(HERE)), path.read_bytes()]
+        return content_key(parts)
+
+    # --- the runner -----------------------------------------------------------------------------
+
+    def runner(self) -> Path:
+        """The executable that runs jobs, built on first use."""
+        return self.executable("runner", [_RUNNER])
+
+    def executable(self, name: str, sources: Sequence[Path], include_dirs: Sequence[Path] = ()) -> Path:
+        """A program made of `sources` and the engine. What it includes of its own is in `include_dirs`."""
+        parts: list[bytes | str] = [self.identity, name]
+        for source in sources:
+            parts += [str(source), source.read_bytes()]
+        for folder in include_dirs:
+            for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+                parts += [str(path.relative_to(folder)), path.read_bytes()]
+
+        def build(into: Path) -> None:
+            engine = self.cache.put("engine", self.identity, self._build_engine)
+            objects = self._compile(sources, include_dirs, into)
+            command = [*self.compiler.command, *sanitizers(), "-rdynamic"]
+            made = [*map(str, objects), *map(str, sorted(engine.glob("*.o"))), "-o", str(into / name)]
+            self._run([*command, *made, "-ldl", "-lpthread"], f"linking {name}")
+            for unneeded in objects:
+                unneeded.unlink()
+
+        return self.cache.put(name, content_key(parts), build) / name
+
+    def _build_engine(self, into: Path) -> None:
+        sources = sorted([*ENGINE.glob("*.cpp"), *(ENGINE / "ops").glob("*.cpp")])
+        self._compile([source for source in sources if source != _RUNNER], (), into)
+
+    def _compile(self, sources: Sequence[Path], include_dirs: Sequence[Path], into: Path) -> list[Path]:
+        folders = [*include_dirs, ENGINE, INCLUDE]
+        flags = [_STANDARD, *_ENGINE_FLAGS, *sanitizers(), *(f"-I{folder}" for folder in folders)]
+
+        def compile_one(source: Path) -> Path:
+            made = into / f"{source.stem}.o"
+            command = [*self.compiler.command, *flags, "-c", str(source), "-o", str(made)]
+            self._run(command, f"compiling {source.name}")
+            return made
+
+        with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+            return list(pool.map(compile_one, sources))
+
+    def _run(self, command: list[str], what: str) -> None:
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            error = first_error(done.stderr, Path(command[-1]))
+            raise JobError(
+                f"{what} failed: {error.message}",
+                where=f"{error.file}:{error.line}",
+                hint=f"compiler: {self.compiler.version}; this is a fault of ours, please report it",
+            )
+
+    # --- kernels --------------------------------------------------------------------------------
+
+    def kernel(
+        self,
+        source: Path,
+        core_type: CoreType,
+        *,
+        target: str = "a2a3",
+        include_dirs: tuple[str, ...] = (),
+        defines: tuple[str, ...] = (),
+    ) -> Path:
+        """The kernel as a shared object; compiled only if it, a header of its or a flag has changed."""
+        try:
+            text = source.read_bytes()
+        except OSError as error:
+            raise InputError(
+                f"the kernel source cannot be read: {error.strerror}", where=str(source)
+            ) from None
+        flags = [
+            _STANDARD, *_KERNEL_FLAGS, *sanitizers(),
+            _CORE_DEFINES[core_type], *ARCH_DEFINES[target], *defines,
+        ]  # fmt: skip
+        includes = [
+            f"-I{INCLUDE}",
+            f"-I{source.parent}",
+            *(f"-I{d}" for d in include_dirs if Path(d).is_dir()),
+        ]
+        return self._shared_object("kernel", source, text, flags, includes, device=True)
+
+    def host_object(
+        self, source: Path, what: str, include_dirs: Sequence[Path], defines: Sequence[str] = ()
+    ) -> Path:
+        """Host code of a scene (its orchestration) as a shared object, against headers in `include_dirs`."""
+        try:
+            text = source.read_bytes()
+        except OSError as error:
+            raise InputError(f"the {what} cannot be read: {error.strerror}", where=str(source)) from None
+        flags = ["-std=c++20", "-O1", "-g1", "-fPIC", "-w", *sanitizers(), *defines]
+        includes = [f"-I{folder}" for folder in (*include_dirs, source.parent)]
+        return self._shared_object(what, source, text, flags, includes, device=False)
+
+    def _shared_object(
+        self, what: str, source: Path, text: bytes, flags: list[str], includes: list[str], *, device: bool
+    ) -> Path:
+        key = content_key([self.identity, text, source.name, str(source.parent), *flags, *includes])
+        found = self.cache.get(what, key)
+        if found and not self._usable(found):
+            self.cache.drop(found)
+
+        def build(into: Path) -> None:
+            early = self._prelude(flags) if device else []
+            self._build_object(what, source, [*flags, "-shared", *early, *includes], into)
+
+        return self.cache.put(what, key, build) / "kernel.so"
+
+    def _usable(self, entry: Path) -> bool:
+        """Whole, and made from headers that still have the content they had then."""
+        try:
+            lines = (entry / "depends").read_text(encoding="utf-8").splitlines()
+            current = all(
+                content_key([Path(path).read_bytes()]) == digest
+                for digest, path in (line.split(" ", 1) for line in lines)
+            )
+            return current and (entry / "kernel.so").stat().st_size > 0
+        except (OSError, ValueError):
+            return False
+
+    def _build_object(self, what: str, source: Path, flags: list[str], into: Path) -> None:
+        made, rule = into / "kernel.so", into / "rule"
+        command = [*self.compiler.command, *flags, "-MD", "-MF", str(rule), str(source), "-o", str(made)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise KernelBuildError(self._build_failure(done.stderr, source, what))
+        depends = [path for path in _rule_paths(rule) if not path.is_relative_to(HERE) and path != source]
+        depends = [path for path in depends if not path.is_relative_to("/usr") and path.is_file()]
+        lines = [f"{content_key([path.read_bytes()])} {path}" for path in depends]
+        (into / "depends").write_text("\n".join(lines), encoding="utf-8")
+        rule.unlink()
+
+    def _prelude(self, flags: list[str]) -> list[str]:
+        """Our headers, precompiled where that pays."""
+        if self.compiler.command[0].endswith("python") or "zig" in self.compiler.version:
+            return ["-include", str(INCLUDE / PRELUDE)]
+
+        def build(into: Path) -> None:
+            if self.compiler.is_clang:
+                # clang remembers where the header was; times do not matter, its content is in the key
+                header, made = INCLUDE / PRELUDE, into / "prelude.hpp.pch"
+                extra = ["-Xclang", "-fno-pch-timestamp"]
+            else:
+                # g++ takes X.gch for a header X beside it
+                header, made, extra = into / "prelude.hpp", into / "prelude.hpp.gch", []
+                shutil.copyfile(INCLUDE / PRELUDE, header)
+            command = [*self.compiler.command, *flags, *extra, f"-I{INCLUDE}"]
+            self._run(
+                [*command, "-x", "c++-header", str(header), "-o", str(made)], "precompiling our headers"
+            )
+
+        entry = self.cache.put("prelude", content_key([self.identity, *flags]), build)
+        if self.compiler.is_clang:
+            return ["-include-pch", str(entry / "prelude.hpp.pch")]
+        return ["-include", str(entry / "prelude.hpp")]
+
+    def _build_failure(self, log: str, source: Path, what: str) -> Failure:
+        error = first_error(log, source)
+        path = self._keep_log(log, source)
+        if error.missing_op:
+            return Failure(
+                Fault.NOT_SUPPORTED, f"{error.missing_op} is not supported", error.file, error.line, log=path
+            )
+        fault = Fault.KERNEL if what == "kernel" else Fault.INPUT
+        return Failure(
+            fault, f"the {what} does not compile: {error.message}", error.file, error.line, log=path
+        )
+
+    def _keep_log(self, log: str, source: Path) -> str:
+        path = self.cache.root / "logs" / f"{source.stem}-{content_key([log, str(source)])[:12]}.log"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(log, encoding="utf-8")
+        except OSError:
+            return ""
+        return str(path)
+
+
+def _rule_paths(rule: Path) -> list[Path]:
+    """The files that a make rule names after its colon."""
+    text = rule.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
+    words = text.split(": ", 1)[-1].replace("\\ ", "\0").split()
+    return [Path(word.replace("\0", " ")) for word in words]

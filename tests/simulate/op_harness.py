@@ -1,0 +1,142 @@
+"""Runs one tile op on NumPy arrays: tiles are placed in any layout, and come back as logical matrices."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from insight_trace.dtypes import DType, dtype_named
+from insight_trace.model import Simulation
+from insight_trace.simulate.embedded.op_script import (
+    GlobalSpec,
+    OpRun,
+    Option,
+    ScalarSpec,
+    TileSpec,
+    run_op,
+)
+from insight_trace.simulate.embedded.simulator import EmbeddedOptions
+
+__all__ = ["Option", "Result", "dtype", "element_offsets", "glob", "run_tile_op", "scalar", "tile"]
+
+
+def dtype(name: str) -> DType:
+    found = dtype_named(name)
+    assert found is not None, name
+    return found
+
+
+def element_offsets(spec: TileSpec) -> np.ndarray:
+    """Element offset of every (row, column), as the hardware lays the tile out."""
+    r, c = np.meshgrid(np.arange(spec.rows), np.arange(spec.cols), indexing="ij")
+    if spec.layout == "ND":
+        return r * spec.cols + c
+    if spec.layout == "DN":
+        return c * spec.rows + r
+    block = 32 // spec.dtype.size
+    # layouts are named outer then inner: NZ is boxes column by column, each row by row
+    rows_inside, cols_inside = (block, 16) if spec.layout[1] == "N" else (16, block)
+    if spec.fractal == 1024:
+        rows_inside = cols_inside = 16
+    box = rows_inside * cols_inside
+    br, ir, bc, ic = r // rows_inside, r % rows_inside, c // cols_inside, c % cols_inside
+    if spec.layout[0] == "Z":  # boxes row by row
+        outer = br * spec.cols * rows_inside + bc * box
+    else:
+        outer = bc * spec.rows * cols_inside + br * box
+    inner = ir * cols_inside + ic if spec.layout[1] == "Z" else ic * rows_inside + ir
+    return outer + inner
+
+
+def tile(
+    matrix: Any,
+    address: int = 0,
+    *,
+    dtype_name: str | None = None,
+    layout: str = "ND",
+    space: str = "ub",
+    valid: tuple[int, int] | None = None,
+    pad: int = 0,
+    fractal: int = 512,
+    dynamic: int = 0,
+) -> TileSpec:
+    """A tile that holds `matrix` (all of it; `valid` limits what ops may touch)."""
+    matrix = np.asarray(matrix)
+    kind = dtype(dtype_name or matrix.dtype.name)
+    matrix = matrix.astype(kind.numpy)
+    rows, cols = matrix.shape
+    spec = TileSpec(
+        kind,
+        rows,
+        cols,
+        address,
+        space,
+        layout,
+        *(valid or (rows, cols)),
+        fractal=fractal,
+        pad=pad,
+        dynamic=dynamic,
+    )
+    flat = np.zeros(rows * cols, kind.numpy)
+    flat[element_offsets(spec)] = matrix
+    return replace(spec, data=flat)
+
+
+def glob(
+    data: Any,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    *,
+    layout: int = 0,
+    offset: int = 0,
+    dtype_name: str | None = None,
+) -> GlobalSpec:
+    """A view of a global buffer; short shapes are filled up with 1 on the left."""
+    data = np.asarray(data)
+    kind = dtype(dtype_name or data.dtype.name)
+    missing = 5 - len(shape)
+    full_shape = (1,) * missing + tuple(shape)
+    full_strides = (int(data.size),) * missing + tuple(strides)
+    return GlobalSpec(data.astype(kind.numpy), kind, full_shape, full_strides, layout, offset)  # type: ignore[arg-type]
+
+
+def scalar(value: float | int, dtype_name: str = "float") -> ScalarSpec:
+    kind = dtype(dtype_name)
+    raw = np.array([value]).astype(kind.numpy).tobytes().ljust(8, b"\0")
+    return ScalarSpec(kind, int.from_bytes(raw, "little"))
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    run: OpRun
+    operands: tuple[Any, ...]
+
+    @property
+    def simulation(self) -> Simulation:
+        return self.run.simulation
+
+    def matrix(self, index: int = 0) -> np.ndarray:
+        """The whole tile of that operand after the op, as rows and columns."""
+        spec, content = self.operands[index], self.run.contents[index]
+        assert isinstance(spec, TileSpec)
+        assert content is not None
+        return content[element_offsets(spec)]
+
+    def buffer(self, index: int = 0) -> np.ndarray:
+        """The whole buffer of a global operand after the op."""
+        content = self.run.contents[index]
+        assert content is not None
+        return content
+
+    @property
+    def instructions(self) -> list[str]:
+        """Mnemonics in program order, without the closing END."""
+        columns = self.simulation.instructions
+        return [columns.names[i] for i in columns.name][:-1]
+
+
+def run_tile_op(name: str, *operands: Any, timing_only: bool = False, target: str = "a2a3") -> Result:
+    """Runs the op; the run must end well (look at run_op for runs that should not)."""
+    run = run_op(name, operands, EmbeddedOptions(timing_only=timing_only, target=target))
+    assert run.simulation.failure is None, str(run.simulation.failure)
+    return Result(run, operands)
