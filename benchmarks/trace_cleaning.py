@@ -18,9 +18,10 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
-import synthetic_trace  # noqa: E402
+from tests import synthetic_trace  # noqa: E402
+
 from insight_trace.insight import write_insight_directory  # noqa: E402
 from insight_trace.insight.container import BlockType, write_block  # noqa: E402
 from insight_trace.model import Trace  # noqa: E402
@@ -154,7 +155,8 @@ def rest(path: Path, place: Path, count: int) -> None:
 
 def page(folder: Path) -> None:
     """Writing and opening the page of a million instructions."""
-    from chromium import Browser, find_chromium
+    from tests.chromium import Browser, find_chromium
+
     from insight_trace.report.page import write_page
     from insight_trace.trace.stats import stats
 

@@ -6,10 +6,10 @@ import time
 import numpy as np
 import pytest
 
-from chromium import Browser, find_chromium
 from insight_trace.model import Counter, Pipe
 from insight_trace.report.page import write_page
-from synthetic_trace import KERNEL_PATH, TraceBuilder, matmul_trace, softmax_trace
+from tests.chromium import Browser, find_chromium
+from tests.synthetic_trace import KERNEL_PATH, TraceBuilder, matmul_trace, softmax_trace
 
 READY = "document.documentElement?.dataset.ready"
 

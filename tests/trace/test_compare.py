@@ -7,8 +7,8 @@ from hypothesis import given
 from insight_trace.model import Pipe
 from insight_trace.trace.compare import compare, match
 from insight_trace.trace.compare_text import comparison_data, comparison_text
-from synthetic_trace import TraceBuilder, matmul_trace, softmax_trace
-from trace_strategies import traces
+from tests.synthetic_trace import TraceBuilder, matmul_trace, softmax_trace
+from tests.trace_strategies import traces
 
 
 @given(traces())

@@ -10,8 +10,8 @@ from insight_trace.trace.advice import advise
 from insight_trace.trace.roofs import roofs_of
 from insight_trace.trace.stats import pipes, stats
 from insight_trace.trace.text import stats_data, stats_text
-from synthetic_trace import TraceBuilder, flag_detail, matmul_trace, softmax_trace
-from trace_strategies import traces
+from tests.synthetic_trace import TraceBuilder, flag_detail, matmul_trace, softmax_trace
+from tests.trace_strategies import traces
 
 
 def _small():
