@@ -207,6 +207,26 @@ def test_markup_in_names_operands_and_sources_is_shown_and_never_run(show):
     assert evil in _text(page, "#source")
 
 
+def test_a_long_instruction_right_after_a_short_one_is_drawn_in_full(show):
+    """Both start in one pixel of the screen; the short one must not swallow the long one."""
+    builder = TraceBuilder()
+    builder.add(Pipe.VECTOR, "MOVEMASK", 5_000, 5_001)
+    builder.add(Pipe.VECTOR, "VCMAX", 5_001, 9_000)
+    builder.add(Pipe.MTE2, "MOV", 0, 20_000)
+    page = show(builder.build())
+    page.wait("insightTrace.timeline.frames > 0")
+    colour = page.evaluate(
+        """(() => { const { timeline } = insightTrace; timeline.draw();
+        const lane = timeline.lanes.find((item) => item.pipe === 'VECTOR');
+        const [r, g, b] = timeline.canvas.getContext('2d').getImageData(
+          Math.round(timeline.x(8000)), lane.y + 5, 1, 1).data;
+        return '#' + [r, g, b].map((value) => value.toString(16).padStart(2, '0')).join(''); })()"""
+    )
+    assert colour == page.evaluate(
+        "getComputedStyle(document.documentElement).getPropertyValue('--pipe-vector')"
+    )
+
+
 def test_sampled_throughput_stands_below_the_cores(show):
     counter = Counter("GM_TO_UB", np.arange(4, dtype=np.int64), np.array([0.0, 90000.0, 45000.0, 0.0]))
     page = show(softmax_trace(8, counters=(counter,)))
