@@ -157,7 +157,7 @@ def test_an_existing_workspace_is_kept_unless_force_is_given(dump, capsys):
     assert main([*command, "--force"]) == 0
 
 
-def test_a_kernel_that_does_not_compile_leaves_no_workspace(dump, tmp_path, capsys):
+def test_a_kernel_that_does_not_compile_leaves_no_workspace(tmp_path, capsys):
     source = tmp_path / "broken.cpp"
     source.write_text(
         '#include <pto/pto-inst.hpp>\nextern "C" void kernel_entry(int64_t *args) { int x = ; }\n'
