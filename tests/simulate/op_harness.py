@@ -58,6 +58,7 @@ def tile(
     valid: tuple[int, int] | None = None,
     pad: int = 0,
     fractal: int = 512,
+    dynamic: int = 0,
 ) -> TileSpec:
     """A tile that holds `matrix` (all of it; `valid` limits what ops may touch)."""
     matrix = np.asarray(matrix)
@@ -74,6 +75,7 @@ def tile(
         *(valid or (rows, cols)),
         fractal=fractal,
         pad=pad,
+        dynamic=dynamic,
     )
     flat = np.zeros(rows * cols, kind.numpy)
     flat[element_offsets(spec)] = matrix

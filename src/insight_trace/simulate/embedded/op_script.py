@@ -36,7 +36,7 @@ _LAYOUTS = {  # name -> outer row major, inner order
 }
 _TILE = struct.Struct("<I4i6B2xiQ")
 _GLOBAL = struct.Struct("<Q5q5qBB6x")
-_OPERANDS = 6
+_OPERANDS = 8
 _OPERAND_SIZE = 104
 _STEP = struct.Struct("<IIHB5xQQQ")
 _CUBE_SPACES = frozenset({"l1", "l0a", "l0b", "l0c", "bias"})

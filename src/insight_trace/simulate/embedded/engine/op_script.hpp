@@ -11,11 +11,11 @@ struct ScriptStep {
     Op op;
     Space space;
     uint64_t gm, local, bytes;
-    Operand operands[6];
+    Operand operands[8];
 };
 static_assert(sizeof(TileRef) == 40 && sizeof(GlobalRef) == 96 && sizeof(Operand) == 104,
               "op_script.py packs these");
-static_assert(sizeof(ScriptStep) == 40 + 6 * 104, "op_script.py packs this");
+static_assert(sizeof(ScriptStep) == 40 + 8 * 104, "op_script.py packs this");
 
 void run_op_script(int64_t *args);
 

@@ -1,0 +1,153 @@
+// One row of values, spread down the columns.
+#include <cstring>
+
+#include "ops/expand.hpp"
+
+namespace insight_trace::engine {
+namespace {
+
+template <class Body> void spread_columns(Core &core, const Spread &s, Body body) {
+    with_type(s.dst.type, [&](auto tag) {
+        using T = decltype(tag);
+        View<T> to(core, s.dst), full(core, s.full), thin(core, s.thin);
+        for (int r = 0; r < s.dst.valid_rows; ++r) {
+            T *out = to.data + int64_t(r) * s.dst.cols;
+            const T *in = full.data + int64_t(r) * s.full.cols, *line = thin.data;
+            if (s.swapped)
+                for (int c = 0; c < s.dst.valid_cols; ++c) out[c] = T(body(Wide<T>(line[c]), Wide<T>(in[c])));
+            else
+                for (int c = 0; c < s.dst.valid_cols; ++c) out[c] = T(body(Wide<T>(in[c]), Wide<T>(line[c])));
+        }
+    });
+}
+
+// `step(repeat, elements, dst, full, line)` issues what stands for one stretch of elements.
+template <class Step> void issue_column_spread(Core &core, const Spread &s, Step step) {
+    Type type = s.dst.type;
+    int rows = s.dst.valid_rows, cols = s.dst.valid_cols, lanes = per_repeat(type);
+    bool fixed_width = fixed_cols(s.dst) && s.dst.valid_cols == s.dst.cols;
+    if (!fixed_width && s.dst.rows != 1) { // row by row in count mode
+        count_mode(core);
+        mask_value(core, uint64_t(cols));
+        for (int r = 0; r < rows; ++r)
+            step(static_cast<int>(ceil_div(cols, lanes)), int64_t(cols),
+                 VectorOperand(element_address(s.dst, int64_t(r) * s.dst.cols)),
+                 VectorOperand(element_address(s.full, int64_t(r) * s.full.cols)),
+                 VectorOperand(s.thin.address));
+        bit_mode(core);
+        full_mask(core);
+        return;
+    }
+    auto stride = [&](const TileRef &t) { return static_cast<uint16_t>(t.cols / per_block(type)); };
+    auto columns = [&](int col, int width) {
+        step(rows, int64_t(rows) * width, VectorOperand(element_address(s.dst, col), stride(s.dst)),
+             VectorOperand(element_address(s.full, col), stride(s.full)),
+             VectorOperand(element_address(s.thin, col), 0));
+    };
+    if (s.dst.cols < lanes && s.full.cols < lanes) {
+        first_lanes(core, cols);
+        columns(0, cols);
+        full_mask(core);
+        return;
+    }
+    for (int col = 0; col + lanes <= cols; col += lanes) columns(col, lanes);
+    if (int rest = cols % lanes) {
+        first_lanes(core, rest);
+        columns(cols - rest, rest);
+        full_mask(core);
+    }
+}
+
+Spread column_spread(Core &core, const Operands &operands, const char *name,
+                     std::initializer_list<Type> types) {
+    const TileRef &dst = operands[0].tile, &a = operands[1].tile, &b = operands[2].tile;
+    Spread s = same_valid(a, dst) || !same_valid(b, dst) ? Spread{dst, a, b, false} : Spread{dst, b, a, true};
+    allow_types(core, name, dst.type, types);
+    check_spread(core, name, s);
+    if (int64_t(s.thin.rows) * s.thin.cols < dst.valid_cols)
+        core.kernel_error("%s: a row of %d values for %d columns", name, s.thin.rows * s.thin.cols,
+                          dst.valid_cols);
+    return s;
+}
+
+template <class Body>
+void column_expand(Core &core, const Operands &operands, const char *name, Instr instr,
+                   std::initializer_list<Type> types, Body body) {
+    Spread s = column_spread(core, operands, name, types);
+    if (is_empty(s.dst)) return;
+    if (core.computes) spread_columns(core, s, body);
+    issue_column_spread(
+        core, s,
+        [&](int repeat, int64_t elements, VectorOperand dst, VectorOperand full, VectorOperand line) {
+            issue_spread(core, instr, s, repeat, elements, dst, full, line);
+        });
+}
+
+} // namespace
+
+TILE_OP_BODY(TCOLEXPANDADD) {
+    column_expand(core, operands, "TCOLEXPANDADD", Instr::VADD, kSpreadTypes,
+                  [](auto a, auto b) { return wrap_add(a, b); });
+}
+TILE_OP_BODY(TCOLEXPANDSUB) {
+    column_expand(core, operands, "TCOLEXPANDSUB", Instr::VSUB, kSpreadTypes,
+                  [](auto a, auto b) { return wrap_sub(a, b); });
+}
+TILE_OP_BODY(TCOLEXPANDMUL) {
+    column_expand(core, operands, "TCOLEXPANDMUL", Instr::VMUL, kSpreadTypes,
+                  [](auto a, auto b) { return wrap_mul(a, b); });
+}
+TILE_OP_BODY(TCOLEXPANDDIV) {
+    column_expand(core, operands, "TCOLEXPANDDIV", Instr::VDIV, kSpreadReals,
+                  [](auto a, auto b) { return float(a) / float(b); });
+}
+TILE_OP_BODY(TCOLEXPANDMAX) {
+    column_expand(core, operands, "TCOLEXPANDMAX", Instr::VMAX, kSpreadTypes,
+                  [](auto a, auto b) { return larger(a, b); });
+}
+TILE_OP_BODY(TCOLEXPANDMIN) {
+    column_expand(core, operands, "TCOLEXPANDMIN", Instr::VMIN, kSpreadTypes,
+                  [](auto a, auto b) { return smaller(a, b); });
+}
+
+TILE_OP_BODY(TCOLEXPANDEXPDIF) {
+    Spread s = column_spread(core, operands, "TCOLEXPANDEXPDIF", kSpreadReals);
+    if (is_empty(s.dst)) return;
+    if (core.computes)
+        with_type(s.dst.type, [&](auto tag) {
+            using T = decltype(tag);
+            // two instructions, two roundings
+            spread_columns(core, s, [](auto a, auto b) { return exact_exp(float(T(a - b))); });
+        });
+    issue_column_spread(
+        core, s,
+        [&](int repeat, int64_t elements, VectorOperand dst, VectorOperand full, VectorOperand line) {
+            issue_spread(core, Instr::VSUB, s, repeat, elements, dst, full, line);
+            core.barrier(PipeId::V);
+            core.vector(Instr::VEXP, s.dst.type, repeat, elements, dst, dst);
+        });
+}
+
+TILE_OP_BODY(TCOLEXPAND) {
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
+    if (type_size(dst.type) > 4) core.unsupported("TCOLEXPAND of %s tiles", spelled(dst.type));
+    same_type(core, "TCOLEXPAND", dst, src);
+    need_plain_rows(core, "TCOLEXPAND", dst, "result");
+    need_plain_rows(core, "TCOLEXPAND", src, "source");
+    if (is_empty(dst) || is_empty(src)) return;
+    if (src.cols < dst.valid_cols)
+        core.kernel_error("TCOLEXPAND: a row of %d values for %d columns", src.cols, dst.valid_cols);
+    int size = type_size(dst.type);
+    if (core.computes) {
+        uint8_t *out = core.local(dst.space, dst.address, uint64_t(dst.rows) * uint64_t(dst.cols * size));
+        const uint8_t *line = core.local(src.space, src.address, uint64_t(src.cols * size));
+        for (int r = 0; r < dst.valid_rows; ++r)
+            std::memmove(out + int64_t(r) * dst.cols * size, line, size_t(dst.valid_cols * size));
+    }
+    int64_t bytes = ceil_div(int64_t(dst.valid_cols) * size, kBlockBytes) * kBlockBytes;
+    for (int r = 0; r < dst.valid_rows; ++r)
+        core.move(Instr::MOV_UB_TO_UB, dst.type, element_address(dst, int64_t(r) * dst.cols), src.address, 1,
+                  bytes);
+}
+
+} // namespace insight_trace::engine

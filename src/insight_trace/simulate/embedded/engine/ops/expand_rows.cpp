@@ -1,0 +1,234 @@
+// One value per row, spread along the row.
+#include <vector>
+
+#include "ops/elementwise.hpp"
+#include "ops/expand.hpp"
+
+namespace insight_trace::engine {
+namespace {
+
+Spread row_spread(const TileRef &dst, const TileRef &a, const TileRef &b) {
+    bool first = same_valid(a, dst), second = same_valid(b, dst);
+    if (first && second) first = row_step(a) >= row_step(b);
+    if (!first && !second) first = b.valid_cols <= a.valid_cols;
+    return first ? Spread{dst, a, b, false} : Spread{dst, b, a, true};
+}
+
+void check_column(const Core &core, const char *name, const Spread &s) {
+    check_spread(core, name, s);
+    if (s.thin.rows < s.dst.valid_rows)
+        core.kernel_error("%s: a column of %d values for %d rows", name, s.thin.rows, s.dst.valid_rows);
+    if (s.thin.row_major && s.thin.cols != per_block(s.thin.type))
+        core.kernel_error("%s: a row-major column tile must have 32 bytes a row, not %d", name,
+                          s.thin.cols * type_size(s.thin.type));
+}
+
+template <class Body> void spread_rows(Core &core, const Spread &s, Body body) {
+    with_type(s.dst.type, [&](auto tag) {
+        using T = decltype(tag);
+        constexpr int block = kBlockBytes / int(sizeof(T));
+        View<T> to(core, s.dst), full(core, s.full), thin(core, s.thin);
+        auto one = [&](T &out, T x, T value) {
+            out = s.swapped ? T(body(Wide<T>(value), Wide<T>(x))) : T(body(Wide<T>(x), Wide<T>(value)));
+        };
+        // a row-major column repeats its block along the row, lane by lane
+        bool lanes = s.thin.row_major && s.thin.valid_cols >= block;
+        int width = lanes ? block : 1;
+        // the hardware reads the column before it writes any row, so the two may overlap
+        std::vector<T> column(static_cast<size_t>(s.dst.valid_rows * width));
+        for (int r = 0; r < s.dst.valid_rows; ++r)
+            for (int i = 0; i < width; ++i) column[size_t(r * width + i)] = thin.at(r, i);
+        for (int r = 0; r < s.dst.valid_rows; ++r) {
+            T *out = to.data + int64_t(r) * s.dst.cols;
+            const T *in = full.data + int64_t(r) * s.full.cols;
+            const T *values = column.data() + r * width;
+            if (lanes) {
+                for (int c = 0; c < s.dst.valid_cols; ++c) one(out[c], in[c], values[c % block]);
+            } else {
+                const T value = *values;
+                for (int c = 0; c < s.dst.valid_cols; ++c) one(out[c], in[c], value);
+            }
+        }
+    });
+}
+
+// Rows from `first` on, the column standing at `column` with 32 bytes a row: one instruction for each
+// repeat's width of columns.
+void issue_by_columns(Core &core, Instr instr, const Spread &s, uint32_t column, int first, int rows) {
+    Type type = s.dst.type;
+    int lanes = per_repeat(type), cols = s.dst.valid_cols;
+    auto stride = [&](const TileRef &t) { return static_cast<uint16_t>(t.cols / per_block(type)); };
+    auto step = [&](int col, int width) {
+        issue_spread(
+            core, instr, s, rows, int64_t(rows) * width,
+            VectorOperand(element_address(s.dst, int64_t(first) * s.dst.cols + col), stride(s.dst)),
+            VectorOperand(element_address(s.full, int64_t(first) * s.full.cols + col), stride(s.full)),
+            VectorOperand(column, 1, 0));
+    };
+    if (s.dst.cols < lanes || s.full.cols < lanes) {
+        first_lanes(core, cols);
+        step(0, cols);
+        full_mask(core);
+        return;
+    }
+    for (int col = 0; col + lanes <= cols; col += lanes) step(col, lanes);
+    if (int rest = cols % lanes) {
+        first_lanes(core, rest);
+        step(cols - rest, rest);
+        full_mask(core);
+    }
+}
+
+// One instruction for each row, in count mode.
+void issue_by_rows(Core &core, Instr instr, const Spread &s, uint32_t column) {
+    int cols = s.dst.valid_cols;
+    count_mode(core);
+    mask_value(core, uint64_t(cols));
+    for (int r = 0; r < s.dst.valid_rows; ++r)
+        issue_spread(core, instr, s, static_cast<int>(ceil_div(cols, per_repeat(s.dst.type))), cols,
+                     VectorOperand(element_address(s.dst, int64_t(r) * s.dst.cols)),
+                     VectorOperand(element_address(s.full, int64_t(r) * s.full.cols)),
+                     VectorOperand(column + uint32_t(r * kBlockBytes), 0, 0));
+    bit_mode(core);
+    full_mask(core);
+}
+
+void issue_row_spread(Core &core, Instr instr, const Spread &s, const TileRef *tmp) {
+    int rows = s.dst.valid_rows, block = per_block(s.dst.type);
+    bool too_wide = s.dst.cols / block > kMostRepeats || s.full.cols / block > kMostRepeats;
+    bool by_rows = too_wide || s.dst.valid_cols / per_repeat(s.dst.type) > rows;
+    bool column_ready = s.thin.row_major && !tmp;
+    uint32_t column = column_ready ? s.thin.address : tmp ? tmp->address : kScratch;
+    // each value of the column into a block of its own
+    auto spread_column = [&](int first, int count) {
+        core.vector(Instr::VBRCB, s.dst.type, static_cast<int>(ceil_div(count, 8)), count,
+                    VectorOperand(column, 8), VectorOperand(element_address(s.thin, first), 1));
+        core.barrier(PipeId::V);
+    };
+    if (rows <= kMostRepeats) {
+        if (!column_ready) spread_column(0, rows);
+        if (by_rows)
+            issue_by_rows(core, instr, s, column);
+        else
+            issue_by_columns(core, instr, s, column, 0, rows);
+        return;
+    }
+    // more rows than a repeat count holds; the scratch has room for 240 of them
+    int portion = column_ready ? kMostRepeats : 240;
+    for (int first = 0; first < rows; first += portion) {
+        int count = std::min(portion, rows - first);
+        if (!column_ready) spread_column(first, count);
+        issue_by_columns(core, instr, s, column_ready ? column + uint32_t(first * kBlockBytes) : column,
+                         first, count);
+        if (!column_ready && count == portion) core.barrier(PipeId::V);
+    }
+}
+
+template <class Body>
+void row_expand(Core &core, const Operands &operands, const char *name, Instr instr,
+                std::initializer_list<Type> types, Body body) {
+    Spread s = row_spread(operands[0].tile, operands[1].tile, operands[2].tile);
+    allow_types(core, name, s.dst.type, types);
+    check_column(core, name, s);
+    if (is_empty(s.dst)) return;
+    if (core.computes) spread_rows(core, s, body);
+    issue_row_spread(core, instr, s, operands.count > 3 ? &operands[3].tile : nullptr);
+}
+
+} // namespace
+
+TILE_OP_BODY(TROWEXPANDADD) {
+    row_expand(core, operands, "TROWEXPANDADD", Instr::VADD, kSpreadTypes,
+               [](auto a, auto b) { return wrap_add(a, b); });
+}
+TILE_OP_BODY(TROWEXPANDSUB) {
+    row_expand(core, operands, "TROWEXPANDSUB", Instr::VSUB, kSpreadTypes,
+               [](auto a, auto b) { return wrap_sub(a, b); });
+}
+TILE_OP_BODY(TROWEXPANDMUL) {
+    row_expand(core, operands, "TROWEXPANDMUL", Instr::VMUL, kSpreadTypes,
+               [](auto a, auto b) { return wrap_mul(a, b); });
+}
+TILE_OP_BODY(TROWEXPANDDIV) {
+    row_expand(core, operands, "TROWEXPANDDIV", Instr::VDIV, kSpreadReals,
+               [](auto a, auto b) { return float(a) / float(b); });
+}
+TILE_OP_BODY(TROWEXPANDMAX) {
+    row_expand(core, operands, "TROWEXPANDMAX", Instr::VMAX, kSpreadTypes,
+               [](auto a, auto b) { return larger(a, b); });
+}
+TILE_OP_BODY(TROWEXPANDMIN) {
+    row_expand(core, operands, "TROWEXPANDMIN", Instr::VMIN, kSpreadTypes,
+               [](auto a, auto b) { return smaller(a, b); });
+}
+
+TILE_OP_BODY(TROWEXPANDEXPDIF) {
+    const TileRef &dst = operands[0].tile;
+    row_expand(core, operands, "TROWEXPANDEXPDIF", Instr::VSUB, kSpreadReals,
+               [](auto a, auto b) { return a - b; });
+    if (is_empty(dst)) return;
+    if (core.computes)
+        with_type(dst.type, [&](auto tag) {
+            using T = decltype(tag);
+            View<T> to(core, dst);
+            for (int r = 0; r < dst.valid_rows; ++r)
+                for (int c = 0; c < dst.valid_cols; ++c) to.at(r, c) = T(exact_exp(float(to.at(r, c))));
+        });
+    core.barrier(PipeId::V);
+    Lines lines = lines_of(core, "TROWEXPANDEXPDIF", dst);
+    walk_unary(core, lines, lines, [&](const Step &step) { issue(core, Instr::VEXP, dst.type, step); });
+}
+
+TILE_OP_BODY(TROWEXPAND) {
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
+    if (type_size(dst.type) > 4) core.unsupported("TROWEXPAND of %s tiles", spelled(dst.type));
+    same_type(core, "TROWEXPAND", dst, src);
+    need_plain_rows(core, "TROWEXPAND", dst, "result");
+    if (src.space != Space::UB || src.inner)
+        core.unsupported("TROWEXPAND from a tile that is not a plain vector tile");
+    if (is_empty(dst)) return;
+    int size = type_size(dst.type), block = per_block(dst.type);
+    bool fixed = !dst.dynamic && !src.dynamic && dst.rows == dst.valid_rows && dst.cols == dst.valid_cols &&
+                 src.rows == src.valid_rows && src.cols == src.valid_cols;
+    bool line = src.row_major ? src.rows == 1 && src.cols == dst.rows : src.cols == 1 && src.rows == dst.rows;
+    bool into_blocks = size > 1 && fixed && line && dst.cols == block;
+    int step = into_blocks ? 1 : row_step(src);
+    if (int64_t(step) * (dst.valid_rows - 1) >= int64_t(src.rows) * src.cols)
+        core.kernel_error("TROWEXPAND: %d rows to fill from a source of %d x %d", dst.valid_rows, src.rows,
+                          src.cols);
+    if (core.computes)
+        with_type(dst.type, [&](auto tag) {
+            using T = decltype(tag);
+            View<T> to(core, dst), from(core, src);
+            for (int r = 0; r < dst.valid_rows; ++r) {
+                T *out = to.data + int64_t(r) * dst.cols;
+                std::fill(out, out + dst.valid_cols, from.data[int64_t(r) * step]);
+            }
+        });
+    if (into_blocks) { // a block per value: eight values a repeat, sources stay 32-byte aligned
+        constexpr int portion = kMostRepeats - 1;
+        int repeats = src.rows * src.cols / 8;
+        for (int first = 0; first < repeats; first += portion) {
+            int count = std::min(portion, repeats - first);
+            core.vector(Instr::VBRCB, dst.type, count, int64_t(count) * 8 * block,
+                        VectorOperand(dst.address + uint32_t(first * kRepeatBytes), 8),
+                        VectorOperand(element_address(src, int64_t(first) * 8), 1));
+        }
+        return;
+    }
+    // bytes go two by two
+    Type type = size == 1 ? Type::I16 : dst.type;
+    int64_t count = size == 1 ? ceil_div(dst.valid_cols, 2) : dst.valid_cols;
+    count_mode(core);
+    mask_value(core, uint64_t(count));
+    for (int r = 0; r < dst.valid_rows; ++r) {
+        hand_over(core, PipeId::V, PipeId::S);
+        scalar_load(core, element_address(src, int64_t(r) * step));
+        hand_over(core, PipeId::S, PipeId::V);
+        counted(core, Instr::MOVEV, type, count, VectorOperand(element_address(dst, int64_t(r) * dst.cols)));
+    }
+    bit_mode(core);
+    full_mask(core);
+}
+
+} // namespace insight_trace::engine

@@ -1,0 +1,200 @@
+// Padding: what lies beyond the valid part of a tile becomes the tile's pad value.
+#include <cstring>
+
+#include "ops/steps.hpp"
+
+namespace insight_trace::engine {
+namespace {
+
+// Bits of the pad value in the tile's element type.
+uint32_t pad_bits_of(const TileRef &tile) {
+    constexpr uint64_t custom = 1ull << 32;
+    if (tile.pad & custom) return static_cast<uint32_t>(tile.pad);
+    bool highest = tile.pad == 2, lowest = tile.pad == 3;
+    if (!highest && !lowest) return 0;
+    switch (tile.type) {
+    case Type::F32:
+        return highest ? 0x7f800000u : 0xff800000u;
+    case Type::F16:
+        return highest ? 0x7c00u : 0xfc00u;
+    case Type::BF16:
+        return highest ? 0x7f80u : 0xff80u;
+    case Type::I32:
+        return highest ? 0x7fffffffu : 0x80000000u;
+    case Type::I16:
+        return highest ? 0x7fffu : 0x8000u;
+    case Type::I8:
+        return highest ? 0x7fu : 0x80u;
+    case Type::U32:
+    case Type::U16:
+    case Type::U8:
+    case Type::Bool:
+        return highest ? 0xffffffffu : 0;
+    default: // narrow floats have no pad value but zero
+        return 0;
+    }
+}
+
+struct Padding {
+    const TileRef &dst, &src;
+    int size;        // bytes of an element
+    int aligned;     // src's valid columns rounded up to whole blocks
+    bool part_block; // the rest of the last block is padded too
+};
+
+Padding plan(Core &core, const Operands &operands, const char *name, bool same_size) {
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
+    int size = type_size(dst.type);
+    if (size > 4) core.unsupported("%s of %s tiles", name, spelled(dst.type));
+    if (size != type_size(src.type))
+        core.kernel_error("%s: element types differ in size (%s and %s)", name, spelled(dst.type),
+                          spelled(src.type));
+    need_plain_rows(core, name, dst, "result");
+    need_plain_rows(core, name, src, "source");
+    if (dst.pad == 0) core.kernel_error("%s: the result tile names no pad value", name);
+    bool fits = same_size ? dst.rows == src.rows && dst.cols == src.cols
+                          : dst.rows >= src.rows && dst.cols >= src.cols;
+    if (!fits)
+        core.kernel_error("%s: a source of %d x %d does not go with a result of %d x %d", name, src.rows,
+                          src.cols, dst.rows, dst.cols);
+    int block = per_block(dst.type);
+    return {dst, src, size, static_cast<int>(ceil_div(src.valid_cols, block) * block), dst.pad != src.pad};
+}
+
+void pad(Core &core, const Padding &p, bool copy) {
+    with_type(p.dst.type, [&](auto tag) {
+        using T = decltype(tag);
+        View<T> to(core, p.dst), from(core, p.src);
+        uint32_t bits = pad_bits_of(p.dst);
+        T value;
+        if constexpr (sizeof(T) <= 4)
+            std::memcpy(&value, &bits, sizeof(T));
+        else
+            value = T(0);
+        int begin = p.part_block ? p.src.valid_cols : p.aligned;
+        for (int r = 0; r < p.src.valid_rows; ++r) {
+            T *out = to.data + int64_t(r) * p.dst.cols;
+            if (copy)
+                std::memmove(static_cast<void *>(out), from.data + int64_t(r) * p.src.cols,
+                             size_t(p.src.cols) * sizeof(T));
+            std::fill(out + begin, out + p.dst.cols, value);
+        }
+        if (p.dst.valid_rows > p.src.valid_rows)
+            std::fill(to.data + int64_t(p.src.valid_rows) * p.dst.cols,
+                      to.data + int64_t(p.dst.valid_rows) * p.dst.cols, value);
+    });
+}
+
+// The rest of the last block of every row: a masked fill, or byte by byte on the scalar unit.
+void issue_part_block(Core &core, const Padding &p) {
+    int rows = p.src.valid_rows, block = per_block(p.dst.type);
+    int missing = p.aligned - p.src.valid_cols;
+    if (p.size == 1) {
+        hand_over(core, PipeId::V, PipeId::S);
+        for (int r = 0; r < rows; ++r)
+            for (int i = 0; i < missing; ++i)
+                scalar_store(core, element_address(p.dst, int64_t(r) * p.dst.cols + p.src.valid_cols + i));
+        core.scalar(Instr::DSB, 2, core.parameters.get("scalar.dsb", 1000));
+        return;
+    }
+    bit_mode(core);
+    mask_value(core, ((1ull << missing) - 1) << (block - missing));
+    uint32_t at = element_address(p.dst, std::max(0, p.aligned - block));
+    core.vector(Instr::MOVEV, p.dst.type, rows, int64_t(rows) * missing,
+                VectorOperand(at, static_cast<uint16_t>(p.dst.cols / block)));
+    core.barrier(PipeId::V);
+}
+
+// One copy of `width` elements in each of `rows` rows; a wide row takes several repeats of the unit.
+void copy_rows(Core &core, Type type, int rows, int64_t width, VectorOperand dst, VectorOperand src) {
+    int64_t repeats = rows * std::max<int64_t>(1, ceil_div(width, per_repeat(type)));
+    core.vector(Instr::VCOPY, type, static_cast<int>(repeats), rows * width, dst, src);
+}
+
+// Whole blocks to the right, then whole rows below. Bytes go two by two.
+void issue_blocks(Core &core, const Padding &p) {
+    Type type = p.size == 1 ? Type::U16 : p.dst.type;
+    int unit = std::max(p.size, 2);
+    auto units = [&](int64_t elements) { return elements * p.size / unit; };
+    int64_t width = units(p.dst.cols - p.aligned);
+    uint32_t right = element_address(p.dst, p.aligned);
+    uint16_t stride = static_cast<uint16_t>(p.dst.cols * p.size / kBlockBytes);
+    count_mode(core);
+    mask_value(core, uint64_t(width));
+    counted(core, Instr::MOVEV, type, width, VectorOperand(right));
+    core.barrier(PipeId::V);
+    // the first row's padding is copied to the others
+    if (p.src.rows > 1)
+        for (int done = 1; done < p.src.valid_rows; done += kMostRepeats) {
+            int rows = std::min(kMostRepeats, p.src.valid_rows - done);
+            copy_rows(core, type, rows, width,
+                      VectorOperand(right + uint32_t(done) * stride * kBlockBytes, stride),
+                      VectorOperand(right, 0, 0));
+        }
+    if (int64_t rows = p.dst.valid_rows - p.src.valid_rows; rows > 0) {
+        mask_value(core, uint64_t(units(rows * p.dst.cols)));
+        counted(core, Instr::MOVEV, type, units(rows * p.dst.cols),
+                VectorOperand(element_address(p.dst, int64_t(p.src.valid_rows) * p.dst.cols)));
+    }
+    bit_mode(core);
+    full_mask(core);
+}
+
+void fill(Core &core, const Operands &operands, const char *name, bool copy, bool same_size) {
+    Padding p = plan(core, operands, name, same_size);
+    if (is_empty(p.dst)) return;
+    if (core.computes) pad(core, p, copy);
+    if (copy) {
+        Type type = p.size == 1 ? Type::U16 : p.dst.type;
+        int unit = std::max(p.size, 2);
+        count_mode(core);
+        mask_value(core, uint64_t(p.src.cols * p.size / unit));
+        for (int first = 0; first < p.src.valid_rows; first += kMostRepeats) {
+            int rows = std::min(kMostRepeats, p.src.valid_rows - first);
+            copy_rows(core, type, rows, int64_t(p.src.cols) * p.size / unit,
+                      VectorOperand(element_address(p.dst, int64_t(first) * p.dst.cols),
+                                    static_cast<uint16_t>(p.dst.cols * p.size / kBlockBytes)),
+                      VectorOperand(element_address(p.src, int64_t(first) * p.src.cols),
+                                    static_cast<uint16_t>(p.src.cols * p.size / kBlockBytes)));
+        }
+    }
+    if (p.part_block) issue_part_block(core, p);
+    issue_blocks(core, p);
+}
+
+// A matrix tile in L1: the boxes beyond the valid part become zero.
+void fill_matrix(Core &core, const TileRef &tile) {
+    if (tile.row_major || tile.inner != 1)
+        core.unsupported("TFILLPAD of a matrix tile that is not column major with row-major boxes");
+    if (tile.pad > 1) core.unsupported("TFILLPAD of a matrix tile with a pad value other than zero");
+    int size = type_size(tile.type), block = per_block(tile.type);
+    bool to_boxes = tile.compact == 3; // only up to whole boxes
+    int rows_end = to_boxes ? static_cast<int>(ceil_div(tile.valid_rows, 16) * 16) : tile.rows;
+    int cols_end = static_cast<int>(ceil_div(tile.valid_cols, block) * block);
+    auto clear = [&](int64_t first, int64_t repeat, int64_t blocks, int64_t step) {
+        uint32_t at = tile.address + static_cast<uint32_t>(first * size);
+        if (core.computes)
+            for (int64_t i = 0; i < repeat; ++i)
+                std::memset(core.local(tile.space, at + uint64_t(i * step * kBlockBytes),
+                                       uint64_t(blocks * kBlockBytes)),
+                            0, size_t(blocks * kBlockBytes));
+        core.move(Instr::SET_L1_2D, tile.type, at, 0, repeat, repeat * blocks * kBlockBytes);
+    };
+    if (rows_end > tile.valid_rows) // each column of boxes: one block a row
+        clear(int64_t(tile.valid_rows) * block, cols_end / block, rows_end - tile.valid_rows, tile.rows);
+    if (!to_boxes && cols_end < tile.cols)
+        clear(int64_t(tile.rows) * cols_end, 1, int64_t(tile.rows) * (tile.cols - cols_end) / block, 0);
+}
+
+} // namespace
+
+TILE_OP_BODY(TFILLPAD) {
+    if (operands[0].tile.space == Space::L1)
+        fill_matrix(core, operands[0].tile);
+    else
+        fill(core, operands, "TFILLPAD", true, true);
+}
+TILE_OP_BODY(TFILLPAD_INPLACE) { fill(core, operands, "TFILLPAD_INPLACE", false, true); }
+TILE_OP_BODY(TFILLPAD_EXPAND) { fill(core, operands, "TFILLPAD_EXPAND", true, false); }
+
+} // namespace insight_trace::engine

@@ -1,0 +1,192 @@
+// MGATHER: rows or elements of a table in global memory into a tile.
+#include <cstring>
+#include <vector>
+
+#include "ops/table.hpp"
+
+namespace insight_trace::engine {
+namespace {
+
+Beyond beyond_of(int64_t option) { // pto::GatherOOB: Undefined, Clamp, Wrap, Zero
+    static const Beyond ways[] = {Beyond::Undefined, Beyond::Clamp, Beyond::Wrap, Beyond::Leave};
+    return ways[option & 3];
+}
+
+uint32_t index_at(Core &core, const TileRef &idx, int64_t number) {
+    return core.computes ? View<uint32_t>(core, idx).data[number] : 0;
+}
+
+uint8_t *element(Core &core, const TileRef &tile, int64_t row, int64_t col) {
+    int size = type_size(tile.type);
+    return core.local(tile.space, tile.address + uint64_t(tile_offset(tile, row, col) * size),
+                      uint64_t(size));
+}
+
+void finish_rows(Core &core) {
+    hand_over(core, PipeId::S, PipeId::MTE2);
+    hand_over(core, PipeId::MTE2, PipeId::V);
+    hand_over(core, PipeId::MTE2, PipeId::MTE3);
+    hand_over(core, PipeId::S, PipeId::V);
+    hand_over(core, PipeId::S, PipeId::MTE3);
+}
+
+// One transfer for each row, or for each outer dimension of it when the table is in boxes.
+void gather_rows(Core &core, const TileRef &dst, const Table &table, const TileRef &idx, Beyond beyond) {
+    int64_t cols = table.boxed ? table.cols : dst.valid_cols;
+    if (cols > dst.cols || idx.rows * idx.cols < dst.valid_rows)
+        core.kernel_error("MGATHER: rows of %lld by %d indices into a tile of %d x %d", (long long)cols,
+                          idx.rows * idx.cols, dst.rows, dst.cols);
+    hand_over(core, PipeId::V, PipeId::S);
+    hand_over(core, PipeId::MTE3, PipeId::S);
+    if (table.boxed && beyond == Beyond::Leave)
+        for (int64_t i = 0; i < int64_t(dst.rows) * dst.cols; ++i) {
+            uint32_t at = element_address(dst, i);
+            if (core.computes)
+                std::memset(core.local(dst.space, at, uint64_t(table.size)), 0, size_t(table.size));
+            scalar_store(core, at);
+        }
+    for (int r = 0; r < dst.valid_rows; ++r) {
+        scalar_load(core, element_address(idx, r));
+        Place place = placed(index_at(core, idx, r), table.rows, beyond);
+        if (!place.inside) {
+            for (int c = 0; !table.boxed && c < dst.valid_cols; ++c) {
+                if (core.computes) std::memset(element(core, dst, r, c), 0, size_t(table.size));
+                scalar_store(core, element_address(dst, tile_offset(dst, r, c)));
+            }
+            continue;
+        }
+        if (core.computes)
+            for (int64_t c = 0; c < cols; ++c)
+                std::memcpy(element(core, dst, r, c),
+                            core.global(table.at(place.index, c), uint64_t(table.size)), size_t(table.size));
+        if (!table.boxed) {
+            core.transfer(Instr::MOV_OUT_TO_UB_ALIGN, dst.type, table.at(place.index, 0),
+                          element_address(dst, int64_t(r) * dst.cols), 1, cols * table.size, 0);
+            continue;
+        }
+        for (int64_t i = 0; i < table.global.shape[0]; ++i) {
+            int64_t first = i * table.global.shape[1] * (kBlockBytes / table.size);
+            core.transfer(Instr::MOV_OUT_TO_UB_ALIGN, dst.type, table.at(place.index, first),
+                          element_address(dst, tile_offset(dst, r, first)), table.global.shape[1],
+                          kBlockBytes, table.global.stride[1] * table.size);
+        }
+    }
+    finish_rows(core);
+}
+
+void gather_elements(Core &core, const TileRef &dst, const Table &table, const TileRef &idx, Beyond beyond) {
+    if (idx.rows < dst.valid_rows || idx.cols < dst.valid_cols)
+        core.kernel_error("MGATHER: %d x %d indices for %d x %d elements", idx.rows, idx.cols, dst.valid_rows,
+                          dst.valid_cols);
+    hand_over(core, PipeId::V, PipeId::S);
+    hand_over(core, PipeId::MTE3, PipeId::S);
+    hand_over(core, PipeId::MTE2, PipeId::S);
+    for (int r = 0; r < dst.valid_rows; ++r)
+        for (int c = 0; c < dst.valid_cols; ++c) {
+            int64_t number = int64_t(r) * idx.cols + c;
+            scalar_load(core, element_address(idx, number));
+            Place place = placed(index_at(core, idx, number), table.elements(), beyond);
+            if (place.inside) scalar_load_gm(core, table.at(place.index));
+            if (core.computes && place.inside)
+                std::memcpy(element(core, dst, r, c),
+                            core.global(table.at(place.index), uint64_t(table.size)), size_t(table.size));
+            else if (core.computes)
+                std::memset(element(core, dst, r, c), 0, size_t(table.size));
+            scalar_store(core, element_address(dst, tile_offset(dst, r, c)));
+        }
+    hand_over(core, PipeId::S, PipeId::V);
+    hand_over(core, PipeId::S, PipeId::MTE2);
+    hand_over(core, PipeId::S, PipeId::MTE3);
+}
+
+uint32_t index_in_gm(Core &core, const GlobalRef &idx, int64_t number) {
+    uint64_t at = idx.address + uint64_t(number) * 4;
+    scalar_load_gm(core, at);
+    uint32_t index = 0;
+    if (core.computes) std::memcpy(&index, core.global(at, 4), 4);
+    return index;
+}
+
+// Into a matrix tile in L1, by indices in global memory: row by row.
+void gather_rows_to_matrix(Core &core, const TileRef &dst, const Table &table, const GlobalRef &idx,
+                           Beyond beyond) {
+    int64_t bytes = int64_t(dst.rows) * dst.cols * table.size;
+    if (beyond == Beyond::Leave) {
+        if (core.computes) std::memset(core.local(dst.space, dst.address, uint64_t(bytes)), 0, size_t(bytes));
+        core.move(Instr::SET_L1_2D, dst.type, dst.address, 0, dst.cols * table.size / kBlockBytes, bytes);
+    }
+    for (int r = 0; r < dst.valid_rows; ++r) {
+        Place place = placed(index_in_gm(core, idx, r), table.rows, beyond);
+        if (!place.inside) continue;
+        if (core.computes)
+            for (int c = 0; c < dst.valid_cols; ++c)
+                std::memcpy(element(core, dst, r, c),
+                            core.global(table.at(place.index, c), uint64_t(table.size)), size_t(table.size));
+        core.transfer(Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, dst.type, table.at(place.index, 0),
+                      element_address(dst, tile_offset(dst, r, 0)), 1, int64_t(dst.valid_cols) * table.size,
+                      table.global.stride[3] * table.size);
+    }
+    hand_over(core, PipeId::S, PipeId::MTE2);
+}
+
+// The same by element: put together in a scratch buffer of global memory, then moved as a whole.
+void gather_elements_to_matrix(Core &core, const TileRef &dst, const Table &table, const GlobalRef &idx,
+                               const GlobalRef &scratch, Beyond beyond) {
+    int64_t count = int64_t(dst.rows) * dst.cols, bytes = count * table.size;
+    uint8_t *out = core.global(scratch.address, uint64_t(bytes));
+    if (core.computes) std::memset(out, 0, size_t(bytes));
+    for (int64_t i = 0; i < count; ++i) scalar_store_gm(core, scratch.address + uint64_t(i * table.size));
+    for (int r = 0; r < dst.valid_rows; ++r)
+        for (int c = 0; c < dst.valid_cols; ++c) {
+            Place place = placed(index_in_gm(core, idx, r * idx.stride[3] + c), table.elements(), beyond);
+            if (!place.inside) continue;
+            int64_t offset = tile_offset(dst, r, c) * table.size;
+            scalar_load_gm(core, table.at(place.index));
+            if (core.computes)
+                std::memcpy(out + offset, core.global(table.at(place.index), uint64_t(table.size)),
+                            size_t(table.size));
+            scalar_store_gm(core, scratch.address + uint64_t(offset));
+        }
+    int64_t cycles = core.parameters.get("scalar.dcci", 1000);
+    for (int64_t line = 0; line < bytes; line += 64)
+        core.scalar(Instr::DCCI, scratch.address + uint64_t(line), cycles);
+    core.scalar(Instr::DSB, 1, core.parameters.get("scalar.dsb", 1000));
+    hand_over(core, PipeId::S, PipeId::MTE2);
+    if (core.computes) std::memcpy(core.local(dst.space, dst.address, uint64_t(bytes)), out, size_t(bytes));
+    core.transfer(Instr::MOV_OUT_TO_L1, dst.type, scratch.address, dst.address, 1, bytes, 0);
+}
+
+} // namespace
+
+// (dst, table, indices, coalesce, beyond) and, into L1 by element, (dst, table, indices, scratch, coalesce,
+// beyond)
+TILE_OP_BODY(MGATHER) {
+    const TileRef &dst = operands[0].tile;
+    Table table(core, "MGATHER", operands[1].global);
+    int64_t mode = operands[operands.count - 2].option;
+    Beyond beyond = beyond_of(operands[operands.count - 1].option);
+    if (dst.space == Space::L1) {
+        if (operands[2].kind != Operand::Global)
+            core.kernel_error("MGATHER: indices of a matrix tile lie in global memory");
+        if (table.boxed || dst.row_major || dst.inner != 1)
+            core.unsupported("MGATHER into L1 other than from ND to NZ");
+        if (type_size(operands[2].global.type) != 4)
+            core.unsupported("MGATHER by %s indices", spelled(operands[2].global.type));
+        if (is_empty(dst)) return;
+        if (operands.count == 6)
+            gather_elements_to_matrix(core, dst, table, operands[2].global, operands[3].global, beyond);
+        else
+            gather_rows_to_matrix(core, dst, table, operands[2].global, beyond);
+        return;
+    }
+    const TileRef &idx = operands[2].tile;
+    check_index_tile(core, "MGATHER", idx);
+    check_table_tile(core, "MGATHER", table, dst);
+    if (is_empty(dst)) return;
+    if (mode == kByRow)
+        gather_rows(core, dst, table, idx, beyond);
+    else
+        gather_elements(core, dst, table, idx, beyond);
+}
+
+} // namespace insight_trace::engine

@@ -1,0 +1,248 @@
+// Reductions along rows: maximum, minimum, sum, product.
+#include "ops/reduce.hpp"
+
+namespace insight_trace::engine {
+
+void check_row_reduction(Core &core, const char *name, const TileRef &dst, const TileRef &src) {
+    allow_types(core, name, src.type, {Type::F32, Type::F16, Type::I32, Type::I16});
+    need_plain_rows(core, name, src, "source");
+    if (dst.space != Space::UB) core.kernel_error("%s: the result must be a vector tile", name);
+    if (dst.inner || (!dst.row_major && dst.cols != 1))
+        core.unsupported("%s into a tile that is neither row major nor one column", name);
+    if (dst.rows < src.valid_rows)
+        core.kernel_error("%s: %d rows do not fit the %d of the result", name, src.valid_rows, dst.rows);
+}
+
+namespace {
+
+uint16_t blocks_per_row(const TileRef &tile) {
+    return static_cast<uint16_t>(tile.cols / per_block(tile.type));
+}
+
+// Part of every row of a tile, from `offset` elements on.
+struct Columns {
+    const TileRef &tile;
+    int offset = 0;
+};
+
+// One repeat per row over `rows` rows from `first` on.
+void fold_rows(Core &core, Instr instr, Columns to, Columns a, Columns b, int first, int rows, int width,
+               bool count) {
+    Type type = to.tile.type;
+    uint16_t strides[] = {blocks_per_row(to.tile), blocks_per_row(a.tile), blocks_per_row(b.tile)};
+    auto operand = [&](const Columns &c, int row, uint16_t stride) {
+        return VectorOperand(element_address(c.tile, int64_t(row) * c.tile.cols + c.offset), stride);
+    };
+    if (*std::max_element(strides, strides + 3) > kMostRepeats) { // the stride field has eight bits
+        for (int r = first; r < first + rows; ++r)
+            core.vector(instr, type, 1, width, operand(to, r, 0), operand(a, r, 0), operand(b, r, 0));
+        return;
+    }
+    if (count) {
+        count_mode(core);
+        mask_value(core, uint64_t(rows) * uint64_t(width));
+    }
+    core.vector(instr, type, rows, int64_t(rows) * width, operand(to, first, strides[0]),
+                operand(a, first, strides[1]), operand(b, first, strides[2]));
+    if (count) {
+        bit_mode(core);
+        full_mask(core);
+    }
+}
+
+void reduce_rows(Core &core, Instr instr, const TileRef &dst, const TileRef &src, int first, int rows,
+                 int width, bool count) {
+    if (count) {
+        count_mode(core);
+        mask_value(core, uint64_t(rows) * uint64_t(width));
+    }
+    core.vector(
+        instr, src.type, rows, int64_t(rows) * width,
+        VectorOperand(element_address(dst, int64_t(first) * dst.cols), static_cast<uint16_t>(dst.cols)),
+        VectorOperand(element_address(src, int64_t(first) * src.cols), blocks_per_row(src)));
+    if (count) {
+        bit_mode(core);
+        full_mask(core);
+    }
+}
+
+void issue_by_block(Core &core, const RowReduction &op, const TileRef &dst, const TileRef &src,
+                    const TileRef &tmp) {
+    constexpr int block = 8, lanes = 64;
+    uint32_t from = src.address;
+    for (int cols = src.cols; cols > 1;) {
+        bool group = cols % lanes == 0 || cols == block;
+        cols /= group ? block : 2;
+        uint32_t to = cols == 1 ? dst.address : tmp.address;
+        int64_t left = int64_t(src.rows) * cols; // values after this step
+        if (group)
+            core.vector(op.group, Type::F32, int(left / block), left * block, VectorOperand(to, 1),
+                        VectorOperand(from, 8));
+        else
+            core.vector(op.fold, Type::F32, int(left / lanes), left, VectorOperand(to, 8),
+                        VectorOperand(from, 16, 2), VectorOperand(from + kBlockBytes, 16, 2));
+        core.barrier(PipeId::V);
+        from = to;
+    }
+}
+
+// Rows in portions that a repeat count can hold.
+template <class Body> void row_portions(int rows, Body body) {
+    for (int first = 0; first < rows; first += kMostRepeats)
+        body(first, std::min(kMostRepeats, rows - first));
+}
+
+// Whole repeats of wide rows, pair by pair, then level by level.
+void issue_pair_tree_start(Core &core, Instr fold, const TileRef &src, const TileRef &tmp, int full,
+                           int lanes) {
+    int rows = src.valid_rows;
+    for (int i = 0; i < full / 2; ++i) {
+        fold_rows(core, fold, {tmp, i * lanes}, {src, 2 * i * lanes}, {src, (2 * i + 1) * lanes}, 0, rows,
+                  lanes, true);
+        core.barrier(PipeId::V);
+    }
+    if (full > 1 && full % 2) {
+        fold_rows(core, fold, {tmp}, {tmp}, {src, (full - 1) * lanes}, 0, rows, lanes, true);
+        core.barrier(PipeId::V);
+    }
+}
+
+void issue_pair_tree_end(Core &core, Instr fold, const TileRef &tmp, int rows, int full, int lanes) {
+    for (int left = full / 2; left > 1;) {
+        for (int i = 0; i < left / 2; ++i) {
+            fold_rows(core, fold, {tmp, i * lanes}, {tmp, 2 * i * lanes}, {tmp, (2 * i + 1) * lanes}, 0, rows,
+                      lanes, true);
+            core.barrier(PipeId::V);
+        }
+        bool odd = left % 2;
+        left /= 2;
+        if (odd) {
+            fold_rows(core, fold, {tmp, (left - 1) * lanes}, {tmp, (left - 1) * lanes},
+                      {tmp, left * 2 * lanes}, 0, rows, lanes, true);
+            core.barrier(PipeId::V);
+        }
+    }
+}
+
+} // namespace
+
+void issue_row_reduction(Core &core, const RowReduction &op, const TileRef &dst, const TileRef &src,
+                         const TileRef &tmp) {
+    if (folds_by_block(dst, src)) {
+        issue_by_block(core, op, dst, src, tmp);
+        return;
+    }
+    int lanes = per_repeat(src.type);
+    int rows = src.valid_rows, cols = src.valid_cols;
+    int full = cols / lanes, rest = cols % lanes;
+    if (cols == lanes) {
+        reduce_rows(core, op.whole, dst, src, 0, rows, lanes, true);
+        core.barrier(PipeId::V);
+        return;
+    }
+    if (cols < lanes) {
+        first_lanes(core, rest);
+        row_portions(rows, [&](int first, int count) {
+            reduce_rows(core, op.whole, dst, src, first, count, rest, false);
+            core.barrier(PipeId::V);
+        });
+        full_mask(core);
+        return;
+    }
+    if (full == 1) { // nothing to fold yet: the whole repeat moves as it is
+        core.move(Instr::MOV_UB_TO_UB, src.type, tmp.address, src.address, rows,
+                  int64_t(rows) * kRepeatBytes);
+        core.barrier(PipeId::V);
+    } else if (op.pairs) {
+        issue_pair_tree_start(core, op.fold, src, tmp, full, lanes);
+    } else {
+        fold_rows(core, op.fold, {tmp}, {src}, {src, lanes}, 0, rows, lanes, true);
+        core.barrier(PipeId::V);
+    }
+    if (rest) {
+        first_lanes(core, rest);
+        row_portions(rows, [&](int first, int count) {
+            fold_rows(core, op.fold, {tmp}, {tmp}, {src, full * lanes}, first, count, rest, false);
+        });
+        full_mask(core);
+        core.barrier(PipeId::V);
+    }
+    if (op.pairs)
+        issue_pair_tree_end(core, op.fold, tmp, rows, full, lanes);
+    else
+        for (int i = 2; i < full; ++i) {
+            fold_rows(core, op.fold, {tmp}, {tmp}, {src, i * lanes}, 0, rows, lanes, true);
+            core.barrier(PipeId::V);
+        }
+    reduce_rows(core, op.whole, dst, tmp, 0, rows, lanes, true);
+    core.barrier(PipeId::V);
+}
+
+void issue_blockwise_reduction(Core &core, Instr fold, const TileRef &dst, const TileRef &src,
+                               const TileRef &tmp) {
+    int block = per_block(src.type), size = type_size(src.type);
+    int rest = src.valid_cols % block;
+    VectorOperand held(tmp.address, 0, 0);
+    count_mode(core);
+    for (int r = 0; r < src.valid_rows; ++r) {
+        uint32_t from = element_address(src, int64_t(r) * src.cols);
+        mask_value(core, uint64_t(block));
+        core.vector(Instr::MOVEV, src.type, 1, block, VectorOperand(tmp.address, 0));
+        core.barrier(PipeId::V);
+        for (int b = 0; b < src.valid_cols / block; ++b, from += kBlockBytes) {
+            core.vector(fold, src.type, 1, block, held, held, VectorOperand(from, 1));
+            core.barrier(PipeId::V);
+        }
+        if (rest) {
+            mask_value(core, uint64_t(rest));
+            core.vector(fold, src.type, 1, rest, held, held, VectorOperand(from, 1));
+            core.barrier(PipeId::V);
+        }
+        hand_over(core, PipeId::V, PipeId::S);
+        for (int i = 0; i < block; ++i) scalar_load(core, tmp.address + uint32_t(i * size));
+        scalar_store(core, element_address(dst, int64_t(r) * row_step(dst)));
+        hand_over(core, PipeId::S, PipeId::V);
+    }
+    bit_mode(core);
+    full_mask(core);
+}
+
+TILE_OP_BODY(TROWMAX) {
+    static const RowReduction op{"TROWMAX", Instr::VMAX, Instr::VCMAX, Instr::VCGMAX, false};
+    row_reduction(core, operands, op, [](auto a, auto b) { return larger(a, b); });
+}
+
+TILE_OP_BODY(TROWMIN) {
+    static const RowReduction op{"TROWMIN", Instr::VMIN, Instr::VCMIN, Instr::VCGMIN, false};
+    row_reduction(core, operands, op, [](auto a, auto b) { return smaller(a, b); });
+}
+
+TILE_OP_BODY(TROWSUM) {
+    static const RowReduction op{"TROWSUM", Instr::VADD, Instr::VCADD, Instr::VCGADD, true};
+    row_reduction(core, operands, op, [](auto a, auto b) { return wrap_add(a, b); });
+}
+
+TILE_OP_BODY(TROWPROD) {
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile, &tmp = operands[2].tile;
+    check_row_reduction(core, "TROWPROD", dst, src);
+    if (is_empty(src)) return;
+    if (core.computes)
+        with_type(src.type, [&](auto tag) {
+            using T = decltype(tag);
+            constexpr int block = kBlockBytes / int(sizeof(T));
+            View<T> to(core, dst), from(core, src);
+            for (int r = 0; r < src.valid_rows; ++r) {
+                const T *row = from.data + int64_t(r) * src.cols;
+                T held[block];
+                std::fill(held, held + block, T(1));
+                for (int c = 0; c < src.valid_cols; ++c)
+                    held[c % block] = T(wrap_mul(Wide<T>(held[c % block]), Wide<T>(row[c])));
+                Wide<T> product = Wide<T>(held[0]);
+                for (int i = 1; i < block; ++i) product = wrap_mul(product, Wide<T>(held[i]));
+                to.at(r, 0) = T(product);
+            }
+        });
+    issue_blockwise_reduction(core, Instr::VMUL, dst, src, tmp);
+}
+
+} // namespace insight_trace::engine

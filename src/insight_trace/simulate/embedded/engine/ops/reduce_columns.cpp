@@ -1,0 +1,216 @@
+// Reductions down the columns: maximum, minimum, product, sum; and sums of neighbours in a row.
+#include <vector>
+
+#include "ops/steps.hpp"
+
+namespace insight_trace::engine {
+namespace {
+
+void check_columns(const Core &core, const char *name, const TileRef &dst, const TileRef &src) {
+    allow_types(core, name, src.type, {Type::F32, Type::F16, Type::I32, Type::I16});
+    same_type(core, name, dst, src);
+    need_plain_rows(core, name, src, "source");
+    need_plain_rows(core, name, dst, "result");
+    if (dst.cols < src.valid_cols)
+        core.kernel_error("%s: %d columns do not fit the %d of the result", name, src.valid_cols, dst.cols);
+}
+
+void copy_row(Core &core, const TileRef &dst, const TileRef &src) {
+    int64_t bytes = ceil_div(int64_t(src.valid_cols) * type_size(src.type), kBlockBytes) * kBlockBytes;
+    core.move(Instr::MOV_UB_TO_UB, src.type, dst.address, src.address, 1, bytes);
+}
+
+// Row after row into the result's only row.
+template <class Fold> void fold_down(Core &core, const TileRef &dst, const TileRef &src, Fold fold) {
+    with_type(src.type, [&](auto tag) {
+        using T = decltype(tag);
+        View<T> to(core, dst), from(core, src);
+        std::copy(from.data, from.data + src.valid_cols, to.data);
+        for (int r = 1; r < src.valid_rows; ++r) {
+            const T *row = from.data + int64_t(r) * src.cols;
+            for (int c = 0; c < src.valid_cols; ++c)
+                to.data[c] = T(fold(Wide<T>(to.data[c]), Wide<T>(row[c])));
+        }
+    });
+}
+
+VectorOperand row_of(const TileRef &tile, int64_t row, int64_t col = 0) {
+    return VectorOperand(element_address(tile, row * tile.cols + col));
+}
+
+template <class Fold>
+void column_reduction(Core &core, const Operands &operands, const char *name, Instr instr, Fold fold) {
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
+    check_columns(core, name, dst, src);
+    if (is_empty(src)) return;
+    if (core.computes) fold_down(core, dst, src, fold);
+    copy_row(core, dst, src);
+    core.barrier(PipeId::V);
+    if (src.valid_rows == 1) return;
+    int lanes = per_repeat(src.type);
+    int whole = src.valid_cols / lanes * lanes, rest = src.valid_cols % lanes;
+    auto fold_rows = [&](int col, int width) {
+        for (int r = 1; r < src.valid_rows; ++r) {
+            counted(core, instr, src.type, width, row_of(dst, 0, col), row_of(dst, 0, col),
+                    row_of(src, r, col));
+            core.barrier(PipeId::V);
+        }
+    };
+    if (whole) {
+        count_mode(core);
+        mask_value(core, uint64_t(whole));
+        fold_rows(0, whole);
+        bit_mode(core);
+        full_mask(core);
+    }
+    if (rest) {
+        first_lanes(core, rest);
+        fold_rows(whole, rest);
+        full_mask(core);
+    }
+    core.barrier(PipeId::V);
+}
+
+// Sums pair by pair: rows 2i and 2i + 1 into row i, an odd last row into row 0, until one row is left.
+template <class T> void pair_sums(T *rows, int64_t pitch, int count, int cols) {
+    for (; count > 1; count /= 2) {
+        auto add = [&](int64_t to, int64_t a, int64_t b) {
+            for (int c = 0; c < cols; ++c)
+                rows[to * pitch + c] =
+                    T(wrap_add(Wide<T>(rows[a * pitch + c]), Wide<T>(rows[b * pitch + c])));
+        };
+        for (int i = 0; i < count / 2; ++i) add(i, 2 * i, 2 * i + 1);
+        if (count % 2) add(0, 0, count - 1);
+    }
+}
+
+void issue_pair_sums(Core &core, const TileRef &src, const TileRef &tmp) {
+    const TileRef *from = &src;
+    for (int count = src.valid_rows; count > 1; count /= 2) {
+        auto add = [&](int64_t to, VectorOperand a, VectorOperand b) {
+            counted(core, Instr::VADD, src.type, src.valid_cols, row_of(tmp, to), a, b);
+        };
+        count_mode(core);
+        mask_value(core, uint64_t(src.valid_cols));
+        for (int i = 0; i < count / 2; ++i) add(i, row_of(*from, 2 * i), row_of(*from, 2 * i + 1));
+        core.barrier(PipeId::V);
+        if (count % 2) {
+            add(0, row_of(tmp, 0), row_of(*from, count - 1));
+            core.barrier(PipeId::V);
+        }
+        bit_mode(core);
+        full_mask(core);
+        if (from == &tmp) core.barrier(PipeId::V);
+        from = &tmp;
+    }
+}
+
+} // namespace
+
+TILE_OP_BODY(TCOLMAX) {
+    column_reduction(core, operands, "TCOLMAX", Instr::VMAX, [](auto a, auto b) { return larger(a, b); });
+}
+TILE_OP_BODY(TCOLMIN) {
+    column_reduction(core, operands, "TCOLMIN", Instr::VMIN, [](auto a, auto b) { return smaller(a, b); });
+}
+TILE_OP_BODY(TCOLPROD) {
+    column_reduction(core, operands, "TCOLPROD", Instr::VMUL, [](auto a, auto b) { return wrap_mul(a, b); });
+}
+
+TILE_OP_BODY(TCOLSUM) {
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
+    bool has_tmp = operands.count > 2;
+    bool in_pairs = has_tmp && scalar_as<int64_t>(operands[3]) != 0;
+    check_columns(core, "TCOLSUM", dst, src);
+    if (is_empty(src)) return;
+    if (in_pairs && src.valid_rows > 1) {
+        TileRef tmp = operands[2].tile;
+        tmp.cols = tmp.cols * type_size(tmp.type) / type_size(src.type);
+        tmp.type = src.type;
+        need_plain_rows(core, "TCOLSUM", tmp, "scratch tile");
+        if (core.computes)
+            with_type(src.type, [&](auto tag) {
+                using T = decltype(tag);
+                View<T> to(core, dst), from(core, src);
+                std::vector<T> rows(from.data, from.data + int64_t(src.valid_rows) * src.cols);
+                pair_sums(rows.data(), src.cols, src.valid_rows, src.valid_cols);
+                std::copy(rows.begin(), rows.begin() + src.valid_cols, to.data);
+            });
+        issue_pair_sums(core, src, tmp);
+        core.move(Instr::MOV_UB_TO_UB, src.type, dst.address, tmp.address, 1,
+                  ceil_div(int64_t(src.valid_cols) * type_size(src.type), kBlockBytes) * kBlockBytes);
+        core.barrier(PipeId::V);
+        return;
+    }
+    if (core.computes) fold_down(core, dst, src, [](auto a, auto b) { return wrap_add(a, b); });
+    copy_row(core, dst, src);
+    if (has_tmp || src.valid_rows > 1) core.barrier(PipeId::V);
+    if (src.valid_rows == 1) return;
+    count_mode(core);
+    mask_value(core, uint64_t(src.valid_cols));
+    for (int r = 1; r < src.valid_rows; ++r) {
+        counted(core, Instr::VADD, src.type, src.valid_cols, row_of(dst, 0), row_of(dst, 0), row_of(src, r));
+        core.barrier(PipeId::V);
+    }
+    bit_mode(core);
+    full_mask(core);
+}
+
+// Neighbours 2i and 2i + 1 of a row into element i.
+TILE_OP_BODY(TPAIRREDUCESUM) {
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
+    allow_types(core, "TPAIRREDUCESUM", dst.type, {Type::F32, Type::F16});
+    same_type(core, "TPAIRREDUCESUM", dst, src);
+    need_plain_rows(core, "TPAIRREDUCESUM", dst, "result");
+    need_plain_rows(core, "TPAIRREDUCESUM", src, "source");
+    if (is_empty(dst)) return;
+    if (src.rows < dst.valid_rows || src.cols < dst.valid_cols)
+        core.kernel_error("TPAIRREDUCESUM: the source of %d x %d does not cover %d x %d", src.rows, src.cols,
+                          dst.valid_rows, dst.valid_cols);
+    int rows = dst.valid_rows, cols = dst.valid_cols;
+    if (core.computes)
+        with_type(dst.type, [&](auto tag) {
+            using T = decltype(tag);
+            View<T> to(core, dst), from(core, src);
+            for (int r = 0; r < rows; ++r) {
+                T *out = to.data + int64_t(r) * dst.cols;
+                const T *in = from.data + int64_t(r) * src.cols;
+                for (int i = 0; i < cols / 2; ++i)
+                    out[i] = T(wrap_add(Wide<T>(in[2 * i]), Wide<T>(in[2 * i + 1])));
+            }
+        });
+    int lanes = per_repeat(dst.type);
+    auto stride = [&](const TileRef &t) { return static_cast<uint16_t>(t.cols / per_block(t.type)); };
+    auto pairs = [&](int row, int col, int count, int width) {
+        core.vector(Instr::VCPADD, dst.type, count, int64_t(count) * width,
+                    VectorOperand(element_address(dst, int64_t(row) * dst.cols + col / 2), stride(dst)),
+                    VectorOperand(element_address(src, int64_t(row) * src.cols + col), stride(src)));
+        core.barrier(PipeId::V);
+    };
+    bool whole =
+        fixed_cols(dst) && fixed_cols(src) && dst.valid_cols == dst.cols && src.valid_cols == src.cols;
+    bool together = whole || (dst.rows == 1 && src.rows == 1);
+    int even_rest = cols % lanes & ~1, full = cols / lanes;
+    auto rest_of = [&](int row) {
+        if (!even_rest) return;
+        count_mode(core);
+        mask_value(core, uint64_t(even_rest));
+        pairs(row, full * lanes, 1, even_rest);
+        bit_mode(core);
+        full_mask(core);
+    };
+    bit_mode(core);
+    if (together) {
+        for (int i = 0; i < full; ++i)
+            for (int row = 0; row < rows; row += kMostRepeats)
+                pairs(row, i * lanes, std::min(kMostRepeats, rows - row), lanes);
+        for (int row = 0; row < rows; ++row) rest_of(row);
+        return;
+    }
+    for (int row = 0; row < rows; ++row) {
+        for (int i = 0; i < full; ++i) pairs(row, i * lanes, 1, lanes);
+        rest_of(row);
+    }
+}
+
+} // namespace insight_trace::engine

@@ -1,0 +1,82 @@
+// Transposition of a tile.
+#include <vector>
+
+#include "ops/steps.hpp"
+
+namespace insight_trace::engine {
+namespace {
+
+// Address registers of the transposing instruction: eight addresses each.
+void set_address_registers(Core &core, int count, uint32_t address) {
+    int64_t cycles = core.parameters.get("register.write", 1000);
+    for (int i = 0; i < count; ++i) {
+        Record r = core.record(Instr::MOVEVA, PipeId::V, Form::Plain);
+        r.a = address;
+        core.clock.issue(PipeId::V, r, {cycles, cycles, 0, Stall::None}, core.at);
+    }
+}
+
+// 16 rows of one block each (32 rows of bytes) become columns; `repeat` such boxes per instruction.
+void transpose_boxes(Core &core, const TileRef &src, uint32_t from, uint32_t to, int repeat,
+                     uint16_t to_stride, uint16_t from_stride) {
+    bool bytes = type_size(src.type) == 1;
+    set_address_registers(core, bytes ? 8 : 4, from);
+    if (repeat == 1) to_stride = from_stride = 0;
+    int64_t elements = int64_t(repeat) * 16 * per_block(src.type);
+    for (int i = 0; i < (bytes ? 4 : 1); ++i)
+        core.vector(Instr::VNCHWCONV, src.type, repeat, bytes ? elements / 2 : elements,
+                    VectorOperand(to, to_stride), VectorOperand(from, from_stride));
+}
+
+} // namespace
+
+TILE_OP_BODY(TTRANS) {
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile, &tmp = operands[2].tile;
+    int size = type_size(src.type);
+    if (size > 4) core.unsupported("TTRANS of %s tiles", spelled(src.type));
+    if (size != type_size(dst.type))
+        core.kernel_error("TTRANS: element types differ in size (%s and %s)", spelled(dst.type),
+                          spelled(src.type));
+    need_plain_rows(core, "TTRANS", dst, "result");
+    need_plain_rows(core, "TTRANS", src, "source");
+    if (is_empty(src)) return;
+    int rows = src.valid_rows, cols = src.valid_cols;
+    if (dst.rows < cols || dst.cols < rows)
+        core.kernel_error("TTRANS: %d x %d does not fit a result of %d x %d", cols, rows, dst.rows, dst.cols);
+    if (core.computes)
+        with_type(src.type, [&](auto tag) {
+            using T = decltype(tag);
+            View<T> to(core, dst), from(core, src);
+            std::vector<T> kept(from.data, from.data + int64_t(src.rows) * src.cols);
+            for (int r = 0; r < rows; ++r)
+                for (int c = 0; c < cols; ++c)
+                    to.data[int64_t(c) * dst.cols + r] = kept[size_t(r) * size_t(src.cols) + size_t(c)];
+        });
+    int block = per_block(src.type), box_rows = size == 1 ? 32 : 16;
+    if (dst.cols % box_rows || src.cols % block) { // element by element on the scalar unit
+        hand_over(core, PipeId::V, PipeId::S);
+        for (int r = 0; r < rows; ++r)
+            for (int c = 0; c < cols; ++c) {
+                scalar_load(core, element_address(src, int64_t(r) * src.cols + c));
+                scalar_store(core, element_address(dst, int64_t(c) * dst.cols + r));
+            }
+        hand_over(core, PipeId::S, PipeId::V);
+        return;
+    }
+    int across = static_cast<int>(ceil_div(cols, block)), down = rows / box_rows, rest = rows % box_rows;
+    int64_t pitch = ceil_div(rows, box_rows) * box_rows; // of the scratch tile
+    auto blocks = [&](int64_t elements) { return static_cast<uint16_t>(elements * size / kBlockBytes); };
+    auto scratch = [&](int64_t elements) { return tmp.address + uint32_t(elements * size); };
+    if (down)
+        for (int i = 0; i < across; ++i)
+            transpose_boxes(core, src, element_address(src, int64_t(i) * block), scratch(i * block * pitch),
+                            down, blocks(box_rows), blocks(int64_t(box_rows) * src.cols));
+    if (rest)
+        transpose_boxes(core, src, element_address(src, int64_t(down) * box_rows * src.cols),
+                        scratch(down * box_rows), across, blocks(block * pitch), 1);
+    core.barrier(PipeId::V);
+    core.move(Instr::MOV_UB_TO_UB, dst.type, dst.address, tmp.address, cols,
+              int64_t(cols) * ceil_div(int64_t(rows) * size, kBlockBytes) * kBlockBytes);
+}
+
+} // namespace insight_trace::engine
