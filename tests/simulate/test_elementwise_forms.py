@@ -71,6 +71,14 @@ FORMS = {
         "TADDRELUCONV(h, a, b); TSUBRELUCONV(h, a, b); TADDDEQRELU(h, i, j, 0.5f, k);"
     ),
     "partial": "TPARTADD(c, a, b); TPARTMUL(c, a, b); TPARTMAX(c, a, b); TPARTMIN(c, a, b);",
+    "quantised": (
+        "auto bytes = placed<int8_t>(0xb000); auto ubytes = placed<uint8_t>(0xc000);"
+        "Tile<TileType::Vec, float, 16, 1, BLayout::ColMajor, 16, 1> scale, offset;"
+        "TASSIGN(scale, 0xd000); TASSIGN(offset, 0xd100);"
+        "TQUANT<QuantType::INT8_SYM>(bytes, a, scale, tmp);"
+        "TQUANT<QuantType::INT8_ASYM>(ubytes, a, scale, tmp, &offset);"
+        "TDEQUANT(c, bytes, scale, offset);"
+    ),
     "made": (
         "TCI<Square<int32_t>, int32_t, 0>(i, 5); TCI<Square<int32_t>, Square<float>, int32_t, 1>(i, 5, tmp);"
         "TTRI<Square<float>, 1>(c, -1); TPRINT(i); TPRINT<PrintFormat::Width10_Precision6>(c);"
