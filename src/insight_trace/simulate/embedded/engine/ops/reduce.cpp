@@ -39,30 +39,26 @@ void fold_rows(Core &core, Instr instr, Columns to, Columns a, Columns b, int fi
         return;
     }
     if (count) {
-        count_mode(core);
-        mask_value(core, uint64_t(rows) * uint64_t(width));
+        count_elements(core, int64_t(rows) * width);
     }
     core.vector(instr, type, rows, int64_t(rows) * width, operand(to, first, strides[0]),
                 operand(a, first, strides[1]), operand(b, first, strides[2]));
     if (count) {
-        bit_mode(core);
-        full_mask(core);
+        count_off(core);
     }
 }
 
 void reduce_rows(Core &core, Instr instr, const TileRef &dst, const TileRef &src, int first, int rows,
                  int width, bool count) {
     if (count) {
-        count_mode(core);
-        mask_value(core, uint64_t(rows) * uint64_t(width));
+        count_elements(core, int64_t(rows) * width);
     }
     core.vector(
         instr, src.type, rows, int64_t(rows) * width,
         VectorOperand(element_address(dst, int64_t(first) * dst.cols), static_cast<uint16_t>(dst.cols)),
         VectorOperand(element_address(src, int64_t(first) * src.cols), blocks_per_row(src)));
     if (count) {
-        bit_mode(core);
-        full_mask(core);
+        count_off(core);
     }
 }
 
@@ -141,12 +137,12 @@ void issue_row_reduction(Core &core, const RowReduction &op, const TileRef &dst,
         return;
     }
     if (cols < lanes) {
-        first_lanes(core, rest);
+        mask_elements(core, rest);
         row_portions(rows, [&](int first, int count) {
             reduce_rows(core, op.whole, dst, src, first, count, rest, false);
             core.barrier(PipeId::V);
         });
-        full_mask(core);
+        mask_all(core);
         return;
     }
     if (full == 1) { // nothing to fold yet: the whole repeat moves as it is
@@ -160,11 +156,11 @@ void issue_row_reduction(Core &core, const RowReduction &op, const TileRef &dst,
         core.barrier(PipeId::V);
     }
     if (rest) {
-        first_lanes(core, rest);
+        mask_elements(core, rest);
         row_portions(rows, [&](int first, int count) {
             fold_rows(core, op.fold, {tmp}, {tmp}, {src, full * lanes}, first, count, rest, false);
         });
-        full_mask(core);
+        mask_all(core);
         core.barrier(PipeId::V);
     }
     if (op.pairs)
@@ -198,13 +194,12 @@ void issue_blockwise_reduction(Core &core, Instr fold, const TileRef &dst, const
             core.vector(fold, src.type, 1, rest, held, held, VectorOperand(from, 1));
             core.barrier(PipeId::V);
         }
-        hand_over(core, PipeId::V, PipeId::S);
+        handshake(core, PipeId::V, PipeId::S);
         for (int i = 0; i < block; ++i) scalar_load(core, tmp.address + uint32_t(i * size));
         scalar_store(core, element_address(dst, int64_t(r) * row_step(dst)));
-        hand_over(core, PipeId::S, PipeId::V);
+        handshake(core, PipeId::S, PipeId::V);
     }
-    bit_mode(core);
-    full_mask(core);
+    count_off(core);
 }
 
 TILE_OP_BODY(TROWMAX) {
