@@ -155,4 +155,8 @@ template <class T> T wrap_mul(T a, T b) {
         return a * b;
 }
 
+// NaN wins, as in the vector unit.
+template <class T> T larger(T a, T b) { return (a > b || a != a) ? a : b; }
+template <class T> T smaller(T a, T b) { return (a < b || a != a) ? a : b; }
+
 } // namespace insight_trace::engine

@@ -117,14 +117,6 @@ void with_scalar(Core &core, const Operands &operands, const char *op, Instr ins
 }
 
 // --- what the hardware computes
-template <class T> T larger(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a > b || a != a ? a : b; // NaN wins
-    return a > b ? a : b;
-}
-template <class T> T smaller(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a < b || a != a ? a : b;
-    return a < b ? a : b;
-}
 // The quotient, toward zero for integers; an integer divided by zero is 0.
 template <class T> T quotient(T a, T b) {
     if constexpr (std::is_integral_v<T>) {
