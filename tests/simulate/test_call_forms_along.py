@@ -12,11 +12,14 @@ HEAD = """
 using namespace pto;
 template <class T, int R, int C, BLayout L = BLayout::RowMajor, int VR = R, int VC = C>
 using Vec = Tile<TileType::Vec, T, R, C, L, VR, VC>;
+template <int R, int C, PadValue P>
+using Padded = Tile<TileType::Vec, float, R, C, BLayout::RowMajor, R, C, SLayout::NoneBox, 512, P>;
 template <class T> T *data_of(int64_t slot) {
     auto *tensor = reinterpret_cast<Tensor *>(slot);
     return reinterpret_cast<T *>(tensor->buffer.addr) + tensor->start_offset;
 }
-template <class T, int R, int C> GlobalTensor<T, Shape<1, 1, 1, R, C>, Stride<R * C, R * C, R * C, C, 1>> view(T *at) {
+template <class T, int R, int C>
+GlobalTensor<T, Shape<1, 1, 1, R, C>, Stride<R * C, R * C, R * C, C, 1>> view(T *at) {
     return {at};
 }
 """
@@ -95,9 +98,10 @@ def test_every_form_compiles_and_issues(tmp_path, dynamic):
         Vec<float, 1, 128> pairs, merged;
         Vec<float, 64, 16> turned;
         Vec<float, 16, 128> wide;
-        Tile<TileType::Vec, float, 16, 64, BLayout::RowMajor, 16, 64, SLayout::NoneBox, 512, PadValue::Min> padded;
-        Tile<TileType::Vec, float, 16, 128, BLayout::RowMajor, 16, 128, SLayout::NoneBox, 512, PadValue::Zero> grown;
-        TASSIGN(x, 0); TASSIGN(y, 0x1000); TASSIGN(tmp, 0x2000); TASSIGN(column, 0x3000); TASSIGN(row, 0x3100);
+        Padded<16, 64, PadValue::Min> padded;
+        Padded<16, 128, PadValue::Zero> grown;
+        TASSIGN(x, 0); TASSIGN(y, 0x1000); TASSIGN(tmp, 0x2000);
+        TASSIGN(column, 0x3000); TASSIGN(row, 0x3100);
         TASSIGN(values, 0x3200); TASSIGN(where, 0x3300); TASSIGN(below, 0x3400); TASSIGN(index, 0x4000);
         TASSIGN(numbers, 0x3600); TASSIGN(pairs, 0x5000); TASSIGN(merged, 0x5400); TASSIGN(turned, 0x6000);
         TASSIGN(wide, 0x8000); TASSIGN(padded, 0xb000); TASSIGN(grown, 0xd000);
@@ -109,7 +113,8 @@ def test_every_form_compiles_and_issues(tmp_path, dynamic):
         TCOLARGMAX(below, x, tmp); TCOLARGMIN(below, x, tmp);
         TCOLARGMAX(row, below, x, tmp); TCOLARGMIN(row, below, x, tmp);
         TPAIRREDUCESUM(y, x);
-        TROWEXPAND(y, column); TROWEXPANDADD(y, x, column); TROWEXPANDSUB(y, x, column); TROWEXPANDMUL(y, x, column);
+        TROWEXPAND(y, column); TROWEXPANDADD(y, x, column); TROWEXPANDSUB(y, x, column);
+        TROWEXPANDMUL(y, x, column);
         TROWEXPANDDIV(y, x, column); TROWEXPANDDIV<DivAlgorithm::HIGH_PRECISION>(y, x, column);
         TROWEXPANDDIV<DivAlgorithm::DEFAULT>(y, x, column, tmp); TROWEXPANDMAX(y, x, column, tmp);
         TROWEXPANDMIN(y, x, column); TROWEXPANDEXPDIF(y, x, column);
@@ -138,7 +143,8 @@ def test_every_form_compiles_and_issues(tmp_path, dynamic):
         MGATHER<Coalesce::Elem, GatherOOB::Clamp>(x, table, index);
         MSCATTER(table, x, rows); MSCATTER<Coalesce::Row, ScatterAtomicOp::Add>(table, x, rows);
         MSCATTER<Coalesce::Elem, ScatterAtomicOp::None, ScatterOOB::Skip>(table, x, index);
-        MSCATTER<Coalesce::Elem, ScatterAtomicOp::Add, ScatterOOB::Wrap, ScatterConflict::Default>(table, x, index);
+        MSCATTER<Coalesce::Elem, ScatterAtomicOp::Add, ScatterOOB::Wrap, ScatterConflict::Default>(
+            table, x, index);
     """
     result = run(tmp_path, body, {0: np.ones((16, 64), np.float32)})
     names = {result.instructions.names[i] for i in result.instructions.name}

@@ -29,8 +29,7 @@ template <class Step> void issue_column_spread(Core &core, const Spread &s, Step
     if (!fixed_width && s.dst.rows != 1) { // row by row in count mode
         count_elements(core, cols);
         for (int r = 0; r < rows; ++r)
-            step(static_cast<int>(ceil_div(cols, lanes)), int64_t(cols),
-                 VectorOperand(element_address(s.dst, int64_t(r) * s.dst.cols)),
+            step(0, int64_t(cols), VectorOperand(element_address(s.dst, int64_t(r) * s.dst.cols)),
                  VectorOperand(element_address(s.full, int64_t(r) * s.full.cols)),
                  VectorOperand(s.thin.address));
         count_off(core);
@@ -122,7 +121,10 @@ TILE_OP_BODY(TCOLEXPANDEXPDIF) {
         [&](int repeat, int64_t elements, VectorOperand dst, VectorOperand full, VectorOperand line) {
             issue_spread(core, Instr::VSUB, s, repeat, elements, dst, full, line);
             core.barrier(PipeId::V);
-            core.vector(Instr::VEXP, s.dst.type, repeat, elements, dst, dst);
+            if (repeat)
+                core.vector(Instr::VEXP, s.dst.type, repeat, elements, dst, dst);
+            else
+                counted(core, Instr::VEXP, s.dst.type, elements, dst, dst);
         });
 }
 

@@ -86,8 +86,7 @@ void issue_by_rows(Core &core, Instr instr, const Spread &s, uint32_t column) {
     int cols = s.dst.valid_cols;
     count_elements(core, cols);
     for (int r = 0; r < s.dst.valid_rows; ++r)
-        issue_spread(core, instr, s, static_cast<int>(ceil_div(cols, per_repeat(s.dst.type))), cols,
-                     VectorOperand(element_address(s.dst, int64_t(r) * s.dst.cols)),
+        issue_spread(core, instr, s, 0, cols, VectorOperand(element_address(s.dst, int64_t(r) * s.dst.cols)),
                      VectorOperand(element_address(s.full, int64_t(r) * s.full.cols)),
                      VectorOperand(column + uint32_t(r * kBlockBytes), 0, 0));
     count_off(core);
@@ -102,7 +101,7 @@ void issue_row_spread(Core &core, Instr instr, const Spread &s, const TileRef *t
     // each value of the column into a block of its own
     auto spread_column = [&](int first, int count) {
         core.vector(Instr::VBRCB, s.dst.type, static_cast<int>(ceil_div(count, 8)), count,
-                    VectorOperand(column, 8), VectorOperand(element_address(s.thin, first), 1));
+                    VectorOperand(column, 8), VectorOperand(element_address(s.thin, first), 1, 0));
         core.barrier(PipeId::V);
     };
     if (rows <= kMostRepeats) {
@@ -205,7 +204,7 @@ TILE_OP_BODY(TROWEXPAND) {
             int count = std::min(portion, repeats - first);
             core.vector(Instr::VBRCB, dst.type, count, int64_t(count) * 8 * block,
                         VectorOperand(dst.address + uint32_t(first * kRepeatBytes), 8),
-                        VectorOperand(element_address(src, int64_t(first) * 8), 1));
+                        VectorOperand(element_address(src, int64_t(first) * 8), 1, 0));
         }
         return;
     }

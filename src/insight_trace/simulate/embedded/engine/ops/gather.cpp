@@ -178,7 +178,7 @@ void gather_by_comparison(Core &core, const Operands &operands) {
                 VectorOperand(element_address(dst, int64_t(r) * dst.cols)),
                 VectorOperand(positions + uint32_t(int64_t(r) * src.cols * 4)),
                 VectorOperand(tmp.address + uint32_t(r * tmp.cols)));
-        core.scalar(Instr::MOV_XD_SPR, 0, 1);
+        core.scalar(Instr::MOV_XD_SPR, 0, 1000);
         scalar_store(core, element_address(counts, r));
     }
     count_off(core);

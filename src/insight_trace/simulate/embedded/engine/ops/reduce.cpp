@@ -38,28 +38,23 @@ void fold_rows(Core &core, Instr instr, Columns to, Columns a, Columns b, int fi
             core.vector(instr, type, 1, width, operand(to, r, 0), operand(a, r, 0), operand(b, r, 0));
         return;
     }
-    if (count) {
-        count_elements(core, int64_t(rows) * width);
-    }
-    core.vector(instr, type, rows, int64_t(rows) * width, operand(to, first, strides[0]),
-                operand(a, first, strides[1]), operand(b, first, strides[2]));
-    if (count) {
-        count_off(core);
-    }
+    VectorOperand dst = operand(to, first, strides[0]), src0 = operand(a, first, strides[1]),
+                  src1 = operand(b, first, strides[2]);
+    if (count)
+        core.vector_count(instr, type, int64_t(rows) * width, dst, src0, src1);
+    else
+        core.vector(instr, type, rows, int64_t(rows) * width, dst, src0, src1);
 }
 
 void reduce_rows(Core &core, Instr instr, const TileRef &dst, const TileRef &src, int first, int rows,
                  int width, bool count) {
-    if (count) {
-        count_elements(core, int64_t(rows) * width);
-    }
-    core.vector(
-        instr, src.type, rows, int64_t(rows) * width,
-        VectorOperand(element_address(dst, int64_t(first) * dst.cols), static_cast<uint16_t>(dst.cols)),
-        VectorOperand(element_address(src, int64_t(first) * src.cols), blocks_per_row(src)));
-    if (count) {
-        count_off(core);
-    }
+    // the result's stride counts elements, and one of them is all that a repeat writes
+    VectorOperand to(element_address(dst, int64_t(first) * dst.cols), static_cast<uint16_t>(dst.cols), 0);
+    VectorOperand from(element_address(src, int64_t(first) * src.cols), blocks_per_row(src));
+    if (count)
+        core.vector_count(instr, src.type, int64_t(rows) * width, to, from);
+    else
+        core.vector(instr, src.type, rows, int64_t(rows) * width, to, from);
 }
 
 void issue_by_block(Core &core, const RowReduction &op, const TileRef &dst, const TileRef &src,
@@ -72,7 +67,7 @@ void issue_by_block(Core &core, const RowReduction &op, const TileRef &dst, cons
         uint32_t to = cols == 1 ? dst.address : tmp.address;
         int64_t left = int64_t(src.rows) * cols; // values after this step
         if (group)
-            core.vector(op.group, Type::F32, int(left / block), left * block, VectorOperand(to, 1),
+            core.vector(op.group, Type::F32, int(left / block), left * block, VectorOperand(to, 1, 0),
                         VectorOperand(from, 8));
         else
             core.vector(op.fold, Type::F32, int(left / lanes), left, VectorOperand(to, 8),

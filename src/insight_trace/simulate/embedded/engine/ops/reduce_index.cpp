@@ -62,22 +62,23 @@ VectorOperand row_at(const TileRef &tile, int64_t row) {
 void issue_narrow(Core &core, const ArgOp &op, const ArgTiles &t) {
     int rows = t.src.valid_rows, cols = t.src.valid_cols, lanes = per_repeat(t.src.type);
     const TileRef &out = t.value ? t.tmp : t.index;
-    auto reduce = [&](int first, int count) {
-        int64_t step = t.value ? 2 : out.cols; // value and index side by side, or the index alone
-        core.vector(
-            op.whole, t.src.type, count, int64_t(count) * cols,
-            VectorOperand(element_address(out, first * step), static_cast<uint16_t>(t.value ? 1 : step)),
-            row_at(t.src, first));
-        core.barrier(PipeId::V);
+    int64_t step = t.value ? 2 : out.cols; // value and index side by side, or the index alone
+    auto to = [&](int first) {
+        return VectorOperand(element_address(out, first * step), static_cast<uint16_t>(t.value ? 1 : step),
+                             0);
     };
     if (cols == lanes) {
         count_elements(core, int64_t(rows) * lanes);
-        reduce(0, rows);
+        core.vector_counted(op.whole, t.src.type, int64_t(rows) * lanes, to(0), row_at(t.src, 0));
+        core.barrier(PipeId::V);
     } else {
         if (!t.value) bit_mode(core);
         mask_elements(core, cols);
-        for (int first = 0; first < rows; first += kMostRepeats)
-            reduce(first, std::min(kMostRepeats, rows - first));
+        for (int first = 0; first < rows; first += kMostRepeats) {
+            int count = std::min(kMostRepeats, rows - first);
+            core.vector(op.whole, t.src.type, count, int64_t(count) * cols, to(first), row_at(t.src, first));
+            core.barrier(PipeId::V);
+        }
     }
     if (!t.value) {
         count_off(core);

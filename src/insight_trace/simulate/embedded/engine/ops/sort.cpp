@@ -224,7 +224,7 @@ void merge_lists(Core &core, const Operands &operands) {
                 VectorOperand(operands[5].tile.address));
     if (suspend) {
         handshake(core, PipeId::V, PipeId::S);
-        core.scalar(Instr::MOV_XD_SPR, 0, 1);
+        core.scalar(Instr::MOV_XD_SPR, 0, 1000);
         if (executed)
             for (size_t i = 0; i < 4; ++i)
                 executed[i] = i < lists.size()

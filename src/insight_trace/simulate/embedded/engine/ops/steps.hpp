@@ -34,9 +34,10 @@ inline void mask_value(Core &core, uint64_t value) { core.set_register(PipeId::V
 // One instruction in count mode, the mode having been set before: as many repeats as the elements need.
 inline void counted(Core &core, Instr instr, Type type, int64_t elements, VectorOperand dst,
                     VectorOperand src0 = {}, VectorOperand src1 = {}) {
-    // with nothing to do it still goes through the pipe
-    int64_t repeats = std::max<int64_t>(1, ceil_div(elements, per_repeat(type)));
-    core.vector(instr, type, static_cast<int>(repeats), elements, dst, src0, src1);
+    if (elements > 0)
+        core.vector_counted(instr, type, elements, dst, src0, src1);
+    else // with nothing to do it still goes through the pipe
+        core.vector(instr, type, 1, 0, dst, src0, src1);
 }
 
 // --- scalar accesses

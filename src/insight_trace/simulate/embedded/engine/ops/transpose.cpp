@@ -8,11 +8,11 @@ namespace {
 
 // Address registers of the transposing instruction: eight addresses each.
 void set_address_registers(Core &core, int count, uint32_t address) {
-    int64_t cycles = core.parameters.get("register.write", 1000) / 1000;
+    int64_t cost = core.parameters.get("register.write", 1000);
     for (int i = 0; i < count; ++i) {
         Record r = core.record(Instr::MOVEVA, PipeId::V, Form::Plain);
         r.a = address;
-        core.clock.issue(PipeId::V, r, {cycles, cycles, 0, Stall::None}, core.at);
+        core.clock.issue(PipeId::V, r, {cost, cost, 0, Stall::None}, core.at);
     }
 }
 
