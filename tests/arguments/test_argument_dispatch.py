@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from recorded_dispatches import dispatch, payload, real_dispatches, scalar, tensor
 
 from insight_trace.arguments.buffers import materialise, materialise_all, view_of
 from insight_trace.arguments.content import Zero
 from insight_trace.arguments.dispatch import from_dispatch
 from insight_trace.arguments.verification import verify_outputs
-from insight_trace.errors import InputError, RequestError
-from insight_trace.model import ContextArg, Payload, Role, Tier
+from insight_trace.dtypes import DTYPES
+from insight_trace.errors import InputError, InsightTraceError, RequestError
+from insight_trace.model import ContextArg, Payload, Role, TensorArg, Tier
 
 FOUR = np.array([1, 2, 3, 4], np.float32).tobytes()
 
@@ -44,7 +47,7 @@ def test_each_kind_of_record_gets_its_tier(tmp_path):
         5: Tier.RECONSTRUCTED,
     }
     assert "first 8 of 16 bytes" in arguments.at(3).origin
-    assert any("slot 5" in text and "last bits" in text for text in arguments.warnings)
+    assert any("slot 5" in text and "printed decimal" in text for text in arguments.warnings)
 
 
 def test_block_count_and_expected_payload_are_carried_over(tmp_path):
@@ -148,3 +151,49 @@ def test_every_real_dispatch_of_paged_attention_verifies_against_itself(shared_d
         checks = verify_outputs(arguments, buffers)
         assert checks
         assert {check.status for check in checks} == {"verified"}
+
+
+@pytest.mark.parametrize(
+    "name", ["mixed_example_case2_args_dump_level2", "paged_attention_CaseSmall1_args_dump_level3"]
+)
+def test_real_dumps_of_mixes_and_of_metadata_only_give_arguments(shared_data, name):
+    dump = real_dispatches(shared_data / "dumps" / name / "args_dump")
+    payload_free = name.endswith("level3")
+    for one in dump:
+        arguments = from_dispatch(one, others=dump)
+        inputs = [t for t in arguments.tensors if t.role is not Role.OUTPUT]
+        assert {t.tier for t in inputs} <= {Tier.SYNTHETIC if payload_free else Tier.EXACT}
+        assert len(materialise_all(arguments)) == len(arguments.tensors)
+
+
+extents = st.integers(-2, 6) | st.sampled_from([2**16, 2**32, 2**40])
+
+
+@given(
+    st.integers(-1, 51),
+    st.sampled_from(DTYPES),
+    st.lists(extents, max_size=6),
+    st.lists(extents, max_size=6),
+    extents,
+    st.sampled_from([None, *Role]),
+    st.none() | st.integers(0, 64),
+    st.booleans(),
+    st.none() | st.integers(0, 2**50),
+)
+def test_any_recorded_tensor_gives_a_buffer_or_an_error_of_ours(
+    tmp_path_factory, slot, dtype, shape, strides, start, role, size, truncated, buffer_size
+):
+    path = tmp_path_factory.getbasetemp() / "zeros.bin"
+    path.write_bytes(bytes(64))
+    before = None if size is None else Payload(path, 0, size, truncated)
+    argument = TensorArg(
+        slot, dtype, tuple(shape), tuple(strides), start, role, before, buffer_size=buffer_size
+    )
+    try:
+        arguments = from_dispatch(dispatch(argument))
+        buffers = materialise_all(arguments)
+    except InsightTraceError:
+        return
+    for one in arguments.tensors:
+        assert view_of(one, buffers[one.slot]).shape == one.shape
+        assert buffers[one.slot].nbytes == one.buffer_size >= one.extent * one.dtype.size

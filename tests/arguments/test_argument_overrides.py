@@ -1,7 +1,11 @@
 """What the user changes holds, and contradictions are refused."""
 
+import contextlib
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from recorded_dispatches import dispatch, payload, scalar, tensor
 
 from insight_trace.arguments.buffers import materialise, view_of
@@ -155,3 +159,22 @@ def test_random_fill_changes_only_what_has_no_content(recorded_dispatch):
 def test_fill_and_seed_that_make_no_sense_are_refused(fill, seed):
     with pytest.raises(RequestError):
         parse_overrides(fill=fill, seed=seed)
+
+
+words = st.text(alphabet="0123456789.-+xeEfaninbt:_= 3²", max_size=12)
+
+
+@given(words | st.builds("{}={}".format, st.integers(0, 9), words), words)
+def test_any_words_are_overrides_or_a_wrong_request(set_text, restore_text):
+    with contextlib.suppress(RequestError):
+        overrides = parse_overrides([set_text], [restore_text])
+        assert overrides.set_args[0].slot != overrides.restore[0]
+
+
+def test_a_scalar_that_the_source_lacks_is_added_when_its_type_is_named(recorded_dispatch):
+    arguments = change(recorded_dispatch, "9=f32:0.5", "30=i32:-1")
+    assert (arguments.at(9).bits, arguments.at(9).tier) == (0x3F000000, Tier.FILLED)
+    assert arguments.at(30).bits == 0xFFFFFFFF
+    for text in ("48=u64:1", "50=u64:1", "9=i8:300"):
+        with pytest.raises(RequestError):
+            change(recorded_dispatch, text)

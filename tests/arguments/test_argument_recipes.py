@@ -1,14 +1,15 @@
 """The four kernels of paged attention need no dump, and others can be taught."""
 
 import pytest
-from recorded_dispatches import real_dispatches
+from recorded_dispatches import dispatch, real_dispatches, tensor
 
 from insight_trace.arguments import recipes as recipes_module
 from insight_trace.arguments.buffers import materialise_all
-from insight_trace.arguments.recipes import from_recipe, recipe_names, register_recipe
+from insight_trace.arguments.dispatch import from_dispatch
+from insight_trace.arguments.recipes import from_recipe, recipe_names, register_recipe, with_missing_scalars
 from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.errors import RequestError
-from insight_trace.model import Case
+from insight_trace.model import Case, Tier
 
 SMALL = Case(
     "CaseSmall1",
@@ -24,10 +25,11 @@ SMALL = Case(
 
 
 @pytest.mark.parametrize(("name", "func_id"), [("QK", 0), ("SF", 1), ("PV", 2), ("UP", 3)])
-def test_a_recipe_has_the_layout_of_the_real_first_dispatch(shared_data, name, func_id):
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_a_recipe_has_the_layout_of_the_real_dispatch(shared_data, name, func_id, step):
     dump = real_dispatches(shared_data / "dumps/paged_attention_CaseSmall1_args_dump_level2/args_dump")
-    real = next(d for d in dump if d.func_ids == (func_id,))
-    made = from_recipe(name, SMALL)
+    real = [d for d in dump if d.func_ids == (func_id,)][step]
+    made = from_recipe(name, SMALL, step)
     assert [item.slot for item in made.slots] == [argument.slot for argument in real.arguments]
     for item, argument in zip(made.slots, real.arguments, strict=True):
         if hasattr(argument, "shape"):
@@ -68,8 +70,39 @@ def test_an_unknown_kernel_is_answered_with_the_recipes_that_exist():
 
 def test_more_recipes_can_be_registered_once(monkeypatch):
     monkeypatch.setattr(recipes_module, "_recipes", dict(recipes_module._recipes))
-    register_recipe("Mine", lambda _case: ReplayArguments(()))
+    register_recipe("Mine", lambda _case, _step: ReplayArguments(()))
     assert "MINE" in recipe_names()
     assert from_recipe("mine", SMALL).slots == ()
     with pytest.raises(RequestError, match="already"):
-        register_recipe("MINE", lambda _case: ReplayArguments(()))
+        register_recipe("MINE", lambda _case, _step: ReplayArguments(()))
+
+
+def test_steps_go_through_the_sequences_block_by_block():
+    case = Case("two", params={**SMALL.params, "batch": 3, "context_lens_list": [33, 17]})
+    steps = [from_recipe("UP", case, step) for step in range(8)]
+    assert [made.at(7).bits for made in steps] == [1, 0, 0, 1, 0, 1, 0, 0]
+    assert [made.at(8).bits for made in steps] == [0, 0, 1, 0, 1, 0, 0, 1]
+    assert [from_recipe("SF", case, step).at(0).shape[1] for step in range(8)] == [
+        16,
+        16,
+        1,
+        16,
+        1,
+        16,
+        16,
+        1,
+    ]
+    with pytest.raises(RequestError, match="makes 8 dispatches"):
+        from_recipe("UP", case, 8)
+
+
+def test_a_dump_without_scalars_gets_them_from_the_recipe_and_says_so():
+    bare = from_dispatch(dispatch(tensor(0), tensor(1), missing=("scalars",)))
+    assert any("no scalars" in text for text in bare.warnings)
+    full = with_missing_scalars(bare, from_recipe("SF", SMALL, 2))
+    assert full.at(4).bits == 0x3F800000
+    assert full.at(4).tier is Tier.RECONSTRUCTED
+    assert [t.slot for t in full.tensors] == [0, 1]
+    assert not any("no scalars" in text for text in full.warnings)
+    assert any("slot 4" in text and "case's parameters" in text for text in full.warnings)
+    assert with_missing_scalars(full, from_recipe("SF", SMALL)) == full

@@ -81,3 +81,13 @@ def test_made_up_control_tensors_warn_and_made_up_data_does_not():
     assert len(warnings) == 1
     assert "slot 2" in warnings[0]
     assert "--set-arg 2=" in warnings[0]
+
+
+def test_suspects_of_an_empty_replay_are_made_up_inputs_control_first():
+    slots = [
+        make_tensor(0, F32, (4,), Zero(), Tier.SYNTHETIC, role=Role.INPUT),
+        make_tensor(1, I32, (4,), Zero(), Tier.EXACT, role=Role.INPUT),
+        make_tensor(2, I32, (4,), Zero(), Tier.SYNTHETIC, role=Role.INPUT),
+        make_tensor(3, F32, (4,), Zero(), Tier.OUTPUT, role=Role.OUTPUT),
+    ]
+    assert ReplayArguments(tuple(slots)).suspects == (2, 0)

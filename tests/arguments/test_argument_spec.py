@@ -139,6 +139,16 @@ def test_a_bad_entry_is_refused_and_says_what_is_wrong(tmp_path, entry, text):
     assert caught.value.exit_code == 2
 
 
+def test_a_file_that_does_not_fit_its_tensor_is_a_fault_of_the_entry(tmp_path):
+    (tmp_path / "short.bin").write_bytes(b"\0" * 15)
+    np.save(tmp_path / "ints.npy", np.zeros((2, 2), np.int64))
+    with pytest.raises(RequestError) as caught:
+        read(tmp_path, [tensor(0, file="short.bin"), tensor(1, file="ints.npy")])
+    text = str(caught.value)
+    assert "entry 0 (t0): file 'short.bin': the file has 15 bytes" in text
+    assert "entry 1 (t1): file 'ints.npy': the file holds int64" in text
+
+
 def test_every_bad_entry_is_named_at_once(tmp_path):
     with pytest.raises(RequestError) as caught:
         read(tmp_path, [tensor(0), tensor(1, dtype="X"), scalar(0), scalar(2, value=1.5), tensor(60)])

@@ -16,6 +16,8 @@ INTEGERS = ("int32", "int16", "uint32", "uint16", "int8", "uint8", "int64", "uin
 NUMBERS = FLOATS + INTEGERS
 # three tiles of this many bytes fit beside each other
 ROOM = 0xA000
+SCRATCH = 3 * ROOM
+SEEDS = st.integers(0, 2**32 - 1)
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ def shapes(draw: st.DrawFn, kind: str, layouts: tuple[str, ...] = ("ND", "ND", "
     size = dtype(kind).size
     layout = draw(st.sampled_from(layouts))
     width = draw(line_width(size))
-    lines = draw(st.sampled_from([1, 2, 3, 5, 16, 33]))
+    # tiles of the widest other type must fit into their room, too
+    lines = draw(st.sampled_from([n for n in (1, 2, 3, 5, 16, 33) if n * width * 8 <= ROOM]))
     rows, cols = (lines, width) if layout == "ND" else (width, lines)
     valid = draw(st.tuples(st.integers(1, rows), st.integers(1, cols)) | st.just((rows, cols)))
     return Shape(rows, cols, valid, layout, draw(st.sampled_from([0, 3])))
@@ -100,3 +103,16 @@ def vector_instructions(result: Result) -> list[tuple[str, int]]:
         if columns.names[name] not in ("MOV_SPR_XN", "END"):
             found.append((columns.names[name], int(repeats[1]) if repeats else 0))
     return found
+
+
+def drawn(
+    data: st.DataObject, kind: str, count: int, layouts: tuple[str, ...] = ("ND", "DN"), special: bool = True
+) -> tuple[Shape, np.random.Generator, list[np.ndarray]]:
+    """A shape, and `count` matrices for it."""
+    shape = data.draw(shapes(kind, layouts))
+    rng = np.random.default_rng(data.draw(SEEDS))
+    return shape, rng, [values(rng, kind, (shape.rows, shape.cols), special) for _ in range(count)]
+
+
+def names(result: Result) -> list[str]:
+    return [name for name, _ in vector_instructions(result)]

@@ -29,7 +29,7 @@ _RANDOM_INTEGERS = 8
 
 def materialise(tensor: ReplayTensor) -> NDArray[np.uint8]:
     """The tensor's whole buffer, `buffer_size` bytes, with its content in place and zero elsewhere."""
-    buffer = _reserve(tensor.buffer_size, f"slot {tensor.slot}")
+    buffer = reserve(tensor.buffer_size, f"slot {tensor.slot}")
     scatter(tensor, buffer)
     return buffer
 
@@ -40,7 +40,7 @@ def materialise_all(arguments: ReplayArguments) -> dict[int, NDArray[np.uint8]]:
     for tensor in arguments.tensors:
         owner = tensor.slot if tensor.shares is None else tensor.shares
         sizes[owner] = max(sizes.get(owner, 0), tensor.buffer_size)
-    owned = {slot: _reserve(size, f"slot {slot}") for slot, size in sizes.items()}
+    owned = {slot: reserve(size, f"slot {slot}") for slot, size in sizes.items()}
     buffers = {}
     for tensor in arguments.tensors:
         buffers[tensor.slot] = owned[tensor.slot if tensor.shares is None else tensor.shares]
@@ -65,7 +65,7 @@ def scatter(tensor: ReplayTensor, buffer: NDArray[np.uint8], *, base: int = 0) -
     elif isinstance(content, Given):
         view[...] = content.array.reshape(view.shape)
     elif isinstance(content, FromFile):
-        view[...] = _file_elements(content.path, tensor)
+        view[...] = file_elements(content.path, tensor)
     elif isinstance(content, Fill):
         view[...] = _fill_element(content, tensor)
     else:
@@ -93,7 +93,7 @@ def content_span(tensor: ReplayTensor) -> tuple[int, int]:
 def span_bytes(tensor: ReplayTensor) -> tuple[int, NDArray[np.uint8]]:
     """The part of the buffer that has content: where it starts, and its bytes. The rest is zero."""
     start, end = content_span(tensor)
-    span = _reserve(end - start, f"slot {tensor.slot}")
+    span = reserve(end - start, f"slot {tensor.slot}")
     scatter(tensor, span, base=start)
     return start, span
 
@@ -122,7 +122,8 @@ def payload_bytes(payload: Payload) -> NDArray[np.uint8]:
     return np.fromfile(payload.path, np.uint8, payload.size, offset=payload.offset)
 
 
-def _reserve(size: int, what: str) -> NDArray[np.uint8]:
+def reserve(size: int, what: str) -> NDArray[np.uint8]:
+    """Zeroed bytes; large ones are mapped without being backed until they are touched."""
     import numpy as np
 
     if size < _RESERVE_FROM:
@@ -199,7 +200,8 @@ def _random_elements(content: Random, tensor: ReplayTensor) -> NDArray[Any]:
     return np.asarray(generator.integers(0, high, tensor.shape).astype(tensor.dtype.numpy))
 
 
-def _file_elements(path: Path, tensor: ReplayTensor) -> NDArray[Any]:
+def file_elements(path: Path, tensor: ReplayTensor) -> NDArray[Any]:
+    """A user's file as the tensor's elements; one that does not fit the tensor is refused."""
     import numpy as np
 
     where = f"slot {tensor.slot}, {path}"

@@ -18,6 +18,7 @@ from insight_trace.arguments.slots import (
 from insight_trace.errors import InputError
 from insight_trace.model import Dispatch, Payload, Role, ScalarArg, TensorArg, Tier
 
+NO_SCALARS = "this dump holds no scalars, so the kernel reads 0 for each; --set-arg SLOT=TYPE:VALUE adds one"
 _ROLES = {"IN": Role.INPUT, "OUT": Role.OUTPUT, "INOUT": Role.INOUT}
 
 
@@ -43,6 +44,8 @@ def from_dispatch(
             slots.append(_scalar(argument))
             if argument.ambiguous:
                 notes.append(f"slot {argument.slot}: the dump marks this scalar as possibly another slot's")
+    if "scalars" in dispatch.missing:
+        notes.append(NO_SCALARS)
     present = {argument.slot for argument in dispatch.arguments}
     notes += [
         f"slot {slot}: the kernel declares {kind}, the dump has nothing for it; it is 0 in this replay"

@@ -71,6 +71,9 @@ def apply_overrides(
     for slot in overrides.restore:
         arguments = arguments.replaced(_restored(arguments, slot, dispatch))
     for setting in overrides.set_args:
+        if setting.dtype is not None and arguments.at(setting.slot) is None:
+            arguments = arguments.added(_new_scalar(setting, setting.dtype))
+            continue
         item = _slot(arguments, setting.slot, f"--set-arg {setting.slot}={setting.text}")
         new, notes = (
             _set_scalar(item, setting) if isinstance(item, ReplayScalar) else _set_tensor(item, setting)
@@ -136,21 +139,31 @@ def _slot(arguments: ReplayArguments, slot: int, what: str) -> ReplaySlot:
     item = arguments.at(slot)
     if item is None:
         present = ", ".join(str(other.slot) for other in arguments.slots) or "none"
-        raise RequestError(f"{what}: the kernel has no slot {slot}", hint=f"slots present: {present}")
+        raise RequestError(
+            f"{what}: the kernel has no slot {slot}",
+            hint=f"slots present: {present}; {slot}=u64:VALUE adds a scalar",
+        )
     return item
+
+
+def _new_scalar(setting: SetArg, dtype: DType) -> ReplayScalar:
+    """A scalar in a slot that the source left empty. Its type was named, so this is meant."""
+    origin = f"set to {setting.text}"
+    return ReplayScalar(setting.slot, dtype, _bits(dtype, setting), Tier.FILLED, origin=origin)
+
+
+def _bits(dtype: DType, setting: SetArg) -> int:
+    try:
+        return scalar_bits(dtype, setting.value)
+    except DoesNotFitError as error:
+        fraction = isinstance(setting.value, float) and not dtype.is_float
+        hint = f"for a float's bits write {setting.slot}=f32:{setting.text}" if fraction else ""
+        raise RequestError(f"--set-arg {setting.slot}={setting.text}: {error}", hint=hint) from None
 
 
 def _set_scalar(item: ReplayScalar, setting: SetArg) -> tuple[ReplaySlot, tuple[str, ...]]:
     dtype = setting.dtype or item.dtype
-    if setting.is_bits:
-        bits = int(setting.value)
-    else:
-        try:
-            bits = scalar_bits(dtype, setting.value)
-        except DoesNotFitError as error:
-            fraction = isinstance(setting.value, float) and not dtype.is_float
-            hint = f"for a float's bits write {setting.slot}=f32:{setting.text}" if fraction else ""
-            raise RequestError(f"--set-arg {setting.slot}={setting.text}: {error}", hint=hint) from None
+    bits = int(setting.value) if setting.is_bits else _bits(dtype, setting)
     new = dataclasses.replace(item, dtype=dtype, bits=bits, tier=Tier.FILLED, origin=f"set to {setting.text}")
     grown = not dtype.is_float and dtype == item.dtype and new.value > item.value
     note = (

@@ -5,18 +5,22 @@ Built in: the four kernels of paged attention. `register_recipe` adds one for an
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from insight_trace.arguments.content import Fill, Random, Zero
+from insight_trace.arguments.dispatch import NO_SCALARS
 from insight_trace.arguments.encoding import scalar_bits
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplayTensor, make_tensor, row_major
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import RequestError
 from insight_trace.model import Case, Role, Tier
 
-Recipe = Callable[[Case], ReplayArguments]
+# A case makes many dispatches of a kernel; the second argument says which of them, counted from 0.
+Recipe = Callable[[Case, int], ReplayArguments]
 
 _recipes: dict[str, Recipe] = {}
 
@@ -33,8 +37,8 @@ def recipe_names() -> tuple[str, ...]:
     return tuple(sorted(name.upper() for name in _recipes))
 
 
-def from_recipe(kernel_name: str, case: Case) -> ReplayArguments:
-    """The arguments that the recipe for this kernel makes of the case's parameters."""
+def from_recipe(kernel_name: str, case: Case, step: int = 0) -> ReplayArguments:
+    """The arguments that the recipe makes of the case's parameters for the kernel's dispatch `step`."""
     recipe = _recipes.get(kernel_name.casefold())
     if recipe is None:
         near = difflib.get_close_matches(kernel_name.upper(), recipe_names(), n=1)
@@ -43,12 +47,25 @@ def from_recipe(kernel_name: str, case: Case) -> ReplayArguments:
             f"there is no recipe for the kernel {kernel_name}",
             hint=f"{guess}recipes exist for {', '.join(recipe_names())}; --arg-spec works for any kernel",
         )
-    return recipe(case)
+    return recipe(case, step)
+
+
+def with_missing_scalars(arguments: ReplayArguments, made: ReplayArguments) -> ReplayArguments:
+    """Arguments of a dump that holds no scalars, with those that a recipe made for the same dispatch."""
+    missing = [
+        dataclasses.replace(scalar, tier=Tier.RECONSTRUCTED, origin="from the case's parameters")
+        for scalar in made.scalars
+        if arguments.at(scalar.slot) is None
+    ]
+    if not missing:
+        return arguments
+    notes = tuple(note for note in arguments.notes if note != NO_SCALARS)
+    return dataclasses.replace(arguments.added(*missing), notes=notes)
 
 
 # --- paged attention ----------------------------------------------------------------------------------
-# Layouts of the example in simpler (paged_attention_orch.cpp): one query tile against the first block of the
-# first sequence. Data is random, scalars are those of that block.
+# Layouts of the example in simpler (paged_attention_orch.cpp): one query tile against one block of keys and
+# values after the other, sequence by sequence. Data is random, scalars are those of the block.
 
 _SEED = 0
 _Q_TILE_LIMIT = 128  # rows of a query tile, as the orchestration cuts them
@@ -57,24 +74,41 @@ _Q_TILE_LIMIT = 128  # rows of a query tile, as the orchestration cuts them
 class _Sizes:
     """What the layouts need of a case; a parameter that is missing or no size is named."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, step: int) -> None:
         self._case = case
         self.rows = min(self._size("num_heads"), _Q_TILE_LIMIT)
         self.dim = self._size("head_dim")
         self.block = self._size("block_size")
-        self.context = self._context()
-        self.valid = min(self.block, self.context)
-        self.is_last = self.context <= self.block
+        self.valid, self.is_first, self.is_last = self._place(step)
         self.dtype = _dtype(case.params.get("dtype", "bfloat16"), case)
 
     def _size(self, key: str) -> int:
         return _positive(self._case.params, key, self._case.name)
 
-    def _context(self) -> int:
-        lengths = self._case.params.get("context_lens_list")
-        if isinstance(lengths, list | tuple) and lengths:
-            return _positive({"context_lens_list[0]": lengths[0]}, "context_lens_list[0]", self._case.name)
-        return self._size("context_len")
+    def _lengths(self) -> Iterator[int]:
+        """Of each sequence; a list that is too short is repeated, as the scene's inputs are."""
+        batch = self._size("batch") if "batch" in self._case.params else 1
+        listed = self._case.params.get("context_lens_list")
+        if not isinstance(listed, list | tuple) or not listed:
+            yield from itertools.repeat(self._size("context_len"), batch)
+            return
+        named = {f"context_lens_list[{i}]": value for i, value in enumerate(listed)}
+        lengths = [_positive(named, key, self._case.name) for key in named]
+        yield from itertools.islice(itertools.cycle(lengths), batch)
+
+    def _place(self, step: int) -> tuple[int, bool, bool]:
+        """Valid length of the step's block, and whether it is its sequence's first or last."""
+        tiles = -(-self._size("num_heads") // _Q_TILE_LIMIT)
+        before = 0
+        for length in self._lengths():
+            blocks = -(-length // self.block)
+            if step < before + blocks * tiles:
+                block = (step - before) % blocks
+                return min(self.block, length - block * self.block), block == 0, block == blocks - 1
+            before += blocks * tiles
+        raise RequestError(
+            f"case {self._case.name} makes {before} dispatches of this kernel; there is no number {step}"
+        )
 
 
 def _positive(params: Mapping[str, Any], key: str, case_name: str) -> int:
@@ -128,8 +162,8 @@ def _flag(slot: int, name: str, value: bool) -> ReplayScalar:
     return ReplayScalar(slot, _named("UINT64"), int(value), Tier.FILLED, name, "recipe")
 
 
-def _qk(case: Case) -> ReplayArguments:
-    s, f32 = _Sizes(case), _named("FLOAT32")
+def _qk(case: Case, step: int) -> ReplayArguments:
+    s, f32 = _Sizes(case, step), _named("FLOAT32")
     return ReplayArguments(
         (
             _input(0, "qi", s.dtype, s.rows, s.dim),
@@ -139,8 +173,8 @@ def _qk(case: Case) -> ReplayArguments:
     )
 
 
-def _sf(case: Case) -> ReplayArguments:
-    s, f32 = _Sizes(case), _named("FLOAT32")
+def _sf(case: Case, step: int) -> ReplayArguments:
+    s, f32 = _Sizes(case, step), _named("FLOAT32")
     scale = ReplayScalar(4, f32, scalar_bits(f32, 1.0), Tier.FILLED, "scale", "recipe")
     return ReplayArguments(
         (
@@ -153,8 +187,8 @@ def _sf(case: Case) -> ReplayArguments:
     )
 
 
-def _pv(case: Case) -> ReplayArguments:
-    s, f32 = _Sizes(case), _named("FLOAT32")
+def _pv(case: Case, step: int) -> ReplayArguments:
+    s, f32 = _Sizes(case, step), _named("FLOAT32")
     return ReplayArguments(
         (
             _input(0, "pij", s.dtype, s.rows, s.block),
@@ -164,8 +198,8 @@ def _pv(case: Case) -> ReplayArguments:
     )
 
 
-def _up(case: Case) -> ReplayArguments:
-    s, f32 = _Sizes(case), _named("FLOAT32")
+def _up(case: Case, step: int) -> ReplayArguments:
+    s, f32 = _Sizes(case, step), _named("FLOAT32")
     # The kernel divides by the row sums, so they must not be zero or change sign.
     sums = make_tensor(
         1,
@@ -186,7 +220,7 @@ def _up(case: Case) -> ReplayArguments:
             _inout(4, "li", f32, s.rows),
             _inout(5, "oi", f32, s.rows, s.dim),
             _inout(6, "dst", f32, s.rows, s.dim),
-            _flag(7, "is_first", True),
+            _flag(7, "is_first", s.is_first),
             _flag(8, "is_last", s.is_last),
         )
     )

@@ -114,8 +114,18 @@ class ReplayArguments:
         """What to tell before a run: the notes, and the slots whose made-up content may mislead it."""
         return (*self.notes, *(text for item in self.slots for text in _slot_warnings(item)))
 
+    @property
+    def suspects(self) -> tuple[int, ...]:
+        """Where to look when a replay did almost nothing: made-up control tensors, then made-up data."""
+        made_up = [tensor for tensor in self.tensors if tensor.tier is Tier.SYNTHETIC and tensor.is_input]
+        return tuple(tensor.slot for tensor in sorted(made_up, key=lambda t: (not t.is_control, t.slot)))
+
     def at(self, slot: int) -> ReplaySlot | None:
         return next((item for item in self.slots if item.slot == slot), None)
+
+    def added(self, *items: ReplaySlot) -> ReplayArguments:
+        """The same arguments with more slots."""
+        return dataclasses.replace(self, slots=(*self.slots, *items))
 
     def replaced(self, *items: ReplaySlot, notes: Iterable[str] = ()) -> ReplayArguments:
         """The same arguments with these slots in place of what was there."""
@@ -130,7 +140,7 @@ class ReplayArguments:
 def _slot_warnings(item: ReplaySlot) -> Iterator[str]:
     if isinstance(item, ReplayScalar) and item.tier is Tier.RECONSTRUCTED:
         yield (
-            f"slot {item.slot}: the dump holds a printed {item.dtype.name}, so its last bits may differ; "
+            f"slot {item.slot}: this {item.dtype.name} comes {item.origin}, its bits may not be the run's; "
             f"--set-arg {item.slot}=0x… gives them exactly"
         )
     if isinstance(item, ReplayTensor) and item.is_control and item.tier is Tier.SYNTHETIC:

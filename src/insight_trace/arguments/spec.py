@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from insight_trace.arguments.buffers import file_elements
 from insight_trace.arguments.content import Content, Fill, FromFile, Random, Zero
 from insight_trace.arguments.encoding import DoesNotFitError, encode_element, integer_range, scalar_bits
 from insight_trace.arguments.slots import (
@@ -20,7 +21,7 @@ from insight_trace.arguments.slots import (
     slot_problems,
 )
 from insight_trace.dtypes import DTYPES, DType, dtype_named
-from insight_trace.errors import RequestError
+from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Role, Tier
 
 _SHARED_KEYS = frozenset({"kind", "index", "name", "dtype", "comment"})
@@ -139,7 +140,7 @@ def _tensor(entry: Mapping[str, Any], slot: int, dtype: DType, name: str, direct
         raise _EntryError(problem)
     role = _spec_role(entry)
     content, tier, origin = _tensor_content(entry, dtype, role, directory)
-    return make_tensor(
+    tensor = make_tensor(
         slot,
         dtype,
         shape,
@@ -151,6 +152,12 @@ def _tensor(entry: Mapping[str, Any], slot: int, dtype: DType, name: str, direct
         name=name,
         origin=origin,
     )
+    if isinstance(content, FromFile):
+        try:
+            file_elements(content.path, tensor)
+        except InputError as error:
+            raise _EntryError(f"file {entry['file']!r}: {error.what}") from None
+    return tensor
 
 
 def _spec_role(entry: Mapping[str, Any]) -> Role | None:

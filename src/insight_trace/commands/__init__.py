@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "scene": "cases, kernels, func ids and core types of a scene",
     "dump": "list, show, export and compare what a run recorded of its dispatches",
     "doctor": "what this machine has: compiler, CANN, msprof, ptoas, and what follows",
+    "op": "cycles of one tile op, or of a table of them",
     "export": "core model dump logs to the Insight directory, or check any such directory",
 }
 

@@ -218,7 +218,7 @@ class Issuer {
     }
 
   private:
-    void read_control() { core_.scalar(Instr::MOV_XD_SPR, core_.control, 1); }
+    void read_control() { core_.scalar(Instr::MOV_XD_SPR, core_.control, 1000); }
     void set_wrapping(bool wrapping) {
         read_control();
         uint64_t bit = 1ull << kSaturationBit;

@@ -75,8 +75,8 @@ void handshake(Core &core, PipeId from, PipeId to) {
 }
 
 void scalar_loop(Core &core, const Lines &dst, int loads) {
-    int64_t load = core.parameters.get("scalar.load_ub", 1000) / 1000,
-            store = core.parameters.get("scalar.store_ub", 1000) / 1000;
+    int64_t load = core.parameters.get("scalar.load_ub", 1000),
+            store = core.parameters.get("scalar.store_ub", 1000);
     handshake(core, PipeId::V, PipeId::S);
     for (int line = 0; line < dst.lines; ++line)
         for (int i = 0; i < dst.width; ++i) {
@@ -272,6 +272,11 @@ void walk_fill(Core &core, const Lines &dst, Issue body) {
         walk.counted_run();
     else
         walk.counted_lines();
+}
+
+void walk_column_groups(Core &core, const Lines &dst, const Lines &src0, const Lines &src1, Issue body) {
+    Walk walk(core, dst, &src0, &src1, body);
+    if (!walk.empty()) walk.column_groups(1);
 }
 
 void walk_counted_lines(Core &core, const Lines &dst, const Lines *src0, const Lines *src1, Issue body) {

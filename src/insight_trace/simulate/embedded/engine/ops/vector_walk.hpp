@@ -79,6 +79,8 @@ void walk_scalar(Core &core, const Lines &dst, const Lines &src, Issue body);
 void walk_unary(Core &core, const Lines &dst, const Lines &src, Issue body);
 // A scalar in, one tile out.
 void walk_fill(Core &core, const Lines &dst, Issue body);
+// Two tiles in, one out, always in column groups.
+void walk_column_groups(Core &core, const Lines &dst, const Lines &src0, const Lines &src1, Issue body);
 // One instruction in count mode per line.
 void walk_counted_lines(Core &core, const Lines &dst, const Lines *src0, const Lines *src1, Issue body);
 

@@ -5,6 +5,15 @@
 
 namespace pto {
 
+namespace detail {
+enum class Choice : int64_t {}; // a number that is an option of the op, not a value it computes with
+}
+
+enum class FmodAlgorithm : uint8_t { DEFAULT, HIGH_PRECISION };
+enum class FmodSAlgorithm : uint8_t { DEFAULT, HIGH_PRECISION };
+enum class RemAlgorithm : uint8_t { DEFAULT, HIGH_PRECISION };
+enum class RemSAlgorithm : uint8_t { DEFAULT, HIGH_PRECISION };
+
 // An algorithm may be named; the chips modelled here have one for each of these ops.
 #define PTO_ALGORITHM_2(name)                                                                                \
     template <auto Algorithm, class A, class B> inline void name(const A &a, const B &b, INSIGHT_TRACE_AT) { \
@@ -15,6 +24,11 @@ namespace pto {
     inline void name(const A &a, const B &b, const C &c, INSIGHT_TRACE_AT) {                                 \
         detail::call(insight_trace::Op::name, at, a, b, c);                                                  \
     }
+#define PTO_ALGORITHM_4(name)                                                                                \
+    template <auto Algorithm, class A, class B, class C, class D>                                            \
+    inline void name(const A &a, const B &b, const C &c, const D &d, INSIGHT_TRACE_AT) {                     \
+        detail::call(insight_trace::Op::name, at, a, b, c, d);                                               \
+    }
 PTO_ALGORITHM_2(TEXP)
 PTO_ALGORITHM_2(TLOG)
 PTO_ALGORITHM_2(TSQRT)
@@ -23,12 +37,43 @@ PTO_ALGORITHM_3(TRSQRT)
 PTO_ALGORITHM_2(TRECIP)
 PTO_ALGORITHM_3(TDIV)
 PTO_ALGORITHM_3(TDIVS)
+PTO_ALGORITHM_3(TFMOD)
+PTO_ALGORITHM_3(TFMODS)
+PTO_ALGORITHM_4(TREM)
+PTO_ALGORITHM_4(TREMS)
+PTO_ALGORITHM_4(TPOW)
+PTO_ALGORITHM_4(TPOWS)
 
 // With a scratch tile and a saturation mode.
 template <class A, class B, class C>
 inline void TCVT(const A &dst, const B &src, const C &tmp, RoundMode mode, SaturationMode saturation,
                  INSIGHT_TRACE_AT) {
     detail::call(insight_trace::Op::TCVT, at, dst, src, tmp, mode, saturation);
+}
+
+// start, start + 1, ... in the first row; or start, start - 1, ...
+template <class TileT, class T, int Descending> inline void TCI(const TileT &dst, T start, INSIGHT_TRACE_AT) {
+    const auto direction = static_cast<detail::Choice>(Descending);
+    detail::call(insight_trace::Op::TCI, at, dst, start, direction);
+}
+template <class TileT, class TmpT, class T, int Descending>
+inline void TCI(const TileT &dst, T start, const TmpT &tmp, INSIGHT_TRACE_AT) {
+    const auto direction = static_cast<detail::Choice>(Descending);
+    detail::call(insight_trace::Op::TCI, at, dst, start, direction, tmp);
+}
+
+// Ones at and below (0) or at and above (1) a diagonal.
+template <class TileT, int Upper> inline void TTRI(const TileT &dst, int diagonal, INSIGHT_TRACE_AT) {
+    detail::call(insight_trace::Op::TTRI, at, dst, diagonal, static_cast<detail::Choice>(Upper));
+}
+
+template <PrintFormat Format = PrintFormat::Width8_Precision4, class T>
+inline void TPRINT(const T &shown, INSIGHT_TRACE_AT) {
+    detail::call(insight_trace::Op::TPRINT, at, shown, Format);
+}
+template <PrintFormat Format = PrintFormat::Width8_Precision4, class T, class G>
+inline void TPRINT(const T &shown, const G &, INSIGHT_TRACE_AT) {
+    detail::call(insight_trace::Op::TPRINT, at, shown, Format);
 }
 
 } // namespace pto

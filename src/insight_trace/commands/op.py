@@ -1,0 +1,162 @@
+"""Cycles of one tile op on the modelled core, or of every row of a table of measured ops.
+
+insight-trace op TADD --dtype float --rows 64 --cols 64
+insight-trace op --table measured.csv
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from insight_trace.simulate.embedded.simulator import EmbeddedOptions
+    from insight_trace.simulate.embedded.single_op import OpTiming, TableRow
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("op", nargs="?", metavar="OP", help="the op, as kernels spell it")
+    parser.add_argument("--dtype", default="float", help="element type (default: float)")
+    parser.add_argument("--rows", type=int, help="rows of the tile (m of a matmul)")
+    parser.add_argument("--cols", type=int, help="columns of the tile (n of a matmul)")
+    parser.add_argument("--valid-rows", type=int, metavar="R")
+    parser.add_argument("--valid-cols", type=int, metavar="C")
+    parser.add_argument("--to", metavar="DTYPE", help="what TCVT converts to")
+    parser.add_argument("--k", type=int, help="k of a matmul")
+    parser.add_argument(
+        "--addresses", metavar="A,B,…", help="where the sources and then the result lie, e.g. 0x0,0x4000,0x8000"
+    )
+    parser.add_argument("--table", type=Path, metavar="FILE.csv", help="time every row of a table")
+    parser.add_argument("--soc-version", metavar="V", help="the chip, e.g. Ascend910B1")
+    parser.add_argument("--preset", default="device", choices=("device", "camodel"))
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    from insight_trace.errors import RequestError
+    from insight_trace.simulate.embedded.simulator import EmbeddedOptions
+
+    engine = EmbeddedOptions(soc_version=options.soc_version, preset=options.preset)
+    if options.table is not None:
+        if options.op:
+            raise RequestError("give an op or --table, not both")
+        return _table(options, engine)
+    if not options.op or options.rows is None or options.cols is None:
+        raise RequestError(
+            "name an op and its size, or a table",
+            hint="insight-trace op TADD --dtype float --rows 64 --cols 64",
+        )
+    return _one(options, engine)
+
+
+def _one(options: argparse.Namespace, engine: EmbeddedOptions) -> int:
+    from insight_trace.simulate.embedded.op_forms import OpRequest
+    from insight_trace.simulate.embedded.single_op import named_dtype, time_op
+
+    request = OpRequest(
+        options.op,
+        named_dtype(options.dtype),
+        options.rows,
+        options.cols,
+        valid_rows=options.valid_rows,
+        valid_cols=options.valid_cols,
+        to=named_dtype(options.to) if options.to else None,
+        depth=options.k,
+        addresses=_addresses(options.addresses),
+    )
+    timing = time_op(request, engine)
+    print(json.dumps(_as_json(timing), indent=2)) if options.json else _show(timing)
+    return 0
+
+
+def _addresses(text: str | None) -> tuple[int, ...]:
+    from insight_trace.errors import RequestError
+
+    if not text:
+        return ()
+    try:
+        return tuple(int(word, 0) for word in text.split(","))
+    except ValueError:
+        raise RequestError(f"--addresses '{text}' is not a list of numbers") from None
+
+
+def _rows(timing: OpTiming) -> list[dict[str, Any]]:
+    from insight_trace.model import Pipe
+
+    columns = timing.simulation.instructions
+    first = int(columns.start.min()) if len(columns) else 0
+    return [
+        {
+            "instruction": columns.names[columns.name[i]],
+            "pipe": Pipe(int(columns.pipe[i])).name,
+            "start": int(columns.start[i]) - first,
+            "end": int(columns.end[i]) - first,
+            "read_conflict": int(columns.read_conflict[i]),
+            "write_conflict": int(columns.write_conflict[i]),
+            "detail": columns.detail[i],
+        }
+        for i in range(max(0, len(columns) - 1))  # without the closing END
+    ]
+
+
+def _as_json(timing: OpTiming) -> dict[str, Any]:
+    return {
+        "op": timing.request.op,
+        "dtype": timing.request.dtype.name,
+        "rows": timing.request.rows,
+        "cols": timing.request.cols,
+        "soc_version": timing.simulation.soc_version,
+        "cycles": timing.cycles,
+        "micros": timing.cycles / timing.simulation.mhz,
+        "instructions": _rows(timing),
+    }
+
+
+def _show(timing: OpTiming) -> None:
+    request, simulation = timing.request, timing.simulation
+    rows = _rows(timing)
+    micros = timing.cycles / simulation.mhz
+    what = f"{request.op} {request.dtype.short} {request.rows} x {request.cols}"
+    print(f"{what}   {timing.cycles:,} cycles · {micros:.3f} us at {simulation.mhz:.0f} MHz · {simulation.soc_version}")
+    shown = rows if len(rows) <= 24 else [*rows[:12], *rows[-8:]]
+    for i, row in enumerate(shown):
+        if i == 12 and len(rows) > len(shown):
+            print(f"  … {len(rows) - len(shown)} more")
+        lost = max(0, row["read_conflict"]) + max(0, row["write_conflict"])
+        banks = f"  {lost} cycles of bank conflicts" if lost else ""
+        print(f"  {row['start']:>7} {row['end']:>7}  {row['pipe']:<7} {row['instruction']:<22} {row['detail']}{banks}")
+
+
+def _table(options: argparse.Namespace, engine: EmbeddedOptions) -> int:
+    from insight_trace.simulate.embedded.single_op import mean_precision, time_table
+
+    rows = time_table(options.table, engine)
+    mean = mean_precision(rows)
+    if options.json:
+        listed = [_row_json(row) for row in rows]
+        print(json.dumps({"rows": listed, "mean_precision": mean, "sound_rows": sum(r.sound for r in rows)}, indent=2))
+        return 0
+    print(f"{'op':<12} {'case':<42} {'ours':>7} {'measured':>9} {'precision':>9} {'peer':>6}  remark")
+    for row in rows:
+        ours = f"{row.cycles:,}" if row.cycles is not None else "-"
+        peer = f"{row.peer_precision:.2f}" if row.peer_precision is not None else ""
+        remark = row.problem or ("" if row.sound else row.quality)
+        print(f"{row.op:<12} {row.case:<42} {ours:>7} {row.measured:>9,.0f} {row.precision:>9.2f} {peer:>6}  {remark}")
+    print(f"mean precision {mean:.3f} over {sum(r.sound for r in rows)} sound rows of {len(rows)}")
+    return 0
+
+
+def _row_json(row: TableRow) -> dict[str, Any]:
+    return {
+        "op": row.op,
+        "case": row.case,
+        "params": row.params,
+        "cycles": row.cycles,
+        "measured": row.measured,
+        "precision": row.precision,
+        "peer_precision": row.peer_precision,
+        "quality": row.quality,
+        "problem": row.problem,
+    }

@@ -1,0 +1,259 @@
+// Comparisons into packed masks, and choices by such masks.
+//
+// A mask has one bit per element: element j of a row is bit j % 8 of byte j / 8 of the mask's row.
+#include <algorithm>
+#include <cstring>
+
+#include "elementwise.hpp"
+
+namespace insight_trace::engine {
+
+namespace {
+
+// As pto::CmpMode.
+enum class Compare : uint8_t { EQ, NE, LT, LE, GT, GE };
+
+template <class T> bool holds(T a, T b, Compare mode) {
+    switch (mode) {
+    case Compare::LT:
+        return a < b;
+    case Compare::LE:
+        return a <= b;
+    case Compare::GT:
+        return a > b;
+    case Compare::GE:
+        return a >= b;
+    default: // NE is EQ with every bit turned afterwards
+        return a == b;
+    }
+}
+
+struct Comparison {
+    const char *op;
+    const TileRef &dst, &src;
+    Compare mode;
+};
+
+Compare compare_mode(Core &core, const char *op, const Operand &operand, Type type) {
+    int64_t mode = operand.option;
+    if (operand.kind != Operand::Option || mode < 0 || mode > static_cast<int64_t>(Compare::GE))
+        core.kernel_error("%s: there is no such comparison", op);
+    if (type == Type::I32 && mode > static_cast<int64_t>(Compare::NE))
+        core.unsupported("%s of I32 tiles for more than equality", op);
+    return static_cast<Compare>(mode);
+}
+
+// 16-bit integers are compared as the halves that they would be.
+Type compared_as(Type type) { return type == Type::I16 || type == Type::U16 ? Type::F16 : type; }
+
+// Whole repeats are compared, past the valid columns, as far as UB reaches.
+template <class T, class Other> void compare_elements(Core &core, const Comparison &job, Other other) {
+    int per_repeat = 256 / static_cast<int>(sizeof(T));
+    int width = (job.src.valid_cols + per_repeat - 1) / per_repeat * per_repeat;
+    for (int row = 0; row < job.src.valid_rows; ++row) {
+        uint64_t from = job.src.address + uint64_t(row) * uint64_t(job.src.cols) * sizeof(T);
+        uint64_t room =
+            (core.space_size(Space::UB) - std::min<uint64_t>(from, core.space_size(Space::UB))) / sizeof(T);
+        int count = static_cast<int>(std::min<uint64_t>(uint64_t(width), room));
+        if (count < job.src.valid_cols) count = job.src.valid_cols; // reported by what follows
+        const T *x = core.local_as<T>(Space::UB, from, uint64_t(count));
+        uint8_t *bits = core.local(Space::UB,
+                                   job.dst.address + uint64_t(row) * uint64_t(job.dst.cols) *
+                                                         uint64_t(type_size(job.dst.type)),
+                                   uint64_t(width / 8));
+        for (int i = 0; i < count; i += 8) {
+            uint8_t byte = 0;
+            for (int bit = 0; bit < 8 && i + bit < count; ++bit)
+                byte |= static_cast<uint8_t>(
+                    holds<Wide<T>>(Wide<T>(x[i + bit]), other(row, i + bit), job.mode) << bit);
+            bits[i / 8] = byte;
+        }
+    }
+}
+
+void turn_bits(Core &core, const Comparison &job) {
+    int64_t bytes = int64_t(job.src.valid_rows) * job.dst.cols * type_size(job.dst.type);
+    if (core.computes) {
+        uint8_t *bits = core.local(Space::UB, job.dst.address, uint64_t(bytes));
+        for (int64_t i = 0; i < bytes; ++i) bits[i] = static_cast<uint8_t>(~bits[i]);
+    }
+    core.barrier(PipeId::V);
+    core.vector_count(Instr::VNOT, Type::U16, bytes / 2, VectorOperand(job.dst.address),
+                      VectorOperand(job.dst.address));
+}
+
+// Row by row, at most 240 repeats at a time. `outer_pieces`: all rows of one piece before the next piece.
+void issue_compare(Core &core, const Comparison &job, const TileRef *other, bool outer_pieces) {
+    constexpr int kMost = 240;
+    int size = type_size(job.src.type), per_repeat = 256 / size;
+    int repeats = (job.src.valid_cols + per_repeat - 1) / per_repeat;
+    Instr instr = other ? Instr::VCMPV : Instr::VCMPVS;
+    Type type = compared_as(job.src.type);
+    auto piece = [&](int row, int done) {
+        int repeat = std::min(kMost, repeats - done);
+        uint32_t offset = static_cast<uint32_t>(done * 256);
+        auto at = [&](const TileRef &tile) {
+            return VectorOperand(tile.address + static_cast<uint32_t>(row * tile.cols * size) + offset);
+        };
+        VectorOperand dst(job.dst.address +
+                          static_cast<uint32_t>(row * job.dst.cols * type_size(job.dst.type)) +
+                          offset / static_cast<uint32_t>(8 * size));
+        core.vector(instr, type, repeat, int64_t(repeat) * per_repeat, dst, at(job.src),
+                    other ? at(*other) : VectorOperand());
+    };
+    core.set_register(PipeId::V, 0);
+    mask_all(core);
+    if (outer_pieces)
+        for (int done = 0; done < repeats; done += kMost)
+            for (int row = 0; row < job.src.valid_rows; ++row) piece(row, done);
+    else
+        for (int row = 0; row < job.src.valid_rows; ++row)
+            for (int done = 0; done < repeats; done += kMost) piece(row, done);
+}
+
+void require_flat(Core &core, const char *op, const TileRef &tile) {
+    lines_of(core, op, tile);
+    if (!tile.row_major) core.unsupported("%s of column-major tiles", op);
+}
+
+// Bit of element (row, column).
+bool mask_bit(const uint8_t *mask, int64_t pitch, int row, int column) {
+    return mask[row * pitch + column / 8] >> (column % 8) & 1;
+}
+
+int64_t mask_pitch(const TileRef &mask) { return int64_t(mask.cols) * type_size(mask.type); }
+
+const uint8_t *mask_bytes(Core &core, const TileRef &mask, const Lines &to) {
+    if (to.lines <= 0 || to.width <= 0) return nullptr;
+    uint64_t bytes = uint64_t(to.lines - 1) * uint64_t(mask_pitch(mask)) + uint64_t(to.width + 7) / 8;
+    return core.local(Space::UB, mask.address, bytes);
+}
+
+} // namespace
+
+TILE_OP_BODY(TCMP) {
+    const char *op = "TCMP";
+    const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
+                  &b = tile_operand(core, op, operands, 2);
+    require_type(core, op, b, a.type);
+    for (const TileRef *tile : {&dst, &a, &b}) require_flat(core, op, *tile);
+    if (operands.count < 4) core.kernel_error("TCMP needs a comparison");
+    Comparison job{op, dst, a, compare_mode(core, op, operands[3], a.type)};
+    with_type_of(core, op, a.type, Types<float, half, int32_t>(), [&](auto tag) {
+        using T = decltype(tag);
+        if (!core.computes) return;
+        compare_elements<T>(core, job, [&](int row, int column) {
+            uint64_t at = b.address + (uint64_t(row) * uint64_t(b.cols) + uint64_t(column)) * sizeof(T);
+            if (at + sizeof(T) > core.space_size(Space::UB)) return Wide<T>(0);
+            return Wide<T>(*core.local_as<T>(Space::UB, at, 1));
+        });
+    });
+    issue_compare(core, job, &b, false);
+    if (job.mode == Compare::NE) turn_bits(core, job);
+}
+
+// The number may be the first element of a tile: the scalar unit reads it.
+TILE_OP_BODY(TCMPS) {
+    const char *op = "TCMPS";
+    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
+    for (const TileRef *tile : {&dst, &src}) require_flat(core, op, *tile);
+    if (operands.count < 4) core.kernel_error("TCMPS needs a comparison");
+    Comparison job{op, dst, src, compare_mode(core, op, operands[3], src.type)};
+    bool from_tile = operands[2].kind == Operand::Tile;
+    if (from_tile) {
+        for (PipeId pipe : {PipeId::V, PipeId::MTE1, PipeId::MTE2}) handshake(core, pipe, PipeId::S);
+        core.scalar(Instr::LD_XD_XN_IMM, operands[2].tile.address,
+                    core.parameters.get("scalar.load_ub", 1000));
+    }
+    with_type_of(core, op, compared_as(src.type), Types<float, half, int32_t>(), [&](auto tag) {
+        using T = decltype(tag);
+        if (!core.computes) return;
+        T value;
+        if (from_tile)
+            value = *core.local_as<T>(Space::UB, operands[2].tile.address, 1);
+        else if (compared_as(src.type) != src.type) { // the bits of the integer
+            int16_t integer = scalar_as<int16_t>(operands[2]);
+            memcpy(&value, &integer, sizeof integer);
+        } else
+            value = scalar_as<T>(operands[2]);
+        compare_elements<T>(core, job, [&](int, int) { return Wide<T>(value); });
+    });
+    issue_compare(core, job, nullptr, true);
+    if (job.mode == Compare::NE) turn_bits(core, job);
+}
+
+TILE_OP_BODY(TSEL) {
+    const char *op = "TSEL";
+    const TileRef &dst = tile_operand(core, op, operands, 0), &mask = tile_operand(core, op, operands, 1),
+                  &a = tile_operand(core, op, operands, 2), &b = tile_operand(core, op, operands, 3),
+                  &tmp = tile_operand(core, op, operands, 4);
+    require_type(core, op, a, dst.type);
+    require_type(core, op, b, dst.type);
+    for (const TileRef *tile : {&dst, &mask, &a, &b}) require_flat(core, op, *tile);
+    Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to);
+    if (to.size != 2 && to.size != 4) core.unsupported("TSEL of %s tiles", type_name(dst.type));
+    if (core.computes)
+        with_type_of(core, op, to.size == 4 ? Type::U32 : Type::U16, Types<uint32_t, uint16_t>(),
+                     [&](auto tag) {
+                         using T = decltype(tag);
+                         const uint8_t *bits = mask_bytes(core, mask, to);
+                         T *into = elements_of<T>(core, to);
+                         const T *first = elements_of<T>(core, x), *second = elements_of<T>(core, y);
+                         for (int row = 0; row < to.lines;
+                              ++row, into += to.pitch, first += x.pitch, second += y.pitch)
+                             for (int i = 0; i < to.width; ++i)
+                                 into[i] = mask_bit(bits, mask_pitch(mask), row, i) ? first[i] : second[i];
+                     });
+    int words = to.size == 2 ? 4 : 2; // of the mask register
+    Type type = to.size == 4 ? Type::F32 : Type::F16;
+    core.set_register(PipeId::V, 1);
+    for (int row = 0; row < to.lines; ++row) {
+        auto at = [&](const Lines &tile) {
+            return VectorOperand(tile.address + static_cast<uint32_t>(row * tile.pitch * tile.size));
+        };
+        core.set_register(PipeId::V, static_cast<uint64_t>(words));
+        core.vector_counted(Instr::MOVEV, Type::U32, words, VectorOperand(tmp.address));
+        core.barrier(PipeId::V);
+        core.set_register(PipeId::V, tmp.address); // the mask register
+        core.barrier(PipeId::V);
+        core.set_register(PipeId::V, static_cast<uint64_t>(to.width));
+        core.vector_counted(Instr::VSEL, type, to.width, at(to), at(x), at(y));
+    }
+    count_off(core);
+}
+
+TILE_OP_BODY(TSELS) {
+    const char *op = "TSELS";
+    const TileRef &dst = tile_operand(core, op, operands, 0), &mask = tile_operand(core, op, operands, 1),
+                  &src = tile_operand(core, op, operands, 2), &tmp = tile_operand(core, op, operands, 3);
+    require_type(core, op, src, dst.type);
+    for (const TileRef *tile : {&dst, &mask, &src}) require_flat(core, op, *tile);
+    if (operands.count < 5) core.kernel_error("TSELS needs a number");
+    Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
+    if (to.size != 2 && to.size != 4) core.unsupported("TSELS of %s tiles", type_name(dst.type));
+    with_type_of(core, op, dst.type, Numbers(), [&](auto tag) {
+        using T = decltype(tag);
+        T value = scalar_as<T>(operands[4]);
+        *core.local_as<T>(Space::UB, tmp.address, 1) = value;
+        if (!core.computes) return;
+        const uint8_t *bits = mask_bytes(core, mask, to);
+        T *into = elements_of<T>(core, to);
+        const T *x = elements_of<T>(core, from);
+        for (int row = 0; row < to.lines; ++row, into += to.pitch, x += from.pitch)
+            for (int i = 0; i < to.width; ++i)
+                into[i] = mask_bit(bits, mask_pitch(mask), row, i) ? x[i] : value;
+    });
+    core.scalar(Instr::ST_XD_XN_IMM, tmp.address, core.parameters.get("scalar.store_ub", 1000));
+    count_elements(core, to.width);
+    handshake(core, PipeId::S, PipeId::V);
+    core.set_register(PipeId::V, tmp.address); // the mask register
+    core.barrier(PipeId::V);
+    for (int row = 0; row < to.lines; ++row)
+        core.vector_counted(Instr::VSEL, to.size == 4 ? Type::F32 : Type::F16, to.width,
+                            VectorOperand(to.address + static_cast<uint32_t>(row * to.pitch * to.size)),
+                            VectorOperand(from.address + static_cast<uint32_t>(row * from.pitch * from.size)),
+                            VectorOperand(mask.address + static_cast<uint32_t>(row * mask_pitch(mask))));
+    count_off(core);
+}
+
+} // namespace insight_trace::engine

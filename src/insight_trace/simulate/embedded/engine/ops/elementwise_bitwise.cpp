@@ -1,0 +1,131 @@
+// Element by element on bits: and, or, xor, not, shifts.
+#include "compose.hpp"
+#include "elementwise.hpp"
+
+namespace insight_trace::engine {
+
+namespace {
+
+// The instructions know only 16-bit elements; bits do not care.
+template <class Body>
+void bitwise(Core &core, const Operands &operands, const char *op, Instr instr, Body body) {
+    const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
+                  &b = tile_operand(core, op, operands, 2);
+    require_type(core, op, a, dst.type);
+    require_type(core, op, b, dst.type);
+    Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to);
+    with_type_of(core, op, dst.type, Integers(), [&](auto tag) {
+        if (core.computes) map_two<decltype(tag)>(core, to, x, y, body);
+    });
+    auto one = [&](const Step &step) { issue(core, instr, Type::I16, step); };
+    walk_binary(core, to.as(2), x.as(2), y.as(2), to.size != 2, one);
+}
+
+// Counts past the width of the type leave nothing, or the sign.
+template <class T> T shift_left(T value, T count) {
+    using U = std::make_unsigned_t<T>;
+    if (static_cast<uint64_t>(count) >= 8 * sizeof(T)) return 0;
+    return static_cast<T>(static_cast<uint64_t>(static_cast<U>(value)) << static_cast<int>(count));
+}
+template <class T> T shift_right(T value, T count) {
+    int most = 8 * sizeof(T) - 1;
+    int by = static_cast<uint64_t>(count) > static_cast<uint64_t>(most) ? -1 : static_cast<int>(count);
+    if (by < 0) return value < T(0) ? T(-1) : T(0);
+    return static_cast<T>(value >> by);
+}
+
+// Counts that differ by element are the scalar unit's work.
+template <class Body> void shift_each(Core &core, const Operands &operands, const char *op, Body body) {
+    const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
+                  &b = tile_operand(core, op, operands, 2);
+    require_type(core, op, a, dst.type);
+    require_type(core, op, b, dst.type);
+    Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to);
+    with_type_of(core, op, dst.type, Integers(), [&](auto tag) {
+        if (core.computes) map_two<decltype(tag)>(core, to, x, y, body);
+    });
+    scalar_loop(core, to, 2);
+}
+
+} // namespace
+
+TILE_OP_BODY(TAND) {
+    bitwise(core, operands, "TAND", Instr::VAND, [](auto a, auto b) { return a & b; });
+}
+TILE_OP_BODY(TOR) {
+    bitwise(core, operands, "TOR", Instr::VOR, [](auto a, auto b) { return a | b; });
+}
+TILE_OP_BODY(TNOT) {
+    const char *op = "TNOT";
+    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
+    require_type(core, op, src, dst.type);
+    Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
+    with_type_of(core, op, dst.type, Integers(), [&](auto tag) {
+        using T = decltype(tag);
+        if (core.computes) map_one<T>(core, to, from, [](T x) { return static_cast<T>(~x); });
+    });
+    auto one = [&](const Step &step) { issue(core, Instr::VNOT, Type::I16, step); };
+    walk_unary(core, to.as(2), from.as(2), one);
+}
+
+// (a or b) without (a and b): there is no instruction for it.
+TILE_OP_BODY(TXOR) {
+    const TileRef &dst = tile_operand(core, "TXOR", operands, 0),
+                  &tmp = tile_operand(core, "TXOR", operands, 3);
+    for (uint32_t i = 1; i < 4; ++i)
+        require_apart(core, "TXOR", dst, tile_operand(core, "TXOR", operands, i));
+    for (uint32_t i = 1; i < 3; ++i) require_apart(core, "TXOR", tmp, operands[i].tile);
+    const Operand &to = operands[0], &a = operands[1], &b = operands[2], &scratch = operands[3];
+    run(core, Op::TOR, scratch, a, b);
+    core.barrier(PipeId::V);
+    run(core, Op::TAND, to, a, b);
+    core.barrier(PipeId::V);
+    run(core, Op::TNOT, to, to);
+    core.barrier(PipeId::V);
+    run(core, Op::TAND, to, to, scratch);
+}
+
+// The scalar fills dst first.
+TILE_OP_BODY(TANDS) {
+    require_apart(core, "TANDS", tile_operand(core, "TANDS", operands, 0),
+                  tile_operand(core, "TANDS", operands, 1));
+    run(core, Op::TEXPANDS, operands[0], operands[2]);
+    core.barrier(PipeId::V);
+    run(core, Op::TAND, operands[0], operands[1], operands[0]);
+}
+TILE_OP_BODY(TORS) {
+    require_apart(core, "TORS", tile_operand(core, "TORS", operands, 0),
+                  tile_operand(core, "TORS", operands, 1));
+    run(core, Op::TEXPANDS, operands[0], operands[2]);
+    core.barrier(PipeId::V);
+    run(core, Op::TOR, operands[0], operands[1], operands[0]);
+}
+TILE_OP_BODY(TXORS) {
+    const Operand &dst = operands[0], &src = operands[1], &scalar = operands[2], &tmp = operands[3];
+    require_apart(core, "TXORS", tile_operand(core, "TXORS", operands, 0),
+                  tile_operand(core, "TXORS", operands, 3));
+    run(core, Op::TORS, tmp, src, scalar);
+    core.barrier(PipeId::V);
+    run(core, Op::TANDS, dst, src, scalar);
+    core.barrier(PipeId::V);
+    run(core, Op::TNOT, dst, dst);
+    core.barrier(PipeId::V);
+    run(core, Op::TAND, dst, dst, tmp);
+}
+
+TILE_OP_BODY(TSHL) {
+    shift_each(core, operands, "TSHL", [](auto a, auto b) { return shift_left(a, b); });
+}
+TILE_OP_BODY(TSHR) {
+    shift_each(core, operands, "TSHR", [](auto a, auto b) { return shift_right(a, b); });
+}
+TILE_OP_BODY(TSHLS) {
+    with_scalar(core, operands, "TSHLS", Instr::VSHL, Integers(),
+                [](auto a, auto b) { return shift_left(a, b); });
+}
+TILE_OP_BODY(TSHRS) {
+    with_scalar(core, operands, "TSHRS", Instr::VSHR, Integers(),
+                [](auto a, auto b) { return shift_right(a, b); });
+}
+
+} // namespace insight_trace::engine

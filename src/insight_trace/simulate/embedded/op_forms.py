@@ -1,0 +1,214 @@
+"""Operands of a tile op that is asked for by name: which tiles it takes, of which size, and where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from insight_trace.dtypes import DType, dtype_named
+from insight_trace.errors import RequestError
+from insight_trace.simulate.embedded.op_script import (
+    GlobalSpec,
+    Option,
+    ScalarSpec,
+    Spec,
+    TileSpec,
+    op_numbers,
+)
+
+_STEP = 0x4000  # sources at 0x0 and 0x4000, the result at 0x8000: where the public measurements put them
+
+_SCALAR_OPS = frozenset(
+    "TADDS TSUBS TMULS TDIVS TMAXS TMINS TANDS TORS TXORS TSHLS TSHRS TREMS TFMODS TPOWS TLRELU".split()
+)
+_UNARY = frozenset("TEXP TLOG TSQRT TRSQRT TABS TNEG TRECIP TNOT TRELU TMOV TFILLPAD TFILLPAD_INPLACE".split())
+_BINARY = frozenset(
+    "TADD TSUB TMUL TDIV TMAX TMIN TAND TOR TXOR TSHL TSHR TREM TFMOD TPOW TPARTADD TPARTMAX TPARTMIN".split()
+)
+_ROW_REDUCE = frozenset("TROWMAX TROWMIN TROWSUM TROWPROD".split())
+_COLUMN_REDUCE = frozenset("TCOLMAX TCOLMIN TCOLPROD TCOLSUM".split())
+
+
+@dataclass(frozen=True)
+class OpRequest:
+    """One op on tiles of one size."""
+
+    op: str
+    dtype: DType
+    rows: int
+    cols: int
+    valid_rows: int | None = None
+    valid_cols: int | None = None
+    to: DType | None = None  # TCVT
+    depth: int | None = None  # k of a matmul
+    addresses: tuple[int, ...] = ()  # sources in order, then the result
+    in_place: bool = False
+    scalar_first: bool = False
+    pieces: int = 1  # outer extents of a TLOAD's tensor
+    padded_cols: int | None = None
+    columns: bool = False  # TLOAD of a column-major tensor
+    timing_only: bool = True
+
+
+def operands_of(request: OpRequest) -> list[Spec]:
+    """The op's operands in the order in which kernels pass them."""
+    op = request.op
+    if op not in op_numbers():
+        known = ", ".join(sorted(op_numbers()))
+        raise RequestError(f"there is no tile op '{op}'", hint=f"known: {known}")
+    _check(request)
+    if op in ("TLOAD", "TSTORE"):
+        return _transfer(request)
+    if op == "TMATMUL":
+        return _matmul(request)
+    if op in _BINARY:
+        return _placed(request, 2)
+    if op in _SCALAR_OPS:
+        dst, src = _placed(request, 1)
+        scalar = ScalarSpec(request.dtype, 1)
+        return [dst, scalar, src] if request.scalar_first else [dst, src, scalar]
+    if op in _UNARY:
+        return list(_placed(request, 1))
+    if op == "TEXPANDS":
+        return [_tile(request, _address(request, 0, 0)), ScalarSpec(request.dtype, 0)]
+    if op == "TCVT":
+        dst, src = _placed(request, 1)
+        target = request.to or request.dtype
+        return [_retyped(dst, target), src, Option(1), Option(1 if target.is_float else 0)]
+    return _shaped(request)
+
+
+def _shaped(request: OpRequest) -> list[Spec]:
+    """Ops whose result has another shape than their source."""
+    op, dtype, rows, cols = request.op, request.dtype, request.rows, request.cols
+    block = 32 // dtype.size
+    source = _tile(request, _address(request, 0, 0))
+    result_at, spare_at = _address(request, 1, 1), _address(request, 2, 2)
+    aligned = -(-rows // block) * block
+    column = TileSpec(dtype, aligned, 1, result_at, layout="DN", valid_rows=source.valid_rows, valid_cols=1)
+    row = TileSpec(dtype, 1, cols, result_at, valid_cols=source.valid_cols)
+    spare = TileSpec(dtype, rows, cols, spare_at)
+    if op in _ROW_REDUCE:
+        return [column, source, spare]
+    if op == "TCOLSUM":
+        return [row, source, spare, Option(1)]
+    if op in _COLUMN_REDUCE:
+        return [row, source]
+    if op == "TROWEXPAND":
+        return [source, TileSpec(dtype, rows, block, result_at)]
+    if op.startswith("TROWEXPAND"):
+        return [_at(source, spare_at), source, column]
+    if op == "TCOLEXPAND":
+        return [source, row]
+    if op.startswith("TCOLEXPAND"):
+        return [_at(source, spare_at), source, row]
+    if op == "TTRANS":
+        across = TileSpec(dtype, cols, rows, result_at)
+        return [across, source, spare]
+    if op == "TSEL":
+        mask_type = dtype_named("uint8")
+        assert mask_type is not None
+        mask = TileSpec(mask_type, rows, max(32, cols // 8), _address(request, 3, 3))
+        temporary = TileSpec(mask_type, 1, 32, _address(request, 4, 4))
+        return [_at(source, spare_at), mask, source, _at(source, result_at), temporary]
+    raise RequestError(
+        f"'{op}' cannot be asked for by size alone", hint="write a kernel that calls it, and replay that"
+    )
+
+
+def _check(request: OpRequest) -> None:
+    if request.rows < 1 or request.cols < 1:
+        raise RequestError(f"a tile has at least one row and column, not {request.rows} x {request.cols}")
+    for name, valid, whole in (
+        ("rows", request.valid_rows, request.rows),
+        ("columns", request.valid_cols, request.cols),
+    ):
+        if valid is not None and not 0 <= valid <= whole:
+            raise RequestError(f"{valid} valid {name} do not fit a tile of {whole}")
+    if request.cols * request.dtype.size % 32 and request.op not in ("TMATMUL", "TLOAD"):
+        raise RequestError(
+            f"a row of {request.cols} {request.dtype.short} is {request.cols * request.dtype.size} bytes",
+            hint="rows of a tile are whole blocks of 32 bytes; use --valid-cols for less",
+        )
+
+
+def _address(request: OpRequest, index: int, place: int) -> int:
+    """The address given for that operand, else its usual place; large tiles push the later ones back."""
+    if index < len(request.addresses):
+        return request.addresses[index]
+    size = request.rows * request.cols * max(request.dtype.size, request.to.size if request.to else 0)
+    return place * -(-size // _STEP) * _STEP
+
+
+def _tile(request: OpRequest, address: int) -> TileSpec:
+    return TileSpec(
+        request.dtype,
+        request.rows,
+        request.cols,
+        address,
+        valid_rows=request.valid_rows,
+        valid_cols=request.valid_cols,
+    )
+
+
+def _placed(request: OpRequest, sources: int) -> list[TileSpec]:
+    """The result first, as ops take it; its place in memory comes after the sources'."""
+    tiles = [_tile(request, _address(request, i, i)) for i in range(sources)]
+    result = _tile(request, tiles[0].address if request.in_place else _address(request, sources, sources))
+    return [result, *tiles]
+
+
+def _at(tile: TileSpec, address: int) -> TileSpec:
+    return TileSpec(
+        tile.dtype,
+        tile.rows,
+        tile.cols,
+        address,
+        valid_rows=tile.valid_rows,
+        valid_cols=tile.valid_cols,
+    )
+
+
+def _retyped(tile: TileSpec, dtype: DType) -> TileSpec:
+    return TileSpec(
+        dtype, tile.rows, tile.cols, tile.address, valid_rows=tile.valid_rows, valid_cols=tile.valid_cols
+    )
+
+
+def _matmul(request: OpRequest) -> list[Spec]:
+    m, k, n = request.rows, request.depth or request.rows, request.cols
+    block = 32 // request.dtype.size
+    acc_type = dtype_named("float32" if request.dtype.is_float else "int32")
+    assert acc_type is not None
+
+    def up(value: int, unit: int) -> int:
+        return -(-value // unit) * unit
+
+    rows, depth, cols = up(m, 16), up(k, block), up(n, 16)
+    left = TileSpec(request.dtype, rows, depth, 0, "l0a", "ZZ", m, k)
+    right = TileSpec(request.dtype, depth, cols, 0, "l0b", "ZN", k, n)
+    acc = TileSpec(acc_type, rows, cols, 0, "l0c", "NZ", m, n, fractal=1024)
+    return [acc, left, right]
+
+
+def _transfer(request: OpRequest) -> list[Spec]:
+    """A vector tile and a packed tensor of `pieces` outer extents."""
+    import numpy as np
+
+    rows, cols, pieces = request.rows, request.cols, request.pieces
+    tile_cols = request.padded_cols or -(-cols * request.dtype.size // 32) * 32 // request.dtype.size
+    whole = rows * cols
+    data = np.zeros(whole, request.dtype.numpy)
+    per_piece = whole // pieces
+    shape: Sequence[int]
+    if request.columns:
+        shape, strides = (1, 1, pieces, rows, cols // pieces), (whole, whole, per_piece, 1, rows)
+        tile = TileSpec(request.dtype, rows, cols, layout="DN")
+    else:
+        shape, strides = (1, 1, pieces, rows // pieces, cols), (whole, whole, per_piece, cols, 1)
+        tile = TileSpec(request.dtype, rows, tile_cols, valid_rows=rows, valid_cols=cols)
+    a, b, c, d, e = shape
+    view = GlobalSpec(data, request.dtype, (a, b, c, d, e), strides, layout=int(request.columns))
+    if request.op == "TLOAD":
+        return [tile, view]
+    return [view, tile, Option(0), Option(0)]

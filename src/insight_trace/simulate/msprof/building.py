@@ -1,0 +1,133 @@
+"""Builds a workspace with the toolkit's compiler and checks that the kernel can be found in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from insight_trace.errors import JobError
+from insight_trace.simulate.msprof.preflight import Ready
+from insight_trace.simulate.msprof.processes import Finished, capture, run_logged
+from insight_trace.simulate.msprof.workspace import ReplayJob
+
+_CONFIGURE_SECONDS = 300.0
+_BUILD_SECONDS = 1800.0
+_TOOL_SECONDS = 60.0
+_ERROR_LINE = re.compile(
+    r"^.*\b(?:fatal error|error|undefined reference|cannot find)\b.*$", re.IGNORECASE | re.MULTILINE
+)
+NEEDED_SYMBOLS = ("replay_entry", "launch_replay")
+
+
+def run_environment(ready: Ready, workspace: Path, device: int) -> dict[str, str]:
+    """The environment of a build or a run: the toolkit's, the simulator's libraries before all others."""
+    home = ready.toolkit.home
+    environment = dict(ready.toolkit.environment)
+    folders = [workspace / "build", ready.simulator_lib, home / "lib64"]
+    folders += [home / f"{triplet}/devlib" for triplet in ("aarch64-linux", "x86_64-linux")] + [
+        home / "devlib"
+    ]
+    present = [str(folder) for folder in folders if folder.is_dir() or folder.name == "build"]
+    old = environment.get("LD_LIBRARY_PATH")
+    environment["LD_LIBRARY_PATH"] = os.pathsep.join([*present, *([old] if old else [])])
+    compiler, tools = str(ready.bisheng.parent), str(ready.msprof.parent)
+    environment["PATH"] = os.pathsep.join([compiler, tools, environment.get("PATH", os.defpath)])
+    environment["ACL_DEVICE_ID"] = str(device)
+    return environment
+
+
+def build(job: ReplayJob, ready: Ready, workspace: Path) -> Path:
+    """Configures and builds; returns the application to run."""
+    environment = run_environment(ready, workspace, job.device)
+    cmake = shutil.which("cmake", path=environment["PATH"])
+    if cmake is None:
+        raise JobError("cmake is missing", hint="install cmake; the replay is built with it")
+    build_dir = workspace / "build"
+    build_dir.mkdir(mode=0o700, exist_ok=True)
+    generator = ["-G", "Ninja"] if shutil.which("ninja", path=environment["PATH"]) else []
+    roots = {"PTO_ISA_ROOT": job.pto_isa_root, "SIMPLER_ROOT": job.simpler_root}
+    options = [f"-DSOC_VERSION={ready.soc_version}"]
+    options += [f"-D{name}={root.absolute()}" for name, root in roots.items() if root is not None]
+    configure: list[str | Path] = [cmake, *generator, "-S", workspace, "-B", build_dir, *options]
+    _step("configuring", configure, workspace, environment, _CONFIGURE_SECONDS, "cmake.log")
+    command: list[str | Path] = [cmake, "--build", build_dir, "--target", "replay_host"]
+    _step("building", command, workspace, environment, _BUILD_SECONDS, "build.log")
+    library, application = build_dir / "libreplay_kernel.so", build_dir / "replay_host"
+    for path in (library, application):
+        if not path.is_file():
+            raise JobError(f"the build wrote no {path.name}", where=str(workspace / "logs/build.log"))
+    check_symbols(library, environment)
+    return application
+
+
+def _step(
+    what: str,
+    command: list[str | Path],
+    workspace: Path,
+    environment: Mapping[str, str],
+    seconds: float,
+    log: str,
+) -> None:
+    done = run_logged(
+        command, workspace / "logs" / log, cwd=workspace, environment=environment, seconds=seconds
+    )
+    if done.timed_out:
+        raise JobError(f"{what} took more than {seconds:.0f} s and was ended", where=str(done.log))
+    if done.code != 0:
+        cause = first_error(done)
+        raise JobError(f"{what} the replay failed: {cause}", where=str(done.log), hint=_header_hint(cause))
+
+
+def _header_hint(cause: str) -> str:
+    if "pto/" in cause:
+        return "that header is pto-isa's: is PTO_ISA_ROOT the right checkout?"
+    if any(name in cause for name in ("tensor.h", "intrinsic.h", "pipe_sync.h")):
+        return "that header is simpler's: set SIMPLER_ROOT to a checkout of it"
+    return ""
+
+
+def first_error(done: Finished) -> str:
+    """The line that most likely says why: the first that speaks of an error, else the last one of note."""
+    match = _ERROR_LINE.search(done.text)
+    if match:
+        return match[0].strip()
+    lines = [line.strip() for line in done.text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith(("[", "FAILED:", "ninja:", "make"))]
+    return lines[-1] if lines else f"exit {done.code} without a word"
+
+
+def check_symbols(library: Path, environment: Mapping[str, str]) -> None:
+    """The library must export what the launch and the simulator look for, under their plain names."""
+    names = exported_symbols(library, environment)
+    readable = demangled(sorted(names), environment)
+    for symbol in NEEDED_SYMBOLS:
+        if symbol not in names:
+            near = [text for name, text in readable.items() if symbol in text and name != symbol]
+            detail = f"; it exports {', '.join(near)}" if near else ""
+            raise JobError(f"{library.name} does not export {symbol}{detail}", where=str(library))
+
+
+def exported_symbols(library: Path, environment: Mapping[str, str]) -> set[str]:
+    """Defined functions that a library exports, by one run of nm."""
+    code, output = capture(["nm", "-D", library], environment=environment, seconds=_TOOL_SECONDS)
+    if code != 0:
+        raise JobError("nm could not read the library", where=str(library), hint="install binutils")
+    names = set()
+    for line in output.decode("utf-8", "replace").splitlines():
+        fields = line.split()
+        if len(fields) == 3 and fields[1] in "TW":
+            names.add(fields[2].partition("@")[0])
+    return names
+
+
+def demangled(names: list[str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Readable names, by one run of c++filt; as they are where it is missing or answers oddly."""
+    stdin = "".join(f"{name}\n" for name in names).encode()
+    code, output = capture(["c++filt"], environment=environment, seconds=_TOOL_SECONDS, stdin=stdin)
+    texts = output.decode("utf-8", "replace").splitlines()
+    if code != 0 or len(texts) != len(names):
+        return {name: name for name in names}
+    return dict(zip(names, texts, strict=True))

@@ -1,0 +1,108 @@
+"""Partial tiles, tiles made from nothing, quantised numbers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.simulate.elementwise_cases import (
+    SCRATCH,
+    SEEDS,
+    Shape,
+    check,
+    drawn,
+    in_float,
+    names,
+    place,
+    shapes,
+    values,
+    vector_instructions,
+)
+from tests.simulate.op_harness import Option, run_tile_op, scalar, tile
+
+PARTIAL = {"TPARTADD": np.add, "TPARTMUL": np.multiply, "TPARTMAX": np.maximum, "TPARTMIN": np.minimum}
+
+
+@pytest.mark.parametrize("op", PARTIAL)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_where_one_source_ends_the_other_is_copied(op, data):
+    kind = data.draw(st.sampled_from(["float32", "float16", "int32", "int16"]))
+    shape, _, (before, a, b) = drawn(data, kind, 3, ("ND",))
+    rows, cols = shape.valid
+    less = data.draw(
+        st.tuples(st.integers(0, rows), st.just(cols)) | st.tuples(st.integers(1, rows), st.integers(1, cols))
+    )
+    small = Shape(shape.rows, shape.cols, less, "ND", 3)
+    swapped = data.draw(st.booleans())
+    sources = [place(a, 1, kind, shape), place(b, 2, kind, small)]
+    result = run_tile_op(op, place(before, 0, kind, shape), *(sources[::-1] if swapped else sources))
+    wanted = a.copy()
+    wanted[small.part] = in_float(PARTIAL[op])(a, b)[small.part]
+    check(result, shape, before, wanted[shape.part])
+
+
+def test_partial_tiles_copy_and_compute():
+    def run(less):
+        a = np.zeros((8, 128), np.float32)
+        return vector_instructions(
+            run_tile_op("TPARTADD", tile(a), tile(a, 0x1000), tile(a, 0x2000, valid=less))
+        )
+
+    assert run((8, 128)) == [("VADD", 8), ("VADD", 8)]
+    assert run((5, 128)) == [("VADD", 5), ("VADD", 5), ("MOV_UB_TO_UB", 1)]
+    assert run((8, 100)) == [("MOV_UB_TO_UB", 1), ("BAR", 0), ("VADD", 8), ("VADD", 8)]
+    assert run((0, 128)) == [("MOV_UB_TO_UB", 1)]
+
+
+@pytest.mark.parametrize("scratch", [False, True])
+@settings(max_examples=25)
+@given(data=st.data())
+def test_counting_fills_the_first_row(scratch, data):
+    kind = data.draw(st.sampled_from(["int32", "uint32", "int16", "uint16"]))
+    shape, rng, (before,) = drawn(data, kind, 1, ("ND",))
+    start, down = int(rng.integers(0, 1000)), data.draw(st.booleans())
+    tmp = [tile(np.zeros((4, 128), np.float32), SCRATCH)] if scratch else []
+    result = run_tile_op("TCI", place(before, 0, kind, shape), scalar(start, kind), Option(int(down)), *tmp)
+    cols = shape.valid[1]
+    wanted = before.copy()
+    wanted[0, :cols] = (start + np.arange(cols) * (-1 if down else 1)).astype(before.dtype)
+    np.testing.assert_array_equal(result.matrix(0), wanted)
+    if not scratch:
+        assert result.instructions == ["ST_XD_XN_IMM"] * cols
+
+
+def test_counting_on_the_vector_unit_is_a_chain():
+    tmp = tile(np.zeros((4, 128), np.float32), SCRATCH)
+    result = run_tile_op("TCI", tile(np.zeros((1, 160), np.int32)), scalar(5, "int32"), Option(0), tmp)
+    without = [n for n in names(result) if n != "BAR"]
+    assert without == [*["MOVEV"] * 8, "VCGADD", "VMULS", "VBRCB", "VADD", "VCONV", *["VADDS"] * 3]
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_triangles_of_ones(data):
+    kind = data.draw(st.sampled_from(["float32", "float16", "int32", "uint16"]))
+    shape, _, (before,) = drawn(data, kind, 1, ("ND",))
+    diagonal, upper = data.draw(st.integers(-20, 20)), data.draw(st.booleans())
+    result = run_tile_op("TTRI", place(before, 0, kind, shape), scalar(diagonal, "int32"), Option(int(upper)))
+    r, c = np.indices(shape.valid)
+    wanted = (c >= r + diagonal) if upper else (c <= r + diagonal)
+    check(result, shape, before, wanted.astype(before.dtype))
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_quantised_rows_become_floats(data):
+    kind = data.draw(st.sampled_from(["int8", "int16"]))
+    shape = data.draw(shapes(kind, ("ND",)))
+    rng = np.random.default_rng(data.draw(SEEDS))
+    a = values(rng, kind, (shape.rows, shape.cols))
+    before = np.zeros(a.shape, np.float32)
+    scale, offset = rng.normal(size=(2, shape.rows, 8)).astype(np.float32)
+    result = run_tile_op(
+        "TDEQUANT", place(before, 0, "float32", shape), place(a, 1, kind, shape),
+        tile(scale, SCRATCH), tile(offset, SCRATCH + 0x1000),
+    )  # fmt: skip
+    wanted = (a.astype(np.float32) - offset[:, :1]) * scale[:, :1]
+    check(result, shape, before, wanted[shape.part])
