@@ -1,12 +1,14 @@
 """Every schema that exists, and every row of what a tolerant reader has to handle."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from dump_examples import content, dtype, record, scalar, scene_file, write
 
 from insight_trace import load_dump, load_scene
+from insight_trace.dump.load import stream_dispatches
 from insight_trace.dump.payload import tensor_array
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import ContextArg, CoreType, Role, ScalarArg, Stage, TensorArg
@@ -592,3 +594,50 @@ def test_a_payload_file_that_shrank_after_loading_is_an_error_not_a_crash(tmp_pa
     (tmp_path / "args.bin").write_bytes(b"")
     with pytest.raises(InputError, match="lie outside"):
         tensor_array(a, Stage.BEFORE)
+
+
+# --- the rest -------------------------------------------------------------------------------------------
+
+
+def test_the_payload_file_may_be_given_instead_of_the_manifest(tmp_path):
+    path = write(tmp_path, [record(bin_size=16)], payload=bytes(16))
+    assert load_dump(tmp_path / "args.bin").path == path
+
+
+def test_func_ids_missing_in_some_records_are_inferred_for_those(tmp_path, scene):
+    rows = [r | {"func_id": [3]} for r in unnamed(0, *SOFTMAX)]
+    rows += [r | {"func_id": [-1]} for r in unnamed(1, *SOFTMAX)]
+    dump = load_dump(write(tmp_path, rows), scene)
+    assert [(d.func_ids, "func_ids" in d.inferred) for d in dump.dispatches] == [((3,), False), ((1,), True)]
+
+
+def test_what_is_streamed_is_what_is_loaded(shared_data, scene):
+    for folder in sorted((shared_data / "dumps").iterdir()):
+        for given in (None, scene):
+            warnings: list[str] = []
+            streamed = list(stream_dispatches(folder, given, warnings))
+            dump = load_dump(folder, given)
+            assert streamed == list(dump.dispatches)
+            assert [w for w in dump.warnings if "lacks func ids" not in w] == warnings
+
+
+def test_the_example_of_the_documentation_loads(tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "dump-formats.md").read_text()
+    examples = [block.split("```")[0] for block in text.split("```json\n")[1:]]
+    assert len(examples) == 2
+    (tmp_path / "kernel_args_dump.json").write_text(examples[0])
+    (tmp_path / "kernel_args_dump.bin").write_bytes(bytes(1024))
+    dump = load_dump(tmp_path)
+    assert dump.warnings == ()
+    found = dump.dispatch(func_ids=[1], dispatch_id=5)
+    assert [a.slot for a in found.arguments] == [0, 4, 48, 49]
+    assert (found.kernel, found.core_id, found.arguments[1].bits) == ("SF", 3, 0x3F800000)
+    (tmp_path / "other.json").write_text(examples[1])
+    assert load_dump(tmp_path / "other.json").dispatches[0].arguments[0].bits == 1065353216
+
+
+def test_the_two_names_of_the_package_are_the_functions_themselves():
+    import insight_trace
+    from insight_trace.dump.load import load_dump as function
+
+    assert insight_trace.load_dump is function

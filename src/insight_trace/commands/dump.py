@@ -94,12 +94,15 @@ def _selection(options: argparse.Namespace) -> Selection:
     )
 
 
-def _entries(path: Path, scene: Scene | None, selection: Selection, warnings: list[str]) -> Iterator[Any]:
-    from insight_trace.dump.entries import entries_of
+def _selected(path: Path, scene: Scene | None, selection: Selection, warnings: list[str]) -> Iterator[Any]:
+    from insight_trace.dump.entries import selected
     from insight_trace.dump.load import stream_dispatches
 
-    dispatches = stream_dispatches(path, scene, warnings)
-    return (entry for entry in entries_of(dispatches) if selection.has_entry(entry))
+    return selected(stream_dispatches(path, scene, warnings), selection)
+
+
+def _entries(path: Path, scene: Scene | None, selection: Selection, warnings: list[str]) -> Iterator[Any]:
+    return (entry for _, entries in _selected(path, scene, selection, warnings) for entry in entries)
 
 
 def _warn(warnings: list[str]) -> None:
@@ -115,6 +118,9 @@ def _nothing(selection: Selection, path: Path) -> Exception:
     if not len(dump.dispatches):
         return RequestError("the dump holds no dispatches", where=str(path))
     first, last = dump.dispatches[0], dump.dispatches[-1]
+    if selection.kernel is not None and not first.kernel:
+        hint = "the dump has no kernel names: give --scene"
+        return RequestError(f"nothing matches {selection}", where=str(path), hint=hint)
     known = sorted({i for d in dump.dispatches[:10_000] for i in d.func_ids})
     return RequestError(
         f"nothing matches {selection}" if str(selection) else "nothing to show",
@@ -125,27 +131,23 @@ def _nothing(selection: Selection, path: Path) -> Exception:
 
 
 def _list(options: argparse.Namespace, path: Path, scene: Scene | None, selection: Selection) -> int:
-    from itertools import groupby
-
     from insight_trace.dump.entries import HEADING, dispatch_json, entry_line
 
     warnings: list[str] = []
     found = 0
-    rows = _entries(path, scene, selection, warnings)
     if options.json:
         import json
 
         print("[", end="")
-        for _, group in groupby(rows, key=lambda entry: id(entry.dispatch)):
-            entries = list(group)
+        for dispatch, entries in _selected(path, scene, selection, warnings):
             arguments = {e.argument.slot: e.argument for e in entries}
-            row = dispatch_json(entries[0].dispatch, [arguments[slot] for slot in sorted(arguments)])
+            row = dispatch_json(dispatch, [arguments[slot] for slot in sorted(arguments)])
             print(",\n" if found else "\n", json.dumps(row), sep="", end="")
             found += 1
         print("\n]" if found else "]")
         _warn(warnings)
         return 0
-    for entry in rows:
+    for entry in _entries(path, scene, selection, warnings):
         if not found:
             print(HEADING)
         found += 1

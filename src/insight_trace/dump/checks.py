@@ -52,8 +52,9 @@ def check_forms(records: Sequence[Record], where: Callable[[int, str], str], war
     """Checks each distinct geometry once. An impossible one is an error, a misfit payload a warning."""
     forms = {(r.dtype, r.shape, r.strides, r.bin_size, r.truncated, r.kind) for r in records}
     broken = {form: trouble for form in forms if (trouble := _trouble(*form)) is not None}
-    for r in (r for r in records if r.raw_shape is not UNSET):
-        if not len(r.raw_shape) == len(r.offsets or ()) == len(r.shape):  # type: ignore[arg-type]
+    for r in [r for r in records if r.raw_shape is not UNSET]:
+        lengths = {len(r.shape), *(len(x) for x in (r.raw_shape, r.offsets) if x is not UNSET)}
+        if len(lengths) > 1 or r.offsets is UNSET:
             raise InputError(
                 "shape, raw_shape and offsets have different lengths",
                 where=where(records.index(r), "raw_shape"),
@@ -140,7 +141,7 @@ def check_ranges(
 
 def check_counts(header: dict[str, Any], records: Sequence[Record], warnings: list[str]) -> None:
     """Counters that disagree with the records, and losses that the runtime counted itself."""
-    before = sum(r.stage is Stage.BEFORE for r in records)
+    before = [r.stage for r in records].count(Stage.BEFORE)
     counted = {
         "total_args": len(records),
         "total_tensors": len(records),

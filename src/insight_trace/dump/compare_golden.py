@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from insight_trace.dump.compare import Comparison, Difference, Tolerance, compare_arrays, golden_array
-from insight_trace.dump.entries import Selection, entries_of
+from insight_trace.dump.entries import Selection, selected
 from insight_trace.dump.payload import payload_array
 from insight_trace.errors import RequestError
 from insight_trace.model import Dispatch, Stage, TensorArg
@@ -18,8 +18,9 @@ def compare_with_golden(
     """Compares the one recorded tensor that is selected; where both stages were recorded, the later."""
     found = [
         entry
-        for entry in entries_of(dispatches)
-        if selection.has_entry(entry) and isinstance(entry.argument, TensorArg) and entry.payload is not None
+        for _, entries in selected(dispatches, selection)
+        for entry in entries
+        if isinstance(entry.argument, TensorArg) and entry.payload is not None
     ]
     after = [entry for entry in found if entry.stage is Stage.AFTER]
     same_place = {(entry.dispatch.dispatch_id, entry.argument.slot) for entry in found}

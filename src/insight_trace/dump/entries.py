@@ -62,6 +62,11 @@ class Selection:
             and self.dispatch_id in (None, dispatch.dispatch_id)
         )
 
+    @property
+    def selects_entries(self) -> bool:
+        """Whether more than the dispatch is asked for."""
+        return any(wanted is not None for wanted in (self.stage, self.role, self.slot, self.index))
+
     def has_entry(self, entry: Entry) -> bool:
         role = entry.argument.role if isinstance(entry.argument, TensorArg) else Role.INPUT
         return (
@@ -100,15 +105,25 @@ def stages_of(argument: Argument) -> tuple[Stage, ...]:
     return (Stage.BEFORE,) * before + (Stage.AFTER,) * after
 
 
-def entries_of(dispatches: Iterable[Dispatch]) -> Iterator[Entry]:
-    """Every entry: per dispatch those before it ran, by slot, then those after."""
+def selected(dispatches: Iterable[Dispatch], selection: Selection) -> Iterator[tuple[Dispatch, list[Entry]]]:
+    """Each selected dispatch with its selected entries: those before it ran, by slot, then those after."""
     index = 0
+    by_entry = selection.selects_entries
     for dispatch in dispatches:
-        for stage in Stage:
-            for argument in dispatch.arguments:
-                if stage in stages_of(argument):
-                    yield Entry(index, dispatch, argument, stage)
+        staged = [(argument, stages_of(argument)) for argument in dispatch.arguments]
+        if not selection.has_dispatch(dispatch):
+            index += sum(len(stages) for _, stages in staged)
+            continue
+        entries = []
+        for stage in (Stage.BEFORE, Stage.AFTER):
+            for argument, stages in staged:
+                if stage in stages:
+                    entry = Entry(index, dispatch, argument, stage)
                     index += 1
+                    if not by_entry or selection.has_entry(entry):
+                        entries.append(entry)
+        if entries or not by_entry:
+            yield dispatch, entries
 
 
 def plain_number(value: int | float | bool) -> int | float | bool | str:

@@ -61,11 +61,11 @@ def name_dispatches(
     dispatches: Sequence[Dispatch], scene: Scene | None, warnings: list[str]
 ) -> Sequence[Dispatch]:
     """Gives each dispatch without func ids those of the kernel that it must have run, if that can be told."""
+    if scene is None:
+        warnings.append("the dump lacks func ids: give the scene that was run to have them inferred")
+        return dispatches
     open_ones = [i for i, d in enumerate(dispatches) if not d.func_ids]
     if not open_ones:
-        return dispatches
-    if scene is None:
-        warnings.append("the dump has no func ids: give the scene that was run to have them inferred")
         return dispatches
     naming = Naming.of(scene)
     candidates = {i: _candidates(dispatches[i], naming.kernels) for i in open_ones}

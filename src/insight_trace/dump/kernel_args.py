@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from msgspec import UNSET
@@ -24,6 +26,8 @@ from insight_trace.model import (
     TensorArg,
 )
 
+Where = Callable[[str], str]  # the place of a key, for messages
+
 
 class KernelArgsSource:
     """The file that the entries come from and the payload they point into."""
@@ -36,6 +40,9 @@ class KernelArgsSource:
 
     def where(self, index: int, key: str) -> str:
         return f"{self.path}, dispatches[{index}], key {key}"
+
+    def where_in_arg(self, index: int, arg: int, key: str) -> str:
+        return self.where(index, f"args[{arg}].{key}")
 
 
 def build_kernel_dispatch(index: int, entry: KernelDispatch, source: KernelArgsSource) -> Dispatch:
@@ -55,9 +62,7 @@ def build_kernel_dispatch(index: int, entry: KernelDispatch, source: KernelArgsS
             raise InputError(
                 f"slot {arg.arg_index} is there twice", where=source.where(index, f"args[{place}].arg_index")
             )
-        slots[arg.arg_index] = _argument(
-            arg, lambda key, p=place: source.where(index, f"args[{p}].{key}"), source, missing
-        )
+        slots[arg.arg_index] = _argument(arg, partial(source.where_in_arg, index, place), source, missing)
     for context in entry.contexts:
         slots[context.arg_index] = _context(context)
     func_ids = (entry.func_id,) if isinstance(entry.func_id, int) else entry.func_id or ()
@@ -91,7 +96,7 @@ def _context(context: KernelContext) -> ContextArg:
     return ContextArg(context.arg_index, pointer, context.name)
 
 
-def _argument(arg: KernelArg, where, source: KernelArgsSource, missing: list[str]) -> Argument:  # type: ignore[no-untyped-def]
+def _argument(arg: KernelArg, where: Where, source: KernelArgsSource, missing: list[str]) -> Argument:
     kind = arg.kind.casefold()
     try:
         pointer = None if arg.pointer is None else number(arg.pointer)
@@ -106,7 +111,7 @@ def _argument(arg: KernelArg, where, source: KernelArgsSource, missing: list[str
     raise InputError(f"{arg.kind!r} is neither tensor, scalar nor context", where=where("kind"))
 
 
-def _scalar(arg: KernelArg, where, missing: list[str]) -> ScalarArg:  # type: ignore[no-untyped-def]
+def _scalar(arg: KernelArg, where: Where, missing: list[str]) -> ScalarArg:
     dtype = dtype_named(arg.dtype)
     if dtype is None:
         raise InputError(f"dtype {arg.dtype!r} is not known", where=where("dtype"))
@@ -124,15 +129,17 @@ def _scalar(arg: KernelArg, where, missing: list[str]) -> ScalarArg:  # type: ig
             bits = number(arg.value) & SLOT_MASK
         else:
             # In this file a number is the value itself: 3 for a float means 3.0.
-            as_float = dtype.is_float and isinstance(arg.value, int) and not isinstance(arg.value, bool)
-            bits, certain = bits_of_value(float(arg.value) if as_float else arg.value, dtype)  # type: ignore[arg-type]
+            value = arg.value
+            if dtype.is_float and isinstance(value, int) and not isinstance(value, bool):
+                value = float(value)
+            bits, certain = bits_of_value(value, dtype)
             exact = exact and certain
     except (ValueError, OverflowError) as error:
         raise InputError(str(error), where=where("value")) from None
     return ScalarArg(arg.arg_index, dtype, bits, exact, arg.ambiguous, arg.name)
 
 
-def _tensor(arg: KernelArg, pointer: int | None, where, source: KernelArgsSource) -> TensorArg:  # type: ignore[no-untyped-def]
+def _tensor(arg: KernelArg, pointer: int | None, where: Where, source: KernelArgsSource) -> TensorArg:
     strides = row_major(arg.shape) if arg.strides is UNSET else arg.strides
     if len(arg.shape) > MAX_TENSOR_DIMS or (arg.ndims is not None and arg.ndims != len(arg.shape)):
         raise InputError(
@@ -162,25 +169,27 @@ def _tensor(arg: KernelArg, pointer: int | None, where, source: KernelArgsSource
         strides,
         arg.start_offset,
         arg.role,
-        _payload(arg.before, expected, lambda: where("before"), source),
-        _payload(arg.after, expected, lambda: where("after"), source),
+        _payload(arg.before, expected, "before", where, source),
+        _payload(arg.after, expected, "after", where, source),
         pointer,
         arg.buffer_size,
         arg.name,
     )
 
 
-def _payload(span: PayloadRange | None, expected: int, where, source: KernelArgsSource) -> Payload | None:  # type: ignore[no-untyped-def]
+def _payload(
+    span: PayloadRange | None, expected: int, key: str, where: Where, source: KernelArgsSource
+) -> Payload | None:
     if span is None or span.size == 0 or source.bin_path is None:
         return None
     if span.offset + span.size > source.bin_size:
         source.warnings.append(
-            f"{where()}: its bytes lie outside the payload file: this payload is left aside"
+            f"{where(key)}: its bytes lie outside the payload file: this payload is left aside"
         )
         return None
     if (span.size >= expected) if span.truncated else (span.size != expected):
         source.warnings.append(
-            f"{where()}: {span.size} bytes of payload for a tensor of {expected}: it is left aside"
+            f"{where(key)}: {span.size} bytes of payload for a tensor of {expected}: it is left aside"
         )
         return None
     return Payload(source.bin_path, span.offset, span.size, span.truncated)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from functools import partial
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any, overload
 
 import msgspec
 from msgspec import UNSET
 
+from insight_trace.dtypes import dtype_named
 from insight_trace.dump import checks
 from insight_trace.dump.dispatches import Source, bare, build, group_key, task_number
 from insight_trace.dump.infer import Naming, name_dispatches
@@ -18,6 +21,7 @@ from insight_trace.dump.kernel_args import KernelArgsSource, build_kernel_dispat
 from insight_trace.dump.locate import find_manifest, unified_beside
 from insight_trace.dump.manifest import Manifest, open_manifest
 from insight_trace.dump.records import EmptyDispatch, KernelDispatch, Kind, Record
+from insight_trace.dump.scalars import SLOT_MASK, bits_of_value
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Dispatch, Scene, TensorArg
 
@@ -107,19 +111,20 @@ def _load_unified(manifest: Manifest, scene: Scene | None) -> Dump:
         records += batch
     source = _source(manifest, records, warnings)
     _check(manifest, records, source, warnings)
-    groups = _groups(records, source)
+    groups = _Groups(records, source)
     naming = Naming.of(scene)
 
     def make(number: int) -> Dispatch:
-        dispatch_id, spans = groups[number]
-        indexed = [(i, records[i]) for start, stop in spans for i in range(start, stop)]
+        dispatch_id, places = groups.of(number)
+        indexed = [(i, records[i]) for i in places]
         if not indexed:
             return bare(source.empty[dispatch_id], source)
         return naming.named(build(dispatch_id, indexed, source))
 
     dispatches: Sequence[Dispatch] = Dispatches(len(groups), make)
-    if records and _lacks_func_id(records[0]):
-        dispatches = name_dispatches(list(dispatches), scene, warnings)
+    if any(_lacks_func_id(records[i]) for i in groups.starts):
+        # Only a scene can tell, and only from all dispatches together.
+        dispatches = name_dispatches(list(dispatches) if scene else dispatches, scene, warnings)
     level = manifest.header.get("dump_args_level")
     return Dump(
         manifest.path,
@@ -135,9 +140,8 @@ def _check(manifest: Manifest, records: Sequence[Record], source: Source, warnin
     checks.check_forms(records, source.where, warnings)
     if source.bin_path is not None:
         checks.check_ranges(records, source.bin_bytes, source.where, warnings)
-    inexact = [r for r in records if (type(r.value) is float or r.value is None) and r.bits is UNSET]
-    inexact += [r for r in records if not r.exact]
-    _warn_inexact(inexact, warnings)
+    unset = UNSET
+    _warn_inexact([r for r in records if r.value is not unset], warnings)
 
 
 def _source(manifest: Manifest, records: Sequence[Record], warnings: list[str]) -> Source:
@@ -161,33 +165,64 @@ def _source(manifest: Manifest, records: Sequence[Record], warnings: list[str]) 
     )
 
 
-def _groups(records: Sequence[Record], source: Source) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Dispatch id and the runs of records that belong to it, in the order in which the file names them."""
-    runs: dict[int, list[tuple[int, int]]] = {}
-    position = 0
-    own_ids = bool(records) and records[0].dispatch_id is not UNSET
-    for key, run in groupby(map(group_key, records)):
-        length = sum(1 for _ in run)
-        start = position
-        task = task_number(key, lambda start=start: source.where(start, "task_id"))  # type: ignore[misc]
-        runs.setdefault(task, []).append((start, start + length))
-        position += length
-    if own_ids or source.empty:
-        for dispatch_id in source.empty:
-            runs.setdefault(dispatch_id, [])
-        return sorted(runs.items())
-    return list(enumerate(runs.values()))
+class _Groups:
+    """Which records belong to which dispatch, in the order in which the file names them."""
+
+    def __init__(self, records: Sequence[Record], source: Source) -> None:
+        own_ids = bool(records) and records[0].dispatch_id is not UNSET
+        keys = list(map(group_key, records)) if own_ids else [record.task_id for record in records]
+        starts = [0] if keys else []
+        starts += compress(range(1, len(keys)), map(operator.ne, keys, islice(keys, 1, None)))
+        tasks = _task_numbers([keys[i] for i in starts], starts, source)
+        self._ends = [*starts[1:], len(keys)]
+        self.starts = starts
+        self._ids: Sequence[int] = range(len(starts))
+        self._runs: list[list[int]] | None = None  # None: every task stands together, as writers sort them
+        if own_ids or source.empty or len(set(tasks)) < len(tasks):
+            runs: dict[int, list[int]] = {}
+            for number, task in enumerate(tasks):
+                runs.setdefault(task, []).append(number)
+            if own_ids or source.empty:
+                for dispatch_id in source.empty:
+                    runs.setdefault(dispatch_id, [])
+                runs = dict(sorted(runs.items()))
+                self._ids = list(runs)
+            else:
+                self._ids = range(len(runs))
+            self._runs = list(runs.values())
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def of(self, number: int) -> tuple[int, list[int]]:
+        """A dispatch's id and its records."""
+        runs = [number] if self._runs is None else self._runs[number]
+        return self._ids[number], [i for run in runs for i in range(self.starts[run], self._ends[run])]
 
 
-def _warn_inexact(records: Sequence[Record], warnings: list[str]) -> None:
-    from insight_trace.dtypes import dtype_named
-    from insight_trace.dump.scalars import bits_of_value
+def _task_numbers(keys: list[int | str], places: list[int], source: Source) -> list[int]:
+    try:
+        # What every runtime writes, a hexadecimal number with its prefix, without a call for each.
+        tasks = [int(key, 0) for key in keys]  # type: ignore[arg-type]
+        if min(tasks, default=0) >= 0 and max(tasks, default=0) <= SLOT_MASK:
+            return tasks
+    except (TypeError, ValueError):
+        pass
+    return [
+        task_number(key, partial(source.where, place, "task_id"))
+        for key, place in zip(keys, places, strict=True)
+    ]
 
+
+def _warn_inexact(scalars: Sequence[Record], warnings: list[str]) -> None:
     uncertain = 0
-    for record in records:
-        dtype = dtype_named(record.dtype)
-        if record.kind is Kind.SCALAR and dtype is not None and dtype.is_float:
-            uncertain += not (record.exact and bits_of_value(record.value, dtype)[1])
+    for record in scalars:
+        printed = (type(record.value) is float or record.value is None) and record.bits is UNSET
+        dtype = dtype_named(record.dtype) if printed else None
+        if dtype is not None and dtype.is_float:
+            uncertain += not bits_of_value(record.value, dtype)[1]
+        else:
+            uncertain += not record.exact
     if uncertain:
         warnings.append(
             f"{uncertain:,} float scalars are printed with six digits or as null, "

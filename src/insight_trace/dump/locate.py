@@ -15,7 +15,9 @@ def find_manifest(path: str | Path) -> Path:
     """The manifest that `path` names: the file itself, or the one in that dump or run directory."""
     path = Path(path)
     if path.is_file():
-        return path
+        if path.suffix != ".bin":
+            return path
+        path = path.parent  # the payload was pointed at; its manifest lies beside it
     if not path.is_dir():
         raise RequestError(
             f"{path} does not exist", hint="give a dump's JSON file, its directory, or the run directory"

@@ -7,11 +7,32 @@ field that a schema may lack has a default that says "absent", so one struct ser
 from __future__ import annotations
 
 import enum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from insight_trace.dtypes import DTYPES
 from insight_trace.model import ARG_SLOTS, Role, Stage
+
+
+class _ElementName(enum.StrEnum):
+    """Names of element types. The known ones are shared between records; others are kept as they are."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> _ElementName | None:
+        text = str(value)
+        for member in cls:
+            if member.value.casefold() == text.casefold():
+                return member
+        other = str.__new__(cls, text)
+        other._name_ = other._value_ = text
+        return other
+
+
+if TYPE_CHECKING:
+    ElementName = str
+else:
+    ElementName = _ElementName("ElementName", {d.name: d.name for d in DTYPES})
 
 
 class Kind(enum.StrEnum):
@@ -30,28 +51,33 @@ Value = int | float | bool | str | None
 Id = int | str
 
 
-class Record(Struct, gc=False):
-    """One argument at one stage, as the unified manifests and their forerunners list it."""
+class Record(Struct, gc=False, kw_only=True):
+    """One argument at one stage, as the unified manifests and their forerunners list it.
+
+    Fields stand in the order in which the newest writer emits them: the decoder looks for the next key there.
+    """
 
     task_id: Id
+    func_id: int | tuple[int, ...] | UnsetType = UNSET
     arg_index: Slot
-    dtype: str
     role: Role | None = None
     stage: Stage = Stage.BEFORE
     kind: Kind = Kind.TENSOR  # schemas A to C have no kind and list tensors only
-    func_id: int | tuple[int, ...] | UnsetType = UNSET
-    subtask_id: int | UnsetType = UNSET
+    dtype: ElementName
+    value: Value | UnsetType = UNSET
+    is_contiguous: Any = None  # not used; a key that is expected is passed over faster than an unknown one
     shape: tuple[Extent, ...] = ()
     strides: tuple[Extent, ...] | UnsetType = UNSET
     start_offset: Offset = 0
-    raw_shape: tuple[Extent, ...] | UnsetType = UNSET  # schemas A and B: the buffer's shape,
-    offsets: tuple[Extent, ...] | UnsetType = UNSET  # and where the view begins in it
-    value: Value | UnsetType = UNSET
+    numel: Any = None  # not used
     bin_offset: Offset = 0
     bin_size: Offset = 0
     truncated: bool = False
     overwritten: bool = False
     arg_index_ambiguous: bool = False
+    subtask_id: int | UnsetType = UNSET
+    raw_shape: tuple[Extent, ...] | UnsetType = UNSET  # schemas A and B: the buffer's shape,
+    offsets: tuple[Extent, ...] | UnsetType = UNSET  # and where the view begins in it
     # What our own writer adds so that nothing is lost; other readers skip it.
     dispatch_id: Natural | UnsetType = UNSET
     dispatch: DispatchFacts | UnsetType = UNSET  # on the first record of a dispatch

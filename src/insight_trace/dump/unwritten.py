@@ -34,10 +34,10 @@ class UnwrittenContent:
 
     def of(self, key: Hashable, left: TensorArg, right: TensorArg) -> dict[Stage, NDArray[np.bool_]]:
         """The elements of each stage that nobody wrote on either side; empty where there are none."""
-        payloads = (left.before, left.after, right.before, right.after)
-        if any(p is None or p.truncated for p in payloads):
+        payloads = [p for p in (left.before, left.after, right.before, right.after) if p is not None]
+        if len(payloads) < 4 or any(p.truncated for p in payloads):
             return {}
-        before, after, other_before, other_after = (_rows(p, left.dtype.size) for p in payloads)  # type: ignore[arg-type]
+        before, after, other_before, other_after = (_rows(p, left.dtype.size) for p in payloads)
         if key not in self._chains:
             different = (before != other_before).any(axis=1)
             if not different.any():

@@ -7,85 +7,29 @@ paths, a few pure built-ins and the module's own small functions. Whatever else 
 from __future__ import annotations
 
 import ast
-import operator
 import os.path
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from insight_trace.scene.module_index import ModuleIndex
 from insight_trace.scene.neighbours import ClassOf, ModuleAt, module_file, parsed, with_absolute_sources
+from insight_trace.scene.operations import (
+    BINARY,
+    BUILTINS,
+    COMPARE,
+    METHODS,
+    MOST_ITEMS,
+    MUTATORS,
+    OS_PATH,
+    PATH_ATTRIBUTES,
+    PATH_METHODS,
+    UNARY,
+    copied,
+    is_large,
+)
 
 _MOST_STEPS = 500_000
-_MOST_ITEMS = 1_000_000
-_MOST_BITS = 4096
-
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.BitOr: operator.or_,
-    ast.BitAnd: operator.and_,
-    ast.BitXor: operator.xor,
-}
-_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Not: operator.not_,
-    ast.Invert: operator.invert,
-}
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: lambda a, b: a in b,
-    ast.NotIn: lambda a, b: a not in b,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-}
-_BUILTINS: dict[str, Callable[..., Any]] = {
-    "range": range,
-    "enumerate": lambda *a, **k: list(enumerate(*a, **k)),
-    "zip": lambda *a, strict=False: list(zip(*a, strict=strict)),
-    "sorted": sorted,
-    "reversed": lambda a: list(reversed(a)),
-    "list": list,
-    "tuple": tuple,
-    "dict": dict,
-    "set": set,
-    "frozenset": frozenset,
-    "len": len,
-    "min": min,
-    "max": max,
-    "sum": sum,
-    "abs": abs,
-    "int": int,
-    "float": float,
-    "str": str,
-    "bool": bool,
-    "Path": Path,
-}
-_METHODS: dict[type, frozenset[str]] = {
-    dict: frozenset({"items", "keys", "values", "get", "copy"}),
-    str: frozenset({"split", "lower", "upper", "strip", "removesuffix"}),
-    list: frozenset({"copy", "index", "count"}),
-    tuple: frozenset({"index", "count"}),
-}
-_MUTATORS: dict[type, frozenset[str]] = {
-    list: frozenset({"append", "extend", "insert"}),
-    dict: frozenset({"update", "setdefault", "pop"}),
-}
-_PATH_ATTRIBUTES = frozenset({"parent", "name", "stem", "suffix", "parents"})
-_PATH_METHODS = frozenset({"resolve", "joinpath", "absolute", "as_posix", "with_name"})
-_OS_PATH = frozenset({"join", "dirname", "abspath", "basename", "normpath"})
 
 
 class Unreadable(Exception):  # noqa: N818 - it is a value here, not a failure
@@ -112,40 +56,11 @@ class Evaluator:
 
     def __init__(self, tree: ast.Module, path: Path) -> None:
         self.path = path
-        self.definitions: dict[str, ast.expr | ast.FunctionDef | ast.ClassDef] = {}
+        self.index = ModuleIndex(tree)
         self._values: dict[str, Any] = {"__file__": str(path), "__name__": path.stem}
-        self._modules: dict[str, str] = {}
         self._busy: set[str] = set()
-        self._imported: dict[str, tuple[str, str]] = {}  # name -> module, name there
         self._neighbours: dict[Path, Evaluator] = {}
         self._steps = 0
-        self._index(tree.body)
-
-    def _index(self, body: list[ast.stmt]) -> None:
-        for node in body:
-            if isinstance(node, ast.Assign):
-                for target in node.targets:
-                    if isinstance(target, ast.Name):
-                        self.definitions[target.id] = node.value
-            elif isinstance(node, ast.AnnAssign) and node.value is not None:
-                if isinstance(node.target, ast.Name):
-                    self.definitions[node.target.id] = node.value
-            elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                self.definitions[node.name] = node
-            elif isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    name = alias.asname or alias.name
-                    if alias.name == "ArgDirection":
-                        self._values[name] = _Enum()
-                    elif node.module in ("pathlib", "copy", "os", "os.path"):
-                        self._modules[name] = f"{node.module}.{alias.name}"
-                    elif node.module and not node.level:
-                        self._imported[name] = (node.module, alias.name)
-            elif isinstance(node, ast.Import):
-                for alias in node.names:
-                    self._modules[alias.asname or alias.name.split(".")[0]] = alias.name
-            elif isinstance(node, (ast.If, ast.Try, ast.With)):
-                self._index(node.body)
 
     def value(self, node: ast.expr, local: Mapping[str, Any] | None = None) -> Any:
         """What `node` evaluates to. Unreadable says which part cannot be told and where."""
@@ -181,7 +96,12 @@ class Evaluator:
             return local[name]
         if name in self._values:
             return self._values[name]
-        definition = self.definitions.get(name)
+        if name in self.index.directions:
+            return _Enum()
+        if name in self.index.uncertain:
+            line = self.index.uncertain[name]
+            raise Unreadable(f"line {node.lineno}: `{name}` depends on what line {line} does when it is run")
+        definition = self.index.definitions.get(name)
         if isinstance(definition, ast.expr) and name not in self._busy:
             self._busy.add(name)
             try:
@@ -191,8 +111,8 @@ class Evaluator:
             return self._values[name]
         if isinstance(definition, ast.ClassDef):
             return ClassOf(self, definition)
-        if name in self._imported:
-            module, name_there = self._imported[name]
+        if name in self.index.imported:
+            module, name_there = self.index.imported[name]
             file = module_file(self.path, module)
             if file is not None:
                 return self._from_module(file, name_there, node)
@@ -249,14 +169,14 @@ class Evaluator:
 
     def _binop(self, node: ast.BinOp, local: dict[str, Any]) -> Any:
         left, right = self._eval(node.left, local), self._eval(node.right, local)
-        if _is_large(node.op, left, right):
+        if is_large(node.op, left, right):
             raise self._cannot(node)
         if isinstance(left, Path) and isinstance(node.op, ast.Div):
             return left / str(right)
-        return _BINARY[type(node.op)](left, right)
+        return BINARY[type(node.op)](left, right)
 
     def _unaryop(self, node: ast.UnaryOp, local: dict[str, Any]) -> Any:
-        return _UNARY[type(node.op)](self._eval(node.operand, local))
+        return UNARY[type(node.op)](self._eval(node.operand, local))
 
     def _boolop(self, node: ast.BoolOp, local: dict[str, Any]) -> Any:
         value = None
@@ -270,7 +190,7 @@ class Evaluator:
         left = self._eval(node.left, local)
         for op, part in zip(node.ops, node.comparators, strict=True):
             right = self._eval(part, local)
-            if not _COMPARE[type(op)](left, right):
+            if not COMPARE[type(op)](left, right):
                 return False
             left = right
         return True
@@ -292,7 +212,7 @@ class Evaluator:
         if isinstance(node.value, ast.Attribute) and node.value.attr == "ArgDirection":
             return Direction(node.attr)
         if isinstance(node.value, ast.Name):
-            owner = self.definitions.get(node.value.id)
+            owner = self.index.definitions.get(node.value.id)
             if isinstance(owner, ast.ClassDef) and node.value.id not in local:
                 return self.class_attribute(owner, node.attr)
         value = self._eval(node.value, local)
@@ -303,13 +223,13 @@ class Evaluator:
             return value if node.attr == "loader" else self._from_module(value.path, node.attr, node)
         if isinstance(value, _Enum):
             return Direction(node.attr)
-        if isinstance(value, Path) and node.attr in _PATH_ATTRIBUTES:
+        if isinstance(value, Path) and node.attr in PATH_ATTRIBUTES:
             return getattr(value, node.attr)
         raise self._cannot(node)
 
     def class_attribute(self, owner: ast.ClassDef, name: str) -> Any:
         """A class attribute's value, from the class itself or the bases that the module defines."""
-        found = self.class_expression(owner, name)
+        found = self.index.class_expression(owner, name)
         if found is None:
             raise Unreadable(f"line {owner.lineno}: {owner.name} has no {name} here")
         holder, expression = found
@@ -323,30 +243,6 @@ class Evaluator:
                         except Unreadable:
                             continue
         return self.value(expression, local)
-
-    def class_expression(self, owner: ast.ClassDef, name: str) -> tuple[ast.ClassDef, ast.expr] | None:
-        """Where a class attribute is assigned: in the class, or in a base of the same module."""
-        found: ast.expr | None = None
-        for node in owner.body:
-            if (
-                isinstance(node, ast.Assign)
-                and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
-            ) or (
-                isinstance(node, ast.AnnAssign)
-                and isinstance(node.target, ast.Name)
-                and node.target.id == name
-                and node.value is not None
-            ):
-                found = node.value
-        if found is not None:
-            return owner, found
-        for base in owner.bases:
-            parent = self.definitions.get(base.id) if isinstance(base, ast.Name) else None
-            if isinstance(parent, ast.ClassDef) and parent is not owner:
-                inherited = self.class_expression(parent, name)
-                if inherited is not None:
-                    return inherited
-        return None
 
     def _listcomp(self, node: ast.ListComp, local: dict[str, Any]) -> Any:
         return [self._eval(node.elt, scope) for scope in self._scopes(node.generators, local)]
@@ -392,16 +288,16 @@ class Evaluator:
         arguments = list(self._elements(node.args, local)) if dotted != "len" or node.args else []
         named = {k.arg: self._eval(k.value, local) for k in node.keywords if k.arg is not None}
         if isinstance(node.func, ast.Name) and dotted not in local:
-            definition = self.definitions.get(dotted)
+            definition = self.index.definitions.get(dotted)
             if isinstance(definition, ast.FunctionDef):
                 return self._function(definition, arguments, named)
-            known = self._modules.get(dotted, dotted).split(".")[-1]
+            known = self.index.modules.get(dotted, dotted).split(".")[-1]
             if known in ("deepcopy", "copy"):
-                return _copied(arguments[0])
-            if known in _BUILTINS:
-                if known == "range" and len(range(*arguments)) > _MOST_ITEMS:
+                return copied(arguments[0])
+            if known in BUILTINS:
+                if known == "range" and len(range(*arguments)) > MOST_ITEMS:
                     raise self._cannot(node)
-                return _BUILTINS[known](*arguments, **named)
+                return BUILTINS[known](*arguments, **named)
         if isinstance(node.func, ast.Attribute):
             return self._method(node, node.func, dotted, arguments, named, local)
         raise self._cannot(node)
@@ -416,10 +312,10 @@ class Evaluator:
         local: dict[str, Any],
     ) -> Any:
         module, _, name = dotted.rpartition(".")
-        if module in ("os.path", "osp") and name in _OS_PATH:
+        if module in ("os.path", "osp") and name in OS_PATH:
             return getattr(os.path, name)(*map(str, arguments))
         if dotted in ("copy.deepcopy", "copy.copy"):
-            return _copied(arguments[0])
+            return copied(arguments[0])
         if dotted == "importlib.util.spec_from_file_location":
             return ModuleAt(Path(arguments[1]))
         if dotted == "importlib.util.module_from_spec":
@@ -429,10 +325,10 @@ class Evaluator:
         if dotted == "pathlib.Path":
             return Path(*arguments)
         value = self._eval(function.value, local)
-        for kind, names in (*_METHODS.items(), *_MUTATORS.items()):
+        for kind, names in (*METHODS.items(), *MUTATORS.items()):
             if isinstance(value, kind) and name in names:
                 return getattr(value, name)(*arguments, **named)
-        if isinstance(value, Path) and name in _PATH_METHODS:
+        if isinstance(value, Path) and name in PATH_METHODS:
             return getattr(value, name)(*arguments)
         raise self._cannot(node)
 
@@ -470,9 +366,9 @@ class Evaluator:
                 self._assign(node.target, self._eval(node.value, scope), scope)
             elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
                 left, right = scope[node.target.id], self._eval(node.value, scope)
-                if _is_large(node.op, left, right):
+                if is_large(node.op, left, right):
                     raise self._cannot(node)
-                scope[node.target.id] = _BINARY[type(node.op)](left, right)
+                scope[node.target.id] = BINARY[type(node.op)](left, right)
             elif isinstance(node, ast.For):
                 for item in self._eval(node.iter, scope):
                     self._assign(node.target, item, scope)
@@ -483,30 +379,3 @@ class Evaluator:
                 self._eval(node.value, scope)
             elif not isinstance(node, ast.Pass):
                 raise self._cannot(node)
-
-
-def _is_large(op: ast.operator, left: Any, right: Any) -> bool:
-    """Whether an operation would make something larger than any scene has use for."""
-    sized = (str, bytes, list, tuple)
-    if isinstance(op, (ast.Pow, ast.LShift)):
-        return not isinstance(right, (int, float)) or abs(right) > _MOST_BITS or _bits(left) > _MOST_BITS
-    if isinstance(op, ast.Mult):
-        for many, count in ((left, right), (right, left)):
-            if isinstance(many, sized) and isinstance(count, int):
-                return len(many) * count > _MOST_ITEMS
-        return _bits(left) + _bits(right) > _MOST_BITS**2
-    if isinstance(op, ast.Add) and isinstance(left, sized) and isinstance(right, sized):
-        return len(left) + len(right) > _MOST_ITEMS
-    return isinstance(op, ast.Mod) and isinstance(left, (str, bytes))
-
-
-def _bits(value: Any) -> int:
-    return value.bit_length() if isinstance(value, int) else 0
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_copied(item) for item in value)
-    return value

@@ -71,7 +71,7 @@ def _is_scene(node: ast.ClassDef, evaluator: Evaluator) -> bool:
     decorated = any(_called_name(d) == _DECORATOR for d in node.decorator_list)
     if not decorated and not _derives(node, evaluator, set()):
         return False
-    return any(evaluator.class_expression(node, name) for name in ("CALLABLE", "CASES"))
+    return any(evaluator.index.class_expression(node, name) for name in ("CALLABLE", "CASES"))
 
 
 def _called_name(node: ast.expr) -> str:
@@ -84,7 +84,7 @@ def _derives(node: ast.ClassDef, evaluator: Evaluator, seen: set[str]) -> bool:
         name = _called_name(base)
         if name == _BASE:
             return True
-        parent = evaluator.definitions.get(name)
+        parent = evaluator.index.definitions.get(name)
         if isinstance(parent, ast.ClassDef) and name not in seen:
             seen.add(name)
             if _derives(parent, evaluator, seen):
@@ -102,9 +102,12 @@ def _scene(node: ast.ClassDef, evaluator: Evaluator, path: Path) -> Scene:
     if level >= 3:
         notes.append(f"a level-{level} scene: its Python orchestration is read, but cannot be run here")
     tolerances = {
-        name: _attribute(node, name, evaluator, notes) if evaluator.class_expression(node, name) else 1e-5
+        name: _attribute(node, name, evaluator, notes)
         for name in ("RTOL", "ATOL")
+        if evaluator.index.class_expression(node, name)
     }
+    if node.name in evaluator.index.uncertain:
+        notes.append(f"line {evaluator.index.uncertain[node.name]} may change the class when it is run")
     return Scene(
         path=path,
         name=_name(path),
@@ -114,8 +117,8 @@ def _scene(node: ast.ClassDef, evaluator: Evaluator, path: Path) -> Scene:
         cases=tuple(_cases(cases, notes)),
         kernels=tuple(kernels),
         orchestration=orchestration,
-        rtol=_float(tolerances["RTOL"]),
-        atol=_float(tolerances["ATOL"]),
+        rtol=_float(tolerances.get("RTOL")),
+        atol=_float(tolerances.get("ATOL")),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -145,9 +148,15 @@ def _decorator(node: ast.ClassDef, evaluator: Evaluator, notes: list[str]) -> tu
 
 
 def _attribute(node: ast.ClassDef, name: str, evaluator: Evaluator, notes: list[str]) -> Any:
-    if evaluator.class_expression(node, name) is None:
+    if evaluator.index.class_expression(node, name) is None:
         notes.append(f"{name} is not declared in this module")
         return None
+    for statement in node.body:
+        if isinstance(statement, (ast.For, ast.While, ast.If, ast.Try, ast.With)) and any(
+            isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(statement)
+        ):
+            notes.append(f"{name}: line {statement.lineno} changes it when the module is run")
+            return None
     try:
         return evaluator.class_attribute(node, name)
     except Unreadable as error:
@@ -172,7 +181,10 @@ def _list(value: Any, name: str, notes: list[str]) -> Sequence[Any]:
     if isinstance(value, Unreadable):
         notes.append(f"{name}: {value}")
         return ()
-    return value if isinstance(value, (list, tuple)) else ()
+    if value is not None and not isinstance(value, (list, tuple)):
+        notes.append(f"{name} is not a list")
+        return ()
+    return value or ()
 
 
 def _kernels(entries: Sequence[Any], path: Path, notes: list[str]) -> list[Kernel]:

@@ -1,0 +1,245 @@
+"""Scenes that are run, with stand-ins for what is not installed."""
+
+import ctypes
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from insight_trace import load_scene_live
+from insight_trace.errors import JobError, RequestError
+from insight_trace.scene.live import LiveTensor, scalar_slot
+from insight_trace.scene.standins import Scalar, TaskArgsBuilder, TensorArg, runtime_is_installed
+
+EXAMPLE = Path(__file__).with_name("live_scene_example.py")
+
+HEAD = """
+import numpy as np
+from simpler.task_interface import ArgDirection as D
+from simpler_setup import Scalar, SceneTestCase, TaskArgsBuilder, TensorArg, scene_test
+"""
+
+
+@pytest.fixture(scope="module")
+def live():
+    return load_scene_live(EXAMPLE)
+
+
+def scene_of(tmp_path, body, head=HEAD):
+    path = tmp_path / "test_it.py"
+    path.write_text(head + body)
+    return path
+
+
+def test_a_scene_makes_its_arguments(live):
+    args = live.generate_args("Small")
+    assert args.tensor_names() == ["x", "y"]
+    assert args.x.tolist() == list(range(16))
+    assert args.factor.value == 1.5
+
+
+def test_the_golden_is_computed_on_a_copy(live):
+    args = live.generate_args("Small")
+    golden = live.compute_golden(args, "Small")
+    np.testing.assert_array_equal(golden.y, args.x * np.float32(1.5))
+    assert not args.y.any()
+
+
+def test_a_case_without_a_golden_has_none(live):
+    assert live.compute_golden(live.generate_args("Blind"), "Blind") is None
+
+
+def test_arguments_come_as_arrays_and_slot_bits(live):
+    args = live.generate_args("Small")
+    x, y, factor, count = live.arguments(args)
+    assert (x.dtype.name, x.direction, y.direction) == ("FLOAT32", "IN", "OUT")
+    assert (factor.dtype.name, factor.bits) == ("FLOAT32", 0x3FC00000)
+    assert (count.dtype.name, count.bits) == ("INT32", 0xFFFFFFFF)
+    assert live.output_names(args) == ("y",)
+    y.array[0] = 7
+    assert args.y[0] == 7, "the array is the scene's own memory"
+
+
+def test_an_unknown_case_is_refused_with_the_ones_there_are(live):
+    with pytest.raises(RequestError, match="no case Large") as error:
+        live.generate_args("Large")
+    assert "Small, Blind" in str(error.value)
+
+
+def test_nothing_stays_behind_after_a_scene_ran(live):
+    before = (list(sys.path), list(sys.meta_path), sys.dont_write_bytecode)
+    live.generate_args("Small")
+    assert not [name for name in sys.modules if name.split(".")[0] in ("simpler", "simpler_setup")]
+    assert (list(sys.path), list(sys.meta_path), sys.dont_write_bytecode) == before
+    assert not runtime_is_installed()
+
+
+def test_modules_of_the_same_name_that_were_there_come_back(monkeypatch):
+    marker = type(sys)("simpler_setup")
+    monkeypatch.setitem(sys.modules, "simpler_setup", marker)
+    load_scene_live(EXAMPLE).generate_args("Small")
+    assert sys.modules["simpler_setup"] is marker
+
+
+def test_goldens_come_from_the_checkout_that_holds_the_scene(tmp_path):
+    goldens = tmp_path / "simpler_setup" / "goldens"
+    goldens.mkdir(parents=True)
+    (goldens / "__init__.py").touch()
+    (goldens / "answer.py").write_text(
+        "from simpler_setup.scene_test import TensorArg\nimport numpy as np\n"
+        "def inputs():\n    return [TensorArg('x', np.full(2, 42, np.int32))]\n"
+    )
+    (tmp_path / "scenes").mkdir()
+    body = """
+from simpler_setup.goldens.answer import inputs
+
+@scene_test(level=2, runtime="r")
+class TestIt(SceneTestCase):
+    CALLABLE = {}
+    CASES = [{"name": "A"}]
+    def generate_args(self, params):
+        from simpler_setup.goldens import answer
+        assert answer.inputs is inputs or answer.inputs
+        return TaskArgsBuilder(*inputs())
+"""
+    live = load_scene_live(scene_of(tmp_path / "scenes", body))
+    assert live.generate_args("A").x.tolist() == [42, 42]
+
+
+def test_relative_imports_find_their_neighbours(tmp_path):
+    (tmp_path / "numbers_of_it.py").write_text("N = 3\n")
+    body = """
+from .numbers_of_it import N
+@scene_test(level=2, runtime="r")
+class TestIt(SceneTestCase):
+    CALLABLE = {}
+    CASES = [{"name": "A"}]
+    def generate_args(self, params):
+        return TaskArgsBuilder(TensorArg("x", np.zeros(N)))
+"""
+    assert load_scene_live(scene_of(tmp_path, body)).generate_args("A").x.shape == (3,)
+
+
+def test_the_decorator_makes_sources_absolute(live):
+    assert live.scene_class.CALLABLE["incores"][0]["source"] == str(EXAMPLE.parent / "kernels" / "scale.cpp")
+
+
+def test_the_older_name_of_a_tensor_argument_works(tmp_path):
+    body = """
+from simpler_setup import Tensor
+@scene_test(level=2, runtime="r")
+class TestIt(SceneTestCase):
+    CALLABLE = {}
+    CASES = [{"name": "A"}]
+    def generate_args(self, params):
+        return TaskArgsBuilder(Tensor("x", np.zeros(2, np.float16)))
+"""
+    live = load_scene_live(scene_of(tmp_path, body))
+    [x] = live.arguments(live.generate_args("A"))
+    assert isinstance(x, LiveTensor)
+    assert x.dtype.name == "FLOAT16"
+
+
+def test_a_name_only_the_built_runtime_has_says_so_when_it_is_used(tmp_path):
+    body = """
+from simpler.worker import Worker
+from simpler_setup.kernel_compiler import KernelCompiler
+@scene_test(level=2, runtime="r")
+class TestIt(SceneTestCase):
+    CALLABLE = {}
+    CASES = [{"name": "A"}]
+    worker: Worker
+    def generate_args(self, params):
+        return KernelCompiler("a2a3")
+"""
+    live = load_scene_live(scene_of(tmp_path, body))
+    with pytest.raises(JobError, match=r"simpler_setup\.kernel_compiler\.KernelCompiler"):
+        live.generate_args("A")
+
+
+def test_a_missing_module_is_named(tmp_path):
+    path = scene_of(tmp_path, "import no_such_module_at_all\nclass A(SceneTestCase):\n    CASES = []\n")
+    with pytest.raises(JobError, match="needs no_such_module_at_all"):
+        load_scene_live(path)
+
+
+def test_a_failure_in_the_scene_names_its_line(tmp_path):
+    body = """
+class A(SceneTestCase):
+    CASES = [{"name": "A"}]
+    def generate_args(self, params):
+        return 1 / 0
+"""
+    with pytest.raises(JobError, match="generate_args failed: ZeroDivisionError") as error:
+        load_scene_live(scene_of(tmp_path, body)).generate_args("A")
+    assert "test_it.py, line 9" in str(error.value)
+
+
+def test_a_level_3_scene_is_refused(tmp_path):
+    body = """
+@scene_test(level=3, runtime="r")
+class TestIt(SceneTestCase):
+    CALLABLE = {}
+    CASES = [{"name": "A"}]
+"""
+    with pytest.raises(RequestError, match="level-3 scene"):
+        load_scene_live(scene_of(tmp_path, body))
+
+
+def test_tensors_come_before_scalars_and_names_are_unique():
+    args = TaskArgsBuilder(TensorArg("a", np.zeros(1)))
+    args.add_scalar("s", 1)
+    with pytest.raises(ValueError, match="tensors come first"):
+        args.add_tensor("b", np.zeros(1))
+    with pytest.raises(ValueError, match="already"):
+        args.add_scalar("a", 2)
+    with pytest.raises(ValueError, match="the builder has that name"):
+        args.add_scalar("clone", 2)
+    with pytest.raises(AttributeError):
+        _ = args.absent
+    assert [type(spec) for spec in args.clone().specs] == [TensorArg, Scalar]
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "bits"),
+    [
+        (ctypes.c_float(1.0), "FLOAT32", 0x3F800000),
+        (ctypes.c_int64(-1), "INT64", 2**64 - 1),
+        (ctypes.c_uint8(255), "UINT8", 255),
+        (ctypes.c_bool(True), "BOOL", 1),
+        (np.float32(-0.0), "FLOAT32", 0x80000000),
+        (np.int16(-1), "INT16", 0xFFFF),
+        (np.uint64(2**64 - 1), "UINT64", 2**64 - 1),
+        (-2, "INT64", 2**64 - 2),
+        (1.5, "FLOAT32", 0x3FC00000),
+        (True, "BOOL", 1),
+    ],
+)
+def test_scalars_become_the_bits_of_their_slot(value, name, bits):
+    dtype, found = scalar_slot(value)
+    assert (dtype.name, found) == (name, bits)
+
+
+def test_a_scalar_of_no_known_kind_is_refused():
+    with pytest.raises(JobError, match="cannot be a str"):
+        scalar_slot("three")
+
+
+def test_a_real_scene_makes_the_inputs_that_were_dumped(simpler_checkout, shared_data):
+    torch = pytest.importorskip("torch")
+    from insight_trace import load_dump
+    from insight_trace.dump.payload import tensor_array
+    from insight_trace.model import Stage
+
+    path = "examples/a2a3/tensormap_and_ringbuffer/paged_attention/test_paged_attention.py"
+    live = load_scene_live(simpler_checkout / path)
+    torch.manual_seed(20260601)
+    args = live.generate_args("CaseSmall1")
+    golden = live.compute_golden(args, "CaseSmall1")
+    dump = load_dump(shared_data / "dumps" / "paged_attention_CaseSmall1_args_dump_level2")
+    query = live.arguments(args)[0]
+    recorded = tensor_array(dump.dispatches[0].arguments[0], Stage.BEFORE)
+    assert recorded.tobytes() == query.array[0].tobytes()
+    out = tensor_array(dump.dispatches[11].arguments[6], Stage.AFTER)
+    np.testing.assert_allclose(out, golden.out.numpy()[0], atol=1e-6)
