@@ -1,11 +1,10 @@
 // One value per row, spread along the row.
 #include <vector>
 
+#include "ops/compose.hpp"
 #include "ops/expand.hpp"
 
 namespace insight_trace::engine {
-
-TILE_OP_BODY(TEXP);
 
 namespace {
 
@@ -167,8 +166,7 @@ TILE_OP_BODY(TROWEXPANDEXPDIF) {
                [](auto a, auto b) { return a - b; });
     if (is_empty(dst)) return;
     core.barrier(PipeId::V);
-    const Operand exponent[] = {operands[0], operands[0]};
-    op_TEXP(core, {exponent, 2});
+    run(core, Op::TEXP, operands[0], operands[0]);
 }
 
 TILE_OP_BODY(TROWEXPAND) {
