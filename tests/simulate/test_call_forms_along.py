@@ -79,6 +79,28 @@ def test_a_merge_tells_the_kernel_how_far_it_came(tmp_path):
     np.testing.assert_array_equal(result.outputs[0], [32, 21, 32, 21, 0, 32, 0, 9])
 
 
+def test_a_window_may_be_declared_past_the_end_of_the_memory(tmp_path):
+    """Generated kernels address a row of a large tile with a tile of that large shape."""
+    body = """
+        Vec<float, 16, 512, BLayout::RowMajor, 1, 64> window; // 32 KB, of which 256 bytes are there
+        Vec<float, 8, 1, BLayout::ColMajor, 1, 1> sum, largest;
+        Vec<float, 1, 64> row, tmp, twice;
+        Vec<int32_t, 1, 64> index;
+        TASSIGN(window, 192 * 1024 - 256); TASSIGN(sum, 0); TASSIGN(largest, 0x100); TASSIGN(row, 0x200);
+        TASSIGN(tmp, 0x400); TASSIGN(twice, 0x600); TASSIGN(index, 0x800);
+        for (int i = 0; i < 64; ++i) { window.SetValue(i, i); index.SetValue(i, 63 - i); }
+        TROWSUM(sum, window, tmp);
+        TROWMAX(largest, window, tmp);
+        TGATHER(row, window, index, index);
+        TROWEXPANDMUL(twice, window, largest);
+        auto *out = data_of<float>(args[0]);
+        float found[] = {sum.GetValue(0), largest.GetValue(0), row.GetValue(0), twice.GetValue(2)};
+        for (int i = 0; i < 4; ++i) out[i] = found[i];
+    """
+    result = run(tmp_path, body, {0: np.zeros(4, np.float32)})
+    np.testing.assert_array_equal(result.outputs[0], [64 * 63 / 2, 63, 63, 126])
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_every_form_compiles_and_issues(tmp_path, dynamic):
     valid = ", -1, -1" if dynamic else ""

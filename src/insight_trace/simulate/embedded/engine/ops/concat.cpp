@@ -65,7 +65,7 @@ int row_count(Core &core, const TileRef &idx, int row) {
     return with_type(idx.type, [&](auto tag) -> int {
         using T = decltype(tag);
         if constexpr (std::is_integral_v<T>) {
-            auto bytes = View<T>(core, idx).data[int64_t(row) * row_step(idx)];
+            auto bytes = View<T>(core, idx, row + 1, 1).at(row, 0);
             return static_cast<int>(static_cast<uint64_t>(bytes) / sizeof(T));
         } else
             core.unsupported("TCONCAT with %s counts", type_name(idx.type));

@@ -9,7 +9,8 @@ namespace {
 template <class Body> void spread_columns(Core &core, const Spread &s, Body body) {
     with_type(s.dst.type, [&](auto tag) {
         using T = decltype(tag);
-        View<T> to(core, s.dst), full(core, s.full), thin(core, s.thin);
+        int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
+        View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
         for (int r = 0; r < s.dst.valid_rows; ++r) {
             T *out = to.data + int64_t(r) * s.dst.cols;
             const T *in = full.data + int64_t(r) * s.full.cols, *line = thin.data;
@@ -139,8 +140,8 @@ TILE_OP_BODY(TCOLEXPAND) {
         core.kernel_error("TCOLEXPAND: a row of %d values for %d columns", src.cols, dst.valid_cols);
     int size = type_size(dst.type);
     if (core.computes) {
-        uint8_t *out = core.local(dst.space, dst.address, uint64_t(dst.rows) * uint64_t(dst.cols * size));
-        const uint8_t *line = core.local(src.space, src.address, uint64_t(src.cols * size));
+        uint8_t *out = bytes_of(core, dst, dst.valid_rows, dst.valid_cols);
+        const uint8_t *line = bytes_of(core, src, 1, dst.valid_cols);
         for (int r = 0; r < dst.valid_rows; ++r)
             std::memmove(out + int64_t(r) * dst.cols * size, line, size_t(dst.valid_cols * size));
     }

@@ -28,7 +28,8 @@ template <class Body> void spread_rows(Core &core, const Spread &s, Body body) {
     with_type(s.dst.type, [&](auto tag) {
         using T = decltype(tag);
         constexpr int block = kBlockBytes / int(sizeof(T));
-        View<T> to(core, s.dst), full(core, s.full), thin(core, s.thin);
+        int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
+        View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
         auto one = [&](T &out, T x, T value) {
             out = s.swapped ? T(body(Wide<T>(value), Wide<T>(x))) : T(body(Wide<T>(x), Wide<T>(value)));
         };
@@ -189,7 +190,7 @@ TILE_OP_BODY(TROWEXPAND) {
     if (core.computes)
         with_type(dst.type, [&](auto tag) {
             using T = decltype(tag);
-            View<T> to(core, dst), from(core, src);
+            View<T> to(core, dst, dst.valid_rows, dst.valid_cols), from(core, src);
             for (int r = 0; r < dst.valid_rows; ++r) {
                 T *out = to.data + int64_t(r) * dst.cols;
                 std::fill(out, out + dst.valid_cols, from.data[int64_t(r) * step]);

@@ -64,7 +64,8 @@ Padding plan(Core &core, const Operands &operands, const char *name, bool same_s
 void pad(Core &core, const Padding &p, bool copy) {
     with_type(p.dst.type, [&](auto tag) {
         using T = decltype(tag);
-        View<T> to(core, p.dst), from(core, p.src);
+        View<T> to(core, p.dst, std::max(p.dst.valid_rows, p.src.valid_rows), p.dst.cols);
+        View<T> from(core, p.src, p.src.valid_rows, p.src.cols);
         uint32_t bits = pad_bits_of(p.dst);
         T value;
         if constexpr (sizeof(T) <= 4)

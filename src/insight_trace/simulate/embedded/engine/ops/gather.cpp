@@ -25,9 +25,9 @@ void gather_by_index(Core &core, const Operands &operands) {
     if (core.computes) {
         // the hardware adds index * size to the source's address, whatever lies there
         int64_t room = (int64_t(core.space_size(src.space)) - src.address) / size;
-        uint8_t *to = core.local(dst.space, dst.address, uint64_t(dst.rows) * uint64_t(dst.cols * size));
+        uint8_t *to = bytes_of(core, dst, rows, cols);
         const uint8_t *from = core.local(src.space, src.address, 0);
-        View<int32_t> index(core, idx);
+        View<int32_t> index(core, idx, rows, cols);
         for (int r = 0; r < rows; ++r) {
             // indices are read before the row is written: the result may lie on them
             std::vector<int32_t> line(index.data + int64_t(r) * idx.cols,
@@ -71,7 +71,7 @@ void gather_by_pattern(Core &core, const Operands &operands) {
     if (is_empty(src)) return;
     int64_t capacity = int64_t(dst.rows) * dst.cols;
     uint8_t *to = core.local(dst.space, dst.address, uint64_t(capacity * size));
-    const uint8_t *from = core.local(src.space, src.address, uint64_t(src.rows) * uint64_t(src.cols * size));
+    const uint8_t *from = bytes_of(core, src, src.valid_rows, src.valid_cols);
     count_elements(core, src.valid_cols);
     if (rows_picked) {
         int rows = static_cast<int>(pattern.picked_of(src.valid_rows));
@@ -125,7 +125,7 @@ void gather_by_comparison(Core &core, const Operands &operands) {
     if (core.computes)
         with_type(src.type, [&](auto tag) {
             using T = decltype(tag);
-            View<T> from(core, src);
+            View<T> from(core, src, rows, cols);
             View<int32_t> to(core, dst), many(core, counts);
             for (int r = 0; r < rows; ++r) {
                 T limit;
@@ -209,8 +209,8 @@ TILE_OP_BODY(TGATHERB) {
         core.kernel_error("TGATHERB: %d x %d offsets for %d rows of %d blocks", offsets.rows, offsets.cols,
                           rows, blocks);
     if (core.computes) {
-        View<uint32_t> offset(core, offsets);
-        uint8_t *to = core.local(dst.space, dst.address, uint64_t(dst.rows) * uint64_t(dst.cols * size));
+        View<uint32_t> offset(core, offsets, rows, blocks);
+        uint8_t *to = bytes_of(core, dst, rows, dst.valid_cols);
         for (int r = 0; r < rows; ++r)
             for (int b = 0; b < blocks; ++b) {
                 uint64_t from = uint64_t(src.address) + offset.data[int64_t(r) * offsets.cols + b];

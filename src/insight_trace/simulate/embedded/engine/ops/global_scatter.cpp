@@ -16,7 +16,7 @@ Beyond beyond_of(int64_t option) { // pto::ScatterOOB: Undefined, Skip, Clamp, W
 void combine(Core &core, const TileRef &src, int64_t row, int64_t col, uint64_t to, int64_t how) {
     with_type(src.type, [&](auto tag) {
         using T = decltype(tag);
-        T value = View<T>(core, src).at(row, col), held;
+        T value = View<T>(core, src, row + 1, col + 1).at(row, col), held;
         uint8_t *place = core.global(to, sizeof(T));
         std::memcpy(static_cast<void *>(&held), place, sizeof(T));
         Wide<T> a = Wide<T>(held), b = Wide<T>(value);

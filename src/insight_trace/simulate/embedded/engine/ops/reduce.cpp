@@ -220,7 +220,7 @@ TILE_OP_BODY(TROWPROD) {
         with_type(src.type, [&](auto tag) {
             using T = decltype(tag);
             constexpr int block = kBlockBytes / int(sizeof(T));
-            View<T> to(core, dst), from(core, src);
+            View<T> to(core, dst, src.valid_rows, 1), from(core, src, src.valid_rows, src.valid_cols);
             for (int r = 0; r < src.valid_rows; ++r) {
                 const T *row = from.data + int64_t(r) * src.cols;
                 T held[block];

@@ -24,7 +24,7 @@ void copy_row(Core &core, const TileRef &dst, const TileRef &src) {
 template <class Fold> void fold_down(Core &core, const TileRef &dst, const TileRef &src, Fold fold) {
     with_type(src.type, [&](auto tag) {
         using T = decltype(tag);
-        View<T> to(core, dst), from(core, src);
+        View<T> to(core, dst, 1, src.valid_cols), from(core, src, src.valid_rows, src.valid_cols);
         std::copy(from.data, from.data + src.valid_cols, to.data);
         for (int r = 1; r < src.valid_rows; ++r) {
             const T *row = from.data + int64_t(r) * src.cols;
@@ -127,8 +127,9 @@ TILE_OP_BODY(TCOLSUM) {
         if (core.computes)
             with_type(src.type, [&](auto tag) {
                 using T = decltype(tag);
-                View<T> to(core, dst), from(core, src);
-                std::vector<T> rows(from.data, from.data + int64_t(src.valid_rows) * src.cols);
+                View<T> to(core, dst, 1, src.valid_cols), from(core, src, src.valid_rows, src.valid_cols);
+                std::vector<T> rows(from.data,
+                                    from.data + int64_t(src.valid_rows - 1) * src.cols + src.valid_cols);
                 pair_sums(rows.data(), src.cols, src.valid_rows, src.valid_cols);
                 std::copy(rows.begin(), rows.begin() + src.valid_cols, to.data);
             });
@@ -165,7 +166,7 @@ TILE_OP_BODY(TPAIRREDUCESUM) {
     if (core.computes)
         with_type(dst.type, [&](auto tag) {
             using T = decltype(tag);
-            View<T> to(core, dst), from(core, src);
+            View<T> to(core, dst, rows, cols), from(core, src, rows, cols);
             for (int r = 0; r < rows; ++r) {
                 T *out = to.data + int64_t(r) * dst.cols;
                 const T *in = from.data + int64_t(r) * src.cols;

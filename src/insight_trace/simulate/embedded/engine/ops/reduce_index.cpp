@@ -32,9 +32,9 @@ void check(const Core &core, const ArgOp &op, const ArgTiles &t, std::initialize
 
 void put_index(Core &core, const TileRef &tile, int row, int col, int64_t index) {
     if (type_size(tile.type) == 4)
-        View<int32_t>(core, tile).at(row, col) = static_cast<int32_t>(index);
+        View<int32_t>(core, tile, row + 1, col + 1).at(row, col) = static_cast<int32_t>(index);
     else
-        View<int16_t>(core, tile).at(row, col) = static_cast<int16_t>(index);
+        View<int16_t>(core, tile, row + 1, col + 1).at(row, col) = static_cast<int16_t>(index);
 }
 
 // The first of equal values wins. `lines` searches over `length` elements each, all through at(line, i).
@@ -169,13 +169,13 @@ void row_arg(Core &core, const Operands &operands, const ArgOp &op) {
     if (core.computes)
         with_type(t.src.type, [&](auto tag) {
             using T = decltype(tag);
-            View<T> from(core, t.src);
+            View<T> from(core, t.src, t.src.valid_rows, t.src.valid_cols);
             search(
                 t.src.valid_rows, t.src.valid_cols, op.largest,
                 [&](int row, int i) { return Wide<T>(from.at(row, i)); },
                 [&](int row, int best, auto value) {
                     put_index(core, t.index, row, 0, best);
-                    if (t.value) View<T>(core, *t.value).at(row, 0) = T(value);
+                    if (t.value) View<T>(core, *t.value, row + 1, 1).at(row, 0) = T(value);
                 });
         });
     if (t.src.valid_cols <= per_repeat(t.src.type))
@@ -244,13 +244,13 @@ void column_arg(Core &core, const Operands &operands, const ArgOp &op) {
     if (core.computes)
         with_type(t.src.type, [&](auto tag) {
             using T = decltype(tag);
-            View<T> from(core, t.src);
+            View<T> from(core, t.src, t.src.valid_rows, t.src.valid_cols);
             search(
                 t.src.valid_cols, t.src.valid_rows, op.largest,
                 [&](int col, int i) { return Wide<T>(from.at(i, col)); },
                 [&](int col, int best, auto value) {
                     put_index(core, t.index, 0, col, best);
-                    if (t.value) View<T>(core, *t.value).at(0, col) = T(value);
+                    if (t.value) View<T>(core, *t.value, 1, col + 1).at(0, col) = T(value);
                 });
         });
     int lanes = per_repeat(t.src.type);

@@ -9,15 +9,14 @@
 namespace insight_trace::engine {
 namespace {
 
-struct Bytes { // a tile's raw bytes
+struct Bytes { // the first rows and columns of a tile, as bytes
     uint8_t *data;
     int64_t count; // elements
     size_t size;   // of one
 
-    Bytes(Core &core, const TileRef &tile)
-        : data(nullptr), count(int64_t(tile.rows) * tile.cols), size(size_t(type_size(tile.type))) {
-        data = core.local(tile.space, tile.address, uint64_t(count) * size);
-    }
+    Bytes(Core &core, const TileRef &tile, int64_t rows, int64_t cols)
+        : data(bytes_of(core, tile, rows, cols)), count((rows - 1) * tile.cols + cols),
+          size(size_t(type_size(tile.type))) {}
     uint8_t *at(int64_t i) const { return data + i * int64_t(size); }
 };
 
@@ -52,13 +51,13 @@ void scatter_by_index(Core &core, const Operands &operands) {
     std::vector<int64_t> places(size_t(rows) * size_t(cols));
     if (core.computes) {
         with_type(idx.type, [&](auto tag) {
-            View<decltype(tag)> index(core, idx);
+            View<decltype(tag)> index(core, idx, rows, cols);
             for (int r = 0; r < rows; ++r)
                 for (int c = 0; c < cols; ++c)
                     places[size_t(r * cols + c)] =
                         static_cast<int64_t>(index.data[int64_t(r) * idx.cols + c]);
         });
-        Bytes to(core, dst), from(core, src);
+        Bytes to(core, dst, dst.rows, dst.cols), from(core, src, rows, cols);
         std::memset(to.data, 0, size_t(to.count) * to.size);
         for (int r = 0; r < rows; ++r)
             for (int c = 0; c < cols; ++c) {
@@ -96,7 +95,7 @@ void scatter_by_pattern(Core &core, const Operands &operands) {
         return whole_rows ? pattern.position(r) * dst.cols + c : int64_t(r) * dst.cols + pattern.position(c);
     };
     if (core.computes) {
-        Bytes to(core, dst), from(core, src);
+        Bytes to(core, dst, dst.rows, dst.cols), from(core, src, rows, cols);
         std::vector<uint8_t> kept(from.data, from.data + from.count * int64_t(from.size));
         if (pattern.group > 1) std::memset(to.data, 0, size_t(to.count) * to.size);
         for (int r = 0; r < rows; ++r)

@@ -74,9 +74,8 @@ TILE_OP_BODY(TSORT32) {
                           rows, src.valid_cols);
     int64_t index_step = idx.valid_rows == 1 ? 0 : idx.cols;
     if (core.computes) {
-        uint8_t *to = core.local(dst.space, dst.address, uint64_t(dst.rows) * uint64_t(dst.cols * size));
-        const uint8_t *from =
-            core.local(src.space, src.address, uint64_t(src.rows) * uint64_t(src.cols * size));
+        uint8_t *to = bytes_of(core, dst, rows, int64_t(groups) * kGroup * kPairBytes / size);
+        const uint8_t *from = bytes_of(core, src, rows, cols);
         for (int r = 0; r < rows; ++r) {
             uint64_t line = idx.address + uint64_t(r * index_step * 4);
             const auto *indices = core.local_as<uint32_t>(idx.space, line, uint64_t(groups) * kGroup);

@@ -26,6 +26,12 @@ inline uint32_t element_address(const TileRef &tile, int64_t elements) {
     return tile.address + static_cast<uint32_t>(elements * type_size(tile.type));
 }
 
+// The first `rows` and `cols` of a row-major tile, as bytes.
+inline uint8_t *bytes_of(Core &core, const TileRef &tile, int64_t rows, int64_t cols) {
+    int64_t extent = rows > 0 ? (rows - 1) * tile.cols + cols : 0;
+    return core.local(tile.space, tile.address, uint64_t(extent * type_size(tile.type)));
+}
+
 // --- masks beyond those of vector_walk.hpp
 inline void count_mode(Core &core) { core.set_register(PipeId::V, 1); }
 inline void bit_mode(Core &core) { core.set_register(PipeId::V, 0); }

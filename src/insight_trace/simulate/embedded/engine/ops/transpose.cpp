@@ -46,8 +46,8 @@ TILE_OP_BODY(TTRANS) {
     if (core.computes)
         with_type(src.type, [&](auto tag) {
             using T = decltype(tag);
-            View<T> to(core, dst), from(core, src);
-            std::vector<T> kept(from.data, from.data + int64_t(src.rows) * src.cols);
+            View<T> to(core, dst, cols, rows), from(core, src, rows, cols);
+            std::vector<T> kept(from.data, from.data + int64_t(rows - 1) * src.cols + cols);
             for (int r = 0; r < rows; ++r)
                 for (int c = 0; c < cols; ++c)
                     to.data[int64_t(c) * dst.cols + r] = kept[size_t(r) * size_t(src.cols) + size_t(c)];
