@@ -26,7 +26,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", metavar="DTYPE", help="what TCVT converts to")
     parser.add_argument("--k", type=int, help="k of a matmul")
     parser.add_argument(
-        "--addresses", metavar="A,B,…", help="where the sources and then the result lie, e.g. 0x0,0x4000,0x8000"
+        "--addresses",
+        metavar="A,B,…",
+        help="where the sources and then the result lie, e.g. 0x0,0x4000,0x8000",
     )
     parser.add_argument("--table", type=Path, metavar="FILE.csv", help="time every row of a table")
     parser.add_argument("--soc-version", metavar="V", help="the chip, e.g. Ascend910B1")
@@ -119,14 +121,18 @@ def _show(timing: OpTiming) -> None:
     rows = _rows(timing)
     micros = timing.cycles / simulation.mhz
     what = f"{request.op} {request.dtype.short} {request.rows} x {request.cols}"
-    print(f"{what}   {timing.cycles:,} cycles · {micros:.3f} us at {simulation.mhz:.0f} MHz · {simulation.soc_version}")
+    print(
+        f"{what}   {timing.cycles:,} cycles · {micros:.3f} us at {simulation.mhz:.0f} MHz · {simulation.soc_version}"
+    )
     shown = rows if len(rows) <= 24 else [*rows[:12], *rows[-8:]]
     for i, row in enumerate(shown):
         if i == 12 and len(rows) > len(shown):
             print(f"  … {len(rows) - len(shown)} more")
         lost = max(0, row["read_conflict"]) + max(0, row["write_conflict"])
         banks = f"  {lost} cycles of bank conflicts" if lost else ""
-        print(f"  {row['start']:>7} {row['end']:>7}  {row['pipe']:<7} {row['instruction']:<22} {row['detail']}{banks}")
+        print(
+            f"  {row['start']:>7} {row['end']:>7}  {row['pipe']:<7} {row['instruction']:<22} {row['detail']}{banks}"
+        )
 
 
 def _table(options: argparse.Namespace, engine: EmbeddedOptions) -> int:
@@ -136,14 +142,20 @@ def _table(options: argparse.Namespace, engine: EmbeddedOptions) -> int:
     mean = mean_precision(rows)
     if options.json:
         listed = [_row_json(row) for row in rows]
-        print(json.dumps({"rows": listed, "mean_precision": mean, "sound_rows": sum(r.sound for r in rows)}, indent=2))
+        print(
+            json.dumps(
+                {"rows": listed, "mean_precision": mean, "sound_rows": sum(r.sound for r in rows)}, indent=2
+            )
+        )
         return 0
     print(f"{'op':<12} {'case':<42} {'ours':>7} {'measured':>9} {'precision':>9} {'peer':>6}  remark")
     for row in rows:
         ours = f"{row.cycles:,}" if row.cycles is not None else "-"
         peer = f"{row.peer_precision:.2f}" if row.peer_precision is not None else ""
         remark = row.problem or ("" if row.sound else row.quality)
-        print(f"{row.op:<12} {row.case:<42} {ours:>7} {row.measured:>9,.0f} {row.precision:>9.2f} {peer:>6}  {remark}")
+        print(
+            f"{row.op:<12} {row.case:<42} {ours:>7} {row.measured:>9,.0f} {row.precision:>9.2f} {peer:>6}  {remark}"
+        )
     print(f"mean precision {mean:.3f} over {sum(r.sound for r in rows)} sound rows of {len(rows)}")
     return 0
 

@@ -96,7 +96,10 @@ def _lines(table: dict[str, Any]) -> list[str]:
             numbers = [_milli(entry.get(key, 0)) for key in ("head", "slope", "gap")]
             lines.append("\t".join(["vector", instr, code, *map(str, numbers)]))
     for instr, entry in table.get("move", {}).items():
-        numbers = [_milli(entry.get(key, 0)) for key in ("latency", "rate", "per_burst", "interval", "floor")]
+        numbers = [
+            _milli(entry.get(key, 0))
+            for key in ("latency", "rate", "per_burst", "interval", "floor", "burst_rate")
+        ]
         curve = [str(n) for size, cycles in entry.get("curve", []) for n in (size, _milli(cycles))]
         lines.append("\t".join(["move", instr, *map(str, numbers), *curve]))
     return lines

@@ -42,7 +42,8 @@ struct MoveCost {
     int64_t per_burst = 0; // at least this much per burst or row
     int64_t interval =
         0; // until the pipe takes the next transfer; 0: when this one has ended. On chip: extra gap
-    int64_t floor = 0; // what it takes at least
+    int64_t floor = 0;      // what it takes at least
+    int64_t burst_rate = 0; // bytes per 1000 cycles inside one burst; 0: no limit of its own
     int points = 0;
     CurvePoint curve[12];
 };

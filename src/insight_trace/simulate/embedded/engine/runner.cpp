@@ -250,7 +250,8 @@ void read_job(std::istream &in) {
             cost.per_burst = std::stoll(f.at(4));
             cost.interval = std::stoll(f.at(5));
             cost.floor = std::stoll(f.at(6));
-            const size_t first = 7, most = sizeof cost.curve / sizeof cost.curve[0];
+            cost.burst_rate = std::stoll(f.at(7));
+            const size_t first = 8, most = sizeof cost.curve / sizeof cost.curve[0];
             for (size_t i = first; i + 1 < f.size(); i += 2) {
                 if (cost.points == static_cast<int>(most)) bad_job(number, line);
                 cost.curve[cost.points++] = {std::stoll(f[i]), std::stoll(f[i + 1])};

@@ -40,6 +40,8 @@ static Cost moved(const Parameters &parameters, const MoveCost &cost, int64_t bu
                   bool touches_gm) {
     int64_t data = bytes * 1000000 / std::max<int64_t>(1, cost.rate);
     data = std::max(data, cost.per_burst * bursts);
+    if (cost.burst_rate)
+        data = std::max(data, bytes / std::max<int64_t>(1, bursts) * 1000000 / cost.burst_rate);
     Stall why = Stall::None;
     if (touches_gm && parameters.gm_share > 0) {
         // all active cores together get no more than the memory gives
