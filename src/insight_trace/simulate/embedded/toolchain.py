@@ -91,7 +91,7 @@ class Toolchain:
         """A program made of `sources` and the engine. What it includes of its own is in `include_dirs`."""
         parts: list[bytes | str] = [self.identity, name]
         for source in sources:
-            parts += [str(source), source.read_bytes()]
+            parts += [source.name, source.read_bytes()]
         for folder in include_dirs:
             for path in sorted(p for p in folder.rglob("*") if p.is_file()):
                 parts += [str(path.relative_to(folder)), path.read_bytes()]
