@@ -8,7 +8,7 @@ namespace {
 
 void check_interleave(const Core &core, const char *name, const Operands &operands) {
     const TileRef &like = operands[1].tile;
-    if (type_size(like.type) > 4) core.unsupported("%s of %s tiles", name, spelled(like.type));
+    if (type_size(like.type) > 4) core.unsupported("%s of %s tiles", name, type_name(like.type));
     for (uint32_t i = 0; i < operands.count; ++i) {
         same_type(core, name, like, operands[i].tile);
         need_plain_rows(core, name, operands[i].tile, "tile");

@@ -57,16 +57,14 @@ void column_reduction(Core &core, const Operands &operands, const char *name, In
         }
     };
     if (whole) {
-        count_mode(core);
-        mask_value(core, uint64_t(whole));
+        count_elements(core, whole);
         fold_rows(0, whole);
-        bit_mode(core);
-        full_mask(core);
+        count_off(core);
     }
     if (rest) {
-        first_lanes(core, rest);
+        mask_elements(core, rest);
         fold_rows(whole, rest);
-        full_mask(core);
+        mask_all(core);
     }
     core.barrier(PipeId::V);
 }
@@ -90,16 +88,14 @@ void issue_pair_sums(Core &core, const TileRef &src, const TileRef &tmp) {
         auto add = [&](int64_t to, VectorOperand a, VectorOperand b) {
             counted(core, Instr::VADD, src.type, src.valid_cols, row_of(tmp, to), a, b);
         };
-        count_mode(core);
-        mask_value(core, uint64_t(src.valid_cols));
+        count_elements(core, src.valid_cols);
         for (int i = 0; i < count / 2; ++i) add(i, row_of(*from, 2 * i), row_of(*from, 2 * i + 1));
         core.barrier(PipeId::V);
         if (count % 2) {
             add(0, row_of(tmp, 0), row_of(*from, count - 1));
             core.barrier(PipeId::V);
         }
-        bit_mode(core);
-        full_mask(core);
+        count_off(core);
         if (from == &tmp) core.barrier(PipeId::V);
         from = &tmp;
     }
@@ -146,14 +142,12 @@ TILE_OP_BODY(TCOLSUM) {
     copy_row(core, dst, src);
     if (has_tmp || src.valid_rows > 1) core.barrier(PipeId::V);
     if (src.valid_rows == 1) return;
-    count_mode(core);
-    mask_value(core, uint64_t(src.valid_cols));
+    count_elements(core, src.valid_cols);
     for (int r = 1; r < src.valid_rows; ++r) {
         counted(core, Instr::VADD, src.type, src.valid_cols, row_of(dst, 0), row_of(dst, 0), row_of(src, r));
         core.barrier(PipeId::V);
     }
-    bit_mode(core);
-    full_mask(core);
+    count_off(core);
 }
 
 // Neighbours 2i and 2i + 1 of a row into element i.
@@ -193,11 +187,9 @@ TILE_OP_BODY(TPAIRREDUCESUM) {
     int even_rest = cols % lanes & ~1, full = cols / lanes;
     auto rest_of = [&](int row) {
         if (!even_rest) return;
-        count_mode(core);
-        mask_value(core, uint64_t(even_rest));
+        count_elements(core, even_rest);
         pairs(row, full * lanes, 1, even_rest);
-        bit_mode(core);
-        full_mask(core);
+        count_off(core);
     };
     bit_mode(core);
     if (together) {

@@ -22,7 +22,7 @@ struct Bytes { // a tile's raw bytes
 };
 
 void check_scatter(const Core &core, const TileRef &dst, const TileRef &src) {
-    if (type_size(dst.type) > 4) core.unsupported("TSCATTER of %s tiles", spelled(dst.type));
+    if (type_size(dst.type) > 4) core.unsupported("TSCATTER of %s tiles", type_name(dst.type));
     same_type(core, "TSCATTER", dst, src);
     need_plain_rows(core, "TSCATTER", dst, "result");
     need_plain_rows(core, "TSCATTER", src, "source");
@@ -31,12 +31,10 @@ void check_scatter(const Core &core, const TileRef &dst, const TileRef &src) {
 void issue_clear(Core &core, const TileRef &dst) {
     int size = type_size(dst.type);
     int64_t units = int64_t(dst.rows) * dst.cols * size / (size == 4 ? 4 : 2);
-    count_mode(core);
-    mask_value(core, uint64_t(units));
+    count_elements(core, units);
     counted(core, Instr::MOVEV, size == 4 ? Type::U32 : Type::U16, units, VectorOperand(dst.address));
-    bit_mode(core);
-    full_mask(core);
-    hand_over(core, PipeId::V, PipeId::S);
+    count_off(core);
+    handshake(core, PipeId::V, PipeId::S);
 }
 
 void scatter_by_index(Core &core, const Operands &operands) {
@@ -44,7 +42,7 @@ void scatter_by_index(Core &core, const Operands &operands) {
     check_scatter(core, dst, src);
     int index_size = type_size(idx.type), size = type_size(dst.type);
     if (index_size != (size == 4 ? 4 : 2))
-        core.unsupported("TSCATTER of %s tiles by %s indices", spelled(dst.type), spelled(idx.type));
+        core.unsupported("TSCATTER of %s tiles by %s indices", type_name(dst.type), type_name(idx.type));
     need_plain_rows(core, "TSCATTER", idx, "index tile");
     if (is_empty(idx)) return;
     int rows = idx.valid_rows, cols = idx.valid_cols;
@@ -79,7 +77,7 @@ void scatter_by_index(Core &core, const Operands &operands) {
             scalar_load(core, element_address(src, int64_t(r) * src.cols + c));
             scalar_store(core, element_address(dst, places[size_t(r * cols + c)]));
         }
-    hand_over(core, PipeId::S, PipeId::V);
+    handshake(core, PipeId::S, PipeId::V);
 }
 
 void scatter_by_pattern(Core &core, const Operands &operands) {
@@ -114,13 +112,11 @@ void scatter_by_pattern(Core &core, const Operands &operands) {
     }
     issue_clear(core, dst);
     if (whole_rows) {
-        count_mode(core);
-        mask_value(core, uint64_t(cols));
+        count_elements(core, cols);
         for (int r = 0; r < rows; ++r)
             counted(core, Instr::VCOPY, dst.type, cols, VectorOperand(element_address(dst, place(r, 0))),
                     VectorOperand(element_address(src, int64_t(r) * src.cols)));
-        bit_mode(core);
-        full_mask(core);
+        count_off(core);
     } else {
         for (int r = 0; r < rows; ++r)
             for (int c = 0; c < cols; ++c) {
@@ -128,7 +124,7 @@ void scatter_by_pattern(Core &core, const Operands &operands) {
                 scalar_store(core, element_address(dst, place(r, c)));
             }
     }
-    hand_over(core, PipeId::S, PipeId::V);
+    handshake(core, PipeId::S, PipeId::V);
 }
 
 } // namespace
