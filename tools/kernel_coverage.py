@@ -3,8 +3,8 @@
 python tools/kernel_coverage.py --simpler PATH [--jobs N] [--only TEXT] [--seconds S] [--json]
 
 Arguments are made up: a small tensor in a large sparse buffer for every slot that the source casts to a
-pointer, 1 for every other slot. A kernel whose work waits for the other cores of its cluster runs together with
-the file of its name for the other core type, where there is one.
+pointer, 1 for every other slot. A kernel whose work waits for the other cores of its cluster runs
+together with the file of its name for the other core type, where there is one.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def vector_views(draw: st.DrawFn, kind: str):
     return width, length, outer, per_piece, lines, room, pitch, tuple(reversed(steps)), step
 
 
-def lines_of(buffer: np.ndarray, offset, outer, steps, per_piece, pitch, length) -> np.ndarray:
+def lines_of(offset, outer, steps, per_piece, pitch, length) -> np.ndarray:
     starts = [
         offset + i * steps[0] + j * steps[1] + k * steps[2] + line * pitch
         for i in range(outer[0])
@@ -62,7 +62,7 @@ def test_a_load_brings_the_view_and_leaves_the_rest_of_the_tile(kind, layout, da
     width, length, outer, per_piece, lines, room, pitch, steps, total = data.draw(vector_views(kind))
     offset = data.draw(st.integers(0, 9))
     buffer = numbers(seed, kind, (total + offset + pitch,))
-    where = lines_of(buffer, offset, outer, steps, per_piece, pitch, length)
+    where = lines_of(offset, outer, steps, per_piece, pitch, length)
     want = np.full((room, width), KEPT).astype(buffer.dtype)
     want[:lines, :length] = buffer[where]
     before = np.full((room, width), KEPT).astype(buffer.dtype)
@@ -91,7 +91,7 @@ def test_a_store_writes_or_adds_the_valid_part_and_nothing_else(kind, adds, layo
     offset = data.draw(st.integers(0, 9))
     buffer = numbers(seed, kind, (total + offset + pitch,))
     matrix = numbers(seed + 1, kind, (room, width))
-    where = lines_of(buffer, offset, outer, steps, per_piece, pitch, length)
+    where = lines_of(offset, outer, steps, per_piece, pitch, length)
     want = buffer.copy()
     want[where] = (buffer[where] + matrix[:lines, :length]) if adds else matrix[:lines, :length]
     if layout == "ND":
