@@ -113,10 +113,13 @@ template <class P> inline uint64_t as_bits(P value) {
     insight_trace_intrinsic(::insight_trace::Intrinsic::which, ::insight_trace::as_bits(a),                  \
                             ::insight_trace::as_bits(b), ::insight_trace::as_bits(c), at)
 
-template <class P> inline void dcci(P address, cache_line_t line, INSIGHT_TRACE_AT) {
+// Kernels that define the names as numbers themselves pass numbers.
+template <class P, class Line> inline void dcci(P address, Line line, INSIGHT_TRACE_AT) {
     INSIGHT_TRACE_CALL(Dcci, address, line, 0);
 }
-template <class P> inline void dcci(P address, cache_line_t line, dcci_dst_t dst, INSIGHT_TRACE_AT) {
+template <class P, class Line, class Target>
+inline std::enable_if_t<!std::is_same_v<Target, insight_trace::Site>> dcci(P address, Line line, Target dst,
+                                                                           INSIGHT_TRACE_AT) {
     INSIGHT_TRACE_CALL(Dcci, address, line, dst);
 }
 inline void dsb(mem_dsb_t kind, INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(Dsb, kind, 0, 0); }
@@ -182,6 +185,16 @@ template <class T> inline auto ld_dev(T *address, int64_t offset = 0, INSIGHT_TR
 template <class V, class T> inline void st_dev(V value, T *address, int64_t offset = 0, INSIGHT_TRACE_AT) {
     INSIGHT_TRACE_CALL(StoreDev, reinterpret_cast<uint64_t>(address) + offset, sizeof(T),
                        ::insight_trace::as_bits(static_cast<std::remove_cv_t<T>>(value)));
+}
+// The scalar unit's atomic store: the type and the operation are set first.
+enum st_atomic_type_t : uint8_t { ATOMIC_NONE, ATOMIC_F32, ATOMIC_F16, ATOMIC_S16, ATOMIC_S32, ATOMIC_S8 };
+enum st_atomic_op_t : uint8_t { ATOMIC_SUM };
+inline void set_st_atomic_cfg(st_atomic_type_t, st_atomic_op_t, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(Nop, 0, 0, 0);
+}
+template <class T> inline void st_atomic(T value, T *address, INSIGHT_TRACE_AT) {
+    static_assert(std::is_integral_v<T>, "atomic scalar stores of integers");
+    INSIGHT_TRACE_CALL(AtomicAdd, address, sizeof(T), value);
 }
 [[noreturn]] inline void trap(INSIGHT_TRACE_AT) {
     INSIGHT_TRACE_CALL(Trap, 0, 0, 0);
