@@ -74,6 +74,7 @@ class CompileError:
     line: int
     message: str
     missing_op: str = ""  # the tile op that our headers lack, if that is the reason
+    refused: str = ""  # what kind of source this is, if we take none of that kind
 
 
 _ERROR = re.compile(
@@ -84,6 +85,11 @@ _UNDECLARED = re.compile(
     r"[‘'](?:pto::)?(?P<name>\w+)[’'] (?:was not declared|is not a member|has not been declared)"
     r"|use of undeclared identifier [‘'](?P<clang>\w+)[’']"
     r"|no (?:member|template) named [‘'](?P<member>\w+)[’']"
+)
+# Headers of the vendor's class library (AscendC); kernels written with it are no tile kernels.
+_VENDOR_HEADER = re.compile(
+    r"(?P<name>(?:basic_api/|adv_api/|kernel_)[\w/]+\.h|kernel_operator\.h|lib/[\w/]+\.h)"
+    r"(?:: No such file or directory|[’'] file not found)"
 )
 _TILE_OP = re.compile(r"^[TM][A-Z][A-Z0-9_]+$")
 
@@ -101,6 +107,11 @@ def first_error(log: str, source: Path) -> CompileError:
             if Path(note["file"]).name == source.name:
                 file, line = note["file"], int(note["line"])
                 break
+    vendor = _VENDOR_HEADER.search(message)
+    if vendor:
+        return CompileError(file, line, message, refused=f"a vendor AscendC body (it includes {vendor['name']})")
+    if Path(file).suffix == ".cce" or Path(match["file"]).suffix == ".cce":
+        return CompileError(file, line, message, refused="a vendor body in raw CCE intrinsics")
     undeclared = _UNDECLARED.search(message)
     name = (undeclared["name"] or undeclared["clang"] or undeclared["member"]) if undeclared else ""
     return CompileError(file, line, message, name if name and _TILE_OP.match(name) else "")
