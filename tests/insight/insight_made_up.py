@@ -133,7 +133,7 @@ def random_traces(draw):
             "end": max(start + draw(st.integers(0, 3000)), 1),
             "pc": draw(st.integers(0, 12)) * 4 + 0x10F86000,
         }
-        kind = draw(st.sampled_from(["plain", "plain", "plain", "set", "pair", "miss"]))
+        kind = draw(st.sampled_from(["plain", "plain", "plain", "set", "pair", "miss"])) if rows else "plain"
         if kind == "miss":
             row |= {
                 "name": "CACHEMISS",

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from insight_made_up import as_drawn, random_traces, rows_of, small_trace, trace_of
 
 import insight_trace
-from insight_trace.errors import InputError, RequestError
+from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.insight import (
     Extras,
     LargeTraceWarning,
@@ -25,7 +26,6 @@ from insight_trace.insight import (
     writer,
 )
 from insight_trace.insight.container import BlockType, blocks_of
-from insight_made_up import as_drawn, random_traces, rows_of, small_trace, trace_of
 
 NAME = "ABCDEFGHIJKLMNOP"
 TIME = "20260102030405"
@@ -203,7 +203,6 @@ def test_older_files_open_with_hex_addresses_stripped_names_and_counted_path_fie
 
     core = directory / "core0.veccore0"
     csv = next(core.glob("*_instr_exe_*.csv"))
-    text = re.sub(r",(\d+),", lambda match: f",0x{int(match[1]):x},", csv.read_text(), count=0)
     lines = csv.read_text().splitlines()
     lines[1:] = [re.sub(r"^([^,]*),(\d+),", lambda m: f"{m[1]},0x{int(m[2]):x},", line) for line in lines[1:]]
     (core / "core0.veccore0_instr_exe.csv").write_text("\n".join(lines) + "\n")
@@ -214,7 +213,6 @@ def test_older_files_open_with_hex_addresses_stripped_names_and_counted_path_fie
     read = open_trace(directory)
     assert read.mhz == 1850.0
     assert len(read.instructions) == len(small_trace().instructions)
-    assert text
 
 
 def test_a_lazy_detail_column_is_fetched_by_slices(tmp_path):
@@ -250,13 +248,32 @@ def test_a_trace_is_split_by_block_or_by_time(tmp_path, monkeypatch):
     assert all(validate(part) == [] for part in [*found, *blocks.glob("*/simulator")])
 
 
+def test_a_second_process_writes_the_same_bytes(directory, tmp_path, monkeypatch):
+    monkeypatch.setattr(writer, "_ROWS_FOR_TWO", 1)
+    again = write_insight_directory(small_trace(), tmp_path / "again", name=NAME, timestamp=TIME)
+    for path in directory.rglob("*.json"):
+        assert path.read_bytes() == (again / path.relative_to(directory)).read_bytes()
+
+
+def test_a_second_process_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(writer, "_ROWS_FOR_TWO", 1)
+    monkeypatch.setattr(writer, "core_timeline_pieces", fail)
+    with pytest.raises((JobError, OSError)):
+        write_insight_directory(small_trace(), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_very_large_timeline_is_written_with_a_warning(tmp_path, monkeypatch):
     monkeypatch.setattr(writer, "LARGE_TRACE", 1000)
     with pytest.warns(LargeTraceWarning, match="split"):
         write_insight_directory(small_trace(), tmp_path)
 
 
-def test_an_existing_directory_is_replaced_only_when_asked(directory, tmp_path):
+@pytest.mark.usefixtures("directory")
+def test_an_existing_directory_is_replaced_only_when_asked(tmp_path):
     with pytest.raises(RequestError, match="exists already"):
         write_insight_directory(small_trace(), tmp_path, name=NAME, timestamp=TIME)
     write_insight_directory(small_trace(), tmp_path, name=NAME, timestamp=TIME, force=True)
@@ -327,10 +344,9 @@ def test_a_small_trace_is_written_and_checked_at_once(tmp_path):
 
 
 def test_writing_needs_no_other_package_than_numpy_and_msgspec():
-    code = (
-        "import sys; import insight_trace.insight; "
-        "print(sorted({m.split('.')[0] for m in sys.modules} & {'rich','jinja2','elftools','pandas','ml_dtypes'}))"
-    )
+    heavy = "{'rich', 'jinja2', 'elftools', 'pandas', 'ml_dtypes'}"
+    loaded = "{name.split('.')[0] for name in sys.modules}"
+    code = f"import sys; import insight_trace.insight; print(sorted({loaded} & {heavy}))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
 

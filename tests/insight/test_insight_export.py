@@ -1,16 +1,23 @@
 """`insight-trace export` writes what the vendor's exporter writes for the same logs."""
 
+import importlib.util
 import json
+import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from insight_made_up import rows_of, small_trace
 
 from insight_trace.__main__ import main
 from insight_trace.errors import InputError, RequestError
-from insight_trace.insight import open_trace, validate, write_insight_directory
+from insight_trace.insight import open_trace, throughput_counters, validate, write_insight_directory
 from insight_trace.insight.camodel.chips import Family, family_of
 from insight_trace.insight.camodel.lines import parse_cache_miss, parse_line
 from insight_trace.insight.camodel.operands import bank_conflicts, bytes_moved, vector_utilisation
@@ -19,7 +26,6 @@ from insight_trace.insight.camodel.registers import live_registers
 from insight_trace.insight.container import BlockType, blocks_of
 from insight_trace.insight.lanes import clock_of
 from insight_trace.model import Pipe
-from insight_made_up import rows_of, small_trace
 
 SETS = [("910B", "Ascend910B1"), ("sample", "Ascend910B1"), ("91095", "Ascend950PR_9599")]
 
@@ -97,26 +103,30 @@ def _line(tick, pc, text="ADD  XD:X1=0x1,", pipe="SCALAR", number=""):
     return f"[info] [{tick:08d}] (PC: 0x{pc:x}) {pipe:<9}: (Binary: 0x00000000) {number}{text}"
 
 
+_AFTER = ": (Binary: 0x80400000)"
+
+
 @pytest.mark.parametrize(
     ("text", "pipe", "name", "detail"),
     [
         (
-            "[00000182](PC: 0x10ce8004) SCALAR : (Binary: 0x02000080) scalar_neg(dType:0x0,  x[0]= 0x0, xn:0x0)",
-        )
-        + (Pipe.SCALAR, "scalar_neg", "dType:0x0,x[0]=0x0,xn:0x0"),
-        ("[info] [5] (PC: 0x1)@CORE01 VEC ISSUE : (Binary: 0x80400000) MOVEMASK  dtype:B16 XD:0xff; Id:4",)
-        + (Pipe.VECTOR, "MOVEMASK", "dtype:B16XD:0xff"),
-        ("[info] [5] (PC: 0x1) FIX_PIPE : (Binary: 0x80400000) FIX_L0C_TO_DST  Src:L0C32,",)
-        + (Pipe.FIXP, "FIX_L0C_TO_DST", "Src:L0C32,"),
-        (
-            "[info] [5] (PC: 0x1) LSU : (Binary: 0x80400000) scalar_ld_imm(x)",
-            Pipe.SCALAR,
-            "scalar_ld_imm",
-            "x",
+            "[182](PC: 0x10ce8004) SCALAR : (Binary: 0x02000080) scalar_neg(dType:0x0,  x[0]= 0x0, xn:0)",
+            *(Pipe.SCALAR, "scalar_neg", "dType:0x0,x[0]=0x0,xn:0"),
         ),
-        ("[info] [5] (PC: 0x1) WHAT : (Binary: 0x80400000) NOP", Pipe.ALL, "NOP", ""),
-        ("[info] [5] (PC: 0x1) SCALAR : (Binary: 0x80400000) MOV_SPR_XN  SPR:COND, XN:X1=0x0,",)
-        + (Pipe.USERMARK, "MOV_SPR_XN", "SPR:COND,XN:X1=0x0,"),
+        (
+            f"[info] [5] (PC: 0x1)@CORE01 VEC ISSUE {_AFTER} MOVEMASK  dtype:B16 XD:0xff; Id:4",
+            *(Pipe.VECTOR, "MOVEMASK", "dtype:B16XD:0xff"),
+        ),
+        (
+            f"[info] [5] (PC: 0x1) FIX_PIPE {_AFTER} FIX_L0C_TO_DST  Src:L0C32,",
+            *(Pipe.FIXP, "FIX_L0C_TO_DST", "Src:L0C32,"),
+        ),
+        (f"[info] [5] (PC: 0x1) LSU {_AFTER} scalar_ld_imm(x)", Pipe.SCALAR, "scalar_ld_imm", "x"),
+        (f"[info] [5] (PC: 0x1) WHAT {_AFTER} NOP", Pipe.ALL, "NOP", ""),
+        (
+            f"[info] [5] (PC: 0x1) SCALAR {_AFTER} MOV_SPR_XN  SPR:COND, XN:X1=0x0,",
+            *(Pipe.USERMARK, "MOV_SPR_XN", "SPR:COND,XN:X1=0x0,"),
+        ),
     ],
 )
 def test_every_variant_of_a_line_is_read(text, pipe, name, detail):
@@ -398,3 +408,95 @@ def test_the_command_runs_as_a_person_runs_it(shared_data, tmp_path):
     checked = subprocess.run([*command, "--validate", path], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
     assert "rules of MindStudio Insight hold" in checked.stdout
+
+
+@pytest.fixture
+def pypto_reader():
+    """PyPTO's own reader of the container, from a checkout."""
+    value = os.environ.get("INSIGHT_TRACE_PYPTO")
+    if not value:
+        pytest.skip("set INSIGHT_TRACE_PYPTO to a checkout of pypto to run this test")
+    path = Path(value) / "python" / "pypto" / "tools" / "clean_sim_trace.py"
+    spec = importlib.util.spec_from_file_location("pypto_clean_sim_trace", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_pypto_reads_our_container_when_sources_are_left_out(pypto_reader, tmp_path):
+    directory = write_insight_directory(small_trace(), tmp_path / "without", include_source=False)
+    blocks = dict(pypto_reader.iter_blocks((directory / "visualize_data.bin").read_bytes()))
+    assert set(blocks) == {BlockType.TRACE, BlockType.API_INSTR}
+    clean, skipped = pypto_reader.rebuild_trace(json.loads(blocks[BlockType.TRACE]))
+    assert skipped == 0
+    assert sum(event["ph"] == "s" for event in clean["traceEvents"]) == 2
+    metrics = pypto_reader.reshape_metrics(json.loads(blocks[BlockType.API_INSTR]))
+    assert metrics["cores"] == ["core0.cubecore0", "core0.veccore0", "core0.veccore1"]
+    # with sources it stops: it expects the size of a SOURCE block to count the path field
+    directory = write_insight_directory(small_trace(), tmp_path / "with")
+    with pytest.raises(ValueError, match="corrupt SOURCE block"):
+        list(pypto_reader.iter_blocks((directory / "visualize_data.bin").read_bytes()))
+
+
+def test_throughput_is_worked_out_from_the_bytes_that_instructions_moved():
+    trace = small_trace()
+    series = {each.name: each for each in throughput_counters(trace.instructions, trace.mhz)}
+    assert list(series) == ["GM_TO_UB", "GM_TO_L1", "GM_TO_TOTAL", "UB_TO_GM", "L1_TO_GM", "TOTAL_TO_GM"]
+    moved = 2 * 4096 * 1e6 / 1048576
+    assert series["GM_TO_UB"].megabytes_per_second.tolist() == pytest.approx([moved, 0.0])
+    assert series["GM_TO_TOTAL"].megabytes_per_second.tolist() == pytest.approx([moved, 0.0])
+    assert series["UB_TO_GM"].megabytes_per_second.tolist() == [0.0, 0.0]
+    assert throughput_counters(replace(trace.instructions, process_bytes=np.full(13, -1)), 1850.0) == ()
+
+
+_pieces = st.sampled_from(
+    [
+        *(
+            "[info] ",
+            "[00000005]",
+            "[99999999999999]",
+            " (PC: 0x10f86000) ",
+            "(PC: 0x1)",
+            "SCALAR   ",
+            "VEC ",
+            ": ",
+        ),
+        *(
+            "(Binary: 0x073a7f80) ",
+            "(ID: 000123) ",
+            "MOV_XD_IMM  ",
+            "SET_FLAG  ",
+            "NOP_PIPE",
+            "XD:X29=0x7f80, ",
+        ),
+        *(
+            "SPR:LPCNT, XN:X6=0x80000001,",
+            "SPR:LPCNT, XN:X6=0xc0000001,",
+            "[warpId:3],[schId:1]",
+            "\n",
+            "\x00",
+            "é",
+        ),
+        *("23071: icache read address is 0x10f86a80, size is 0x00000080, status is MISS", "poped from IQ"),
+    ]
+)
+_whole = st.builds(
+    _line,
+    st.integers(0, 200),
+    st.sampled_from([4, 8, 12]),
+    st.sampled_from(["ADD  XD:X1=0x1,", "NOP_PIPE", "BAR  PIPE:ALL,", "WAIT_FLAG  PIPE:MTE2, FLAG ID:0,"]),
+)
+_texts = st.lists(st.one_of(st.lists(_pieces, max_size=9).map("".join), _whole), max_size=12)
+
+
+@given(_texts, _texts, st.sampled_from(["Ascend910B1", "Ascend950PR_9599", "Ascend310P3", "Ascend310B1"]))
+def test_any_log_gives_a_valid_directory_or_an_error(tmp_path_factory, popped, ended, soc):
+    folder = _logs(
+        tmp_path_factory.mktemp("logs") / "dump", popped, ended, ifu__icache_log=ended, icache_log=popped
+    )
+    try:
+        trace, extras = read_dump(folder, ExportOptions(soc_version=soc, overhead=True, throughput=True))
+    except InputError:
+        return
+    directory = write_insight_directory(trace, folder.parent, extras=extras)
+    assert validate(directory) == []

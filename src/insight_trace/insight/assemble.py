@@ -26,9 +26,9 @@ _OVERHEAD_NAMES = ("cache_time", "ccu_time")
 def assemble(
     gathered: Gathered, metrics: Metrics | None, sources: Mapping[str, bytes], mhz: float | None, path: Path
 ) -> Trace:
-    flag_rows, partners = _flag_rows(gathered)
-    core, lane, name, stack, address, begin, lasting, moved = _joined(gathered, flag_rows)
-    detail = gathered.detail + [_detail(event) for event, _ in flag_rows]
+    flags, ends, partners = _flag_rows(gathered)
+    core, lane, name, stack, address, begin, lasting, moved = _joined(gathered, flags, ends)
+    detail = gathered.detail + [_detail(event) for event in flags]
     dropped = np.flatnonzero(np.isin(name, [gathered.names.get(each, -1) for each in _OVERHEAD_NAMES]))
     if len(dropped):
         # slices before an instruction, of the overhead metric; they are no executions
@@ -50,7 +50,7 @@ def assemble(
         mhz = infer_clock(begin, lasting, lookup, _drawn_whole(names, name), warnings)
     start = np.rint(begin * mhz).astype(np.int64)
     end = start + np.rint(np.maximum(lasting, 0) * mhz).astype(np.int64)
-    flagged = np.arange(len(start)) >= len(start) - len(flag_rows)
+    flagged = np.arange(len(start)) >= len(start) - len(flags)
     end[flagged] = np.rint((begin + lasting)[flagged] * mhz).astype(np.int64)
     if len(start) and int(end.max()) > 1 << 23:
         warnings.append("times above 2**23 cycles are rounded: the files hold float32 microseconds")
@@ -77,10 +77,9 @@ def assemble(
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     partner = np.full(len(order), -1, dtype=np.int64)
-    base = len(order) - len(flag_rows)
-    if partners:
-        waits, sets = np.array(partners).T + base
-        partner[place[waits]] = place[sets]
+    base = len(order) - len(flags)
+    waits, sets = partners + base
+    partner[place[waits]] = place[sets]
     if len(names) > np.iinfo(np.uint16).max or len(cores) > np.iinfo(np.uint16).max:
         raise InputError(f"{len(names)} instruction names are more than a trace can hold", where=str(path))
     rows = order.tolist()
@@ -124,28 +123,30 @@ def _drawn_whole(names: Sequence[str], name: NDArray[Any]) -> NDArray[np.bool_]:
     return chosen
 
 
-def _flag_rows(gathered: Gathered) -> tuple[list[tuple[Event, float]], list[tuple[int, int]]]:
-    """Begin events with their end, and (wait, set) by place among them. Halves are counted as unread."""
-    rows: list[tuple[Event, float]] = []
-    places: tuple[dict[Any, int], ...] = ({}, {})
-    for group, place in zip(gathered.flags, places, strict=True):
-        for flag, (begin, end) in group.items():
-            if begin is None or end is None:
-                gathered.unread += 1
-                continue
-            place[flag] = len(rows)
-            rows.append((begin, end.ts))
-    rows += [(begin, end.ts) for begin, end in gathered.lone_flags]
+def _flag_rows(gathered: Gathered) -> tuple[list[Event], list[float], NDArray[np.int64]]:
+    """Begin events, their ends, and (wait, set) by place among them. Halves are counted as unread."""
+    events: list[Event] = []
+    ends: list[float] = []
+    places: list[dict[Any, int]] = []
+    for begun, ended in zip(gathered.begun, gathered.ended, strict=True):
+        whole = [flag for flag in begun if flag in ended]
+        gathered.unread += len(begun) + len(ended) - 2 * len(whole)
+        places.append(dict(zip(whole, range(len(events), len(events) + len(whole)), strict=True)))
+        events += [begun[flag] for flag in whole]
+        ends += [ended[flag] for flag in whole]
+    events += [event for event, _ in gathered.lone_flags]
+    ends += [end for _, end in gathered.lone_flags]
     waits, sets = places
-    return rows, [(place, sets[flag]) for flag, place in waits.items() if flag in sets]
+    both = [flag for flag in waits if flag in sets]
+    pairs = np.array([[waits[flag] for flag in both], [sets[flag] for flag in both]], dtype=np.int64)
+    return events, ends, pairs
 
 
-def _joined(gathered: Gathered, flags: list[tuple[Event, float]]) -> list[NDArray[Any]]:
+def _joined(gathered: Gathered, events: list[Event], ends: list[float]) -> list[NDArray[Any]]:
     """Columns of slices and flags, one after the other."""
     columns = gathered.columns()
-    if not flags:
+    if not events:
         return columns
-    events = [event for event, _ in flags]
     args = [event.args for event in events]
     begin = np.array([event.ts for event in events])
     added: list[NDArray[Any]] = [
@@ -155,8 +156,8 @@ def _joined(gathered: Gathered, flags: list[tuple[Event, float]]) -> list[NDArra
         np.array([gathered.stacks["" if each is None else each.code] for each in args]),
         np.array([gathered.addresses["" if each is None else each.pc_addr] for each in args]),
         begin,
-        np.array([end for _, end in flags]) - begin,
-        np.full(len(flags), -1, dtype=np.int64),
+        np.array(ends) - begin,
+        np.full(len(events), -1, dtype=np.int64),
     ]
     return [np.concatenate(pair) for pair in zip(columns, added, strict=True)]
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CHUNK = 1 << 11  # rows that are text at the same time
+LARGEST_CYCLE = 1 << 40  # ten minutes of the fastest clock; sums over many instructions stay exact
 _SPARSE = 32  # a slice of details may be this much longer than the rows wanted from it
 _CROSS_CORE = re.compile(r"PIPE:([A-Za-z0-9]{1,10}),.*sync_id:([0-9]{1,10})")
 _CORE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -87,13 +88,14 @@ def check_columns(instructions: Instructions) -> None:
                 f"column {column.name} has {len(getattr(instructions, column.name))} rows, start has {rows}",
                 where="instructions",
             )
-    if rows == 0:
+    if rows == 0 or not (instructions.pipe != Pipe.CACHEMISS).any():
         raise InputError(
             "there is no instruction to write",
             where="instructions",
             hint="a kernel that ran nothing has no trace; check its arguments",
         )
-    bad = np.flatnonzero((instructions.start < 0) | (instructions.end < instructions.start))
+    start, end = instructions.start, instructions.end
+    bad = np.flatnonzero((start < 0) | (end < start) | (end > LARGEST_CYCLE))
     if len(bad):
         row = int(bad[0])
         span = f"{int(instructions.start[row])}..{int(instructions.end[row])}"
@@ -143,6 +145,14 @@ class Prepared:
             order = np.lexsort((columns.start[rows], columns.pc[rows], columns.end[rows]))
             found[core] = rows[order]
         return found
+
+    @cached_property
+    def drawn(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All rows in the order in which they are drawn, and the place of each row in it."""
+        rows = np.concatenate([self.ordered[core] for core in self.cores])
+        place = np.empty(len(rows), dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        return rows, place
 
     @cached_property
     def is_wait(self) -> NDArray[np.bool_]:

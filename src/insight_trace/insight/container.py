@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import os
+import shutil
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ PATH_FIELD = 4096
 ALIGNMENT = 4
 MAGIC = 0x5A
 INSTRUCTION_VERSION = 0x00  # byte 10 of API_INSTR: lines are found through `AscendC Inner Code`
+LARGEST_FILE = 20 << 30  # MindStudio Insight refuses more
+_COPIED = 1 << 20
 TRAILING_ZEROS = 8  # Insight tolerates up to so many zero bytes after the last block
 
 
@@ -83,16 +86,29 @@ def write_block_from(file: IO[bytes], type_: BlockType, source: Path) -> None:
     """Appends one block whose payload is the content of a file, copied piece by piece."""
     size = source.stat().st_size
     file.write(header(type_, size))
+    file.flush()
     with source.open("rb") as origin:
-        file.flush()
-        copied = 0
-        while copied < size:
-            moved = os.sendfile(file.fileno(), origin.fileno(), copied, size - copied)
-            if moved == 0:
-                raise InputError("the file became shorter while it was copied", where=str(source))
-            copied += moved
-    file.seek(0, os.SEEK_END)
+        copied = _copy_in_kernel(origin, file, size)
+        file.seek(0, os.SEEK_END)
+        if copied < size:
+            origin.seek(copied)
+            shutil.copyfileobj(origin, file, _COPIED)
     file.write(bytes(-size % ALIGNMENT))
+
+
+def _copy_in_kernel(origin: IO[bytes], target: IO[bytes], size: int) -> int:
+    """Bytes copied without passing through this process; 0 where the system cannot."""
+    copied = 0
+    try:
+        while copied < size:
+            moved = os.sendfile(target.fileno(), origin.fileno(), copied, size - copied)
+            if moved == 0:
+                break
+            copied += moved
+    except OSError:
+        if copied:
+            raise
+    return copied
 
 
 def _path_text(field: bytes) -> str:
@@ -128,7 +144,7 @@ def scan(file: IO[bytes], size: int, name: str) -> Iterator[Block]:
                 counts = _header_at(file, start + content - PATH_FIELD, size)
                 if counts:
                     content -= PATH_FIELD
-        if content > size:
+        if content > size and (content > LARGEST_FILE or reserved != MAGIC):
             raise InputError(
                 f"block {index} at offset {offset} claims {content} bytes, the file has {size}",
                 where=name,

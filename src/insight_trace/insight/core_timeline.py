@@ -162,7 +162,7 @@ def _process_slices(
     length = np.where(setting, 1, end - start)
     flows.note(rows, shown, length, pid, tids)
     opening = {row: _thread(Pipe(int(lane[row])).name, pid, tid) for row, tid in created.items()}
-    numbers = texts([b"%d" % tid for tid in range(len(created) + 1)])
+    numbers = texts([b',"ph":"X","pid":%d,"tid":%d,"ts":' % (pid, tid) for tid in range(len(created) + 1)])
     thread = np.array(tids)
     for part in chunks(np.arange(len(rows))):
         chosen = rows[part]
@@ -184,15 +184,11 @@ def _process_slices(
         yield lay(
             [
                 before,
-                *fragments.head(chosen),
-                pick(fragments.colour, static),
-                b',"dur":',
+                *fragments.slice_head(chosen),
                 durations(length[part]),
                 grouped,
                 pick(fragments.name, static),
-                b',"ph":"X","pid":%d,"tid":' % pid,
                 pick(numbers, thread[part]),
-                b',"ts":',
                 floats(micros(shown[part], prepared.mhz)),
                 b"},",
             ],

@@ -88,6 +88,7 @@ class Durations:
 
 def lay(columns: Sequence[Pieces], rows: int) -> bytes:
     """The pieces of every row, row after row."""
+    columns = [column for column in columns if column != b""]
     width = len(columns)
     pieces = [b""] * (width * rows)
     for place, column in enumerate(columns):

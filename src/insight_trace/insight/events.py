@@ -111,8 +111,8 @@ def read_events(
                 yield _last(data, name, seen, decoder)
             except InputError:
                 events, rest = _cut(data, decoder)
-                if lost is None or events is None:
-                    raise
+                if lost is None or events is None or data.rstrip().endswith((b"]}", b"]")):
+                    raise  # the document has its end, so it is wrong rather than short
                 lost.append(f"{name}: cut off after event {seen + len(events)}, {len(rest)} bytes not read")
                 yield events
             return

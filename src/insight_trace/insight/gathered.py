@@ -42,9 +42,10 @@ class Gathered:
         self.cores, self.lanes, self.names = _Table(), _Table(), _Table()
         self.stacks, self.addresses = _Table(), _Table()
         self.detail: list[str] = []
-        # begin and end by id, of WAITs and of SETs
-        self.flags: tuple[dict[Any, list[Event | None]], ...] = ({}, {})
-        self.lone_flags: list[tuple[Event, Event]] = []
+        # begin events, and times of ends, by id: of WAITs and of SETs
+        self.begun: tuple[dict[Any, Event], dict[Any, Event]] = ({}, {})
+        self.ended: tuple[dict[Any, float], dict[Any, float]] = ({}, {})
+        self.lone_flags: list[tuple[Event, float]] = []  # whose id was used again
         self.counters: dict[str, list[tuple[float, float]]] = {}
         self.process_names: dict[int, str] = {}
         self.warnings: list[str] = []
@@ -95,7 +96,7 @@ class Gathered:
         self.detail += [each.detail for each in args]
 
     def _others(self, events: list[Event]) -> None:
-        flags, unread = self.flags, 0
+        begun, ended, unread = self.begun, self.ended, 0
         for event in events:
             phase = event.ph
             if phase == "s" or phase == "t":
@@ -105,16 +106,14 @@ class Gathered:
                 if setting is None:
                     unread += 1
                     continue
-                pair = flags[setting].setdefault(event.id, [None, None])
-                side = phase == "E"
-                if pair[side] is not None:
-                    # an id that is used twice: keep what is complete, start afresh
-                    if pair[0] is not None and pair[1] is not None:
-                        self.lone_flags.append((pair[0], pair[1]))
-                    else:
-                        unread += 1
-                    pair[:] = [None, None]
-                pair[side] = event
+                if phase == "B":
+                    if event.id in begun[setting]:
+                        self._set_aside(setting, event.id)
+                    begun[setting][event.id] = event
+                else:
+                    if event.id in ended[setting]:
+                        self._set_aside(setting, event.id)
+                    ended[setting][event.id] = event.ts
             elif phase == "C":
                 if event.args is not None and event.args.throughput is not None:
                     self.counters.setdefault(event.name, []).append((event.ts, event.args.throughput))
@@ -124,6 +123,14 @@ class Gathered:
             elif phase != "f":
                 unread += 1
         self.unread += unread
+
+    def _set_aside(self, setting: bool, flag: Any) -> None:
+        """An id is used a second time: what is complete is kept, what is not is counted."""
+        begin, end = self.begun[setting].pop(flag, None), self.ended[setting].pop(flag, None)
+        if begin is None or end is None:
+            self.unread += 1
+        else:
+            self.lone_flags.append((begin, end))
 
     def columns(self) -> list[NDArray[Any]]:
         """Core, lane, name, stack, address (all as numbers of their tables), time, duration, bytes."""

@@ -65,9 +65,9 @@ def _count(prepared: Prepared, rows: NDArray[np.int64], core: NDArray[Any], key:
     def highest(values: NDArray[Any]) -> NDArray[np.int64]:
         return np.maximum.reduceat(values.astype(np.int64)[order], bounds)
 
-    # the first execution is the first to end; among equals the one drawn first
-    drawn = np.lexsort((start, columns.pc[rows], end, group))
-    first = drawn[bounds]
+    # the first execution is the one that is drawn first
+    drawn, rank = prepared.drawn
+    first = drawn[np.minimum.reduceat(rank[rows][order], bounds)]
     counted = columns.pipe[rows] != Pipe.USERMARK
     moved = np.where(counted, np.maximum(columns.process_bytes[rows], 0), 0)
     none = np.full(len(rows), -1)
@@ -81,7 +81,7 @@ def _count(prepared: Prepared, rows: NDArray[np.int64], core: NDArray[Any], key:
     return Counts(
         core=core.astype(np.int64)[order][bounds],
         key=key.astype(np.int64)[order][bounds],
-        first=rows[first],
+        first=first,
         executed=np.diff(np.append(bounds, len(order))),
         cycles=np.minimum(total(end - start), INT32_MAX),
         busy=np.add.reduceat(added, bounds),

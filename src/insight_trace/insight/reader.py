@@ -7,13 +7,12 @@ from typing import IO
 
 from insight_trace.errors import InputError, RequestError
 from insight_trace.insight.assemble import assemble
-from insight_trace.insight.container import Block, BlockType, blocks_of
+from insight_trace.insight.container import LARGEST_FILE, Block, BlockType, blocks_of
 from insight_trace.insight.gathered import Gathered
 from insight_trace.insight.locate import find_simulator
 from insight_trace.insight.metrics import Metrics, metrics_of_csvs, metrics_of_table
 from insight_trace.model import Trace
 
-_LARGEST_FILE = 20 << 30  # MindStudio Insight refuses more
 _LARGEST_TABLE = 1 << 30
 
 
@@ -26,6 +25,13 @@ def open_trace(path: str | Path, *, mhz: float | None = None) -> Trace:
     path = Path(path)
     if not path.exists():
         raise RequestError(f"{path} does not exist", hint="give an Insight directory or a file from one")
+    try:
+        return _open(path, mhz)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", where=str(path)) from error
+
+
+def _open(path: Path, mhz: float | None) -> Trace:
     if path.is_dir():
         directory = find_simulator(path)
         bin_ = directory / "visualize_data.bin"
@@ -39,7 +45,7 @@ def open_trace(path: str | Path, *, mhz: float | None = None) -> Trace:
 
 def _blocks(path: Path) -> list[Block]:
     size = path.stat().st_size
-    if size > _LARGEST_FILE:
+    if size > LARGEST_FILE:
         raise InputError(f"{size >> 30} GiB are more than MindStudio Insight opens (20 GiB)", where=str(path))
     return blocks_of(path)
 
@@ -94,7 +100,7 @@ def _csvs(directory: Path, warnings: list[str]) -> Metrics | None:
 
 def _open_json(path: Path, mhz: float | None) -> Trace:
     size = path.stat().st_size
-    if size > _LARGEST_FILE:
+    if size > LARGEST_FILE:
         raise InputError(f"{size >> 30} GiB are more than MindStudio Insight opens (20 GiB)", where=str(path))
     gathered = Gathered(default_core=path.parent.name)
     with path.open("rb") as file:

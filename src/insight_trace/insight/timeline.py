@@ -12,7 +12,7 @@ from insight_trace.insight.columns import CHUNK, Extras, Prepared, chunks
 from insight_trace.insight.crosscore import cross_core_events
 from insight_trace.insight.encoding import Durations, floats, integers, json_text, lay, micros, pick, texts
 from insight_trace.insight.flags import FlagPairs, drawn_wait_starts, pair_flags
-from insight_trace.insight.fragments import Fragments, fragments_of, warp_colour
+from insight_trace.insight.fragments import Fragments, warp_colour
 from insight_trace.insight.lanes import (
     BARRIER,
     COUNTER_PROCESS,
@@ -37,10 +37,12 @@ def document_head(schema_version: int) -> bytes:
 DOCUMENT_TAIL = b"]}"
 
 
-def timeline_pieces(prepared: Prepared, counters: tuple[Counter, ...]) -> Iterator[bytes]:
+def timeline_pieces(
+    prepared: Prepared, fragments: Fragments, counters: tuple[Counter, ...]
+) -> Iterator[bytes]:
     """The whole document in pieces of bounded size. Every event ends in a comma but the last."""
     held = b""
-    for piece in _event_pieces(prepared, counters):
+    for piece in _event_pieces(prepared, fragments, counters):
         if piece:
             yield held
             held = piece
@@ -48,12 +50,11 @@ def timeline_pieces(prepared: Prepared, counters: tuple[Counter, ...]) -> Iterat
     yield DOCUMENT_TAIL
 
 
-def _event_pieces(prepared: Prepared, counters: tuple[Counter, ...]) -> Iterator[bytes]:
+def _event_pieces(prepared: Prepared, fragments: Fragments, counters: tuple[Counter, ...]) -> Iterator[bytes]:
     yield document_head(SCHEMA_VERSION)
     columns = prepared.instructions
     for core in prepared.cores:
         yield _sort_event(b"process_sort_index", columns.cores[core], "NA", core_order(columns.cores[core]))
-    fragments = fragments_of(prepared)
     pairs = pair_flags(prepared) if prepared.has_flags else {}
     durations = Durations(prepared.mhz)
     for core in prepared.cores:
@@ -127,12 +128,16 @@ def _slices(
     if barrier.any():
         start = np.where(barrier, np.maximum(end - 1, 0), start)
     length = np.where(barrier, 1, end - start)
+    groups = _groups(prepared, rows, barrier, begun)
+    if groups is None and prepared.extras.warp is None:
+        times = floats(micros(start, prepared.mhz))
+        ending = pick(fragments.slice_end, static)
+        return lay([*fragments.slice_head(rows), durations(length), ending, times, b"},"], len(rows))
     head = fragments.head(rows)
     colour, place = _simt(prepared, fragments, rows, static)
     name = pick(fragments.name, static)
     begin = floats(micros(start, prepared.mhz))
     tail: list[Any] = [colour, b',"dur":', durations(length)]
-    groups = _groups(prepared, rows, barrier, begun)
     if groups is None:
         return lay([*head, *tail, name, b',"ph":"X"', place, begin, b"},"], len(rows))
     return _with_overhead(prepared, rows, groups, head, tail, name, place, begin)
@@ -262,11 +267,16 @@ def _flag(
 ) -> list[Any]:
     columns, extras = prepared.instructions, prepared.extras
     static = fragments.static[rows]
+    end = floats(micros(columns.end[rows], prepared.mhz))
+    begin = floats(micros(start, prepared.mhz))
+    if extras.fetched is None:
+        to_id, to_begin, to_second_id, to_end = (pick(part, static) for part in fragments.flag_parts)
+        code = pick(fragments.code, columns.stack[rows])
+        opening = [code, fragments.details(rows), to_id, ids, to_begin, begin]
+        return [*opening, to_second_id, ids, to_end, end, b"},"]
     colour, name = pick(fragments.colour, static), pick(fragments.name, static)
     place = pick(fragments.place, static)
     head = fragments.head(rows)
-    end = floats(micros(columns.end[rows], prepared.mhz))
-    begin = floats(micros(start, prepared.mhz))
     group: Any = b""
     before: list[Any] = []
     waiting = prepared.is_wait[rows]
@@ -293,9 +303,9 @@ def _flag(
                 )
             overhead.append(text)
         before = [overhead]
-    opening = [*before, *head, colour, group, b',"id":"', ids, b'"', name, b',"ph":"B"', place, begin, b"},"]
+    drawn = [*before, *head, colour, group, b',"id":"', ids, b'"', name, b',"ph":"B"', place, begin, b"},"]
     closing = [b'{"args":{}', colour, group, b',"id":"', ids, b'"', name, b',"ph":"E"', place, end, b"},"]
-    return [*opening, *closing]
+    return [*drawn, *closing]
 
 
 def _flow(
@@ -306,21 +316,16 @@ def _flow(
     ids: list[bytes],
 ) -> list[Any]:
     columns = prepared.instructions
-    lanes = texts([b"", *(pipe.name.encode() for pipe in Pipe)])
-    origin, target = pick(lanes, columns.pipe[sets]), pick(lanes, columns.pipe[waits])
+    lanes = ["", *(pipe.name for pipe in Pipe)]
+    width = len(lanes)
+    directions = columns.pipe[sets].astype(np.int64) * width + columns.pipe[waits]
+    used, which = np.unique(directions, return_inverse=True)
+    cats = [f'{{"cat":"{lanes[each // width]}To{lanes[each % width]}","id":"' for each in used.tolist()]
+    cat = pick(texts([each.encode() for each in cats]), which)
     laid: list[Any] = []
-    for phase, rows in ((b"s", sets), (b"t", waits)):
-        laid += [
-            b'{"cat":"',
-            origin,
-            b"To",
-            target,
-            b'","id":"',
-            ids,
-            b'","name":"flow","ph":"' + phase + b'"',
-        ]
-        laid.append(pick(fragments.place, fragments.static[rows]))
-        laid += [floats(micros(columns.end[rows], prepared.mhz)), b"},"]
+    for part, rows in zip(fragments.flow_parts, (sets, waits), strict=True):
+        to_time = pick(part, fragments.static[rows])
+        laid += [cat, ids, to_time, floats(micros(columns.end[rows], prepared.mhz)), b"},"]
     return laid
 
 

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from insight_trace.insight.core_timeline import core_timeline_pieces
 from insight_trace.insight.csv_files import code_csv, instruction_csv
 from insight_trace.insight.fragments import fragments_of
 from insight_trace.insight.hotspots import count_addresses, count_lines
+from insight_trace.insight.processes import beside_work
 from insight_trace.insight.tables import instruction_table, line_table, usable_sources
 from insight_trace.insight.timeline import timeline_pieces
 from insight_trace.insight.validator import validate_directory
@@ -37,6 +38,7 @@ DIRECTORY_MODE = 0o750
 LARGE_TRACE = 500 << 20  # what MindStudio Insight documents as its limit
 SPLITS = ("core", "time")
 _ROWS_PER_PART = 1_000_000
+_ROWS_FOR_TWO = 200_000  # from here on a second process is worth its start
 _LETTERS = 16
 _NAME = re.compile(r"[A-Z]{16}")
 
@@ -113,8 +115,20 @@ def write_simulator(
     suffix = f"_{stamp}.csv" if stamp else ".csv"
     prepared = Prepared(trace.instructions, extras or Extras(), trace.mhz)
     directory.mkdir(parents=True, mode=DIRECTORY_MODE)
+    fragments = fragments_of(prepared)
+    for core in prepared.cores:
+        (directory / trace.instructions.cores[core]).mkdir(mode=DIRECTORY_MODE)
+
+    def write_core_timelines() -> None:
+        for core in prepared.cores:
+            own = directory / trace.instructions.cores[core]
+            _write(own / "trace.json", core_timeline_pieces(prepared, fragments, core))
+
     timeline = directory / "trace.json"
-    _write(timeline, timeline_pieces(prepared, trace.counters))
+    rows = sum(map(len, prepared.ordered.values()))  # ordered here, once for both processes
+    with beside_work(write_core_timelines, apart=rows >= _ROWS_FOR_TWO):
+        _write(timeline, timeline_pieces(prepared, fragments, trace.counters))
+        _write_tables(prepared, trace, directory, timeline, suffix, include_source=include_source)
     if timeline.stat().st_size > LARGE_TRACE:
         warnings.warn(
             f"the timeline has {timeline.stat().st_size >> 20} MiB, and MindStudio Insight promises to open"
@@ -122,14 +136,24 @@ def write_simulator(
             LargeTraceWarning,
             stacklevel=3,
         )
+    broken = validate_directory(directory, own_output=True)
+    if broken:
+        raise JobError(
+            f"the directory that was written breaks {len(broken)} rules, first: {broken[0]}",
+            where=str(directory),
+            hint="this is a fault of Insight Trace; nothing was put into place",
+        )
+
+
+def _write_tables(
+    prepared: Prepared, trace: Trace, directory: Path, timeline: Path, suffix: str, *, include_source: bool
+) -> None:
+    """The CSV files of every core, and the container."""
     counted = count_addresses(prepared)
     lines = count_lines(prepared)
-    fragments = fragments_of(prepared)
     for place, core in enumerate(prepared.cores):
         label = trace.instructions.cores[core]
         own = directory / label
-        own.mkdir(mode=DIRECTORY_MODE)
-        _write(own / "trace.json", core_timeline_pieces(prepared, fragments, core))
         if counted is not None:
             _write(own / f"{label}_instr_exe{suffix}", [_text(instruction_csv(prepared, counted[1], place))])
         _write(own / f"{label}_code_exe{suffix}", [_text(code_csv(prepared, lines, place))])
@@ -144,20 +168,13 @@ def write_simulator(
             container.write_block(file, BlockType.API_FILE, table)
         if counted is not None:
             container.write_block(file, BlockType.API_INSTR, instruction_table(prepared, *counted))
-    broken = validate_directory(directory, own_output=True)
-    if broken:
-        raise JobError(
-            f"the directory that was written breaks {len(broken)} rules, first: {broken[0]}",
-            where=str(directory),
-            hint="this is a fault of Insight Trace; nothing was put into place",
-        )
 
 
 def _text(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _open(path: Path):  # type: ignore[no-untyped-def]
+def _open(path: Path) -> IO[bytes]:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE), "wb")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from insight_trace.insight.columns import LARGEST_CYCLE
 from insight_trace.model import Pipe
 
 # [info] [tick] (PC: 0x…)@CORE00 PIPE ISSUE : (Binary: 0x…) (ID: n) MNEMONIC  operands
@@ -31,7 +32,7 @@ _UNCHANGED = frozenset(pipe.name for pipe in Pipe) - {
 }
 _OTHER_NAMES = {"VECTOR0": "VECTOR", "VEC0": "VECTOR", "VEC": "VECTOR", "FC": "FLOWCTRL"}
 _OTHER_NAMES |= {"FIX_PIPE": "FIXP", "ISSUE": "EVENT"}
-LARGEST_TICK = 1 << 62
+LARGEST_TICK = LARGEST_CYCLE
 
 
 class Line(NamedTuple):

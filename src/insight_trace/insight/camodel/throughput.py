@@ -9,13 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from insight_trace.insight.camodel.files import lines_of
+from insight_trace.insight.throughput import (
+    LONGEST,
+    MEGABYTES_PER_SECOND,
+    READS,
+    SERIES,
+    WRITES,
+    counters_of,
+)
 from insight_trace.model import Counter
 
-SERIES = ("GM_TO_UB", "GM_TO_L1", "GM_TO_TOTAL", "UB_TO_GM", "L1_TO_GM", "TOTAL_TO_GM")
-_READS, _WRITES = 2, 5  # places of the totals
-# the vendor multiplies by a float32
-MEGABYTES_PER_SECOND = float(np.float32(1e6) / np.float32(1024) / np.float32(1024))
-_LONGEST = 60_000_000  # microseconds
 _INTERFACE = re.compile(r"\[info\] ([0-9]+): (?:\S*?\.)?([A-Za-z0-9_]*?)([RW])IF(?:\.\S*)? (.*)")
 _PAIR = re.compile(r"(\w+): ([0-9]+)(?=[,.]|$)")
 
@@ -31,7 +34,7 @@ def _series(unit: str, writes: bool) -> int:
         return 1 if writes else 4
     if unit.startswith("UB"):
         return 0 if writes else 3
-    return _READS if writes else _WRITES
+    return READS if writes else WRITES
 
 
 def _moves(path: Path, mhz: float) -> dict[int, _Move]:
@@ -69,20 +72,19 @@ def read_throughput(logs: list[Path], mhz: float) -> tuple[Counter, ...]:
         for move in _moves(path, mhz).values():
             for time, size in move.requests.values():
                 micro = int(time)
-                if micro > _LONGEST:
+                if micro > LONGEST:
                     continue
                 last = max(last, micro)
                 if move.series < 0:
                     continue
                 moved = size * MEGABYTES_PER_SECOND
                 points[micro, move.series] = points.get((micro, move.series), 0.0) + moved
-                total = _READS if move.series < _READS else _WRITES
-                if move.series not in (_READS, _WRITES):
+                total = READS if move.series < READS else WRITES
+                if move.series not in (READS, WRITES):
                     points[micro, total] = points.get((micro, total), 0.0) + moved
     if last < 0:
         return ()
     values = np.zeros((len(SERIES), last + 2))
     for (micro, series), value in points.items():
         values[series, micro] = value
-    micros = np.arange(last + 2, dtype=np.int64)
-    return tuple(Counter(name, micros, values[place]) for place, name in enumerate(SERIES))
+    return counters_of(values)

@@ -19,16 +19,63 @@ from insight_trace.simulate.embedded.op_script import (
 _STEP = 0x4000  # sources at 0x0 and 0x4000, the result at 0x8000: where the public measurements put them
 
 _SCALAR_OPS = frozenset(
-    "TADDS TSUBS TMULS TDIVS TMAXS TMINS TANDS TORS TXORS TSHLS TSHRS TREMS TFMODS TPOWS TLRELU".split()
+    [
+        "TADDS",
+        "TSUBS",
+        "TMULS",
+        "TDIVS",
+        "TMAXS",
+        "TMINS",
+        "TANDS",
+        "TORS",
+        "TXORS",
+        "TSHLS",
+        "TSHRS",
+        "TREMS",
+        "TFMODS",
+        "TPOWS",
+        "TLRELU",
+    ]
 )
 _UNARY = frozenset(
-    "TEXP TLOG TSQRT TRSQRT TABS TNEG TRECIP TNOT TRELU TMOV TFILLPAD TFILLPAD_INPLACE".split()
+    [
+        "TEXP",
+        "TLOG",
+        "TSQRT",
+        "TRSQRT",
+        "TABS",
+        "TNEG",
+        "TRECIP",
+        "TNOT",
+        "TRELU",
+        "TMOV",
+        "TFILLPAD",
+        "TFILLPAD_INPLACE",
+    ]
 )
 _BINARY = frozenset(
-    "TADD TSUB TMUL TDIV TMAX TMIN TAND TOR TXOR TSHL TSHR TREM TFMOD TPOW TPARTADD TPARTMAX TPARTMIN".split()
+    [
+        "TADD",
+        "TSUB",
+        "TMUL",
+        "TDIV",
+        "TMAX",
+        "TMIN",
+        "TAND",
+        "TOR",
+        "TXOR",
+        "TSHL",
+        "TSHR",
+        "TREM",
+        "TFMOD",
+        "TPOW",
+        "TPARTADD",
+        "TPARTMAX",
+        "TPARTMIN",
+    ]
 )
-_ROW_REDUCE = frozenset("TROWMAX TROWMIN TROWSUM TROWPROD".split())
-_COLUMN_REDUCE = frozenset("TCOLMAX TCOLMIN TCOLPROD TCOLSUM".split())
+_ROW_REDUCE = frozenset(["TROWMAX", "TROWMIN", "TROWSUM", "TROWPROD"])
+_COLUMN_REDUCE = frozenset(["TCOLMAX", "TCOLMIN", "TCOLPROD", "TCOLSUM"])
 
 
 @dataclass(frozen=True)
@@ -65,7 +112,7 @@ def operands_of(request: OpRequest) -> list[Spec]:
     if op == "TMATMUL":
         return _matmul(request)
     if op in _BINARY:
-        return _placed(request, 2)
+        return [*_placed(request, 2)]
     if op in _SCALAR_OPS:
         dst, src = _placed(request, 1)
         scalar = ScalarSpec(request.dtype, 1)
