@@ -28,6 +28,7 @@ from insight_trace.simulate.embedded.source_lines import line_of_crash
 from insight_trace.simulate.embedded.toolchain import KernelBuildError, Toolchain
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 DEFAULT_SECONDS = 60.0
@@ -170,12 +171,17 @@ class _Layout:
             self.memory.write(self.args, local, pack_local_context(plan.block, self.arguments.block_count))
             self.memory.write(self.args, global_, pack_global_context(plan.sub_block))
 
+    def contents(self) -> dict[int, NDArray[np.uint8]]:
+        """Every tensor slot's buffer as the run left it; the mapping outlives the file."""
+        return {slot: self.memory.view(buffer) for slot, buffer in self.buffers.items()}
+
     def outputs(self) -> dict[int, NDArray[Any]]:
-        found = {}
-        for tensor in self.arguments.tensors:
-            if tensor.is_output or tensor.role is None:
-                found[tensor.slot] = view_of(tensor, self.memory.view(self.buffers[tensor.slot])).copy()
-        return found
+        """What the kernel may have written, in the shape of each argument's view."""
+        return {
+            tensor.slot: view_of(tensor, self.memory.view(self.buffers[tensor.slot]))
+            for tensor in self.arguments.tensors
+            if tensor.is_output or tensor.role is None
+        }
 
 
 def _owner(tensor: ReplayTensor) -> int:
@@ -196,6 +202,7 @@ def _simulation(
         return _nothing(soc, failure)
     return Simulation(
         outputs=gm.outputs(),
+        buffers=gm.contents(),
         instructions=load_instructions(records, result.sites, cores),
         mhz=soc.mhz,
         soc_version=soc.name,

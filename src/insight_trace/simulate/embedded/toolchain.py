@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,7 @@ HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
 ENGINE = HERE / "engine"
 PRELUDE = "insight_trace/prelude.hpp"
+_RUNNER = ENGINE / "runner.cpp"
 
 _STANDARD = "-std=c++17"
 # One rounding per operation on every machine: no fused multiply-add behind our back.
@@ -64,56 +66,64 @@ class Toolchain:
         return cls(find_compiler(), Cache())
 
     @cached_property
+    def _compiler_identity(self) -> str:
+        """Names the compiler and every flag of ours."""
+        text = Path(__file__).read_bytes()
+        return content_key([__version__, text, *self.compiler.command, self.compiler.version, *sanitizers()])
+
+    @cached_property
     def identity(self) -> str:
-        """Names the compiler, its flags and every file of ours that goes into what it makes."""
-        parts: list[bytes | str] = [
-            __version__,
-            Path(__file__).read_bytes(),
-            *self.compiler.command,
-            self.compiler.version,
-            *sanitizers(),
-        ]
-        for root in (INCLUDE, ENGINE):
-            for path in sorted(root.rglob("*")):
-                if path.is_file():
-                    parts += [str(path.relative_to(HERE)), path.read_bytes()]
-        return content_key(parts)
+        """Names all that goes into a kernel beside its own source: the compiler, flags, our headers."""
+        return content_key([self._compiler_identity, *_contents(sorted(INCLUDE.rglob("*")))])
 
     # --- the runner -----------------------------------------------------------------------------
 
     def runner(self) -> Path:
         """The executable that runs jobs, built on first use."""
-        return self.cache.put("runner", self.identity, self._build_runner) / "runner"
+        return self.executable("runner", [_RUNNER])
 
-    def _build_runner(self, into: Path) -> None:
-        sources = sorted([*ENGINE.glob("*.cpp"), *(ENGINE / "ops").glob("*.cpp")])
-        base = [
-            *self.compiler.command,
-            _STANDARD,
-            *_ENGINE_FLAGS,
-            *sanitizers(),
-            f"-I{ENGINE}",
-            f"-I{INCLUDE}",
+    def executable(self, name: str, sources: Sequence[Path], include_dirs: Sequence[Path] = ()) -> Path:
+        """A program made of `sources` and the engine. What it includes of its own is in `include_dirs`."""
+        engine = sorted([*ENGINE.glob("*.cpp"), *(ENGINE / "ops").glob("*.cpp")])
+        engine.remove(_RUNNER)
+        shared = self._engine_headers
+        own = content_key(
+            [shared, *(part for folder in include_dirs for part in _contents(folder.rglob("*")))]
+        )
+        # what each object file is made of: one that nobody touched is not compiled again
+        keys: list[tuple[Path, str, Sequence[Path]]] = [
+            (source, content_key([shared, *_contents([source])]), ()) for source in engine
         ]
+        keys += [(source, content_key([own, *_contents([source])]), include_dirs) for source in sources]
 
-        def compile_one(source: Path) -> Path:
-            made = into / f"{source.stem}.o"
-            self._run([*base, "-c", str(source), "-o", str(made)], f"compiling {source.name}")
-            return made
+        def build(into: Path) -> None:
+            with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+                objects = list(pool.map(lambda item: self._object(*item), keys))
+            command = [*self.compiler.command, *sanitizers(), "-rdynamic"]
+            made = [*map(str, objects), "-o", str(into / name)]
+            self._run([*command, *made, "-ldl", "-lpthread"], f"linking {name}")
 
-        with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-            objects = list(pool.map(compile_one, sources))
-        link = [
-            *self.compiler.command,
-            *sanitizers(),
-            "-rdynamic",
-            *map(str, objects),
-            "-o",
-            str(into / "runner"),
+        return self.cache.put(name, content_key([name, *(key for _, key, _ in keys)]), build) / name
+
+    @cached_property
+    def _engine_headers(self) -> str:
+        headers = [
+            *ENGINE.rglob("*.hpp"),
+            *ENGINE.rglob("*.def"),
+            *(INCLUDE / "insight_trace").rglob("*.def"),
         ]
-        self._run([*link, "-ldl", "-lpthread"], "linking the runner")
-        for made in objects:
-            made.unlink()
+        headers += [INCLUDE / "insight_trace" / "abi.hpp", INCLUDE / "insight_trace" / "numbers.hpp"]
+        return content_key([self._compiler_identity, *_contents(sorted(headers))])
+
+    def _object(self, source: Path, key: str, include_dirs: Sequence[Path]) -> Path:
+        folders = [*include_dirs, ENGINE, INCLUDE]
+        flags = [_STANDARD, *_ENGINE_FLAGS, *sanitizers(), *(f"-I{folder}" for folder in folders)]
+
+        def build(into: Path) -> None:
+            command = [*self.compiler.command, *flags, "-c", str(source), "-o", str(into / "made.o")]
+            self._run(command, f"compiling {source.name}")
+
+        return self.cache.put("object", key, build) / "made.o"
 
     def _run(self, command: list[str], what: str) -> None:
         done = subprocess.run(command, capture_output=True, text=True)
@@ -152,12 +162,33 @@ class Toolchain:
             f"-I{source.parent}",
             *(f"-I{d}" for d in include_dirs if Path(d).is_dir()),
         ]
+        return self._shared_object("kernel", source, text, flags, includes, device=True)
+
+    def host_object(
+        self, source: Path, what: str, include_dirs: Sequence[Path], defines: Sequence[str] = ()
+    ) -> Path:
+        """Host code of a scene (its orchestration) as a shared object, against headers in `include_dirs`."""
+        try:
+            text = source.read_bytes()
+        except OSError as error:
+            raise InputError(f"the {what} cannot be read: {error.strerror}", where=str(source)) from None
+        flags = ["-std=c++20", "-O1", "-g1", "-fPIC", "-w", *sanitizers(), *defines]
+        includes = [f"-I{folder}" for folder in (*include_dirs, source.parent)]
+        return self._shared_object(what, source, text, flags, includes, device=False)
+
+    def _shared_object(
+        self, what: str, source: Path, text: bytes, flags: list[str], includes: list[str], *, device: bool
+    ) -> Path:
         key = content_key([self.identity, text, source.name, str(source.parent), *flags, *includes])
-        found = self.cache.get("kernel", key)
+        found = self.cache.get(what, key)
         if found and not self._usable(found):
             self.cache.drop(found)
-        entry = self.cache.put("kernel", key, lambda into: self._build_kernel(source, flags, includes, into))
-        return entry / "kernel.so"
+
+        def build(into: Path) -> None:
+            early = self._prelude(flags) if device else []
+            self._build_object(what, source, [*flags, "-shared", *early, *includes], into)
+
+        return self.cache.put(what, key, build) / "kernel.so"
 
     def _usable(self, entry: Path) -> bool:
         """Whole, and made from headers that still have the content they had then."""
@@ -171,16 +202,12 @@ class Toolchain:
         except (OSError, ValueError):
             return False
 
-    def _build_kernel(self, source: Path, flags: list[str], includes: list[str], into: Path) -> None:
+    def _build_object(self, what: str, source: Path, flags: list[str], into: Path) -> None:
         made, rule = into / "kernel.so", into / "rule"
-        prelude = self._prelude(flags)
-        command = [
-            *self.compiler.command, *flags, "-shared", *prelude, *includes,
-            "-MD", "-MF", str(rule), str(source), "-o", str(made),
-        ]  # fmt: skip
+        command = [*self.compiler.command, *flags, "-MD", "-MF", str(rule), str(source), "-o", str(made)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
-            raise KernelBuildError(self._build_failure(done.stderr, source))
+            raise KernelBuildError(self._build_failure(done.stderr, source, what))
         depends = [path for path in _rule_paths(rule) if not path.is_relative_to(HERE) and path != source]
         depends = [path for path in depends if not path.is_relative_to("/usr") and path.is_file()]
         lines = [f"{content_key([path.read_bytes()])} {path}" for path in depends]
@@ -211,15 +238,24 @@ class Toolchain:
             return ["-include-pch", str(entry / "prelude.hpp.pch")]
         return ["-include", str(entry / "prelude.hpp")]
 
-    def _build_failure(self, log: str, source: Path) -> Failure:
+    def _build_failure(self, log: str, source: Path, what: str) -> Failure:
         error = first_error(log, source)
         path = self._keep_log(log, source)
+        if error.refused:
+            return Failure(
+                Fault.NOT_SUPPORTED,
+                f"{error.refused} is not supported: only PTO tile kernels run here",
+                error.file,
+                error.line,
+                log=path,
+            )
         if error.missing_op:
             return Failure(
                 Fault.NOT_SUPPORTED, f"{error.missing_op} is not supported", error.file, error.line, log=path
             )
+        fault = Fault.KERNEL if what == "kernel" else Fault.INPUT
         return Failure(
-            Fault.KERNEL, f"the kernel does not compile: {error.message}", error.file, error.line, log=path
+            fault, f"the {what} does not compile: {error.message}", error.file, error.line, log=path
         )
 
     def _keep_log(self, log: str, source: Path) -> str:
@@ -230,6 +266,14 @@ class Toolchain:
         except OSError:
             return ""
         return str(path)
+
+
+def _contents(paths: Iterable[Path]) -> Iterator[bytes | str]:
+    """Name and content of every file among `paths`, for a key."""
+    for path in paths:
+        if path.is_file():
+            yield path.name
+            yield path.read_bytes()
 
 
 def _rule_paths(rule: Path) -> list[Path]:

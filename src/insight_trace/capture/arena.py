@@ -1,0 +1,76 @@
+"""Global memory of a captured run: the scene's tensors, then room for what the runtime allocates.
+
+A file in memory that the runner and its workers map at one fixed address. Pages that nothing touches cost
+nothing, so there is room for far more than the machine has.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from insight_trace.errors import JobError, RequestError
+from insight_trace.model import MAX_TENSOR_DIMS
+from insight_trace.scene.live import LiveTensor
+from insight_trace.simulate.embedded.memory import BASE, GlobalMemory, escape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+HEAP_BYTES = 1 << 38
+
+
+class Arena:
+    """The scene's tensors at their addresses. Close it when the run is over."""
+
+    def __init__(self, tensors: Sequence[LiveTensor]) -> None:
+        self.tensors = tensors
+        memory = GlobalMemory()
+        self._buffers = [memory.reserve(t.name, t.array.nbytes) for t in tensors]
+        self.heap = memory.end
+        self.end = self.heap + HEAP_BYTES
+        try:
+            self.file = os.memfd_create("insight-trace-capture")
+            os.ftruncate(self.file, self.end - BASE)
+            self._map = mmap.mmap(self.file, max(self.heap - BASE, mmap.PAGESIZE))
+        except OSError as error:
+            raise JobError(f"no room for global memory: {error}") from None
+        for tensor, buffer in zip(tensors, self._buffers, strict=True):
+            if tensor.array.ndim > MAX_TENSOR_DIMS:
+                raise RequestError(
+                    f"tensor {tensor.name!r} has {tensor.array.ndim} dimensions, a kernel's has at most 5"
+                )
+            start = buffer.address - BASE
+            self._map[start : start + tensor.array.nbytes] = _bytes(tensor.array)
+
+    def job_lines(self) -> list[str]:
+        lines = [f"arena\t{self.file}\t{BASE}\t{self.heap}\t{self.end}"]
+        for tensor, buffer in zip(self.tensors, self._buffers, strict=True):
+            shape = tensor.array.shape or (1,)
+            strides = [1] * len(shape)
+            for d in range(len(shape) - 2, -1, -1):
+                strides[d] = strides[d + 1] * shape[d + 1]
+            fields = [buffer.address, buffer.size, escape(tensor.name), tensor.dtype.code, *shape, *strides]
+            lines.append("\t".join(["tensor", *map(str, fields)]))
+        return lines
+
+    def copy_back(self) -> None:
+        """What the run wrote goes into the scene's own arrays."""
+        import numpy as np
+
+        for tensor, buffer in zip(self.tensors, self._buffers, strict=True):
+            count = tensor.array.size
+            seen = np.frombuffer(self._map, tensor.array.dtype, count, buffer.address - BASE)
+            if tensor.direction != "IN":
+                tensor.array[...] = seen.reshape(tensor.array.shape)
+            del seen
+
+    def close(self) -> None:
+        self._map.close()
+        os.close(self.file)
+
+
+def _bytes(array: NDArray[Any]) -> bytes:
+    return array.tobytes()

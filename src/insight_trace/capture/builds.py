@@ -1,0 +1,50 @@
+"""What a capture needs compiled: the runner, the scene's orchestration and its kernels."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from insight_trace.errors import RequestError
+from insight_trace.model import Scene
+from insight_trace.simulate.embedded.toolchain import ARCH_DEFINES, Toolchain
+
+HERE = Path(__file__).resolve().parent
+HEADERS = HERE / "include"
+HOST = HERE / "host"
+
+
+@dataclass(frozen=True, slots=True)
+class Builds:
+    """Files that the runner executes or loads."""
+
+    runner: Path
+    orchestration: Path
+    kernels: tuple[Path, ...]  # in the order of the scene's kernels
+
+
+def build(scene: Scene, target: str, toolchain: Toolchain) -> Builds:
+    """Compiles whatever is not in the cache yet. KernelBuildError says what does not compile, and where."""
+    if scene.orchestration is None or scene.orchestration.source is None:
+        raise RequestError(f"{scene.class_name} has no C++ orchestration", where=str(scene.path))
+    source = scene.orchestration.source
+    defines = ARCH_DEFINES[target]
+    with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        runner = pool.submit(
+            toolchain.executable, "capture-runner", sorted(HOST.glob("*.cpp")), [HEADERS, HOST]
+        )
+        orchestration = pool.submit(
+            toolchain.host_object, source, "orchestration", [HEADERS, *_headers_beside(source)], defines
+        )
+        kernels = [
+            pool.submit(toolchain.kernel, k.source, k.core_type, target=target, include_dirs=k.include_dirs)
+            for k in scene.kernels
+        ]
+        return Builds(runner.result(), orchestration.result(), tuple(k.result() for k in kernels))
+
+
+def _headers_beside(source: Path) -> list[Path]:
+    """Scenes put headers that kernels and orchestration share one or two folders up."""
+    return [source.parent.parent, source.parent.parent.parent]

@@ -1,0 +1,63 @@
+// What the runner is asked to do, and how it says what came of it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "machine.hpp"
+#include "tensor.h"
+
+namespace insight_trace::capture {
+
+struct KernelEntry {
+    int32_t func_id = 0;
+    bool cube = false;
+    std::string signature; // a letter for each slot: I, O, B (in-out), S; empty: not declared
+};
+
+struct Job {
+    std::string orchestration, function, config;
+    std::string records_path, payload_path, result_path;
+    int arena = -1; // file descriptor of global memory
+    uint64_t base = 0, heap = 0, end = 0;
+    int level = 2;
+    int workers = 1;
+    uint64_t shuffle = 0; // not 0: run ready tasks in a random order
+    double seconds = 60;  // that one dispatch, or the orchestration between two calls, may take
+    bool rings = true;    // task ids by scope depth; else one plain count
+    int32_t clusters = 24;
+    std::vector<ChipTensor> tensors;
+    std::vector<std::string> tensor_names;
+    std::vector<uint64_t> scalars;
+    std::vector<KernelEntry> kernels;
+    engine::Job machine; // parameters and kernel images, in the order of `kernels`
+
+    int kernel_row(int32_t func_id) const;
+};
+
+Job read_job(const std::string &path);
+void map_arena(const Job &job);
+void load_kernels(Job &job);
+
+// Why the run ended before its end. Text in fixed arrays: it is filled in by signal handlers, and lies in
+// memory that processes share.
+struct Failure {
+    bool failed;
+    int fault; // engine::Fault
+    int signal;
+    char limit[16];
+    char message[1024];
+    char file[512];
+    int line;
+    char image[512]; // the shared object in which it crashed
+    uint64_t offset;
+
+    void set(engine::Fault fault, const char *text, const char *file, int line);
+};
+
+std::string escaped(const std::string &text);
+void write_result(const Job &job, const std::vector<std::string> &lines);
+std::string failure_lines(const Failure &failure);
+
+} // namespace insight_trace::capture

@@ -1,0 +1,226 @@
+// The capture runner: loads a scene's orchestration and kernels, runs them, records every dispatch.
+#include <csignal>
+#include <cstring>
+#include <dlfcn.h>
+#include <sys/prctl.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "pto_orchestration_api.h"
+#include "runtime.hpp"
+
+namespace engine = insight_trace::engine;
+using namespace insight_trace::capture;
+
+namespace {
+
+Job g_job;
+Recorder g_recorder;
+Workers g_workers;
+Runtime *g_runtime = nullptr;
+Failure g_failure{};
+bool g_fatal = false;
+
+void orchestration_timer(double seconds) {
+    itimerval timer{};
+    timer.it_value.tv_sec = static_cast<time_t>(seconds);
+    timer.it_value.tv_usec =
+        static_cast<suseconds_t>((seconds - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
+    setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+// While the runtime works, the orchestration's own time does not run.
+struct InRuntime {
+    InRuntime() { orchestration_timer(0); }
+    ~InRuntime() { orchestration_timer(g_job.seconds); }
+};
+
+// The orchestration went wrong, not a kernel: what it submitted before is still run and recorded.
+void run_submitted() {
+    orchestration_timer(0);
+    try {
+        if (g_runtime) g_runtime->finish();
+    } catch (const std::exception &) {
+    } catch (const Failure &) {
+    }
+}
+
+[[noreturn]] void end_run(int code) {
+    orchestration_timer(0);
+    std::vector<std::string> lines;
+    lines.push_back(g_failure.failed ? "status\tfailed" : "status\tok");
+    if (g_failure.failed) lines.push_back(failure_lines(g_failure));
+    if (g_runtime) {
+        if (g_failure.failed) {
+            lines.push_back(g_runtime->running_text());
+            try {
+                g_runtime->record_unfinished();
+            } catch (const std::exception &) {
+                lines.push_back("lost\t1");
+            }
+        }
+        lines.push_back("tasks\t" + std::to_string(g_runtime->tasks()));
+        lines.push_back("completed\t" + std::to_string(g_runtime->completed()));
+        lines.push_back("dispatches\t" + std::to_string(g_runtime->dispatches()));
+        lines.push_back("marked\t" + std::to_string(g_runtime->marked()));
+        lines.push_back("rows\t" + std::to_string(g_recorder.rows()));
+    }
+    g_workers.end();
+    write_result(g_job, lines);
+    _exit(code);
+}
+
+// A crash or a hang of the orchestration itself; everything recorded so far is written out.
+void on_crash(int signal, siginfo_t *info, void *) {
+    char text[160];
+    if (signal == SIGSEGV || signal == SIGBUS)
+        snprintf(text, sizeof text, "the orchestration touched address 0x%llx, which it does not have",
+                 static_cast<unsigned long long>(reinterpret_cast<uint64_t>(info->si_addr)));
+    else
+        snprintf(text, sizeof text, "the orchestration ended with signal %d", signal);
+    Site site = g_runtime ? g_runtime->last_site : Site{};
+    g_failure.set(engine::Fault::Input, text, site.file, site.line);
+    g_failure.signal = signal;
+    end_run(1);
+}
+
+void on_time(int) {
+    char text[160];
+    snprintf(text, sizeof text, "the orchestration was still running %g s after its last call",
+             g_job.seconds);
+    Site site = g_runtime ? g_runtime->last_site : Site{};
+    g_failure.set(engine::Fault::Input, text, site.file, site.line);
+    strcpy(g_failure.limit, "time");
+    end_run(1);
+}
+
+void on_stop(int signal) {
+    if (g_stop_signal) _exit(1);
+    g_stop_signal = signal;
+}
+
+void catch_signals() {
+    static uint8_t stack[1 << 18];
+    stack_t alternative{};
+    alternative.ss_sp = stack;
+    alternative.ss_size = sizeof stack;
+    sigaltstack(&alternative, nullptr);
+    struct sigaction crash{};
+    crash.sa_sigaction = on_crash;
+    crash.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &crash, nullptr);
+    struct sigaction late{};
+    late.sa_handler = on_time;
+    sigaction(SIGALRM, &late, nullptr);
+    struct sigaction stop{};
+    stop.sa_handler = on_stop;
+    sigaction(SIGTERM, &stop, nullptr);
+    signal(SIGINT, SIG_IGN); // the caller decides, and sends SIGTERM
+    signal(SIGPIPE, SIG_IGN);
+}
+
+void run_orchestration() {
+    void *handle = dlopen(g_job.orchestration.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) engine::fail(engine::Fault::Input, {}, "cannot load the orchestration: %s", dlerror());
+    using Entry = void (*)(const ChipTaskArgs &);
+    auto entry = reinterpret_cast<Entry>(dlsym(handle, g_job.function.c_str()));
+    if (!entry)
+        engine::fail(engine::Fault::Input, {}, "the orchestration has no function %s",
+                     g_job.function.c_str());
+    static ChipTaskArgs args;
+    for (const ChipTensor &tensor : g_job.tensors) args.add_input(tensor);
+    for (uint64_t &scalar : g_job.scalars) args.add_scalar(scalar);
+    using Config = PTO2OrchestrationConfig (*)(const ChipTaskArgs &);
+    auto config =
+        g_job.config.empty() ? nullptr : reinterpret_cast<Config>(dlsym(handle, g_job.config.c_str()));
+    if (config) {
+        int expected = config(args).expected_arg_count;
+        int given = args.tensor_count() + args.scalar_count();
+        if (expected != given)
+            engine::fail(engine::Fault::Input, {},
+                         "the orchestration expects %d arguments and the scene gives %d", expected, given);
+    }
+    orchestration_timer(g_job.seconds);
+    entry(args);
+    orchestration_timer(0);
+}
+
+} // namespace
+
+uint64_t insight_trace_capture_submit(const TaskCall *call, const ChipTensor **outputs, uint32_t *count) {
+    InRuntime in;
+    return g_runtime->submit(*call, outputs, *count);
+}
+void insight_trace_capture_scope(bool begin, Site site) {
+    InRuntime in;
+    if (begin)
+        g_runtime->scope_begin();
+    else
+        g_runtime->scope_end(site);
+}
+uint64_t insight_trace_capture_get(const ChipTensor *tensor, uint32_t ndims, const uint32_t *indices,
+                                   Site site) {
+    InRuntime in;
+    return g_fatal ? 0 : g_runtime->get(*tensor, ndims, indices, site);
+}
+void insight_trace_capture_set(const ChipTensor *tensor, uint32_t ndims, const uint32_t *indices,
+                               uint64_t value, Site site) {
+    InRuntime in;
+    if (!g_fatal) g_runtime->set(*tensor, ndims, indices, value, site);
+}
+int32_t insight_trace_capture_cores(bool cube) { return cube ? g_job.clusters : 2 * g_job.clusters; }
+bool insight_trace_capture_is_fatal() { return g_fatal; }
+void insight_trace_capture_fatal(int32_t code, const char *text, Site site) {
+    if (g_fatal) return;
+    g_fatal = true;
+    std::string message = "the orchestration reported error " + std::to_string(code) + ": " + text;
+    g_failure.set(engine::Fault::Input, message.c_str(), site.file, site.line);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) {
+        fprintf(stderr, "usage: capture-runner JOB\n");
+        return 2;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    try {
+        g_job = read_job(argv[1]);
+        map_arena(g_job);
+        load_kernels(g_job);
+        for (const ChipTensor &tensor : g_job.tensors)
+            g_job.machine.regions.push_back(
+                {tensor.buffer.addr, tensor.buffer.size, tensor.buffer.size, "tensor"});
+        uint64_t payload = g_job.heap;
+        g_job.heap += (kMaxWorkers * kPayloadBytes + 4095) / 4096 * 4096;
+        g_job.machine.regions.push_back(
+            {payload, g_job.end - payload, g_job.end - payload, "the runtime's memory"});
+        g_job.machine.gm_base = g_job.base;
+        g_job.machine.gm_size = g_job.end - g_job.base;
+        g_workers.start(g_job, payload);
+        catch_signals();
+        g_recorder.open(g_job);
+        // not on the stack: what it holds is still needed when an exception has left this block
+        static Runtime runtime(g_job, g_recorder, g_workers);
+        g_runtime = &runtime;
+        run_orchestration();
+        runtime.finish();
+    } catch (const Failure &failure) {
+        g_failure = failure;
+        end_run(1);
+    } catch (const OrchestrationError &error) {
+        g_failure.set(engine::Fault::Input, error.what(), error.site.file, error.site.line);
+        run_submitted();
+        end_run(1);
+    } catch (const engine::Failure &failure) {
+        g_failure.set(failure.fault, failure.what(), failure.at.file, static_cast<int>(failure.at.line));
+        end_run(1);
+    } catch (const std::exception &caught) {
+        Site site = g_runtime ? g_runtime->last_site : Site{};
+        g_failure.set(engine::Fault::Input,
+                      (std::string("the orchestration threw an exception: ") + caught.what()).c_str(),
+                      site.file, site.line);
+        run_submitted();
+        end_run(1);
+    }
+    end_run(g_failure.failed ? 1 : 0);
+}

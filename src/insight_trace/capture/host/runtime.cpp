@@ -1,0 +1,259 @@
+#include "runtime.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace insight_trace::capture {
+
+using engine::Fault;
+
+static constexpr uint32_t kMaxOutstanding = 1024;
+static constexpr size_t kRings = 4; // scope depths that have a count of their own
+
+Runtime::Runtime(Job &job, Recorder &recorder, Workers &workers)
+    : job_(job), recorder_(recorder), workers_(workers),
+      at_work_(static_cast<size_t>(workers.count()), nullptr), ring_next_(kRings, 0), dice_(job.shuffle) {
+    buffers_.start(job);
+    scope_begin(); // the one that the whole orchestration stands in
+}
+
+[[noreturn]] static void wrong(const std::string &text, Site site) { throw OrchestrationError(text, site); }
+
+// --- scopes
+
+void Runtime::scope_begin() {
+    auto scope = std::make_shared<Scope>();
+    scope->heap_begin = buffers_.heap_position();
+    scopes_.push_back(scope);
+}
+
+void Runtime::scope_end(Site site) {
+    if (scopes_.size() <= 1) wrong("a scope ends that was never begun", site);
+    auto scope = scopes_.back();
+    scopes_.pop_back();
+    scope->closed = true;
+    scope->heap_end = buffers_.heap_position();
+    if (!scope->running && job_.rings) buffers_.release(scope->heap_begin, scope->heap_end);
+}
+
+uint64_t Runtime::new_id() {
+    size_t ring = job_.rings ? std::min(scopes_.size() - 1, kRings - 1) : 0;
+    return (static_cast<uint64_t>(ring) << 32) | ring_next_[ring]++;
+}
+
+// --- submit
+
+uint64_t Runtime::submit(const TaskCall &call, const ChipTensor **outputs, uint32_t &output_count) {
+    last_site = call.site;
+    if (call.error) wrong(call.error, call.site);
+    if (call.block_count < 1) wrong("a task needs at least one block", call.site);
+    auto owned = std::make_unique<Task>();
+    Task &task = *owned;
+    task.site = call.site;
+    for (int i = 0; i < 3; ++i) {
+        if (call.kernels[i] < 0) continue;
+        task.rows[i] = job_.kernel_row(call.kernels[i]);
+        if (task.rows[i] < 0)
+            wrong("there is no kernel with func id " + std::to_string(call.kernels[i]), call.site);
+        bool cube = job_.kernels[static_cast<size_t>(task.rows[i])].cube;
+        if (cube != (i == 0))
+            wrong("func id " + std::to_string(call.kernels[i]) + " is " + (cube ? "a cube" : "a vector") +
+                      " kernel and was submitted as the other",
+                  call.site);
+    }
+    if (call.kind == CallKind::Kernels && task.rows[0] < 0 && task.rows[1] < 0 && task.rows[2] < 0)
+        wrong("a task without a kernel was submitted", call.site);
+
+    task.number = next_number_++;
+    task.id = new_id();
+    task.marked = call.marked;
+    task.ambiguous = call.ambiguous;
+    marked_ += call.marked != 0;
+    task.block_count = task.blocks_left = call.block_count;
+    task.sync_start = call.sync_start;
+    task.scalars.assign(call.scalars, call.scalars + call.scalar_count);
+    task.scalar_types.assign(call.scalar_types, call.scalar_types + call.scalar_count);
+    if (call.predicate.op) {
+        if (!call.predicate.tensor) wrong("a predicate without a tensor", call.site);
+        task.predicate_op = call.predicate.op;
+        task.predicate_tensor = *call.predicate.tensor;
+        task.predicate_address =
+            element_address(*call.predicate.tensor, call.predicate.ndims, call.predicate.indices, call.site);
+        task.predicate_target = call.predicate.target;
+    }
+    make_outputs(call, task, outputs, output_count);
+    if (call.kind == CallKind::Allocate) return task.id;
+
+    bool runs = call.kind == CallKind::Kernels;
+    if (!runs) task.rows[0] = task.rows[1] = task.rows[2] = -1;
+    choose_roles(task);
+    if (runs) {
+        task.dispatch_id = next_dispatch_;
+        next_dispatch_ += static_cast<uint32_t>(task.block_count);
+    }
+    task.scopes = scopes_;
+    for (auto &scope : task.scopes) ++scope->running;
+    find_dependencies(task, call);
+    uint64_t id = task.id;
+    uint32_t number = task.number;
+    number_of_[id] = number;
+    if (!task.waits_for) ready_.insert(number);
+    tasks_[number] = std::move(owned);
+    assign();
+    turn(0);
+    while (tasks_.size() >= kMaxOutstanding) turn(-1);
+    return id;
+}
+
+void Runtime::make_outputs(const TaskCall &call, Task &task, const ChipTensor **outputs, uint32_t &count) {
+    count = 0;
+    for (int i = 0; i < call.tensor_count; ++i) {
+        auto tag = static_cast<TensorArgType>(call.tags[i]);
+        if (tag != TensorArgType::OUTPUT) {
+            task.tensors.push_back({*static_cast<const ChipTensor *>(call.tensors[i]), tag, Role::Input});
+            continue;
+        }
+        const auto &info = *static_cast<const TensorCreateInfo *>(call.tensors[i]);
+        uint64_t bytes = info.buffer_size_bytes();
+        auto *address = reinterpret_cast<void *>(buffers_.allocate(bytes));
+        ChipTensor made = make_tensor_external(address, info.shapes, info.ndims, info.dtype, info.manual_dep);
+        made.owner_task_id = {task.id};
+        if (info.has_initial_value) {
+            uint64_t size = get_element_size(info.dtype);
+            for (uint64_t at = 0; at < bytes; at += size)
+                memcpy(static_cast<uint8_t *>(address) + at, &info.initial_value, size);
+        }
+        buffers_.find(made.buffer.addr)->unwritten =
+            call.kind == CallKind::Allocate && !info.has_initial_value && bytes > 0;
+        task.tensors.push_back({made, tag, Role::Output});
+        outputs_.push_back(made);
+        outputs[count++] = &outputs_.back();
+    }
+}
+
+// A kernel's signature decides where it covers the slot, as it does in the device's dumps.
+void Runtime::choose_roles(Task &task) {
+    for (size_t slot = 0; slot < task.tensors.size(); ++slot) {
+        TaskTensor &argument = task.tensors[slot];
+        argument.role = argument.tag == TensorArgType::INPUT ? Role::Input
+                        : argument.tag == TensorArgType::INOUT || argument.tag == TensorArgType::NO_DEP
+                            ? Role::InOut
+                            : Role::Output;
+        for (int row : task.rows) {
+            if (row < 0) continue;
+            const std::string &signature = job_.kernels[static_cast<size_t>(row)].signature;
+            char letter = slot < signature.size() ? signature[slot] : 'S';
+            if (letter == 'S') continue;
+            argument.role = letter == 'I' ? Role::Input : letter == 'O' ? Role::Output : Role::InOut;
+            break;
+        }
+        if (task.rows[0] < 0 && task.rows[1] < 0 && task.rows[2] < 0) continue;
+        bool marked = task.marked >> slot & 1;
+        uint64_t bytes = recorder_.wants_payload(marked) ? argument.tensor.nbytes() : 0;
+        if (argument.role != Role::Output) argument.before = recorder_.reserve(bytes);
+        if (argument.role != Role::Input) argument.after = recorder_.reserve(bytes);
+    }
+}
+
+// --- dependencies
+
+Buffer &Runtime::buffer_of(const ChipTensor &tensor, Site site) {
+    Buffer *buffer = buffers_.find(tensor.buffer.addr);
+    if (!buffer) {
+        char text[128];
+        snprintf(text, sizeof text, "a tensor at address 0x%llx lies in no buffer of this run",
+                 static_cast<unsigned long long>(tensor.buffer.addr));
+        wrong(text, site);
+    }
+    return *buffer;
+}
+
+void Runtime::wait_for(Task &task, uint32_t number) {
+    auto found = tasks_.find(number);
+    if (found == tasks_.end()) return;
+    auto &followers = found->second->followers;
+    if (!followers.empty() && followers.back() == task.number) return;
+    followers.push_back(task.number);
+    ++task.waits_for;
+}
+
+// Reads wait for earlier writes of the same bytes; writes wait for earlier reads and writes.
+void Runtime::find_dependencies(Task &task, const TaskCall &call) {
+    auto depend = [&](const ChipTensor &tensor, bool writes, Buffer &buffer) {
+        auto [begin, end] = byte_range(tensor);
+        auto gone = [&](const Access &a) { return !tasks_.count(a.task); };
+        auto &list = buffer.accesses;
+        if (list.size() > 64 && list.size() > 2 * tasks_.size())
+            list.erase(std::remove_if(list.begin(), list.end(), gone), list.end());
+        for (const Access &earlier : list)
+            if ((writes || earlier.writes) && earlier.begin < end && begin < earlier.end)
+                wait_for(task, earlier.task);
+    };
+    for (const TaskTensor &argument : task.tensors) {
+        Buffer &buffer = buffer_of(argument.tensor, call.site);
+        bool writes = argument.tag != TensorArgType::INPUT;
+        if (argument.tag == TensorArgType::INPUT && buffer.unwritten && call.kind == CallKind::Kernels)
+            wrong("a tensor is read that no task has written", call.site);
+        if (writes) buffer.unwritten = false;
+        if (argument.tag == TensorArgType::NO_DEP) continue;
+        depend(argument.tensor, writes, buffer);
+    }
+    if (task.predicate_op) depend(task.predicate_tensor, false, buffer_of(task.predicate_tensor, call.site));
+    for (uint32_t i = 0; i < call.dependency_count; ++i) {
+        auto found = number_of_.find(call.dependencies[i]);
+        if (found != number_of_.end()) wait_for(task, found->second);
+    }
+    for (const TaskTensor &argument : task.tensors) {
+        if (argument.tag == TensorArgType::NO_DEP) continue;
+        auto [begin, end] = byte_range(argument.tensor);
+        if (begin == end) continue;
+        buffer_of(argument.tensor, call.site)
+            .accesses.push_back({begin, end, task.number, argument.tag != TensorArgType::INPUT});
+    }
+}
+
+// --- the orchestration's own reads and writes
+
+uint64_t Runtime::element_address(const ChipTensor &tensor, uint32_t ndims, const uint32_t *indices,
+                                  Site site) {
+    if (ndims != tensor.ndims) wrong("as many indices are needed as the tensor has dimensions", site);
+    for (uint32_t d = 0; d < ndims; ++d)
+        if (indices[d] >= tensor.shapes[d])
+            wrong("index " + std::to_string(indices[d]) + " of a dimension of " +
+                      std::to_string(tensor.shapes[d]),
+                  site);
+    buffer_of(tensor, site);
+    return tensor.buffer.addr + tensor.compute_flat_offset(indices, ndims) * get_element_size(tensor.dtype);
+}
+
+void Runtime::wait_for_access(const ChipTensor &tensor, bool readers_too) {
+    auto [begin, end] = byte_range(tensor);
+    std::set<uint32_t> waited;
+    for (const Access &access : buffer_of(tensor, last_site).accesses)
+        if ((readers_too || access.writes) && access.begin < end && begin < access.end)
+            waited.insert(access.task);
+    auto running = [&] {
+        return std::any_of(waited.begin(), waited.end(), [&](uint32_t n) { return tasks_.count(n) != 0; });
+    };
+    while (running()) turn(-1);
+}
+
+uint64_t Runtime::get(const ChipTensor &tensor, uint32_t ndims, const uint32_t *indices, Site site) {
+    last_site = site;
+    uint64_t address = element_address(tensor, ndims, indices, site);
+    wait_for_access(tensor, false);
+    uint64_t value = 0;
+    memcpy(&value, reinterpret_cast<const void *>(address), get_element_size(tensor.dtype));
+    return value;
+}
+
+void Runtime::set(const ChipTensor &tensor, uint32_t ndims, const uint32_t *indices, uint64_t value,
+                  Site site) {
+    last_site = site;
+    uint64_t address = element_address(tensor, ndims, indices, site);
+    wait_for_access(tensor, true);
+    buffer_of(tensor, site).unwritten = false;
+    memcpy(reinterpret_cast<void *>(address), &value, get_element_size(tensor.dtype));
+}
+
+} // namespace insight_trace::capture

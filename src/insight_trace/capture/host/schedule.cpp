@@ -1,0 +1,264 @@
+// The other half of the runtime: which task runs when, on which worker, and what is recorded of it.
+#include <cstring>
+
+#include "pto_types.h"
+#include "runtime.hpp"
+
+namespace insight_trace::capture {
+
+using engine::Fault;
+
+volatile int g_stop_signal = 0;
+
+static constexpr int kArgSlots = 50;
+static constexpr int kLocalContextSlot = 48, kGlobalContextSlot = 49;
+static constexpr uint64_t kContextOffset = kArgSlots * 8;
+
+// Behind slot 48 and 49; a run on the host has neither asynchronous completion nor DMA workspaces.
+struct LocalContext {
+    int32_t block_idx, block_num;
+    uint64_t completion[5];
+};
+struct GlobalContext {
+    int32_t sub_block_id;
+    uint64_t workspace[2];
+};
+static_assert(kContextOffset + sizeof(LocalContext) + sizeof(GlobalContext) <= kRowBytes);
+
+static bool has_kernel(const Task &task) {
+    return task.rows[0] >= 0 || task.rows[1] >= 0 || task.rows[2] >= 0;
+}
+
+void Runtime::assign() {
+    while (!ready_.empty()) {
+        auto chosen = ready_.begin();
+        if (job_.shuffle) std::advance(chosen, static_cast<long>(dice_() % ready_.size()));
+        Task &task = *tasks_.at(*chosen);
+        if (!has_kernel(task) || (!task.dispatched() && !predicate_holds(task))) {
+            ready_.erase(chosen);
+            complete(task);
+            continue;
+        }
+        int idle = -1;
+        for (int w = 0; w < workers_.count() && idle < 0; ++w)
+            if (!workers_.busy(w)) idle = w;
+        if (idle < 0) return;
+        dispatch(task, idle);
+        if (task.next_block == task.block_count) ready_.erase(task.number);
+    }
+}
+
+void Runtime::turn(int milliseconds) {
+    assign();
+    int worker = workers_.wait(milliseconds < 0 ? 100 : milliseconds);
+    if (g_stop_signal) throw engine::Failure(Fault::Environment, {}, "the run was interrupted");
+    if (worker < 0) return;
+    Task &task = *at_work_[static_cast<size_t>(worker)];
+    if (workers_.order(worker).failure.failed) {
+        failed_task = &task;
+        throw workers_.order(worker).failure;
+    }
+    at_work_[static_cast<size_t>(worker)] = nullptr;
+    task.blocks_left -= task.sync_start ? task.block_count : 1;
+    if (task.blocks_left == 0) complete(task);
+    assign();
+}
+
+void Runtime::finish() {
+    while (!tasks_.empty()) turn(-1);
+    recorder_.flush();
+}
+
+bool Runtime::predicate_holds(const Task &task) const {
+    if (!task.predicate_op) return true;
+    uint64_t size = get_element_size(task.predicate_tensor.dtype);
+    int64_t value = 0;
+    memcpy(&value, reinterpret_cast<const void *>(task.predicate_address), size);
+    unsigned unused = static_cast<unsigned>(64 - 8 * size);
+    value = static_cast<int64_t>(static_cast<uint64_t>(value) << unused) >> unused;
+    switch (static_cast<PredicateOp>(task.predicate_op)) {
+    case PredicateOp::EQ:
+        return value == task.predicate_target;
+    case PredicateOp::NE:
+        return value != task.predicate_target;
+    case PredicateOp::GT:
+        return value > task.predicate_target;
+    case PredicateOp::LT:
+        return value < task.predicate_target;
+    case PredicateOp::GE:
+        return value >= task.predicate_target;
+    case PredicateOp::LE:
+        return value <= task.predicate_target;
+    default:
+        return true;
+    }
+}
+
+// Lays out what the cores of one block (or of all, where they must start together) get as arguments.
+void Runtime::dispatch(Task &task, int worker) {
+    if (!task.dispatched())
+        for (int32_t block = 0; block < task.block_count; ++block) record(task, Stage::Before, block, false);
+    int32_t first = task.next_block, last = task.sync_start ? task.block_count : first + 1;
+    WorkOrder &order = workers_.order(worker);
+    uint64_t payload = workers_.payload(worker);
+    order.core_count = 0;
+    for (size_t i = 0; i < task.tensors.size(); ++i)
+        memcpy(reinterpret_cast<void *>(payload + i * sizeof(ChipTensor)), &task.tensors[i].tensor,
+               sizeof(ChipTensor));
+    for (int32_t block = first; block < last; ++block)
+        for (int member = 0; member < 3; ++member) {
+            if (task.rows[member] < 0) continue;
+            if (order.core_count == kMaxCores)
+                throw OrchestrationError("a task that starts on more than " + std::to_string(kMaxCores) +
+                                             " cores at once cannot be run",
+                                         task.site);
+            uint64_t row = payload + kDescriptorBytes + static_cast<uint64_t>(order.core_count) * kRowBytes;
+            auto *slots = reinterpret_cast<uint64_t *>(row);
+            memset(slots, 0, kRowBytes);
+            for (size_t i = 0; i < task.tensors.size(); ++i) slots[i] = payload + i * sizeof(ChipTensor);
+            for (size_t i = 0; i < task.scalars.size(); ++i) slots[task.tensors.size() + i] = task.scalars[i];
+            auto *local = reinterpret_cast<LocalContext *>(row + kContextOffset);
+            auto *global = reinterpret_cast<GlobalContext *>(local + 1);
+            int32_t lane = member == 2 ? 1 : 0;
+            local->block_idx = block;
+            local->block_num = task.block_count;
+            global->sub_block_id = lane;
+            slots[kLocalContextSlot] = reinterpret_cast<uint64_t>(local);
+            slots[kGlobalContextSlot] = reinterpret_cast<uint64_t>(global);
+            order.cores[order.core_count++] = {task.rows[member], block, task.block_count, lane, row};
+        }
+    task.next_block = last;
+    at_work_[static_cast<size_t>(worker)] = &task;
+    workers_.go(worker);
+}
+
+void Runtime::complete(Task &task) {
+    if (task.dispatched()) record(task, Stage::After, 0, false);
+    ++completed_;
+    for (auto &scope : task.scopes)
+        if (--scope->running == 0 && scope->closed && job_.rings)
+            buffers_.release(scope->heap_begin, scope->heap_end);
+    std::vector<uint32_t> followers = std::move(task.followers);
+    number_of_.erase(task.id);
+    tasks_.erase(task.number);
+    for (uint32_t number : followers) {
+        Task &follower = *tasks_.at(number);
+        if (--follower.waits_for == 0) ready_.insert(number);
+    }
+}
+
+// --- recording
+
+uint16_t Runtime::core_id(const Task &task, int32_t block) const {
+    uint32_t turn = task.dispatch_id + static_cast<uint32_t>(block);
+    auto clusters = static_cast<uint32_t>(job_.clusters);
+    // cube cores first, then the vector cores, as the runtime numbers them
+    return static_cast<uint16_t>(task.rows[0] >= 0 ? turn % clusters : clusters + turn % (2 * clusters));
+}
+
+Row Runtime::row_of(const Task &task, int32_t block) const {
+    Row row{};
+    row.task_id = task.id;
+    row.dispatch_id = task.dispatch_id + static_cast<uint32_t>(block);
+    row.block_idx = static_cast<uint32_t>(block);
+    row.block_count = static_cast<uint32_t>(task.block_count);
+    row.core_id = core_id(task, block);
+    row.subtask = task.rows[0] >= 0 ? 0 : 1;
+    int members = 0;
+    for (int i = 0; i < 3; ++i)
+        if (task.rows[i] >= 0) {
+            row.func[members++] = job_.kernels[static_cast<size_t>(task.rows[i])].func_id;
+            if (members == 1) row.subtask = static_cast<uint8_t>(i);
+        }
+    row.func_count = static_cast<uint8_t>(members);
+    row.core_type = members > 1 ? 2 : task.rows[0] >= 0 ? 0 : 1;
+    return row;
+}
+
+void Runtime::record(Task &task, Stage stage, int32_t block, bool partial) {
+    if (!recorder_.on()) return;
+    Row row = row_of(task, block);
+    row.stage = static_cast<uint8_t>(stage);
+    row.partial = partial;
+    for (size_t i = 0; i < task.tensors.size(); ++i) {
+        const TaskTensor &argument = task.tensors[i];
+        if (argument.role == (stage == Stage::Before ? Role::Output : Role::Input)) continue;
+        bool marked = task.marked >> i & 1;
+        if (!recorder_.wants(marked)) continue;
+        const ChipTensor &tensor = argument.tensor;
+        row.arg_index = static_cast<uint8_t>(i);
+        row.role = static_cast<uint8_t>(argument.role);
+        row.scalar = 0;
+        row.dtype = static_cast<uint8_t>(tensor.dtype);
+        row.ndims = static_cast<uint8_t>(tensor.ndims);
+        row.contiguous = tensor.is_contiguous;
+        memcpy(row.shape, tensor.shapes, sizeof row.shape);
+        memcpy(row.strides, tensor.strides, sizeof row.strides);
+        row.start_offset = tensor.start_offset;
+        row.pointer = tensor.buffer.addr;
+        Buffer *buffer = buffers_.find(tensor.buffer.addr);
+        row.buffer_size = buffer ? buffer->size : tensor.buffer.size;
+        row.bin_offset = row.bin_size = 0;
+        if (recorder_.wants_payload(marked)) {
+            row.bin_size = tensor.nbytes();
+            row.bin_offset = stage == Stage::Before ? argument.before : argument.after;
+            // blocks of one task share what was taken when its first one was dispatched
+            if (block == 0) recorder_.payload(tensor, row.bin_offset);
+        }
+        recorder_.append(row);
+    }
+    if (stage == Stage::After) return;
+    for (size_t i = 0; i < task.scalars.size(); ++i) {
+        size_t slot = task.tensors.size() + i;
+        if (!recorder_.wants(task.marked >> slot & 1)) continue;
+        Row scalar = row_of(task, block);
+        scalar.arg_index = static_cast<uint8_t>(slot);
+        scalar.scalar = 1;
+        scalar.contiguous = 1;
+        scalar.dtype = task.scalar_types[i];
+        scalar.value = task.scalars[i];
+        scalar.ambiguous = task.ambiguous >> slot & 1;
+        recorder_.append(scalar);
+    }
+}
+
+// Other workers end what they are at; their own time limit bounds this.
+void Runtime::settle() {
+    auto some_at_work = [&] {
+        for (int w = 0; w < workers_.count(); ++w)
+            if (workers_.busy(w)) return true;
+        return false;
+    };
+    while (!g_stop_signal && some_at_work()) {
+        int worker = workers_.wait(100);
+        if (worker < 0 || workers_.order(worker).failure.failed) continue;
+        Task &task = *at_work_[static_cast<size_t>(worker)];
+        at_work_[static_cast<size_t>(worker)] = nullptr;
+        task.blocks_left -= task.sync_start ? task.block_count : 1;
+        if (task.blocks_left == 0) record(task, Stage::After, 0, false);
+    }
+}
+
+void Runtime::record_unfinished() {
+    settle();
+    std::set<Task *> done;
+    for (Task *task : at_work_)
+        if (task && done.insert(task).second) record(*task, Stage::After, 0, true);
+    recorder_.flush();
+}
+
+std::string Runtime::running_text() const {
+    const Task *task = failed_task;
+    for (Task *other : at_work_)
+        if (!task && other) task = other;
+    if (!task) return "";
+    char text[64];
+    snprintf(text, sizeof text, "0x%016llx", static_cast<unsigned long long>(task->id));
+    std::string out = "task\t" + std::string(text) + "\t" + std::to_string(task->dispatch_id);
+    for (int row : task->rows)
+        if (row >= 0) out += "\t" + std::to_string(job_.kernels[static_cast<size_t>(row)].func_id);
+    return out + "\n" + "submitted\t" + escaped(task->site.file ? task->site.file : "") + "\t" +
+           std::to_string(task->site.line);
+}
+
+} // namespace insight_trace::capture

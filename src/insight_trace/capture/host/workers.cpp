@@ -1,0 +1,210 @@
+#include "workers.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace insight_trace::capture {
+
+using engine::fail;
+using engine::Fault;
+
+namespace {
+
+// Of a worker's process.
+Job *g_job = nullptr;
+WorkOrder *g_order = nullptr;
+engine::Machine *g_machine = nullptr;
+
+insight_trace::Site where_it_stands() {
+    if (engine::Core *core = engine::running_core()) return core->at;
+    for (size_t i = 0; g_machine && i < g_machine->core_count(); ++i)
+        if (g_machine->core(i).at.file) return g_machine->core(i).at;
+    return {nullptr, 0};
+}
+
+void on_crash(int signal, siginfo_t *info, void *context) {
+    uint64_t pc = 0;
+#if defined(__x86_64__)
+    pc = static_cast<uint64_t>(static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+    pc = static_cast<ucontext_t *>(context)->uc_mcontext.pc;
+#else
+    (void)context;
+#endif
+    Fault fault = signal == SIGABRT || pc < 4096 ? Fault::Kernel : Fault::OurBug;
+    for (const engine::KernelImage &kernel : g_job->machine.kernels)
+        if (pc >= kernel.base && pc < kernel.end) {
+            fault = Fault::Kernel;
+            snprintf(g_order->failure.image, sizeof g_order->failure.image, "%s", kernel.path.c_str());
+            g_order->failure.offset = pc - kernel.base;
+        }
+    char text[128];
+    if (signal == SIGSEGV || signal == SIGBUS)
+        snprintf(text, sizeof text, "the kernel touched address 0x%llx, which belongs to no buffer",
+                 static_cast<unsigned long long>(reinterpret_cast<uint64_t>(info->si_addr)));
+    else
+        snprintf(text, sizeof text, "the kernel ended with signal %d", signal);
+    insight_trace::Site at = where_it_stands();
+    g_order->failure.set(fault, text, at.file, static_cast<int>(at.line));
+    g_order->failure.signal = signal;
+    _exit(1);
+}
+
+void on_time(int) {
+    char text[128];
+    snprintf(text, sizeof text, "the kernel was still running after %g s", g_job->seconds);
+    insight_trace::Site at = where_it_stands();
+    g_order->failure.set(Fault::Kernel, text, at.file, static_cast<int>(at.line));
+    strcpy(g_order->failure.limit, "time");
+    _exit(1);
+}
+
+void catch_signals() {
+    static uint8_t stack[1 << 16];
+    stack_t alternative{};
+    alternative.ss_sp = stack;
+    alternative.ss_size = sizeof stack;
+    sigaltstack(&alternative, nullptr);
+    struct sigaction crash{};
+    crash.sa_sigaction = on_crash;
+    crash.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &crash, nullptr);
+    struct sigaction late{};
+    late.sa_handler = on_time;
+    sigaction(SIGALRM, &late, nullptr);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_IGN);
+}
+
+void time_limit(double seconds) {
+    itimerval timer{};
+    timer.it_value.tv_sec = static_cast<time_t>(seconds);
+    timer.it_value.tv_usec =
+        static_cast<suseconds_t>((seconds - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
+    setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+void run_order(Job &job, WorkOrder &order) {
+    job.machine.cores.clear();
+    for (int i = 0; i < order.core_count; ++i) {
+        const CoreOrder &from = order.cores[i];
+        bool cube = job.kernels[static_cast<size_t>(from.kernel)].cube;
+        engine::CoreJob core;
+        core.kernel = from.kernel;
+        core.args = from.args;
+        core.identity.index = static_cast<uint16_t>(i);
+        core.identity.cube = cube;
+        core.identity.block = from.block;
+        core.identity.block_count = from.block_count;
+        core.identity.sub_block = from.lane;
+        core.identity.name = "core" + std::to_string(from.block) + (cube ? ".cubecore" : ".veccore") +
+                             std::to_string(from.lane);
+        job.machine.cores.push_back(core);
+    }
+    engine::Records records("");
+    engine::Machine machine(job.machine, records);
+    g_machine = &machine;
+    machine.run();
+    g_machine = nullptr;
+}
+
+[[noreturn]] void work(Job &job, WorkOrder &order, int channel) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    g_job = &job;
+    g_order = &order;
+    catch_signals();
+    char byte;
+    while (read(channel, &byte, 1) == 1) {
+        time_limit(job.seconds);
+        try {
+            run_order(job, order);
+        } catch (const engine::Failure &failure) {
+            order.failure.set(failure.fault, failure.what(), failure.at.file,
+                              static_cast<int>(failure.at.line));
+        } catch (const std::exception &caught) {
+            order.failure.set(Fault::OurBug, caught.what(), nullptr, 0);
+        }
+        time_limit(0);
+        if (write(channel, &byte, 1) != 1 || order.failure.failed) break;
+    }
+    _exit(0); // cores of a failed run still stand where they wait
+}
+
+} // namespace
+
+void Workers::start(Job &job, uint64_t payload_base) {
+    for (int i = 0; i < job.workers; ++i) {
+        Worker worker;
+        void *shared =
+            mmap(nullptr, sizeof(WorkOrder), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        int pair[2];
+        if (shared == MAP_FAILED || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+            fail(Fault::Environment, {}, "no room for a worker process: %s", strerror(errno));
+        worker.order = static_cast<WorkOrder *>(shared);
+        worker.payload = payload_base + static_cast<uint64_t>(i) * kPayloadBytes;
+        worker.process = fork();
+        if (worker.process < 0) fail(Fault::Environment, {}, "no worker process: %s", strerror(errno));
+        if (worker.process == 0) {
+            close(pair[0]);
+            for (const Worker &other : list_) close(other.channel);
+            work(job, *worker.order, pair[1]);
+        }
+        close(pair[1]);
+        worker.channel = pair[0];
+        list_.push_back(worker);
+    }
+}
+
+void Workers::go(int index) {
+    Worker &worker = list_[static_cast<size_t>(index)];
+    worker.busy = true;
+    char byte = 1;
+    if (write(worker.channel, &byte, 1) != 1) { /* it is gone: wait() will say so */
+    }
+}
+
+int Workers::wait(int milliseconds) {
+    std::vector<pollfd> polled;
+    std::vector<int> index;
+    for (int i = 0; i < count(); ++i)
+        if (busy(i)) {
+            polled.push_back({list_[static_cast<size_t>(i)].channel, POLLIN, 0});
+            index.push_back(i);
+        }
+    if (polled.empty() || poll(polled.data(), polled.size(), milliseconds) <= 0) return -1;
+    for (size_t i = 0; i < polled.size(); ++i) {
+        if (!polled[i].revents) continue;
+        Worker &worker = list_[static_cast<size_t>(index[i])];
+        char byte;
+        if (read(worker.channel, &byte, 1) != 1 && !worker.order->failure.failed) {
+            int status = 0;
+            waitpid(worker.process, &status, 0);
+            worker.order->failure.set(Fault::Environment, "a worker process was killed (out of memory?)",
+                                      nullptr, 0);
+            worker.order->failure.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        }
+        worker.busy = false;
+        return index[i];
+    }
+    return -1;
+}
+
+void Workers::end() {
+    for (Worker &worker : list_) {
+        if (worker.busy) kill(worker.process, SIGKILL);
+        close(worker.channel);
+        while (waitpid(worker.process, nullptr, 0) < 0 && errno == EINTR) {
+        }
+    }
+    list_.clear();
+}
+
+} // namespace insight_trace::capture

@@ -1,0 +1,4 @@
+// Its names are all in this one.
+#pragma once
+
+#include "pto_orchestration_api.h"

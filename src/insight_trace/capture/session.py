@@ -1,0 +1,312 @@
+"""One capture from beginning to end: load, build, run, record, compare."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from insight_trace.capture.arena import Arena
+from insight_trace.capture.builds import Builds, build
+from insight_trace.capture.golden import GoldenResult, compare
+from insight_trace.capture.process import RunnerReport, run_runner
+from insight_trace.errors import RequestError
+from insight_trace.model import Case, CoreType, Failure, Scene
+from insight_trace.scene.live import LiveScalar, LiveScene, LiveTensor, load_scene_live
+from insight_trace.simulate.embedded.memory import escape
+from insight_trace.simulate.embedded.runner import job_directory
+from insight_trace.simulate.embedded.soc import load_soc
+from insight_trace.simulate.embedded.toolchain import KernelBuildError, Toolchain
+from insight_trace.storage import refuse_existing
+
+LEVELS = (0, 1, 2, 3)
+_MAX_WORKERS = 64  # kMaxWorkers in capture/host/workers.hpp
+_LETTERS = {"IN": "I", "OUT": "O", "INOUT": "B"}
+
+
+@dataclass(frozen=True)
+class CaptureOptions:
+    """How to run, as opposed to what."""
+
+    level: int = 2
+    seed: int = 0
+    platform: str | None = None
+    seconds: float = 60.0
+    workers: int | None = None
+    golden: bool = True
+    force: bool = False
+    shuffle: int = 0  # for tests: run ready tasks in another order
+
+
+@dataclass(frozen=True)
+class Capture:
+    """What one run of a scene gave."""
+
+    scene: Scene
+    case: str
+    level: int
+    directory: Path | None  # None: nothing was recorded
+    tasks: int
+    dispatches: int
+    records: int
+    payload_bytes: int
+    seconds: float  # of the run itself, without loading and compiling
+    golden: GoldenResult | None
+    failure: Failure | None = None
+    task: str = ""  # the one that failed
+    note: str = ""  # why there is no dump, what the orchestration logged
+
+    @property
+    def passed(self) -> bool:
+        return self.failure is None and (self.golden is None or self.golden.passed)
+
+
+def run_capture(path: Path, case: str | None, output: Path | None, options: CaptureOptions) -> Capture:
+    """Runs one case of a scene and records it."""
+    if options.level not in LEVELS:
+        raise RequestError(f"there is no dump level {options.level}", hint="0, 1, 2 or 3")
+    live = load_scene_live(path)
+    scene = live.scene
+    chosen = choose_case(live, case, options.platform)
+    target = _target(chosen, options.platform)
+    directory = output or Path("outputs") / f"{scene.class_name}_{chosen.name}_{_now()}"
+    if options.level:
+        refuse_existing(directory, force=options.force)
+    _seed(options.seed)
+    args = live.generate_args(chosen)
+    toolchain = Toolchain.find()
+    try:
+        builds = build(scene, target, toolchain)
+    except KernelBuildError as error:
+        return _nothing(scene, chosen, options, error.failure)
+    golden = live.compute_golden(args, chosen) if options.golden else None
+    found = live.arguments(args)
+    arena = Arena([a for a in found if isinstance(a, LiveTensor)])
+    try:
+        with job_directory() as job, _dump_directory(directory, options) as dump:
+            lines = _job_lines(scene, found, builds, target, options)
+            started = time.monotonic()
+            recorder = _Recorder(dump, options.level, scene)
+            report = _run(job, builds, [*lines, *arena.job_lines(), *recorder.job_lines], arena, recorder)
+            seconds = time.monotonic() - started
+            arena.copy_back()
+            result = None
+            if golden is not None and report.failure is None:
+                result = compare(live, chosen.name, args, golden, live.output_names(args))
+            records, payload = recorder.finish(report)
+    finally:
+        arena.close()
+    note = "" if report.failure or records or not options.level else _empty_note(options.level, report)
+    return Capture(
+        scene=scene,
+        case=chosen.name,
+        level=options.level,
+        directory=directory if directory.exists() and records else None,
+        tasks=report.number("completed"),
+        dispatches=report.number("dispatches"),
+        records=records,
+        payload_bytes=payload,
+        seconds=seconds,
+        golden=result,
+        failure=report.failure,
+        task=_task_text(report, scene),
+        note=note or report.said.strip(),
+    )
+
+
+def choose_case(live: LiveScene, name: str | None, platform: str | None) -> Case:
+    """The case of that name; without one the first that runs by itself on the platform."""
+    if name is not None:
+        case = live.case(name)
+        if platform and case.platforms and platform not in case.platforms:
+            raise RequestError(
+                f"case {name} does not run on {platform}", hint=f"it runs on {', '.join(case.platforms)}"
+            )
+        return case
+    able = [c for c in live.scene.cases if not platform or not c.platforms or platform in c.platforms]
+    if not able:
+        known = sorted({p for c in live.scene.cases for p in c.platforms})
+        raise RequestError(
+            f"no case of {live.scene.class_name} runs on {platform}",
+            hint=f"its cases run on {', '.join(known) or 'no platform'}",
+        )
+    return next((c for c in able if c.manual is False), able[0])
+
+
+def _target(case: Case, platform: str | None) -> str:
+    platform = platform or next(iter(case.platforms), "a2a3")
+    target = platform.removesuffix("sim")
+    if target not in ("a2a3", "a5"):
+        raise RequestError(f"there is no platform {platform}", hint="a2a3, a2a3sim, a5 or a5sim")
+    return target
+
+
+def _now() -> str:
+    return time.strftime("%Y%m%d_%H%M%S")
+
+
+def _seed(seed: int) -> None:
+    import numpy as np
+
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(seed)
+
+
+def _job_lines(scene: Scene, found: Any, builds: Builds, target: str, options: CaptureOptions) -> list[str]:
+    assert scene.orchestration is not None
+    workers = max(1, min(options.workers or os.cpu_count() or 2, _MAX_WORKERS))
+    lines = [
+        *load_soc(None, target=target).job_lines,
+        f"orchestration\t{escape(str(builds.orchestration))}\t{scene.orchestration.function_name}"
+        f"\t{scene.orchestration.config_name or 'aicpu_orchestration_config'}",
+        f"level\t{options.level}",
+        f"workers\t{workers}",
+        f"shuffle\t{options.shuffle}",
+        f"seconds\t{options.seconds}",
+        f"rings\t{int(scene.runtime != 'host_build_graph')}",
+        *(f"scalar\t{a.bits}" for a in found if isinstance(a, LiveScalar)),
+    ]
+    for kernel, made in zip(scene.kernels, builds.kernels, strict=True):
+        kind = "aic" if kernel.core_type is CoreType.AIC else "aiv"
+        letters = "".join(_LETTERS.get(d, "S") for d in kernel.signature or ())
+        fields = ["kernel", str(kernel.func_id), kind, escape(str(made)), kernel.entry, letters]
+        lines.append("\t".join(fields))
+    return lines
+
+
+def _run(job: Path, builds: Builds, lines: list[str], arena: Arena, recorder: _Recorder) -> RunnerReport:
+    order, result = job / "job", job / "result"
+    order.write_text("\n".join([*lines, f"result\t{result}"]) + "\n", encoding="utf-8")
+    return run_runner(builds.runner, order, result, (arena.file,), recorder.look)
+
+
+# --- the dump while it grows ----------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _dump_directory(path: Path, options: CaptureOptions) -> Iterator[Path | None]:
+    """The directory, holding a valid dump of nothing from the moment it exists; gone if nothing came."""
+    if not options.level:
+        yield None
+        return
+    import numpy as np
+
+    from insight_trace.capture.recording import ROW, write_args_dump
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if options.force and path.exists():
+        shutil.rmtree(path)
+    beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        (beside / "args_dump").mkdir()
+        (beside / "args_dump" / "args.bin").touch()
+        write_args_dump(beside / "args_dump", np.empty(0, ROW), options.level, {}, partial=True)
+        beside.chmod(0o755)
+        beside.rename(path)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+    try:
+        yield path / "args_dump"
+    finally:
+        rows = path / "args_dump" / ".rows"
+        if rows.exists() and rows.stat().st_size == 0:
+            shutil.rmtree(path)
+        else:
+            rows.unlink(missing_ok=True)
+
+
+class _Recorder:
+    """Keeps the manifests at the state of the rows: now and then while they grow, and at the end."""
+
+    def __init__(self, folder: Path | None, level: int, scene: Scene) -> None:
+        self.folder = folder
+        self.level = level
+        self.names = {k.func_id: k.name for k in scene.kernels if k.func_id is not None}
+        self._seen = 0
+        self._next = time.monotonic() + 1.0
+
+    @property
+    def job_lines(self) -> list[str]:
+        if self.folder is None:
+            return []
+        folder = self.folder.resolve()
+        return [f"records\t{escape(str(folder / '.rows'))}", f"payload\t{escape(str(folder / 'args.bin'))}"]
+
+    def look(self) -> None:
+        """Writes a partial manifest when it is due: the longer that takes, the less often."""
+        if self.folder is None or time.monotonic() < self._next:
+            return
+        from insight_trace.capture.recording import read_rows, write_args_dump
+
+        started = time.monotonic()
+        rows = read_rows(self.folder / ".rows")
+        if len(rows) > self._seen:
+            write_args_dump(self.folder, rows, self.level, self.names, partial=True)
+            self._seen = len(rows)
+        self._next = time.monotonic() + max(1.0, 20 * (time.monotonic() - started))
+
+    def finish(self, report: RunnerReport) -> tuple[int, int]:
+        """Both manifests in their last state; how many records, how many bytes of payload."""
+        if self.folder is None:
+            return 0, 0
+        from insight_trace.capture.recording import read_rows, write_args_dump, write_kernel_dump
+
+        rows = read_rows(self.folder / ".rows")
+        if not len(rows):
+            return 0, 0
+        failure = None
+        if report.failure is not None:
+            failure = {"fault": report.failure.fault.value, "message": report.failure.message}
+            failure |= {"where": report.failure.where} if report.failure.where else {}
+            failure |= {"task_id": report.facts["task"][0]} if "task" in report.facts else {}
+        write_kernel_dump(self.folder, rows, self.names)
+        write_args_dump(
+            self.folder, rows, self.level, self.names, partial=report.failure is not None, failure=failure
+        )
+        return len(rows), int((self.folder / "args.bin").stat().st_size)
+
+
+def _empty_note(level: int, report: RunnerReport) -> str:
+    if level == 1 and report.number("marked") == 0:
+        return (
+            "nothing was recorded: level 1 records what CoreTaskArgs::dump(...) marks, and nothing is marked"
+        )
+    return "nothing was recorded: no task was submitted"
+
+
+def _task_text(report: RunnerReport, scene: Scene) -> str:
+    if report.failure is None or "task" not in report.facts:
+        return ""
+    task, dispatch, *funcs = report.facts["task"]
+    names = {str(k.func_id): k.name for k in scene.kernels}
+    place = report.facts.get("submitted", ["", "0"])
+    line = f", submitted at {place[0]}:{place[1]}" if place[0] else ""
+    return f"task {task}, dispatch {dispatch}, kernel {'+'.join(names.get(f, f) for f in funcs)}{line}"
+
+
+def _nothing(scene: Scene, case: Case, options: CaptureOptions, failure: Failure) -> Capture:
+    return Capture(
+        scene=scene,
+        case=case.name,
+        level=options.level,
+        directory=None,
+        tasks=0,
+        dispatches=0,
+        records=0,
+        payload_bytes=0,
+        seconds=0.0,
+        golden=None,
+        failure=failure,
+    )

@@ -1,0 +1,118 @@
+"""Which case, which kernels and which dispatch a replay is about."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from insight_trace.dump.load import Dump, load_dump
+from insight_trace.errors import RequestError
+from insight_trace.model import Case, CoreType, Dispatch, Kernel, Scene
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is replayed."""
+
+    scene: Scene
+    case: Case | None
+    kernels: tuple[Kernel, ...]  # one, or the members of a mix in the order they were asked for
+
+    @property
+    def label(self) -> str:
+        """The kernels as one word, for names of files."""
+        return "_".join(kernel.name for kernel in self.kernels)
+
+
+def select_case(scene: Scene, name: str | None) -> Case | None:
+    """The case of that name; without a name the first that is not manual."""
+    if name is None:
+        return next(
+            (case for case in scene.cases if not case.manual), scene.cases[0] if scene.cases else None
+        )
+    for case in scene.cases:
+        if case.name == name:
+            return case
+    known = ", ".join(case.name for case in scene.cases) or "none"
+    raise RequestError(f"{scene.name} has no case '{name}'", hint=f"it has: {known}")
+
+
+def select_kernels(
+    scene: Scene, *, func_ids: Sequence[int] = (), name: str | None = None, source: Path | None = None
+) -> tuple[Kernel, ...]:
+    """The kernels that one of the three ways names."""
+    given = [bool(func_ids), name is not None, source is not None].count(True)
+    if given != 1:
+        raise RequestError(
+            "choose the kernel by one of --func-id, --kernel and --kernel-source",
+            hint=f"kernels of {scene.name}: {_listed(scene)}",
+        )
+    if func_ids:
+        return tuple(_by_func_id(scene, func_id) for func_id in func_ids)
+    if name is not None:
+        return (_by_name(scene, name),)
+    assert source is not None
+    return (_by_source(scene, source),)
+
+
+def _listed(scene: Scene) -> str:
+    return ", ".join(f"{k.func_id} {k.name}" for k in scene.kernels) or "none"
+
+
+def _by_func_id(scene: Scene, func_id: int) -> Kernel:
+    for kernel in scene.kernels:
+        if kernel.func_id == func_id:
+            return kernel
+    raise RequestError(f"{scene.name} has no kernel with func id {func_id}", hint=f"it has: {_listed(scene)}")
+
+
+def _by_name(scene: Scene, name: str) -> Kernel:
+    found = [k for k in scene.kernels if name.casefold() in (k.name.casefold(), k.source.stem.casefold())]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = ", ".join(str(kernel.func_id) for kernel in found)
+        raise RequestError(
+            f"{scene.name} has {len(found)} kernels called '{name}'", hint=f"use --func-id: {ids}"
+        )
+    near = difflib.get_close_matches(name, [kernel.name for kernel in scene.kernels], n=1)
+    guess = f"did you mean '{near[0]}'? " if near else ""
+    raise RequestError(f"{scene.name} has no kernel '{name}'", hint=f"{guess}it has: {_listed(scene)}")
+
+
+def _by_source(scene: Scene, source: Path) -> Kernel:
+    path = source.resolve()
+    for kernel in scene.kernels:
+        if kernel.source.resolve() == path:
+            return kernel
+    if not path.is_file():
+        raise RequestError(f"there is no kernel source {source}", hint=f"{scene.name} has: {_listed(scene)}")
+    from insight_trace.scene.kernel_source import kernel_shape
+
+    core_type = kernel_shape(path).core_type
+    return Kernel(path.stem, path, CoreType.AIV if core_type is CoreType.MIX else core_type)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A dispatch and the dump it stands in."""
+
+    dump: Dump
+    dispatch: Dispatch
+    step: int  # how many dispatches of the same kernel came before it
+
+
+def select_dispatch(
+    path: Path, scene: Scene, func_ids: Sequence[int], dispatch_id: int | None, task_id: int | None
+) -> Recorded:
+    """The dispatch that matches the func ids and the id; without an id the first of that kernel."""
+    dump = load_dump(path, scene)
+    dispatch = dump.dispatch(func_ids=func_ids, dispatch_id=dispatch_id, task_id=task_id)
+    step = 0
+    for other in dump.dispatches:
+        if other.dispatch_id == dispatch.dispatch_id:
+            break
+        step += set(other.func_ids) == set(func_ids)
+    return Recorded(dump, dispatch, step)

@@ -1,0 +1,1 @@
+"""The page a person looks at: one file, no network."""

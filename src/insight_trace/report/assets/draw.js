@@ -1,0 +1,96 @@
+// Words and colours that all parts share.
+
+const $ = (id) => document.getElementById(id);
+
+function element(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (key === "style") node.style.cssText = value;
+    else if (value !== null && value !== undefined && value !== false) node.setAttribute(key, value);
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+function svg(tag, attributes = {}, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+
+const count = (value) => Math.round(value).toLocaleString("en-US");
+const percent = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)} %` : "-");
+
+function micros(cycles, mhz) {
+  const value = cycles / mhz;
+  return value >= 1000 ? `${(value / 1000).toFixed(3)} ms` : value >= 1 ? `${value.toFixed(3)} µs` : `${(value * 1000).toFixed(1)} ns`;
+}
+
+function bytesText(value) {
+  return value >= 1 << 20 ? `${(value / (1 << 20)).toFixed(2)} MiB` : value >= 1024 ? `${(value / 1024).toFixed(1)} KiB` : `${value} B`;
+}
+
+function shortFrame(frame) {
+  return frame.replaceAll("\\", "/").split("/").pop();
+}
+
+function splitFrame(frame) {
+  const at = frame.lastIndexOf(":");
+  const line = Number(frame.slice(at + 1));
+  return at > 0 && Number.isInteger(line) ? [frame.slice(0, at), line] : [frame, 0];
+}
+
+const PIPE_KEYS = { MTE2: "mte2", MTE1: "mte1", CUBE: "cube", VECTOR: "vector", FIXPIPE: "fixpipe", MTE3: "mte3", SCALAR: "scalar", SCALARLDST: "scalar" };
+
+// Colours come from the style sheet, so that a theme is one thing. Read again when the theme changes.
+const theme = {
+  read() {
+    const style = getComputedStyle(document.documentElement);
+    const get = (name) => style.getPropertyValue(name).trim();
+    for (const name of ["page", "card", "line", "soft", "text", "dim", "faint", "accent", "hit", "bad"]) this[name] = get(`--${name}`);
+    this.onPipe = get("--on-pipe");
+    this.pipes = {};
+    for (const key of new Set([...Object.values(PIPE_KEYS), "other"])) this.pipes[key] = get(`--pipe-${key}`);
+  },
+  pipe(name) { return this.pipes[PIPE_KEYS[name] || "other"]; },
+};
+
+function pipeVariable(name) { return `var(--pipe-${PIPE_KEYS[name] || "other"})`; }
+
+function dot(pipe) { return element("span", { class: "dot", style: `background:${pipeVariable(pipe)}` }); }
+
+// A step of 1, 2 or 5 times a power of ten, so that about `wanted` of them fit.
+function niceStep(span, wanted) {
+  const rough = span / Math.max(1, wanted);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].find((factor) => factor * power >= rough) * power;
+  return Math.max(step, 1e-9);
+}
+
+// A canvas at the resolution of the screen; drawing stays in CSS pixels.
+function sharpen(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+  }
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return context;
+}
+
+function grid(head, rows, onpick) {
+  const numeric = head.map((cell) => cell.startsWith("#"));
+  const table = element("table", { class: "grid" });
+  table.append(element("thead", {}, element("tr", {}, ...head.map((cell, i) => element("th", { class: numeric[i] ? "num" : null }, cell.replace("#", ""))))));
+  const body = element("tbody");
+  for (const row of rows) {
+    const line = element("tr", onpick && row.pick ? { class: "linked", onclick: () => onpick(row.pick) } : {});
+    row.cells.forEach((cell, i) => line.append(element("td", { class: numeric[i] ? "num" : null }, ...(Array.isArray(cell) ? cell : [cell]))));
+    body.append(line);
+  }
+  table.append(body);
+  return table;
+}

@@ -1,0 +1,153 @@
+// The summary above the timeline, the detail beside it, and the tables below.
+
+function paintSummary(runs, comparison) {
+  const facts = runs[0].facts;
+  $("title").textContent = runs.map((run) => (runs.length > 1 ? `${run.letter}: ` : "") + run.facts.title).join(" · ");
+  $("title").title = $("title").textContent;
+  const kpis = [];
+  const kpi = (value, unit, small, extra) => kpis.push(element("div", { class: small ? "kpi small" : "kpi" }, element("b", {}, value), element("span", {}, unit), extra));
+  if (comparison) {
+    const { before, after, delta } = comparison.total;
+    const side = delta < 0 ? "better" : delta > 0 ? "worse" : "";
+    kpi(`${count(before)} → ${count(after)}`, "cycles", false, element("span", { class: `delta ${side}` }, delta === 0 ? "the same" : `${delta > 0 ? "+" : "−"}${percent(Math.abs(delta), before)}`));
+    kpi(`${count(comparison.matched)}`, "matched", true);
+    kpi(`${count(comparison.added)} / ${count(comparison.removed)} / ${count(comparison.moved)}`, "added / removed / moved", true);
+  } else {
+    kpi(count(facts.cycles), "cycles");
+    kpi(micros(facts.cycles, facts.mhz).split(" ")[0], `${micros(facts.cycles, facts.mhz).split(" ")[1]} at ${facts.mhz} MHz${facts.soc ? ` · ${facts.soc}` : ""}`);
+    kpi(count(facts.instructions), "instructions", true);
+    kpi(String(facts.cores.length), facts.cores.length === 1 ? "core" : "cores", true);
+    if (facts.conflictCycles) kpi(count(facts.conflictCycles), "bank conflict cycles", true);
+    if (facts.cacheMisses) kpi(count(facts.cacheMisses), "instruction cache misses", true);
+  }
+  $("kpis").replaceChildren(...kpis);
+  const notes = [...runs.flatMap((run) => run.facts.notes), ...(comparison ? comparison.notes : [])];
+  $("notes").replaceChildren(...notes.map((note) => element("p", {}, note)));
+}
+
+function paintAdvice(run, many, onpick) {
+  const items = run.facts.advice.map((advice) => element(
+    "li",
+    advice.frame ? { class: "linked", onclick: () => onpick(advice.frame), title: "Show the line" } : {},
+    element("div", { class: "saves" }, ...(advice.saves ? [element("b", {}, count(advice.saves)), element("span", {}, "cycles at most")] : [element("span", {}, "note")])),
+    element("div", {}, advice.text),
+  ));
+  if (!items.length) items.push(element("li", {}, element("div"), element("div", {}, run.facts.cycles ? "Nothing stands out." : "Nothing ran: the trace holds no instruction.")));
+  $("advice").replaceChildren(...items);
+  if (many) $("advice-card").querySelector("h2").textContent = `What to fix first in ${run.letter}`;
+}
+
+function paintPipes(runs) {
+  const parts = [];
+  const one = runs.length === 1;
+  for (const run of runs) {
+    const cycles = new Map(run.facts.cores.map((core) => [core.core, core.cycles]));
+    for (const [core, total] of cycles) {
+      if (!one && core !== run.facts.slowest) continue; // side by side, the core that ends last says enough
+      parts.push(element("div", { class: "pipe-core" }, (one ? "" : `${run.letter} · `) + core));
+      for (const pipe of run.facts.pipes.filter((item) => item.core === core && (item.busy || item.waiting))) {
+        const share = (part) => `${total ? (100 * part) / total : 0}%`;
+        const colour = pipeVariable(pipe.pipe);
+        parts.push(element("div", { class: "pipe-row", title: `busy ${count(pipe.busy)}, waiting ${count(pipe.waiting)}, idle ${count(pipe.idle)} cycles` },
+          element("span", {}, pipe.pipe),
+          element("div", { class: "track" }, element("i", { style: `width:${share(pipe.busy)};background:${colour}` }), element("i", { class: "hatch", style: `width:${share(pipe.waiting)}` })),
+          element("span", { class: "num" }, percent(pipe.busy, total))));
+      }
+    }
+    const shares = run.facts.critical.filter((share) => share.cycles);
+    if (!shares.length) continue;
+    const total = run.facts.cycles;
+    const named = shares.filter((share) => share.cycles >= 0.03 * total).map((share) => `${share.pipe} ${share.doing} ${percent(share.cycles, total)}`);
+    parts.push(
+      element("div", { class: "pipe-core" }, `${one ? "" : `${run.letter} · `}critical path: ${named.join(" · ")}`),
+      element("div", { class: "track path" }, ...shares.map((share) => element("i", {
+        class: share.doing === "work" ? null : "hatch",
+        title: `${share.pipe} ${share.doing}, ${count(share.cycles)} cycles`,
+        style: `width:${(100 * share.cycles) / total}%;${share.doing === "work" ? `background:${pipeVariable(share.pipe)}` : ""}`,
+      }))),
+    );
+  }
+  $("pipes").replaceChildren(...parts);
+}
+
+async function paintDetail(selection, app) {
+  const box = $("detail");
+  if (!selection) {
+    box.replaceChildren(element("div", { class: "empty" }, "Click an instruction to see its cycles, operands, source line and the flags that tie it to other pipes."));
+    return;
+  }
+  const { run, row } = selection;
+  await run.loadDetails();
+  if (app.selection !== selection) return;
+  const segment = run.segmentOf(row);
+  const facts = run.facts;
+  const entries = [];
+  const entry = (name, value) => { if (value !== null && value !== undefined && value !== "") entries.push(element("dt", {}, name), element("dd", {}, ...(Array.isArray(value) ? value : [value]))); };
+  entry("Cycles", `${count(run.length[row])}  (${micros(run.length[row], facts.mhz)})`);
+  entry("Start", `${count(run.start[row] + facts.origin)}`);
+  entry("End", `${count(run.end[row] + facts.origin)}`);
+  if (run.issued[row] > 0) entry("Issued", `${count(run.issued[row])} cycles before it started${facts.stalls[run.stall[row]] !== "none" ? `, held by: ${facts.stalls[run.stall[row]]}` : ""}`);
+  if (run.bytes[row]) entry("Moved", `${bytesText(run.bytes[row])}${run.length[row] ? `, ${((run.bytes[row] * facts.mhz) / run.length[row] / 1000).toFixed(1)} GB/s` : ""}`);
+  if (run.used[row] >= 0) entry("Vector lanes", `${run.used[row]} %`);
+  if (run.read[row] > 0) entry("Read conflicts", `${count(run.read[row])} cycles`);
+  if (run.write[row] > 0) entry("Write conflicts", `${count(run.write[row])} cycles`);
+  entry("Critical path", run.critical[row] ? "yes" : "no");
+  entry("Address", facts.pcs[run.pc[row]]);
+  const frame = run.frameOf(row);
+  if (frame) entry("Line", [element("button", { class: "jump", id: "detail-line", onclick: () => app.showLine(run, frame) }, shortFrame(frame))]);
+  const parts = [
+    element("h3", {}, run.nameOf(row)),
+    element("div", { class: "sub" }, dot(segment.pipe), `${segment.label} · ${facts.coreNames[segment.core]}${app.runs.length > 1 ? ` · run ${run.letter}` : ""}`),
+    element("dl", {}, ...entries),
+  ];
+  const [path, line] = splitFrame(frame);
+  const text = facts.sources[path]?.split("\n")[line - 1];
+  if (text !== undefined) parts.push(element("div", { class: "code mono", style: "margin-top:8px" }, text.trim()));
+  const stack = facts.stacks[run.stack[row]];
+  if (stack && stack.includes("\n")) parts.push(element("h4", {}, "Called from"), element("div", { class: "code mono" }, stack.split("\n").map(shortFrame).join("\n")));
+  const operands = run.detailOf(row).split(",").filter(Boolean);
+  if (operands.length) parts.push(element("h4", {}, "Operands"), element("div", { class: "code mono" }, operands.join("\n")));
+  const link = (arrow, other, word) => element("li", {}, element("button", { class: "jump", onclick: () => app.pick({ run, row: other }, true) }, `${word} ${run.nameOf(other)}`), ` · ${facts.flags[run.arrow_label[arrow]]}`);
+  const incoming = run.arrowsOf(run.arrowsIn, row).map((arrow) => link(arrow, run.arrow_from[arrow], "waits for"));
+  const outgoing = run.arrowsOf(run.arrowsOut, row).map((arrow) => link(arrow, run.arrow_to[arrow], "lets go"));
+  if (incoming.length + outgoing.length) parts.push(element("h4", {}, "Flags"), element("ul", {}, ...incoming, ...outgoing));
+  box.replaceChildren(...parts);
+}
+
+function paintInstructions(run, app) {
+  const most = Math.max(1, ...run.facts.hot.map((item) => item.cycles));
+  const rows = run.facts.hot.filter((item) => item.cycles || item.waiting).map((item) => ({
+    pick: item,
+    cells: [
+      [dot(item.pipe), item.what], item.pipe, count(item.cycles),
+      [element("span", { class: "heat", style: `width:${Math.round((120 * item.cycles) / most)}px;background:${pipeVariable(item.pipe)}` })],
+      count(item.waiting), count(item.count), item.conflicts ? count(item.conflicts) : "", shortFrame(item.frame),
+    ],
+  }));
+  $("panel-instructions").replaceChildren(grid(["Instruction", "Pipe", "#Cycles", "", "#Waiting", "#Executed", "#Conflicts", "Line"], rows, (item) => app.search(item.what)));
+}
+
+function paintWaits(run, app) {
+  const cycles = new Map(run.facts.cores.map((core) => [core.core, core.cycles]));
+  const rows = run.facts.waits.map((wait) => ({
+    pick: wait.frame,
+    cells: [[dot(wait.pipe), wait.pipe], [dot(wait.waits_for), wait.waits_for], wait.event, count(wait.cycles), percent(wait.cycles, cycles.get(wait.core)), count(wait.count), wait.core, shortFrame(wait.frame)],
+  }));
+  const left = element("div", {}, element("h2", {}, "Who waits for whom"), rows.length ? grid(["Pipe", "Waits for", "Event", "#Cycles", "#Share", "#Times", "Core", "Line"], rows, (frame) => app.showLine(run, frame)) : element("p", {}, "No pipe waited."));
+  const right = element("div", {}, element("h2", {}, `Pipes that worked at the same time, ${run.facts.slowest}`));
+  const core = run.facts.cores.find((item) => item.core === run.facts.slowest);
+  if (core) {
+    const names = run.facts.pipes.filter((pipe) => pipe.core === core.core && pipe.busy).map((pipe) => pipe.pipe);
+    const table = element("table", { class: "matrix" }, element("tr", {}, element("th"), ...names.map((name) => element("th", {}, name))));
+    for (const a of names) {
+      table.append(element("tr", {}, element("th", {}, a), ...names.map((b) => {
+        const both = a === b ? run.facts.pipes.find((pipe) => pipe.core === core.core && pipe.pipe === a).busy : core.overlap[`${a}+${b}`] ?? core.overlap[`${b}+${a}`] ?? 0;
+        const share = core.cycles ? both / core.cycles : 0;
+        return element("td", { style: `background:color-mix(in srgb, ${a === b ? pipeVariable(a) : "var(--accent)"} ${Math.round(share * 75)}%, var(--soft))`, title: `${count(both)} cycles` }, percent(both, core.cycles));
+      })));
+    }
+    const path = run.facts.critical.filter((share) => share.cycles).slice(0, 8).map((share) => ({ cells: [[dot(share.pipe), share.pipe], share.doing, count(share.cycles), percent(share.cycles, run.facts.cycles)] }));
+    right.append(table, element("h2", { style: "margin-top:14px" }, "The critical path"), grid(["Pipe", "", "#Cycles", "#Share"], path));
+  }
+  $("panel-waits").replaceChildren(element("div", { class: "two" }, left, right));
+}

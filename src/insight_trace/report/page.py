@@ -1,0 +1,70 @@
+"""Puts the page together: markup, style, script and data in one file that opens from disk."""
+
+from __future__ import annotations
+
+import base64
+import html
+import importlib.resources
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from insight_trace.model import Trace
+from insight_trace.report.payload import Payload, payload
+from insight_trace.trace.compare import compare
+from insight_trace.trace.compare_text import comparison_data
+
+_MARK = b"<!DOCTYPE html><!-- insight-trace page -->"
+_SCRIPTS = (
+    *("data.js", "draw.js", "timeline.js", "timeline_marks.js", "timeline_input.js", "panels.js"),
+    *("source.js", "roofline.js", "memory.js", "compare.js", "main.js"),
+)
+
+
+def write_page(
+    file: IO[bytes], traces: Sequence[Trace], titles: Sequence[str], *, confidential: bool = False
+) -> None:
+    """One run, or two side by side with their comparison."""
+    import zlib
+
+    import msgspec
+
+    if not 1 <= len(traces) == len(titles) <= 2:
+        raise ValueError("a page shows one run or two, each with a title")
+    parts: list[tuple[str, bytes]] = []
+    for number, (trace, title) in enumerate(zip(traces, titles, strict=True)):
+        run: Payload = payload(trace, title=title, confidential=confidential)
+        parts.append((f"run{number}-facts", zlib.compress(msgspec.json.encode(run.facts), 6)))
+        parts.append((f"run{number}-columns", run.columns))
+        parts.append((f"run{number}-details", run.details))
+    if len(traces) == 2:
+        difference = comparison_data(compare(traces[0], traces[1]))
+        parts.append(("comparison", zlib.compress(msgspec.json.encode(difference), 6)))
+
+    template = _asset("page.html")
+    head, data_and_rest = template.split("<!-- data -->")
+    middle, tail = data_and_rest.split("<!-- script -->")
+    title = " against ".join(titles)
+    head = head.replace("<!-- title -->", html.escape(title)).replace("/* style */", _asset("page.css"))
+    file.write(head.encode())
+    for name, content in parts:
+        file.write(f'<script type="application/octet-stream" id="{name}">'.encode())
+        file.write(base64.b64encode(content))
+        file.write(b"</script>\n")
+    file.write(middle.encode())
+    script = "\n".join(_asset(name) for name in _SCRIPTS)
+    file.write(f'<script>\n"use strict";\n(() => {{\n{script}\n}})();\n</script>'.encode())
+    file.write(tail.encode())
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a page of ours, which a new one may replace."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MARK)) == _MARK
+    except OSError:
+        return False
+
+
+def _asset(name: str) -> str:
+    return importlib.resources.files("insight_trace.report").joinpath("assets", name).read_text("utf-8")

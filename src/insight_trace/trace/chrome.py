@@ -1,0 +1,180 @@
+"""The clean trace as Chrome trace JSON, written piece by piece: memory does not grow with the trace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING
+
+from insight_trace.trace.clean import Clean
+from insight_trace.trace.flags import flag_label
+from insight_trace.trace.lanes import ORDER, pipe_name
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_ROWS_AT_ONCE = 32768
+
+# Names of the viewers' fixed palette, so that a pipe has one colour in every trace.
+_COLOURS = {
+    "MTE2": "thread_state_iowait",
+    "MTE1": "rail_load",
+    "CUBE": "rail_response",
+    "VECTOR": "good",
+    "FIXPIPE": "yellow",
+    "MTE3": "cq_build_passed",
+}
+
+
+def write_chrome(cleaned: Clean, file: IO[bytes]) -> int:
+    """Writes the trace and returns how many events it holds."""
+    head = '{"displayTimeUnit":"ns","profilingType":"op","schemaVersion":2,"traceEvents":[\n'
+    file.write(head.encode())
+    count = 0
+    for events in _pieces(cleaned):
+        if events:
+            text = ",\n".join(events)
+            file.write((text if count == 0 else ",\n" + text).encode())
+            count += len(events)
+    file.write(b"\n]}\n")
+    return count
+
+
+def _pieces(cleaned: Clean) -> Iterator[list[str]]:
+    yield _metadata(cleaned)
+    for first in range(0, len(cleaned.rows), _ROWS_AT_ONCE):
+        yield _slices(cleaned, first, first + _ROWS_AT_ONCE)
+    lane_of = _lane_of_row(cleaned)
+    for first in range(0, len(cleaned.arrows.producer), _ROWS_AT_ONCE):
+        yield _flows(cleaned, lane_of, first, first + _ROWS_AT_ONCE)
+
+
+def _metadata(cleaned: Clean) -> list[str]:
+    cores = cleaned.trace.instructions.cores
+    events: list[dict[str, object]] = []
+    seen: set[int] = set()
+    for tid, lane in enumerate(cleaned.lanes, 1):
+        pid = lane.core + 1
+        if lane.core not in seen:
+            seen.add(lane.core)
+            events.append(_meta("process_name", pid, None, {"name": cores[lane.core]}))
+            events.append(_meta("process_sort_index", pid, None, {"sort_index": len(seen)}))
+        place = ORDER.get(lane.pipe, 99) * 100 + lane.part
+        events.append(_meta("thread_name", pid, tid, {"name": lane.label}))
+        events.append(_meta("thread_sort_index", pid, tid, {"sort_index": place}))
+    return [json.dumps(event, separators=(",", ":")) for event in events]
+
+
+def _meta(name: str, pid: int, tid: int | None, args: dict[str, object]) -> dict[str, object]:
+    event: dict[str, object] = {"args": args, "name": name, "ph": "M", "pid": pid}
+    if tid is not None:
+        event["tid"] = tid
+    return event
+
+
+def nanoseconds(cleaned: Clean, cycles: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cycles as whole nanoseconds, rounded down.
+
+    Viewers count in nanoseconds and round start and duration apart: two instructions back to back would
+    overlap there, and the second would be dropped. Of whole numbers nothing is left to round. The exact
+    cycles stand in the arguments of every slice.
+    """
+    import numpy as np
+
+    result: NDArray[np.int64] = np.floor(cycles * (1000.0 / cleaned.trace.mhz)).astype(np.int64)
+    return result
+
+
+def _texts(details: list[str]) -> list[str]:
+    """JSON strings of operand texts; the usual piece needs no escapes, which one look at all of it tells."""
+    joined = "".join(details)
+    if joined.isascii() and joined.isprintable() and '"' not in joined and "\\" not in joined:
+        return [f'"{text}"' for text in details]
+    return [json.dumps(text) for text in details]
+
+
+def _slices(cleaned: Clean, first: int, past: int) -> list[str]:
+    instructions = cleaned.trace.instructions
+    rows = cleaned.rows[first:past]
+    ends = _ends(cleaned, rows)
+    begin = nanoseconds(cleaned, instructions.start[rows])
+    length = nanoseconds(cleaned, ends) - begin
+    lanes = [
+        f'"cname":"{_COLOURS.get(pipe_name(lane.pipe), "grey")}","pid":{lane.core + 1},"tid":{tid}'
+        for tid, lane in enumerate(cleaned.lanes, 1)
+    ]
+    names = [json.dumps(name) for name in instructions.names]
+    stacks = [json.dumps(stack) for stack in instructions.stacks] or ['""']
+    row_list = rows.tolist()
+    columns = zip(
+        instructions.name[rows].tolist(),
+        instructions.stack[rows].tolist(),
+        _texts([instructions.detail[row] for row in row_list]),
+        instructions.pc[rows].tolist(),
+        [
+            f',"process_bytes":"{moved}"' if moved > 0 else ""
+            for moved in instructions.process_bytes[rows].tolist()
+        ],
+        cleaned.lane[first:past].tolist(),
+        (begin / 1e3).tolist(),
+        (length / 1e3).tolist(),
+        instructions.start[rows].tolist(),
+        (ends - instructions.start[rows]).tolist(),
+        strict=True,
+    )
+    return [
+        f'{{"args":{{"code":{stacks[stack]},"cycles":{cycles},"detail":{detail},"pc_addr":"0x{pc:x}"{moved},"start_cycle":{first_cycle}}},'
+        f'{lanes[lane]},"name":{names[name]},"ph":"X","ts":{start},"dur":{duration}}}'
+        for name, stack, detail, pc, moved, lane, start, duration, first_cycle, cycles in columns
+    ]
+
+
+def _ends(cleaned: Clean, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    import numpy as np
+
+    instructions = cleaned.trace.instructions
+    return np.maximum(instructions.start[rows], instructions.end[rows])
+
+
+def _lane_of_row(cleaned: Clean) -> NDArray[np.int32]:
+    import numpy as np
+
+    lane_of = np.full(len(cleaned.trace.instructions), -1, np.int32)
+    lane_of[cleaned.rows] = cleaned.lane
+    return lane_of
+
+
+def _flows(cleaned: Clean, lane_of: NDArray[np.int32], first: int, past: int) -> list[str]:
+    """Two events an arrow. It leaves at the end of the producer, where the flag is raised."""
+    import numpy as np
+
+    instructions = cleaned.trace.instructions
+    arrows = cleaned.arrows
+    producer, consumer = arrows.producer[first:past], arrows.consumer[first:past]
+    begin = nanoseconds(cleaned, instructions.start[producer])
+    # The last nanosecond inside, so that a viewer finds the slice there.
+    leave = np.maximum(begin, nanoseconds(cleaned, _ends(cleaned, producer)) - 1)
+    arrive = nanoseconds(cleaned, instructions.start[consumer])
+    labels: dict[str, str] = {}
+    lanes = [f'"pid":{lane.core + 1},"tid":{tid},"ts":' for tid, lane in enumerate(cleaned.lanes, 1)]
+    events: list[str] = []
+    for number, (source, target, set_row, out, into) in enumerate(
+        zip(
+            lane_of[producer].tolist(),
+            lane_of[consumer].tolist(),
+            arrows.set_row[first:past].tolist(),
+            (leave / 1e3).tolist(),
+            (arrive / 1e3).tolist(),
+            strict=True,
+        ),
+        first + 1,
+    ):
+        detail = instructions.detail[set_row]
+        label = labels.get(detail)
+        if label is None:
+            label = labels[detail] = json.dumps(flag_label(detail), ensure_ascii=False)
+        head = f'{{"cat":"sync","id":{number},"name":{label},'
+        events.append(f'{head}"ph":"s",{lanes[source]}{out}}}')
+        events.append(f'{head}"bp":"e","ph":"f",{lanes[target]}{into}}}')
+    return events

@@ -1,0 +1,180 @@
+"""The critical path: the chain of instructions and waits that makes the total.
+
+Walking back from the instruction that ended last, each step goes to whatever let the current one start: the
+flag that it waited for, the instruction before it on its pipe, or the scalar unit that issued it. The
+pieces of the path follow each other without gap or overlap, so their cycles add up to the total.
+"""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from insight_trace.model import Pipe, Trace
+from insight_trace.trace.flags import partners
+from insight_trace.trace.kinds import Kind, finish, kinds
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CriticalPath:
+    """Pieces in time order. Piece i covers [begin[i], end[i]) and is spent on `row[i]`.
+
+    `idle[i]` marks a piece in which the row had all that it is known to wait for and had not started.
+    """
+
+    row: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    idle: NDArray[np.bool_]
+
+    @property
+    def cycles(self) -> int:
+        return int((self.end - self.begin).sum())
+
+
+def critical_path(trace: Trace) -> CriticalPath:
+    """The chain that ends with the last instruction of the whole trace."""
+    import numpy as np
+
+    instructions = trace.instructions
+    kind = kinds(instructions)
+    considered = np.flatnonzero((kind != Kind.MISS) & (kind != Kind.MARK))
+    if not len(considered):
+        empty = np.zeros(0, np.int64)
+        return CriticalPath(empty, empty, empty, np.zeros(0, bool))
+    end = finish(instructions)
+    # A set is raised when all before it on its pipe has ended, however early the pipe took it up.
+    start = np.where(kind == Kind.SET, end, instructions.start)
+    before, earlier = _before_on_pipe(trace, start, considered)
+    issuer = _issuer(trace, kind, considered)
+    partner = partners(instructions, kind)
+    by_end = considered[np.lexsort((-considered, end[considered]))]
+    columns = (start, end, before, earlier, issuer, partner, by_end)
+    origin = int(instructions.start[considered].min())
+    pieces = _walk(int(by_end[-1]), origin, *(column.tolist() for column in columns))
+    rows, begins, ends, idle = zip(*reversed(pieces), strict=True) if pieces else ((), (), (), ())
+    return CriticalPath(
+        np.array(rows, np.int64), np.array(begins, np.int64), np.array(ends, np.int64), np.array(idle, bool)
+    )
+
+
+def _walk(
+    last: int,
+    origin: int,
+    start: list[int],
+    end: list[int],
+    before: list[int],
+    earlier: list[int],
+    issuer: list[int],
+    partner: list[int],
+    by_end: list[int],
+) -> list[tuple[int, int, int, bool]]:
+    """Pieces from the last to the first. Lists, because single values of arrays are slow to read."""
+    pieces: list[tuple[int, int, int, bool]] = []
+    row, now = last, end[last]
+    here: set[int] = {row}  # rows met without going back in time: none is visited twice
+    while True:
+        raised = partner[row]
+        if raised >= 0 and start[row] <= end[raised] <= now and raised not in here:
+            following, reached = raised, end[raised]
+            if now > reached:
+                pieces.append((row, reached, now, False))
+        else:
+            begin = min(now, start[row])
+            if now > begin:
+                pieces.append((row, begin, now, False))
+            following, reached = before[row], begin
+            if following >= 0 and (end[following] > begin or following in here):
+                following = -1
+            issued = issuer[row]
+            if (
+                issued >= 0
+                and end[issued] <= begin
+                and (following < 0 or end[issued] > end[following])
+                and issued not in here
+            ):
+                following = issued
+            if following < 0 or end[following] < begin:
+                ahead = earlier[row]
+                if ahead >= 0 and start[ahead] < begin < end[ahead] and ahead not in here:
+                    # several in flight on one pipe: this one came when the one ahead let it in
+                    if begin < now:
+                        here.clear()
+                    here.add(ahead)
+                    row, now = ahead, begin
+                    continue
+            if following < 0:
+                following = _latest(by_end, end, begin, here)
+            if following < 0:
+                if begin > origin:
+                    pieces.append((row, origin, begin, True))
+                return pieces
+            reached = end[following]
+            if begin > reached:
+                pieces.append((row, reached, begin, True))
+        if reached < now:
+            here.clear()
+        here.add(following)
+        row, now = following, reached
+
+
+def _latest(by_end: list[int], end: list[int], time: int, here: set[int]) -> int:
+    """Any row that had ended by then, the latest first: where the trace does not say what was waited for."""
+    low = bisect.bisect_right(by_end, time, key=end.__getitem__)
+    while low and by_end[low - 1] in here:
+        low -= 1
+    return by_end[low - 1] if low else -1
+
+
+def _before_on_pipe(
+    trace: Trace, start: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """On the same pipe: the latest row that had ended when this one started, and the one started before it.
+
+    -1 for none.
+    """
+    import numpy as np
+
+    instructions = trace.instructions
+    found = np.full(len(instructions), -1, np.int64)
+    earlier = found.copy()
+    group = instructions.core[rows].astype(np.int64) * 256 + instructions.pipe[rows]
+    end = finish(instructions)
+    for key in np.unique(group):
+        members = rows[group == key]
+        by_end = members[np.lexsort((members, end[members]))]
+        by_start = members[np.lexsort((members, start[members]))]
+        place = np.searchsorted(end[by_end], start[by_start], "right") - 1
+        # rows of no length end where they start: take the nearest one that is not the row itself or after it
+        previous = np.where(place >= 0, by_end[np.maximum(place, 0)], -1)
+        wrong = (previous == by_start) | ((previous >= 0) & (end[previous] == start[by_start]))
+        wrong &= previous >= by_start
+        previous = np.where(wrong, np.where(place >= 1, by_end[np.maximum(place - 1, 0)], -1), previous)
+        found[by_start] = np.where(previous == by_start, -1, previous)
+        earlier[by_start[1:]] = by_start[:-1]
+    return found, earlier
+
+
+def _issuer(trace: Trace, kind: NDArray[np.uint8], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The scalar row that ended last before a row of another pipe was issued, -1 for none."""
+    import numpy as np
+
+    instructions = trace.instructions
+    found = np.full(len(instructions), -1, np.int64)
+    end = finish(instructions)
+    on_scalar = instructions.pipe == Pipe.SCALAR
+    for core in np.unique(instructions.core[rows]):
+        mine = rows[instructions.core[rows] == core]
+        scalar = mine[on_scalar[mine]]
+        other = mine[~on_scalar[mine] & (kind[mine] != Kind.CONTROL)]
+        if not len(scalar) or not len(other):
+            continue
+        by_end = scalar[np.lexsort((scalar, end[scalar]))]
+        place = np.searchsorted(end[by_end], instructions.issue[other], "right") - 1
+        found[other] = np.where(place >= 0, by_end[np.maximum(place, 0)], -1)
+    return found

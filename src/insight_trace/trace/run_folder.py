@@ -1,0 +1,197 @@
+"""What `clean` leaves on disk: files beside a trace, or a run folder that explains itself."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from insight_trace.errors import InputError, RequestError
+from insight_trace.insight.container import BlockType, blocks_of
+from insight_trace.model import Trace
+from insight_trace.storage import refuse_existing, whole_directory, whole_file
+from insight_trace.trace.advice import advise
+from insight_trace.trace.chrome import write_chrome
+from insight_trace.trace.clean import Clean
+from insight_trace.trace.metrics import write_metrics
+from insight_trace.trace.perfetto import write_perfetto
+from insight_trace.trace.source import split_frame
+from insight_trace.trace.stats import Stats, stats
+from insight_trace.trace.text import head_line, pipe_table
+
+_RAW_FILES = ("trace.json", "visualize_data.bin")
+_CORE_FOLDER = re.compile(r"core\d+(\.\w+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How the clean trace is written."""
+
+    perfetto: bool = False
+    gzip: bool = False
+
+    @property
+    def suffix(self) -> str:
+        return ".clean" + (".pftrace" if self.perfetto else ".json") + (".gz" if self.gzip else "")
+
+
+def write_clean(cleaned: Clean, file: IO[bytes], form: Form) -> None:
+    """The clean trace in one of its forms; the same trace gives the same bytes."""
+    write = write_perfetto if form.perfetto else write_chrome
+    if not form.gzip:
+        write(cleaned, file)
+        return
+    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
+        write(cleaned, packed)  # type: ignore[arg-type]
+
+
+def raw_metrics(path: Path | None) -> bytes:
+    """The instruction table of a `visualize_data.bin`, byte for byte."""
+    folder = path.parent if path else None
+    bin_ = path if path and path.suffix == ".bin" else folder / "visualize_data.bin" if folder else None
+    if bin_ is None or not bin_.is_file():
+        raise RequestError(
+            "--raw-metrics copies the table of a visualize_data.bin, and there is none here",
+            hint="leave the flag out: the numbers are then worked out from the trace",
+        )
+    with bin_.open("rb") as file:
+        for block in blocks_of(bin_):
+            if block.type == BlockType.API_INSTR:
+                return block.read(file)
+    raise InputError("there is no API_INSTR block", where=str(bin_), hint="leave --raw-metrics out")
+
+
+def beside(cleaned: Clean, folder: Path, form: Form, *, raw: bytes | None, force: bool) -> tuple[Path, Path]:
+    """`trace.clean.*` and `instr_metrics.json` in a folder that exists."""
+    target, table = folder / f"trace{form.suffix}", folder / "instr_metrics.json"
+    refuse_existing(target, force=force)
+    refuse_existing(table, force=force)
+    with _writable(folder):
+        with whole_file(target) as file:
+            write_clean(cleaned, file, form)
+        with whole_file(table) as file:
+            _write_table(cleaned.trace, file, raw)
+    return target, table
+
+
+@contextlib.contextmanager
+def _writable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except PermissionError as error:
+        raise RequestError(f"{folder} cannot be written to", hint="name another place with -o") from error
+
+
+def run_folder(
+    cleaned: Clean,
+    folder: Path,
+    form: Form,
+    *,
+    kernel: str,
+    provenance: Mapping[str, str],
+    raw: bytes | None,
+    copy_raw: bool,
+    force: bool,
+) -> list[Path]:
+    """`<kernel>.clean.*`, `instr_metrics.json`, `summary.txt` and `raw_simulator/`; whole or absent."""
+    trace = cleaned.trace
+    with whole_directory(folder, force=force) as place:
+        with whole_file(place / f"{kernel}{form.suffix}") as file:
+            write_clean(cleaned, file, form)
+        with whole_file(place / "instr_metrics.json") as file:
+            _write_table(trace, file, raw)
+        with whole_file(place / "summary.txt") as file:
+            file.write(summary_text(trace, cleaned, stats(trace), kernel, provenance).encode())
+        if copy_raw and trace.path is not None:
+            _copy_raw(trace.path, place / "raw_simulator")
+        names = sorted(path.name for path in place.iterdir())
+    return [folder / name for name in names]
+
+
+def _write_table(trace: Trace, file: IO[bytes], raw: bytes | None) -> None:
+    if raw is None:
+        write_metrics(trace, file)
+    else:
+        file.write(raw)
+
+
+def _copy_raw(path: Path, target: Path) -> None:
+    """The files of a simulator result and nothing else that lies beside them; links are not followed."""
+    folder = path if path.is_dir() else path.parent
+    target.mkdir()
+    for item in sorted(folder.iterdir()):
+        if item.is_symlink():
+            continue
+        if item.is_file() and item.name in _RAW_FILES:
+            shutil.copyfile(item, target / item.name)
+        elif item.is_dir() and _CORE_FOLDER.fullmatch(item.name):
+            (target / item.name).mkdir()
+            for part in sorted(item.iterdir()):
+                if part.is_file() and not part.is_symlink():
+                    shutil.copyfile(part, target / item.name / part.name)
+    if path.is_file() and path.name not in _RAW_FILES:
+        shutil.copyfile(path, target / path.name)
+
+
+def kernel_name(trace: Trace) -> str:
+    """The kernel's name as far as the path or the sources tell; `trace` where they do not."""
+    if trace.path is not None:
+        parts = trace.path.resolve().parts
+        if "funcs" in parts[:-1]:
+            return parts[parts.index("funcs") + 1]
+    names = {split_frame(path)[0].replace("\\", "/").rsplit("/", 1)[-1] for path in trace.sources}
+    stems = sorted(re.sub(r"\W", "_", name.rsplit(".", 1)[0]) for name in names if name)
+    return stems[0] if len(stems) == 1 else "trace"
+
+
+def summary_text(
+    trace: Trace, cleaned: Clean, figures: Stats, kernel: str, provenance: Mapping[str, str]
+) -> str:
+    """Where the trace comes from and what it says, in a page of text."""
+    facts = {"kernel": kernel, "source": str(trace.path) if trace.path else "-", **provenance}
+    if trace.sources:
+        facts.setdefault("code", ", ".join(sorted(trace.sources)))
+    width = max(map(len, facts))
+    lines = [f"{key:<{width}}  {value}" for key, value in facts.items()]
+    lines += ["", head_line(figures) if figures.cores else "nothing ran", "", *pipe_table(figures)]
+    moving = sum(pipe.busy for pipe in figures.pipes if pipe.pipe not in ("SCALAR", "SCALARLDST"))
+    if figures.cores and not moving:
+        lines += ["", "WARN  only scalar and sync instructions ran: a control input was probably zero"]
+    lines += ["", *clean_lines(cleaned)]
+    advice = advise(trace, figures)
+    if advice:
+        lines += ["", "what to fix first", *(f"{i}. {item.text}" for i, item in enumerate(advice, 1))]
+    lines += [f"note  {note}" for note in cleaned.notes]
+    return "\n".join(lines) + "\n"
+
+
+def clean_lines(cleaned: Clean) -> list[str]:
+    """What was kept and what was left out: nothing disappears without a count."""
+    arrows = cleaned.arrows
+    cores = len({lane.core for lane in cleaned.lanes})
+    words = [
+        f"{len(cleaned.rows):,} instructions on {len(cleaned.lanes)} lanes",
+        f"of {cores} {'core' if cores == 1 else 'cores'}",
+        f"· {len(arrows.producer):,} {'arrow' if len(arrows.producer) == 1 else 'arrows'}",
+    ]
+    lines = ["kept       " + " ".join(words)]
+    if cleaned.dropped:
+        left = " · ".join(f"{count:,} {reason}" for reason, count in cleaned.dropped.items())
+        lines.append(f"left out   {left}")
+    lost = [
+        f"{count:,} {what}"
+        for count, what in (
+            (arrows.hidden, "flag pairs end on a lane that is not kept"),
+            (arrows.unanchored, "have no instruction at one end"),
+            (arrows.unpaired, "flags have no partner"),
+        )
+        if count
+    ]
+    if lost:
+        lines.append("no arrow   " + " · ".join(lost))
+    return lines

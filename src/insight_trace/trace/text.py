@@ -1,0 +1,189 @@
+"""Figures as aligned text: what `stats` prints and `summary.txt` holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from insight_trace.model import Trace
+from insight_trace.trace.advice import Advice
+from insight_trace.trace.source import short_frame
+from insight_trace.trace.stats import Stats
+
+# With more cores than this a table of every core says less than the slowest one alone.
+_CORES_SHOWN = 3
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: frozenset[int]) -> list[str]:
+    """Aligned columns; those in `left` are text, the others figures."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if index in left else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in [head, *rows]
+    ]
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def pipe_table(figures: Stats) -> list[str]:
+    """The per-pipe breakdown, of every core or of the slowest one."""
+    cycles = {core.core: core.cycles for core in figures.cores}
+    shown = set(cycles) if len(cycles) <= _CORES_SHOWN else {figures.slowest}
+    rows = [
+        (
+            pipe.core,
+            pipe.pipe,
+            f"{pipe.instructions:,}",
+            f"{pipe.busy:,}",
+            _share(pipe.busy, cycles[pipe.core]),
+            f"{pipe.waiting:,}",
+            f"{pipe.idle:,}",
+        )
+        for pipe in figures.pipes
+        if pipe.core in shown
+    ]
+    head = ("core", "pipe", "instructions", "busy", "share", "waiting", "idle")
+    lines = table(head, rows, frozenset((0, 1)))
+    if len(cycles) > _CORES_SHOWN:
+        lines.append(f"({len(cycles)} cores ran; the one that ended last is shown, --json has all)")
+    return lines
+
+
+def head_line(figures: Stats) -> str:
+    chip = f" · {figures.soc_version}" if figures.soc_version else ""
+    return (
+        f"{figures.cycles:,} cycles · {figures.micros:.3f} us at {figures.mhz:g} MHz{chip} · "
+        f"{figures.instructions:,} instructions on {len(figures.cores)} "
+        f"{'core' if len(figures.cores) == 1 else 'cores'}"
+    )
+
+
+def stats_text(figures: Stats, advice: Sequence[Advice]) -> str:
+    """Everything a person wants to see first, the advice before the tables."""
+    if not figures.cores:
+        return "nothing ran: the trace holds no instruction\n"
+    lines = [f"total      {head_line(figures)}"]
+    lines += _section(
+        "advice", [f"{i}. {item.text}" for i, item in enumerate(advice, 1)] or ["nothing stands out"]
+    )
+    lines += ["", *pipe_table(figures)]
+    path = [
+        f"{item.pipe} {item.doing} {_share(item.cycles, figures.path.cycles)}"
+        for item in figures.critical
+        if item.cycles >= 0.01 * figures.path.cycles
+    ]
+    lines += _section("critical", [" · ".join(path)])
+    lines += _section("waits", _wait_lines(figures))
+    lines += _section("overlap", _overlap_lines(figures))
+    lines += _section("traffic", _traffic_lines(figures))
+    lines += _section("roofs", _roof_lines(figures))
+    hot = [
+        (item.what, item.pipe, f"{item.cycles:,}", f"{item.count:,}", short_frame(item.frame))
+        for item in figures.hot_instructions[:8]
+        if item.cycles
+    ]
+    if hot:
+        lines += [
+            "",
+            *table(("instruction", "pipe", "cycles", "executed", "line"), hot, frozenset((0, 1, 4))),
+        ]
+    hot_lines = [
+        (short_frame(item.frame), f"{item.cycles:,}", f"{item.waiting:,}", item.what[:72])
+        for item in figures.hot_lines[:8]
+        if item.cycles or item.waiting
+    ]
+    if hot_lines:
+        lines += ["", *table(("line", "cycles", "waiting", "source"), hot_lines, frozenset((0, 3)))]
+    return "\n".join(lines) + "\n"
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    if not lines:
+        return []
+    return [f"{title if index == 0 else '':<10} {line}" for index, line in enumerate(lines)]
+
+
+def _wait_lines(figures: Stats) -> list[str]:
+    cycles = {core.core: core.cycles for core in figures.cores}
+    return [
+        f"{wait.pipe} for {wait.waits_for}{f' on event {wait.event}' if wait.event else ''}: "
+        f"{wait.cycles:,} cycles ({_share(wait.cycles, cycles[wait.core])}), "
+        f"{short_frame(wait.frame) or wait.core}{', for the end' if wait.last else ''}"
+        for wait in [wait for wait in figures.waits if wait.core == figures.slowest][:5]
+    ]
+
+
+def _overlap_lines(figures: Stats) -> list[str]:
+    core = next(core for core in figures.cores if core.core == figures.slowest)
+    pairs = [
+        f"{pair.replace('+', ' with ')} {_share(cycles, core.cycles)}"
+        for pair, cycles in core.overlap.items()
+        if "SCALAR" not in pair
+    ]
+    return [" · ".join(pairs)] if pairs else []
+
+
+def _traffic_lines(figures: Stats) -> list[str]:
+    return [
+        f"{item.path.replace('_TO_', '→')} {item.bytes:,} bytes in {item.transfers:,} "
+        f"{'transfer' if item.transfers == 1 else 'transfers'}, {item.gb_per_s:.1f} GB/s"
+        + (f" of {item.roof_gb_per_s:g}" if item.roof_gb_per_s else "")
+        for item in figures.traffic
+    ]
+
+
+def _roof_lines(figures: Stats) -> list[str]:
+    chip = figures.roofs.chip + ("" if figures.roofs.exact else ", which stands in for this chip")
+    return [
+        f"{item.unit}: {item.intensity:.2f} operations a byte, {item.giga_per_s:,.1f} G/s of "
+        f"{item.reachable_giga_per_s:,.1f} reachable there ({item.bound} roof of {chip})"
+        for item in figures.arithmetic
+    ]
+
+
+def stats_data(trace: Trace, figures: Stats, advice: Sequence[Advice]) -> dict[str, Any]:
+    """For `--json`: plain values only; the critical path by its pieces, the longest first."""
+    names = trace.instructions.names
+    path = figures.path
+    length = path.end - path.begin
+    longest = sorted(range(len(length)), key=lambda i: (-int(length[i]), i))[:50]
+    return {
+        "soc_version": figures.soc_version,
+        "mhz": figures.mhz,
+        "cycles": figures.cycles,
+        "micros": figures.micros,
+        "instructions": figures.instructions,
+        "slowest_core": figures.slowest,
+        "cores": [asdict(core) for core in figures.cores],
+        "pipes": [asdict(pipe) for pipe in figures.pipes],
+        "waits": [asdict(wait) for wait in figures.waits],
+        "critical_path": {
+            "cycles": path.cycles,
+            "pieces": len(path.row),
+            "shares": [asdict(share) for share in figures.critical],
+            "longest": [
+                {
+                    "name": names[trace.instructions.name[path.row[i]]],
+                    "begin": int(path.begin[i]),
+                    "cycles": int(length[i]),
+                    "idle": bool(path.idle[i]),
+                }
+                for i in longest
+            ],
+        },
+        "hot_instructions": [asdict(item) for item in figures.hot_instructions],
+        "hot_lines": [asdict(item) for item in figures.hot_lines],
+        "traffic": [asdict(item) for item in figures.traffic],
+        "arithmetic": [asdict(item) for item in figures.arithmetic],
+        "roofs": {"chip": figures.roofs.chip, "exact": figures.roofs.exact},
+        "conflict_cycles": figures.conflict_cycles,
+        "cache_misses": figures.cache_misses,
+        "advice": [asdict(item) for item in advice],
+        "warnings": list(trace.warnings),
+    }

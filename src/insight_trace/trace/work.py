@@ -1,0 +1,185 @@
+"""How much work was done: bytes by path, multiply-adds, elements; from columns and operand text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from insight_trace.model import Instructions, Pipe
+from insight_trace.trace.intervals import union
+from insight_trace.trace.kinds import Kind, finish
+from insight_trace.trace.roofs import Roofs
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SHAPE = re.compile(r"(?:^|,)([MKN]):(\d+)")
+_DTYPE = re.compile(r"dtype:([A-Za-z]+\d+)")
+_ELEMENTS = re.compile(r"(?:^|,)elements:(\d+)")
+_REPEAT = re.compile(r"XT:(?:X\d+=)?0x([0-9a-fA-F]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes over one path between a core and global memory."""
+
+    path: str
+    bytes: int
+    transfers: int
+    cycles: int  # in which at least one transfer ran, summed over cores
+    gb_per_s: float  # while running
+    roof_gb_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Operations, and where they stand against the roofs of the cores that ran."""
+
+    unit: str  # cube or vector
+    operations: int
+    bytes: int
+    intensity: float  # operations per byte of global memory
+    giga_per_s: float  # achieved over the whole run
+    roof_giga_per_s: float  # of the unit, all cores that ran it
+    reachable_giga_per_s: float  # at this intensity
+    bound: str  # memory or compute: which roof is lower here
+
+
+def path_of(core: str, pipe: int, name: str) -> str:
+    """GM_TO_UB, UB_TO_GM, …: by the pipe, and on a cube core by what the pipe moves there."""
+    upper = name.upper()
+    if "OUT_TO_L1" in upper or (pipe == Pipe.MTE2 and "cube" in core):
+        return "GM_TO_L1"
+    if pipe == Pipe.MTE2:
+        return "GM_TO_UB"
+    if pipe == Pipe.FIXP:
+        return "L0C_TO_GM"
+    if pipe == Pipe.MTE3:
+        return "L1_TO_GM" if "cube" in core else "UB_TO_GM"
+    return "OTHER"
+
+
+def traffic(
+    instructions: Instructions, kind: NDArray[np.uint8], mhz: float, roofs: Roofs
+) -> tuple[Traffic, ...]:
+    """By path, in the order of the roofs."""
+    import numpy as np
+
+    moved = np.flatnonzero((instructions.process_bytes > 0) & (kind == Kind.WORK))
+    if not len(moved):
+        return ()
+    key = instructions.core[moved].astype(np.int64) * 2**24
+    key += instructions.pipe[moved].astype(np.int64) * 2**16 + instructions.name[moved]
+    present, which = np.unique(key, return_inverse=True)
+    paths = [
+        path_of(instructions.cores[k >> 24], (k >> 16) & 255, instructions.names[k & 0xFFFF])
+        for k in present.tolist()
+    ]
+    names = list(dict.fromkeys([*(path for path in roofs.bandwidth if path in paths), *sorted(paths)]))
+    path = np.array([names.index(name) for name in paths])[which]
+    end = finish(instructions)
+    result = []
+    for index, name in enumerate(names):
+        rows = moved[path == index]
+        cycles = 0
+        for core in np.unique(instructions.core[rows]):
+            mine = rows[instructions.core[rows] == core]
+            cycles += union(instructions.start[mine], end[mine]).length
+        total = int(instructions.process_bytes[rows].sum())
+        rate = total * mhz * 1e6 / cycles / 1e9 if cycles else 0.0
+        result.append(Traffic(name, total, len(rows), cycles, rate, roofs.bandwidth.get(name)))
+    return tuple(result)
+
+
+def _cube_operations(detail: str) -> int:
+    shape = {key: int(value) for key, value in _SHAPE.findall(detail)}
+    return 2 * shape["M"] * shape["K"] * shape["N"] if len(shape) == 3 else 0
+
+
+def _vector_operations(detail: str) -> int:
+    """The elements that the operands name, else repeats (the top byte of XT) times those of 256 bytes."""
+    named = _ELEMENTS.search(detail)
+    if named:
+        return int(named[1])
+    dtype, repeat = _DTYPE.search(detail), _REPEAT.search(detail)
+    if not dtype or not repeat:
+        return 0
+    bits = int(re.sub(r"\D", "", dtype[1]))
+    return (int(repeat[1], 16) >> 56) * (2048 // bits) if bits else 0
+
+
+def arithmetic(
+    instructions: Instructions,
+    kind: NDArray[np.uint8],
+    moved: tuple[Traffic, ...],
+    roofs: Roofs,
+    mhz: float,
+    total: int,
+) -> tuple[Arithmetic, ...]:
+    """Cube and vector against their roofs; a unit whose operands do not say how much it did is left out."""
+    import numpy as np
+
+    result = []
+    total_bytes = sum(item.bytes for item in moved)
+    bandwidth = _mixed_bandwidth(moved, total_bytes)
+    for unit, pipe, count in (
+        ("cube", Pipe.CUBE, _cube_operations),
+        ("vector", Pipe.VECTOR, _vector_operations),
+    ):
+        rows = np.flatnonzero((instructions.pipe == pipe) & (kind == Kind.WORK))
+        operations = 0.0
+        cache: dict[str, int] = {}
+        lanes = instructions.utilisation[rows]
+        share = np.where(lanes >= 0, lanes / 100.0, 1.0).tolist()
+        kinds_of_element: dict[str, int] = {}
+        for row, used in zip(rows.tolist(), share, strict=True):
+            detail = instructions.detail[row]
+            # addresses change from tile to tile, the shape at the end seldom does
+            shape = detail[detail.find(",M:") :] if unit == "cube" else _after_addresses(detail)
+            found = cache.get(detail[:10] + shape)
+            if found is None:
+                found = cache[detail[:10] + shape] = count(detail)
+                dtype = _DTYPE.search(detail)
+                if dtype:
+                    kinds_of_element.setdefault(dtype[1], row)
+            # elements are those in use already, repeats are all lanes of them
+            operations += found if "elements:" in shape else found * used
+        if not operations or not total or not total_bytes:
+            continue
+        cores = len(np.unique(instructions.core[rows]))
+        element = next(iter(kinds_of_element), "F16")
+        if unit == "cube":
+            per_cycle = float(roofs.cube_flop_per_cycle.get(element, roofs.cube_flop_per_cycle["F16"]))
+        else:
+            bits = int(re.sub(r"\D", "", element) or 32)
+            per_cycle = roofs.vector_bytes_per_cycle * 8 / bits
+        roof = per_cycle * mhz / 1e3 * cores
+        intensity = operations / total_bytes
+        memory_roof = intensity * bandwidth * cores
+        result.append(
+            Arithmetic(
+                unit=unit,
+                operations=round(operations),
+                bytes=total_bytes,
+                intensity=intensity,
+                giga_per_s=operations * mhz / 1e3 / total,
+                roof_giga_per_s=roof,
+                reachable_giga_per_s=min(roof, memory_roof),
+                bound="memory" if memory_roof < roof else "compute",
+            )
+        )
+    return tuple(result)
+
+
+def _after_addresses(detail: str) -> str:
+    """What of a vector instruction's operands says how much it does."""
+    place = detail.find(",repeat:")
+    return detail[place if place >= 0 else detail.rfind(",XT:") :]
+
+
+def _mixed_bandwidth(moved: tuple[Traffic, ...], total_bytes: int) -> float:
+    """GB/s of one core when every path carries its share: loads and stores run side by side."""
+    slowest = max((item.bytes / item.roof_gb_per_s for item in moved if item.roof_gb_per_s), default=0.0)
+    return total_bytes / slowest if slowest else 0.0

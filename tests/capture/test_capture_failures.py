@@ -1,0 +1,147 @@
+"""A run that cannot go on says whose fault it is and where, and keeps the dump up to there."""
+
+import json
+
+import pytest
+from capture_scenes import EXAMPLES, line_of, make_scene
+
+import insight_trace
+from insight_trace.__main__ import main
+
+NEVER = "volatile bool forever = true; while (forever) {}"
+
+# what goes wrong -> the line it stands on, whose fault it is, what is said
+ORCHESTRATIONS = {
+    "an exception": ('throw std::runtime_error("no tea");', "rt_submit_aiv_task(0, task)", "input", "no tea"),
+    "an unknown func id": ("rt_submit_aiv_task(9, task);", "(9, task)", "input", "func id 9"),
+    "a vector kernel as a cube task": ("rt_submit_aic_task(0, task);", "_aic_", "input", "vector kernel"),
+    "a tensor after a scalar": (
+        "CoreTaskArgs t; t.add_scalar(1); t.add_input(a); rt_submit_aiv_task(0, t);",
+        "t.add_scalar(1)",
+        "input",
+        "tensors come first",
+    ),
+    "more arguments than slots": (
+        "CoreTaskArgs t; for (int i = 0; i < 60; ++i) t.add_input(a); rt_submit_aiv_task(0, t);",
+        "i < 60",
+        "input",
+        "too many tensors",
+    ),
+    "a read of what nobody wrote": (
+        "TaskOutputTensors made = alloc_tensors(info); const ChipTensor &t = made.get_ref(0);"
+        "CoreTaskArgs r; r.add_input(t, b); r.add_output(out); rt_submit_aiv_task(0, r);",
+        "r.add_input",
+        "input",
+        "no task has written",
+    ),
+    "a view that leaves its tensor": (
+        "uint32_t at[2] = {60, 0}; a.view(shape, at);",
+        "a.view(shape, at)",
+        "input",
+        "leaves dimension 0 of 64",
+    ),
+    "an error it reports itself": (
+        'rt_report_fatal(PTO2_ERROR_INVALID_ARGS, "bad size %d", 3);',
+        "bad size",
+        "input",
+        "bad size 3",
+    ),
+    "an endless loop": (NEVER, "rt_submit_aiv_task(0, task)", "input", "still running"),
+    "a wild pointer": ("*reinterpret_cast<int *>(8) = 1;", "rt_submit_aiv_task(0, task)", "input", "0x8"),
+}
+
+
+def failed(scene, folder, *extra):
+    out = folder / "run"
+    result = insight_trace.capture(scene, output=out, seconds=1.0, **dict(extra))
+    assert not result.passed
+    assert result.failure is not None
+    return result, out / "args_dump" / "args_dump.json"
+
+
+@pytest.mark.parametrize("what", ORCHESTRATIONS)
+def test_an_orchestration_that_goes_wrong_is_named_with_its_line(what, tmp_path):
+    body, at, fault, said = ORCHESTRATIONS[what]
+    scene = make_scene(tmp_path, body)
+    # the first task is done before things go wrong
+    source = tmp_path / "orchestration.cpp"
+    wait = "{ uint32_t i[2] = {0, 0}; get_tensor_data<float>(out, 2, i); }\n    " + body
+    source.write_text(source.read_text().replace(body, wait))
+    result, manifest = failed(scene, tmp_path)
+    assert result.failure.fault.value == fault
+    assert said in result.failure.message
+    assert result.failure.file == str(source)
+    expected = line_of(source, at if "rt_submit_aiv_task(0, task)" not in at else "get_tensor_data<float>")
+    assert result.failure.line == expected
+    dump = json.loads(manifest.read_text())
+    assert dump["partial"] is True
+    assert said in dump["failure"]["message"]
+    assert {r["task_id"] for r in dump["args"]} == {"0x0000000000000000"}
+    assert len(insight_trace.load_dump(manifest).dispatches) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [("this is no C++;", "does not compile"), ("CoreTaskArgs t; t.add_scalar(a);", "a scalar is a number")],
+)
+def test_an_orchestration_that_does_not_compile_is_named_with_its_line(body, said, tmp_path, capsys):
+    scene = make_scene(tmp_path, body)
+    assert main(["capture", str(scene), "-o", str(tmp_path / "run")]) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert f"orchestration.cpp:{line_of(tmp_path / 'orchestration.cpp', body)}" in error
+    assert not (tmp_path / "run").exists()
+
+
+OWN = "CoreTaskArgs t; t.add_input(a); t.add_output(info); rt_submit_aiv_task(1, t);"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said", "limit"),
+    [
+        ("*reinterpret_cast<volatile int *>(16) = 1;", "0x10", ""),
+        ("volatile int n = 0; while (n == 0) {}", "still running after 1 s", "time"),
+        ("MatrixTile t; TASSIGN(t, 0); Matrix m(reinterpret_cast<float *>(64)); TLOAD(t, m);", "", ""),
+    ],
+)
+def test_a_kernel_that_crashes_or_hangs_is_named_and_its_outputs_are_marked(kernel, said, limit, tmp_path):
+    result, manifest = failed(make_scene(tmp_path, OWN, kernel), tmp_path)
+    assert result.failure.fault.value == "kernel"
+    assert said in result.failure.message
+    assert result.failure.limit == limit
+    assert "kernel OWN" in result.task
+    assert "submitted at" in result.task
+    dump = json.loads(manifest.read_text())
+    unfinished = [r for r in dump["args"] if r.get("partial")]
+    assert [(r["func_id"], r["arg_index"]) for r in unfinished] == [([1], 1)]
+    assert dump["partial"] is True
+    insight_trace.load_dump(manifest)
+
+
+def test_a_wrong_result_is_a_failed_run(tmp_path, capsys):
+    out = "CoreTaskArgs t; t.add_input(a, out); t.add_output(out); rt_submit_aiv_task(0, t);"
+    assert main(["capture", str(make_scene(tmp_path, out)), "-o", str(tmp_path / "run")]) == 1
+    said = capsys.readouterr().out
+    assert "golden     FAILED" in said
+    assert "4096 of 4096 differ, first out[0,0] is 3 and should be 2" in said
+
+
+def test_a_case_or_platform_that_does_not_exist_is_answered_with_those_that_do(tmp_path, capsys):
+    scene = str(make_scene(tmp_path, ""))
+    assert main(["capture", scene, "--case", "Nope"]) == 2
+    assert "it has Default, Other" in capsys.readouterr().err
+    assert main(["capture", scene, "--case", "Default", "--platform", "a5"]) == 2
+    assert "it runs on a2a3sim" in capsys.readouterr().err
+    assert main(["capture", scene, "--platform", "z80"]) == 2
+    assert "its cases run on a2a3, a2a3sim" in capsys.readouterr().err
+
+
+def test_an_existing_directory_is_kept_unless_force_is_given(tmp_path, capsys):
+    scene = str(EXAMPLES / "vector_chain" / "scene.py")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "mine").touch()
+    assert main(["capture", scene, "-o", str(tmp_path / "run")]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert (tmp_path / "run" / "mine").exists()
+    assert main(["capture", scene, "-o", str(tmp_path / "run"), "--force"]) == 0
+    assert not (tmp_path / "run" / "mine").exists()

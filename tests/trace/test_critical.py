@@ -1,0 +1,55 @@
+"""The critical path adds up and goes through what was waited for."""
+
+import numpy as np
+from hypothesis import given
+
+from insight_trace.model import Pipe
+from insight_trace.trace.compare import total_cycles
+from insight_trace.trace.critical import critical_path
+from tests.synthetic_trace import TraceBuilder, matmul_trace, softmax_trace
+from tests.trace_strategies import traces
+
+
+@given(traces())
+def test_the_pieces_follow_each_other_and_add_up_to_the_total(trace):
+    path = critical_path(trace)
+    assert path.cycles == total_cycles(trace)
+    assert (path.end[:-1] == path.begin[1:]).all()
+    assert (path.end > path.begin).all()
+
+
+def test_one_buffer_makes_load_compute_and_the_last_store_critical():
+    trace = softmax_trace(3, cores=1)
+    path = critical_path(trace)
+    instructions = trace.instructions
+    work = [
+        instructions.names[instructions.name[row]]
+        for row in path.row
+        if instructions.pipe[row] != Pipe.SCALAR
+    ]
+    tile = ["MOV_OUT_TO_UB_ALIGN", "VMULS", "VEXP", "VADD"]
+    seen = [name for name in work if "FLAG" not in name]
+    assert [name for i, name in enumerate(seen) if i == 0 or seen[i - 1] != name] == [
+        *tile, *tile, *tile, "MOV_UB_TO_OUT_ALIGN",
+    ]  # fmt: skip
+
+
+def test_loads_in_flight_together_are_work_and_not_idle_time():
+    trace = matmul_trace(1)
+    path = critical_path(trace)
+    on_mte1 = trace.instructions.pipe[path.row] == Pipe.MTE1
+    assert int((path.end - path.begin)[on_mte1 & path.idle].sum()) <= 1
+
+
+def test_an_empty_trace_has_an_empty_path():
+    assert critical_path(TraceBuilder().build()).cycles == 0
+
+
+def test_many_instructions_of_no_length_at_one_time_do_not_trap_the_walk():
+    builder = TraceBuilder()
+    for _ in range(50):
+        builder.add(Pipe.SCALAR, "NOP", 5, 5)
+        builder.add(Pipe.VECTOR, "VNOP", 5, 5)
+    builder.add(Pipe.VECTOR, "VADD", 5, 9)
+    path = critical_path(builder.build())
+    assert np.array_equal(path.end - path.begin, [4])
