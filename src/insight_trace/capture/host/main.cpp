@@ -6,6 +6,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "channel.hpp"
 #include "pto_orchestration_api.h"
 #include "runtime.hpp"
 
@@ -120,6 +121,11 @@ void catch_signals() {
 }
 
 void run_orchestration() {
+    if (g_job.channel >= 0) {
+        orchestration_timer(g_job.seconds);
+        serve_channel(g_job.channel);
+        return orchestration_timer(0);
+    }
     void *handle = dlopen(g_job.orchestration.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) engine::fail(engine::Fault::Input, {}, "cannot load the orchestration: %s", dlerror());
     using Entry = void (*)(const ChipTaskArgs &);
