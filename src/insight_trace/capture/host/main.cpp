@@ -142,9 +142,10 @@ void run_orchestration() {
     if (config) {
         int expected = config(args).expected_arg_count;
         int given = args.tensor_count() + args.scalar_count();
-        if (expected != given)
+        if (given < expected)
             engine::fail(engine::Fault::Input, {},
-                         "the orchestration expects %d arguments and the scene gives %d", expected, given);
+                         "the orchestration expects %d arguments and the scene gives only %d", expected,
+                         given);
     }
     orchestration_timer(g_job.seconds);
     entry(args);
