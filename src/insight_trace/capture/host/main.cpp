@@ -134,7 +134,8 @@ void run_orchestration() {
         engine::fail(engine::Fault::Input, {}, "the orchestration has no function %s",
                      g_job.function.c_str());
     static ChipTaskArgs args;
-    for (const ChipTensor &tensor : g_job.tensors) args.add_input(tensor);
+    static std::vector<SceneTensor> tensors(g_job.tensors.begin(), g_job.tensors.end());
+    for (const SceneTensor &tensor : tensors) args.add_input(tensor);
     for (uint64_t &scalar : g_job.scalars) args.add_scalar(scalar);
     using Config = PTO2OrchestrationConfig (*)(const ChipTaskArgs &);
     auto config =

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "pto_earlier_names.h"
 #include "pto_types.h"
 
 #define PTO2_ERROR_NONE                       0
@@ -165,6 +166,17 @@ inline bool rt_is_fatal() { return insight_trace_capture_is_fatal(); }
 #define LOG_ERROR(...)   ::insight_trace::capture::say(true, __VA_ARGS__)
 #define LOG_WARN(...)    ::insight_trace::capture::say(true, __VA_ARGS__)
 #define LOG_TIMING(...)  ::insight_trace::capture::say(false, __VA_ARGS__)
+// Levels of detail that there were until July 2026.
+#define LOG_INFO_V0(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V1(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V2(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V3(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V4(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V5(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V6(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V7(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V8(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V9(...) LOG_INFO(__VA_ARGS__)
 #define LOG_INFO(...)    ::insight_trace::capture::say(false, __VA_ARGS__)
 #define LOG_DEBUG(...)   ::insight_trace::capture::say(false, __VA_ARGS__)
 
