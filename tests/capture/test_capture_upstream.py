@@ -33,6 +33,34 @@ def test_paged_attention_gives_the_records_and_bytes_of_the_real_dump(
     assert different == [([3], 6)] * 5
 
 
+ST = "tests/st/a2a3/tensormap_and_ringbuffer"
+
+
+@pytest.mark.parametrize(
+    ("scene", "case", "level", "dump"),
+    [
+        (f"{ST}/dfx/args_dump/test_args_dump.py", None, 1, "args_dump_scene_level1"),
+        (f"{ST}/dfx/args_dump/test_args_dump.py", None, 3, "args_dump_scene_level3"),
+        (f"{ST}/mixed_example/test_mixed_example.py", "case2", 2, "mixed_example_case2_args_dump_level2"),
+    ],
+)
+def test_levels_markers_and_mixes_give_the_metadata_of_the_real_dumps(
+    scene, case, level, dump, simpler_checkout, shared_data, tmp_path
+):
+    pytest.importorskip("torch")
+    options = {"level": level, "platform": "a2a3sim"}
+    assert insight_trace.capture(simpler_checkout / scene, case, output=tmp_path / "run", **options).passed
+    theirs, _ = _read(shared_data / "dumps" / dump / "args_dump")
+    ours, _ = _read(tmp_path / "run" / "args_dump")
+    theirs, ours = ([_metadata(r, theirs["args"][0]) for r in m["args"]] for m in (theirs, ours))
+    assert ours == theirs
+
+
+def _metadata(record, like):
+    keys = {*like, "value", "arg_index_ambiguous"} - {"bin_offset"}
+    return {k: record.get(k) for k in keys}
+
+
 def _read(folder):
     return json.loads((folder / "args_dump.json").read_text()), (folder / "args.bin").read_bytes()
 
