@@ -259,7 +259,7 @@ def _dump_directory(path: Path, options: CaptureOptions) -> Iterator[Path | None
         yield path / "args_dump"
     finally:
         rows = path / "args_dump" / ".rows"
-        if rows.exists() and rows.stat().st_size == 0:
+        if not rows.exists() or rows.stat().st_size == 0:
             shutil.rmtree(path)
         else:
             rows.unlink(missing_ok=True)
