@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any, TypeVar
 
@@ -89,8 +89,11 @@ def read_events(
     name: str,
     decoder: msgspec.json.Decoder[list[T]],
     lost: list[str] | None = None,
+    taken: Callable[[bytes], int] | None = None,
 ) -> Iterator[list[T]]:
     """Lists of events from `start` (the first byte after the array's bracket) for `size` bytes.
+
+    `taken` is offered every piece but the last first; it says how many events it took, 0 for none.
 
     With `lost`, a document that is cut off gives the events before the cut; the list says what is missing.
 
@@ -116,6 +119,14 @@ def read_events(
                 lost.append(f"{name}: cut off after event {seen + len(events)}, {len(rest)} bytes not read")
                 yield events
             return
+        if taken is not None:
+            place = data.rfind(b"},{") + 1
+            count = taken(data[:place]) if place else 0
+            if count:
+                held = data[place + 1 :]
+                window = WINDOW
+                seen += count
+                continue
         events, held = _cut(data, decoder)
         if events is None:
             if len(data) > _LARGEST_EVENT:
