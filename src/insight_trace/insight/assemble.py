@@ -119,9 +119,7 @@ def _drawn_whole(names: Sequence[str], name: NDArray[Any]) -> NDArray[np.bool_]:
     return chosen
 
 
-def _joined(
-    gathered: Gathered, flags: NDArray[np.int64], ends: NDArray[np.float64]
-) -> list[NDArray[Any]]:
+def _joined(gathered: Gathered, flags: NDArray[np.int64], ends: NDArray[np.float64]) -> list[NDArray[Any]]:
     """Columns of slices and flags, one after the other."""
     columns = gathered.columns()
     if len(flags) == 0:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from insight_trace.insight.columns import Prepared, details_of
+from insight_trace.insight.columns import Prepared, details_of, distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +82,7 @@ def drawn_wait_starts(
     if not waiting.any():
         return start
     end = columns.end[rows]
-    for pipe in np.unique(lane[waiting]).tolist():
+    for pipe in distinct(lane[waiting]).tolist():
         here = np.flatnonzero(lane == pipe)
         busy = np.maximum.accumulate(np.where(counts[here], end[here], -1))
         before = np.concatenate(([-1], busy[:-1]))

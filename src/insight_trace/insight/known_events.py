@@ -97,14 +97,14 @@ class KnownEvents:
             return addresses[said[0]], number_of(said[1])
 
         form, (opening, middle, closing) = self._form, numbered
-        core, lane, name = closing.of(events.closing[rows], form.closings.values, place)
-        (stack,) = opening.of(events.opening[rows], form.openings.values, lambda said: stacks[said])
-        address, moved = middle.of(events.middle[rows], form.middles.values, moving)
+        core, lane, name = closing.of(events.closing[rows], form.closings.said, place)
+        (stack,) = opening.of(events.opening[rows], form.openings.said, lambda said: stacks[said])
+        address, moved = middle.of(events.middle[rows], form.middles.said, moving)
         return core, lane, name, stack, address, moved
 
     def _take_flags(self, events: Events) -> None:
         """All or none: an id that is used again, or a name that is no flag's, is for the general way."""
-        flags, values = self._gathered.flags, self._form.closings.values
+        flags, values = self._gathered.flags, self._form.closings.said
         setting = np.array([{True: 1, False: 0, None: -1}[SETTING.get(value[0])] for value in values])[
             events.closing
         ]
@@ -114,14 +114,17 @@ class KnownEvents:
         row = np.full(len(events), -1, dtype=np.int64)
         row[begins] = np.arange(len(flags), len(flags) + len(begins))
         added: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
-        for kind, records, content in ((BEGIN, flags.begun, row), (END, flags.ended, events.time)):
-            for sets, record in enumerate(records):
-                rows = np.flatnonzero((events.kind == kind) & (setting == sets))
-                ids = [events.own[place] for place in rows.tolist()]
-                new = dict(zip(ids, content[rows].tolist(), strict=True))
-                if len(new) != len(ids) or not record.keys().isdisjoint(new):
-                    raise UnknownForm
-                added.append((record, new))
+        records: list[tuple[int, int, dict[Any, Any], NDArray[Any]]] = [
+            *((BEGIN, sets, flags.begun[sets], row) for sets in (0, 1)),
+            *((END, sets, flags.ended[sets], events.time) for sets in (0, 1)),
+        ]
+        for kind, sets, record, content in records:
+            rows = np.flatnonzero((events.kind == kind) & (setting == sets))
+            ids = [events.own[place] for place in rows.tolist()]
+            new = dict(zip(ids, content[rows].tolist(), strict=True))
+            if len(new) != len(ids) or not record.keys().isdisjoint(new):
+                raise UnknownForm
+            added.append((record, new))
         for record, new in added:
             record.update(new)
         if len(begins):

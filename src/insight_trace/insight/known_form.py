@@ -24,16 +24,12 @@ _OPENINGS = {',{"args': END, ',{"cat': FLOW}  # of events without a detail
 _TEXT = r'((?:[^"\\]|\\.)*)'
 _OPENING = re.compile(rf',\{{"args":\{{"code":"{_TEXT}","detail":')
 _MIDDLES = (
-    re.compile(
-        rf',"pc_addr":"{_TEXT}"(?:,"process_bytes":"{_TEXT}")?\}},"cname":"{_TEXT}","dur"'
-    ),
+    re.compile(rf',"pc_addr":"{_TEXT}"(?:,"process_bytes":"{_TEXT}")?\}},"cname":"{_TEXT}","dur"'),
     re.compile(rf',"pc_addr":"{_TEXT}"(?:,"process_bytes":"{_TEXT}")?\}},"cname":"{_TEXT}","id":'),
     re.compile(rf'\{{\}},"cname":"{_TEXT}","id":'),
     re.compile(rf'"{_TEXT}","id":'),
 )
-_CLOSING = re.compile(
-    rf',?"name":"{_TEXT}","ph":"([XBEst])","pid":"{_TEXT}","tid":"{_TEXT}","ts"'
-)
+_CLOSING = re.compile(rf',?"name":"{_TEXT}","ph":"([XBEst])","pid":"{_TEXT}","tid":"{_TEXT}","ts"')
 _QUOTE, _BACKSLASH, _COLON, _COMMA, _OPEN, _CLOSE = b'"\\:,{}'
 _CUT = "\x01"  # no text may hold it, so it can stand for the places where an event is cut
 _PIECES = 6
@@ -42,8 +38,8 @@ _NUMBERS: msgspec.json.Decoder[list[float]] = msgspec.json.Decoder(list[float])
 _STRING: msgspec.json.Decoder[str] = msgspec.json.Decoder(str)
 
 
-class UnknownForm(Exception):
-    """The text is not of the form that is read here; it may be right all the same."""
+class UnknownForm(Exception):  # noqa: N818 - not a fault: the text may be right all the same
+    """The text is not of the form that is read here."""
 
 
 class Repeated(dict[str, int]):
@@ -53,15 +49,15 @@ class Repeated(dict[str, int]):
         super().__init__()
         self._read = read
         self.kinds: list[int] = []
-        self.values: list[Any] = []
+        self.said: list[Any] = []
         self.escapes: list[int] = []
         self.quotes: list[int] = []
 
     def __missing__(self, text: str) -> int:
         kind, value = self._read(text)
-        number = self[text] = len(self.values)
+        number = self[text] = len(self.said)
         self.kinds.append(kind)
-        self.values.append(value)
+        self.said.append(value)
         self.escapes.append(text.count("\\"))
         self.quotes.append(text.count('"'))
         return number

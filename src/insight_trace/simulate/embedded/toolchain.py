@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -120,6 +119,8 @@ class Toolchain:
             command = [*self.compiler.command, *flags, "-c", str(source), "-o", str(made)]
             self._run(command, f"compiling {source.name}")
             return made
+
+        from concurrent.futures import ThreadPoolExecutor  # wanted only where something is built
 
         with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
             return list(pool.map(compile_one, sources))
