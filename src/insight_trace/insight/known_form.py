@@ -30,7 +30,7 @@ _MIDDLES = (
     re.compile(rf'"{_TEXT}","id":'),
 )
 _CLOSING = re.compile(rf',?"name":"{_TEXT}","ph":"([XBEst])","pid":"{_TEXT}","tid":"{_TEXT}","ts"')
-_QUOTE, _BACKSLASH, _COLON, _COMMA, _OPEN, _CLOSE = b'"\\:,{}'
+_QUOTE, _COLON, _COMMA, _OPEN, _CLOSE = b'":,{}'
 _CUT = "\x01"  # no text may hold it, so it can stand for the places where an event is cut
 _PIECES = 6
 _KEYS = (7, 8, 11, 12)  # of flows, ends, slices and begins, those that move bytes
@@ -48,19 +48,22 @@ class Repeated(dict[str, int]):
     def __init__(self, read: Any) -> None:
         super().__init__()
         self._read = read
-        self.kinds: list[int] = []
         self.said: list[Any] = []
-        self.escapes: list[int] = []
-        self.quotes: list[int] = []
+        self._facts: list[tuple[int, int, int]] = []
+        self._table = np.zeros((0, 3), dtype=np.int64)
 
     def __missing__(self, text: str) -> int:
         kind, value = self._read(text)
         number = self[text] = len(self.said)
-        self.kinds.append(kind)
         self.said.append(value)
-        self.escapes.append(text.count("\\"))
-        self.quotes.append(text.count('"'))
+        self._facts.append((kind, text.count('"'), text.count("\\")))
         return number
+
+    def facts(self) -> NDArray[np.int64]:
+        """By number: the kind of event, and how many quotes and backslashes the piece has."""
+        if len(self._table) != len(self._facts):
+            self._table = np.array(self._facts, dtype=np.int64)
+        return self._table
 
 
 def _unescaped(text: str) -> str:
@@ -144,33 +147,31 @@ class KnownForm:
         if not data.isascii():
             raise UnknownForm
         # with a comma before it, the first event is like the others
-        buffer = np.frombuffer(bytearray(b",") + data, dtype=np.uint8)
+        text = bytearray(b",") + data
+        buffer = np.frombuffer(text, dtype=np.uint8)
         if len(buffer) < 8 or int(buffer.min()) < 32:
             raise UnknownForm
-        quotes = int(np.count_nonzero(buffer == _QUOTE))
-        escapes = int(np.count_nonzero(buffer == _BACKSLASH))
-        places = _cuts(buffer)
+        quoted = buffer == _QUOTE
+        escapes = data.count(b"\\")
+        places = _cuts(buffer, quoted)
         buffer[places] = ord(_CUT)
         # the brace that ends the last event ends the text as well
-        pieces = buffer.tobytes().decode("ascii").split(_CUT)
+        pieces = text.decode("ascii").split(_CUT)
         if len(pieces) != len(places) + 1 or pieces.pop():
             raise UnknownForm
         opening = self._numbered(self.openings, pieces[0::_PIECES])
         middle = self._numbered(self.middles, pieces[2::_PIECES])
         closing = self._numbered(self.closings, pieces[4::_PIECES])
-        kind = np.array(self.closings.kinds)[closing]
+        opened, passed, closed = self.openings.facts(), self.middles.facts(), self.closings.facts()
+        kind = closed[closing, 0]
         begun = np.array([SLICE, SLICE, END, FLOW])[kind]
-        if not (
-            (np.array(self.middles.kinds)[middle] == kind).all()
-            and (np.array(self.openings.kinds)[opening] == begun).all()
-        ):
+        if not ((passed[middle, 0] == kind).all() and (opened[opening, 0] == begun).all()):
             raise UnknownForm
         # what is not in a repeated piece is in a detail, an id or a number, and there it is refused
-        known = ((self.openings, opening), (self.middles, middle), (self.closings, closing))
-        cut = np.array([2, 4, 3, 3])[kind].sum()  # quotes at which an event was cut
-        if quotes != cut + sum(int(np.array(table.quotes)[index].sum()) for table, index in known):
-            raise UnknownForm
-        if escapes != sum(int(np.array(table.escapes)[index].sum()) for table, index in known):
+        known = ((opened, opening), (passed, middle), (closed, closing))
+        used = np.sum([np.bincount(index, minlength=len(table)) @ table for table, index in known], axis=0)
+        cut = int(np.array([2, 4, 3, 3])[kind].sum())  # quotes at which an event was cut
+        if int(np.count_nonzero(quoted)) != cut + int(used[1]) or escapes != int(used[2]):
             raise UnknownForm
         return Events(
             kind=kind,
@@ -187,10 +188,11 @@ class KnownForm:
         return np.fromiter(map(table.__getitem__, pieces), dtype=np.int64, count=len(pieces))
 
 
-def _cuts(buffer: NDArray[np.uint8]) -> NDArray[np.int64]:
+def _cuts(buffer: NDArray[np.uint8], quoted: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Where to cut: six places for each event, in their order."""
-    keys = np.flatnonzero((buffer[:-1] == _QUOTE) & (buffer[1:] == _COLON))
-    ends = np.flatnonzero((buffer[:-2] == _CLOSE) & (buffer[1:-1] == _COMMA) & (buffer[2:] == _OPEN))
+    keys = np.flatnonzero(quoted[:-1] & (buffer[1:] == _COLON))
+    # the comma between them is asked for by the opening of an event
+    ends = np.flatnonzero((buffer[:-2] == _CLOSE) & (buffer[2:] == _OPEN))
     ends = np.append(ends, len(buffer) - 1)
     after = np.searchsorted(keys, ends)  # the first key of the next event
     first = np.concatenate(([0], after[:-1]))
