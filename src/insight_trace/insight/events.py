@@ -12,6 +12,7 @@ import msgspec
 from insight_trace.errors import InputError
 
 WINDOW = 1 << 20
+_TAKEN_WINDOW = 1 << 18  # arrays of this many bytes are made again and again without asking the system
 HEAD = 1 << 20  # Insight looks for "traceEvents" no further
 _LARGEST_EVENT = 64 << 20
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
@@ -101,7 +102,8 @@ def read_events(
     by decoding, so text that only looks like such a place costs a second try and nothing else.
     """
     position, end = start, start + size
-    window = WINDOW
+    usual = WINDOW if taken is None else min(WINDOW, _TAKEN_WINDOW)
+    window = usual
     seen = 0
     held = b""
     while position < end or held:
@@ -124,7 +126,7 @@ def read_events(
             count = taken(data[:place]) if place else 0
             if count:
                 held = data[place + 1 :]
-                window = WINDOW
+                window = usual
                 seen += count
                 continue
         events, held = _cut(data, decoder)
@@ -133,7 +135,7 @@ def read_events(
                 _explain(data, name, seen, decoder)
             window *= 2
             continue
-        window = WINDOW
+        window = usual
         seen += len(events)
         yield events
 
