@@ -1,4 +1,4 @@
-"""Outputs are whole or absent: written beside their place, synced, then renamed into it."""
+"""Outputs are whole or absent: written beside their place, then renamed into it. Single files are synced before."""
 
 from __future__ import annotations
 
