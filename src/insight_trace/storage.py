@@ -1,4 +1,4 @@
-"""Outputs are whole or absent: written beside their place, synced, then renamed into it."""
+"""Outputs are whole or absent: written beside their place, then renamed into it. Single files are synced before."""
 
 from __future__ import annotations
 
@@ -22,8 +22,13 @@ def refuse_existing(path: Path, *, force: bool) -> None:
 
 
 @contextlib.contextmanager
-def whole_file(path: Path, *, force: bool = True, mode: int = 0o644) -> Iterator[IO[bytes]]:
-    """A binary file to write; it appears at `path`, complete, only when the block ends without error."""
+def whole_file(
+    path: Path, *, force: bool = True, mode: int = 0o644, sync: bool = True
+) -> Iterator[IO[bytes]]:
+    """A binary file to write; it appears at `path`, complete, only when the block ends without error.
+
+    `sync=False` is for a file of a directory that is itself put into place only when all of it is there.
+    """
     refuse_existing(path, force=force)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -33,16 +38,19 @@ def whole_file(path: Path, *, force: bool = True, mode: int = 0o644) -> Iterator
             yield file
             file.flush()
             os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         beside.replace(path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
 
 
-def write_whole(path: Path, content: bytes | str, *, force: bool = True, mode: int = 0o644) -> None:
+def write_whole(
+    path: Path, content: bytes | str, *, force: bool = True, mode: int = 0o644, sync: bool = True
+) -> None:
     """Writes one file, whole or not at all."""
-    with whole_file(path, force=force, mode=mode) as file:
+    with whole_file(path, force=force, mode=mode, sync=sync) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 

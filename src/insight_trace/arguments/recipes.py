@@ -6,7 +6,6 @@ Built in: the four kernels of paged attention. `register_recipe` adds one for an
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -41,6 +40,8 @@ def from_recipe(kernel_name: str, case: Case, step: int = 0) -> ReplayArguments:
     """The arguments that the recipe makes of the case's parameters for the kernel's dispatch `step`."""
     recipe = _recipes.get(kernel_name.casefold())
     if recipe is None:
+        import difflib
+
         near = difflib.get_close_matches(kernel_name.upper(), recipe_names(), n=1)
         guess = f"did you mean {near[0]}? " if near else ""
         raise RequestError(

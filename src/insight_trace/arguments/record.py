@@ -29,7 +29,10 @@ from insight_trace.storage import whole_file
 
 
 def keep(arguments: ReplayArguments, directory: Path) -> ReplayArguments:
-    """The same arguments with every payload copied into `directory` and taken from there."""
+    """The same arguments with every payload copied into `directory` and taken from there.
+
+    The directory belongs to a workspace that is put into place as a whole.
+    """
     return arguments.replaced(*(_kept(tensor, directory) for tensor in arguments.tensors))
 
 
@@ -77,14 +80,14 @@ def _kept(tensor: ReplayTensor, directory: Path) -> ReplayTensor:
 
 def _copied(payload: Payload, place: Path) -> Payload:
     content = payload_bytes(payload)
-    with whole_file(place) as file:
+    with whole_file(place, sync=False) as file:
         file.write(content.data)
     return Payload(place, 0, payload.size, payload.truncated)
 
 
 def _copy_file(source: Path, place: Path) -> None:
     try:
-        with source.open("rb") as original, whole_file(place) as copy:
+        with source.open("rb") as original, whole_file(place, sync=False) as copy:
             shutil.copyfileobj(original, copy)
     except OSError as error:
         raise InputError(f"the file cannot be copied: {error.strerror}", where=str(source)) from None

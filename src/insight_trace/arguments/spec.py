@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -89,6 +88,8 @@ def _unknown_keys(entry: Mapping[str, Any]) -> list[str]:
     texts = []
     for key in entry:
         if key not in known:
+            import difflib
+
             near = difflib.get_close_matches(key, known, n=1)
             guess = f", did you mean '{near[0]}'?" if near else ""
             texts.append(f"the key '{key}' has no meaning here{guess}")

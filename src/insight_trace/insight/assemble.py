@@ -10,7 +10,6 @@ import numpy as np
 
 from insight_trace.errors import InputError
 from insight_trace.insight.clock import infer_clock
-from insight_trace.insight.events import Event
 from insight_trace.insight.gathered import Gathered
 from insight_trace.insight.lanes import BARRIER, FLAG_NAMES, LANES
 from insight_trace.insight.metrics import Lookup, Metrics
@@ -26,9 +25,10 @@ _OVERHEAD_NAMES = ("cache_time", "ccu_time")
 def assemble(
     gathered: Gathered, metrics: Metrics | None, sources: Mapping[str, bytes], mhz: float | None, path: Path
 ) -> Trace:
-    flags, ends, partners = _flag_rows(gathered)
+    flags, ends, partners = gathered.flags.whole()
+    gathered.unread += gathered.flags.halves
     core, lane, name, stack, address, begin, lasting, moved = _joined(gathered, flags, ends)
-    detail = gathered.detail + [_detail(event) for event in flags]
+    detail = gathered.detail + [gathered.flags.detail[row] for row in flags.tolist()]
     dropped = np.flatnonzero(np.isin(name, [gathered.names.get(each, -1) for each in _OVERHEAD_NAMES]))
     if len(dropped):
         # slices before an instruction, of the overhead metric; they are no executions
@@ -112,10 +112,6 @@ def assemble(
     )
 
 
-def _detail(event: Event) -> str:
-    return "" if event.args is None else event.args.detail
-
-
 def _drawn_whole(names: Sequence[str], name: NDArray[Any]) -> NDArray[np.bool_]:
     """Rows whose slice is as long as their execution; barriers and flags are drawn shorter."""
     whole = np.array([each not in FLAG_NAMES and each != BARRIER for each in names], dtype=bool)
@@ -123,42 +119,13 @@ def _drawn_whole(names: Sequence[str], name: NDArray[Any]) -> NDArray[np.bool_]:
     return chosen
 
 
-def _flag_rows(gathered: Gathered) -> tuple[list[Event], list[float], NDArray[np.int64]]:
-    """Begin events, their ends, and (wait, set) by place among them. Halves are counted as unread."""
-    events: list[Event] = []
-    ends: list[float] = []
-    places: list[dict[Any, int]] = []
-    for begun, ended in zip(gathered.begun, gathered.ended, strict=True):
-        whole = [flag for flag in begun if flag in ended]
-        gathered.unread += len(begun) + len(ended) - 2 * len(whole)
-        places.append(dict(zip(whole, range(len(events), len(events) + len(whole)), strict=True)))
-        events += [begun[flag] for flag in whole]
-        ends += [ended[flag] for flag in whole]
-    events += [event for event, _ in gathered.lone_flags]
-    ends += [end for _, end in gathered.lone_flags]
-    waits, sets = places
-    both = [flag for flag in waits if flag in sets]
-    pairs = np.array([[waits[flag] for flag in both], [sets[flag] for flag in both]], dtype=np.int64)
-    return events, ends, pairs
-
-
-def _joined(gathered: Gathered, events: list[Event], ends: list[float]) -> list[NDArray[Any]]:
+def _joined(gathered: Gathered, flags: NDArray[np.int64], ends: NDArray[np.float64]) -> list[NDArray[Any]]:
     """Columns of slices and flags, one after the other."""
     columns = gathered.columns()
-    if not events:
+    if len(flags) == 0:
         return columns
-    args = [event.args for event in events]
-    begin = np.array([event.ts for event in events])
-    added: list[NDArray[Any]] = [
-        np.array([gathered.cores[event.pid] for event in events]),
-        np.array([gathered.lanes[event.tid] for event in events]),
-        np.array([gathered.names[event.name] for event in events]),
-        np.array([gathered.stacks["" if each is None else each.code] for each in args]),
-        np.array([gathered.addresses["" if each is None else each.pc_addr] for each in args]),
-        begin,
-        np.array(ends) - begin,
-        np.full(len(events), -1, dtype=np.int64),
-    ]
+    *added, begin = gathered.flag_columns(flags)
+    added += [begin, ends - begin, np.full(len(flags), -1, dtype=np.int64)]
     return [np.concatenate(pair) for pair in zip(columns, added, strict=True)]
 
 

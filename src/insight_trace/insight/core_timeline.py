@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from insight_trace.insight.columns import CHUNK, Prepared, chunks, details_of
+from insight_trace.insight.columns import CHUNK, Prepared, chunks, details_of, distinct
 from insight_trace.insight.encoding import Durations, floats, integers, lay, micros, pick, texts
 from insight_trace.insight.flags import drawn_wait_starts
 from insight_trace.insight.fragments import Fragments, warp_colour
@@ -96,7 +96,7 @@ def _pipes(
     for pipe in seen[np.argsort(first)].tolist():
         name = Pipe(pipe).name
         yield _process(name, PROCESS_CODES.get(name, 0))
-    for pid in np.unique(process).tolist():
+    for pid in distinct(process).tolist():
         here = np.flatnonzero(process == pid)
         here = here[_drawing_order(start[here], end[here])]
         yield from _process_slices(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from insight_trace.insight.columns import Prepared, details_of
+from insight_trace.insight.columns import Prepared, details_of, distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,44 +28,65 @@ def pair_flags(prepared: Prepared) -> dict[int, FlagPairs]:
     A SET can end one WAIT only, since an id that occurs twice draws no arrow.
     """
     columns = prepared.instructions
-    recorded = bool((columns.partner[prepared.is_wait] >= 0).any())
-    flags: dict[int, tuple[dict[str, list[int]], dict[str, deque[int]]]] = {}
+    waits, sets, rank = _by_detail(prepared)
+    claimed = np.zeros(len(columns), dtype=bool)
+    if bool((columns.partner[prepared.is_wait] >= 0).any()):
+        every = np.concatenate([waits[core] for core in prepared.cores])
+        found = _recorded(prepared, every)
+        lengths = [len(waits[core]) for core in prepared.cores]
+        found_by_core = dict(zip(prepared.cores, np.split(found, np.cumsum(lengths)[:-1]), strict=True))
+    else:
+        found_by_core = {core: _in_turn(waits[core], sets[core], rank) for core in prepared.cores}
+    for found in found_by_core.values():
+        claimed[found[found >= 0]] = True
+    pairs = {}
     for core in prepared.cores:
-        rows = prepared.ordered[core]
-        waits: dict[str, list[int]] = {}
-        sets: dict[str, deque[int]] = {}
-        chosen = rows[prepared.is_wait[rows]]
-        for row, detail in zip(chosen.tolist(), details_of(columns.detail, chosen), strict=True):
-            waits.setdefault(detail, []).append(row)
-        chosen = rows[prepared.is_set[rows]]
-        for row, detail in zip(chosen.tolist(), details_of(columns.detail, chosen), strict=True):
-            sets.setdefault(detail, deque()).append(row)
-        flags[core] = waits, sets
-
-    claimed: set[int] = set()
-    pairs: dict[int, list[tuple[int, int]]] = {core: [] for core in prepared.cores}
-    for core, (waits, sets) in flags.items():
-        for detail in sorted(waits):
-            for wait in waits[detail]:
-                found = -1
-                if recorded:
-                    partner = int(columns.partner[wait])
-                    if partner >= 0 and prepared.is_set[partner] and partner not in claimed:
-                        found = partner
-                elif sets.get(detail):
-                    found = sets[detail].popleft()
-                if found >= 0:
-                    claimed.add(found)
-                pairs[core].append((found, wait))
-    for core, (_, sets) in flags.items():
-        for detail in sorted(sets):
-            pairs[core] += [(row, -1) for row in sets[detail] if row not in claimed]
-    return {core: _columns(found) for core, found in pairs.items()}
+        alone = sets[core][~claimed[sets[core]]]
+        pairs[core] = FlagPairs(
+            sets=np.concatenate((found_by_core[core], alone)),
+            waits=np.concatenate((waits[core], np.full(len(alone), -1, dtype=np.int64))),
+        )
+    return pairs
 
 
-def _columns(pairs: list[tuple[int, int]]) -> FlagPairs:
-    table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return FlagPairs(sets=table[:, 0], waits=table[:, 1])
+def _by_detail(
+    prepared: Prepared,
+) -> tuple[dict[int, NDArray[np.int64]], dict[int, NDArray[np.int64]], NDArray[np.int64]]:
+    """WAITs and SETs of each core by detail and then as drawn, and the place of each row's detail."""
+    columns = prepared.instructions
+    flagged = np.flatnonzero(prepared.is_wait | prepared.is_set)
+    details = details_of(columns.detail, flagged)
+    order = {detail: place for place, detail in enumerate(sorted(set(details)))}
+    rank = np.zeros(len(columns), dtype=np.int64)
+    rank[flagged] = np.fromiter(map(order.__getitem__, details), dtype=np.int64, count=len(details))
+    found: list[dict[int, NDArray[np.int64]]] = []
+    for mask in (prepared.is_wait, prepared.is_set):
+        chosen = {core: rows[mask[rows]] for core, rows in prepared.ordered.items()}
+        found.append({core: rows[np.argsort(rank[rows], kind="stable")] for core, rows in chosen.items()})
+    return found[0], found[1], rank
+
+
+def _recorded(prepared: Prepared, waits: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The SET that the simulator recorded for each WAIT; of several WAITs the first has it."""
+    partner = prepared.instructions.partner[waits]
+    usable = np.flatnonzero(partner >= 0)
+    usable = usable[prepared.is_set[partner[usable]]]
+    _, first = np.unique(partner[usable], return_index=True)
+    chosen = usable[first]
+    found = np.full(len(waits), -1, dtype=np.int64)
+    found[chosen] = partner[chosen]
+    return found
+
+
+def _in_turn(waits: NDArray[np.int64], sets: NDArray[np.int64], rank: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The n-th SET of a detail for its n-th WAIT, -1 where there is none."""
+    if len(sets) == 0:
+        return np.full(len(waits), -1, dtype=np.int64)
+    wanted, offered = rank[waits], rank[sets]
+    turn = np.arange(len(waits)) - np.searchsorted(wanted, wanted)
+    place = np.searchsorted(offered, wanted) + turn
+    there = place < np.searchsorted(offered, wanted, side="right")
+    return np.where(there, sets[np.minimum(place, len(sets) - 1)], -1)
 
 
 def drawn_wait_starts(
@@ -82,7 +102,7 @@ def drawn_wait_starts(
     if not waiting.any():
         return start
     end = columns.end[rows]
-    for pipe in np.unique(lane[waiting]).tolist():
+    for pipe in distinct(lane[waiting]).tolist():
         here = np.flatnonzero(lane == pipe)
         busy = np.maximum.accumulate(np.where(counts[here], end[here], -1))
         before = np.concatenate(([-1], busy[:-1]))

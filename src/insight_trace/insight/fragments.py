@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,6 @@ class Fragments:
     name: NDArray[Any]  # `,"name":"…"`
     place: NDArray[Any]  # `,"pid":"…","tid":"…","ts":`
     static: NDArray[np.int64]
-    _moving: dict[tuple[int, int], bytes] = field(default_factory=dict)
 
     def details(self, rows: NDArray[np.int64]) -> list[bytes]:
         return json_texts(details_of(self.prepared.instructions.detail, rows))
@@ -49,9 +48,22 @@ class Fragments:
     # The same parts put together as they follow each other: fewer pieces make faster text.
 
     @cached_property
-    def to_duration(self) -> NDArray[Any]:
-        """From the detail's end to the duration of a slice that moves no bytes."""
-        return np.asarray(self.address + _NO_BYTES + self.colour + b',"dur":')
+    def _to_durations(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """From the detail's end to the duration of a slice, and which of these texts each row has."""
+        plain = np.asarray(self.address + _NO_BYTES + self.colour + b',"dur":')
+        moved = self.prepared.instructions.process_bytes
+        known = np.flatnonzero(moved > 0)
+        if len(known) == 0:
+            return plain, self.static
+        counts, count = np.unique(moved[known], return_inverse=True)
+        cells, cell = np.unique(self.static[known] * len(counts) + count, return_inverse=True)
+        moving = [
+            b'%s","process_bytes":"%d"}%s,"dur":' % (self.address[static], counts[place], self.colour[static])
+            for static, place in zip(*(part.tolist() for part in divmod(cells, len(counts))), strict=True)
+        ]
+        which = self.static.copy()
+        which[known] = len(plain) + cell
+        return np.concatenate((plain, texts(moving))), which
 
     @cached_property
     def slice_end(self) -> NDArray[Any]:
@@ -79,18 +91,8 @@ class Fragments:
     def slice_head(self, rows: NDArray[np.int64]) -> list[list[bytes]]:
         """A slice from its opening brace to its duration."""
         columns = self.prepared.instructions
-        static = self.static[rows]
-        middle = pick(self.to_duration, static)
-        moved = columns.process_bytes[rows]
-        known = np.flatnonzero(moved > 0)
-        for row, which, count in zip(
-            known.tolist(), static[known].tolist(), moved[known].tolist(), strict=True
-        ):
-            text = self._moving.get((which, count))
-            if text is None:
-                parts = self.address[which], count, self.colour[which]
-                text = self._moving[which, count] = b'%s","process_bytes":"%d"}%s,"dur":' % parts
-            middle[row] = text
+        table, which = self._to_durations
+        middle = pick(table, which[rows])
         return [pick(self.code, columns.stack[rows]), self.details(rows), middle]
 
     def head(self, rows: NDArray[np.int64]) -> list[list[bytes] | bytes]:

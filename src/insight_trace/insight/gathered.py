@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from insight_trace.insight.events import EVENTS, Args, Event, opening_of, read_events
-from insight_trace.insight.lanes import (
-    CACHE_MISS,
-    CROSS_CORE_NAMES,
-    CROSS_CORE_SETS,
-    FLAG_NAMES,
-    PROCESS_CODES,
-    SET_NAMES,
-)
+from insight_trace.insight.gathered_flags import SETTING, Flags, Table
+from insight_trace.insight.known_events import KnownEvents, number_of
+from insight_trace.insight.lanes import CACHE_MISS, PROCESS_CODES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_SETTING = {name: name in SET_NAMES or name in CROSS_CORE_SETS for name in FLAG_NAMES | CROSS_CORE_NAMES}
 _MARKS = "USERMARK"
 _MARKS_PROCESS = PROCESS_CODES[_MARKS]
 _NO_ARGS = Args()
-
-
-class _Table(defaultdict[Any, int]):
-    """Numbers values in the order in which they first occur."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.default_factory = self.__len__
 
 
 class Gathered:
@@ -39,13 +24,10 @@ class Gathered:
 
     def __init__(self, default_core: str = "core0") -> None:
         self.default_core = default_core
-        self.cores, self.lanes, self.names = _Table(), _Table(), _Table()
-        self.stacks, self.addresses = _Table(), _Table()
+        self.cores, self.lanes, self.names = Table(), Table(), Table()
+        self.stacks, self.addresses = Table(), Table()
         self.detail: list[str] = []
-        # begin events, and times of ends, by id: of WAITs and of SETs
-        self.begun: tuple[dict[Any, Event], dict[Any, Event]] = ({}, {})
-        self.ended: tuple[dict[Any, float], dict[Any, float]] = ({}, {})
-        self.lone_flags: list[tuple[Event, float]] = []  # whose id was used again
+        self.flags = Flags()
         self.counters: dict[str, list[tuple[float, float]]] = {}
         self.process_names: dict[int, str] = {}
         self.warnings: list[str] = []
@@ -57,12 +39,18 @@ class Gathered:
         opening = opening_of(file, start, size, where)
         begin = start + opening.start
         length = size - opening.start
-        for events in read_events(file, begin, length, where, EVENTS, self.warnings):
+        known = KnownEvents(self)
+        for events in read_events(file, begin, length, where, EVENTS, self.warnings, known.take):
             slices = [event for event in events if event.ph == "X"]
             if len(slices) != len(events):
                 self._others([event for event in events if event.ph != "X"])
             if slices:
                 self._slices(slices)
+
+    def add(self, columns: list[NDArray[Any]], detail: list[str]) -> None:
+        """Adds slices that are columns already; see `columns`."""
+        self._columns.append(columns)
+        self.detail += detail
 
     def _slices(self, events: list[Event]) -> None:
         cores, lanes, names = self.cores, self.lanes, self.names
@@ -79,41 +67,37 @@ class Gathered:
         for row, each in enumerate(args) if _has_marks(lanes, cores) else ():
             if each.trace_stop is not None:
                 stack[row] = _mark_stack(each)
-        self._columns.append(
-            [
-                np.array([cores[event.pid] for event in events], dtype=np.int64),
-                lane,
-                np.array([names[each] for each in name], dtype=np.int64),
-                np.array([stacks[each] for each in stack], dtype=np.int64),
-                np.array([addresses[each.pc_addr] for each in args], dtype=np.int64),
-                np.array([event.ts for event in events], dtype=np.float64),
-                np.array([event.dur for event in events], dtype=np.float64),
-                np.array([_number(count) for count in moved], dtype=np.int64)
-                if moved.count(None) != len(moved)
-                else np.full(len(events), -1, dtype=np.int64),
-            ]
-        )
-        self.detail += [each.detail for each in args]
+        columns = [
+            np.array([cores[event.pid] for event in events], dtype=np.int64),
+            lane,
+            np.array([names[each] for each in name], dtype=np.int64),
+            np.array([stacks[each] for each in stack], dtype=np.int64),
+            np.array([addresses[each.pc_addr] for each in args], dtype=np.int64),
+            np.array([event.ts for event in events], dtype=np.float64),
+            np.array([event.dur for event in events], dtype=np.float64),
+            np.array([number_of(count) for count in moved], dtype=np.int64)
+            if moved.count(None) != len(moved)
+            else np.full(len(events), -1, dtype=np.int64),
+        ]
+        self.add(columns, [each.detail for each in args])
 
     def _others(self, events: list[Event]) -> None:
-        begun, ended, unread = self.begun, self.ended, 0
+        unread = 0
+        flags = self.flags
+        begins: list[Event] = []
         for event in events:
             phase = event.ph
             if phase == "s" or phase == "t":
                 continue
             if phase == "B" or phase == "E":
-                setting = _SETTING.get(event.name)
+                setting = SETTING.get(event.name)
                 if setting is None:
                     unread += 1
-                    continue
-                if phase == "B":
-                    if event.id in begun[setting]:
-                        self._set_aside(setting, event.id)
-                    begun[setting][event.id] = event
+                elif phase == "B":
+                    flags.begin(setting, event.id, len(flags) + len(begins))
+                    begins.append(event)
                 else:
-                    if event.id in ended[setting]:
-                        self._set_aside(setting, event.id)
-                    ended[setting][event.id] = event.ts
+                    flags.end(setting, event.id, event.ts)
             elif phase == "C":
                 if event.args is not None and event.args.throughput is not None:
                     self.counters.setdefault(event.name, []).append((event.ts, event.args.throughput))
@@ -122,21 +106,43 @@ class Gathered:
                     self.process_names[event.pid] = event.args.name or ""
             elif phase != "f":
                 unread += 1
+        if begins:
+            args = [event.args or _NO_ARGS for event in begins]
+            flags.add(
+                [
+                    np.array([flags.cores[event.pid] for event in begins], dtype=np.int64),
+                    np.array([flags.lanes[event.tid] for event in begins], dtype=np.int64),
+                    np.array([flags.names[event.name] for event in begins], dtype=np.int64),
+                    np.array([flags.stacks[each.code] for each in args], dtype=np.int64),
+                    np.array([flags.addresses[each.pc_addr] for each in args], dtype=np.int64),
+                    np.array([event.ts for event in begins], dtype=np.float64),
+                ],
+                [each.detail for each in args],
+            )
         self.unread += unread
-
-    def _set_aside(self, setting: bool, flag: Any) -> None:
-        """An id is used a second time: what is complete is kept, what is not is counted."""
-        begin, end = self.begun[setting].pop(flag, None), self.ended[setting].pop(flag, None)
-        if begin is None or end is None:
-            self.unread += 1
-        else:
-            self.lone_flags.append((begin, end))
 
     def columns(self) -> list[NDArray[Any]]:
         """Core, lane, name, stack, address (all as numbers of their tables), time, duration, bytes."""
         if not self._columns:
             return [np.zeros(0, dtype=kind) for kind in [np.int64] * 5 + [np.float64] * 2 + [np.int64]]
         return [np.concatenate(parts) for parts in zip(*self._columns, strict=True)]
+
+    def flag_columns(self, rows: NDArray[np.int64]) -> list[NDArray[Any]]:
+        """The first six of `columns` for the begins `rows`, by the tables of the slices."""
+        *own, begin = self.flags.columns(rows)
+        tables = (self.cores, self.lanes, self.names, self.stacks, self.addresses)
+        named = zip(own, self.flags.tables(), tables, strict=True)
+        return [*(_renumbered(column, values, table) for column, values, table in named), begin]
+
+
+def _renumbered(column: NDArray[Any], values: dict[Any, int], table: Table) -> NDArray[Any]:
+    """The same values by the numbers of another table; new ones are numbered as they first occur."""
+    used, first = np.unique(column, return_index=True)
+    found = np.zeros(len(values), dtype=np.int64)
+    texts = list(values)
+    for number in used[np.argsort(first)].tolist():
+        found[number] = table[texts[number]]
+    return np.asarray(found[column])
 
 
 def _has_marks(lanes: dict[Any, int], cores: dict[Any, int]) -> bool:
@@ -146,10 +152,3 @@ def _has_marks(lanes: dict[Any, int], cores: dict[Any, int]) -> bool:
 
 def _mark_stack(args: Args) -> str:
     return f"{args.trace_start}\n\n{args.trace_stop}" if args.trace_start or args.trace_stop else ""
-
-
-def _number(count: str | int | None) -> int:
-    try:
-        return -1 if count is None else int(count)
-    except ValueError:
-        return -1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from insight_trace.insight.columns import Prepared
+from insight_trace.insight.columns import Prepared, distinct
 from insight_trace.insight.lanes import TOOLKIT
 from insight_trace.model import Pipe
 
@@ -137,7 +137,7 @@ def count_lines(prepared: Prepared) -> Lines | None:
         return None
     rows, core = _counted_rows(prepared)
     depth = np.array([len(found) for found in frames])
-    used = np.unique(columns.stack[rows])
+    used = distinct(columns.stack[rows])
     codes = sorted({frame for stack in used.tolist() for frame in frames[stack]})
     if not codes:
         return None
@@ -150,7 +150,7 @@ def count_lines(prepared: Prepared) -> Lines | None:
     key = flat[offset[columns.stack[rows]][spread] + within]
     counts = _count(prepared, rows[spread], core[spread], key)
     addresses, which = np.unique(columns.pc[rows], return_inverse=True)
-    cells = np.unique(key * len(addresses) + which[spread])
+    cells = distinct(key * len(addresses) + which[spread])
     owner = cells // len(addresses)
     bounds = np.searchsorted(owner, np.arange(len(codes) + 1))
     found = [addresses[cells[low:high] % len(addresses)] for low, high in itertools.pairwise(bounds)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,14 @@ def _spread(value: Any, cores: int, absent: float) -> list[float]:
     return (numbers + [numbers[0]] * cores)[:cores]
 
 
+def _column(values: list[Any], cores: int, absent: float) -> NDArray[np.float64]:
+    """Values of one kind, by row and core."""
+    usual = all(type(value) is list and len(value) == cores for value in values)
+    if not usual or not set(map(type, chain.from_iterable(values))) <= {int, float}:
+        values = [_spread(value, cores, absent) for value in values]
+    return np.array(values, dtype=np.float64).reshape(len(values), cores)
+
+
 def metrics_of_table(payload: bytes, where: str) -> Metrics:
     """From the text of an API_INSTR block; columns that older releases lack are unknown."""
     try:
@@ -68,10 +77,7 @@ def metrics_of_table(payload: bytes, where: str) -> Metrics:
         found.setdefault(address, row)
     ordered = sorted(found)
     numbers = {
-        name: np.array(
-            [_spread(found[address].get(name, absent), len(cores), absent) for address in ordered],
-            dtype=np.float64,
-        ).reshape(len(ordered), len(cores))
+        name: _column([found[address].get(name, absent) for address in ordered], len(cores), absent)
         for name, absent in _NUMBERS.items()
     }
     return Metrics(

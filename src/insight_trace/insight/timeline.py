@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from insight_trace.insight.columns import CHUNK, Extras, Prepared, chunks
+from insight_trace.insight.columns import CHUNK, Extras, Prepared, chunks, distinct
 from insight_trace.insight.crosscore import cross_core_events
 from insight_trace.insight.encoding import Durations, floats, integers, json_text, lay, micros, pick, texts
 from insight_trace.insight.flags import FlagPairs, drawn_wait_starts, pair_flags
@@ -77,7 +77,7 @@ def _lanes(prepared: Prepared, core: int) -> Iterator[bytes]:
     lanes = {**LANES, "WARP_-1": WARP_LANE_BASE - 1}
     warp = prepared.extras.warp
     if warp is not None:
-        for number in np.unique(warp[prepared.ordered[core]]).tolist():
+        for number in distinct(warp[prepared.ordered[core]]).tolist():
             lanes[f"WARP_{number}"] = WARP_LANE_BASE + number
     name = prepared.instructions.cores[core]
     for lane in sorted(lanes):

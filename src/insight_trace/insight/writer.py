@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import os
 import re
-import secrets
 import string
 import warnings
 from collections.abc import Iterable
@@ -50,7 +49,8 @@ class LargeTraceWarning(UserWarning):
 def run_name(name: str | None = None, timestamp: datetime.datetime | str | None = None) -> str:
     """`OPPROF_<YYYYmmddHHMMSS>_<16 letters>`; what is not given is the time now and random letters."""
     if name is None:
-        name = "".join(secrets.choice(string.ascii_uppercase) for _ in range(_LETTERS))
+        drawn = int.from_bytes(os.urandom(4 * _LETTERS), "little")
+        name = "".join(string.ascii_uppercase[drawn // 26**place % 26] for place in range(_LETTERS))
     if not _NAME.fullmatch(name):
         raise RequestError(
             f"{name!r} is not {_LETTERS} capital letters", where="name of the Insight directory"

@@ -131,12 +131,12 @@ def _target_of(request: ReplayRequest, selection: Selection) -> str:
 def _choose_simulator(request: ReplayRequest) -> str:
     if request.simulator != "auto":
         return request.simulator
-    from insight_trace.simulate.msprof.toolkit import find_toolkits
-
     asked = request.cann_home is not None or request.cann_set_env is not None
     named = any(os.environ.get(name) for name in ("CANN_SET_ENV", "ASCEND_HOME_PATH"))
     if not asked and not named:
         return "embedded"
+    from insight_trace.simulate.msprof.toolkit import find_toolkits
+
     found = find_toolkits(os.environ, cann_home=request.cann_home, set_env=request.cann_set_env)
     return "msprof" if found else "embedded"
 
@@ -186,7 +186,7 @@ def _verify(request: ReplayRequest, replay: Replay, simulation: Simulation) -> t
 
 def make_trace(simulation: Simulation) -> Trace:
     """A simulation as it is exported: with the text of its sources and its throughput."""
-    from insight_trace.insight import throughput_counters
+    from insight_trace.insight.throughput import throughput_counters
 
     sources = {}
     for name, path in simulation.sources.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +76,8 @@ def _by_name(scene: Scene, name: str) -> Kernel:
         raise RequestError(
             f"{scene.name} has {len(found)} kernels called '{name}'", hint=f"use --func-id: {ids}"
         )
+    import difflib
+
     near = difflib.get_close_matches(name, [kernel.name for kernel in scene.kernels], n=1)
     guess = f"did you mean '{near[0]}'? " if near else ""
     raise RequestError(f"{scene.name} has no kernel '{name}'", hint=f"{guess}it has: {_listed(scene)}")

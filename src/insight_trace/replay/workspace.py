@@ -67,7 +67,7 @@ def write_record(request: ReplayRequest, replay: Replay, workspace: Path) -> Non
         ],
         "warnings": list(replay.warnings),
     }
-    write_whole(workspace / RECORD, json.dumps(record, indent=2) + "\n")
+    write_whole(workspace / RECORD, json.dumps(record, indent=2) + "\n", sync=False)
 
 
 def _dispatch(replay: Replay) -> dict[str, Any] | None:

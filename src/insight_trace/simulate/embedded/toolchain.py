@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -97,6 +96,8 @@ class Toolchain:
         keys += [(source, content_key([own, *_contents([source])]), include_dirs) for source in sources]
 
         def build(into: Path) -> None:
+            from concurrent.futures import ThreadPoolExecutor  # wanted only where something is built
+
             with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
                 objects = list(pool.map(lambda item: self._object(*item), keys))
             command = [*self.compiler.command, *sanitizers(), "-rdynamic"]
