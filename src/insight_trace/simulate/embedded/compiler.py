@@ -109,7 +109,9 @@ def first_error(log: str, source: Path) -> CompileError:
                 break
     vendor = _VENDOR_HEADER.search(message)
     if vendor:
-        return CompileError(file, line, message, refused=f"a vendor AscendC body (it includes {vendor['name']})")
+        return CompileError(
+            file, line, message, refused=f"a vendor AscendC body (it includes {vendor['name']})"
+        )
     if Path(file).suffix == ".cce" or Path(match["file"]).suffix == ".cce":
         return CompileError(file, line, message, refused="a vendor body in raw CCE intrinsics")
     undeclared = _UNDECLARED.search(message)
