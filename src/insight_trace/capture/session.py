@@ -28,6 +28,7 @@ from insight_trace.simulate.embedded.toolchain import KernelBuildError, Toolchai
 from insight_trace.storage import refuse_existing
 
 LEVELS = (0, 1, 2, 3)
+_MAX_WORKERS = 64  # kMaxWorkers in capture/host/workers.hpp
 _LETTERS = {"IN": "I", "OUT": "O", "INOUT": "B"}
 
 
@@ -164,7 +165,7 @@ def _seed(seed: int) -> None:
 
 def _job_lines(scene: Scene, found: Any, builds: Builds, target: str, options: CaptureOptions) -> list[str]:
     assert scene.orchestration is not None
-    workers = options.workers or min(os.cpu_count() or 2, 8)
+    workers = max(1, min(options.workers or os.cpu_count() or 2, _MAX_WORKERS))
     lines = [
         *load_soc(None, target=target).job_lines,
         f"orchestration\t{escape(str(builds.orchestration))}\t{scene.orchestration.function_name}"

@@ -15,6 +15,8 @@ from insight_trace.errors import InsightTraceError
 
 # command -> its line in `insight-trace --help`; the module is insight_trace.commands.<command>
 COMMANDS: dict[str, str] = {
+    "profile": "every kernel of a PyPTO build: one trace per kernel",
+    "demo": "the whole way on the bundled paged attention; prints what to open",
     "scene": "cases, kernels, func ids and core types of a scene",
     "capture": "run a scene on the host and record every dispatch",
     "dump": "list, show, export and compare what a run recorded of its dispatches",

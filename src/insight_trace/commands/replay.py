@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from insight_trace.replay.request import ReplayRequest
     from insight_trace.replay.running import Replay
 
+_CORES_SHOWN = 3
+
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scene", type=Path, metavar="SCENE", help="the scene module, or an earlier workspace")
@@ -231,6 +233,8 @@ def _show(replay: Replay, options: argparse.Namespace) -> None:
     if options.check:
         for finding in replay.findings or ("nothing to remark",):
             print(f"found      {finding}")
+    if replay.simulation is not None:
+        _show_pipes(replay)
     if replay.directory is None:
         print(f"workspace  {replay.workspace}")
         return
@@ -253,6 +257,19 @@ def _show_result(replay: Replay) -> None:
     for status in (Status.VERIFIED, Status.MISMATCH, Status.UNVERIFIABLE):
         if status in groups:
             print(f"{status:<10} {' · '.join(groups[status])}")
+
+
+def _show_pipes(replay: Replay) -> None:
+    from insight_trace.replay.running import make_trace
+    from insight_trace.trace.stats import pipes
+
+    assert replay.simulation is not None
+    by_core: dict[str, list[str]] = {}
+    for pipe in pipes(make_trace(replay.simulation)):
+        share = pipe.busy / max(1, pipe.busy + pipe.waiting + pipe.idle)
+        by_core.setdefault(pipe.core, []).append(f"{pipe.pipe} {share:.0%}")
+    for core, shares in list(by_core.items())[:_CORES_SHOWN]:
+        print(f"pipes      {'  '.join(shares)} · {core}")
 
 
 def _short(path: Path) -> str:

@@ -35,6 +35,16 @@ struct InRuntime {
     ~InRuntime() { orchestration_timer(g_job.seconds); }
 };
 
+// The orchestration went wrong, not a kernel: what it submitted before is still run and recorded.
+void run_submitted() {
+    orchestration_timer(0);
+    try {
+        if (g_runtime) g_runtime->finish();
+    } catch (const std::exception &) {
+    } catch (const Failure &) {
+    }
+}
+
 [[noreturn]] void end_run(int code) {
     orchestration_timer(0);
     std::vector<std::string> lines;
@@ -181,7 +191,7 @@ int main(int argc, char **argv) {
             g_job.machine.regions.push_back(
                 {tensor.buffer.addr, tensor.buffer.size, tensor.buffer.size, "tensor"});
         uint64_t payload = g_job.heap;
-        g_job.heap += (static_cast<uint64_t>(g_job.workers) * kPayloadBytes + 4095) / 4096 * 4096;
+        g_job.heap += (kMaxWorkers * kPayloadBytes + 4095) / 4096 * 4096;
         g_job.machine.regions.push_back(
             {payload, g_job.end - payload, g_job.end - payload, "the runtime's memory"});
         g_job.machine.gm_base = g_job.base;
@@ -189,7 +199,8 @@ int main(int argc, char **argv) {
         g_workers.start(g_job, payload);
         catch_signals();
         g_recorder.open(g_job);
-        Runtime runtime(g_job, g_recorder, g_workers);
+        // not on the stack: what it holds is still needed when an exception has left this block
+        static Runtime runtime(g_job, g_recorder, g_workers);
         g_runtime = &runtime;
         run_orchestration();
         runtime.finish();
@@ -198,6 +209,7 @@ int main(int argc, char **argv) {
         end_run(1);
     } catch (const OrchestrationError &error) {
         g_failure.set(engine::Fault::Input, error.what(), error.site.file, error.site.line);
+        run_submitted();
         end_run(1);
     } catch (const engine::Failure &failure) {
         g_failure.set(failure.fault, failure.what(), failure.at.file, static_cast<int>(failure.at.line));
@@ -207,6 +219,7 @@ int main(int argc, char **argv) {
         g_failure.set(engine::Fault::Input,
                       (std::string("the orchestration threw an exception: ") + caught.what()).c_str(),
                       site.file, site.line);
+        run_submitted();
         end_run(1);
     }
     end_run(g_failure.failed ? 1 : 0);

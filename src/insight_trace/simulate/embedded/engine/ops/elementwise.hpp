@@ -3,6 +3,11 @@
 
 #include "vector_walk.hpp"
 
+// The second level of optimisation leaves loops of unknown length alone; these are worth vector code.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3")
+#endif
+
 namespace insight_trace::engine {
 
 const char *type_name(Type type);

@@ -38,5 +38,19 @@ template <class D, class S, ReluPreMode relu>
 inline void TEXTRACT(const D &dst, const S &src, uint16_t row, uint16_t col, INSIGHT_TRACE_AT) {
     detail::call(insight_trace::Op::TEXTRACT, at, dst, src, row, col, relu);
 }
+template <class D, class S, ReluPreMode relu = ReluPreMode::NoRelu>
+inline void TEXTRACT(const D &dst, const S &src, uint64_t scale, uint16_t row, uint16_t col,
+                     INSIGHT_TRACE_AT) {
+    detail::call(insight_trace::Op::TEXTRACT, at, dst, src, row, col, relu, scale);
+}
+template <class D, class S, ReluPreMode relu>
+inline void TINSERT(const D &dst, const S &src, uint16_t row, uint16_t col, INSIGHT_TRACE_AT) {
+    detail::call(insight_trace::Op::TINSERT, at, dst, src, row, col, relu);
+}
+template <class D, class S, ReluPreMode relu = ReluPreMode::NoRelu>
+inline void TINSERT(const D &dst, const S &src, uint64_t scale, uint16_t row, uint16_t col,
+                    INSIGHT_TRACE_AT) {
+    detail::call(insight_trace::Op::TINSERT, at, dst, src, row, col, relu, scale);
+}
 
 } // namespace pto
