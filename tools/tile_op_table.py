@@ -61,7 +61,7 @@ _ELSEWHERE = {
         "float32, float16, bfloat16, int32, int8",
         "a5: FIX_L0C_TO_UB from the cube core, MOV_UB_TO_L1 to it",
     ),
-    "TMATMUL_MX": ("float8_e4m3, float8_e5m2 with float8_e8m0 scales", "a5: MMAD"),
+    "TMATMUL_MX": ("float8_e4m3, float8_e5m2, float4_e2m1, float4_e1m2, with float8_e8m0 scales", "a5: MMAD"),
 }
 _FAMILIES = {
     "transfer": "Between global memory and the core",

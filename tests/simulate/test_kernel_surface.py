@@ -1,6 +1,7 @@
 """What kernels call beside tile ops: communication on one rank, counters, scaled products, refusals."""
 
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -49,7 +50,18 @@ def test_a_second_of_waiting_takes_no_hundred_million_instructions() -> None:
     assert len(simulation.instructions) < 10_000
 
 
-@pytest.mark.parametrize(("code", "kind"), [(0, ml_dtypes.float8_e4m3fn), (1, ml_dtypes.float8_e5m2)])
+def _stored(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """As in memory: one byte each, or two 4-bit floats to a byte."""
+    raw = values.view(np.uint8)
+    if values.dtype != ml_dtypes.float4_e2m1fn:
+        return raw
+    return (raw[:, ::2] & 15) | (raw[:, 1::2] << 4)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [(0, ml_dtypes.float8_e4m3fn), (1, ml_dtypes.float8_e5m2), (2, ml_dtypes.float4_e2m1fn)],
+)
 def test_scaled_products_of_narrow_floats_match_numpy(code: int, kind: type) -> None:
     random = np.random.default_rng(code)
     a = random.uniform(-2, 2, (32, 128)).astype(kind)
@@ -60,9 +72,9 @@ def test_scaled_products_of_narrow_floats_match_numpy(code: int, kind: type) -> 
     a_boxes = a_scale.reshape(2, 16, 2, 2).transpose(0, 2, 1, 3).reshape(-1)
     b_boxes = b_scale.reshape(2, 2, 4, 16).transpose(2, 0, 3, 1).reshape(-1)
     slots = [
-        a.view(np.uint8),
+        _stored(a),
         a_boxes.copy(),
-        b.view(np.uint8),
+        _stored(b),
         b_boxes.copy(),
         np.zeros((32, 64), np.float32),
         code,

@@ -1,4 +1,4 @@
-// c = (a x scales) @ (b x scales) of 8-bit floats: 32 x 128 by 128 x 64, twice.
+// c = (a x scales) @ (b x scales) of 8-bit or 4-bit floats: 32 x 128 by 128 x 64, twice.
 #include <cstdint>
 #include <pto/npu/a5/utils.hpp>
 #include <pto/pto-inst.hpp>
@@ -65,5 +65,7 @@ template <class T> void product(int64_t *args) {
 } // namespace
 
 extern "C" void kernel_entry(int64_t *args) {
-    args[5] ? product<float8_e5m2_t>(args) : product<float8_e4m3_t>(args);
+    if (args[5] == 0) product<float8_e4m3_t>(args);
+    if (args[5] == 1) product<float8_e5m2_t>(args);
+    if (args[5] == 2) product<float4_e2m1x2_t>(args);
 }
