@@ -88,6 +88,23 @@ def test_scaled_products_of_narrow_floats_match_numpy(code: int, kind: type) -> 
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize(("mode", "kind"), [(0, ml_dtypes.float8_e4m3fn), (1, ml_dtypes.float4_e2m1fn)])
+def test_the_scaled_product_of_the_checkout_matches_numpy(
+    simpler_checkout: Path, mode: int, kind: type
+) -> None:
+    folder = "tests/st/a5/tensormap_and_ringbuffer/mx_fp_gemm/kernels/aic"
+    random = np.random.default_rng(mode)
+    a, b = (random.uniform(-2, 2, shape).astype(kind) for shape in ((128, 64), (64, 64)))
+    scales = random.integers(120, 132, 2).astype(np.uint8)  # one for each group of 32
+    a_boxes, b_boxes = np.tile(scales, 128), np.tile(scales, 64)
+    slots = [_stored(a), a_boxes, _stored(b), b_boxes, np.zeros((128, 64), np.float32), mode]
+    cube = kernel(simpler_checkout / folder / "kernel_fp_gemm.cpp", CoreType.AIC)
+    found = outputs(run([cube], slots, [4], target="a5"))[4]
+    factors = np.repeat(4.0 ** (scales.astype(np.float64) - 127), 32)
+    expected = (a.astype(np.float64) * factors) @ b.astype(np.float64)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-3)
+
+
 @pytest.mark.parametrize(
     ("log", "refused"),
     [
