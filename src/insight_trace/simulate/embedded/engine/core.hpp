@@ -44,6 +44,12 @@ struct CoreIdentity {
     std::string name;  // core0.veccore0
 };
 
+// A loop on one line that reads the system counter again and again.
+struct CounterLoop {
+    uint32_t line = 0;
+    int64_t first = 0, last = 0, step = 0, turns = 0;
+};
+
 class Core {
   public:
     Core(const CoreIdentity &identity, const Parameters &parameters, Records &records, GlobalMemory &gm,
@@ -100,7 +106,8 @@ class Core {
     const int64_t tile_op_cost; // scalar work around one tile op, thousandths
     uint64_t control = 0;       // the CTRL register
     uint64_t ffts_base = 0;
-    uint8_t atomic_type = 0;                            // of DMA stores: 0 none, else set_atomic_* + 1
+    uint8_t atomic_type = 0; // of DMA stores: 0 none, else set_atomic_* + 1
+    CounterLoop counter_loop;
     uint8_t store_atomic_type = 0, store_atomic_op = 0; // of scalar stores: set_st_atomic_cfg
 
   private:

@@ -1,6 +1,5 @@
 #include "cross_core.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include "machine.hpp"
@@ -32,14 +31,15 @@ void CrossCore::set(Machine &machine, Core &from, int mode, int flag, int64_t ti
     }
     int group = mode == 0 ? (me.cube ? -1 : -2) : me.block;
     arrived_[{group, flag, me.index}].emplace_back(time, row);
-    int64_t latest = 0;
+    // the set that came last on the clock counts, whoever the host ran last
+    std::pair<int64_t, uint32_t> latest{-1, row};
     for (Core *sender : senders) {
         auto found = arrived_.find({group, flag, sender->identity.index});
         if (found == arrived_.end() || found->second.empty()) return;
-        latest = std::max(latest, found->second.front().first);
+        if (found->second.front().first > latest.first) latest = found->second.front();
     }
     for (Core *sender : senders) arrived_[{group, flag, sender->identity.index}].pop_front();
-    for (Core *receiver : receivers) deliver(*receiver, flag, latest, row);
+    for (Core *receiver : receivers) deliver(*receiver, flag, latest.first, latest.second);
 }
 
 void CrossCore::set_intra(Machine &machine, Core &from, int flag, int64_t time, uint32_t row) {

@@ -33,6 +33,19 @@ static int64_t sys_cnt(Core &core) {
            core.parameters.get("clock.mhz", 1850000);
 }
 
+// A loop that does nothing but read the counter waits for a time: after a thousand turns each one stands for
+// a hundredth of what was waited so far, so that a second of waiting is not a hundred million instructions.
+static int64_t waited_longer(Core &core) {
+    constexpr int64_t kTurns = 1000, kIdle = 2000000; // thousandths of a cycle between two turns
+    CounterLoop &loop = core.counter_loop;
+    const int64_t now = core.clock.now();
+    if (loop.line != core.at.line || now - loop.last > kIdle + loop.step)
+        loop = {core.at.line, now, now, 0, 0};
+    loop.last = now;
+    loop.step = ++loop.turns > kTurns ? (now - loop.first) / 100 : 0;
+    return loop.step;
+}
+
 extern "C" void insight_trace_op(Op op, const Operand *operands, uint32_t count, Site at) {
     Core &core = current_core();
     core.at = at;
@@ -250,11 +263,10 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         core.atomic_type = static_cast<uint8_t>(a + 1);
         core.set_register(PipeId::S, a + 1);
         return 0;
-    case Intrinsic::GetSysCnt: {
+    case Intrinsic::GetSysCnt:
         machine.yield(core);
-        core.scalar(Instr::MOV_XD_SPR, 0, cycles("scalar.sys_cnt"));
+        core.scalar(Instr::MOV_XD_SPR, 0, cycles("scalar.sys_cnt") + waited_longer(core));
         return static_cast<uint64_t>(sys_cnt(core));
-    }
     case Intrinsic::GetBlockIdx:
         core.scalar(Instr::MOV_XD_SPR, 0, 1000);
         return static_cast<uint64_t>(core.identity.block);

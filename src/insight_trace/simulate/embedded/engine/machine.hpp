@@ -97,7 +97,6 @@ class Machine {
     std::string deadlock_text() const;
 
     Job &job_;
-    Records &records_;
     GlobalMemory gm_;
     std::vector<CoreThread> threads_;
     std::mutex mutex_;

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "ops/steps.hpp"
+#include "nibbles.hpp"
 
 namespace insight_trace::engine {
 namespace {
@@ -187,8 +188,9 @@ void fill_matrix(Core &core, const TileRef &tile) {
 } // namespace
 
 TILE_OP_BODY(TFILLPAD) {
-    if (operands[0].tile.space == Space::L1)
-        fill_matrix(core, operands[0].tile);
+    const TileRef &dst = operands[0].tile;
+    if (dst.space == Space::L1)
+        fill_matrix(core, is_nibble(dst.type) ? as_bytes(core, dst) : dst);
     else
         fill(core, operands, "TFILLPAD", true, true);
 }

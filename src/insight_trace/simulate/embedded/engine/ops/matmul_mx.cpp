@@ -3,6 +3,7 @@
 
 #include "elements.hpp"
 #include "insight_trace/narrow.hpp"
+#include "nibbles.hpp"
 
 namespace insight_trace::engine {
 
@@ -18,8 +19,12 @@ Decode decoder(Core &core, Type type) {
         return e4m3_to_float;
     case Type::F8E5M2:
         return e5m2_to_float;
+    case Type::F4E2M1:
+        return e2m1_to_float;
+    case Type::F4E1M2:
+        return e1m2_to_float;
     default:
-        core.unsupported("TMATMUL_MX of other elements than 8-bit floats");
+        core.unsupported("TMATMUL_MX of other elements than 8-bit and 4-bit floats");
     }
 }
 
@@ -28,13 +33,22 @@ std::vector<float> scaled(Core &core, const TileRef &tile, const TileRef &scales
                           int64_t rows, int64_t cols) {
     if (scales.type != Type::F8E8M0) core.kernel_error("TMATMUL_MX takes scales of float8_e8m0_t");
     Decode decode = decoder(core, tile.type);
-    View<uint8_t> values(core, tile), exponents(core, scales);
+    View<uint8_t> exponents(core, scales);
     std::vector<float> out(size_t(rows) * size_t(cols));
-    for (int64_t r = 0; r < rows; ++r)
-        for (int64_t c = 0; c < cols; ++c) {
-            uint8_t exponent = along_cols ? exponents.at(r, c / kGroup) : exponents.at(r / kGroup, c);
-            out[size_t(r * cols + c)] = decode(values.at(r, c)) * e8m0_to_float(exponent);
-        }
+    auto fill = [&](auto value_at) {
+        for (int64_t r = 0; r < rows; ++r)
+            for (int64_t c = 0; c < cols; ++c) {
+                uint8_t exponent = along_cols ? exponents.at(r, c / kGroup) : exponents.at(r / kGroup, c);
+                out[size_t(r * cols + c)] = decode(value_at(r, c)) * e8m0_to_float(exponent);
+            }
+    };
+    if (is_nibble(tile.type)) {
+        Nibbles values(core, tile);
+        fill([&](int64_t r, int64_t c) { return values.get(r, c); });
+    } else {
+        View<uint8_t> values(core, tile);
+        fill([&](int64_t r, int64_t c) { return values.at(r, c); });
+    }
     return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include "fixpipe.hpp"
 #include "layout_copy.hpp"
+#include "nibbles.hpp"
 
 namespace insight_trace::engine {
 
@@ -87,8 +88,26 @@ void check_corner(Core &core, const char *op, const TileRef &src, int64_t row, i
                           (long long)col, src.rows, src.cols);
 }
 
+// L1 -> L0 of 4-bit floats, one by one: the boxes of a Right tile are turned.
+void move_nibbles(Core &core, const char *op, const TileRef &dst, const TileRef &src) {
+    if (dst.space != Space::L0A && dst.space != Space::L0B)
+        core.unsupported("%s of 4-bit floats between these two memories", op);
+    const int64_t rows = std::min(dst.rows, src.rows), cols = std::min(dst.cols, src.cols);
+    if (core.computes) {
+        Nibbles to(core, dst), from(core, src);
+        for (int64_t r = 0; r < rows; ++r)
+            for (int64_t c = 0; c < cols; ++c) to.set(r, c, from.get(r, c));
+    }
+    core.move(dst.space == Space::L0A ? Instr::LOAD_L1_TO_L0A_2D : Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE,
+              dst.type, dst.address, src.address, 1, rows * cols / 2);
+}
+
 // dst(r, c) = src(row + r, col + c).
 void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src, int64_t row, int64_t col) {
+    if (is_nibble(dst.type) && is_nibble(src.type)) {
+        if (row || col) core.unsupported("%s of a part of a tile of 4-bit floats", op);
+        return move_nibbles(core, op, dst, src);
+    }
     if (type_size(dst.type) != type_size(src.type))
         core.kernel_error("%s between tiles of different element sizes", op);
     int64_t rows = 0, cols = 0;

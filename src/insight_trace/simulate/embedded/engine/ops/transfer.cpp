@@ -4,6 +4,7 @@
 
 #include "fixpipe.hpp"
 #include "layout_copy.hpp"
+#include "nibbles.hpp"
 
 namespace insight_trace::engine {
 
@@ -190,6 +191,12 @@ int64_t line_count(const GlobalRef &g) {
 TILE_OP_BODY(TLOAD) {
     const TileRef &tile = operands[0].tile;
     const GlobalRef &g = operands[1].global;
+    if (is_nibble(tile.type) && is_nibble(g.type)) {
+        Operand bytes[2] = {operands[0], operands[1]};
+        bytes[0].tile = as_bytes(core, tile);
+        bytes[1].global = as_bytes(g);
+        return op_TLOAD(core, {bytes, 2});
+    }
     check(core, "TLOAD", tile, g);
     int size = type_size(tile.type);
     if (g.layout == NZ) return move_nz(core, tile, g, false);

@@ -1,4 +1,4 @@
-// Floats of eight bits: what each pattern stands for.
+// Floats of eight and four bits: what each pattern stands for.
 #pragma once
 
 #include "insight_trace/numbers.hpp"
@@ -23,6 +23,16 @@ inline float e5m2_to_float(uint8_t bits) {
     if ((bits & 0x7c) != 0x7c) return narrow_to_float(bits, 2, 15);
     const uint32_t sign = (bits & 0x80u) << 24;
     return bits_float(sign | (bits & 3 ? 0x7fc00000u : 0x7f800000u));
+}
+
+// Four bits: no infinity, no NaN.
+inline float e2m1_to_float(uint8_t bits) {
+    static constexpr float values[] = {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f};
+    return bits & 8 ? -values[bits & 7] : values[bits & 7];
+}
+inline float e1m2_to_float(uint8_t bits) {
+    static constexpr float values[] = {0.0f, 0.25f, 0.5f, 0.75f, 1.0f, 1.25f, 1.5f, 1.75f};
+    return bits & 8 ? -values[bits & 7] : values[bits & 7];
 }
 
 // A power of two from 2^-127 on.

@@ -122,7 +122,16 @@ struct TPipe {
             tileIndex = static_cast<uint32_t>(index);
             subTileIndex = static_cast<uint32_t>(sub);
         }
-        void setEntryOffset(int offset) { entryOffset = offset; }
+        void setEntryOffset(int offset) {
+            entryOffset = offset;
+            offset_given = true;
+        }
+        // The lane whose part is meant. On a2a3 the register for it reads 0 on both lanes: kernels either
+        // name the run-time's number in its place, or give the offset of their lane themselves.
+        int64_t lane(insight_trace::Site at) const {
+            return offset_given && !detail::kOnA5 ? 0 : get_subblockid(at);
+        }
+        bool offset_given = false;
         int getTileId() const { return static_cast<int>(tileIndex); }
         int getSubTileId() const { return static_cast<int>(subTileIndex); }
     };
@@ -286,7 +295,7 @@ void pop(Pipe &pipe, T &tile, int64_t lane, insight_trace::Site at) {
 
 template <class Pipe, class T, TileSplitAxis split, std::enable_if_t<is_tile<T>::value, int> = 0>
 inline void TPUSH(Pipe &pipe, T &tile, INSIGHT_TRACE_AT) {
-    detail::push<split>(pipe, tile, get_subblockid(at), at);
+    detail::push<split>(pipe, tile, pipe.prod.lane(at), at);
 }
 template <class Pipe, class T, TileSplitAxis split, std::enable_if_t<is_tile<T>::value, int> = 0>
 inline void TPUSH(Pipe &pipe, T &tile, int32_t lane, INSIGHT_TRACE_AT) {
@@ -294,7 +303,7 @@ inline void TPUSH(Pipe &pipe, T &tile, int32_t lane, INSIGHT_TRACE_AT) {
 }
 template <class Pipe, class T, TileSplitAxis split, std::enable_if_t<is_tile<T>::value, int> = 0>
 inline void TPOP(Pipe &pipe, T &tile, INSIGHT_TRACE_AT) {
-    detail::pop<split>(pipe, tile, get_subblockid(at), at);
+    detail::pop<split>(pipe, tile, pipe.cons.lane(at), at);
 }
 template <class Pipe, class T, TileSplitAxis split, std::enable_if_t<is_tile<T>::value, int> = 0>
 inline void TPOP(Pipe &pipe, T &tile, int32_t lane, INSIGHT_TRACE_AT) {
@@ -313,7 +322,7 @@ inline void TALLOC(Pipe &pipe, G &slot, INSIGHT_TRACE_AT) {
     if (pipe.prod.isAllocate && Pipe::shouldWaitFree(pipe.prod.tileIndex)) pipe.prod.allocate(at);
     const int64_t rows = slot.GetShape(DIM_3), cols = slot.GetShape(DIM_4);
     const auto part =
-        detail::LanePart::of(detail::kOnCube ? TILE_NO_SPLIT : split, get_subblockid(at), rows, cols);
+        detail::LanePart::of(detail::kOnCube ? TILE_NO_SPLIT : split, pipe.prod.lane(at), rows, cols);
     slot.SetAddr(reinterpret_cast<typename G::DType *>(pipe.slot_in_gm(pipe.prod)) + part.offset);
     ++pipe.prod.tileIndex;
 }
@@ -326,7 +335,7 @@ inline void TPOP(Pipe &pipe, G &slot, INSIGHT_TRACE_AT) {
     pipe.cons.wait(at);
     const int64_t rows = slot.GetShape(DIM_3), cols = slot.GetShape(DIM_4);
     const auto part =
-        detail::LanePart::of(detail::kOnCube ? TILE_NO_SPLIT : split, get_subblockid(at), rows, cols);
+        detail::LanePart::of(detail::kOnCube ? TILE_NO_SPLIT : split, pipe.cons.lane(at), rows, cols);
     slot.SetAddr(reinterpret_cast<typename G::DType *>(pipe.slot_in_gm(pipe.cons)) + part.offset);
     ++pipe.cons.tileIndex;
 }

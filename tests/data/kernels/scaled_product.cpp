@@ -1,0 +1,71 @@
+// c = (a x scales) @ (b x scales) of 8-bit or 4-bit floats: 32 x 128 by 128 x 64, twice.
+#include <cstdint>
+#include <pto/npu/a5/utils.hpp>
+#include <pto/pto-inst.hpp>
+
+#include "tensor.h"
+
+using namespace pto;
+
+namespace {
+constexpr int M = 32, K = 128, N = 64, G = K / 32;
+
+template <class T> T *data(int64_t slot) {
+    return reinterpret_cast<T *>(reinterpret_cast<ChipTensor *>(slot)->buffer.addr);
+}
+
+template <class T> void product(int64_t *args) {
+    using Scale = float8_e8m0_t;
+    Tile<TileType::Mat, T, M, K, BLayout::ColMajor, M, K, SLayout::RowMajor, 512> a_mat;
+    Tile<TileType::Mat, T, K, N, BLayout::ColMajor, K, N, SLayout::RowMajor, 512> b_mat;
+    Tile<TileType::Mat, Scale, M, G, BLayout::RowMajor, M, G, SLayout::RowMajor, 32> as_mat;
+    Tile<TileType::Mat, Scale, G, N, BLayout::ColMajor, G, N, SLayout::ColMajor, 32> bs_mat;
+    TASSIGN(a_mat, 0x0);
+    TASSIGN(b_mat, 0x8000);
+    TASSIGN(as_mat, 0x10000);
+    TASSIGN(bs_mat, 0x11000);
+    TileLeft<T, M, K> a;
+    TileRight<T, K, N> b;
+    TileLeftScale<Scale, M, G> as;
+    TileRightScale<Scale, G, N> bs;
+    TileAcc<float, M, N> c;
+    TASSIGN(a, 0x0);
+    TASSIGN(b, 0x0);
+    TASSIGN(c, 0x0);
+    TASSIGN(as, GetScaleAddr(a.data()));
+    TASSIGN(bs, GetScaleAddr(b.data()));
+    GlobalTensor<T, Shape<1, 1, 1, M, K>, pto::Stride<M * K, M * K, M * K, K, 1>> a_global(data<T>(args[0]));
+    GlobalTensor<T, Shape<1, 1, 1, K, N>, pto::Stride<K * N, K * N, K * N, N, 1>> b_global(data<T>(args[2]));
+    GlobalTensor<Scale, TileShape2D<Scale, M, G, Layout::MX_A_ZZ>, BaseShape2D<Scale, M, G, Layout::MX_A_ZZ>,
+                 Layout::MX_A_ZZ>
+        as_global(data<Scale>(args[1]));
+    GlobalTensor<Scale, TileShape2D<Scale, G, N, Layout::MX_B_NN>, BaseShape2D<Scale, G, N, Layout::MX_B_NN>,
+                 Layout::MX_B_NN>
+        bs_global(data<Scale>(args[3]));
+    GlobalTensor<float, Shape<1, 1, 1, M, N>, pto::Stride<M * N, M * N, M * N, N, 1>> c_global(data<float>(args[4]));
+    TLOAD(a_mat, a_global);
+    TLOAD(b_mat, b_global);
+    TLOAD(as_mat, as_global);
+    TLOAD(bs_mat, bs_global);
+    set_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+    TMOV(a, a_mat);
+    TMOV(b, b_mat);
+    TMOV(as, as_mat);
+    TMOV(bs, bs_mat);
+    set_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
+    wait_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
+    TMATMUL_MX(c, a, as, b, bs);
+    TMATMUL_MX(c, c, a, as, b, bs);
+    set_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
+    wait_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
+    TSTORE(c_global, c);
+    pipe_barrier(PIPE_ALL);
+}
+} // namespace
+
+extern "C" void kernel_entry(int64_t *args) {
+    if (args[5] == 0) product<float8_e4m3_t>(args);
+    if (args[5] == 1) product<float8_e5m2_t>(args);
+    if (args[5] == 2) product<float4_e2m1x2_t>(args);
+}

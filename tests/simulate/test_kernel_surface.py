@@ -1,0 +1,125 @@
+"""What kernels call beside tile ops: communication on one rank, counters, scaled products, refusals."""
+
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from insight_trace.model import CoreType, Fault
+from insight_trace.simulate.embedded.compiler import first_error
+from tests.simulate.dispatching import KERNELS, kernel, outputs, run
+
+
+def _loopback(wanted: int, engine: int = 0) -> tuple[NDArray[np.float32], list[object]]:
+    data = np.arange(960, dtype=np.float32).reshape(10, 96)
+    return data, [data, np.zeros_like(data), np.zeros(8, np.int32), wanted, engine]
+
+
+def test_a_put_and_a_signal_of_one_rank_come_back_to_it() -> None:
+    data, slots = _loopback(2)
+    found = outputs(run([kernel("loopback.cpp", CoreType.AIV)], slots, [1, 2]))
+    np.testing.assert_array_equal(found[1], data * 2)
+    assert found[2][0] == 2
+
+
+def test_a_signal_that_never_comes_is_a_deadlock() -> None:
+    _, slots = _loopback(3)
+    failure = run([kernel("loopback.cpp", CoreType.AIV)], slots, [1]).failure
+    assert failure
+    assert "core0.veccore0 waits for the signal at 0x" in failure.message
+    assert "to be >= 3 at loopback.cpp:" in failure.message
+
+
+def test_a_dma_engine_beside_the_core_is_not_supported_and_named_with_its_line() -> None:
+    _, slots = _loopback(2, 1)
+    failure = run([kernel("loopback.cpp", CoreType.AIV)], slots, [1]).failure
+    assert failure
+    assert failure.fault is Fault.NOT_SUPPORTED
+    assert "TPUT_ASYNC" in failure.message
+    lines = (KERNELS / "loopback.cpp").read_text().splitlines()
+    assert "TPUT_ASYNC" in lines[failure.line - 1]
+
+
+def test_a_second_of_waiting_takes_no_hundred_million_instructions() -> None:
+    simulation = run([kernel("wait_a_second.cpp", CoreType.AIV)], [np.zeros(8, np.int32)], [0])
+    waited = outputs(simulation)[0][0]
+    assert 50_000_000 <= waited < 52_000_000
+    assert len(simulation.instructions) < 10_000
+
+
+def _stored(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """As in memory: one byte each, or two 4-bit floats to a byte."""
+    raw = values.view(np.uint8)
+    if values.dtype != ml_dtypes.float4_e2m1fn:
+        return raw
+    return (raw[:, ::2] & 15) | (raw[:, 1::2] << 4)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [(0, ml_dtypes.float8_e4m3fn), (1, ml_dtypes.float8_e5m2), (2, ml_dtypes.float4_e2m1fn)],
+)
+def test_scaled_products_of_narrow_floats_match_numpy(code: int, kind: type) -> None:
+    random = np.random.default_rng(code)
+    a = random.uniform(-2, 2, (32, 128)).astype(kind)
+    b = random.uniform(-2, 2, (128, 64)).astype(kind)
+    a_scale = random.integers(120, 132, (32, 4)).astype(np.uint8)
+    b_scale = random.integers(120, 132, (4, 64)).astype(np.uint8)
+    # in boxes of 16 rows x 2 groups, and of 2 groups x 16 columns
+    a_boxes = a_scale.reshape(2, 16, 2, 2).transpose(0, 2, 1, 3).reshape(-1)
+    b_boxes = b_scale.reshape(2, 2, 4, 16).transpose(2, 0, 3, 1).reshape(-1)
+    slots = [
+        _stored(a),
+        a_boxes.copy(),
+        _stored(b),
+        b_boxes.copy(),
+        np.zeros((32, 64), np.float32),
+        code,
+    ]
+    found = outputs(run([kernel("scaled_product.cpp", CoreType.AIC)], slots, [4], target="a5"))[4]
+
+    def wide(values: NDArray[np.uint8], scales: NDArray[np.uint8], axis: int) -> NDArray[np.float64]:
+        return values.astype(np.float64) * np.repeat(2.0 ** (scales.astype(np.float64) - 127), 32, axis)
+
+    expected = 2 * (wide(a, a_scale, 1) @ wide(b, b_scale, 0))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize(("mode", "kind"), [(0, ml_dtypes.float8_e4m3fn), (1, ml_dtypes.float4_e2m1fn)])
+def test_the_scaled_product_of_the_checkout_matches_numpy(
+    simpler_checkout: Path, mode: int, kind: type
+) -> None:
+    folder = "tests/st/a5/tensormap_and_ringbuffer/mx_fp_gemm/kernels/aic"
+    random = np.random.default_rng(mode)
+    a, b = (random.uniform(-2, 2, shape).astype(kind) for shape in ((128, 64), (64, 64)))
+    scales = random.integers(120, 132, 2).astype(np.uint8)  # one for each group of 32
+    a_boxes, b_boxes = np.tile(scales, 128), np.tile(scales, 64)
+    slots = [_stored(a), a_boxes, _stored(b), b_boxes, np.zeros((128, 64), np.float32), mode]
+    cube = kernel(simpler_checkout / folder / "kernel_fp_gemm.cpp", CoreType.AIC)
+    found = outputs(run([cube], slots, [4], target="a5"))[4]
+    factors = np.repeat(4.0 ** (scales.astype(np.float64) - 127), 32)
+    expected = (a.astype(np.float64) * factors) @ b.astype(np.float64)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("log", "refused"),
+    [
+        (
+            "/k/base.hpp:21:10: fatal error: basic_api/kernel_basic_intf.h: No such file or directory",
+            "AscendC",
+        ),
+        ("/k/a.cpp:3:10: fatal error: 'kernel_operator.h' file not found", "AscendC"),
+        ("/k/body.cce:4:20: error: standard attributes in middle of decl-specifiers", "raw CCE"),
+    ],
+)
+def test_vendor_bodies_are_refused_as_what_they_are(log: str, refused: str) -> None:
+    assert refused in first_error(log, Path("/k/entry.cpp")).refused
+
+
+def test_a_missing_header_of_the_kernels_own_is_no_vendor_body() -> None:
+    log = "/k/a.cpp:3:10: fatal error: mine/shapes.h: No such file or directory"
+    assert not first_error(log, Path("/k/a.cpp")).refused
