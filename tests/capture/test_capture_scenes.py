@@ -95,7 +95,9 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_order(tmp_path):
         result = insight_trace.capture(scene, "CaseVarSeq2", output=tmp_path / name, seed=5, **options)
         assert result.passed
         folder = tmp_path / name / "args_dump"
-        found.add(tuple((folder / f).read_bytes() for f in ("args_dump.json", "args.bin", "kernel_args_dump.json")))
+        found.add(
+            tuple((folder / f).read_bytes() for f in ("args_dump.json", "args.bin", "kernel_args_dump.json"))
+        )
     assert len(found) == 1
     insight_trace.capture(scene, "CaseVarSeq2", output=tmp_path / "other", seed=6)
     assert (tmp_path / "other" / "args_dump" / "args.bin").read_bytes() != next(iter(found))[1]

@@ -29,7 +29,9 @@ class Selection:
 def select_case(scene: Scene, name: str | None) -> Case | None:
     """The case of that name; without a name the first that is not manual."""
     if name is None:
-        return next((case for case in scene.cases if not case.manual), scene.cases[0] if scene.cases else None)
+        return next(
+            (case for case in scene.cases if not case.manual), scene.cases[0] if scene.cases else None
+        )
     for case in scene.cases:
         if case.name == name:
             return case
@@ -72,7 +74,9 @@ def _by_name(scene: Scene, name: str) -> Kernel:
         return found[0]
     if found:
         ids = ", ".join(str(kernel.func_id) for kernel in found)
-        raise RequestError(f"{scene.name} has {len(found)} kernels called '{name}'", hint=f"use --func-id: {ids}")
+        raise RequestError(
+            f"{scene.name} has {len(found)} kernels called '{name}'", hint=f"use --func-id: {ids}"
+        )
     near = difflib.get_close_matches(name, [kernel.name for kernel in scene.kernels], n=1)
     guess = f"did you mean '{near[0]}'? " if near else ""
     raise RequestError(f"{scene.name} has no kernel '{name}'", hint=f"{guess}it has: {_listed(scene)}")

@@ -41,13 +41,14 @@ _VECTOR_LANES = 2
 class EmbeddedOptions:
     """How to run, as opposed to what."""
 
-    soc_version: str | None = None
+    soc_version: str | None = None  # a chip by name, or the path of a .toml file like those in soc/
     target: str = "a2a3"
     preset: str = "device"
     timing_only: bool = False
     seconds: float = DEFAULT_SECONDS
     memory_limit: int = DEFAULT_BYTES
     perturb: int = 0  # for tests: change the order in which cores run
+    l2_hit: bool = False  # global memory answers from L2: what the cores share is its rate, not HBM's
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,25 @@ class _CorePlan:
     block: int
     sub_block: int
     name: str
+
+
+def chip_of(options: EmbeddedOptions) -> Soc:
+    """The chip that the options name."""
+    return load_soc(options.soc_version, target=options.target, preset=options.preset)
+
+
+def job_options(soc: Soc, options: EmbeddedOptions, directory: Path) -> list[str]:
+    """The lines of a job that say how to run it."""
+    lines = [
+        *soc.job_lines,
+        f"records\t{directory / 'records'}",
+        f"bytes\t{options.memory_limit}",
+        f"timing_only\t{int(options.timing_only)}",
+        f"perturb\t{options.perturb}",
+    ]
+    if options.l2_hit:
+        lines.append(f"value\tgm.chip_rate\t{round(soc.value('l2.chip_rate') * 1000)}")
+    return lines
 
 
 def run_embedded(
@@ -71,7 +91,7 @@ def run_embedded(
     """
     options = options or EmbeddedOptions()
     toolchain = toolchain or Toolchain.find()
-    soc = load_soc(options.soc_version, target=options.target, preset=options.preset)
+    soc = chip_of(options)
     plans = _plan_cores(kernels, arguments.block_count)
     try:
         objects = [
@@ -85,11 +105,7 @@ def run_embedded(
         image = directory / "gm"
         gm.fill(image)
         lines = [
-            *soc.job_lines,
-            f"records\t{directory / 'records'}",
-            f"bytes\t{options.memory_limit}",
-            f"timing_only\t{int(options.timing_only)}",
-            f"perturb\t{options.perturb}",
+            *job_options(soc, options, directory),
             *gm.memory.job_lines(image),
             *(f"kernel\t{escape(str(o))}\t{k.entry}" for o, k in zip(objects, kernels, strict=True)),
             *(_core_line(plan, gm, arguments.block_count) for plan in plans),

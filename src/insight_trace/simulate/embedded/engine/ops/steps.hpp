@@ -41,8 +41,7 @@ inline void first_lanes(Core &core, int64_t count) {
 inline void counted(Core &core, Instr instr, Type type, int64_t elements, VectorOperand dst,
                     VectorOperand src0 = {}, VectorOperand src1 = {}) {
     // with nothing to do it still goes through the pipe
-    int64_t repeats = std::max<int64_t>(1, ceil_div(elements, per_repeat(type)));
-    core.vector(instr, type, static_cast<int>(repeats), elements, dst, src0, src1);
+    core.vector_counted(instr, type, std::max<int64_t>(1, elements), dst, src0, src1);
 }
 
 // --- the scalar unit takes part
