@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Simulation
@@ -22,9 +21,6 @@ from insight_trace.simulate.embedded.records import load_instructions
 from insight_trace.simulate.embedded.runner import job_directory, run_job
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, chip_of, job_options
 from insight_trace.simulate.embedded.toolchain import ENGINE, Toolchain
-
-if TYPE_CHECKING:
-    from insight_trace.simulate.embedded.soc import Soc
 
 _INSTRUCTION, _SET, _WAIT, _BARRIER, _SIGNAL, _AWAIT = range(3, 9)
 _FROM_GM = 0x1000  # where transfers start in the one buffer there is: aligned, as tensors are
@@ -84,7 +80,9 @@ def transfer(name: str, size: int, bursts: int = 1, *, offset: int = 0) -> Step:
 
 def move(name: str, size: int, repeat: int = 1) -> Step:
     """On the chip: `repeat` pieces of `size` bytes."""
-    return Step(_INSTRUCTION, 0, repeat, size, _number(name))
+    # the vector pipe is told the whole, the others a piece
+    whole = size * repeat if instruction_pipes()[name][1] == "V" else size
+    return Step(_INSTRUCTION, 0, repeat, whole, _number(name))
 
 
 def multiply(m: int, k: int, n: int) -> Step:
@@ -170,7 +168,7 @@ def run_program(
 
 def time_instruction(step: Step, options: EmbeddedOptions | None = None) -> int:
     """Cycles of one instruction that finds its core idle."""
-    cube = instruction_pipes_by_number()[step.number] in ("M", "MTE1", "FIX")
+    cube = dict(instruction_pipes().values())[step.number] in ("M", "MTE1", "FIX")
     run = run_program([step], kinds=[CoreType.AIC if cube else CoreType.AIV], options=options)
     columns = run.instructions
     return int(columns.end[0] - columns.start[0])
@@ -178,12 +176,4 @@ def time_instruction(step: Step, options: EmbeddedOptions | None = None) -> int:
 
 def time_move(name: str, size: int, options: EmbeddedOptions | None = None) -> int:
     """Cycles that one data movement of `size` bytes takes, by the instruction's name."""
-    number_and_pipe = instruction_pipes().get(name)
-    if number_and_pipe is None:
-        raise RequestError(f"there is no instruction '{name}'")
     return time_instruction(transfer(name, size) if "OUT" in name else move(name, size), options)
-
-
-@lru_cache(maxsize=1)
-def instruction_pipes_by_number() -> dict[int, str]:
-    return {number: pipe for number, pipe in instruction_pipes().values()}
