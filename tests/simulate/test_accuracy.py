@@ -20,7 +20,8 @@ def accuracy() -> ModuleType:
     before = list(sys.path)
     try:
         spec = importlib.util.spec_from_file_location("accuracy", BENCHMARKS / "accuracy.py")
-        assert spec and spec.loader
+        assert spec
+        assert spec.loader
         module = importlib.util.module_from_spec(spec)
         sys.modules["accuracy"] = module
         spec.loader.exec_module(module)
