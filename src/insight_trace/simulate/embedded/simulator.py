@@ -21,11 +21,11 @@ from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Failure, Kernel, Simulation
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory, escape
-from insight_trace.simulate.embedded.records import load_instructions
+from insight_trace.simulate.embedded.records import Site, load_instructions
 from insight_trace.simulate.embedded.runner import RunnerResult, job_directory, run_job
 from insight_trace.simulate.embedded.soc import Soc, load_soc
 from insight_trace.simulate.embedded.source_lines import line_of_crash
-from insight_trace.simulate.embedded.toolchain import KernelBuildError, Toolchain
+from insight_trace.simulate.embedded.toolchain import KERNEL_OBJECT, KernelBuildError, Toolchain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -212,19 +212,23 @@ def _simulation(
         place = line_of_crash(*result.crash)
         if place:
             failure = dataclasses.replace(failure, file=place[0], line=place[1])
+    elif failure and failure.file.endswith(KERNEL_OBJECT):
+        place = line_of_crash(failure.file, failure.line) or ("", 0)
+        failure = dataclasses.replace(failure, file=place[0], line=place[1])
     records = directory / "records"
     cores = tuple(plan.name for plan in plans)
     if not records.exists():
         return _nothing(soc, failure)
+    sites = [_in_source(site) for site in result.sites]
     return Simulation(
         outputs=gm.outputs(),
         buffers=gm.contents(),
-        instructions=load_instructions(records, result.sites, cores),
+        instructions=load_instructions(records, sites, cores),
         mhz=soc.mhz,
         soc_version=soc.name,
         failure=failure,
         findings=tuple(_unused_flag_text(cores, *flag) for flag in result.unused_flags),
-        sources=_sources(result),
+        sources=_sources(sites),
     )
 
 
@@ -238,8 +242,16 @@ def _unused_flag_text(
     )
 
 
-def _sources(result: RunnerResult) -> Mapping[str, Path]:
-    return {file: Path(file) for file in sorted({site.file for site in result.sites if site.file})}
+def _in_source(site: Site) -> Site:
+    """Plain loads and stores come as offsets into the kernel's object; its debug lines say where that is."""
+    if not site.file.endswith(KERNEL_OBJECT):
+        return site
+    place = line_of_crash(site.file, site.line)
+    return Site(*place, site.name, site.pipe) if place else Site("", 0, site.name, site.pipe)
+
+
+def _sources(sites: Sequence[Site]) -> Mapping[str, Path]:
+    return {file: Path(file) for file in sorted({site.file for site in sites if site.file})}
 
 
 def _nothing(soc: Soc, failure: Failure | None) -> Simulation:
