@@ -36,14 +36,20 @@ def _lines(shared_object: str) -> list[tuple[int, str, int]]:
             for unit in dwarf.iter_CUs():
                 program = dwarf.line_program_for_CU(unit)
                 if program is not None:
-                    found += _of_program(program)
+                    found += _of_program(program, _compiled_in(unit))
     except (OSError, ELFError):
         return []
     # the last entry of an offset holds, an end gives way to a beginning
     return sorted({(e[0], bool(e[1])): e for e in found}.values(), key=lambda e: (e[0], bool(e[1])))
 
 
-def _of_program(program: Any) -> Iterator[tuple[int, str, int]]:
+def _compiled_in(unit: Any) -> str:
+    """The folder that relative names of a unit start from."""
+    attribute = unit.get_top_DIE().attributes.get("DW_AT_comp_dir")
+    return attribute.value.decode(errors="replace") if attribute else ""
+
+
+def _of_program(program: Any, folder: str) -> Iterator[tuple[int, str, int]]:
     names: dict[int, str] = {}
     for entry in program.get_entries():
         state = entry.state
@@ -53,7 +59,7 @@ def _of_program(program: Any) -> Iterator[tuple[int, str, int]]:
             yield state.address, "", 0
             continue
         if state.file not in names:
-            names[state.file] = _file_name(program.header, state.file)
+            names[state.file] = str(Path(folder, _file_name(program.header, state.file)))
         yield state.address, names[state.file], state.line
 
 
