@@ -4,12 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint bench format clean
+.PHONY: demo test lint bench format clean browser
 demo: $(STAMP)
 	$(BIN)/insight-trace demo
 
-test: $(STAMP) lint
+test: $(STAMP) lint browser
 	$(BIN)/python -m pytest -n auto -q
+
+# Browser tests use Debian's Chromium; where it cannot be installed they say so and are skipped.
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
+	  || echo "chromium is not installed: browser tests will be skipped"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

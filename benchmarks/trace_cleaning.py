@@ -18,9 +18,10 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
-import synthetic_trace  # noqa: E402
+from tests import synthetic_trace  # noqa: E402
+
 from insight_trace.insight import write_insight_directory  # noqa: E402
 from insight_trace.insight.container import BlockType, write_block  # noqa: E402
 from insight_trace.model import Trace  # noqa: E402
@@ -144,31 +145,32 @@ def against(existing: Path | None, path: Path, count: int) -> float:
 def rest(path: Path, place: Path, count: int) -> None:
     """What else is made of a trace."""
     ours = [sys.executable, "-m", "insight_trace"]
-    wall, _, _ = measured([*ours, "stats", str(path)])
-    print(f"stats {count:>9,} events  {wall:6.2f} s")
+    wall, cpu, _ = measured([*ours, "stats", str(path)])
+    print(f"stats {count:>9,} events  {wall:6.2f} s ({cpu:.2f} s of CPU)")
     for words in (["--format", "perfetto"], ["--gzip"]):
         target = place / words[-1].strip("-")
-        wall, _, _ = measured([*ours, "clean", str(path), "-o", str(target), "--no-copy-raw", *words])
-        print(f"clean {count:>9,} events  {wall:6.2f} s with {' '.join(words)}")
+        wall, cpu, _ = measured([*ours, "clean", str(path), "-o", str(target), "--no-copy-raw", *words])
+        print(f"clean {count:>9,} events  {wall:6.2f} s ({cpu:.2f} s of CPU) with {' '.join(words)}")
 
 
 def page(folder: Path) -> None:
     """Writing and opening the page of a million instructions."""
-    from chromium import Browser, find_chromium
+    from tests.chromium import Browser, find_chromium
+
     from insight_trace.report.page import write_page
     from insight_trace.trace.stats import stats
 
     trace = synthetic_trace.softmax_trace(1_000_000 // ROWS_A_TILE, buffers=2)
-    began = time.perf_counter()
+    began = time.process_time()
     stats(trace)
     million = len(trace.instructions) / 1e6
-    print(f"stats of {million:.2f} M instructions in memory: {time.perf_counter() - began:.2f} s")
+    print(f"stats of {million:.2f} M instructions in memory: {time.process_time() - began:.2f} s of CPU")
     path = folder / "page.html"
-    began = time.perf_counter()
+    began = time.process_time()
     with path.open("wb") as file:
         write_page(file, [trace], ["a million instructions"])
-    seconds, size = time.perf_counter() - began, path.stat().st_size
-    print(f"page of {million:.2f} M instructions: {seconds:.2f} s, {size / 1e6:.1f} MB")
+    seconds, size = time.process_time() - began, path.stat().st_size
+    print(f"page of {million:.2f} M instructions: {seconds:.2f} s of CPU, {size / 1e6:.1f} MB")
     executable = find_chromium()
     if executable is None:
         print("no Chromium here: the page was not opened")

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from insight_trace.model import Pipe, Trace
-from synthetic_trace import TraceBuilder, flag_detail
+from tests.synthetic_trace import TraceBuilder, flag_detail
 
 PIPES = [Pipe.SCALAR, Pipe.MTE1, Pipe.CUBE, Pipe.FIXP, Pipe.MTE2, Pipe.VECTOR, Pipe.MTE3]
 ODD_PIPES = [Pipe.CACHEMISS, Pipe.FLOWCTRL, Pipe.ALL, Pipe.USERMARK, Pipe.RVECEX]

@@ -2,8 +2,8 @@
 
     python tools/scene_coverage.py CHECKOUT [--platform a2a3sim] [--only TEXT] [--jobs N] [--seconds S]
 
-A scene passes when it runs to its end and gives what its golden function expects. Scenes import torch, so this
-needs an environment that has it.
+A scene passes when it runs to its end and gives what its golden function expects. Scenes import torch, so
+this needs an environment that has it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+from insight_trace import load_scene
+from insight_trace.errors import InsightTraceError
 
 
 @dataclass(frozen=True)
@@ -40,21 +43,22 @@ def find_scenes(checkout: Path) -> list[Path]:
 
 def capture_one(path: Path, checkout: Path, platform: str, seconds: float) -> Outcome:
     name = str(path.relative_to(checkout))
-    target = platform.removesuffix("sim")
+    try:
+        scene = load_scene(path)
+    except InsightTraceError as error:
+        return Outcome(name, "", "", "failed", str(error).replace(f"{checkout}/", ""))
+    runs_on = {p for case in scene.cases for p in case.platforms}
+    wanted = next((p for p in (platform, platform.removesuffix("sim")) if p in runs_on), None)
+    if wanted is None or scene.level > 2:
+        cause = f"for {', '.join(sorted(runs_on))}" if scene.level <= 2 else f"level {scene.level}"
+        return Outcome(name, scene.runtime, "", "not for here", cause)
     command = [sys.executable, "-m", "insight_trace", "capture", str(path), "--json", "--dump-args", "0"]
-    command += ["--time-limit", str(seconds)]
-    runtime = "host_build_graph" if "host_build_graph" in name else "tensormap_and_ringbuffer"
-    tried = None
-    for wanted in (platform, target):
-        try:
-            tried = subprocess.run(
-                [*command, "--platform", wanted], capture_output=True, text=True, timeout=4 * seconds
-            )
-        except subprocess.TimeoutExpired:
-            return Outcome(name, runtime, "", "failed", f"not done after {4 * seconds:g} s")
-        if tried.returncode != 2:
-            break
-    assert tried is not None
+    command += ["--time-limit", str(seconds), "--platform", wanted]
+    runtime = scene.runtime
+    try:
+        tried = subprocess.run(command, capture_output=True, text=True, timeout=4 * seconds)
+    except subprocess.TimeoutExpired:
+        return Outcome(name, runtime, "", "failed", f"not done after {4 * seconds:g} s")
     if not tried.stdout.startswith("{"):
         cause = next((line for line in tried.stderr.splitlines() if line.strip()), "no word")
         cause = cause.removeprefix("insight-trace capture: ").replace(f"{checkout}/", "")

@@ -10,7 +10,14 @@ from simpler.task_interface import ArgDirection as D
 from simpler_setup import Scalar, SceneTestCase, TaskArgsBuilder, TensorArg, scene_test
 
 SIMULATED = ["a2a3sim", "a2a3"]
-SMALL = {"batch": 1, "heads": 16, "dim": 16, "block": 16, "length": 33, "max_length": 256}
+SMALL = {
+    "batch": 1,
+    "num_heads": 16,
+    "head_dim": 16,
+    "block_size": 16,
+    "context_len": 33,
+    "max_model_len": 256,
+}
 
 
 @scene_test(level=2, runtime="tensormap_and_ringbuffer")
@@ -59,16 +66,16 @@ class PagedAttention(SceneTestCase):
 
     CASES = [
         {"name": "CaseSmall1", "platforms": SIMULATED, "params": SMALL},
-        {"name": "CaseSmall2", "platforms": SIMULATED, "params": SMALL | {"length": 128}},
+        {"name": "CaseSmall2", "platforms": SIMULATED, "params": SMALL | {"context_len": 128}},
         {
             "name": "CaseVarSeq2",
             "platforms": SIMULATED,
-            "params": SMALL | {"batch": 2, "lengths": [33, 17]},
+            "params": SMALL | {"batch": 2, "context_lens_list": [33, 17]},
         },
         {
             "name": "CaseWide",
             "platforms": SIMULATED,
-            "params": SMALL | {"heads": 64, "dim": 128, "block": 64, "length": 150},
+            "params": SMALL | {"num_heads": 64, "head_dim": 128, "block_size": 64, "context_len": 150},
         },
         {
             "name": "Case1",
@@ -77,22 +84,22 @@ class PagedAttention(SceneTestCase):
             # 256 requests over 64 blocks of 128 keys; the pool of blocks is shared, so that it stays small
             "params": {
                 "batch": 256,
-                "heads": 16,
-                "dim": 128,
-                "block": 128,
-                "length": 8192,
-                "max_length": 32768,
+                "num_heads": 16,
+                "head_dim": 128,
+                "block_size": 128,
+                "context_len": 8192,
+                "max_model_len": 32768,
                 "pool": 512,
             },
         },
     ]
 
     def generate_args(self, params):
-        batch, heads, dim, block = (params[key] for key in ("batch", "heads", "dim", "block"))
-        lengths = np.array(params.get("lengths", [params["length"]] * batch), np.int32)
+        batch, heads, dim, block = (params[key] for key in ("batch", "num_heads", "head_dim", "block_size"))
+        lengths = np.array(params.get("context_lens_list", [params["context_len"]] * batch), np.int32)
         used = batch * -(-int(lengths.max()) // block)
         pool = params.get("pool", used)
-        table = np.random.randint(0, pool, (batch, params["max_length"] // block)).astype(np.int32)
+        table = np.random.randint(0, pool, (batch, params["max_model_len"] // block)).astype(np.int32)
         return TaskArgsBuilder(
             TensorArg("query", _bfloat16(-0.5, 0.5, (batch, heads, dim))),
             TensorArg("key_cache", _bfloat16(-0.5, 0.5, (pool, block, 1, dim))),
@@ -104,7 +111,7 @@ class PagedAttention(SceneTestCase):
         )
 
     def compute_golden(self, args, params):
-        block = params["block"]
+        block = params["block_size"]
         keys, values = args.key_cache[:, :, 0], args.value_cache[:, :, 0]
         for row, length in enumerate(args.context_lens):
             count = -(-int(length) // block)

@@ -12,7 +12,9 @@ __version__ = "0.1.0"
 
 _EXPORTS: dict[str, str] = {
     "simulate": "insight_trace.simulate",
+    "replay": "insight_trace.replay",
     "capture": "insight_trace.capture",
+    "profile": "insight_trace.profile",
     "open_trace": "insight_trace.insight",
     "load_dump": "insight_trace.dump.load",
     "load_scene": "insight_trace.scene.static",

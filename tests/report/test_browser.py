@@ -6,10 +6,10 @@ import time
 import numpy as np
 import pytest
 
-from chromium import Browser, find_chromium
 from insight_trace.model import Counter, Pipe
 from insight_trace.report.page import write_page
-from synthetic_trace import KERNEL_PATH, TraceBuilder, matmul_trace, softmax_trace
+from tests.chromium import Browser, find_chromium
+from tests.synthetic_trace import KERNEL_PATH, TraceBuilder, matmul_trace, softmax_trace
 
 READY = "document.documentElement?.dataset.ready"
 
@@ -177,6 +177,7 @@ def test_two_runs_stand_side_by_side_with_what_changed(show):
     assert "6,182 → 3,367cycles−45.5 %" in _text(page, "#kpis")
     assert _text(page, "#panel-compare h2") == "Busy cycles by pipe"
     assert "WAIT_FLAG" in _text(page, "#panel-compare")
+    assert _text(page, "#panel-compare details summary") == "Removed: 2"
     heads = page.evaluate("insightTrace.timeline.lanes.filter((lane) => lane.head).map((lane) => lane.head)")
     assert heads == [f"{run} · core0.veccore{core}" for run in "AB" for core in (0, 1)]
     page.evaluate("insightTrace.search('vadd')")
@@ -204,6 +205,26 @@ def test_markup_in_names_operands_and_sources_is_shown_and_never_run(show):
     time.sleep(0.1)
     assert page.evaluate("window.hurt === undefined && document.querySelector('main img') === null")
     assert evil in _text(page, "#source")
+
+
+def test_a_long_instruction_right_after_a_short_one_is_drawn_in_full(show):
+    """Both start in one pixel of the screen; the short one must not swallow the long one."""
+    builder = TraceBuilder()
+    builder.add(Pipe.VECTOR, "MOVEMASK", 5_000, 5_001)
+    builder.add(Pipe.VECTOR, "VCMAX", 5_001, 9_000)
+    builder.add(Pipe.MTE2, "MOV", 0, 20_000)
+    page = show(builder.build())
+    page.wait("insightTrace.timeline.frames > 0")
+    colour = page.evaluate(
+        """(() => { const { timeline } = insightTrace; timeline.draw();
+        const lane = timeline.lanes.find((item) => item.pipe === 'VECTOR');
+        const [r, g, b] = timeline.canvas.getContext('2d').getImageData(
+          Math.round(timeline.x(8000)), lane.y + 5, 1, 1).data;
+        return '#' + [r, g, b].map((value) => value.toString(16).padStart(2, '0')).join(''); })()"""
+    )
+    assert colour == page.evaluate(
+        "getComputedStyle(document.documentElement).getPropertyValue('--pipe-vector')"
+    )
 
 
 def test_sampled_throughput_stands_below_the_cores(show):

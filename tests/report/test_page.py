@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from insight_trace.model import Pipe
 from insight_trace.report.page import write_page
 from insight_trace.report.payload import payload
-from synthetic_trace import TraceBuilder, softmax_trace
-from trace_strategies import traces
+from tests.synthetic_trace import TraceBuilder, softmax_trace
+from tests.trace_strategies import traces
 
 
 def _page(*traces_, titles=None, **options) -> str:

@@ -1,6 +1,7 @@
 """TCVT against an oracle of its own: neighbours in a table of every value that a format has."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import ml_dtypes
@@ -9,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from insight_trace.dtypes import DType
 from insight_trace.model import Fault
-from insight_trace.simulate.embedded.op_script import run_op
+from insight_trace.simulate.embedded.op_script import TileSpec, run_op
 from tests.simulate.elementwise_cases import Shape, check, place, shapes, values, vector_instructions
 from tests.simulate.op_harness import Option, dtype, run_tile_op, tile
 
@@ -227,6 +229,28 @@ def test_every_bfloat16_and_half_survives_the_way_to_float_and_back(seed):
             np.isnan(back.astype(np.float32)) & np.isnan(narrow.astype(np.float32))
         )
         assert same.all(), name
+
+
+INT4 = DType("INT4", 18, 1, "uint8", "i4", "int4b_t", False)
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 20), st.integers(1, 256), st.integers(0, 2**32 - 1))
+def test_four_bit_integers_lie_two_in_a_byte(rows, cols, seed):
+    rng = np.random.default_rng(seed)
+    a = interesting(rng, "float16", (20, 256))
+    packed = TileSpec(
+        INT4, 20, 256, 0x8000, valid_rows=rows, valid_cols=cols, data=np.zeros(20 * 256, np.uint8)
+    )
+    there = run_tile_op("TCVT", packed, tile(a, valid=(rows, cols)), Option(MODES["RINT"]))
+    bytes_ = there.matrix(0)
+    nibbles = np.stack([bytes_ & 15, bytes_ >> 4], axis=2).reshape(20, 512)[:rows, :cols].astype(np.int8)
+    wanted = np.clip(np.nan_to_num(np.rint(a[:rows, :cols].astype(np.float32)), nan=0.0), -8, 7)
+    np.testing.assert_array_equal(np.where(nibbles < 8, nibbles, nibbles - 16), wanted)
+    back = run_tile_op(
+        "TCVT", tile(np.zeros_like(a), valid=(rows, cols)), replace(packed, data=bytes_.ravel()), Option(0)
+    )
+    np.testing.assert_array_equal(back.matrix(0)[:rows, :cols].astype(np.float32), wanted)
 
 
 def expansion(source, to, rows, cols, *options, valid=None):

@@ -1,5 +1,7 @@
 """Partial tiles, tiles made from nothing, quantised numbers."""
 
+import subprocess
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,7 +20,7 @@ from tests.simulate.elementwise_cases import (
     values,
     vector_instructions,
 )
-from tests.simulate.op_harness import Option, run_tile_op, scalar, tile
+from tests.simulate.op_harness import Option, glob, run_tile_op, scalar, tile
 
 PARTIAL = {"TPARTADD": np.add, "TPARTMUL": np.multiply, "TPARTMAX": np.maximum, "TPARTMIN": np.minimum}
 
@@ -106,3 +108,69 @@ def test_quantised_rows_become_floats(data):
     )  # fmt: skip
     wanted = (a.astype(np.float32) - offset[:, :1]) * scale[:, :1]
     check(result, shape, before, wanted[shape.part])
+
+
+@pytest.mark.parametrize("unsigned", [False, True])
+@settings(max_examples=20)
+@given(data=st.data())
+def test_floats_are_quantised_row_by_row(unsigned, data):
+    shape = data.draw(shapes("int8", ("ND",)))
+    rng = np.random.default_rng(data.draw(SEEDS))
+    a = values(rng, "float32", (shape.rows, shape.cols), special=False)
+    scale, offset = rng.normal(size=(2, shape.rows, 1)).astype(np.float32)
+    kind = "uint8" if unsigned else "int8"
+    before = np.zeros(a.shape, kind)
+    column = [place_column(m, SCRATCH + i * 0x1000, shape) for i, m in enumerate((scale, offset))]
+    scratch = place(a, 2, "float32", shape)
+    result = run_tile_op(
+        "TQUANT", place(before, 0, kind, shape), place(a, 1, "float32", shape), column[0],
+        Option(3 if unsigned else 2), scratch, *([column[1]] if unsigned else []),
+    )  # fmt: skip
+    with np.errstate(over="ignore"):
+        scaled = a * scale + (offset if unsigned else np.float32(0))
+        halves = np.rint(scaled).astype(np.float16).astype(np.float32)
+    info = np.iinfo(kind)
+    check(result, shape, before, np.clip(halves, info.min, info.max).astype(kind)[shape.part])
+
+
+def place_column(matrix, address, shape):
+    """One number per row, one after the other."""
+    rows = -(-shape.rows // 8) * 8
+    full = np.zeros((rows, 1), np.float32)
+    full[: shape.rows] = matrix
+    return tile(full, address, layout="DN", valid=(shape.valid[0], 1))
+
+
+# what a kernel prints
+
+
+def printed(monkeypatch, *operands):
+    said = []
+
+    class Listening(subprocess.Popen):
+        def communicate(self, *args, **kwargs):
+            out = super().communicate(*args, **kwargs)
+            said.append(out[1].decode())
+            return out
+
+    monkeypatch.setattr("insight_trace.simulate.embedded.runner.subprocess.Popen", Listening)
+    result = run_tile_op("TPRINT", *operands)
+    assert result.instructions == ["BAR"]
+    return said[0]
+
+
+def test_a_tile_is_printed_with_its_valid_part_framed(monkeypatch):
+    a = np.arange(16, dtype=np.float32).reshape(2, 8) / 8
+    text = printed(monkeypatch, tile(a, valid=(1, 2)), Option(1))
+    assert text.splitlines() == [
+        "tile F32 ND in Vec, 2 x 8, valid 1 x 2",
+        "    0.00     0.12|    0.25     0.38     0.50     0.62     0.75     0.88",
+        "-" * 71,
+        "    1.00     1.12|    1.25     1.38     1.50     1.62     1.75     1.88",
+    ]
+
+
+def test_a_view_of_global_memory_is_printed_by_its_strides(monkeypatch):
+    view = glob(np.arange(8, dtype=np.int32), (2, 3), (4, 1))
+    text = printed(monkeypatch, view, Option(0))
+    assert text.splitlines()[2:] == ["       0        1        2", "       4        5        6"]

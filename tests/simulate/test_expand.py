@@ -152,7 +152,7 @@ def test_a_column_is_spread_into_blocks_then_used_once_per_repeat_of_columns():
     assert result.instructions == ["VBRCB", "BAR", "VMUL", "VMUL", "MOV_SPR_XN", "VMUL", "MOV_SPR_XN"]
     # two repeats of 64 columns and a rest of 16, each over 16 rows; the column at the library's scratch
     detail = list(result.simulation.instructions.detail)
-    assert "repeat:2,stride:1/1/1/8/1/8" in detail[0]
+    assert "repeat:2,stride:1/0/1/8/1/8" in detail[0]
     assert f"XD:{184 * 1024:#x}," in detail[0]
     assert "repeat:16,stride:1/1/0/18/18/1," in detail[2]
 

@@ -159,7 +159,7 @@ def test_types_the_hardware_cannot_reduce_are_not_supported():
     )
     assert run.simulation.failure is not None
     assert run.simulation.failure.fault is Fault.NOT_SUPPORTED
-    assert "TROWSUM of INT8" in run.simulation.failure.message
+    assert "TROWSUM of I8" in run.simulation.failure.message
 
 
 def test_more_rows_than_the_result_has_is_the_kernels_fault():

@@ -9,8 +9,8 @@ from insight_trace.model import Pipe
 from insight_trace.trace.chrome import write_chrome
 from insight_trace.trace.clean import clean
 from insight_trace.trace.run_folder import Form, write_clean
-from synthetic_trace import TraceBuilder, softmax_trace
-from trace_strategies import traces
+from tests.synthetic_trace import TraceBuilder, softmax_trace
+from tests.trace_strategies import traces
 
 
 def _events(trace, **options):

@@ -6,8 +6,8 @@ from insight_trace.model import Pipe
 from insight_trace.trace.clean import clean
 from insight_trace.trace.flags import flag_label, partners
 from insight_trace.trace.kinds import Kind, kinds
-from synthetic_trace import TraceBuilder, flag_detail, matmul_trace, softmax_trace
-from trace_strategies import traces
+from tests.synthetic_trace import TraceBuilder, flag_detail, matmul_trace, softmax_trace
+from tests.trace_strategies import traces
 
 
 @given(traces())

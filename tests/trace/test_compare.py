@@ -7,8 +7,8 @@ from hypothesis import given
 from insight_trace.model import Pipe
 from insight_trace.trace.compare import compare, match
 from insight_trace.trace.compare_text import comparison_data, comparison_text
-from synthetic_trace import TraceBuilder, matmul_trace, softmax_trace
-from trace_strategies import traces
+from tests.synthetic_trace import TraceBuilder, matmul_trace, softmax_trace
+from tests.trace_strategies import traces
 
 
 @given(traces())
@@ -67,6 +67,16 @@ def test_an_instruction_that_changed_places_is_moved_and_its_neighbours_are_not(
         before.instructions.names[before.instructions.name[row]] for row in matches.before[matches.moved]
     ]
     assert moved == ["A"]
+
+
+def test_what_came_went_or_moved_is_named_with_its_place():
+    result = compare(_sequence("A", "B", "C"), _sequence("C", "A", "X"))
+    assert [place.name for place in result.added] == ["X"]
+    assert [place.name for place in result.removed] == ["B"]
+    (moved,) = result.moved
+    assert (moved.pipe, moved.core, moved.frame) == ("VECTOR", "core0.veccore0", "k.cpp:1")
+    assert "added      X on VECTOR of core0.veccore0 at 20, k.cpp:1" in comparison_text(result)
+    assert comparison_data(result)["places"]["removed"][0]["name"] == "B"
 
 
 def test_the_largest_change_comes_first():

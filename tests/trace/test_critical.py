@@ -6,8 +6,8 @@ from hypothesis import given
 from insight_trace.model import Pipe
 from insight_trace.trace.compare import total_cycles
 from insight_trace.trace.critical import critical_path
-from synthetic_trace import TraceBuilder, matmul_trace, softmax_trace
-from trace_strategies import traces
+from tests.synthetic_trace import TraceBuilder, matmul_trace, softmax_trace
+from tests.trace_strategies import traces
 
 
 @given(traces())

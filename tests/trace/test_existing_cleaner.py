@@ -17,7 +17,7 @@ import pytest
 from insight_trace.insight import open_trace, write_insight_directory
 from insight_trace.model import Pipe
 from insight_trace.trace.clean import clean
-from synthetic_trace import matmul_trace, softmax_trace
+from tests.synthetic_trace import matmul_trace, softmax_trace
 
 
 @pytest.fixture(scope="module")

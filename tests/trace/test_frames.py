@@ -7,8 +7,8 @@ from hypothesis import given
 
 from insight_trace.errors import RequestError
 from insight_trace.trace.frames import table, to_arrow, to_pandas
-from synthetic_trace import softmax_trace
-from trace_strategies import traces
+from tests.synthetic_trace import softmax_trace
+from tests.trace_strategies import traces
 
 
 @given(traces())

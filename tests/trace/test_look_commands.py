@@ -9,7 +9,7 @@ import pytest
 from insight_trace.__main__ import main
 from insight_trace.insight import write_insight_directory
 from insight_trace.model import Pipe
-from synthetic_trace import TraceBuilder, matmul_trace, softmax_trace
+from tests.synthetic_trace import TraceBuilder, matmul_trace, softmax_trace
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from hypothesis import given
 
 from insight_trace.model import Pipe
 from insight_trace.trace.metrics import instruction_text, metrics, write_metrics
-from synthetic_trace import TraceBuilder, softmax_trace
-from trace_strategies import traces
+from tests.synthetic_trace import TraceBuilder, softmax_trace
+from tests.trace_strategies import traces
 
 
 def test_executions_of_one_instruction_are_one_row_with_sums():

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chromium import Browser, find_chromium
 from insight_trace.trace.chrome import write_chrome
 from insight_trace.trace.clean import clean
 from insight_trace.trace.perfetto import varint, varints, write_perfetto
-from synthetic_trace import matmul_trace, softmax_trace
-from trace_strategies import traces
+from tests.chromium import Browser, find_chromium
+from tests.synthetic_trace import matmul_trace, softmax_trace
+from tests.trace_strategies import traces
 
 
 def _fields(data: bytes) -> list[tuple[int, object]]:

@@ -10,8 +10,8 @@ from insight_trace.trace.advice import advise
 from insight_trace.trace.roofs import roofs_of
 from insight_trace.trace.stats import pipes, stats
 from insight_trace.trace.text import stats_data, stats_text
-from synthetic_trace import TraceBuilder, flag_detail, matmul_trace, softmax_trace
-from trace_strategies import traces
+from tests.synthetic_trace import TraceBuilder, flag_detail, matmul_trace, softmax_trace
+from tests.trace_strategies import traces
 
 
 def _small():
@@ -135,6 +135,7 @@ def _waiting(pipe, source_pipe, source, target, *, other_core=False):
         pipe, "WAIT_FLAG", 10, 502, partner=row, detail=flag_detail(source, target, 0), stack="k.cpp:4"
     )
     builder.add(pipe, "WORK", 502, 800)
+    builder.add(Pipe.VECTOR, "VADD", 800, 810)
     trace = builder.build()
     return "\n".join(advice.text for advice in advise(trace, stats(trace)))
 
@@ -145,6 +146,19 @@ def test_a_waiting_scalar_unit_a_late_one_and_a_late_core_get_advice_of_their_ow
     text = _waiting(Pipe.VECTOR, Pipe.FIXP, "FIXP", "VEC", other_core=True)
     assert "for FIXPIPE of core0.cubecore0" in text
     assert "look there first" in text
+
+
+def test_a_kernel_that_waits_for_its_own_end_gets_no_advice_about_it():
+    builder = TraceBuilder()
+    builder.add(Pipe.SCALAR, "ADD", 0, 10)
+    builder.add(Pipe.MTE3, "MOV_UB_TO_OUT", 10, 500)
+    row = builder.add(Pipe.MTE3, "SET_FLAG", 500, 501, detail=flag_detail("MTE3", "SCALAR", 7))
+    builder.add(Pipe.SCALAR, "WAIT_FLAG", 11, 502, partner=row, detail=flag_detail("MTE3", "SCALAR", 7))
+    trace = builder.build()
+    figures = stats(trace)
+    assert figures.waits[0].last
+    assert not [item for item in advise(trace, figures) if item.topic == "wait"]
+    assert ", for the end" in stats_text(figures, ())
 
 
 def test_time_at_a_barrier_asks_for_flags():

@@ -15,10 +15,13 @@ from insight_trace.errors import InsightTraceError
 
 # command -> its line in `insight-trace --help`; the module is insight_trace.commands.<command>
 COMMANDS: dict[str, str] = {
+    "profile": "every kernel of a PyPTO build: one trace per kernel",
+    "demo": "the whole way on the bundled paged attention; prints what to open",
     "scene": "cases, kernels, func ids and core types of a scene",
     "capture": "run a scene on the host and record every dispatch",
     "dump": "list, show, export and compare what a run recorded of its dispatches",
     "doctor": "what this machine has: compiler, CANN, msprof, ptoas, and what follows",
+    "replay": "simulate one recorded dispatch, check it, write what Insight opens",
     "op": "cycles of one tile op, or of a table of them",
     "export": "core model dump logs to the Insight directory, or check any such directory",
     "clean": "a trace without clutter: lanes in dataflow order, flags as arrows, per-instruction numbers",

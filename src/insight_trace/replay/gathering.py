@@ -89,14 +89,7 @@ def _with_recipe_scalars(arguments: ReplayArguments, selection: Selection, step:
 
 
 def _from_capture(request: ReplayRequest, selection: Selection) -> Gathered:
-    """No source was given: run the case on the host and take the kernel's dispatch from what that records."""
-    import importlib.util
-
-    if importlib.util.find_spec("insight_trace.capture") is None:
-        raise RequestError(
-            "no arguments were given",
-            hint="give --dump-dir with --func-id, --arg-spec, or --recipe",
-        )
+    """No source was given: run the case on the host and take the kernel's first dispatch from what it records."""
     from insight_trace.replay.capturing import captured_dispatch
 
     return _recorded_arguments(captured_dispatch(request, selection), selection)

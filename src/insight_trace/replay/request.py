@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from insight_trace.arguments.overrides import Overrides
@@ -24,7 +24,7 @@ class ReplayRequest:
     task_id: int | None = None
     arg_spec: Path | None = None
     recipe: bool = False
-    overrides: Overrides = Overrides()
+    overrides: Overrides = field(default_factory=Overrides)
     # how to run
     simulator: str = "auto"  # auto, embedded, msprof
     target: str | None = None  # None: from the platform or the scene's place

@@ -98,7 +98,7 @@ def _waits(figures: Stats, core: CoreStats) -> list[Advice]:
     """Waits of one pipe for another at one line, all events of it together."""
     together: dict[tuple[str, str, str], list[Wait]] = defaultdict(list)
     for wait in figures.waits:
-        if wait.core == core.core:
+        if wait.core == core.core and not wait.last:
             together[wait.pipe, wait.waits_for, wait.frame].append(wait)
     found = []
     for (pipe, source, frame), waits in together.items():

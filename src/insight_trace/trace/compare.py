@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_PLACES = 100  # instructions of each kind that are named; all are counted
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One thing in both traces: cycles and executions before and after."""
@@ -50,6 +53,17 @@ class Matches:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """One instruction that has no partner, or stands elsewhere."""
+
+    name: str
+    core: str
+    pipe: str
+    frame: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fidelity:
     """How alike the durations of matched instructions are: a model against its reference."""
 
@@ -68,6 +82,9 @@ class Comparison:
     instructions: tuple[Change, ...]  # by mnemonic, the largest difference first
     lines: tuple[Change, ...]
     matches: Matches
+    added: tuple[Place, ...]  # the first of them, as of the next two
+    removed: tuple[Place, ...]
+    moved: tuple[Place, ...]
     fidelity: Fidelity
     notes: tuple[str, ...]
 
@@ -92,6 +109,9 @@ def compare(before: Trace, after: Trace) -> Comparison:
         instructions=_grouped(before, after, by_line=False),
         lines=_grouped(before, after, by_line=True),
         matches=matches,
+        added=_places(after, matches.added),
+        removed=_places(before, matches.removed),
+        moved=_places(after, matches.after[matches.moved]),
         fidelity=_fidelity(before, after, matches, first, second),
         notes=tuple(notes),
     )
@@ -228,6 +248,24 @@ def _longest_rising(values: list[int]) -> list[int]:
         chain.append(index)
         index = previous[index]
     return chain[::-1]
+
+
+def _places(trace: Trace, rows: NDArray[np.int64]) -> tuple[Place, ...]:
+    import numpy as np
+
+    instructions = trace.instructions
+    frames = user_frames(instructions.stacks) or [""]
+    first = rows[np.lexsort((rows, instructions.start[rows]))][:_PLACES]
+    return tuple(
+        Place(
+            instructions.names[instructions.name[row]],
+            instructions.cores[instructions.core[row]],
+            pipe_name(int(instructions.pipe[row])),
+            frames[instructions.stack[row]],
+            int(instructions.start[row]),
+        )
+        for row in first.tolist()
+    )
 
 
 def _pipes(before: Trace, after: Trace, cores: dict[str, str]) -> tuple[Change, ...]:

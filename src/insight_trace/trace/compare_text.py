@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from insight_trace.trace.compare import Change, Comparison
+from insight_trace.trace.source import short_frame
 from insight_trace.trace.text import table
 
 _ROWS = 12
@@ -58,6 +59,7 @@ def comparison_text(result: Comparison) -> str:
         error = 100 * fidelity.mean_error
         lines.append(f"fidelity   mean difference of an instruction {error:.1f} % · correlation {r}")
     lines += [f"note       {note}" for note in result.notes]
+    lines += _place_lines(result)
     lines += _part("pipe", result.pipes, "core")
     lines += _part(
         "instruction",
@@ -66,6 +68,17 @@ def comparison_text(result: Comparison) -> str:
     )
     lines += _part("line", tuple(c for c in result.lines if c.delta), "")
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _place_lines(result: Comparison) -> list[str]:
+    """The first few instructions that came, went or moved."""
+    lines = []
+    for word, places in (("added", result.added), ("removed", result.removed), ("moved", result.moved)):
+        for index, place in enumerate(places[:3]):
+            where = f", {short_frame(place.frame)}" if place.frame else ""
+            head = word if index == 0 else ""
+            lines.append(f"{head:<10} {place.name} on {place.pipe} of {place.core} at {place.start:,}{where}")
+    return lines
 
 
 def comparison_data(result: Comparison) -> dict[str, Any]:
@@ -85,6 +98,11 @@ def comparison_data(result: Comparison) -> dict[str, Any]:
         "added": len(matches.added),
         "removed": len(matches.removed),
         "moved": int(matches.moved.sum()),
+        "places": {
+            "added": [asdict(place) for place in result.added],
+            "removed": [asdict(place) for place in result.removed],
+            "moved": [asdict(place) for place in result.moved],
+        },
         "fidelity": {key: None if value != value else value for key, value in fidelity.items()},
         "notes": list(result.notes),
     }

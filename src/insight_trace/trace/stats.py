@@ -45,6 +45,7 @@ class Wait:
     frame: str
     cycles: int
     count: int
+    last: bool  # no work starts on the core after it: a kernel waits for its own end
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,21 +243,26 @@ def _waits(
     rows = np.flatnonzero(((kind == Kind.WAIT) | (kind == Kind.BARRIER)) & (exclusive > 0))
     frames = user_frames(instructions.stacks)
     set_of = partners(instructions, kind)
-    sums: dict[tuple[int, int, str, int], list[int]] = {}
-    for core, pipe, row, stack, cycles in zip(
+    sums: dict[tuple[int, int, str, int, bool], list[int]] = {}
+    last_start = np.full(max(1, len(instructions.cores)), np.iinfo(np.int64).min)
+    work = kind == Kind.WORK
+    np.maximum.at(last_start, instructions.core[work], instructions.start[work])
+    last = finish(instructions)[rows] > last_start[instructions.core[rows]]
+    for core, pipe, row, stack, cycles, ends in zip(
         instructions.core[rows].tolist(),
         instructions.pipe[rows].tolist(),
         rows.tolist(),
         instructions.stack[rows].tolist(),
         exclusive[rows].tolist(),
+        last.tolist(),
         strict=True,
     ):
-        key = (core, pipe, instructions.detail[row], stack)
+        key = (core, pipe, instructions.detail[row], stack, ends)
         entry = sums.setdefault(key, [0, 0, row])
         entry[0] += cycles
         entry[1] += 1
     result = []
-    for (core, pipe, detail, stack), (cycles, count, row) in sums.items():
+    for (core, pipe, detail, stack, ends), (cycles, count, row) in sums.items():
         key_ = flag_key(detail)
         known = len(key_) == 3
         partner = int(set_of[row])
@@ -277,6 +283,7 @@ def _waits(
                 frame=frames[stack] if frames else "",
                 cycles=cycles,
                 count=count,
+                last=ends,
             )
         )
     result.sort(key=lambda wait: (-wait.cycles, wait.core, wait.pipe, wait.event, wait.frame))

@@ -114,7 +114,7 @@ def _wait_lines(figures: Stats) -> list[str]:
     return [
         f"{wait.pipe} for {wait.waits_for}{f' on event {wait.event}' if wait.event else ''}: "
         f"{wait.cycles:,} cycles ({_share(wait.cycles, cycles[wait.core])}), "
-        f"{short_frame(wait.frame) or wait.core}"
+        f"{short_frame(wait.frame) or wait.core}{', for the end' if wait.last else ''}"
         for wait in [wait for wait in figures.waits if wait.core == figures.slowest][:5]
     ]
 

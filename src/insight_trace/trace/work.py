@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _SHAPE = re.compile(r"(?:^|,)([MKN]):(\d+)")
 _DTYPE = re.compile(r"dtype:([A-Za-z]+\d+)")
+_ELEMENTS = re.compile(r"(?:^|,)elements:(\d+)")
 _REPEAT = re.compile(r"XT:(?:X\d+=)?0x([0-9a-fA-F]+)")
 
 
@@ -98,7 +99,10 @@ def _cube_operations(detail: str) -> int:
 
 
 def _vector_operations(detail: str) -> int:
-    """Repeats (the top byte of XT) times the elements of 256 bytes."""
+    """The elements that the operands name, else repeats (the top byte of XT) times those of 256 bytes."""
+    named = _ELEMENTS.search(detail)
+    if named:
+        return int(named[1])
     dtype, repeat = _DTYPE.search(detail), _REPEAT.search(detail)
     if not dtype or not repeat:
         return 0
@@ -133,14 +137,15 @@ def arithmetic(
         for row, used in zip(rows.tolist(), share, strict=True):
             detail = instructions.detail[row]
             # addresses change from tile to tile, the shape at the end seldom does
-            shape = detail[detail.rfind(",XT:") :] if unit == "vector" else detail[detail.find(",M:") :]
+            shape = detail[detail.find(",M:") :] if unit == "cube" else _after_addresses(detail)
             found = cache.get(detail[:10] + shape)
             if found is None:
                 found = cache[detail[:10] + shape] = count(detail)
                 dtype = _DTYPE.search(detail)
                 if dtype:
                     kinds_of_element.setdefault(dtype[1], row)
-            operations += found * used
+            # elements are those in use already, repeats are all lanes of them
+            operations += found if "elements:" in shape else found * used
         if not operations or not total or not total_bytes:
             continue
         cores = len(np.unique(instructions.core[rows]))
@@ -166,6 +171,12 @@ def arithmetic(
             )
         )
     return tuple(result)
+
+
+def _after_addresses(detail: str) -> str:
+    """What of a vector instruction's operands says how much it does."""
+    place = detail.find(",repeat:")
+    return detail[place if place >= 0 else detail.rfind(",XT:") :]
 
 
 def _mixed_bandwidth(moved: tuple[Traffic, ...], total_bytes: int) -> float:

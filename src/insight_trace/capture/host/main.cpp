@@ -6,6 +6,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "channel.hpp"
 #include "pto_orchestration_api.h"
 #include "runtime.hpp"
 
@@ -34,6 +35,16 @@ struct InRuntime {
     InRuntime() { orchestration_timer(0); }
     ~InRuntime() { orchestration_timer(g_job.seconds); }
 };
+
+// The orchestration went wrong, not a kernel: what it submitted before is still run and recorded.
+void run_submitted() {
+    orchestration_timer(0);
+    try {
+        if (g_runtime) g_runtime->finish();
+    } catch (const std::exception &) {
+    } catch (const Failure &) {
+    }
+}
 
 [[noreturn]] void end_run(int code) {
     orchestration_timer(0);
@@ -110,6 +121,11 @@ void catch_signals() {
 }
 
 void run_orchestration() {
+    if (g_job.channel >= 0) {
+        orchestration_timer(g_job.seconds);
+        serve_channel(g_job.channel);
+        return orchestration_timer(0);
+    }
     void *handle = dlopen(g_job.orchestration.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) engine::fail(engine::Fault::Input, {}, "cannot load the orchestration: %s", dlerror());
     using Entry = void (*)(const ChipTaskArgs &);
@@ -118,7 +134,8 @@ void run_orchestration() {
         engine::fail(engine::Fault::Input, {}, "the orchestration has no function %s",
                      g_job.function.c_str());
     static ChipTaskArgs args;
-    for (const ChipTensor &tensor : g_job.tensors) args.add_input(tensor);
+    static std::vector<SceneTensor> tensors(g_job.tensors.begin(), g_job.tensors.end());
+    for (const SceneTensor &tensor : tensors) args.add_input(tensor);
     for (uint64_t &scalar : g_job.scalars) args.add_scalar(scalar);
     using Config = PTO2OrchestrationConfig (*)(const ChipTaskArgs &);
     auto config =
@@ -126,9 +143,10 @@ void run_orchestration() {
     if (config) {
         int expected = config(args).expected_arg_count;
         int given = args.tensor_count() + args.scalar_count();
-        if (expected != given)
+        if (given < expected)
             engine::fail(engine::Fault::Input, {},
-                         "the orchestration expects %d arguments and the scene gives %d", expected, given);
+                         "the orchestration expects %d arguments and the scene gives only %d", expected,
+                         given);
     }
     orchestration_timer(g_job.seconds);
     entry(args);
@@ -181,7 +199,7 @@ int main(int argc, char **argv) {
             g_job.machine.regions.push_back(
                 {tensor.buffer.addr, tensor.buffer.size, tensor.buffer.size, "tensor"});
         uint64_t payload = g_job.heap;
-        g_job.heap += (static_cast<uint64_t>(g_job.workers) * kPayloadBytes + 4095) / 4096 * 4096;
+        g_job.heap += (kMaxWorkers * kPayloadBytes + 4095) / 4096 * 4096;
         g_job.machine.regions.push_back(
             {payload, g_job.end - payload, g_job.end - payload, "the runtime's memory"});
         g_job.machine.gm_base = g_job.base;
@@ -189,7 +207,8 @@ int main(int argc, char **argv) {
         g_workers.start(g_job, payload);
         catch_signals();
         g_recorder.open(g_job);
-        Runtime runtime(g_job, g_recorder, g_workers);
+        // not on the stack: what it holds is still needed when an exception has left this block
+        static Runtime runtime(g_job, g_recorder, g_workers);
         g_runtime = &runtime;
         run_orchestration();
         runtime.finish();
@@ -198,6 +217,7 @@ int main(int argc, char **argv) {
         end_run(1);
     } catch (const OrchestrationError &error) {
         g_failure.set(engine::Fault::Input, error.what(), error.site.file, error.site.line);
+        run_submitted();
         end_run(1);
     } catch (const engine::Failure &failure) {
         g_failure.set(failure.fault, failure.what(), failure.at.file, static_cast<int>(failure.at.line));
@@ -207,6 +227,7 @@ int main(int argc, char **argv) {
         g_failure.set(engine::Fault::Input,
                       (std::string("the orchestration threw an exception: ") + caught.what()).c_str(),
                       site.file, site.line);
+        run_submitted();
         end_run(1);
     }
     end_run(g_failure.failed ? 1 : 0);

@@ -90,6 +90,7 @@ class Runtime {
     void dispatch(Task &task, int worker);
     bool predicate_holds(const Task &task) const;
     void complete(Task &task);
+    void settle();
     void record(Task &task, Stage stage, int32_t block, bool partial);
     Row row_of(const Task &task, int32_t block) const;
     uint16_t core_id(const Task &task, int32_t block) const;

@@ -222,7 +222,25 @@ void Runtime::record(Task &task, Stage stage, int32_t block, bool partial) {
     }
 }
 
+// Other workers end what they are at; their own time limit bounds this.
+void Runtime::settle() {
+    auto some_at_work = [&] {
+        for (int w = 0; w < workers_.count(); ++w)
+            if (workers_.busy(w)) return true;
+        return false;
+    };
+    while (!g_stop_signal && some_at_work()) {
+        int worker = workers_.wait(100);
+        if (worker < 0 || workers_.order(worker).failure.failed) continue;
+        Task &task = *at_work_[static_cast<size_t>(worker)];
+        at_work_[static_cast<size_t>(worker)] = nullptr;
+        task.blocks_left -= task.sync_start ? task.block_count : 1;
+        if (task.blocks_left == 0) record(task, Stage::After, 0, false);
+    }
+}
+
 void Runtime::record_unfinished() {
+    settle();
     std::set<Task *> done;
     for (Task *task : at_work_)
         if (task && done.insert(task).second) record(*task, Stage::After, 0, true);

@@ -9,7 +9,9 @@
 
 namespace insight_trace::capture {
 
-inline constexpr int kMaxCores = 512;      // in one piece of work
+inline constexpr int kMaxCores = 512; // in one piece of work
+// Room is kept for all of them, so that addresses do not depend on how many there are.
+inline constexpr uint64_t kMaxWorkers = 64;
 inline constexpr uint64_t kRowBytes = 512; // an args array and its two contexts
 inline constexpr uint64_t kDescriptorBytes = 32 * sizeof(ChipTensor);
 inline constexpr uint64_t kPayloadBytes = kDescriptorBytes + kMaxCores * kRowBytes;

@@ -61,9 +61,10 @@ class PTO2LaunchSpec {
   public:
     int16_t block_num() const { return blocks_; }
     void set_block_num(int16_t count) { blocks_ = count; }
+#if defined(PTO_NPU_ARCH_A5) // its name there; some orchestrations ask which of the two exists
     int16_t core_num() const { return blocks_; }
     void set_core_num(int16_t count) { blocks_ = count; }
-    void set_block_count(int16_t count) { blocks_ = count; }
+#endif
     bool require_sync_start() const { return sync_start_; }
     void set_require_sync_start(bool yes) { sync_start_ = yes; }
 
@@ -94,7 +95,7 @@ class TaskOutputTensors {
 };
 using TaskSubmitResult = TaskOutputTensors;
 
-// A tensor argument: `ref()` in today's orchestrations; earlier ones use it as the tensor itself.
+// A tensor argument of a task.
 class TensorRef {
   public:
     const ChipTensor &ref() const { return *static_cast<const ChipTensor *>(pointer); }
@@ -169,7 +170,6 @@ template <int MaxTensors, int MaxScalars> class TaskArguments {
     void set_task_timing_slot(int32_t slot) { timing_slot_ = slot; }
     int32_t task_timing_slot() const { return timing_slot_; }
     void set_block_num(int16_t count) { launch_spec.set_block_num(count); }
-    void set_core_num(int16_t count) { launch_spec.set_core_num(count); }
 
     int32_t tensor_count() const { return tensor_count_; }
     int32_t scalar_count() const { return scalar_count_; }
@@ -281,8 +281,21 @@ template <int MaxTensors, int MaxScalars> class TaskArguments {
 };
 
 using CoreTaskArgs = TaskArguments<CORE_MAX_TENSOR_ARGS, CORE_MAX_SCALAR_ARGS>;
-using ChipTaskArgs = TaskArguments<CHIP_MAX_TENSOR_ARGS, CHIP_MAX_SCALAR_ARGS>;
 using GraphTaskArgs = TaskArguments<GRAPH_MAX_TENSOR_ARGS, GRAPH_MAX_SCALAR_ARGS>;
+
+// A tensor of the scene: `ref()` in today's orchestrations; earlier ones use it as the tensor itself.
+struct SceneTensor : ChipTensor {
+    SceneTensor(const ChipTensor &tensor) : ChipTensor(tensor) {}
+    const ChipTensor &ref() const { return *this; }
+};
+
+// What an orchestration gets: the scene's tensors and scalars. The runner adds SceneTensors only.
+struct ChipTaskArgs : TaskArguments<CHIP_MAX_TENSOR_ARGS, CHIP_MAX_SCALAR_ARGS> {
+    const SceneTensor &tensor(int32_t i) const {
+        return static_cast<const SceneTensor &>(TaskArguments::tensor(i).ref());
+    }
+};
+
 // Their names until August 2026.
 using Arg = CoreTaskArgs;
 using ChipStorageTaskArgs = ChipTaskArgs;

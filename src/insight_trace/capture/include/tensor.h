@@ -233,3 +233,10 @@ class TensorCreateInfo {
     bool manual_dep = false;
     uint32_t shapes[MAX_TENSOR_DIMS] = {};
 };
+
+// The tensor that a creation describes, in memory that the caller has.
+inline void init_tensor_from_create_info(ChipTensor &tensor, const TensorCreateInfo &info, void *address,
+                                         uint64_t bytes) {
+    tensor = make_tensor_external(address, info.shapes, info.ndims, info.dtype, info.manual_dep);
+    tensor.buffer.size = bytes;
+}

@@ -7,6 +7,18 @@ function changeCells(change) {
   return [count(change.before), count(change.after), [element("span", { class: side }, `${change.delta > 0 ? "+" : change.delta < 0 ? "−" : ""}${count(Math.abs(change.delta))}`)], [element("span", { class: side }, change.delta ? share : "=")], executed];
 }
 
+function placesOf(comparison) {
+  const parts = [];
+  for (const [word, places] of Object.entries(comparison.places)) {
+    if (!places.length) continue;
+    const rows = places.map((place) => ({ cells: [[dot(place.pipe), place.name], place.pipe, place.core, count(place.start), shortFrame(place.frame)] }));
+    const total = comparison[word];
+    const title = `${word[0].toUpperCase()}${word.slice(1)}: ${count(total)}${total > places.length ? `, the first ${places.length} of them` : ""}`;
+    parts.push(element("details", { style: "margin-top:12px" }, element("summary", {}, title), grid(["Instruction", "Pipe", "Core", "#Start", "Line"], rows)));
+  }
+  return parts;
+}
+
 function paintCompare(comparison, app) {
   const head = ["#Before", "#After", "#Change", "#", "#Executed"];
   const pipes = comparison.pipes.map((change) => ({ cells: [[dot(change.what), change.what], change.where, ...changeCells(change)] }));
@@ -20,6 +32,7 @@ function paintCompare(comparison, app) {
   $("panel-compare").replaceChildren(
     element("p", {}, words),
     element("h2", {}, "Busy cycles by pipe"), grid(["Pipe", "Core", ...head], pipes),
+    ...placesOf(comparison),
     element("div", { class: "two", style: "margin-top:16px" },
       element("div", {}, element("h2", {}, "Instructions"), grid(["Instruction", "Pipe", ...head], instructions, (name) => app.search(name))),
       element("div", {}, element("h2", {}, "Lines"), lines.length ? grid(["Line", ...head], lines, (line) => app.search(line)) : element("p", {}, "No line costs more or less than before."))),

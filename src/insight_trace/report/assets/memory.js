@@ -2,25 +2,44 @@
 // operands say.
 
 const FIELD = /(?:^|,)(X[DNMT]):(?:X\d+=)?(0x[0-9a-fA-F]+|\d+)/g;
+const WORDS = /(?:^|,)(Src|Dst|M|K|N|local|bytes|repeat):([A-Za-z0-9]+)/g;
 const MOST_ACCESSES = 6000;
 
 function fieldsOf(detail) {
   const fields = {};
   for (const [, name, value] of detail.matchAll(FIELD)) fields[name] = value;
-  for (const name of ["Src", "Dst", "M", "K", "N"]) {
-    const found = detail.match(new RegExp(`(?:^|,)${name}:([A-Za-z0-9]+)`));
-    if (found) fields[name] = found[1];
-  }
+  for (const [, name, value] of detail.matchAll(WORDS)) fields[name] = value;
   return fields;
 }
 
-// [memory, address, bytes, writes] of one instruction. Addresses are the values of XD (written), XN and XM (read).
+// Which memory is read and which is written where the operands do not say: the mnemonic does, or else the pipe.
+function memoriesOf(pipe, name, cube) {
+  const named = name.match(/(OUT|GM|UB|L1|L0A|L0B|L0C)_TO_(OUT|GM|UB|L1|L0A|L0B|L0C|BT|FB)/);
+  if (named) return [named[1], named[2]].map((memory) => (memory === "GM" ? "OUT" : memory));
+  if (pipe === "MTE2") return ["OUT", cube ? "L1" : "UB"];
+  if (pipe === "MTE3") return [cube ? "L1" : "UB", "OUT"];
+  if (pipe === "MTE1") return ["L1", "L0A"];
+  if (pipe === "FIXPIPE") return ["L0C", "L1"];
+  return ["UB", "UB"];
+}
+
+// [memory, address, bytes, writes] of one instruction. Addresses are the values of XD (written), XN and XM (read), or
+// `local` of a move to or from global memory.
 function accessesOf(run, row, pipe) {
   const fields = fieldsOf(run.detailOf(row));
   const address = (name) => (fields[name] === undefined ? null : Number(fields[name]));
   const found = [];
   const add = (memory, at, bytes, writes) => { if (at !== null && memory && memory !== "OUT" && bytes > 0) found.push([memory, at, bytes, writes]); };
-  if (fields.Src || fields.Dst) {
+  const cube = run.facts.coreNames[run.segmentOf(row).core].includes("cube");
+  const [from, to] = memoriesOf(pipe, run.nameOf(row), cube);
+  if (fields.local !== undefined) {
+    const bytes = run.bytes[row] || Number(fields.bytes || 0);
+    if (from === "OUT") add(to, address("local"), bytes, true);
+    else add(from, address("local"), bytes, false);
+  } else if (fields.bytes !== undefined && fields.XD !== undefined && !fields.Src) {
+    add(to, address("XD"), Number(fields.bytes), true);
+    add(from, address("XN"), Number(fields.bytes), false);
+  } else if (fields.Src || fields.Dst) {
     const bytes = run.bytes[row] || 512;
     add(fields.Dst, address("XD"), bytes, true);
     add(fields.Src, address("XN"), bytes, false);
@@ -29,12 +48,12 @@ function accessesOf(run, row, pipe) {
     add("L0C", address("XD"), m * n * 4, true);
     add("L0A", address("XN"), m * k * 2, false);
     add("L0B", address("XM"), k * n * 2, false);
-  } else if (pipe === "VECTOR" && fields.XT) {
-    const bytes = Number(BigInt(fields.XT) >> 56n) * 256;
+  } else if (pipe === "VECTOR" && (fields.XT || fields.repeat)) {
+    const bytes = fields.repeat ? Number(fields.repeat) * 256 : Number(BigInt(fields.XT) >> 56n) * 256;
     add("UB", address("XD"), bytes, true);
     add("UB", address("XN"), bytes, false);
     // the second operand of the forms with a scalar is its value, not a place
-    if (!/S$/.test(run.nameOf(row))) add("UB", address("XM"), bytes, false);
+    if (fields.repeat || !/S$/.test(run.nameOf(row))) add("UB", address("XM"), bytes, false);
   }
   return found;
 }

@@ -54,6 +54,18 @@ function paintPipes(runs) {
           element("span", { class: "num" }, percent(pipe.busy, total))));
       }
     }
+    const shares = run.facts.critical.filter((share) => share.cycles);
+    if (!shares.length) continue;
+    const total = run.facts.cycles;
+    const named = shares.filter((share) => share.cycles >= 0.03 * total).map((share) => `${share.pipe} ${share.doing} ${percent(share.cycles, total)}`);
+    parts.push(
+      element("div", { class: "pipe-core" }, `${one ? "" : `${run.letter} · `}critical path: ${named.join(" · ")}`),
+      element("div", { class: "track path" }, ...shares.map((share) => element("i", {
+        class: share.doing === "work" ? null : "hatch",
+        title: `${share.pipe} ${share.doing}, ${count(share.cycles)} cycles`,
+        style: `width:${(100 * share.cycles) / total}%;${share.doing === "work" ? `background:${pipeVariable(share.pipe)}` : ""}`,
+      }))),
+    );
   }
   $("pipes").replaceChildren(...parts);
 }

@@ -232,7 +232,9 @@ class Timeline {
         continue;
       }
       const pixel = Math.floor(Math.max(x0, LABELS));
-      const next = Math.max(i + 1, lowerBound(run.start, this.time(pixel + 1), i + 1, segment.past));
+      let next = Math.max(i + 1, lowerBound(run.start, this.time(pixel + 1), i + 1, segment.past));
+      // the last one that starts in this pixel may be long: it gets a bar of its own
+      if (next - 1 > i && this.wide(run, next - 1)) next--;
       const busy = Math.min(1, (run.done[next] - run.done[i]) / scale);
       let level = Math.max(0.3, Math.ceil(busy * 5) / 5);
       if (fades) level *= this.stands(run, i, next) ? 1 : 0.18;
@@ -245,6 +247,8 @@ class Timeline {
     context.globalAlpha = 1;
     if (run.hits) this.drawHits(context, run, segment, lane);
   }
+
+  wide(run, row) { return (run.length[row] / (this.t1 - this.t0)) * this.plot >= 2; }
 
   // Whether any of these rows is sought (or on the critical path, when that is shown).
   stands(run, first, past) {
@@ -274,7 +278,7 @@ class Timeline {
       const text = run.nameOf(row);
       const wide = this.widthOf(context, text);
       const shown = wide <= room ? text : `${text.slice(0, Math.floor((text.length * (room - 9)) / wide))}…`;
-      if (shown.length > 2) context.fillText(shown, left + 4, y + height / 2 + 0.5);
+      if (shown === text || shown.length > 3) context.fillText(shown, left + 4, y + height / 2 + 0.5);
     }
     context.globalAlpha = 1;
     const picked = this.selected && this.selected.run === run && this.selected.row === row;
@@ -304,7 +308,9 @@ class Timeline {
       const x = Math.floor(this.x(run.start[row]));
       if (x > pixel) context.fillRect(Math.max(x, LABELS), lane.y, Math.max(2, Math.min(this.x(run.end[row]), LABELS + this.plot) - x), 2);
       pixel = x;
-      row = Math.max(row + 1, lowerBound(run.start, this.time(x + 1), row + 1, last));
+      let next = Math.max(row + 1, lowerBound(run.start, this.time(x + 1), row + 1, last));
+      if (next - 1 > row && hits.mask[next - 1] && this.wide(run, next - 1)) { next--; pixel = x - 1; }
+      row = next;
     }
   }
 }

@@ -73,7 +73,8 @@ class CompileError:
     file: str
     line: int
     message: str
-    missing_op: str = ""  # the tile op that our headers lack, if that is the reason
+    missing_op: str = ""  # what of the tile API our headers lack, if that is the reason
+    refused: str = ""  # what kind of source this is, if we take none of that kind
 
 
 _ERROR = re.compile(
@@ -81,11 +82,21 @@ _ERROR = re.compile(
 )
 _REQUIRED = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)?\s+required from here", re.M)
 _UNDECLARED = re.compile(
-    r"[‘'](?:pto::)?(?P<name>\w+)[’'] (?:was not declared|is not a member|has not been declared)"
-    r"|use of undeclared identifier [‘'](?P<clang>\w+)[’']"
-    r"|no (?:member|template) named [‘'](?P<member>\w+)[’']"
+    r"[‘'](?P<name>(?:pto::)?\w+)[’'] (?:was not declared|is not a member|has not been declared)"
+    r"|[‘'](?P<type>\w+)[’'] (?:in namespace [‘']pto\b|does not name a type)"
+    r"|(?:use of undeclared identifier|unknown type name) [‘'](?P<clang>\w+)[’']"
+    r"|no (?:member|template|type) named [‘'](?P<member>\w+)[’']"
 )
-_TILE_OP = re.compile(r"^[TM][A-Z][A-Z0-9_]+$")
+_MISSING_HEADER = re.compile(
+    r"[‘']?(?P<header>pto/[\w/.-]+)[’']?: No such file|[‘'](?P<clang>pto/[\w/.-]+)[’'] file not found"
+)
+# Tile ops (TADD, MGATHER) and what they work with (TPipe), or anything of the tile API's own namespace.
+_TILE_API = re.compile(r"^(?:pto::\w+|[TM][A-Z]\w+)$")
+# Headers of the vendor's class library (AscendC); kernels written with it are no tile kernels.
+_VENDOR_HEADER = re.compile(
+    r"(?P<name>(?:basic_api/|adv_api/|kernel_)[\w/]+\.h|kernel_operator\.h|lib/[\w/]+\.h)"
+    r"(?:: No such file or directory|[’'] file not found)"
+)
 
 
 def first_error(log: str, source: Path) -> CompileError:
@@ -101,6 +112,16 @@ def first_error(log: str, source: Path) -> CompileError:
             if Path(note["file"]).name == source.name:
                 file, line = note["file"], int(note["line"])
                 break
+    vendor = _VENDOR_HEADER.search(message)
+    if vendor:
+        return CompileError(
+            file, line, message, refused=f"a vendor AscendC body (it includes {vendor['name']})"
+        )
+    if Path(file).suffix == ".cce" or Path(match["file"]).suffix == ".cce":
+        return CompileError(file, line, message, refused="a vendor body in raw CCE intrinsics")
     undeclared = _UNDECLARED.search(message)
-    name = (undeclared["name"] or undeclared["clang"] or undeclared["member"]) if undeclared else ""
-    return CompileError(file, line, message, name if name and _TILE_OP.match(name) else "")
+    name = next(filter(None, undeclared.groups()), "") if undeclared else ""
+    header = _MISSING_HEADER.search(message)
+    if header:
+        return CompileError(file, line, message, header["header"] or header["clang"])
+    return CompileError(file, line, message, name if _TILE_API.match(name) else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -67,20 +67,15 @@ class Toolchain:
         return cls(find_compiler(), Cache())
 
     @cached_property
+    def _compiler_identity(self) -> str:
+        """Names the compiler and every flag of ours."""
+        text = Path(__file__).read_bytes()
+        return content_key([__version__, text, *self.compiler.command, self.compiler.version, *sanitizers()])
+
+    @cached_property
     def identity(self) -> str:
-        """Names the compiler, its flags and every file of ours that goes into what it makes."""
-        parts: list[bytes | str] = [
-            __version__,
-            Path(__file__).read_bytes(),
-            *self.compiler.command,
-            self.compiler.version,
-            *sanitizers(),
-        ]
-        for root in (INCLUDE, ENGINE):
-            for path in sorted(root.rglob("*")):
-                if path.is_file():
-                    parts += [str(path.relative_to(HERE)), path.read_bytes()]
-        return content_key(parts)
+        """Names all that goes into a kernel beside its own source: the compiler, flags, our headers."""
+        return content_key([self._compiler_identity, *_contents(sorted(INCLUDE.rglob("*")))])
 
     # --- the runner -----------------------------------------------------------------------------
 
@@ -90,40 +85,46 @@ class Toolchain:
 
     def executable(self, name: str, sources: Sequence[Path], include_dirs: Sequence[Path] = ()) -> Path:
         """A program made of `sources` and the engine. What it includes of its own is in `include_dirs`."""
-        parts: list[bytes | str] = [self.identity, name]
-        for source in sources:
-            parts += [str(source), source.read_bytes()]
-        for folder in include_dirs:
-            for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-                parts += [str(path.relative_to(folder)), path.read_bytes()]
+        engine = sorted([*ENGINE.glob("*.cpp"), *(ENGINE / "ops").glob("*.cpp")])
+        engine.remove(_RUNNER)
+        shared = self._engine_headers
+        own = content_key(
+            [shared, *(part for folder in include_dirs for part in _contents(folder.rglob("*")))]
+        )
+        # what each object file is made of: one that nobody touched is not compiled again
+        keys: list[tuple[Path, str, Sequence[Path]]] = [
+            (source, content_key([shared, *_contents([source])]), ()) for source in engine
+        ]
+        keys += [(source, content_key([own, *_contents([source])]), include_dirs) for source in sources]
 
         def build(into: Path) -> None:
-            engine = self.cache.put("engine", self.identity, self._build_engine)
-            objects = self._compile(sources, include_dirs, into)
+            with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+                objects = list(pool.map(lambda item: self._object(*item), keys))
             command = [*self.compiler.command, *sanitizers(), "-rdynamic"]
-            made = [*map(str, objects), *map(str, sorted(engine.glob("*.o"))), "-o", str(into / name)]
+            made = [*map(str, objects), "-o", str(into / name)]
             self._run([*command, *made, "-ldl", "-lpthread"], f"linking {name}")
-            for unneeded in objects:
-                unneeded.unlink()
 
-        return self.cache.put(name, content_key(parts), build) / name
+        return self.cache.put(name, content_key([name, *(key for _, key, _ in keys)]), build) / name
 
-    def _build_engine(self, into: Path) -> None:
-        sources = sorted([*ENGINE.glob("*.cpp"), *(ENGINE / "ops").glob("*.cpp")])
-        self._compile([source for source in sources if source != _RUNNER], (), into)
+    @cached_property
+    def _engine_headers(self) -> str:
+        headers = [
+            *ENGINE.rglob("*.hpp"),
+            *ENGINE.rglob("*.def"),
+            *(INCLUDE / "insight_trace").rglob("*.def"),
+        ]
+        headers += [INCLUDE / "insight_trace" / "abi.hpp", INCLUDE / "insight_trace" / "numbers.hpp"]
+        return content_key([self._compiler_identity, *_contents(sorted(headers))])
 
-    def _compile(self, sources: Sequence[Path], include_dirs: Sequence[Path], into: Path) -> list[Path]:
+    def _object(self, source: Path, key: str, include_dirs: Sequence[Path]) -> Path:
         folders = [*include_dirs, ENGINE, INCLUDE]
         flags = [_STANDARD, *_ENGINE_FLAGS, *sanitizers(), *(f"-I{folder}" for folder in folders)]
 
-        def compile_one(source: Path) -> Path:
-            made = into / f"{source.stem}.o"
-            command = [*self.compiler.command, *flags, "-c", str(source), "-o", str(made)]
+        def build(into: Path) -> None:
+            command = [*self.compiler.command, *flags, "-c", str(source), "-o", str(into / "made.o")]
             self._run(command, f"compiling {source.name}")
-            return made
 
-        with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-            return list(pool.map(compile_one, sources))
+        return self.cache.put("object", key, build) / "made.o"
 
     def _run(self, command: list[str], what: str) -> None:
         done = subprocess.run(command, capture_output=True, text=True)
@@ -252,6 +253,14 @@ class Toolchain:
     def _build_failure(self, log: str, source: Path, what: str) -> Failure:
         error = first_error(log, source)
         path = self._keep_log(log, source)
+        if error.refused:
+            return Failure(
+                Fault.NOT_SUPPORTED,
+                f"{error.refused} is not supported: only PTO tile kernels run here",
+                error.file,
+                error.line,
+                log=path,
+            )
         if error.missing_op:
             return Failure(
                 Fault.NOT_SUPPORTED, f"{error.missing_op} is not supported", error.file, error.line, log=path
@@ -269,6 +278,14 @@ class Toolchain:
         except OSError:
             return ""
         return str(path)
+
+
+def _contents(paths: Iterable[Path]) -> Iterator[bytes | str]:
+    """Name and content of every file among `paths`, for a key."""
+    for path in paths:
+        if path.is_file():
+            yield path.name
+            yield path.read_bytes()
 
 
 def _rule_paths(rule: Path) -> list[Path]:

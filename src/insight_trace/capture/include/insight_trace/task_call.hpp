@@ -16,10 +16,11 @@ struct Site {
     int line;
 };
 
-#define INSIGHT_TRACE_HERE                                                                                   \
-    ::insight_trace::capture::Site site = ::insight_trace::capture::Site {                                   \
-        __builtin_FILE(), __builtin_LINE()                                                                   \
-    }
+// The line of whoever calls a function that has INSIGHT_TRACE_HERE as its last parameter.
+struct Here : Site {
+    constexpr Here(const char *file_ = __builtin_FILE(), int line_ = __builtin_LINE()) : Site{file_, line_} {}
+};
+#define INSIGHT_TRACE_HERE ::insight_trace::capture::Site site = ::insight_trace::capture::Here()
 
 // Ends the orchestration: what it did wrong, and where.
 struct OrchestrationError : std::runtime_error {

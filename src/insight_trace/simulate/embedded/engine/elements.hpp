@@ -91,18 +91,24 @@ inline int64_t tile_offset(const TileRef &t, int64_t r, int64_t c) {
     return outer + (t.inner == 1 ? (r % ir) * ic + c % ic : (c % ic) * ir + r % ir);
 }
 
-// A tile with its bytes at hand. Every offset of the tile lies within its space (checked once here).
+// A tile with its bytes at hand. Every offset that is used lies within its space (checked once here).
 template <class T> struct View {
     T *data;
     const TileRef &ref;
     int64_t row_step, col_step; // elements; 0 when boxed
 
-    View(Core &core, const TileRef &tile) : data(nullptr), ref(tile), row_step(0), col_step(0) {
-        data = core.local_as<T>(tile.space, tile.address, uint64_t(tile.rows) * uint64_t(tile.cols));
+    View(Core &core, const TileRef &tile) : View(core, tile, tile.rows, tile.cols) {}
+    // Of which only the first `rows` and `cols` are used: a tile that is a window into a larger one may be
+    // declared to reach past the end of the memory.
+    View(Core &core, const TileRef &tile, int64_t rows, int64_t cols)
+        : data(nullptr), ref(tile), row_step(0), col_step(0) {
+        int64_t extent = int64_t(tile.rows) * tile.cols;
         if (tile.inner == 0) {
             row_step = tile.row_major ? tile.cols : 1;
             col_step = tile.row_major ? 1 : tile.rows;
+            extent = rows > 0 && cols > 0 ? (rows - 1) * row_step + (cols - 1) * col_step + 1 : 0;
         }
+        data = core.local_as<T>(tile.space, tile.address, uint64_t(extent));
     }
     T &at(int64_t r, int64_t c) const {
         return ref.inner == 0 ? data[r * row_step + c * col_step] : data[tile_offset(ref, r, c)];

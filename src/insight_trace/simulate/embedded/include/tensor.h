@@ -53,3 +53,17 @@ static_assert(sizeof(ChipTensor) == 128, "the descriptor has 128 bytes");
 
 // Its name until August 2026.
 using Tensor = ChipTensor;
+
+// Scalars travel as the low bytes of a 64-bit slot.
+template <class T> inline T from_u64(uint64_t bits) {
+    static_assert(sizeof(T) <= sizeof bits, "a slot has 64 bits");
+    T value;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+}
+template <class T> inline uint64_t to_u64(T value) {
+    static_assert(sizeof(T) <= sizeof(uint64_t), "a slot has 64 bits");
+    uint64_t bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof value);
+    return bits;
+}

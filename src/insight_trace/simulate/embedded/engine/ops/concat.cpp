@@ -8,7 +8,7 @@ namespace {
 
 void check_concat(const Core &core, const char *name, const TileRef &dst, const TileRef &a,
                   const TileRef &b) {
-    if (type_size(dst.type) > 4) core.unsupported("%s of %s tiles", name, spelled(dst.type));
+    if (type_size(dst.type) > 4) core.unsupported("%s of %s tiles", name, type_name(dst.type));
     same_type(core, name, dst, a);
     same_type(core, name, dst, b);
     need_plain_rows(core, name, dst, "result");
@@ -51,8 +51,8 @@ void concat_valid(Core &core, const TileRef &dst, const TileRef &a, const TileRe
         copy(b, first, second);
         return;
     }
-    hand_over(core, PipeId::V, PipeId::S);
-    hand_over(core, PipeId::MTE2, PipeId::S);
+    handshake(core, PipeId::V, PipeId::S);
+    handshake(core, PipeId::MTE2, PipeId::S);
     for (int r = 0; r < rows; ++r)
         for (int c = 0; c < second; ++c) {
             scalar_load(core, element_address(b, int64_t(r) * b.cols + c));
@@ -65,10 +65,10 @@ int row_count(Core &core, const TileRef &idx, int row) {
     return with_type(idx.type, [&](auto tag) -> int {
         using T = decltype(tag);
         if constexpr (std::is_integral_v<T>) {
-            auto bytes = View<T>(core, idx).data[int64_t(row) * row_step(idx)];
+            auto bytes = View<T>(core, idx, row + 1, 1).at(row, 0);
             return static_cast<int>(static_cast<uint64_t>(bytes) / sizeof(T));
         } else
-            core.unsupported("TCONCAT with %s counts", spelled(idx.type));
+            core.unsupported("TCONCAT with %s counts", type_name(idx.type));
     });
 }
 
@@ -79,17 +79,17 @@ void copy_stretch(Core &core, const TileRef &dst, int64_t at, const TileRef &src
         core.vector(Instr::VCOPY, type, repeats - 1, int64_t(repeats - 1) * lanes,
                     VectorOperand(element_address(dst, at)), VectorOperand(element_address(src, from)));
     int64_t done = int64_t(std::max(0, repeats - 1)) * lanes;
-    first_lanes(core, count - done);
+    mask_elements(core, count - done);
     core.vector(Instr::VCOPY, type, 1, count - done, VectorOperand(element_address(dst, at + done)),
                 VectorOperand(element_address(src, from + done)));
-    full_mask(core);
+    mask_all(core);
 }
 
 void concat_counted(Core &core, const TileRef &dst, const TileRef &a, const TileRef &b,
                     const TileRef *dst_count, const TileRef &a_count, const TileRef &b_count) {
     int width = dst.valid_cols;
     for (int r = 0; r < dst.valid_rows; ++r) {
-        hand_over(core, PipeId::MTE2, PipeId::S);
+        handshake(core, PipeId::MTE2, PipeId::S);
         scalar_load(core, element_address(a_count, int64_t(r) * row_step(a_count)));
         scalar_load(core, element_address(b_count, int64_t(r) * row_step(b_count)));
         int asked_a = core.computes ? row_count(core, a_count, r) : a.valid_cols;
@@ -108,19 +108,19 @@ void concat_counted(Core &core, const TileRef &dst, const TileRef &a, const Tile
             put(core, dst, r, 0, a, first);
             put(core, dst, r, first, b, second);
         }
-        hand_over(core, PipeId::S, PipeId::V);
+        handshake(core, PipeId::S, PipeId::V);
         copy_stretch(core, dst, int64_t(r) * dst.cols, a, int64_t(r) * a.cols, first);
         if (first % per_block(dst.type) == 0) {
             copy_stretch(core, dst, int64_t(r) * dst.cols + first, b, int64_t(r) * b.cols, second);
             continue;
         }
-        hand_over(core, PipeId::V, PipeId::S);
+        handshake(core, PipeId::V, PipeId::S);
         for (int c = 0; c < second; ++c) {
             scalar_load(core, element_address(b, int64_t(r) * b.cols + c));
             scalar_store(core, element_address(dst, int64_t(r) * dst.cols + first + c));
         }
-        hand_over(core, PipeId::S, PipeId::V);
-        hand_over(core, PipeId::S, PipeId::MTE3);
+        handshake(core, PipeId::S, PipeId::V);
+        handshake(core, PipeId::S, PipeId::MTE3);
     }
 }
 

@@ -15,7 +15,9 @@ bool is_float(Type type) {
     return type == Type::F32 || type == Type::F16 || type == Type::BF16 || type == Type::F8E4M3 ||
            type == Type::F8E5M2;
 }
-bool is_packed(Type type) { return type == Type::I4 || type == Type::F4E2M1 || type == Type::F4E1M2; }
+bool is_refused(Type type) {
+    return type == Type::F4E2M1 || type == Type::F4E1M2 || type == Type::HiF8 || type == Type::F8E8M0;
+}
 
 // Conversions that wrap unless told to saturate; all others always saturate.
 bool narrows(Type from, Type to) {
@@ -78,7 +80,24 @@ void store_code(const double *from, int count, uint8_t *to, const Conversion &jo
     for (int i = 0; i < count; ++i) typed[i] = static_cast<Code>(encode(from[i], format, job.mode, saturate));
 }
 
+// Two elements a byte, the first in the low half.
+void store_nibbles(const double *from, int count, uint8_t *to, Round mode) {
+    for (int i = 0; i < count; ++i) {
+        double rounded = to_integral(from[i], mode);
+        int value = rounded != rounded ? 0 : static_cast<int>(std::max(-8.0, std::min(7.0, rounded)));
+        int shift = i % 2 * 4;
+        to[i / 2] = static_cast<uint8_t>((to[i / 2] & ~(15 << shift)) | (value & 15) << shift);
+    }
+}
+void load_nibbles(const uint8_t *from, int count, double *to) {
+    for (int i = 0; i < count; ++i) {
+        int value = from[i / 2] >> (i % 2 * 4) & 15;
+        to[i] = value < 8 ? value : value - 16;
+    }
+}
+
 void load_line(Type type, const uint8_t *from, int count, double *to) {
+    if (type == Type::I4) return load_nibbles(from, count, to);
     if (type == Type::F8E4M3 || type == Type::F8E5M2) {
         const Format &format = type == Type::F8E4M3 ? kF8E4M3 : kF8E5M2;
         for (int i = 0; i < count; ++i) to[i] = decode(from[i], format);
@@ -89,6 +108,8 @@ void load_line(Type type, const uint8_t *from, int count, double *to) {
 
 void store_line(const double *from, int count, uint8_t *to, const Conversion &job) {
     switch (job.to) {
+    case Type::I4:
+        return store_nibbles(from, count, to, job.mode);
     case Type::F32:
         if (job.from == Type::F32) // the same type: to a whole number
             for (int i = 0; i < count; ++i)
@@ -146,6 +167,7 @@ bool fast_line(const Conversion &job, const uint8_t *from, int count, uint8_t *t
 
 // Integers stay integers, so that 64 of their bits count.
 bool integer_line(const Conversion &job, const uint8_t *from, int count, uint8_t *to) {
+    if (job.from == Type::I4 || job.to == Type::I4) return false;
     if (is_float(job.from) || is_float(job.to) || job.from == Type::U64 || job.to == Type::U64) return false;
     with_type(job.from, [&](auto from_tag) {
         using From = decltype(from_tag);
@@ -176,8 +198,12 @@ void convert_elements(Core &core, const Conversion &job, const Lines &dst, const
     for (int line = 0; line < dst.lines; ++line)
         for (int done = 0; done < dst.width; done += kPiece) {
             int count = std::min(kPiece, dst.width - done);
-            uint8_t *into = to + (int64_t(line) * dst.pitch + done) * dst.size;
-            const uint8_t *source = from + (int64_t(line) * src.pitch + done) * src.size;
+            auto bytes_to = [&](Type type, const Lines &tile) {
+                int64_t inside = type == Type::I4 ? done / 2 : int64_t(done) * tile.size;
+                return int64_t(line) * tile.pitch * tile.size + inside;
+            };
+            uint8_t *into = to + bytes_to(job.to, dst);
+            const uint8_t *source = from + bytes_to(job.from, src);
             // dst may lie over src: what is read must be out before anything is written
             memcpy(kept, source, size_t(count) * size_t(src.size));
             if (fast_line(job, kept, count, into) || integer_line(job, kept, count, into)) continue;
@@ -196,6 +222,8 @@ class Issuer {
         per_repeat_ = 256 / widest;
         dst_stride_ = static_cast<uint16_t>(dst.size == widest ? 8 : 8 / src.size * dst.size);
         src_stride_ = static_cast<uint16_t>(src.size == widest ? 8 : 8 / dst.size * src.size);
+        if (job.to == Type::I4) dst_stride_ = 2;
+        if (job.from == Type::I4) src_stride_ = 2;
     }
 
     void run() {
@@ -308,8 +336,10 @@ TILE_OP_BODY(TCVT) {
     if (mode < 0 || mode > static_cast<int64_t>(Round::Odd))
         core.kernel_error("TCVT: there is no rounding mode %lld", (long long)mode);
     for (Type type : {src.type, dst.type})
-        if (is_packed(type) || type == Type::HiF8 || type == Type::F8E8M0)
-            core.unsupported("TCVT of %s tiles", type_name(type));
+        if (is_refused(type)) core.unsupported("TCVT of %s tiles", type_name(type));
+    Type four_bits = Type::I4;
+    if ((src.type == four_bits && dst.type != Type::F16) || (dst.type == four_bits && src.type != Type::F16))
+        core.unsupported("TCVT from %s to %s", type_name(src.type), type_name(dst.type));
     bool narrowing = narrows(src.type, dst.type);
     bool saturate = next < operands.count ? operands[next].option == 0 : !narrowing;
     if (!tmp && !narrowing) saturate = true;

@@ -11,10 +11,14 @@ struct Spread {
     bool swapped; // the thin one is the first operand of the op
 };
 
-// The instructions of one step, in the op's own order of operands.
+// One instruction in the op's own order of operands; without a repeat count it is under a count mask.
 inline void issue_spread(Core &core, Instr instr, const Spread &s, int repeat, int64_t elements,
                          VectorOperand dst, VectorOperand full, VectorOperand thin) {
-    core.vector(instr, s.dst.type, repeat, elements, dst, s.swapped ? thin : full, s.swapped ? full : thin);
+    const VectorOperand &first = s.swapped ? thin : full, &second = s.swapped ? full : thin;
+    if (repeat)
+        core.vector(instr, s.dst.type, repeat, elements, dst, first, second);
+    else
+        counted(core, instr, s.dst.type, elements, dst, first, second);
 }
 
 inline bool same_valid(const TileRef &a, const TileRef &b) {

@@ -9,14 +9,15 @@ namespace {
 template <class Body> void spread_columns(Core &core, const Spread &s, Body body) {
     with_type(s.dst.type, [&](auto tag) {
         using T = decltype(tag);
-        View<T> to(core, s.dst), full(core, s.full), thin(core, s.thin);
-        for (int r = 0; r < s.dst.valid_rows; ++r) {
+        int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
+        View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
+        for (int r = 0; r < rows; ++r) {
             T *out = to.data + int64_t(r) * s.dst.cols;
             const T *in = full.data + int64_t(r) * s.full.cols, *line = thin.data;
             if (s.swapped)
-                for (int c = 0; c < s.dst.valid_cols; ++c) out[c] = T(body(Wide<T>(line[c]), Wide<T>(in[c])));
+                for (int c = 0; c < cols; ++c) out[c] = T(body(Wide<T>(line[c]), Wide<T>(in[c])));
             else
-                for (int c = 0; c < s.dst.valid_cols; ++c) out[c] = T(body(Wide<T>(in[c]), Wide<T>(line[c])));
+                for (int c = 0; c < cols; ++c) out[c] = T(body(Wide<T>(in[c]), Wide<T>(line[c])));
         }
     });
 }
@@ -27,15 +28,12 @@ template <class Step> void issue_column_spread(Core &core, const Spread &s, Step
     int rows = s.dst.valid_rows, cols = s.dst.valid_cols, lanes = per_repeat(type);
     bool fixed_width = fixed_cols(s.dst) && s.dst.valid_cols == s.dst.cols;
     if (!fixed_width && s.dst.rows != 1) { // row by row in count mode
-        count_mode(core);
-        mask_value(core, uint64_t(cols));
+        count_elements(core, cols);
         for (int r = 0; r < rows; ++r)
-            step(static_cast<int>(ceil_div(cols, lanes)), int64_t(cols),
-                 VectorOperand(element_address(s.dst, int64_t(r) * s.dst.cols)),
+            step(0, int64_t(cols), VectorOperand(element_address(s.dst, int64_t(r) * s.dst.cols)),
                  VectorOperand(element_address(s.full, int64_t(r) * s.full.cols)),
                  VectorOperand(s.thin.address));
-        bit_mode(core);
-        full_mask(core);
+        count_off(core);
         return;
     }
     auto stride = [&](const TileRef &t) { return static_cast<uint16_t>(t.cols / per_block(type)); };
@@ -45,16 +43,16 @@ template <class Step> void issue_column_spread(Core &core, const Spread &s, Step
              VectorOperand(element_address(s.thin, col), 0));
     };
     if (s.dst.cols < lanes && s.full.cols < lanes) {
-        first_lanes(core, cols);
+        mask_elements(core, cols);
         columns(0, cols);
-        full_mask(core);
+        mask_all(core);
         return;
     }
     for (int col = 0; col + lanes <= cols; col += lanes) columns(col, lanes);
     if (int rest = cols % lanes) {
-        first_lanes(core, rest);
+        mask_elements(core, rest);
         columns(cols - rest, rest);
-        full_mask(core);
+        mask_all(core);
     }
 }
 
@@ -124,13 +122,16 @@ TILE_OP_BODY(TCOLEXPANDEXPDIF) {
         [&](int repeat, int64_t elements, VectorOperand dst, VectorOperand full, VectorOperand line) {
             issue_spread(core, Instr::VSUB, s, repeat, elements, dst, full, line);
             core.barrier(PipeId::V);
-            core.vector(Instr::VEXP, s.dst.type, repeat, elements, dst, dst);
+            if (repeat)
+                core.vector(Instr::VEXP, s.dst.type, repeat, elements, dst, dst);
+            else
+                counted(core, Instr::VEXP, s.dst.type, elements, dst, dst);
         });
 }
 
 TILE_OP_BODY(TCOLEXPAND) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
-    if (type_size(dst.type) > 4) core.unsupported("TCOLEXPAND of %s tiles", spelled(dst.type));
+    if (type_size(dst.type) > 4) core.unsupported("TCOLEXPAND of %s tiles", type_name(dst.type));
     same_type(core, "TCOLEXPAND", dst, src);
     need_plain_rows(core, "TCOLEXPAND", dst, "result");
     need_plain_rows(core, "TCOLEXPAND", src, "source");
@@ -139,8 +140,8 @@ TILE_OP_BODY(TCOLEXPAND) {
         core.kernel_error("TCOLEXPAND: a row of %d values for %d columns", src.cols, dst.valid_cols);
     int size = type_size(dst.type);
     if (core.computes) {
-        uint8_t *out = core.local(dst.space, dst.address, uint64_t(dst.rows) * uint64_t(dst.cols * size));
-        const uint8_t *line = core.local(src.space, src.address, uint64_t(src.cols * size));
+        uint8_t *out = bytes_of(core, dst, dst.valid_rows, dst.valid_cols);
+        const uint8_t *line = bytes_of(core, src, 1, dst.valid_cols);
         for (int r = 0; r < dst.valid_rows; ++r)
             std::memmove(out + int64_t(r) * dst.cols * size, line, size_t(dst.valid_cols * size));
     }

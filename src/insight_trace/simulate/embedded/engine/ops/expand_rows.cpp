@@ -1,10 +1,11 @@
 // One value per row, spread along the row.
 #include <vector>
 
-#include "ops/elementwise.hpp"
+#include "ops/compose.hpp"
 #include "ops/expand.hpp"
 
 namespace insight_trace::engine {
+
 namespace {
 
 Spread row_spread(const TileRef &dst, const TileRef &a, const TileRef &b) {
@@ -27,27 +28,24 @@ template <class Body> void spread_rows(Core &core, const Spread &s, Body body) {
     with_type(s.dst.type, [&](auto tag) {
         using T = decltype(tag);
         constexpr int block = kBlockBytes / int(sizeof(T));
-        View<T> to(core, s.dst), full(core, s.full), thin(core, s.thin);
-        auto one = [&](T &out, T x, T value) {
-            out = s.swapped ? T(body(Wide<T>(value), Wide<T>(x))) : T(body(Wide<T>(x), Wide<T>(value)));
-        };
+        int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
+        View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
         // a row-major column repeats its block along the row, lane by lane
         bool lanes = s.thin.row_major && s.thin.valid_cols >= block;
-        int width = lanes ? block : 1;
+        const int width = lanes ? block : 1; // a power of two
         // the hardware reads the column before it writes any row, so the two may overlap
-        std::vector<T> column(static_cast<size_t>(s.dst.valid_rows * width));
-        for (int r = 0; r < s.dst.valid_rows; ++r)
+        std::vector<T> column(static_cast<size_t>(rows * width));
+        for (int r = 0; r < rows; ++r)
             for (int i = 0; i < width; ++i) column[size_t(r * width + i)] = thin.at(r, i);
-        for (int r = 0; r < s.dst.valid_rows; ++r) {
+        for (int r = 0; r < rows; ++r) {
             T *out = to.data + int64_t(r) * s.dst.cols;
-            const T *in = full.data + int64_t(r) * s.full.cols;
-            const T *values = column.data() + r * width;
-            if (lanes) {
-                for (int c = 0; c < s.dst.valid_cols; ++c) one(out[c], in[c], values[c % block]);
-            } else {
-                const T value = *values;
-                for (int c = 0; c < s.dst.valid_cols; ++c) one(out[c], in[c], value);
-            }
+            const T *in = full.data + int64_t(r) * s.full.cols, *values = column.data() + r * width;
+            if (s.swapped)
+                for (int c = 0; c < cols; ++c)
+                    out[c] = T(body(Wide<T>(values[c & (width - 1)]), Wide<T>(in[c])));
+            else
+                for (int c = 0; c < cols; ++c)
+                    out[c] = T(body(Wide<T>(in[c]), Wide<T>(values[c & (width - 1)])));
         }
     });
 }
@@ -66,31 +64,28 @@ void issue_by_columns(Core &core, Instr instr, const Spread &s, uint32_t column,
             VectorOperand(column, 1, 0));
     };
     if (s.dst.cols < lanes || s.full.cols < lanes) {
-        first_lanes(core, cols);
+        mask_elements(core, cols);
         step(0, cols);
-        full_mask(core);
+        mask_all(core);
         return;
     }
     for (int col = 0; col + lanes <= cols; col += lanes) step(col, lanes);
     if (int rest = cols % lanes) {
-        first_lanes(core, rest);
+        mask_elements(core, rest);
         step(cols - rest, rest);
-        full_mask(core);
+        mask_all(core);
     }
 }
 
 // One instruction for each row, in count mode.
 void issue_by_rows(Core &core, Instr instr, const Spread &s, uint32_t column) {
     int cols = s.dst.valid_cols;
-    count_mode(core);
-    mask_value(core, uint64_t(cols));
+    count_elements(core, cols);
     for (int r = 0; r < s.dst.valid_rows; ++r)
-        issue_spread(core, instr, s, static_cast<int>(ceil_div(cols, per_repeat(s.dst.type))), cols,
-                     VectorOperand(element_address(s.dst, int64_t(r) * s.dst.cols)),
+        issue_spread(core, instr, s, 0, cols, VectorOperand(element_address(s.dst, int64_t(r) * s.dst.cols)),
                      VectorOperand(element_address(s.full, int64_t(r) * s.full.cols)),
                      VectorOperand(column + uint32_t(r * kBlockBytes), 0, 0));
-    bit_mode(core);
-    full_mask(core);
+    count_off(core);
 }
 
 void issue_row_spread(Core &core, Instr instr, const Spread &s, const TileRef *tmp) {
@@ -102,7 +97,7 @@ void issue_row_spread(Core &core, Instr instr, const Spread &s, const TileRef *t
     // each value of the column into a block of its own
     auto spread_column = [&](int first, int count) {
         core.vector(Instr::VBRCB, s.dst.type, static_cast<int>(ceil_div(count, 8)), count,
-                    VectorOperand(column, 8), VectorOperand(element_address(s.thin, first), 1));
+                    VectorOperand(column, 8), VectorOperand(element_address(s.thin, first), 1, 0));
         core.barrier(PipeId::V);
     };
     if (rows <= kMostRepeats) {
@@ -167,21 +162,13 @@ TILE_OP_BODY(TROWEXPANDEXPDIF) {
     row_expand(core, operands, "TROWEXPANDEXPDIF", Instr::VSUB, kSpreadReals,
                [](auto a, auto b) { return a - b; });
     if (is_empty(dst)) return;
-    if (core.computes)
-        with_type(dst.type, [&](auto tag) {
-            using T = decltype(tag);
-            View<T> to(core, dst);
-            for (int r = 0; r < dst.valid_rows; ++r)
-                for (int c = 0; c < dst.valid_cols; ++c) to.at(r, c) = T(exact_exp(float(to.at(r, c))));
-        });
     core.barrier(PipeId::V);
-    Lines lines = lines_of(core, "TROWEXPANDEXPDIF", dst);
-    walk_unary(core, lines, lines, [&](const Step &step) { issue(core, Instr::VEXP, dst.type, step); });
+    run(core, Op::TEXP, operands[0], operands[0]);
 }
 
 TILE_OP_BODY(TROWEXPAND) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
-    if (type_size(dst.type) > 4) core.unsupported("TROWEXPAND of %s tiles", spelled(dst.type));
+    if (type_size(dst.type) > 4) core.unsupported("TROWEXPAND of %s tiles", type_name(dst.type));
     same_type(core, "TROWEXPAND", dst, src);
     need_plain_rows(core, "TROWEXPAND", dst, "result");
     if (src.space != Space::UB || src.inner)
@@ -199,7 +186,7 @@ TILE_OP_BODY(TROWEXPAND) {
     if (core.computes)
         with_type(dst.type, [&](auto tag) {
             using T = decltype(tag);
-            View<T> to(core, dst), from(core, src);
+            View<T> to(core, dst, dst.valid_rows, dst.valid_cols), from(core, src);
             for (int r = 0; r < dst.valid_rows; ++r) {
                 T *out = to.data + int64_t(r) * dst.cols;
                 std::fill(out, out + dst.valid_cols, from.data[int64_t(r) * step]);
@@ -212,23 +199,21 @@ TILE_OP_BODY(TROWEXPAND) {
             int count = std::min(portion, repeats - first);
             core.vector(Instr::VBRCB, dst.type, count, int64_t(count) * 8 * block,
                         VectorOperand(dst.address + uint32_t(first * kRepeatBytes), 8),
-                        VectorOperand(element_address(src, int64_t(first) * 8), 1));
+                        VectorOperand(element_address(src, int64_t(first) * 8), 1, 0));
         }
         return;
     }
     // bytes go two by two
     Type type = size == 1 ? Type::I16 : dst.type;
     int64_t count = size == 1 ? ceil_div(dst.valid_cols, 2) : dst.valid_cols;
-    count_mode(core);
-    mask_value(core, uint64_t(count));
+    count_elements(core, count);
     for (int r = 0; r < dst.valid_rows; ++r) {
-        hand_over(core, PipeId::V, PipeId::S);
+        handshake(core, PipeId::V, PipeId::S);
         scalar_load(core, element_address(src, int64_t(r) * step));
-        hand_over(core, PipeId::S, PipeId::V);
+        handshake(core, PipeId::S, PipeId::V);
         counted(core, Instr::MOVEV, type, count, VectorOperand(element_address(dst, int64_t(r) * dst.cols)));
     }
-    bit_mode(core);
-    full_mask(core);
+    count_off(core);
 }
 
 } // namespace insight_trace::engine

@@ -45,10 +45,10 @@ struct Padding {
 Padding plan(Core &core, const Operands &operands, const char *name, bool same_size) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
     int size = type_size(dst.type);
-    if (size > 4) core.unsupported("%s of %s tiles", name, spelled(dst.type));
+    if (size > 4) core.unsupported("%s of %s tiles", name, type_name(dst.type));
     if (size != type_size(src.type))
-        core.kernel_error("%s: element types differ in size (%s and %s)", name, spelled(dst.type),
-                          spelled(src.type));
+        core.kernel_error("%s: element types differ in size (%s and %s)", name, type_name(dst.type),
+                          type_name(src.type));
     need_plain_rows(core, name, dst, "result");
     need_plain_rows(core, name, src, "source");
     if (dst.pad == 0) core.kernel_error("%s: the result tile names no pad value", name);
@@ -64,7 +64,8 @@ Padding plan(Core &core, const Operands &operands, const char *name, bool same_s
 void pad(Core &core, const Padding &p, bool copy) {
     with_type(p.dst.type, [&](auto tag) {
         using T = decltype(tag);
-        View<T> to(core, p.dst), from(core, p.src);
+        View<T> to(core, p.dst, std::max(p.dst.valid_rows, p.src.valid_rows), p.dst.cols);
+        View<T> from(core, p.src, p.src.valid_rows, p.src.cols);
         uint32_t bits = pad_bits_of(p.dst);
         T value;
         if constexpr (sizeof(T) <= 4)
@@ -90,7 +91,7 @@ void issue_part_block(Core &core, const Padding &p) {
     int rows = p.src.valid_rows, block = per_block(p.dst.type);
     int missing = p.aligned - p.src.valid_cols;
     if (p.size == 1) {
-        hand_over(core, PipeId::V, PipeId::S);
+        handshake(core, PipeId::V, PipeId::S);
         for (int r = 0; r < rows; ++r)
             for (int i = 0; i < missing; ++i)
                 scalar_store(core, element_address(p.dst, int64_t(r) * p.dst.cols + p.src.valid_cols + i));
@@ -119,8 +120,7 @@ void issue_blocks(Core &core, const Padding &p) {
     int64_t width = units(p.dst.cols - p.aligned);
     uint32_t right = element_address(p.dst, p.aligned);
     uint16_t stride = static_cast<uint16_t>(p.dst.cols * p.size / kBlockBytes);
-    count_mode(core);
-    mask_value(core, uint64_t(width));
+    count_elements(core, width);
     counted(core, Instr::MOVEV, type, width, VectorOperand(right));
     core.barrier(PipeId::V);
     // the first row's padding is copied to the others
@@ -136,8 +136,7 @@ void issue_blocks(Core &core, const Padding &p) {
         counted(core, Instr::MOVEV, type, units(rows * p.dst.cols),
                 VectorOperand(element_address(p.dst, int64_t(p.src.valid_rows) * p.dst.cols)));
     }
-    bit_mode(core);
-    full_mask(core);
+    count_off(core);
 }
 
 void fill(Core &core, const Operands &operands, const char *name, bool copy, bool same_size) {
@@ -147,8 +146,7 @@ void fill(Core &core, const Operands &operands, const char *name, bool copy, boo
     if (copy) {
         Type type = p.size == 1 ? Type::U16 : p.dst.type;
         int unit = std::max(p.size, 2);
-        count_mode(core);
-        mask_value(core, uint64_t(p.src.cols * p.size / unit));
+        count_elements(core, p.src.cols * p.size / unit);
         for (int first = 0; first < p.src.valid_rows; first += kMostRepeats) {
             int rows = std::min(kMostRepeats, p.src.valid_rows - first);
             copy_rows(core, type, rows, int64_t(p.src.cols) * p.size / unit,

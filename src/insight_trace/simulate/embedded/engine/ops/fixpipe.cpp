@@ -101,22 +101,22 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
     if (atomic) core.set_register(PipeId::S, 0);
 }
 
-void move_accumulator(Core &core, const TileRef &dst, const TileRef &src, int64_t src_row, int64_t src_col,
-                      int64_t dst_row, int64_t dst_col, bool relu, const Operand *scale_operand) {
+void move_accumulator(Core &core, const TileRef &dst, Corner to, const TileRef &src, Corner from,
+                      int64_t rows, int64_t cols, bool relu, const Operand *scale_operand) {
     float scale = 1;
     bool scaled = scale_of(scale_operand, scale);
-    int64_t rows = std::min<int64_t>(src.valid_rows - src_row, dst.rows - dst_row);
-    int64_t cols = std::min<int64_t>(src.valid_cols - src_col, dst.cols - dst_col);
+    rows = std::min({rows, src.rows - from.row, dst.rows - to.row});
+    cols = std::min({cols, src.cols - from.col, dst.cols - to.col});
     if (rows <= 0 || cols <= 0) return;
     if (core.computes)
         with_accumulator(core, src, [&](auto view) {
             with_type(dst.type, [&](auto tag) {
                 using T = decltype(tag);
-                View<T> to(core, dst);
+                View<T> out(core, dst);
                 for (int64_t r = 0; r < rows; ++r)
                     for (int64_t c = 0; c < cols; ++c)
-                        to.at(dst_row + r, dst_col + c) =
-                            convert<T>(view.at(src_row + r, src_col + c), relu, scaled ? &scale : nullptr);
+                        out.at(to.row + r, to.col + c) =
+                            convert<T>(view.at(from.row + r, from.col + c), relu, scaled ? &scale : nullptr);
             });
         });
     Instr instr = dst.space == Space::UB ? Instr::FIX_L0C_TO_UB : Instr::FIX_L0C_TO_L1;

@@ -9,9 +9,14 @@ namespace insight_trace::engine {
 
 void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool atomic, bool relu,
                        const Operand *scale);
-// Acc -> Mat or Vec, (row, col) of dst counted in elements.
-void move_accumulator(Core &core, const TileRef &dst, const TileRef &src, int64_t src_row, int64_t src_col,
-                      int64_t dst_row, int64_t dst_col, bool relu, const Operand *scale);
+
+// Where a part of one tile lies in another.
+struct Corner {
+    int64_t row = 0, col = 0;
+};
+// Acc -> Mat or Vec: `rows` x `cols` elements from one corner to the other.
+void move_accumulator(Core &core, const TileRef &dst, Corner to, const TileRef &src, Corner from,
+                      int64_t rows, int64_t cols, bool relu, const Operand *scale);
 
 // The value that PadValue stands for in a type.
 template <class T> T pad_value(uint64_t pad) {

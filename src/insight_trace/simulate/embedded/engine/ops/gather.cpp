@@ -13,9 +13,9 @@ void gather_by_index(Core &core, const Operands &operands) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile, &idx = operands[2].tile,
                   &tmp = operands[3].tile;
     int size = type_size(dst.type);
-    if (size != 2 && size != 4) core.unsupported("TGATHER of %s tiles", spelled(dst.type));
+    if (size != 2 && size != 4) core.unsupported("TGATHER of %s tiles", type_name(dst.type));
     same_type(core, "TGATHER", dst, src);
-    if (type_size(idx.type) != 4) core.unsupported("TGATHER by %s indices", spelled(idx.type));
+    if (type_size(idx.type) != 4) core.unsupported("TGATHER by %s indices", type_name(idx.type));
     need_plain_rows(core, "TGATHER", dst, "result");
     need_plain_rows(core, "TGATHER", idx, "index tile");
     if (is_empty(dst)) return;
@@ -25,9 +25,9 @@ void gather_by_index(Core &core, const Operands &operands) {
     if (core.computes) {
         // the hardware adds index * size to the source's address, whatever lies there
         int64_t room = (int64_t(core.space_size(src.space)) - src.address) / size;
-        uint8_t *to = core.local(dst.space, dst.address, uint64_t(dst.rows) * uint64_t(dst.cols * size));
+        uint8_t *to = bytes_of(core, dst, rows, cols);
         const uint8_t *from = core.local(src.space, src.address, 0);
-        View<int32_t> index(core, idx);
+        View<int32_t> index(core, idx, rows, cols);
         for (int r = 0; r < rows; ++r) {
             // indices are read before the row is written: the result may lie on them
             std::vector<int32_t> line(index.data + int64_t(r) * idx.cols,
@@ -52,8 +52,7 @@ void gather_by_index(Core &core, const Operands &operands) {
         core.barrier(PipeId::V);
         counted(core, Instr::VGATHER, dst.type, cols, VectorOperand(out), VectorOperand(offsets));
     }
-    bit_mode(core);
-    full_mask(core);
+    count_off(core);
 }
 
 // TGATHER<Dst, Src, pattern, axis>(dst, src): what the pattern picks of every row, packed; or whole rows.
@@ -62,18 +61,18 @@ void gather_by_pattern(Core &core, const Operands &operands) {
     Pattern pattern(core, "TGATHER", operands[2].option);
     bool rows_picked = operands[3].option == 1;
     int size = type_size(src.type);
-    if (size != 2 && size != 4) core.unsupported("TGATHER of %s tiles by a mask pattern", spelled(src.type));
+    if (size != 2 && size != 4)
+        core.unsupported("TGATHER of %s tiles by a mask pattern", type_name(src.type));
     if (type_size(dst.type) != size)
-        core.kernel_error("TGATHER: element types differ in size (%s and %s)", spelled(dst.type),
-                          spelled(src.type));
+        core.kernel_error("TGATHER: element types differ in size (%s and %s)", type_name(dst.type),
+                          type_name(src.type));
     need_plain_rows(core, "TGATHER", dst, "result");
     need_plain_rows(core, "TGATHER", src, "source");
     if (is_empty(src)) return;
     int64_t capacity = int64_t(dst.rows) * dst.cols;
     uint8_t *to = core.local(dst.space, dst.address, uint64_t(capacity * size));
-    const uint8_t *from = core.local(src.space, src.address, uint64_t(src.rows) * uint64_t(src.cols * size));
-    count_mode(core);
-    mask_value(core, uint64_t(src.valid_cols));
+    const uint8_t *from = bytes_of(core, src, src.valid_rows, src.valid_cols);
+    count_elements(core, src.valid_cols);
     if (rows_picked) {
         int rows = static_cast<int>(pattern.picked_of(src.valid_rows));
         if (rows > dst.rows || src.valid_cols > dst.cols)
@@ -103,8 +102,7 @@ void gather_by_pattern(Core &core, const Operands &operands) {
                     VectorOperand(dst.address),
                     VectorOperand(src.address, static_cast<uint16_t>(src.cols * size / kBlockBytes)));
     }
-    bit_mode(core);
-    full_mask(core);
+    count_off(core);
 }
 
 // TGATHER<…, cmp>(dst, src, k, counts, tmp, offset): positions of the elements that compare true with their
@@ -127,7 +125,7 @@ void gather_by_comparison(Core &core, const Operands &operands) {
     if (core.computes)
         with_type(src.type, [&](auto tag) {
             using T = decltype(tag);
-            View<T> from(core, src);
+            View<T> from(core, src, rows, cols);
             View<int32_t> to(core, dst), many(core, counts);
             for (int r = 0; r < rows; ++r) {
                 T limit;
@@ -153,7 +151,7 @@ void gather_by_comparison(Core &core, const Operands &operands) {
     uint32_t limits = positions + uint32_t(src.rows * src.cols * 4);
     for (int64_t i = 0; i < int64_t(src.rows) * src.cols; ++i)
         scalar_store(core, positions + uint32_t(i * 4));
-    hand_over(core, PipeId::S, PipeId::V);
+    handshake(core, PipeId::S, PipeId::V);
     if (src.type == Type::I32)
         for (int r = 0; r < src.rows; ++r) {
             scalar_load(core, element_address(k, r));
@@ -163,20 +161,18 @@ void gather_by_comparison(Core &core, const Operands &operands) {
         core.vector(Instr::VCONV, src.type,
                     static_cast<int>(ceil_div(rows, kRepeatBytes / type_size(k.type))), rows,
                     VectorOperand(limits), VectorOperand(k.address));
-    bit_mode(core);
-    full_mask(core);
+    count_off(core);
     int repeats = static_cast<int>(ceil_div(cols, per_repeat(src.type)));
     for (int r = 0; r < rows; ++r) {
-        hand_over(core, PipeId::V, PipeId::S);
+        handshake(core, PipeId::V, PipeId::S);
         scalar_load(core, limits + uint32_t(r * size));
-        hand_over(core, PipeId::S, PipeId::V);
+        handshake(core, PipeId::S, PipeId::V);
         core.vector(Instr::VCMPVS, src.type, repeats, cols,
                     VectorOperand(tmp.address + uint32_t(r * tmp.cols)),
                     VectorOperand(element_address(src, int64_t(r) * src.cols)));
     }
     core.barrier(PipeId::V);
-    count_mode(core);
-    mask_value(core, uint64_t(cols));
+    count_elements(core, cols);
     for (int r = 0; r < rows; ++r) {
         counted(core, Instr::VREDUCEV2, Type::U32, cols,
                 VectorOperand(element_address(dst, int64_t(r) * dst.cols)),
@@ -185,8 +181,7 @@ void gather_by_comparison(Core &core, const Operands &operands) {
         core.scalar(Instr::MOV_XD_SPR, 0, 1000);
         scalar_store(core, element_address(counts, r));
     }
-    bit_mode(core);
-    full_mask(core);
+    count_off(core);
 }
 
 } // namespace
@@ -204,8 +199,8 @@ TILE_OP_BODY(TGATHER) {
 TILE_OP_BODY(TGATHERB) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile, &offsets = operands[2].tile;
     int size = type_size(dst.type), block = per_block(dst.type);
-    if (size > 4) core.unsupported("TGATHERB of %s tiles", spelled(dst.type));
-    if (type_size(offsets.type) != 4) core.unsupported("TGATHERB by %s offsets", spelled(offsets.type));
+    if (size > 4) core.unsupported("TGATHERB of %s tiles", type_name(dst.type));
+    if (type_size(offsets.type) != 4) core.unsupported("TGATHERB by %s offsets", type_name(offsets.type));
     need_plain_rows(core, "TGATHERB", dst, "result");
     need_plain_rows(core, "TGATHERB", offsets, "offset tile");
     if (is_empty(dst)) return;
@@ -214,8 +209,8 @@ TILE_OP_BODY(TGATHERB) {
         core.kernel_error("TGATHERB: %d x %d offsets for %d rows of %d blocks", offsets.rows, offsets.cols,
                           rows, blocks);
     if (core.computes) {
-        View<uint32_t> offset(core, offsets);
-        uint8_t *to = core.local(dst.space, dst.address, uint64_t(dst.rows) * uint64_t(dst.cols * size));
+        View<uint32_t> offset(core, offsets, rows, blocks);
+        uint8_t *to = bytes_of(core, dst, rows, dst.valid_cols);
         for (int r = 0; r < rows; ++r)
             for (int b = 0; b < blocks; ++b) {
                 uint64_t from = uint64_t(src.address) + offset.data[int64_t(r) * offsets.cols + b];

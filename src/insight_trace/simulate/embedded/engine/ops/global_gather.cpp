@@ -23,11 +23,11 @@ uint8_t *element(Core &core, const TileRef &tile, int64_t row, int64_t col) {
 }
 
 void finish_rows(Core &core) {
-    hand_over(core, PipeId::S, PipeId::MTE2);
-    hand_over(core, PipeId::MTE2, PipeId::V);
-    hand_over(core, PipeId::MTE2, PipeId::MTE3);
-    hand_over(core, PipeId::S, PipeId::V);
-    hand_over(core, PipeId::S, PipeId::MTE3);
+    handshake(core, PipeId::S, PipeId::MTE2);
+    handshake(core, PipeId::MTE2, PipeId::V);
+    handshake(core, PipeId::MTE2, PipeId::MTE3);
+    handshake(core, PipeId::S, PipeId::V);
+    handshake(core, PipeId::S, PipeId::MTE3);
 }
 
 // One transfer for each row, or for each outer dimension of it when the table is in boxes.
@@ -36,8 +36,8 @@ void gather_rows(Core &core, const TileRef &dst, const Table &table, const TileR
     if (cols > dst.cols || idx.rows * idx.cols < dst.valid_rows)
         core.kernel_error("MGATHER: rows of %lld by %d indices into a tile of %d x %d", (long long)cols,
                           idx.rows * idx.cols, dst.rows, dst.cols);
-    hand_over(core, PipeId::V, PipeId::S);
-    hand_over(core, PipeId::MTE3, PipeId::S);
+    handshake(core, PipeId::V, PipeId::S);
+    handshake(core, PipeId::MTE3, PipeId::S);
     if (table.boxed && beyond == Beyond::Leave)
         for (int64_t i = 0; i < int64_t(dst.rows) * dst.cols; ++i) {
             uint32_t at = element_address(dst, i);
@@ -78,9 +78,9 @@ void gather_elements(Core &core, const TileRef &dst, const Table &table, const T
     if (idx.rows < dst.valid_rows || idx.cols < dst.valid_cols)
         core.kernel_error("MGATHER: %d x %d indices for %d x %d elements", idx.rows, idx.cols, dst.valid_rows,
                           dst.valid_cols);
-    hand_over(core, PipeId::V, PipeId::S);
-    hand_over(core, PipeId::MTE3, PipeId::S);
-    hand_over(core, PipeId::MTE2, PipeId::S);
+    handshake(core, PipeId::V, PipeId::S);
+    handshake(core, PipeId::MTE3, PipeId::S);
+    handshake(core, PipeId::MTE2, PipeId::S);
     for (int r = 0; r < dst.valid_rows; ++r)
         for (int c = 0; c < dst.valid_cols; ++c) {
             int64_t number = int64_t(r) * idx.cols + c;
@@ -94,9 +94,9 @@ void gather_elements(Core &core, const TileRef &dst, const Table &table, const T
                 std::memset(element(core, dst, r, c), 0, size_t(table.size));
             scalar_store(core, element_address(dst, tile_offset(dst, r, c)));
         }
-    hand_over(core, PipeId::S, PipeId::V);
-    hand_over(core, PipeId::S, PipeId::MTE2);
-    hand_over(core, PipeId::S, PipeId::MTE3);
+    handshake(core, PipeId::S, PipeId::V);
+    handshake(core, PipeId::S, PipeId::MTE2);
+    handshake(core, PipeId::S, PipeId::MTE3);
 }
 
 uint32_t index_in_gm(Core &core, const GlobalRef &idx, int64_t number) {
@@ -126,7 +126,7 @@ void gather_rows_to_matrix(Core &core, const TileRef &dst, const Table &table, c
                       element_address(dst, tile_offset(dst, r, 0)), 1, int64_t(dst.valid_cols) * table.size,
                       table.global.stride[3] * table.size);
     }
-    hand_over(core, PipeId::S, PipeId::MTE2);
+    handshake(core, PipeId::S, PipeId::MTE2);
 }
 
 // The same by element: put together in a scratch buffer of global memory, then moved as a whole.
@@ -147,11 +147,11 @@ void gather_elements_to_matrix(Core &core, const TileRef &dst, const Table &tabl
                             size_t(table.size));
             scalar_store_gm(core, scratch.address + uint64_t(offset));
         }
-    int64_t cycles = core.parameters.get("scalar.dcci", 1000);
+    int64_t cost = core.parameters.get("scalar.dcci", 1000);
     for (int64_t line = 0; line < bytes; line += 64)
-        core.scalar(Instr::DCCI, scratch.address + uint64_t(line), cycles);
+        core.scalar(Instr::DCCI, scratch.address + uint64_t(line), cost);
     core.scalar(Instr::DSB, 1, core.parameters.get("scalar.dsb", 1000));
-    hand_over(core, PipeId::S, PipeId::MTE2);
+    handshake(core, PipeId::S, PipeId::MTE2);
     if (core.computes) std::memcpy(core.local(dst.space, dst.address, uint64_t(bytes)), out, size_t(bytes));
     core.transfer(Instr::MOV_OUT_TO_L1, dst.type, scratch.address, dst.address, 1, bytes, 0);
 }
@@ -171,7 +171,7 @@ TILE_OP_BODY(MGATHER) {
         if (table.boxed || dst.row_major || dst.inner != 1)
             core.unsupported("MGATHER into L1 other than from ND to NZ");
         if (type_size(operands[2].global.type) != 4)
-            core.unsupported("MGATHER by %s indices", spelled(operands[2].global.type));
+            core.unsupported("MGATHER by %s indices", type_name(operands[2].global.type));
         if (is_empty(dst)) return;
         if (operands.count == 6)
             gather_elements_to_matrix(core, dst, table, operands[2].global, operands[3].global, beyond);

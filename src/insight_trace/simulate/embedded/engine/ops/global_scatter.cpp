@@ -16,7 +16,7 @@ Beyond beyond_of(int64_t option) { // pto::ScatterOOB: Undefined, Skip, Clamp, W
 void combine(Core &core, const TileRef &src, int64_t row, int64_t col, uint64_t to, int64_t how) {
     with_type(src.type, [&](auto tag) {
         using T = decltype(tag);
-        T value = View<T>(core, src).at(row, col), held;
+        T value = View<T>(core, src, row + 1, col + 1).at(row, col), held;
         uint8_t *place = core.global(to, sizeof(T));
         std::memcpy(static_cast<void *>(&held), place, sizeof(T));
         Wide<T> a = Wide<T>(held), b = Wide<T>(value);
@@ -40,13 +40,13 @@ void scatter_rows(Core &core, const Table &table, const TileRef &src, const Tile
     if (cols > src.cols || idx.rows * idx.cols < src.valid_rows)
         core.kernel_error("MSCATTER: rows of %lld by %d indices from a tile of %d x %d", (long long)cols,
                           idx.rows * idx.cols, src.rows, src.cols);
-    hand_over(core, PipeId::V, PipeId::S);
-    hand_over(core, PipeId::MTE2, PipeId::S);
+    handshake(core, PipeId::V, PipeId::S);
+    handshake(core, PipeId::MTE2, PipeId::S);
     if (how != Replace) { // the store unit's atomic type, then its operation
         core.set_register(PipeId::S, uint64_t(src.type));
         core.set_register(PipeId::S, uint64_t(how));
     }
-    hand_over(core, PipeId::S, PipeId::MTE3);
+    handshake(core, PipeId::S, PipeId::MTE3);
     for (int r = 0; r < src.valid_rows; ++r) {
         scalar_load(core, element_address(idx, r));
         Place place = placed(index_at(core, idx, r), table.rows, beyond);
@@ -63,16 +63,16 @@ void scatter_rows(Core &core, const Table &table, const TileRef &src, const Tile
                               element_address(src, tile_offset(src, r, first)), table.global.shape[1],
                               kBlockBytes, table.global.stride[1] * table.size);
             }
-        if (how == Replace) hand_over(core, PipeId::MTE3, PipeId::S); // rows land in their order
+        if (how == Replace) handshake(core, PipeId::MTE3, PipeId::S); // rows land in their order
     }
     if (how != Replace) {
-        hand_over(core, PipeId::MTE3, PipeId::S);
+        handshake(core, PipeId::MTE3, PipeId::S);
         core.set_register(PipeId::S, 0);
-        hand_over(core, PipeId::S, PipeId::V);
-        hand_over(core, PipeId::S, PipeId::MTE2);
+        handshake(core, PipeId::S, PipeId::V);
+        handshake(core, PipeId::S, PipeId::MTE2);
     }
-    hand_over(core, PipeId::MTE3, PipeId::V);
-    hand_over(core, PipeId::MTE3, PipeId::MTE2);
+    handshake(core, PipeId::MTE3, PipeId::V);
+    handshake(core, PipeId::MTE3, PipeId::MTE2);
 }
 
 void scatter_elements(Core &core, const Table &table, const TileRef &src, const TileRef &idx, int64_t how,
@@ -80,9 +80,9 @@ void scatter_elements(Core &core, const Table &table, const TileRef &src, const 
     if (idx.rows < src.valid_rows || idx.cols < src.valid_cols)
         core.kernel_error("MSCATTER: %d x %d indices for %d x %d elements", idx.rows, idx.cols,
                           src.valid_rows, src.valid_cols);
-    hand_over(core, PipeId::V, PipeId::S);
-    hand_over(core, PipeId::MTE2, PipeId::S);
-    hand_over(core, PipeId::MTE3, PipeId::S);
+    handshake(core, PipeId::V, PipeId::S);
+    handshake(core, PipeId::MTE2, PipeId::S);
+    handshake(core, PipeId::MTE3, PipeId::S);
     auto put = [&](int r, int c) {
         int64_t number = int64_t(r) * idx.cols + c;
         scalar_load(core, element_address(idx, number));
@@ -99,9 +99,9 @@ void scatter_elements(Core &core, const Table &table, const TileRef &src, const 
     for (int first = 0; first < src.valid_cols; first += step)
         for (int r = 0; r < src.valid_rows; ++r)
             for (int c = first; c < std::min(first + step, src.valid_cols); ++c) put(r, c);
-    hand_over(core, PipeId::S, PipeId::V);
-    hand_over(core, PipeId::S, PipeId::MTE2);
-    hand_over(core, PipeId::S, PipeId::MTE3);
+    handshake(core, PipeId::S, PipeId::V);
+    handshake(core, PipeId::S, PipeId::MTE2);
+    handshake(core, PipeId::S, PipeId::MTE3);
 }
 
 } // namespace

@@ -8,7 +8,7 @@ namespace {
 
 void check_interleave(const Core &core, const char *name, const Operands &operands) {
     const TileRef &like = operands[1].tile;
-    if (type_size(like.type) > 4) core.unsupported("%s of %s tiles", name, spelled(like.type));
+    if (type_size(like.type) > 4) core.unsupported("%s of %s tiles", name, type_name(like.type));
     for (uint32_t i = 0; i < operands.count; ++i) {
         same_type(core, name, like, operands[i].tile);
         need_plain_rows(core, name, operands[i].tile, "tile");
@@ -21,7 +21,7 @@ void check_interleave(const Core &core, const char *name, const Operands &operan
 }
 
 template <class T> std::vector<T> row_of(Core &core, const TileRef &tile, int row, int count) {
-    View<T> view(core, tile);
+    View<T> view(core, tile, row + 1, count);
     const T *first = view.data + int64_t(row) * tile.cols;
     return std::vector<T>(first, first + count);
 }
@@ -47,9 +47,9 @@ TILE_OP_BODY(TINTERLEAVE) {
     if (core.computes)
         with_type(dst0.type, [&](auto tag) {
             using T = decltype(tag);
-            View<T> high(core, dst1), low(core, dst0);
-            int cols = dst0.valid_cols, half = cols / 2;
-            for (int r = 0; r < dst0.valid_rows; ++r) {
+            int rows = dst0.valid_rows, cols = dst0.valid_cols, half = cols / 2;
+            View<T> high(core, dst1, rows, cols), low(core, dst0, rows, cols);
+            for (int r = 0; r < rows; ++r) {
                 std::vector<T> a = row_of<T>(core, src0, r, cols), b = row_of<T>(core, src1, r, cols);
                 for (int c = 0; c < cols; ++c) {
                     low.at(r, c) = (c % 2 ? b : a)[size_t(c / 2)];
@@ -70,9 +70,9 @@ TILE_OP_BODY(TDEINTERLEAVE) {
     if (core.computes)
         with_type(dst0.type, [&](auto tag) {
             using T = decltype(tag);
-            View<T> odd(core, dst1), even(core, dst0);
-            int cols = dst0.valid_cols;
-            for (int r = 0; r < dst0.valid_rows; ++r) {
+            int rows = dst0.valid_rows, cols = dst0.valid_cols;
+            View<T> odd(core, dst1, rows, cols), even(core, dst0, rows, cols);
+            for (int r = 0; r < rows; ++r) {
                 std::vector<T> line = row_of<T>(core, first, r, single ? 2 * cols : cols);
                 if (!single) {
                     std::vector<T> rest = row_of<T>(core, second, r, cols);

@@ -69,13 +69,26 @@ void move_in_ub(Core &core, const TileRef &dst, const TileRef &src, int64_t rows
               rounded(line * size, 32) * lines);
 }
 
-// dst(dst_row + r, dst_col + c) = src(row + r, col + c).
-void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src, int64_t row, int64_t col,
-             bool relu, const Operand *scale) {
+// What an op does to values on their way out of the accumulator: the operands from `first` on, if there are
+// any.
+struct Conversion {
+    bool relu = false;
+    const Operand *scale = nullptr;
+
+    Conversion(Operands operands, uint32_t first) {
+        relu = operands.count > first && operands[first].option != 0;
+        if (operands.count > first + 1) scale = &operands[first + 1];
+    }
+};
+
+void check_corner(Core &core, const char *op, const TileRef &src, int64_t row, int64_t col) {
     if (row < 0 || col < 0 || row >= src.rows || col >= src.cols)
         core.kernel_error("%s from row %lld, column %lld of a %d x %d tile", op, (long long)row,
                           (long long)col, src.rows, src.cols);
-    if (src.space == Space::L0C) return move_accumulator(core, dst, src, row, col, 0, 0, relu, scale);
+}
+
+// dst(r, c) = src(row + r, col + c).
+void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src, int64_t row, int64_t col) {
     if (type_size(dst.type) != type_size(src.type))
         core.kernel_error("%s between tiles of different element sizes", op);
     int64_t rows = 0, cols = 0;
@@ -111,17 +124,21 @@ void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src,
 } // namespace
 
 TILE_OP_BODY(TMOV) {
-    bool relu = operands.count > 2 && operands[2].option != 0;
-    extract(core, "TMOV", operands[0].tile, operands[1].tile, 0, 0, relu,
-            operands.count > 3 ? &operands[3] : nullptr);
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
+    if (src.space != Space::L0C) return extract(core, "TMOV", dst, src, 0, 0);
+    Conversion way_out(operands, 2);
+    move_accumulator(core, dst, {}, src, {}, src.valid_rows, src.valid_cols, way_out.relu, way_out.scale);
 }
 
 TILE_OP_BODY(TEXTRACT) {
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
     int64_t row = operands.count > 2 ? scalar_as<int64_t>(operands[2]) : 0;
     int64_t col = operands.count > 3 ? scalar_as<int64_t>(operands[3]) : 0;
-    bool relu = operands.count > 4 && operands[4].option != 0;
-    extract(core, "TEXTRACT", operands[0].tile, operands[1].tile, row, col, relu,
-            operands.count > 5 ? &operands[5] : nullptr);
+    check_corner(core, "TEXTRACT", src, row, col);
+    if (src.space != Space::L0C) return extract(core, "TEXTRACT", dst, src, row, col);
+    Conversion way_out(operands, 4);
+    move_accumulator(core, dst, {}, src, {row, col}, dst.valid_rows, dst.valid_cols, way_out.relu,
+                     way_out.scale);
 }
 
 TILE_OP_BODY(TINSERT) {
@@ -132,7 +149,10 @@ TILE_OP_BODY(TINSERT) {
         core.kernel_error("TINSERT of %lld x %lld at row %lld, column %lld goes past the %d x %d tile",
                           (long long)rows, (long long)cols, (long long)row, (long long)col, dst.rows,
                           dst.cols);
-    if (src.space == Space::L0C) return move_accumulator(core, dst, src, 0, 0, row, col, false, nullptr);
+    if (src.space == Space::L0C) {
+        Conversion way_out(operands, 4);
+        return move_accumulator(core, dst, {row, col}, src, {}, rows, cols, way_out.relu, way_out.scale);
+    }
     if (core.computes)
         with_type(dst.type, [&](auto tag) {
             using T = decltype(tag);

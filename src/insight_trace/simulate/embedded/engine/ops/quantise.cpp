@@ -162,4 +162,39 @@ TILE_OP_BODY(TDEQUANT) {
     count_off(core);
 }
 
+// dst, src, a scale for every row, 2 (signed) or 3 (unsigned, with an offset for every row), scratch, offset.
+// src is overwritten on the way: scaled in place, and halves of it before the last step.
+TILE_OP_BODY(TQUANT) {
+    const char *op = "TQUANT";
+    constexpr int64_t kSigned = 2, kUnsigned = 3; // pto::QuantType
+    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
+    int64_t kind = operands.count > 3 ? operands[3].option : -1;
+    if (kind != kSigned && kind != kUnsigned) core.unsupported("TQUANT to block formats (MXFP8, MXFP4)");
+    if (operands.count < 5) core.unsupported("TQUANT without a scratch tile");
+    const TileRef &tmp = tile_operand(core, op, operands, 4);
+    require_type(core, op, src, Type::F32);
+    require_type(core, op, dst, kind == kSigned ? Type::I8 : Type::U8);
+    const Operand &scale = operands[2];
+    TileRef whole = src, halves = src;
+    whole.address = tmp.address;
+    whole.type = Type::I32;
+    halves.type = Type::F16;
+    halves.cols = (src.cols + 15) / 16 * 16;
+    whole.dynamic = halves.dynamic = 3;
+    constexpr int64_t kNearest = static_cast<int64_t>(Round::Rint), kSaturate = 0;
+    run(core, Op::TROWEXPANDMUL, operands[1], operands[1], scale, operands[4]);
+    core.barrier(PipeId::V);
+    if (kind == kUnsigned) {
+        run(core, Op::TROWEXPANDADD, operands[1], operands[1],
+            Operand(as_operand(tile_operand(core, op, operands, 5))), operands[4]);
+        core.barrier(PipeId::V);
+    }
+    run(core, Op::TCVT, as_operand(whole), operands[1], as_operand(kNearest));
+    core.barrier(PipeId::V);
+    run(core, Op::TCVT, as_operand(halves), as_operand(whole), as_operand(kNearest));
+    core.barrier(PipeId::V);
+    run(core, Op::TCVT, operands[0], as_operand(halves), as_operand(kNearest), as_operand(kSaturate));
+    core.barrier(PipeId::V);
+}
+
 } // namespace insight_trace::engine

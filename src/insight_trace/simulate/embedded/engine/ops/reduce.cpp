@@ -38,32 +38,23 @@ void fold_rows(Core &core, Instr instr, Columns to, Columns a, Columns b, int fi
             core.vector(instr, type, 1, width, operand(to, r, 0), operand(a, r, 0), operand(b, r, 0));
         return;
     }
-    if (count) {
-        count_mode(core);
-        mask_value(core, uint64_t(rows) * uint64_t(width));
-    }
-    core.vector(instr, type, rows, int64_t(rows) * width, operand(to, first, strides[0]),
-                operand(a, first, strides[1]), operand(b, first, strides[2]));
-    if (count) {
-        bit_mode(core);
-        full_mask(core);
-    }
+    VectorOperand dst = operand(to, first, strides[0]), src0 = operand(a, first, strides[1]),
+                  src1 = operand(b, first, strides[2]);
+    if (count)
+        core.vector_count(instr, type, int64_t(rows) * width, dst, src0, src1);
+    else
+        core.vector(instr, type, rows, int64_t(rows) * width, dst, src0, src1);
 }
 
 void reduce_rows(Core &core, Instr instr, const TileRef &dst, const TileRef &src, int first, int rows,
                  int width, bool count) {
-    if (count) {
-        count_mode(core);
-        mask_value(core, uint64_t(rows) * uint64_t(width));
-    }
-    core.vector(
-        instr, src.type, rows, int64_t(rows) * width,
-        VectorOperand(element_address(dst, int64_t(first) * dst.cols), static_cast<uint16_t>(dst.cols)),
-        VectorOperand(element_address(src, int64_t(first) * src.cols), blocks_per_row(src)));
-    if (count) {
-        bit_mode(core);
-        full_mask(core);
-    }
+    // the result's stride counts elements, and one of them is all that a repeat writes
+    VectorOperand to(element_address(dst, int64_t(first) * dst.cols), static_cast<uint16_t>(dst.cols), 0);
+    VectorOperand from(element_address(src, int64_t(first) * src.cols), blocks_per_row(src));
+    if (count)
+        core.vector_count(instr, src.type, int64_t(rows) * width, to, from);
+    else
+        core.vector(instr, src.type, rows, int64_t(rows) * width, to, from);
 }
 
 void issue_by_block(Core &core, const RowReduction &op, const TileRef &dst, const TileRef &src,
@@ -76,7 +67,7 @@ void issue_by_block(Core &core, const RowReduction &op, const TileRef &dst, cons
         uint32_t to = cols == 1 ? dst.address : tmp.address;
         int64_t left = int64_t(src.rows) * cols; // values after this step
         if (group)
-            core.vector(op.group, Type::F32, int(left / block), left * block, VectorOperand(to, 1),
+            core.vector(op.group, Type::F32, int(left / block), left * block, VectorOperand(to, 1, 0),
                         VectorOperand(from, 8));
         else
             core.vector(op.fold, Type::F32, int(left / lanes), left, VectorOperand(to, 8),
@@ -141,12 +132,12 @@ void issue_row_reduction(Core &core, const RowReduction &op, const TileRef &dst,
         return;
     }
     if (cols < lanes) {
-        first_lanes(core, rest);
+        mask_elements(core, rest);
         row_portions(rows, [&](int first, int count) {
             reduce_rows(core, op.whole, dst, src, first, count, rest, false);
             core.barrier(PipeId::V);
         });
-        full_mask(core);
+        mask_all(core);
         return;
     }
     if (full == 1) { // nothing to fold yet: the whole repeat moves as it is
@@ -160,11 +151,11 @@ void issue_row_reduction(Core &core, const RowReduction &op, const TileRef &dst,
         core.barrier(PipeId::V);
     }
     if (rest) {
-        first_lanes(core, rest);
+        mask_elements(core, rest);
         row_portions(rows, [&](int first, int count) {
             fold_rows(core, op.fold, {tmp}, {tmp}, {src, full * lanes}, first, count, rest, false);
         });
-        full_mask(core);
+        mask_all(core);
         core.barrier(PipeId::V);
     }
     if (op.pairs)
@@ -198,13 +189,12 @@ void issue_blockwise_reduction(Core &core, Instr fold, const TileRef &dst, const
             core.vector(fold, src.type, 1, rest, held, held, VectorOperand(from, 1));
             core.barrier(PipeId::V);
         }
-        hand_over(core, PipeId::V, PipeId::S);
+        handshake(core, PipeId::V, PipeId::S);
         for (int i = 0; i < block; ++i) scalar_load(core, tmp.address + uint32_t(i * size));
         scalar_store(core, element_address(dst, int64_t(r) * row_step(dst)));
-        hand_over(core, PipeId::S, PipeId::V);
+        handshake(core, PipeId::S, PipeId::V);
     }
-    bit_mode(core);
-    full_mask(core);
+    count_off(core);
 }
 
 TILE_OP_BODY(TROWMAX) {
@@ -230,7 +220,7 @@ TILE_OP_BODY(TROWPROD) {
         with_type(src.type, [&](auto tag) {
             using T = decltype(tag);
             constexpr int block = kBlockBytes / int(sizeof(T));
-            View<T> to(core, dst), from(core, src);
+            View<T> to(core, dst, src.valid_rows, 1), from(core, src, src.valid_rows, src.valid_cols);
             for (int r = 0; r < src.valid_rows; ++r) {
                 const T *row = from.data + int64_t(r) * src.cols;
                 T held[block];

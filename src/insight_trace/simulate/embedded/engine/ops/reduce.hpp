@@ -93,7 +93,7 @@ void row_reduction(Core &core, const Operands &operands, const RowReduction &op,
     if (core.computes)
         with_type(src.type, [&](auto tag) {
             using T = decltype(tag);
-            View<T> to(core, dst), from(core, src);
+            View<T> to(core, dst, src.valid_rows, 1), from(core, src, src.valid_rows, src.valid_cols);
             int lanes = kRepeatBytes / int(sizeof(T));
             std::vector<T> parts(static_cast<size_t>(std::max(src.cols, lanes)));
             for (int r = 0; r < src.valid_rows; ++r) {

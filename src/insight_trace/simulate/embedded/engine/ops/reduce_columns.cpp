@@ -24,7 +24,7 @@ void copy_row(Core &core, const TileRef &dst, const TileRef &src) {
 template <class Fold> void fold_down(Core &core, const TileRef &dst, const TileRef &src, Fold fold) {
     with_type(src.type, [&](auto tag) {
         using T = decltype(tag);
-        View<T> to(core, dst), from(core, src);
+        View<T> to(core, dst, 1, src.valid_cols), from(core, src, src.valid_rows, src.valid_cols);
         std::copy(from.data, from.data + src.valid_cols, to.data);
         for (int r = 1; r < src.valid_rows; ++r) {
             const T *row = from.data + int64_t(r) * src.cols;
@@ -57,16 +57,14 @@ void column_reduction(Core &core, const Operands &operands, const char *name, In
         }
     };
     if (whole) {
-        count_mode(core);
-        mask_value(core, uint64_t(whole));
+        count_elements(core, whole);
         fold_rows(0, whole);
-        bit_mode(core);
-        full_mask(core);
+        count_off(core);
     }
     if (rest) {
-        first_lanes(core, rest);
+        mask_elements(core, rest);
         fold_rows(whole, rest);
-        full_mask(core);
+        mask_all(core);
     }
     core.barrier(PipeId::V);
 }
@@ -90,16 +88,14 @@ void issue_pair_sums(Core &core, const TileRef &src, const TileRef &tmp) {
         auto add = [&](int64_t to, VectorOperand a, VectorOperand b) {
             counted(core, Instr::VADD, src.type, src.valid_cols, row_of(tmp, to), a, b);
         };
-        count_mode(core);
-        mask_value(core, uint64_t(src.valid_cols));
+        count_elements(core, src.valid_cols);
         for (int i = 0; i < count / 2; ++i) add(i, row_of(*from, 2 * i), row_of(*from, 2 * i + 1));
         core.barrier(PipeId::V);
         if (count % 2) {
             add(0, row_of(tmp, 0), row_of(*from, count - 1));
             core.barrier(PipeId::V);
         }
-        bit_mode(core);
-        full_mask(core);
+        count_off(core);
         if (from == &tmp) core.barrier(PipeId::V);
         from = &tmp;
     }
@@ -131,8 +127,9 @@ TILE_OP_BODY(TCOLSUM) {
         if (core.computes)
             with_type(src.type, [&](auto tag) {
                 using T = decltype(tag);
-                View<T> to(core, dst), from(core, src);
-                std::vector<T> rows(from.data, from.data + int64_t(src.valid_rows) * src.cols);
+                View<T> to(core, dst, 1, src.valid_cols), from(core, src, src.valid_rows, src.valid_cols);
+                std::vector<T> rows(from.data,
+                                    from.data + int64_t(src.valid_rows - 1) * src.cols + src.valid_cols);
                 pair_sums(rows.data(), src.cols, src.valid_rows, src.valid_cols);
                 std::copy(rows.begin(), rows.begin() + src.valid_cols, to.data);
             });
@@ -146,14 +143,12 @@ TILE_OP_BODY(TCOLSUM) {
     copy_row(core, dst, src);
     if (has_tmp || src.valid_rows > 1) core.barrier(PipeId::V);
     if (src.valid_rows == 1) return;
-    count_mode(core);
-    mask_value(core, uint64_t(src.valid_cols));
+    count_elements(core, src.valid_cols);
     for (int r = 1; r < src.valid_rows; ++r) {
         counted(core, Instr::VADD, src.type, src.valid_cols, row_of(dst, 0), row_of(dst, 0), row_of(src, r));
         core.barrier(PipeId::V);
     }
-    bit_mode(core);
-    full_mask(core);
+    count_off(core);
 }
 
 // Neighbours 2i and 2i + 1 of a row into element i.
@@ -171,7 +166,7 @@ TILE_OP_BODY(TPAIRREDUCESUM) {
     if (core.computes)
         with_type(dst.type, [&](auto tag) {
             using T = decltype(tag);
-            View<T> to(core, dst), from(core, src);
+            View<T> to(core, dst, rows, cols), from(core, src, rows, cols);
             for (int r = 0; r < rows; ++r) {
                 T *out = to.data + int64_t(r) * dst.cols;
                 const T *in = from.data + int64_t(r) * src.cols;
@@ -193,11 +188,9 @@ TILE_OP_BODY(TPAIRREDUCESUM) {
     int even_rest = cols % lanes & ~1, full = cols / lanes;
     auto rest_of = [&](int row) {
         if (!even_rest) return;
-        count_mode(core);
-        mask_value(core, uint64_t(even_rest));
+        count_elements(core, even_rest);
         pairs(row, full * lanes, 1, even_rest);
-        bit_mode(core);
-        full_mask(core);
+        count_off(core);
     };
     bit_mode(core);
     if (together) {

@@ -32,9 +32,9 @@ void check(const Core &core, const ArgOp &op, const ArgTiles &t, std::initialize
 
 void put_index(Core &core, const TileRef &tile, int row, int col, int64_t index) {
     if (type_size(tile.type) == 4)
-        View<int32_t>(core, tile).at(row, col) = static_cast<int32_t>(index);
+        View<int32_t>(core, tile, row + 1, col + 1).at(row, col) = static_cast<int32_t>(index);
     else
-        View<int16_t>(core, tile).at(row, col) = static_cast<int16_t>(index);
+        View<int16_t>(core, tile, row + 1, col + 1).at(row, col) = static_cast<int16_t>(index);
 }
 
 // The first of equal values wins. `lines` searches over `length` elements each, all through at(line, i).
@@ -62,27 +62,26 @@ VectorOperand row_at(const TileRef &tile, int64_t row) {
 void issue_narrow(Core &core, const ArgOp &op, const ArgTiles &t) {
     int rows = t.src.valid_rows, cols = t.src.valid_cols, lanes = per_repeat(t.src.type);
     const TileRef &out = t.value ? t.tmp : t.index;
-    auto reduce = [&](int first, int count) {
-        int64_t step = t.value ? 2 : out.cols; // value and index side by side, or the index alone
-        core.vector(
-            op.whole, t.src.type, count, int64_t(count) * cols,
-            VectorOperand(element_address(out, first * step), static_cast<uint16_t>(t.value ? 1 : step)),
-            row_at(t.src, first));
-        core.barrier(PipeId::V);
+    int64_t step = t.value ? 2 : out.cols; // value and index side by side, or the index alone
+    auto to = [&](int first) {
+        return VectorOperand(element_address(out, first * step), static_cast<uint16_t>(t.value ? 1 : step),
+                             0);
     };
     if (cols == lanes) {
-        count_mode(core);
-        mask_value(core, uint64_t(rows) * uint64_t(lanes));
-        reduce(0, rows);
+        count_elements(core, int64_t(rows) * lanes);
+        core.vector_counted(op.whole, t.src.type, int64_t(rows) * lanes, to(0), row_at(t.src, 0));
+        core.barrier(PipeId::V);
     } else {
         if (!t.value) bit_mode(core);
-        first_lanes(core, cols);
-        for (int first = 0; first < rows; first += kMostRepeats)
-            reduce(first, std::min(kMostRepeats, rows - first));
+        mask_elements(core, cols);
+        for (int first = 0; first < rows; first += kMostRepeats) {
+            int count = std::min(kMostRepeats, rows - first);
+            core.vector(op.whole, t.src.type, count, int64_t(count) * cols, to(first), row_at(t.src, first));
+            core.barrier(PipeId::V);
+        }
     }
     if (!t.value) {
-        bit_mode(core);
-        full_mask(core);
+        count_off(core);
         return;
     }
     auto unpack = [&](const TileRef &to) {
@@ -107,10 +106,9 @@ void issue_narrow(Core &core, const ArgOp &op, const ArgTiles &t) {
             }
         }
     }
-    bit_mode(core);
-    full_mask(core);
+    count_off(core);
     if (value_packed && index_packed) return;
-    hand_over(core, PipeId::V, PipeId::S);
+    handshake(core, PipeId::V, PipeId::S);
     for (int part = 0; part < 2; ++part) {
         const TileRef &to = part ? *t.value : t.index;
         if (to.cols == 1) continue;
@@ -119,7 +117,7 @@ void issue_narrow(Core &core, const ArgOp &op, const ArgTiles &t) {
             scalar_store(core, element_address(to, int64_t(r) * to.cols));
         }
     }
-    hand_over(core, PipeId::S, PipeId::V);
+    handshake(core, PipeId::S, PipeId::V);
 }
 
 // Wider rows: one value and index per repeat, those again, and the scalar unit puts the index together.
@@ -147,9 +145,8 @@ void issue_wide(Core &core, const ArgOp &op, const ArgTiles &t) {
         counted(core, op.whole, type, count, held, held);
         core.barrier(PipeId::V);
     }
-    bit_mode(core);
-    full_mask(core);
-    hand_over(core, PipeId::V, PipeId::S);
+    count_off(core);
+    handshake(core, PipeId::V, PipeId::S);
     for (int r = 0; r < rows; ++r) {
         uint32_t held = element_address(t.tmp, int64_t(r) * t.tmp.cols);
         for (int i = 0; i <= levels; ++i) scalar_load(core, held);
@@ -159,7 +156,7 @@ void issue_wide(Core &core, const ArgOp &op, const ArgTiles &t) {
             scalar_store(core, element_address(*t.value, int64_t(r) * t.value->cols));
         }
     }
-    hand_over(core, PipeId::S, PipeId::V);
+    handshake(core, PipeId::S, PipeId::V);
 }
 
 void row_arg(Core &core, const Operands &operands, const ArgOp &op) {
@@ -172,13 +169,13 @@ void row_arg(Core &core, const Operands &operands, const ArgOp &op) {
     if (core.computes)
         with_type(t.src.type, [&](auto tag) {
             using T = decltype(tag);
-            View<T> from(core, t.src);
+            View<T> from(core, t.src, t.src.valid_rows, t.src.valid_cols);
             search(
                 t.src.valid_rows, t.src.valid_cols, op.largest,
                 [&](int row, int i) { return Wide<T>(from.at(row, i)); },
                 [&](int row, int best, auto value) {
                     put_index(core, t.index, row, 0, best);
-                    if (t.value) View<T>(core, *t.value).at(row, 0) = T(value);
+                    if (t.value) View<T>(core, *t.value, row + 1, 1).at(row, 0) = T(value);
                 });
         });
     if (t.src.valid_cols <= per_repeat(t.src.type))
@@ -206,8 +203,7 @@ void issue_columns(Core &core, const ArgOp &op, const ArgTiles &t, int col, int 
             core.move(Instr::MOV_UB_TO_UB, type, to.address, from.address, 1, kRepeatBytes);
     };
     if (part) {
-        count_mode(core);
-        mask_value(core, uint64_t(width));
+        count_elements(core, width);
     }
     core.vector(Instr::MOVEV, type, 1, width, counter);
     core.vector(Instr::MOVEV, type, 1, width, index);
@@ -233,8 +229,7 @@ void issue_columns(Core &core, const ArgOp &op, const ArgTiles &t, int col, int 
         core.barrier(PipeId::V);
     }
     if (part) {
-        bit_mode(core);
-        full_mask(core);
+        count_off(core);
         core.barrier(PipeId::V);
     }
 }
@@ -249,13 +244,13 @@ void column_arg(Core &core, const Operands &operands, const ArgOp &op) {
     if (core.computes)
         with_type(t.src.type, [&](auto tag) {
             using T = decltype(tag);
-            View<T> from(core, t.src);
+            View<T> from(core, t.src, t.src.valid_rows, t.src.valid_cols);
             search(
                 t.src.valid_cols, t.src.valid_rows, op.largest,
                 [&](int col, int i) { return Wide<T>(from.at(i, col)); },
                 [&](int col, int best, auto value) {
                     put_index(core, t.index, 0, col, best);
-                    if (t.value) View<T>(core, *t.value).at(0, col) = T(value);
+                    if (t.value) View<T>(core, *t.value, 1, col + 1).at(0, col) = T(value);
                 });
         });
     int lanes = per_repeat(t.src.type);

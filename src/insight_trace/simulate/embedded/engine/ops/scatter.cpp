@@ -9,20 +9,19 @@
 namespace insight_trace::engine {
 namespace {
 
-struct Bytes { // a tile's raw bytes
+struct Bytes { // the first rows and columns of a tile, as bytes
     uint8_t *data;
     int64_t count; // elements
     size_t size;   // of one
 
-    Bytes(Core &core, const TileRef &tile)
-        : data(nullptr), count(int64_t(tile.rows) * tile.cols), size(size_t(type_size(tile.type))) {
-        data = core.local(tile.space, tile.address, uint64_t(count) * size);
-    }
+    Bytes(Core &core, const TileRef &tile, int64_t rows, int64_t cols)
+        : data(bytes_of(core, tile, rows, cols)), count((rows - 1) * tile.cols + cols),
+          size(size_t(type_size(tile.type))) {}
     uint8_t *at(int64_t i) const { return data + i * int64_t(size); }
 };
 
 void check_scatter(const Core &core, const TileRef &dst, const TileRef &src) {
-    if (type_size(dst.type) > 4) core.unsupported("TSCATTER of %s tiles", spelled(dst.type));
+    if (type_size(dst.type) > 4) core.unsupported("TSCATTER of %s tiles", type_name(dst.type));
     same_type(core, "TSCATTER", dst, src);
     need_plain_rows(core, "TSCATTER", dst, "result");
     need_plain_rows(core, "TSCATTER", src, "source");
@@ -31,12 +30,10 @@ void check_scatter(const Core &core, const TileRef &dst, const TileRef &src) {
 void issue_clear(Core &core, const TileRef &dst) {
     int size = type_size(dst.type);
     int64_t units = int64_t(dst.rows) * dst.cols * size / (size == 4 ? 4 : 2);
-    count_mode(core);
-    mask_value(core, uint64_t(units));
+    count_elements(core, units);
     counted(core, Instr::MOVEV, size == 4 ? Type::U32 : Type::U16, units, VectorOperand(dst.address));
-    bit_mode(core);
-    full_mask(core);
-    hand_over(core, PipeId::V, PipeId::S);
+    count_off(core);
+    handshake(core, PipeId::V, PipeId::S);
 }
 
 void scatter_by_index(Core &core, const Operands &operands) {
@@ -44,7 +41,7 @@ void scatter_by_index(Core &core, const Operands &operands) {
     check_scatter(core, dst, src);
     int index_size = type_size(idx.type), size = type_size(dst.type);
     if (index_size != (size == 4 ? 4 : 2))
-        core.unsupported("TSCATTER of %s tiles by %s indices", spelled(dst.type), spelled(idx.type));
+        core.unsupported("TSCATTER of %s tiles by %s indices", type_name(dst.type), type_name(idx.type));
     need_plain_rows(core, "TSCATTER", idx, "index tile");
     if (is_empty(idx)) return;
     int rows = idx.valid_rows, cols = idx.valid_cols;
@@ -54,13 +51,13 @@ void scatter_by_index(Core &core, const Operands &operands) {
     std::vector<int64_t> places(size_t(rows) * size_t(cols));
     if (core.computes) {
         with_type(idx.type, [&](auto tag) {
-            View<decltype(tag)> index(core, idx);
+            View<decltype(tag)> index(core, idx, rows, cols);
             for (int r = 0; r < rows; ++r)
                 for (int c = 0; c < cols; ++c)
                     places[size_t(r * cols + c)] =
                         static_cast<int64_t>(index.data[int64_t(r) * idx.cols + c]);
         });
-        Bytes to(core, dst), from(core, src);
+        Bytes to(core, dst, dst.rows, dst.cols), from(core, src, rows, cols);
         std::memset(to.data, 0, size_t(to.count) * to.size);
         for (int r = 0; r < rows; ++r)
             for (int c = 0; c < cols; ++c) {
@@ -79,7 +76,7 @@ void scatter_by_index(Core &core, const Operands &operands) {
             scalar_load(core, element_address(src, int64_t(r) * src.cols + c));
             scalar_store(core, element_address(dst, places[size_t(r * cols + c)]));
         }
-    hand_over(core, PipeId::S, PipeId::V);
+    handshake(core, PipeId::S, PipeId::V);
 }
 
 void scatter_by_pattern(Core &core, const Operands &operands) {
@@ -98,7 +95,7 @@ void scatter_by_pattern(Core &core, const Operands &operands) {
         return whole_rows ? pattern.position(r) * dst.cols + c : int64_t(r) * dst.cols + pattern.position(c);
     };
     if (core.computes) {
-        Bytes to(core, dst), from(core, src);
+        Bytes to(core, dst, dst.rows, dst.cols), from(core, src, rows, cols);
         std::vector<uint8_t> kept(from.data, from.data + from.count * int64_t(from.size));
         if (pattern.group > 1) std::memset(to.data, 0, size_t(to.count) * to.size);
         for (int r = 0; r < rows; ++r)
@@ -114,13 +111,11 @@ void scatter_by_pattern(Core &core, const Operands &operands) {
     }
     issue_clear(core, dst);
     if (whole_rows) {
-        count_mode(core);
-        mask_value(core, uint64_t(cols));
+        count_elements(core, cols);
         for (int r = 0; r < rows; ++r)
             counted(core, Instr::VCOPY, dst.type, cols, VectorOperand(element_address(dst, place(r, 0))),
                     VectorOperand(element_address(src, int64_t(r) * src.cols)));
-        bit_mode(core);
-        full_mask(core);
+        count_off(core);
     } else {
         for (int r = 0; r < rows; ++r)
             for (int c = 0; c < cols; ++c) {
@@ -128,7 +123,7 @@ void scatter_by_pattern(Core &core, const Operands &operands) {
                 scalar_store(core, element_address(dst, place(r, c)));
             }
     }
-    hand_over(core, PipeId::S, PipeId::V);
+    handshake(core, PipeId::S, PipeId::V);
 }
 
 } // namespace

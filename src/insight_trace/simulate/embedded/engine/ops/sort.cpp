@@ -62,7 +62,7 @@ TILE_OP_BODY(TSORT32) {
     check_pairs(core, "TSORT32", dst, dst);
     check_pairs(core, "TSORT32", src, dst);
     if (idx.type != Type::U32 && idx.type != Type::I32)
-        core.unsupported("TSORT32 with %s indices", spelled(idx.type));
+        core.unsupported("TSORT32 with %s indices", type_name(idx.type));
     if (dst.valid_rows <= 0 || src.valid_cols <= 0) return;
     int rows = dst.valid_rows, size = type_size(src.type);
     int rest = tmp ? src.valid_cols % kGroup : 0;
@@ -74,9 +74,8 @@ TILE_OP_BODY(TSORT32) {
                           rows, src.valid_cols);
     int64_t index_step = idx.valid_rows == 1 ? 0 : idx.cols;
     if (core.computes) {
-        uint8_t *to = core.local(dst.space, dst.address, uint64_t(dst.rows) * uint64_t(dst.cols * size));
-        const uint8_t *from =
-            core.local(src.space, src.address, uint64_t(src.rows) * uint64_t(src.cols * size));
+        uint8_t *to = bytes_of(core, dst, rows, int64_t(groups) * kGroup * kPairBytes / size);
+        const uint8_t *from = bytes_of(core, src, rows, cols);
         for (int r = 0; r < rows; ++r) {
             uint64_t line = idx.address + uint64_t(r * index_step * 4);
             const auto *indices = core.local_as<uint32_t>(idx.space, line, uint64_t(groups) * kGroup);
@@ -125,7 +124,7 @@ TILE_OP_BODY(TSORT32) {
             sort(out + uint32_t((groups - 1) * kGroup * kPairBytes), tmp->address,
                  indices + uint32_t((groups - 1) * kGroup * 4), 0, 1);
         }
-        full_mask(core);
+        mask_all(core);
     }
 }
 
@@ -223,7 +222,7 @@ void merge_lists(Core &core, const Operands &operands) {
                 VectorOperand(tmp.address), VectorOperand(operands[4].tile.address),
                 VectorOperand(operands[5].tile.address));
     if (suspend) {
-        hand_over(core, PipeId::V, PipeId::S);
+        handshake(core, PipeId::V, PipeId::S);
         core.scalar(Instr::MOV_XD_SPR, 0, 1000);
         if (executed)
             for (size_t i = 0; i < 4; ++i)

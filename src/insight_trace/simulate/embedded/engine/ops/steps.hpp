@@ -1,11 +1,10 @@
-// Small steps that ops along rows and columns are made of: masks, flags inside an op, scalar accesses,
-// checks.
+// Small steps that ops along rows and columns are made of: masks, scalar accesses, checks.
 #pragma once
 
 #include <algorithm>
 #include <initializer_list>
 
-#include "elements.hpp"
+#include "ops/elementwise.hpp"
 
 namespace insight_trace::engine {
 
@@ -21,38 +20,32 @@ inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Elements between two rows.
 inline int row_step(const TileRef &tile) { return tile.row_major ? tile.cols : 1; }
-inline bool fixed_rows(const TileRef &tile) { return !(tile.dynamic & 1); }
 inline bool fixed_cols(const TileRef &tile) { return !(tile.dynamic & 2); }
 inline uint32_t element_address(const TileRef &tile, int64_t elements) {
     return tile.address + static_cast<uint32_t>(elements * type_size(tile.type));
 }
 
-// --- masks
+// The first `rows` and `cols` of a row-major tile, as bytes.
+inline uint8_t *bytes_of(Core &core, const TileRef &tile, int64_t rows, int64_t cols) {
+    int64_t extent = rows > 0 ? (rows - 1) * tile.cols + cols : 0;
+    return core.local(tile.space, tile.address, uint64_t(extent * type_size(tile.type)));
+}
+
+// --- masks beyond those of vector_walk.hpp
 inline void count_mode(Core &core) { core.set_register(PipeId::V, 1); }
 inline void bit_mode(Core &core) { core.set_register(PipeId::V, 0); }
 inline void mask_value(Core &core, uint64_t value) { core.set_register(PipeId::V, value); }
-inline void full_mask(Core &core) { core.set_register(PipeId::V, ~0ull); }
-// The first `count` lanes.
-inline void first_lanes(Core &core, int64_t count) {
-    core.set_register(PipeId::V, count >= 64 ? ~0ull : (1ull << count) - 1);
-}
 
 // One instruction in count mode, the mode having been set before: as many repeats as the elements need.
 inline void counted(Core &core, Instr instr, Type type, int64_t elements, VectorOperand dst,
                     VectorOperand src0 = {}, VectorOperand src1 = {}) {
-    // with nothing to do it still goes through the pipe
-    core.vector_counted(instr, type, std::max<int64_t>(1, elements), dst, src0, src1);
+    if (elements > 0)
+        core.vector_counted(instr, type, elements, dst, src0, src1);
+    else // with nothing to do it still goes through the pipe
+        core.vector(instr, type, 1, 0, dst, src0, src1);
 }
 
-// --- the scalar unit takes part
-inline void hand_over(Core &core, PipeId from, PipeId to) {
-    Record set = core.record(Instr::SET_FLAG, from, Form::Flag);
-    set.a = uint64_t(from) | uint64_t(to) << 8;
-    core.clock.set_flag(from, to, 0, set, core.at);
-    Record wait = core.record(Instr::WAIT_FLAG, to, Form::Flag);
-    wait.a = set.a;
-    core.clock.wait_flag(from, to, 0, wait, core.at);
-}
+// --- scalar accesses
 inline void scalar_load(Core &core, uint32_t address) {
     core.scalar(Instr::LD_XD_XN_IMM, address, core.parameters.get("scalar.load_ub", 1000));
 }
@@ -61,20 +54,13 @@ inline void scalar_store(Core &core, uint32_t address) {
 }
 
 // --- checks
-inline const char *spelled(Type type) {
-    static const char *const names[] = {"FLOAT32", "FLOAT16",  "INT32",   "INT16",   "INT8",
-                                        "UINT8",   "BFLOAT16", "INT64",   "UINT64",  "UINT16",
-                                        "UINT32",  "BOOL",     "FP8E4M3", "FP8E8M0", "FP4E2M1",
-                                        "FP8E5M2", "HIF8",     "FP4E1M2", "INT4"};
-    return names[static_cast<int>(type)];
-}
 inline void allow_types(const Core &core, const char *op, Type type, std::initializer_list<Type> allowed) {
     if (std::find(allowed.begin(), allowed.end(), type) == allowed.end())
-        core.unsupported("%s of %s tiles", op, spelled(type));
+        core.unsupported("%s of %s tiles", op, type_name(type));
 }
 inline void same_type(const Core &core, const char *op, const TileRef &a, const TileRef &b) {
     if (a.type != b.type)
-        core.kernel_error("%s: element types differ (%s and %s)", op, spelled(a.type), spelled(b.type));
+        core.kernel_error("%s: element types differ (%s and %s)", op, type_name(a.type), type_name(b.type));
 }
 inline void need_plain_rows(const Core &core, const char *op, const TileRef &tile, const char *which) {
     if (tile.space != Space::UB) core.kernel_error("%s: %s must be a vector tile", op, which);

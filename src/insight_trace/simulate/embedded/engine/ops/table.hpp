@@ -17,7 +17,7 @@ struct Table {
     Table(const Core &core, const char *op, const GlobalRef &g) : global(g), size(type_size(g.type)) {
         if (g.layout != kLayoutND && g.layout != kLayoutNZ)
             core.unsupported("%s of a table that is neither ND nor NZ", op);
-        if (size > 4) core.unsupported("%s of %s elements", op, spelled(g.type));
+        if (size > 4) core.unsupported("%s of %s elements", op, type_name(g.type));
         boxed = g.layout == kLayoutNZ;
         rows = boxed ? g.shape[2] * 16 : g.shape[0] * g.shape[1] * g.shape[2] * g.shape[3];
         cols = boxed ? g.shape[0] * g.shape[1] * (kBlockBytes / size) : g.shape[4];
@@ -69,13 +69,14 @@ inline void scalar_store_gm(Core &core, uint64_t address) {
 
 inline void check_index_tile(const Core &core, const char *op, const TileRef &idx) {
     if (idx.type != Type::I32 && idx.type != Type::U32)
-        core.unsupported("%s by %s indices", op, spelled(idx.type));
+        core.unsupported("%s by %s indices", op, type_name(idx.type));
     need_plain_rows(core, op, idx, "index tile");
 }
 
 inline void check_table_tile(const Core &core, const char *op, const Table &table, const TileRef &tile) {
     if (tile.type != table.global.type)
-        core.kernel_error("%s: a %s table and a %s tile", op, spelled(table.global.type), spelled(tile.type));
+        core.kernel_error("%s: a %s table and a %s tile", op, type_name(table.global.type),
+                          type_name(tile.type));
     bool plain = tile.row_major && tile.inner == 0,
          nz = !tile.row_major && tile.inner == 1 && tile.fractal == 512;
     if (table.boxed ? !nz : !plain) core.unsupported("%s between tables and tiles of different layouts", op);

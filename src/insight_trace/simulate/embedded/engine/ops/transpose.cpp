@@ -8,11 +8,11 @@ namespace {
 
 // Address registers of the transposing instruction: eight addresses each.
 void set_address_registers(Core &core, int count, uint32_t address) {
-    int64_t cycles = core.parameters.get("register.write", 1000);
+    int64_t cost = core.parameters.get("register.write", 1000);
     for (int i = 0; i < count; ++i) {
         Record r = core.record(Instr::MOVEVA, PipeId::V, Form::Plain);
         r.a = address;
-        core.clock.issue(PipeId::V, r, {cycles, cycles, 0, Stall::None}, core.at);
+        core.clock.issue(PipeId::V, r, {cost, cost, 0, Stall::None}, core.at);
     }
 }
 
@@ -33,10 +33,10 @@ void transpose_boxes(Core &core, const TileRef &src, uint32_t from, uint32_t to,
 TILE_OP_BODY(TTRANS) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile, &tmp = operands[2].tile;
     int size = type_size(src.type);
-    if (size > 4) core.unsupported("TTRANS of %s tiles", spelled(src.type));
+    if (size > 4) core.unsupported("TTRANS of %s tiles", type_name(src.type));
     if (size != type_size(dst.type))
-        core.kernel_error("TTRANS: element types differ in size (%s and %s)", spelled(dst.type),
-                          spelled(src.type));
+        core.kernel_error("TTRANS: element types differ in size (%s and %s)", type_name(dst.type),
+                          type_name(src.type));
     need_plain_rows(core, "TTRANS", dst, "result");
     need_plain_rows(core, "TTRANS", src, "source");
     if (is_empty(src)) return;
@@ -46,21 +46,21 @@ TILE_OP_BODY(TTRANS) {
     if (core.computes)
         with_type(src.type, [&](auto tag) {
             using T = decltype(tag);
-            View<T> to(core, dst), from(core, src);
-            std::vector<T> kept(from.data, from.data + int64_t(src.rows) * src.cols);
+            View<T> to(core, dst, cols, rows), from(core, src, rows, cols);
+            std::vector<T> kept(from.data, from.data + int64_t(rows - 1) * src.cols + cols);
             for (int r = 0; r < rows; ++r)
                 for (int c = 0; c < cols; ++c)
                     to.data[int64_t(c) * dst.cols + r] = kept[size_t(r) * size_t(src.cols) + size_t(c)];
         });
     int block = per_block(src.type), box_rows = size == 1 ? 32 : 16;
     if (dst.cols % box_rows || src.cols % block) { // element by element on the scalar unit
-        hand_over(core, PipeId::V, PipeId::S);
+        handshake(core, PipeId::V, PipeId::S);
         for (int r = 0; r < rows; ++r)
             for (int c = 0; c < cols; ++c) {
                 scalar_load(core, element_address(src, int64_t(r) * src.cols + c));
                 scalar_store(core, element_address(dst, int64_t(c) * dst.cols + r));
             }
-        hand_over(core, PipeId::S, PipeId::V);
+        handshake(core, PipeId::S, PipeId::V);
         return;
     }
     int across = static_cast<int>(ceil_div(cols, block)), down = rows / box_rows, rest = rows % box_rows;

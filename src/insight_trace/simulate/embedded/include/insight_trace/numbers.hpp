@@ -19,39 +19,24 @@ constexpr uint16_t float_to_bf16(float value) {
 
 constexpr float bf16_to_float(uint16_t bits) { return bits_float(static_cast<uint32_t>(bits) << 16); }
 
+// Without branches, so that compilers turn loops over halves into vector code.
 constexpr uint16_t float_to_half(float value) {
     uint32_t bits = float_bits(value);
-    uint32_t sign = (bits >> 16) & 0x8000u;
-    uint32_t magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
-    if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u); // rounds to 65536 or more
-    if (magnitude >= 0x38800000u) {                                             // normal
-        uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u);
-        return static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
-    }
-    if (magnitude < 0x33000000u) return static_cast<uint16_t>(sign); // below half of the smallest subnormal
-    uint32_t shift = 126u - (magnitude >> 23);
-    uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
-    uint32_t kept = mantissa >> shift;
-    uint32_t rest = mantissa & ((1u << shift) - 1u);
-    uint32_t half_way = 1u << (shift - 1u);
-    if (rest > half_way || (rest == half_way && (kept & 1u))) ++kept;
-    return static_cast<uint16_t>(sign | kept);
+    uint32_t sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
+    uint32_t normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - 0x38000000u) >> 13;
+    // the last bit of 0.5f weighs as much as the smallest subnormal half: the sum rounds to it
+    uint32_t small = float_bits(bits_float(magnitude) + 0.5f) - 0x3f000000u;
+    uint32_t large = magnitude > 0x7f800000u ? 0x7e00u | ((magnitude >> 13) & 0x3ffu) : 0x7c00u;
+    uint32_t code = magnitude < 0x38800000u ? small : normal;
+    return static_cast<uint16_t>(sign | (magnitude >= 0x477ff000u ? large : code)); // rounds to 65536 or more
 }
 
 constexpr float half_to_float(uint16_t bits) {
     uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
-    uint32_t exponent = (bits >> 10) & 0x1fu;
-    uint32_t mantissa = bits & 0x3ffu;
-    if (exponent == 0x1fu) return bits_float(sign | 0x7f800000u | (mantissa << 13));
-    if (exponent != 0) return bits_float(sign | ((exponent + 112u) << 23) | (mantissa << 13));
-    if (mantissa == 0) return bits_float(sign);
-    uint32_t shift = 0;
-    while (!(mantissa & 0x400u)) {
-        mantissa <<= 1;
-        ++shift;
-    }
-    return bits_float(sign | ((113u - shift) << 23) | ((mantissa & 0x3ffu) << 13));
+    // the exponents differ by 112, for subnormals too
+    float scaled = bits_float(static_cast<uint32_t>(bits & 0x7fffu) << 13) * 0x1p112f;
+    uint32_t special = (bits & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0u;
+    return bits_float(float_bits(scaled) | special | sign);
 }
 
 } // namespace insight_trace

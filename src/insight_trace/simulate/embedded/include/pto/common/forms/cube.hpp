@@ -22,6 +22,11 @@ template <AccPhase, class C, class A, class B, class Bias>
 inline void TMATMUL_BIAS(const C &c, const A &a, const B &b, const Bias &bias, INSIGHT_TRACE_AT) {
     detail::call(insight_trace::Op::TMATMUL_BIAS, at, c, a, b, bias);
 }
+template <class C, class A, class B, class D, class E, class F>
+inline void TMATMUL_MX(const C &c, const A &a, const B &b, const D &d, const E &e, const F &f,
+                       INSIGHT_TRACE_AT) {
+    detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, b, d, e, f);
+}
 template <class D, class S, ReluPreMode relu> inline void TMOV(const D &dst, const S &src, INSIGHT_TRACE_AT) {
     detail::call(insight_trace::Op::TMOV, at, dst, src, relu);
 }
@@ -32,6 +37,20 @@ inline void TMOV(const D &dst, const S &src, uint64_t scale, INSIGHT_TRACE_AT) {
 template <class D, class S, ReluPreMode relu>
 inline void TEXTRACT(const D &dst, const S &src, uint16_t row, uint16_t col, INSIGHT_TRACE_AT) {
     detail::call(insight_trace::Op::TEXTRACT, at, dst, src, row, col, relu);
+}
+template <class D, class S, ReluPreMode relu = ReluPreMode::NoRelu>
+inline void TEXTRACT(const D &dst, const S &src, uint64_t scale, uint16_t row, uint16_t col,
+                     INSIGHT_TRACE_AT) {
+    detail::call(insight_trace::Op::TEXTRACT, at, dst, src, row, col, relu, scale);
+}
+template <class D, class S, ReluPreMode relu>
+inline void TINSERT(const D &dst, const S &src, uint16_t row, uint16_t col, INSIGHT_TRACE_AT) {
+    detail::call(insight_trace::Op::TINSERT, at, dst, src, row, col, relu);
+}
+template <class D, class S, ReluPreMode relu = ReluPreMode::NoRelu>
+inline void TINSERT(const D &dst, const S &src, uint64_t scale, uint16_t row, uint16_t col,
+                    INSIGHT_TRACE_AT) {
+    detail::call(insight_trace::Op::TINSERT, at, dst, src, row, col, relu, scale);
 }
 
 } // namespace pto

@@ -67,6 +67,23 @@ template <class TileT, int Upper> inline void TTRI(const TileT &dst, int diagona
     detail::call(insight_trace::Op::TTRI, at, dst, diagonal, static_cast<detail::Choice>(Upper));
 }
 
+// To 8-bit integers with a scale, and maybe an offset, for every row.
+template <auto Kind, class Out, class Src, class Para>
+inline void TQUANT(const Out &dst, const Src &src, const Para &scale, const Para *offset = nullptr,
+                   INSIGHT_TRACE_AT) {
+    (void)offset;
+    detail::call(insight_trace::Op::TQUANT, at, dst, src, scale, Kind);
+}
+template <auto Kind, class Out, class Src, class Para, class Tmp,
+          std::enable_if_t<is_tile<Tmp>::value, int> = 0>
+inline void TQUANT(const Out &dst, const Src &src, const Para &scale, const Tmp &tmp,
+                   const Para *offset = nullptr, INSIGHT_TRACE_AT) {
+    if (offset)
+        detail::call(insight_trace::Op::TQUANT, at, dst, src, scale, Kind, tmp, *offset);
+    else
+        detail::call(insight_trace::Op::TQUANT, at, dst, src, scale, Kind, tmp);
+}
+
 template <PrintFormat Format = PrintFormat::Width8_Precision4, class T>
 inline void TPRINT(const T &shown, INSIGHT_TRACE_AT) {
     detail::call(insight_trace::Op::TPRINT, at, shown, Format);

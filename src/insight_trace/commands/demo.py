@@ -1,0 +1,46 @@
+"""The whole way on the bundled paged attention; prints what to open.
+
+The first run compiles the simulated core (less than a minute); later runs take seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("outputs/demo"), metavar="DIR", help="default: outputs/demo"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from insight_trace.arguments.verification import Status
+    from insight_trace.demo import CASE, run_demo
+
+    begun = time.perf_counter()
+    say = (lambda text: print(f"… {text}", file=sys.stderr)) if sys.stderr.isatty() else (lambda _text: None)
+    demo = run_demo(options.output, say)
+    capture, replay = demo.capture, demo.replay
+    golden = "golden passed" if capture.passed else "golden FAILED"
+    print(f"captured   {capture.scene.name} · {CASE} · {capture.tasks} tasks · {golden}")
+    for dispatch in demo.dispatches:
+        mark = "→" if replay.dispatch and dispatch.dispatch_id == replay.dispatch.dispatch_id else " "
+        print(f"         {mark} {dispatch.dispatch_id:>3}  task 0x{dispatch.task_id:016x}  {dispatch.kernel}")
+    simulation = replay.simulation
+    if simulation is None:
+        return 1
+    print(
+        f"replayed   {simulation.cycles:,} cycles · {simulation.cycles / simulation.mhz:.3f} us at "
+        f"{simulation.mhz:.0f} MHz · {len(simulation.instructions)} instructions"
+    )
+    for check in replay.checks:
+        print(f"{check.status:<10} {check.text}")
+    print(f"took       {time.perf_counter() - begun:.1f} s")
+    print(f"look       insight-trace view {replay.directory}")
+    print(f"open       {replay.directory}/")
+    verified = all(check.status is Status.VERIFIED for check in replay.checks)
+    return 0 if capture.passed and verified else 1

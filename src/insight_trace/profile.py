@@ -1,0 +1,197 @@
+"""Profiles the kernels of a PyPTO build: plan, run, books. `insight-trace profile` is a skin over this.
+
+`python -m insight_trace.profile` is the same command under the name that users of the earlier script expect.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from insight_trace.callable_package import make_callable
+from insight_trace.errors import JobError, RequestError
+from insight_trace.ptoas.assemble import assemble, find_ptoas
+from insight_trace.ptoas.discovery import RUN_PREFIX, find_sources
+from insight_trace.ptoas.manifest import MANIFEST, latest_run, write_pointer
+from insight_trace.ptoas.plan import Settings, plan_kernels, refuse_unused_names, select_kernels
+from insight_trace.ptoas.run import ProfileResult, ProfileRun, Progress
+from insight_trace.ptoas.runner import KernelRunner
+from insight_trace.ptoas.spec import PlannedKernel, ProfileKernel
+from insight_trace.storage import write_whole
+
+# Simulators that can run PTOAS kernels: name -> "module:factory", a factory taking RunnerOptions.
+# `auto` takes the first one that is listed.
+RUNNERS: dict[str, str] = {"embedded": "insight_trace.ptoas.embedded_runner:make"}
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerOptions:
+    """What a simulator may want to know. Times are seconds unless a name says otherwise."""
+
+    preset: str = "device"
+    cann_set_env: Path | None = None
+    ptoas_root: Path | None = None  # use PTOAS's own test case generator
+    pto_isa_root: Path | None = None
+    soc_version: str = ""
+    aicore_arch: str = ""
+    msopprof: Path | None = None
+    auto_msopprof: bool = False
+    launch_count: int = 1
+    msprof_timeout_minutes: int = 120  # the unit that msprof counts in
+    step_timeout: float = 300.0
+    build_timeout: float = 600.0
+    debug_lines: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRequest:
+    """Which kernels, with which values, to where."""
+
+    build: Path
+    ptoas_dir: Path | None = None
+    source_glob: str | None = None
+    funcs: tuple[str, ...] = ()
+    settings: Settings = field(default_factory=Settings)
+    output_root: Path | None = None  # None: the build
+    name: str = RUN_PREFIX
+    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    keep_going: bool = True
+    resume: bool = False
+    resume_root: Path | None = None  # None: the latest run of the build
+    ptoas_bin: Path | None = None
+    step_timeout: float = 300.0
+
+
+def make_runner(simulator: str, options: RunnerOptions) -> KernelRunner:
+    """The simulator of that name, ready to run kernels."""
+    if simulator == "auto" and RUNNERS:
+        simulator = next(iter(RUNNERS))
+    if simulator not in RUNNERS:
+        raise JobError(
+            f"no simulator '{simulator}' for PTOAS kernels is part of this installation",
+            hint=f"there are: {', '.join(RUNNERS) or 'none'}; --list-funcs needs none",
+        )
+    module, _, factory = RUNNERS[simulator].partition(":")
+    runner: KernelRunner = getattr(importlib.import_module(module), factory)(options)
+    return runner
+
+
+def list_kernels(request: ProfileRequest) -> tuple[PlannedKernel, ...]:
+    """The kernels of a build without running or assembling anything; no toolchain is touched."""
+    sources = find_sources(request.build, ptoas_dir=request.ptoas_dir, source_glob=request.source_glob)
+    planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
+    refuse_unused_names(planned, request.settings)
+    return planned
+
+
+def _new_root(request: ProfileRequest) -> Path:
+    parent = request.output_root or request.build
+    stamp = time.strftime("%Y%m%d_%H%M%S")
+    for number in range(1, 1000):
+        root = parent / (f"{request.name}_{stamp}" + (f"_{number}" if number > 1 else ""))
+        try:
+            root.mkdir(parents=True, mode=0o700)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise RequestError(f"{parent}: cannot be written: {error.strerror}") from None
+        return root
+    raise RequestError(f"{parent} holds a thousand runs of this second")
+
+
+def _root(request: ProfileRequest) -> Path:
+    if not request.resume:
+        return _new_root(request)
+    root = (
+        request.resume_root or latest_run(request.output_root or request.build) or latest_run(request.build)
+    )
+    if root is None or not root.is_dir():
+        raise RequestError(
+            f"--resume: {request.resume_root or request.build} has no run to continue",
+            hint="start one without --resume",
+        )
+    return root
+
+
+def _about(
+    root: Path, request: ProfileRequest, planned: tuple[PlannedKernel, ...], runner: KernelRunner
+) -> str:
+    lines = [
+        f"run_root={root}",
+        f"build_dir={request.build}",
+        f"source_count={len(planned)}",
+        f"simulator={runner.name}",
+        f"dynamic_dim={request.settings.dynamic_dim}",
+        f"seed={request.settings.seed}",
+        "",
+        "kernels and their arguments:",
+    ]
+    for kernel in planned:
+        lines.append(f"{kernel.name}\t{kernel.source}")
+        for argument in kernel.arguments if isinstance(kernel, ProfileKernel) else ():
+            lines.append(f"  {argument_line(argument)}")
+    return "\n".join(lines) + "\n"
+
+
+def argument_line(argument: object) -> str:
+    """One argument as people read it."""
+    from insight_trace.ptoas.spec import BufferArg, ValueArg
+
+    if isinstance(argument, BufferArg):
+        text = f"{argument.dtype.short}[{argument.elements}] {argument.content.value}"
+        if argument.content.value in ("constant", "index"):
+            text += (
+                f" {argument.low}" if argument.low == argument.high else f" {argument.low}..{argument.high}"
+            )
+        return f"{argument.position:>2} {argument.label:<24} {text} ({argument.why})"
+    assert isinstance(argument, ValueArg)
+    value = "lane" if argument.per_lane else argument.value
+    return f"{argument.position:>2} {argument.label:<24} {argument.cpp_type} = {value} ({argument.why})"
+
+
+def profile(
+    request: ProfileRequest | Path | str,
+    runner: KernelRunner | None = None,
+    report: Callable[[Progress], None] = lambda _: None,
+    warn: Callable[[str], None] = lambda _: None,
+) -> ProfileResult:
+    """Runs every kernel of a request, or of a build; what is exported stands in the result's directory.
+
+    Without a runner the first simulator of this installation serves.
+    """
+    if not isinstance(request, ProfileRequest):
+        request = ProfileRequest(Path(request).expanduser().absolute())
+    runner = runner or make_runner("auto", RunnerOptions())
+    sources = find_sources(request.build, ptoas_dir=request.ptoas_dir, source_glob=request.source_glob)
+    planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
+    refuse_unused_names(planned, request.settings)
+    root = _root(request)
+    if any(source.cpp is None for source in sources):
+        ptoas = find_ptoas(request.ptoas_bin)
+        if ptoas is not None:
+            sources, problems = assemble(sources, ptoas, root / "assembled", timeout=request.step_timeout)
+            for problem in problems:
+                warn(problem)
+            planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
+    write_whole(root / "README.txt", _about(root, request, planned, runner), mode=0o600)
+    for place in dict.fromkeys((request.build, request.output_root or request.build)):
+        try:
+            write_pointer(place, root)
+        except OSError as error:  # a build may be read-only; the run is elsewhere then
+            warn(f"{place}: the pointer to this run cannot be written: {error.strerror}")
+    resumes = request.resume and (root / MANIFEST).is_file()
+    return ProfileRun(root, runner).run(
+        planned, jobs=request.jobs, keep_going=request.keep_going, resume=resumes, report=report
+    )
+
+
+if __name__ != "__main__":
+    make_callable(__name__)
+else:
+    # The command line stands above this module and is only reached for when this is the program.
+    sys.exit(importlib.import_module("insight_trace.commands").run(["profile", *sys.argv[1:]]))

@@ -1,0 +1,95 @@
+"""Uses a `ptoas` binary, where there is one, to make kernels of `.pto` files that have no `.cpp`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from insight_trace.errors import InsightTraceError, RequestError
+from insight_trace.ptoas.discovery import KernelSource, arch_named
+from insight_trace.ptoas.pto_text import read_pto
+from insight_trace.ptoas.pto_tree import operations
+
+_RELATIVE = ("ptoas", "ptoas.sh", "bin/ptoas", "build/tools/ptoas/ptoas")
+_PTOAS_ARCH = {"a2a3": "a3", "a5": "a5"}
+
+
+def find_ptoas(given: Path | None, environment: Mapping[str, str] = os.environ) -> Path | None:
+    """The assembler: as given, below PTOAS_ROOT, or on PATH; None without one."""
+    if given is not None:
+        if not given.is_file() or not os.access(given, os.X_OK):
+            raise RequestError(f"--ptoas-bin: {given} is not an executable file")
+        return given
+    root = environment.get("PTOAS_ROOT")
+    for place in _RELATIVE if root else ():
+        candidate = Path(root or "") / place
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return candidate
+    found = shutil.which("ptoas", path=environment.get("PATH"))
+    return Path(found) if found else None
+
+
+def ptoas_version(ptoas: Path) -> str:
+    """What the assembler calls itself, or why it does not start."""
+    try:
+        command = [str(ptoas), "--version"]
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"does not start: {error}"
+    said = [line.strip() for line in (done.stdout or done.stderr).splitlines() if line.strip()]
+    named = [line for line in said if "ptoas" in line.casefold()]
+    if done.returncode != 0:
+        return f"does not start: {(said or ['exit code ' + str(done.returncode)])[0]}"
+    return (named or said or ["says nothing"])[0]
+
+
+def _flags(pto: Path) -> list[str]:
+    """Level 3 for text whose tiles have fixed addresses; sync is inserted as PyPTO has it inserted."""
+    module = read_pto(pto)
+    flags = ["--enable-insert-sync"]
+    tiles = [o for f in module.functions.values() for o in operations(f.body) if o.name == "pto.alloc_tile"]
+    if tiles and all(tile.after("addr") is not None for tile in tiles):
+        flags.append("--pto-level=level3")
+    arch = arch_named(module.attributes.get("pto.target_arch", ""))
+    if arch:
+        flags.append(f"--pto-arch={_PTOAS_ARCH[arch]}")
+    return flags
+
+
+def assemble(
+    sources: Sequence[KernelSource], ptoas: Path, into: Path, *, timeout: float
+) -> tuple[tuple[KernelSource, ...], tuple[str, ...]]:
+    """Sources with a `.cpp` each where the assembler could make one, and what it said where it could not."""
+    result: list[KernelSource] = []
+    problems: list[str] = []
+    for number, source in enumerate(sources):
+        if source.cpp is not None or source.pto is None:
+            result.append(source)
+            continue
+        directory = into / f"{number:04d}"
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        cpp = directory / f"{source.pto.stem}.cpp"
+        try:
+            command = [str(ptoas), str(source.pto), "-o", str(cpp), *_flags(source.pto)]
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=timeout, check=False
+            )
+        except InsightTraceError as error:
+            problems.append(str(error))
+        except (OSError, subprocess.TimeoutExpired) as error:
+            problems.append(f"{source.pto}: {ptoas}: {error}")
+        else:
+            if done.returncode == 0 and cpp.is_file():
+                result.append(replace(source, cpp=cpp))
+                continue
+            said = [line for line in done.stderr.splitlines() if line.strip()]
+            cause = next((line for line in said if "error" in line), said[-1] if said else "no message")
+            problems.append(f"{source.pto}: the assembler refused it: {cause.strip()[:400]}")
+        result.append(source)
+    return tuple(result), tuple(problems)

@@ -1,0 +1,107 @@
+"""The bytes of a kernel's buffers before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from insight_trace.errors import InputError
+from insight_trace.ptoas.spec import BufferArg, Content
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_FILLED_BYTES = 8 << 30
+
+
+def content_pieces(argument: BufferArg, seed: int) -> Iterator[NDArray[Any]]:
+    """The content piece by piece, as raw arrays; the same seed gives the same bytes."""
+    if argument.content is Content.FILE:
+        assert argument.file is not None
+        yield _from_file(argument, argument.file)
+        return
+    if argument.content is not Content.ZERO and argument.nbytes > MAX_FILLED_BYTES:
+        raise InputError(
+            f"{argument.label} has {argument.nbytes} bytes; content is made up to {MAX_FILLED_BYTES}",
+            hint="choose a smaller --dynamic-dim, or set the scalars that decide its size with --scalar",
+        )
+    from insight_trace.ptoas import recipes
+
+    yield from recipes.pieces(
+        argument.dtype.numpy_name,
+        argument.elements,
+        argument.content.value,
+        argument.low,
+        argument.high,
+        seed,
+        argument.position,
+        argument.positive,
+    )
+
+
+def content_of(argument: BufferArg, seed: int) -> NDArray[Any]:
+    """The whole content, in the argument's element type."""
+    import numpy as np
+
+    dtype = argument.dtype.numpy
+    if argument.nbytes > MAX_FILLED_BYTES:
+        raise InputError(
+            f"{argument.label} has {argument.nbytes} bytes; content is made up to {MAX_FILLED_BYTES}",
+            hint="choose a smaller --dynamic-dim, or set the scalars that decide its size with --scalar",
+        )
+    whole: NDArray[Any] = np.zeros(argument.elements, dtype=dtype)
+    at = 0
+    for piece in content_pieces(argument, seed):
+        whole[at : at + len(piece)] = piece if piece.dtype == dtype else piece.view(dtype)
+        at += len(piece)
+    return whole
+
+
+def write_content(argument: BufferArg, seed: int, path: Path) -> None:
+    """The content as a raw file; zeros take no room on disk."""
+    with path.open("wb") as file:
+        if argument.content is Content.ZERO:
+            file.truncate(argument.nbytes)
+            return
+        for piece in content_pieces(argument, seed):
+            file.write(piece.tobytes())
+        file.truncate(argument.nbytes)
+
+
+def _from_file(argument: BufferArg, path: Path) -> NDArray[Any]:
+    """A .npy array, or raw bytes; it must fill the buffer from its start, and may be shorter only as .npy."""
+    import numpy as np
+
+    try:
+        if path.suffix == ".npy":
+            array = np.load(path, allow_pickle=False, mmap_mode="r")
+            flat = np.ascontiguousarray(array).reshape(-1)
+            if flat.dtype.itemsize != argument.dtype.size:
+                flat = flat.astype(argument.dtype.numpy)
+        else:
+            size = path.stat().st_size
+            if size != argument.nbytes:
+                raise InputError(
+                    f"has {size} bytes, but {argument.label} takes {argument.nbytes} "
+                    f"({argument.elements} x {argument.dtype.short})",
+                    where=str(path),
+                )
+            flat = np.fromfile(path, dtype=argument.dtype.numpy)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", where=str(path)) from None
+    except ValueError as error:
+        raise InputError(f"is not a plain array: {error}", where=str(path)) from None
+    if len(flat) > argument.elements:
+        raise InputError(
+            f"has {len(flat)} elements, but {argument.label} takes {argument.elements}", where=str(path)
+        )
+    return _padded(flat, argument, np)
+
+
+def _padded(flat: NDArray[Any], argument: BufferArg, numpy: Any) -> NDArray[Any]:
+    raw: NDArray[np.uint8] = numpy.zeros(argument.nbytes, dtype=numpy.uint8)
+    given = flat.view(numpy.uint8).reshape(-1)
+    raw[: given.size] = given
+    return raw.view(argument.dtype.numpy)

@@ -1,0 +1,117 @@
+"""The books of a profile run: manifest_export.csv, summary.txt, README.txt and the pointer to the latest run.
+
+Every file is replaced as a whole, after each kernel, so that a killed run leaves true books.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from insight_trace.errors import InputError
+from insight_trace.ptoas.runner import EXPORTED
+from insight_trace.storage import write_whole
+
+MANIFEST = "manifest_export.csv"
+SUMMARY = "summary.txt"
+POINTER = "latest_all_funcs_kernel_insight_export_root.txt"
+
+# The columns that readers of the existing tool know, in its order; ours come after them.
+COLUMNS = (
+    "func",
+    "status",
+    "source_cpp",
+    "symbol",
+    "demangled",
+    "app",
+    "kernel_lib",
+    "case_dir",
+    "build_dir",
+    "collect_dir",
+    "export_dir",
+    "export_src",
+    "artifact_count",
+    "trace_json",
+    "visualize_data_bin",
+    "core_trace_count",
+    "instr_csv_count",
+    "duration_sec",
+    "message",
+)
+OUR_COLUMNS = ("kind", "arch", "entry", "cycles", "bound_by", "pipe_cycles", "warnings", "fingerprint")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kernel of the manifest; a column that does not apply is empty."""
+
+    func: str
+    status: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    def cell(self, column: str) -> str:
+        text = {"func": self.func, "status": self.status}.get(column, self.columns.get(column, ""))
+        return " ".join(text.split())
+
+    @property
+    def exported(self) -> bool:
+        return self.status == EXPORTED
+
+
+def write_books(root: Path, rows: Iterable[Row], total: int) -> None:
+    """Manifest and summary of a run, as far as it has come."""
+    listed = list(rows)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((*COLUMNS, *OUR_COLUMNS))
+    writer.writerows([row.cell(column) for column in (*COLUMNS, *OUR_COLUMNS)] for row in listed)
+    write_whole(root / MANIFEST, text.getvalue(), mode=0o600)
+    exported = sum(row.exported for row in listed)
+    lines = [
+        f"run_root={root}",
+        f"total={total}",
+        f"exported={exported}",
+        f"failed={sum(not row.exported for row in listed)}",
+        "",
+        "exports:",
+    ]
+    lines += ["\t".join(row.cell(c) for c in ("func", "status", "export_dir", "message")) for row in listed]
+    write_whole(root / SUMMARY, "\n".join(lines) + "\n", mode=0o600)
+
+
+def read_manifest(root: Path) -> dict[str, Row]:
+    """Rows by kernel name; a manifest of the existing tool reads too, it only lacks our columns."""
+    path = root / MANIFEST
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            if not reader.fieldnames or "func" not in reader.fieldnames or "status" not in reader.fieldnames:
+                raise InputError(
+                    "is not the manifest of a profile run: it has no func or status", where=str(path)
+                )
+            rows = {}
+            for record in reader:
+                cells = {key: value for key, value in record.items() if key and isinstance(value, str)}
+                rows[cells.get("func", "")] = Row(cells.get("func", ""), cells.get("status", ""), cells)
+            return rows
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"cannot be read: {error}", where=str(path)) from None
+
+
+def write_pointer(build: Path, root: Path) -> None:
+    """`<build>/latest_…txt`: one line, the run."""
+    write_whole(build / POINTER, f"{root}\n")
+
+
+def latest_run(build: Path) -> Path | None:
+    """The run that the pointer names, if it is still there."""
+    try:
+        text = (build / POINTER).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return Path(text) if text and Path(text).is_dir() else None

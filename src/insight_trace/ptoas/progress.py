@@ -1,0 +1,94 @@
+"""What a person sees while kernels run: a live table on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from insight_trace.ptoas.run import Progress
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+class Report(Protocol):
+    def __call__(self, progress: Progress, /) -> None: ...
+
+
+def result_line(progress: Progress) -> str:
+    """One finished kernel: OK, WARN or FAIL, and why."""
+    row = progress.row
+    assert row is not None
+    if not row.exported:
+        return f"FAIL {row.func}: {row.status}: {row.cell('message') or 'no message'}"
+    parts = [f"artifacts={row.cell('artifact_count')}"]
+    parts += [f"cycles={row.cell('cycles')}"] if row.cell("cycles") else []
+    parts += [f"bound by {row.cell('bound_by')}"] if row.cell("bound_by") else []
+    parts += ["kept from the earlier run"] if progress.reused else []
+    warnings = row.cell("warnings")
+    text = f"{'WARN' if warnings else 'OK'} {row.func}: {' '.join(parts)}"
+    return f"{text}\n  {warnings}" if warnings else text
+
+
+class _Lines:
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.started = 0
+
+    def __call__(self, progress: Progress, /) -> None:
+        if progress.row is None:
+            self.started += 1
+            width = len(str(progress.total))
+            number = min(progress.total, progress.done + 1)
+            print(
+                f"[{number:0{width}d}/{progress.total}] run {progress.kernel}", file=self.stream, flush=True
+            )
+        else:
+            print(result_line(progress), file=self.stream, flush=True)
+
+
+class _LiveTable:
+    """The last kernels and those that run; what scrolled out stands in summary.txt."""
+
+    SHOWN = 20
+
+    def __init__(self) -> None:
+        self.latest: dict[str, Progress] = {}
+
+    def table(self) -> Table:
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False)
+        for title in ("kernel", "step", "cycles", "bound by"):
+            table.add_column(title)
+        for progress in list(self.latest.values())[-self.SHOWN :]:
+            row = progress.row
+            cells = ("", "") if row is None else (row.cell("cycles"), row.cell("bound_by"))
+            table.add_row(progress.kernel, progress.step, *cells)
+        return table
+
+
+@contextmanager
+def reporting() -> Iterator[Report]:
+    """A report to hand to a run; on a terminal it is a table that follows along."""
+    stream = sys.stdout
+    if not stream.isatty():
+        yield _Lines(stream)
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    state = _LiveTable()
+    console = Console(file=stream)
+    with Live(state.table(), console=console, refresh_per_second=8) as live:
+
+        def follow(progress: Progress, /) -> None:
+            state.latest.pop(progress.kernel, None)
+            state.latest[progress.kernel] = progress
+            live.update(state.table())
+            if progress.row is not None and (not progress.row.exported or progress.row.cell("warnings")):
+                console.print(result_line(progress), markup=False, highlight=False)
+
+        yield follow

@@ -1,0 +1,232 @@
+"""Runs the kernels of a plan through a runner, several at a time, and keeps the books."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+from insight_trace import __version__
+from insight_trace.errors import InputError, InsightTraceError
+from insight_trace.ptoas.manifest import Row, read_manifest, write_books
+from insight_trace.ptoas.runner import EXPORT_FAILED, EXPORTED, FAILED, SKIPPED, KernelRunner, RunOutcome
+from insight_trace.ptoas.spec import BrokenKernel, BufferArg, PlannedKernel, ProfileKernel
+from insight_trace.ptoas.verdict import near_empty
+from insight_trace.storage import whole_directory
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What happened to one kernel."""
+
+    kernel: str
+    step: str  # "running", then a status
+    done: int
+    total: int
+    row: Row | None = None
+    reused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileResult:
+    root: Path
+    rows: tuple[Row, ...]  # in the order of the plan
+
+    @property
+    def exported(self) -> int:
+        return sum(row.exported for row in self.rows)
+
+
+def fingerprint(kernel: ProfileKernel, runner: str) -> str:
+    """What a result depends on: if this is the same, a finished kernel need not run again."""
+    digest = hashlib.sha256()
+    given = [a.file for a in kernel.arguments if isinstance(a, BufferArg) and a.file is not None]
+    for path in (kernel.source, kernel.pto, *given):
+        try:
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
+    about = (__version__, runner, kernel.entry, kernel.kind.value, kernel.arch, kernel.seed, kernel.arguments)
+    digest.update(repr(about).encode())
+    return digest.hexdigest()[:32]
+
+
+def _artifacts(out: Path) -> dict[str, str]:
+    """The manifest's columns about what was exported."""
+    simulator = sorted(out.glob("OPPROF_*/simulator"))
+    trace = next((p for d in simulator if (p := d / "trace.json").is_file()), None)
+    binary = next((p for d in simulator if (p := d / "visualize_data.bin").is_file()), None)
+    cores = sum(1 for d in simulator for _ in d.glob("core*/trace.json"))
+    tables = sum(1 for d in simulator for _ in d.glob("**/*instr_exe*.csv"))
+    return {
+        "trace_json": str(trace or ""),
+        "visualize_data_bin": str(binary or ""),
+        "core_trace_count": str(cores),
+        "instr_csv_count": str(tables),
+        "artifact_count": str((trace is not None) + (binary is not None) + cores + tables),
+    }
+
+
+def finished(row: Row | None, mark: str) -> bool:
+    """Whether a row of an earlier run still stands: same inputs, and its trace is there."""
+    return (
+        row is not None
+        and row.exported
+        and row.cell("fingerprint") == mark
+        and Path(row.cell("trace_json") or "-").is_file()
+        and Path(row.cell("visualize_data_bin") or "-").is_file()
+    )
+
+
+class ProfileRun:
+    """One run directory: `funcs/<kernel>/collect/out/OPPROF_*/simulator/`, logs, books."""
+
+    def __init__(self, root: Path, runner: KernelRunner) -> None:
+        self.root = root
+        self.runner = runner
+
+    def _one(self, kernel: ProfileKernel, mark: str) -> Row:
+        begin = time.monotonic()
+        logs = self.root / "logs" / kernel.name
+        logs.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place = self.root / "funcs" / kernel.name
+        shutil.rmtree(place, ignore_errors=True)  # of an earlier run whose inputs were others
+        try:
+            with whole_directory(place, force=True, mode=0o700) as beside:
+                out = beside / "collect" / "out"
+                out.mkdir(parents=True, mode=0o700)
+                outcome = self.runner.run(kernel, out, logs)
+                if outcome.status != EXPORTED:
+                    raise _NotExported(outcome)
+        except _NotExported as failure:
+            outcome = failure.outcome
+        except InsightTraceError as error:
+            outcome = RunOutcome(FAILED, str(error))
+        except Exception as error:  # a fault of the runner must not take the other kernels with it
+            import traceback
+
+            (logs / "error.log").write_text(traceback.format_exc(), encoding="utf-8")
+            cause = f"{type(error).__name__}: {error}; see {logs / 'error.log'}"
+            outcome = RunOutcome(FAILED, f"fault in the simulator {self.runner.name}: {cause}")
+        return self._row(kernel, outcome, mark, time.monotonic() - begin)
+
+    def _row(self, kernel: ProfileKernel, outcome: RunOutcome, mark: str, seconds: float) -> Row:
+        out = self.root / "funcs" / kernel.name / "collect" / "out"
+        columns = {
+            "source_cpp": str(kernel.source),
+            "entry": kernel.entry,
+            "kind": kernel.kind.value,
+            "arch": kernel.arch,
+            "duration_sec": f"{seconds:.2f}",
+            "fingerprint": mark,
+        }
+        columns |= outcome.facts
+        status, message = outcome.status, outcome.message
+        warnings = [*kernel.warnings, *outcome.warnings]
+        if status == EXPORTED:
+            columns |= {"collect_dir": str(out.parent), "export_dir": str(out), "export_src": str(out)}
+            columns |= _artifacts(out)
+            if not columns["trace_json"] or not columns["visualize_data_bin"]:
+                status, message = EXPORT_FAILED, "the simulator left no trace.json or no visualize_data.bin"
+            empty = near_empty(kernel, outcome.pipes)
+            if empty:
+                warnings.insert(0, empty)
+                message = "; ".join(filter(None, (message, empty)))
+            columns["cycles"] = "" if outcome.cycles is None else str(outcome.cycles)
+            columns["bound_by"] = outcome.bound_by
+            columns["pipe_cycles"] = json.dumps(
+                {core.core: dict(sorted(core.cycles.items())) for core in outcome.pipes},
+                separators=(",", ":"),
+            )
+        columns |= {"message": message, "warnings": " | ".join(warnings)}
+        return Row(kernel.name, status, columns)
+
+    def run(
+        self,
+        kernels: Sequence[PlannedKernel],
+        *,
+        jobs: int = 1,
+        keep_going: bool = True,
+        resume: bool = False,
+        report: Callable[[Progress], None] = lambda _: None,
+    ) -> ProfileResult:
+        """Runs what is not finished yet; rows and their order do not depend on `jobs`."""
+        for directory in (self.root, self.root / "funcs", self.root / "logs"):
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for leftover in (self.root / "funcs").glob(".*"):  # of a run that was killed
+            shutil.rmtree(leftover, ignore_errors=True)
+        earlier = read_manifest(self.root) if resume else {}
+        rows: dict[str, Row] = {}
+        waiting: list[tuple[ProfileKernel, str]] = []
+        total = len(kernels)
+
+        def book(row: Row, *, reused: bool = False) -> None:
+            rows[row.func] = row
+            write_books(self.root, (rows[k.name] for k in kernels if k.name in rows), total)
+            report(Progress(row.func, row.status, len(rows), total, row, reused))
+
+        for kernel in kernels:
+            if isinstance(kernel, BrokenKernel):
+                columns = {"source_cpp": str(kernel.source), "message": kernel.problem}
+                book(Row(kernel.name, FAILED, columns | {"kind": kernel.kind, "arch": kernel.arch}))
+                continue
+            try:
+                mark = fingerprint(kernel, self.runner.name)
+            except InputError as error:
+                book(Row(kernel.name, FAILED, {"source_cpp": str(kernel.source), "message": str(error)}))
+                continue
+            old = earlier.get(kernel.name)
+            if old is not None and finished(old, mark):
+                book(old, reused=True)
+            else:
+                waiting.append((kernel, mark))
+        failed = any(not row.exported for row in rows.values())
+        self._work(waiting, jobs, keep_going, failed, book, report, rows, total)
+        return ProfileResult(self.root, tuple(rows[kernel.name] for kernel in kernels))
+
+    def _work(
+        self,
+        waiting: list[tuple[ProfileKernel, str]],
+        jobs: int,
+        keep_going: bool,
+        failed: bool,
+        book: Callable[[Row], None],
+        report: Callable[[Progress], None],
+        rows: dict[str, Row],
+        total: int,
+    ) -> None:
+        queue = list(reversed(waiting))
+        running: set[Future[Row]] = set()
+        with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+            try:
+                while running or queue:
+                    while queue and len(running) < max(1, jobs) and (keep_going or not failed):
+                        kernel, mark = queue.pop()
+                        report(Progress(kernel.name, "running", len(rows), total))
+                        running.add(pool.submit(self._one, kernel, mark))
+                    if not running:
+                        break
+                    ready, running = wait(running, return_when=FIRST_COMPLETED)
+                    for future in ready:
+                        row = future.result()
+                        failed = failed or not row.exported
+                        book(row)
+            except BaseException:
+                self.runner.stop()  # else the pool would wait for kernels that nobody wants any more
+                raise
+        for kernel, _ in reversed(queue):
+            columns = {"source_cpp": str(kernel.source), "kind": kernel.kind.value, "arch": kernel.arch}
+            message = "not run: another kernel failed before, and --no-keep-going was given"
+            book(Row(kernel.name, SKIPPED, columns | {"message": message}))
+
+
+class _NotExported(Exception):  # noqa: N818 - leaves whole_directory without its directory
+    def __init__(self, outcome: RunOutcome) -> None:
+        super().__init__(outcome.status)
+        self.outcome = outcome

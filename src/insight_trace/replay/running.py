@@ -1,0 +1,266 @@
+"""One replay from request to Insight directory."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from insight_trace.arguments.slots import ReplayArguments
+from insight_trace.arguments.verification import OutputCheck, Status, verify_outputs
+from insight_trace.errors import JobError
+from insight_trace.model import Dispatch, Instructions, Pipe, Simulation, Trace
+from insight_trace.replay.gathering import Gathered, gather_arguments
+from insight_trace.replay.request import ReplayRequest
+from insight_trace.replay.selection import Selection, select_case, select_kernels
+from insight_trace.replay.workspace import workspace_path, write_record
+from insight_trace.storage import whole_directory
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Progress = Callable[[str], None]
+
+# What a kernel that did its work has at least one of; synchronisation and register writes are not work.
+_WORK_PIPES = (Pipe.VECTOR, Pipe.CUBE, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIXP)
+_NO_WORK = frozenset({"SET_FLAG", "WAIT_FLAG", "BAR", "MOV_SPR_XN", "MOVEMASK"})
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """What one replay gave."""
+
+    selection: Selection
+    arguments: ReplayArguments
+    dispatch: Dispatch | None
+    origin: str  # of the arguments
+    simulator: str  # embedded or msprof; "" when only the workspace was written
+    target: str
+    workspace: Path
+    directory: Path | None  # OPPROF_*/simulator/
+    checks: tuple[OutputCheck, ...]
+    warnings: tuple[str, ...]
+    simulation: Simulation | None = None
+
+    @property
+    def instructions(self) -> Instructions | None:
+        return self.simulation.instructions if self.simulation else None
+
+    @property
+    def outputs(self) -> dict[int, NDArray[Any]]:
+        return dict(self.simulation.outputs) if self.simulation else {}
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        return self.simulation.findings if self.simulation else ()
+
+    @property
+    def cycles(self) -> int | None:
+        return self.simulation.cycles if self.simulation else None
+
+    @property
+    def mismatched(self) -> bool:
+        return any(check.status is Status.MISMATCH for check in self.checks)
+
+
+def run_replay(request: ReplayRequest, progress: Progress = lambda _step: None) -> Replay:
+    """Selects, gathers, simulates, verifies and exports."""
+    from insight_trace.scene.static import load_scene
+
+    progress("scene")
+    scene = load_scene(request.scene)
+    selection = Selection(
+        scene,
+        select_case(scene, request.case),
+        select_kernels(scene, func_ids=request.func_ids, name=request.kernel, source=request.kernel_source),
+    )
+    progress("arguments")
+    return replay_gathered(request, selection, gather_arguments(request, selection), progress)
+
+
+def replay_gathered(
+    request: ReplayRequest, selection: Selection, gathered: Gathered, progress: Progress = lambda _step: None
+) -> Replay:
+    """The same, once the arguments are known."""
+    target = request.target or _target_of(request, selection)
+    simulator = _choose_simulator(request)
+    path = workspace_path(request, selection)
+    with _workspace(path, request) as workspace:
+        replay = Replay(
+            selection,
+            gathered.arguments,
+            gathered.dispatch,
+            gathered.origin,
+            simulator if request.collect else "",
+            target,
+            path,
+            None,
+            (),
+            gathered.arguments.warnings,
+        )
+        if not request.collect:
+            replay = _write_only(request, replay, workspace)
+        elif simulator == "msprof":
+            replay = _with_msprof(request, replay, workspace, progress)
+        else:
+            replay = _with_embedded(request, replay, workspace, progress)
+        write_record(request, replay, workspace)
+    return replay
+
+
+@contextlib.contextmanager
+def _workspace(path: Path, request: ReplayRequest) -> Iterator[Path]:
+    with whole_directory(path, force=request.force) as beside:
+        yield beside
+
+
+def _target_of(request: ReplayRequest, selection: Selection) -> str:
+    """a5 when the platform, the case's only platforms, or the kernel's place say so."""
+    if request.platform:
+        return "a5" if request.platform.startswith("a5") else "a2a3"
+    platforms = selection.case.platforms if selection.case else ()
+    if platforms and all(platform.startswith("a5") for platform in platforms):
+        return "a5"
+    return "a5" if "a5" in selection.kernels[0].source.parts else "a2a3"
+
+
+def _choose_simulator(request: ReplayRequest) -> str:
+    if request.simulator != "auto":
+        return request.simulator
+    from insight_trace.simulate.msprof.toolkit import find_toolkits
+
+    asked = request.cann_home is not None or request.cann_set_env is not None
+    named = any(os.environ.get(name) for name in ("CANN_SET_ENV", "ASCEND_HOME_PATH"))
+    if not asked and not named:
+        return "embedded"
+    found = find_toolkits(os.environ, cann_home=request.cann_home, set_env=request.cann_set_env)
+    return "msprof" if found else "embedded"
+
+
+def _with_embedded(request: ReplayRequest, replay: Replay, workspace: Path, progress: Progress) -> Replay:
+    from insight_trace.insight.writer import write_insight_directory
+    from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
+
+    progress("simulate")
+    options = EmbeddedOptions(
+        soc_version=request.soc_version,
+        target=replay.target,
+        preset=request.preset,
+        timing_only=request.timing_only,
+        seconds=request.seconds,
+    )
+    simulation = run_embedded(replay.selection.kernels, replay.arguments, options)
+    if simulation.failure:
+        failure = simulation.failure
+        hint = f"more in {failure.log}" if failure.log else ""
+        raise JobError(f"{failure.message} [{failure.fault}]", where=failure.where, hint=hint)
+    progress("verify")
+    checks = () if request.timing_only else _verify(request, replay, simulation)
+    progress("export")
+    directory = write_insight_directory(
+        make_trace(simulation),
+        workspace / "insight_export",
+        include_source=request.include_source,
+        dump_logs=request.dump_logs,
+    )
+    return dataclasses.replace(
+        replay,
+        simulation=simulation,
+        checks=checks,
+        directory=replay.workspace / directory.relative_to(workspace),
+        warnings=(*replay.warnings, *_degenerate(simulation.instructions, replay.arguments)),
+    )
+
+
+def _verify(request: ReplayRequest, replay: Replay, simulation: Simulation) -> tuple[OutputCheck, ...]:
+    recorded = replay.dispatch.block_count if replay.dispatch else replay.arguments.block_count
+    partial = ""
+    if request.block_dim is not None and request.block_dim < recorded:
+        partial = f"only {request.block_dim} of {recorded} blocks were replayed"
+    return verify_outputs(replay.arguments, simulation.buffers, partial=partial)
+
+
+def make_trace(simulation: Simulation) -> Trace:
+    """A simulation as it is exported: with the text of its sources and its throughput."""
+    from insight_trace.insight import throughput_counters
+
+    sources = {}
+    for name, path in simulation.sources.items():
+        with contextlib.suppress(OSError):
+            sources[name] = path.read_bytes()
+    return Trace(
+        instructions=simulation.instructions,
+        mhz=simulation.mhz,
+        soc_version=simulation.soc_version,
+        sources=sources,
+        counters=throughput_counters(simulation.instructions, simulation.mhz),
+    )
+
+
+def _degenerate(columns: Instructions, arguments: ReplayArguments) -> tuple[str, ...]:
+    """A kernel that moved and computed nothing was usually steered there by made-up numbers."""
+    import numpy as np
+
+    idle_names = [i for i, name in enumerate(columns.names) if name in _NO_WORK]
+    work = np.isin(columns.pipe, _WORK_PIPES) & ~np.isin(columns.name, idle_names)
+    if work.any():
+        return ()
+    suspects = ", ".join(map(str, arguments.suspects))
+    fix = (
+        f"look at slot {suspects}: --set-arg SLOT=VALUE gives real values"
+        if suspects
+        else "check its scalars"
+    )
+    return (f"degenerate: the kernel moved and computed nothing; {fix}",)
+
+
+def _write_only(request: ReplayRequest, replay: Replay, workspace: Path) -> Replay:
+    from insight_trace.simulate.msprof.workspace import write_workspace
+
+    write_workspace(_msprof_job(request, replay), workspace)
+    return replay
+
+
+def _with_msprof(request: ReplayRequest, replay: Replay, workspace: Path, progress: Progress) -> Replay:
+    from insight_trace.simulate.msprof.simulator import find_ready, simulate
+    from insight_trace.simulate.msprof.workspace import read_outputs
+
+    progress("preflight")
+    ready = find_ready(
+        replay.target,
+        os.environ,
+        cann_home=request.cann_home,
+        set_env=request.cann_set_env,
+        soc_version=request.soc_version,
+    )
+    collected = simulate(_msprof_job(request, replay), ready, workspace, progress=progress)
+    partial = "the time was over before the kernel's end" if collected.partial else ""
+    checks = verify_outputs(replay.arguments, read_outputs(replay.arguments, workspace), partial=partial)
+    return dataclasses.replace(
+        replay,
+        checks=checks,
+        directory=replay.workspace / collected.directory.relative_to(workspace),
+        warnings=(*replay.warnings, *collected.warnings),
+    )
+
+
+def _msprof_job(request: ReplayRequest, replay: Replay) -> Any:
+    from insight_trace.simulate.msprof.workspace import ReplayJob
+
+    root = os.environ.get("PTO_ISA_ROOT")
+    return ReplayJob(
+        kernels=replay.selection.kernels,
+        arguments=replay.arguments,
+        target=replay.target,
+        runtime=replay.selection.scene.runtime,
+        pto_isa_root=request.pto_isa_root or (Path(root) if root else None),
+        soc_version=request.soc_version,
+        hardware_blocks=request.hardware_blocks,
+        launch_count=request.launch_count,
+        timeout_minutes=request.timeout_minutes,
+        device=request.device,
+    )

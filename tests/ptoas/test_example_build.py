@@ -1,0 +1,135 @@
+"""The example build is what it claims: sizes checked twice, and every result stated in NumPy."""
+
+import contextlib
+import importlib.util
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from insight_trace.errors import InputError
+from insight_trace.profile import ProfileRequest, list_kernels
+from insight_trace.ptoas.arguments import Wishes, kernel_arguments
+from insight_trace.ptoas.inputs import content_of
+from insight_trace.ptoas.plan import kernels_of_pto
+from insight_trace.ptoas.pto_text import parse_pto
+from insight_trace.ptoas.spec import BrokenKernel, BufferArg
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BUILD = ROOT / "examples" / "pypto_build"
+KERNELS = {k.name: k for k in list_kernels(ProfileRequest(BUILD))}
+
+
+def module_at(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+coverage = module_at(ROOT / "tools" / "pto_coverage.py")
+EXPECTED = module_at(BUILD / "expected.py").EXPECTED
+
+
+def test_the_build_has_twelve_kernels_of_every_kind_and_form():
+    assert len(KERNELS) == 12
+    assert {k.kind.value for k in KERNELS.values()} == {"aic", "aiv", "mix"}
+    assert {f.form.value for k in KERNELS.values() for f in k.functions} == {
+        "bare",
+        "global",
+        "extern-global",
+    }
+    assert not [w for k in KERNELS.values() for w in k.warnings]
+
+
+def test_every_kernel_says_what_it_computes():
+    assert set(EXPECTED) == set(KERNELS)
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_the_statement_gives_every_output_in_its_size_and_type_and_none_is_trivial(name):
+    kernel = KERNELS[name]
+    buffers = {b.label: content_of(b, kernel.seed) for b in kernel.buffers}
+    values = {v.label: v.value for v in kernel.values}
+    outputs = EXPECTED[name](buffers, values)
+    written = {b.label: b for b in kernel.buffers if b.role == "output"}
+    assert set(outputs) == set(written)
+    for label, result in outputs.items():
+        assert result.shape == (written[label].elements,)
+        assert np.isfinite(result.astype(np.float64)).all()
+        assert result.astype(np.float64).any()
+
+
+@pytest.mark.parametrize("path", sorted(BUILD.rglob("*.pto")), ids=lambda path: path.stem)
+def test_sizes_agree_with_the_second_evaluator(path):
+    compared, wrong = coverage.check(path, False)
+    assert compared >= 2
+    assert not wrong
+
+
+def test_the_second_evaluator_would_notice_a_wrong_size(monkeypatch):
+    right = coverage.kernel_arguments
+
+    def shrunk(*arguments):
+        import dataclasses
+
+        prepared = right(*arguments)
+        changed = tuple(
+            dataclasses.replace(a, elements=a.elements - 1) if isinstance(a, BufferArg) else a
+            for a in prepared.arguments
+        )
+        return dataclasses.replace(prepared, arguments=changed)
+
+    monkeypatch.setattr(coverage, "kernel_arguments", shrunk)
+    _, wrong = coverage.check(BUILD / "ptoas" / "vector_add.pto", False)
+    assert len(wrong) == 3
+
+
+def test_a_real_build_is_read_to_the_last_kernel():
+    value = os.environ.get("INSIGHT_TRACE_PYPTO_BUILD")
+    if not value:
+        pytest.skip("set INSIGHT_TRACE_PYPTO_BUILD to a build directory of PyPTO to run this test")
+    kernels = list_kernels(ProfileRequest(Path(value)))
+    assert not [kernel.problem for kernel in kernels if isinstance(kernel, BrokenKernel)]
+
+
+EXAMPLES = [path.read_text() for path in sorted(BUILD.rglob("*.pto"))]
+
+
+@given(st.sampled_from(EXAMPLES), st.data())
+def test_a_damaged_pto_is_read_or_refused_but_never_a_crash(text, data):
+    lines = text.split("\n")
+    place = st.integers(0, len(lines) - 1)
+    for _ in range(data.draw(st.integers(1, 3))):
+        first, second = data.draw(place) % len(lines), data.draw(place) % len(lines)
+        damage = data.draw(st.sampled_from(["drop", "repeat", "swap", "cut", "rename"]))
+        if damage == "drop" and len(lines) > 1:
+            del lines[first]
+        elif damage == "repeat":
+            lines.insert(first, lines[second])
+        elif damage == "swap":
+            lines[first], lines[second] = lines[second], lines[first]
+        elif damage == "cut":
+            lines[first] = lines[first][: data.draw(st.integers(0, 80))]
+        else:
+            lines[first] = lines[first].replace("%c0_index", "%arg1").replace("%arg0", "%0")
+    with contextlib.suppress(InputError):
+        module = parse_pto("\n".join(lines))
+        for kernel in kernels_of_pto(module):
+            kernel_arguments(kernel, module, Wishes())
+
+
+def test_every_generated_kernel_of_a_simpler_checkout_has_its_entry_read(simpler_checkout, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["pto_coverage.py", "--simpler", str(simpler_checkout)])
+    assert coverage.main() == 0
+
+
+def test_all_samples_of_a_ptoas_checkout_have_the_right_sizes(ptoas_checkout, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["pto_coverage.py", "--ptoas", str(ptoas_checkout)])
+    assert coverage.main() == 0
+    assert "0 files right" not in capsys.readouterr().out

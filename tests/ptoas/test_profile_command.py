@@ -1,0 +1,247 @@
+"""`insight-trace profile` as a person types it."""
+
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+from small_kernels import write_kernel
+
+from insight_trace import profile as profile_module
+from insight_trace.__main__ import main
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    monkeypatch.setitem(profile_module.RUNNERS, "embedded", "scripted_runner:make")
+
+
+LISTING = """\
+gather_columns        aiv  a2a3  ptoas/gather_columns.cpp
+matmul_64             aic  a2a3  ptoas/matmul_64.cpp
+matmul_k_loop         aic  a2a3  ptoas/matmul_k_loop.cpp
+row_blocks_by_length  aiv  a2a3  ptoas/row_blocks_by_length.cpp
+scale_rows_dynamic    aiv  a2a3  ptoas/scale_rows_dynamic.cpp
+softmax_rows          aiv  a2a3  ptoas/softmax_rows.cpp
+spmd_axpy             aiv  a2a3  ptoas/spmd_axpy.cpp
+strided_copy          aiv  a2a3  ptoas/strided_copy.cpp
+up_group_0            mix  a2a3  ptoas/up_group_0.cpp
+vector_add            aiv  a2a3  ptoas/vector_add.cpp
+residual_norm         aiv  a2a3  next_levels/decode/ptoas/residual_norm.cpp
+decode.vector_add     aiv  a2a3  next_levels/decode/ptoas/vector_add.cpp
+"""
+
+
+def test_list_funcs_prints_name_kind_arch_and_path_and_touches_nothing(example_build, capsys):
+    before = sorted(example_build.rglob("*"))
+    assert main(["profile", "--build-dir", str(example_build), "--list-funcs"]) == 0
+    assert capsys.readouterr().out == LISTING
+    assert sorted(example_build.rglob("*")) == before
+
+
+def test_list_funcs_as_json_says_how_each_argument_was_decided(example_build, capsys):
+    wanted = ["--list-funcs", "--json", "--func", "spmd_axpy"]
+    assert main(["profile", "--build-dir", str(example_build), *wanted]) == 0
+    (kernel,) = json.loads(capsys.readouterr().out)["kernels"]
+    assert kernel["entry"] == "spmd_axpy"
+    assert [a["label"] for a in kernel["arguments"]][:3] == ["x", "y", "out"]
+    assert kernel["arguments"][3]["why"] == "hidden argument, by its name"
+
+
+def test_a_broken_kernel_is_listed_with_its_reason(example_build, capsys):
+    (example_build / "ptoas" / "matmul_64.pto").unlink()
+    assert main(["profile", "--build-dir", str(example_build), "--list-funcs", "--func", "matmul_64"]) == 0
+    assert "has no .pto beside it" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_whole_run_ends_with_the_count(example_build, capsys):
+    assert main(["profile", "--build-dir", str(example_build), "--jobs", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "EXPORTED 12/12"
+    assert lines[-2].startswith("RUN_ROOT ")
+    assert "OK matmul_64: artifacts=4 cycles=1009 bound by VECTOR" in lines
+
+
+@pytest.mark.usefixtures("scripted")
+def test_on_a_terminal_a_table_follows_the_kernels(example_build, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setenv("SCRIPTED_FAIL", "softmax_rows")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    assert main(["profile", "--build-dir", str(example_build)]) == 1
+    shown = terminal.getvalue()
+    for text in ("bound by", "matmul_64", "exported", "1009", "FAIL softmax_rows", "EXPORTED 11/12"):
+        assert text in shown
+
+
+@pytest.mark.usefixtures("scripted")
+def test_what_an_assembler_refuses_is_said_and_counts_as_failed(example_build, capsys, tmp_path):
+    (example_build / "ptoas" / "matmul_64.cpp").unlink()
+    ptoas = tmp_path / "ptoas"
+    ptoas.write_text("#!/bin/sh\necho 'error: bad tile' >&2\nexit 1\n")
+    ptoas.chmod(0o700)
+    assert main(["profile", "--build-dir", str(example_build), "--ptoas-bin", str(ptoas)]) == 1
+    captured = capsys.readouterr()
+    assert "the assembler refused it: error: bad tile" in captured.err
+    assert captured.out.endswith("FAILED_FUNCS matmul_64:failed\nEXPORTED 11/12\n")
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_failed_kernel_makes_exit_code_1_and_is_named(example_build, capsys, monkeypatch):
+    monkeypatch.setenv("SCRIPTED_FAIL", "softmax_rows")
+    assert main(["profile", "--build-dir", str(example_build)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "EXPORTED 11/12"
+    assert lines[-2] == "FAILED_FUNCS softmax_rows:collect_failed"
+    assert "FAIL softmax_rows: collect_failed: kernel.cpp:7: error: 'TFOO' was not declared" in lines
+
+
+@pytest.mark.usefixtures("scripted")
+def test_an_empty_trace_is_warned_about_on_the_line_in_the_summary_and_in_the_manifest(
+    example_build, capsys, monkeypatch
+):
+    monkeypatch.setenv("SCRIPTED_IDLE", "row_blocks_by_length")
+    assert main(["profile", "--build-dir", str(example_build), "--func", "row_blocks_by_length"]) == 0
+    out = capsys.readouterr().out
+    assert "WARN row_blocks_by_length" in out
+    assert "--input arg1=FILE" in out
+    root = out.splitlines()[-2].removeprefix("RUN_ROOT ")
+    for name in ("summary.txt", "manifest_export.csv"):
+        with open(f"{root}/{name}") as file:  # noqa: PTH123
+            assert "near-empty trace" in file.read()
+
+
+@pytest.mark.usefixtures("scripted")
+def test_resume_continues_the_latest_run(example_build, capsys, monkeypatch):
+    monkeypatch.setenv("SCRIPTED_FAIL", "vector_add")
+    assert main(["profile", "--build-dir", str(example_build)]) == 1
+    monkeypatch.delenv("SCRIPTED_FAIL")
+    capsys.readouterr()
+    assert main(["profile", "--build-dir", str(example_build), "--resume"]) == 0
+    out = capsys.readouterr().out
+    assert out.count(" run ") == 1
+    assert out.endswith("EXPORTED 12/12\n")
+
+
+@pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["--targt", "a5"], "unrecognized arguments: --targt"),
+        (["--target", "a7"], "invalid choice"),
+        (["--dynamic-dim", "0"], "not a number of one or more"),
+        (["--jobs", "none"], "not a number"),
+        (["--func", "ghost"], "no such kernel"),
+        (["--scalar", "x"], "expected NAME=VALUE"),
+        (["--scalar", "x=much"], "not a number"),
+        (["--scalar", "ghost=3"], "no kernel of this run"),
+        (["--input", "x=/nowhere.bin"], "is not a file"),
+        (["stray"], "'stray' is no option"),
+        (["--case", "x.py"], "exactly one of"),
+        (["--json"], "goes with --list-funcs"),
+        (["--seed", "-1"], "not negative"),
+        (["--name", "../x"], "plain name"),
+        (["--simulator", "msprof"], "no simulator 'msprof'"),
+    ],
+)
+def test_a_wrong_request_is_told_in_a_line(example_build, capsys, arguments, what):
+    code = main(["profile", "--build-dir", str(example_build), *arguments])
+    error = capsys.readouterr().err
+    assert code == (1 if "msprof" in arguments else 2)
+    assert what in error
+    assert "Traceback" not in error
+
+
+def test_nothing_to_profile_is_a_wrong_request(capsys):
+    assert main(["profile"]) == 2
+    assert "exactly one of --build-dir, --case and --run-cmd" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("example_build")
+def test_relative_paths_are_those_of_the_caller(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert main(["profile", "--build-dir", "build", "--list-funcs"]) == 0
+    assert capsys.readouterr().out == LISTING
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_case_is_run_with_the_arguments_behind_the_dashes(tmp_path, capsys, monkeypatch):
+    write_kernel(tmp_path / "kept" / "ptoas", "k")
+    case = tmp_path / "case.py"
+    case.write_text(
+        "import shutil, sys\n"
+        "assert sys.argv[1] == '--into'\n"
+        f"shutil.copytree({str(tmp_path / 'kept')!r}, 'build_output/' + sys.argv[2])\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["profile", "--case", "case.py", "--jobs", "1", "--", "--into", "made"]) == 0
+    out = capsys.readouterr().out
+    assert out.endswith("EXPORTED 1/1\n")
+    assert f"RUN_ROOT {tmp_path / 'build_output' / 'made'}" in out
+
+
+def test_the_flags_of_the_earlier_script_are_all_accepted(example_build, capsys):
+    flags = [
+        "--task-device",
+        "auto",
+        "--target",
+        "a2a3",
+        "--cann-set-env",
+        "/x",
+        "--ptoas-root",
+        "/x",
+        "--pto-isa-root",
+        "/x",
+        "--soc-version",
+        "Ascend910B1",
+        "--aicore-arch",
+        "dav-c220",
+        "--msopprof",
+        "/x",
+        "--no-auto-msopprof",
+        "--output-root",
+        "/tmp",
+        "--name",
+        "run",
+        "--keep-going",
+        "--launch-count",
+        "1",
+        "--msprof-timeout",
+        "180",
+        "--step-timeout",
+        "300",
+        "--build-timeout",
+        "600",
+        "--dynamic-dim",
+        "256",
+    ]
+    assert main(["profile", "--build-dir", str(example_build), "--list-funcs", *flags]) == 0
+    assert capsys.readouterr().out == LISTING
+
+
+def test_the_earlier_name_of_the_command_works_as_a_module(example_build):
+    command = [
+        sys.executable,
+        "-m",
+        "insight_trace.profile",
+        "--build-dir",
+        str(example_build),
+        "--list-funcs",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == LISTING
+
+
+def test_help_names_every_group_and_costs_no_heavy_import():
+    code = (
+        "import sys\nfrom insight_trace.__main__ import main\nmain(['profile', '--help'])\n"
+        "assert not {'numpy', 'rich', 'msgspec', 'jinja2'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for group in ("what to profile", "values of arguments", "how to run", "toolchain"):
+        assert group in done.stdout

@@ -1,0 +1,191 @@
+"""The replay command as a person types it: what it prints, what it refuses, what it leaves behind."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from insight_trace.__main__ import main
+from insight_trace.insight import validate
+
+ROOT = Path(__file__).resolve().parents[2]
+SCENE = str(ROOT / "examples" / "paged_attention" / "scene.py")
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory):
+    """A capture of the example, made by the command itself."""
+    folder = tmp_path_factory.mktemp("captured") / "dump"
+    assert main(["capture", SCENE, "--case", "CaseSmall1", "-o", str(folder)]) == 0
+    return str(folder)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_last_line_is_the_insight_directory_and_it_is_valid(dump, capsys):
+    code = main(
+        ["replay", SCENE, "--case", "CaseSmall1", "--func-id", "1", "--dump-dir", dump, "--dispatch-id", "5"]
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert code == 0
+    assert lines[-1].startswith("open ")
+    directory = Path(lines[-1].split(maxsplit=1)[1])
+    assert directory.name == "simulator"
+    assert directory.parents[1].name == "insight_export"
+    assert directory.parents[2].name.startswith("insight_trace_paged-attention_CaseSmall1_SF_")
+    assert validate(directory) == []
+    assert any(line.startswith("verified") and "slot 1 exact" in line for line in lines)
+
+
+def test_json_has_the_keys_that_scripts_read(dump, capsys):
+    assert main(["replay", SCENE, "--func-id", "0", "--dump-dir", dump, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["simulator"] == "embedded"
+    assert result["cycles"] > 0
+    assert result["outputs"] == [{"slot": 2, "status": "verified", "max_error": 0.0, "why": ""}]
+    assert [(a["slot"], a["kind"], a["tier"]) for a in result["arguments"]] == [
+        (0, "tensor", "exact"),
+        (1, "tensor", "exact"),
+        (2, "tensor", "output"),
+    ]
+    assert Path(result["directory"]).is_dir()
+    assert result["warnings"] == []
+
+
+def test_without_a_source_the_case_is_captured_first(capsys):
+    assert main(["replay", SCENE, "--case", "CaseSmall1", "--kernel", "SF", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert {o["status"] for o in result["outputs"]} == {"verified"}
+
+
+def test_a_recipe_needs_no_dump_and_says_that_nothing_can_be_verified(capsys):
+    assert main(["replay", SCENE, "--case", "CaseSmall1", "--kernel", "QK", "--recipe", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert {o["status"] for o in result["outputs"]} == {"unverifiable"}
+    assert "synthetic" in {a["tier"] for a in result["arguments"]}
+
+
+def test_a_workspace_can_be_replayed_again_with_the_same_result(dump, tmp_path, capsys):
+    assert main(["replay", SCENE, "--func-id", "3", "--dump-dir", dump, "-o", "first", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert main(["replay", "first", "-o", "second", "--json"]) == 0
+    second = json.loads(capsys.readouterr().out)
+    assert second["cycles"] == first["cycles"]
+    assert second["outputs"] == first["outputs"]
+    assert {o["status"] for o in second["outputs"]} == {"verified"}
+    record = json.loads((tmp_path / "first" / "replay.json").read_text())
+    assert record["dispatch"]["func_ids"] == [3]
+    assert record["kernels"][0]["sha256"]
+
+
+def test_the_workspace_alone_holds_the_five_files_for_the_vendors_simulator(dump, capsys):
+    command = ["replay", SCENE, "--func-id", "1", "--dump-dir", dump, "--dry-run", "-o", "w"]
+    assert main(command) == 0
+    names = {path.name for path in Path("w").iterdir()}
+    assert {
+        "replay_kernel.cpp",
+        "replay_launch.cpp",
+        "replay_host.cpp",
+        "CMakeLists.txt",
+        "run_collect.sh",
+    } <= names
+    assert not (Path("w") / "insight_export").exists()
+    assert capsys.readouterr().out.splitlines()[-1] == "workspace  w"
+
+
+def test_a_changed_payload_is_a_mismatch_and_strict_makes_it_an_error(dump, tmp_path, capsys):
+    import shutil
+
+    broken = tmp_path / "broken"
+    shutil.copytree(dump, broken)
+    payload = next(broken.rglob("args.bin"))
+    manifest = json.loads(next(broken.rglob("args_dump.json")).read_text())
+    record = next(r for r in manifest["args"] if r["func_id"] == [0] and r["stage"] == "after_completion")
+    with payload.open("r+b") as file:
+        file.seek(record["bin_offset"] + 3)
+        file.write(b"\x7e")
+    task = record["task_id"]
+    command = ["replay", SCENE, "--func-id", "0", "--dump-dir", str(broken), "--task-id", task]
+    assert main([*command, "-o", "a"]) == 0
+    assert "mismatch" in capsys.readouterr().out
+    assert main([*command, "-o", "b", "--strict"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--dump-dir", "D"], "--dump-dir needs --func-id"),
+        (["--func-id", "9", "--dump-dir", "D"], "no kernel with func id 9"),
+        (["--func-id", "1", "--dump-dir", "D", "--dispatch-id", "4"], "ran func id 0"),
+        (["--func-id", "1", "--dump-dir", "D", "--dispatch-id", "400"], "no dispatch has"),
+        (["--func-id", "x"], "--func-id 'x'"),
+        (["--kernel", "SFF", "--recipe"], "did you mean 'SF'"),
+        (["--case", "CaseSmal1", "--func-id", "1"], "CaseSmall1"),
+        (["--func-id", "1", "--kernel", "SF"], "choose the kernel by one of"),
+        ([], "choose the kernel by one of"),
+        (["--func-id", "1", "--dump-dir", "D", "--recipe"], "choose one of --dump-dir"),
+        (["--func-id", "1", "--dispatch-id", "3"], "give --dump-dir"),
+        (
+            ["--func-id", "1", "--dump-dir", "D", "--set-arg", "4=1", "--restore-arg", "4"],
+            "both set and restored",
+        ),
+        (["--func-id", "1", "--dump-dir", "D", "--set-arg", "60=1"], "60"),
+        (["--func-id", "3", "--dump-dir", "D", "--set-arg", "7=1.5"], "7"),
+        (["--func-id", "1", "--dump-dir", "D", "--block-dim", "0"], "at least one block"),
+        (["--func-id", "1", "--dump-dir", "D", "--soc-version", "Ascend310"], "Ascend910B1"),
+        (["--func-id", "1", "--dump-dir", "nowhere"], "nowhere"),
+        (["--func-id", "0,1,2,3", "--dump-dir", "D"], "no dispatch has"),
+    ],
+)
+def test_a_wrong_request_is_one_clear_line_and_exit_2(words, said, dump, capsys):
+    words = [dump if word == "D" else word for word in words]
+    assert main(["replay", SCENE, *words]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert "Traceback" not in error
+
+
+def test_an_existing_workspace_is_kept_unless_force_is_given(dump, capsys):
+    command = ["replay", SCENE, "--func-id", "1", "--dump-dir", dump, "-o", "w", "--json"]
+    assert main(command) == 0
+    capsys.readouterr()
+    assert main(command) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert main([*command, "--force"]) == 0
+
+
+def test_a_kernel_that_does_not_compile_leaves_no_workspace(tmp_path, capsys):
+    source = tmp_path / "broken.cpp"
+    source.write_text(
+        '#include <pto/pto-inst.hpp>\nextern "C" void kernel_entry(int64_t *args) { int x = ; }\n'
+    )
+    spec = tmp_path / "spec.json"
+    spec.write_text('[{"kind": "scalar", "index": 0, "name": "n", "dtype": "INT32", "value": 1}]')
+    code = main(["replay", SCENE, "--kernel-source", str(source), "--arg-spec", str(spec), "-o", "w"])
+    assert code == 1
+    assert "broken.cpp:2" in capsys.readouterr().err
+    assert not Path("w").exists()
+
+
+def test_timing_only_gives_the_same_cycles_and_verifies_nothing(dump, capsys):
+    command = ["replay", SCENE, "--func-id", "2", "--dump-dir", dump, "--json"]
+    assert main([*command, "-o", "a"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert main([*command, "-o", "b", "--timing-only"]) == 0
+    timed = json.loads(capsys.readouterr().out)
+    assert timed["cycles"] == whole["cycles"]
+    assert timed["outputs"] == []
+
+
+def test_the_command_answers_under_the_name_that_simplers_users_type(dump, capsys):
+    from simpler_setup.tools.insight_trace import main as old_name
+
+    assert (
+        old_name([SCENE, "--case", "CaseSmall1", "--func-id", "1", "--dump-dir", dump, "--dispatch-id", "1"])
+        == 0
+    )
+    assert capsys.readouterr().out.splitlines()[-1].endswith("/simulator/")
+    assert old_name([SCENE, "--dump-dir", dump]) == 2
