@@ -72,8 +72,11 @@ _BINARY = frozenset(
         "TPARTADD",
         "TPARTMAX",
         "TPARTMIN",
+        "TPARTMUL",
     ]
 )
+# these need a scratch tile as well
+_WITH_SCRATCH = frozenset(["TXOR", "TREM", "TPOW", "TXORS", "TREMS", "TPOWS"])
 _ROW_REDUCE = frozenset(["TROWMAX", "TROWMIN", "TROWSUM", "TROWPROD"])
 _COLUMN_REDUCE = frozenset(["TCOLMAX", "TCOLMIN", "TCOLPROD", "TCOLSUM"])
 
@@ -111,12 +114,13 @@ def operands_of(request: OpRequest) -> list[Spec]:
         return _transfer(request)
     if op == "TMATMUL":
         return _matmul(request)
+    scratch: list[Spec] = [_tile(request, _address(request, 3, 3))] if op in _WITH_SCRATCH else []
     if op in _BINARY:
-        return [*_placed(request, 2)]
+        return [*_placed(request, 2), *scratch]
     if op in _SCALAR_OPS:
         dst, src = _placed(request, 1)
         scalar = ScalarSpec(request.dtype, 1)
-        return [dst, scalar, src] if request.scalar_first else [dst, src, scalar]
+        return [dst, scalar, src] if request.scalar_first else [dst, src, scalar, *scratch]
     if op in _UNARY:
         return list(_placed(request, 1))
     if op == "TEXPANDS":

@@ -18,8 +18,7 @@ from insight_trace.model import Simulation
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory
 from insight_trace.simulate.embedded.records import load_instructions
 from insight_trace.simulate.embedded.runner import job_directory, run_job
-from insight_trace.simulate.embedded.simulator import EmbeddedOptions
-from insight_trace.simulate.embedded.soc import load_soc
+from insight_trace.simulate.embedded.simulator import EmbeddedOptions, chip_of, job_options
 from insight_trace.simulate.embedded.toolchain import INCLUDE, Toolchain
 
 if TYPE_CHECKING:
@@ -39,6 +38,7 @@ _GLOBAL = struct.Struct("<Q5q5qBB6x")
 _OPERANDS = 8
 _OPERAND_SIZE = 104
 _STEP = struct.Struct("<IIHB5xQQQ")
+STEP_SIZE = _STEP.size + _OPERANDS * _OPERAND_SIZE
 _CUBE_SPACES = frozenset({"l1", "l0a", "l0b", "l0c", "bias"})
 
 
@@ -123,7 +123,7 @@ def run_op(
     numbers = op_numbers()
     if name not in numbers:
         raise RequestError(f"there is no tile op '{name}'", hint=f"known: {', '.join(sorted(numbers))}")
-    soc = load_soc(options.soc_version, target=options.target, preset=options.preset)
+    soc = chip_of(options)
     cube = any(isinstance(o, TileSpec) and o.space in _CUBE_SPACES for o in operands)
     script = _Script(numbers[name], operands)
     with job_directory() as directory:
@@ -131,9 +131,7 @@ def run_op(
         script.fill(image)
         core = "core0.cubecore0" if cube else "core0.veccore0"
         lines = [
-            *soc.job_lines,
-            f"records\t{directory / 'records'}",
-            f"timing_only\t{int(options.timing_only)}",
+            *job_options(soc, options, directory),
             *script.memory.job_lines(image),
             "kernel\tbuiltin:op_script\top_script",
             f"core\t0\t{'aic' if cube else 'aiv'}\t0\t1\t0\t{script.args.address}\t{core}",
@@ -153,9 +151,7 @@ class _Script:
         self.memory = GlobalMemory()
         self.args = self.memory.reserve("the args array", 64)
         steps = sum(isinstance(o, TileSpec) for o in operands) * 2 + 1
-        self.script = self.memory.reserve(
-            "the op script", 8 + steps * (_STEP.size + _OPERANDS * _OPERAND_SIZE)
-        )
+        self.script = self.memory.reserve("the op script", 8 + steps * STEP_SIZE)
         self.buffers: list[Buffer | None] = []
         for i, operand in enumerate(operands):
             size = operand.size if isinstance(operand, TileSpec) else 0
@@ -174,13 +170,13 @@ class _Script:
                 if operand.data is not None:
                     raw = np.ascontiguousarray(operand.data).view(np.uint8).reshape(-1)
                     self.memory.view(buffer)[: raw.size] = raw
-                    before.append(_step(0, *copy))
-                after.append(_step(1, *copy))
+                    before.append(pack_step(0, *copy))
+                after.append(pack_step(1, *copy))
             elif isinstance(operand, GlobalSpec) and buffer:
                 raw = np.ascontiguousarray(operand.data).view(np.uint8).reshape(-1)
                 self.memory.view(buffer)[: raw.size] = raw
             packed.append(_operand(operand, buffer))
-        steps = [*before, _step(2, 0, 0, 0, 0, self.number, packed), *after]
+        steps = [*before, pack_step(2, 0, 0, 0, 0, self.number, packed), *after]
         self.memory.write(self.args, 0, struct.pack("<Q", self.script.address))
         self.memory.write(self.script, 0, struct.pack("<Q", len(steps)) + b"".join(steps))
 
@@ -195,11 +191,11 @@ class _Script:
         return found
 
 
-def _step(
+def pack_step(
     kind: int, space: int, gm: int, local: int, size: int, op: int = 0, operands: Sequence[bytes] = ()
 ) -> bytes:
     head = _STEP.pack(kind, len(operands), op, space, gm, local, size)
-    return (head + b"".join(operands)).ljust(_STEP.size + _OPERANDS * _OPERAND_SIZE, b"\0")
+    return (head + b"".join(operands)).ljust(STEP_SIZE, b"\0")
 
 
 def _operand(operand: Spec, buffer: Buffer | None) -> bytes:

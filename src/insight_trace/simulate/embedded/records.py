@@ -56,6 +56,11 @@ class Details(Sequence[str]):
     def __len__(self) -> int:
         return len(self._rows)
 
+    def type_codes(self) -> NDArray[Any]:
+        """The element type of every row that has one; 0 elsewhere, as of the first type."""
+        codes: NDArray[Any] = (self._rows["dst"] >> 24).astype("u1")
+        return codes
+
     @overload
     def __getitem__(self, index: int) -> str: ...
     @overload

@@ -21,11 +21,11 @@ from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Failure, Kernel, Simulation
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory, escape
-from insight_trace.simulate.embedded.records import load_instructions
+from insight_trace.simulate.embedded.records import Site, load_instructions
 from insight_trace.simulate.embedded.runner import RunnerResult, job_directory, run_job
 from insight_trace.simulate.embedded.soc import Soc, load_soc
 from insight_trace.simulate.embedded.source_lines import line_of_crash
-from insight_trace.simulate.embedded.toolchain import KernelBuildError, Toolchain
+from insight_trace.simulate.embedded.toolchain import KERNEL_OBJECT, KernelBuildError, Toolchain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,13 +41,14 @@ _VECTOR_LANES = 2
 class EmbeddedOptions:
     """How to run, as opposed to what."""
 
-    soc_version: str | None = None
+    soc_version: str | None = None  # a chip by name, or the path of a .toml file like those in soc/
     target: str = "a2a3"
     preset: str = "device"
     timing_only: bool = False
     seconds: float = DEFAULT_SECONDS
     memory_limit: int = DEFAULT_BYTES
     perturb: int = 0  # for tests: change the order in which cores run
+    l2_hit: bool = False  # global memory answers from L2: what the cores share is its rate, not HBM's
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,25 @@ class _CorePlan:
     block: int
     sub_block: int
     name: str
+
+
+def chip_of(options: EmbeddedOptions) -> Soc:
+    """The chip that the options name."""
+    return load_soc(options.soc_version, target=options.target, preset=options.preset)
+
+
+def job_options(soc: Soc, options: EmbeddedOptions, directory: Path) -> list[str]:
+    """The lines of a job that say how to run it."""
+    lines = [
+        *soc.job_lines,
+        f"records\t{directory / 'records'}",
+        f"bytes\t{options.memory_limit}",
+        f"timing_only\t{int(options.timing_only)}",
+        f"perturb\t{options.perturb}",
+    ]
+    if options.l2_hit:
+        lines.append(f"value\tgm.chip_rate\t{round(soc.value('l2.chip_rate') * 1000)}")
+    return lines
 
 
 def run_embedded(
@@ -71,7 +91,7 @@ def run_embedded(
     """
     options = options or EmbeddedOptions()
     toolchain = toolchain or Toolchain.find()
-    soc = load_soc(options.soc_version, target=options.target, preset=options.preset)
+    soc = chip_of(options)
     plans = _plan_cores(kernels, arguments.block_count)
     try:
         objects = [
@@ -85,11 +105,7 @@ def run_embedded(
         image = directory / "gm"
         gm.fill(image)
         lines = [
-            *soc.job_lines,
-            f"records\t{directory / 'records'}",
-            f"bytes\t{options.memory_limit}",
-            f"timing_only\t{int(options.timing_only)}",
-            f"perturb\t{options.perturb}",
+            *job_options(soc, options, directory),
             *gm.memory.job_lines(image),
             *(f"kernel\t{escape(str(o))}\t{k.entry}" for o, k in zip(objects, kernels, strict=True)),
             *(_core_line(plan, gm, arguments.block_count) for plan in plans),
@@ -196,20 +212,24 @@ def _simulation(
         place = line_of_crash(*result.crash)
         if place:
             failure = dataclasses.replace(failure, file=place[0], line=place[1])
+    elif failure and failure.file.endswith(KERNEL_OBJECT):
+        place = line_of_crash(failure.file, failure.line) or ("", 0)
+        failure = dataclasses.replace(failure, file=place[0], line=place[1])
     records = directory / "records"
     cores = tuple(plan.name for plan in plans)
     if not records.exists():
         return _nothing(soc, failure)
+    sites = [_in_source(site) for site in result.sites]
     return Simulation(
         outputs=gm.outputs(),
         buffers=gm.contents(),
-        instructions=load_instructions(records, result.sites, cores),
+        instructions=load_instructions(records, sites, cores),
         mhz=soc.mhz,
         soc_version=soc.name,
         failure=failure,
         printed=result.printed,
         findings=tuple(_unused_flag_text(cores, *flag) for flag in result.unused_flags),
-        sources=_sources(result),
+        sources=_sources(sites),
     )
 
 
@@ -223,8 +243,16 @@ def _unused_flag_text(
     )
 
 
-def _sources(result: RunnerResult) -> Mapping[str, Path]:
-    return {file: Path(file) for file in sorted({site.file for site in result.sites if site.file})}
+def _in_source(site: Site) -> Site:
+    """Plain loads and stores come as offsets into the kernel's object; its debug lines say where that is."""
+    if not site.file.endswith(KERNEL_OBJECT):
+        return site
+    place = line_of_crash(site.file, site.line)
+    return Site(*place, site.name, site.pipe) if place else Site("", 0, site.name, site.pipe)
+
+
+def _sources(sites: Sequence[Site]) -> Mapping[str, Path]:
+    return {file: Path(file) for file in sorted({site.file for site in sites if site.file})}
 
 
 def _nothing(soc: Soc, failure: Failure | None) -> Simulation:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from insight_trace.dtypes import dtype_named
-from insight_trace.errors import RequestError
+from insight_trace.errors import InputError, RequestError
 
 FOLDER = Path(__file__).resolve().parent / "soc"
 DEFAULT_SOC = {"a2a3": "Ascend910B1", "a5": "Ascend950PR_9599"}
 DEFAULT_PRESET = "device"
+KINDS = ("measured", "published", "derived", "estimate")
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,15 @@ class Soc:
     preset: str
     mhz: float
     job_lines: tuple[str, ...]  # as the runner reads them
+    table: Mapping[str, Any] = field(
+        compare=False, repr=False
+    )  # [value], [move], [vector] with kinds and sources
+
+    def value(self, name: str) -> float:
+        try:
+            return float(self.table["value"][name]["value"])
+        except KeyError:
+            raise RequestError(f"{self.name} has no parameter {name}") from None
 
 
 def soc_names() -> list[str]:
@@ -32,8 +43,10 @@ def soc_names() -> list[str]:
 
 
 def load_soc(name: str | None = None, *, target: str = "a2a3", preset: str = DEFAULT_PRESET) -> Soc:
-    """The chip of that name (in any case), or the usual one of the target."""
+    """The chip of that name (in any case), that of a .toml file, or the usual one of the target."""
     wanted = name or DEFAULT_SOC[target]
+    if wanted.endswith(".toml"):
+        return _load(Path(wanted), preset)
     path = _index().get(wanted.casefold())
     if path is None:
         known = ", ".join(
@@ -51,6 +64,7 @@ def _index() -> dict[str, Path]:
 @functools.lru_cache(maxsize=8)
 def _load(path: Path, preset: str) -> Soc:
     table = _merged(path)
+    _check(table, path)
     override = table.pop("preset", {})
     if preset != DEFAULT_PRESET and preset not in override:
         raise RequestError(
@@ -64,11 +78,40 @@ def _load(path: Path, preset: str) -> Soc:
         preset=preset,
         mhz=float(table["value"]["clock.mhz"]["value"]),
         job_lines=tuple(_lines(table)),
+        table=table,
     )
 
 
+def _check(table: dict[str, Any], path: Path) -> None:
+    """A chip says what it is called and how fast its clock is, and of every number what it is worth."""
+    where = str(path)
+    for key in ("name", "target"):
+        if not isinstance(table.get(key), str):
+            raise InputError(f"the chip has no {key}", where=where)
+    if "clock.mhz" not in table.get("value", {}):
+        raise InputError("the chip has no clock.mhz", where=where)
+    for name, entry in entries(table):
+        if not isinstance(entry, dict) or entry.get("kind") not in KINDS or not entry.get("source"):
+            raise InputError(f"{name} needs a kind ({', '.join(KINDS)}) and a source", where=where)
+
+
+def entries(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every number of a chip under a name of its own: scalar.issue, move.MOV_OUT_TO_UB, vector.VADD.f32."""
+    yield from table.get("value", {}).items()
+    for instr, entry in table.get("move", {}).items():
+        yield f"move.{instr}", entry
+    for instr, by_type in table.get("vector", {}).items():
+        for type_name, entry in by_type.items():
+            yield f"vector.{instr}.{type_name}", entry
+
+
 def _merged(path: Path) -> dict[str, Any]:
-    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the chip cannot be read: {error.strerror}", where=str(path)) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"the chip is not TOML: {error}", where=str(path)) from None
     base = table.pop("base", None)
     return _merge(_merged(FOLDER / f"{base}.toml"), table) if base else table
 

@@ -2,43 +2,65 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
+
+_AFTER = chr(0x10FFFF)  # sorts after every file name
 
 
 def line_of_crash(shared_object: str, offset: int) -> tuple[str, int] | None:
     """File and line of the instruction at `offset`, from the debug lines; None without them."""
+    found = _lines(shared_object)
+    at = bisect_right(found, (offset, _AFTER, 0)) - 1
+    if at < 0 or not found[at][1]:
+        return None
+    return found[at][1], found[at][2]
+
+
+@lru_cache(maxsize=32)
+def _lines(shared_object: str) -> list[tuple[int, str, int]]:
+    """From which offset on a file and line holds, by offset; "" where the code of a unit has ended."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 
+    found: list[tuple[int, str, int]] = []
     try:
         with Path(shared_object).open("rb") as file:
             elf = ELFFile(file)
             if not elf.has_dwarf_info():
-                return None
+                return []
             dwarf = elf.get_dwarf_info()
             for unit in dwarf.iter_CUs():
                 program = dwarf.line_program_for_CU(unit)
-                if program is None:
-                    continue
-                found = _search(program, offset)
-                if found:
-                    return found
+                if program is not None:
+                    found += _of_program(program, _compiled_in(unit))
     except (OSError, ELFError):
-        return None
-    return None
+        return []
+    # the last entry of an offset holds, an end gives way to a beginning
+    return sorted({(e[0], bool(e[1])): e for e in found}.values(), key=lambda e: (e[0], bool(e[1])))
 
 
-def _search(program: object, offset: int) -> tuple[str, int] | None:
-    header = program.header  # type: ignore[attr-defined]
-    before = None
-    for entry in program.get_entries():  # type: ignore[attr-defined]
+def _compiled_in(unit: Any) -> str:
+    """The folder that relative names of a unit start from."""
+    attribute = unit.get_top_DIE().attributes.get("DW_AT_comp_dir")
+    return attribute.value.decode(errors="replace") if attribute else ""
+
+
+def _of_program(program: Any, folder: str) -> Iterator[tuple[int, str, int]]:
+    names: dict[int, str] = {}
+    for entry in program.get_entries():
         state = entry.state
         if state is None:
             continue
-        if before is not None and before.address <= offset < state.address:
-            return _file_name(header, before.file), before.line
-        before = None if state.end_sequence else state
-    return None
+        if state.end_sequence:
+            yield state.address, "", 0
+            continue
+        if state.file not in names:
+            names[state.file] = str(Path(folder, _file_name(program.header, state.file)))
+        yield state.address, names[state.file], state.line
 
 
 def _file_name(header: object, index: int) -> str:

@@ -19,6 +19,7 @@ from insight_trace.simulate.embedded.compiler import Compiler, find_compiler, fi
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
 ENGINE = HERE / "engine"
+KERNEL_OBJECT = "kernel.so"
 PRELUDE = "insight_trace/prelude.hpp"
 _RUNNER = ENGINE / "runner.cpp"
 
@@ -155,7 +156,7 @@ class Toolchain:
                 f"the kernel source cannot be read: {error.strerror}", where=str(source)
             ) from None
         flags = [
-            _STANDARD, *_KERNEL_FLAGS, *sanitizers(),
+            _STANDARD, *_KERNEL_FLAGS, *(sanitizers() or self._hooks()),
             _CORE_DEFINES[core_type], *ARCH_DEFINES[target], *defines,
         ]  # fmt: skip
         includes = [
@@ -187,9 +188,9 @@ class Toolchain:
 
         def build(into: Path) -> None:
             early = self._prelude(flags) if device else []
-            self._build_object(what, source, [*flags, "-shared", *early, *includes], into)
+            self._build_object(what, source, [*flags, *early, *includes], into)
 
-        return self.cache.put(what, key, build) / "kernel.so"
+        return self.cache.put(what, key, build) / KERNEL_OBJECT
 
     def _usable(self, entry: Path) -> bool:
         """Whole, and made from headers that still have the content they had then."""
@@ -199,16 +200,27 @@ class Toolchain:
                 content_key([Path(path).read_bytes()]) == digest
                 for digest, path in (line.split(" ", 1) for line in lines)
             )
-            return current and (entry / "kernel.so").stat().st_size > 0
+            return current and (entry / KERNEL_OBJECT).stat().st_size > 0
         except (OSError, ValueError):
             return False
 
+    def _hooks(self) -> tuple[str, ...]:
+        """Calls into the runner at every plain load and store of a kernel (engine/scalar_memory.hpp)."""
+        is_zig = self.compiler.command[0].endswith("python") or "zig" in self.compiler.version
+        return () if is_zig else ("-fsanitize=thread",)
+
     def _build_object(self, what: str, source: Path, flags: list[str], into: Path) -> None:
-        made, rule = into / "kernel.so", into / "rule"
-        command = [*self.compiler.command, *flags, "-MD", "-MF", str(rule), str(source), "-o", str(made)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise KernelBuildError(self._build_failure(done.stderr, source, what))
+        made, made_object, rule = into / KERNEL_OBJECT, into / "kernel.o", into / "rule"
+        command = [*self.compiler.command, *flags, "-MD", "-MF", str(rule)]
+        # in two steps: hooks are compiled in, but the runtime that usually goes with them is not linked
+        for step in (
+            [*command, "-c", str(source), "-o", str(made_object)],
+            [*self.compiler.command, *sanitizers(), "-shared", str(made_object), "-o", str(made)],
+        ):
+            done = subprocess.run(step, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise KernelBuildError(self._build_failure(done.stderr, source, what))
+        made_object.unlink()
         depends = [path for path in _rule_paths(rule) if not path.is_relative_to(HERE) and path != source]
         depends = [path for path in depends if not path.is_relative_to("/usr") and path.is_file()]
         lines = [f"{content_key([path.read_bytes()])} {path}" for path in depends]

@@ -83,11 +83,11 @@ void Core::vector(Instr instr, Type type, int repeat, int64_t elements, VectorOp
         elements -= part;
         repeat -= kMost;
     }
-    issue_vector(instr, type, repeat, elements, dst, src0, src1);
+    issue_vector(instr, type, repeat, elements, dst, src0, src1, false);
 }
 
 void Core::issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements, const VectorOperand &dst,
-                        const VectorOperand &src0, const VectorOperand &src1) {
+                        const VectorOperand &src0, const VectorOperand &src1, bool counted) {
     Record r = record(instr, PipeId::V, Form::Vector);
     r.dst = packed(dst.address, static_cast<uint8_t>(type));
     r.src0 = packed(src0.address, src0.used);
@@ -98,7 +98,9 @@ void Core::issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements
     r.a = byte(dst.block_stride) | byte(src0.block_stride) << 8 | byte(src1.block_stride) << 16 |
           byte(dst.repeat_stride) << 24 | byte(src0.repeat_stride) << 32 | byte(src1.repeat_stride) << 40;
     Conflicts conflicts;
-    Cost cost = vector_cost(parameters, instr, type, static_cast<int>(repeat), dst, src0, src1, conflicts);
+    bool some_lanes = counted || elements * type_size(type) < repeat * 256;
+    Cost cost = vector_cost(parameters, instr, type, static_cast<int>(repeat), dst, src0, src1, some_lanes,
+                            conflicts);
     r.read_conflict = static_cast<uint16_t>(std::min<int64_t>(conflicts.read, 65535));
     r.partner = static_cast<uint32_t>(conflicts.write);
     clock.issue(PipeId::V, r, cost, at);
@@ -118,7 +120,7 @@ void Core::vector_counted(Instr instr, Type type, int64_t elements, VectorOperan
                           VectorOperand src1) {
     if (elements <= 0) return;
     int64_t per_repeat = 256 / type_size(type);
-    issue_vector(instr, type, (elements + per_repeat - 1) / per_repeat, elements, dst, src0, src1);
+    issue_vector(instr, type, (elements + per_repeat - 1) / per_repeat, elements, dst, src0, src1, true);
 }
 
 void Core::transfer(Instr instr, Type type, uint64_t gm, uint32_t local, int64_t bursts, int64_t burst_bytes,

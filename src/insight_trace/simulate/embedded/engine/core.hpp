@@ -112,7 +112,7 @@ class Core {
 
   private:
     void issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements, const VectorOperand &dst,
-                      const VectorOperand &src0, const VectorOperand &src1);
+                      const VectorOperand &src0, const VectorOperand &src1, bool counted);
 
     const int64_t register_cost_;
     Records &records_;

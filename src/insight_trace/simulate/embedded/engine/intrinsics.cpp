@@ -4,6 +4,7 @@
 
 #include "elements.hpp"
 #include "machine.hpp"
+#include "scalar_memory.hpp"
 
 using namespace insight_trace;
 using namespace insight_trace::engine;
@@ -234,6 +235,7 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
     switch (which) {
     case Intrinsic::Dcci:
         core.scalar(Instr::DCCI, a, cycles("scalar.dcci"));
+        forget_scalar_lines(a, b != 0);
         machine.poll(core, a, line_content(core, a)); // a loop that polls memory goes through here
         return 0;
     case Intrinsic::Dsb:

@@ -6,10 +6,22 @@
 namespace insight_trace::engine {
 
 struct ScriptStep {
-    enum Kind : uint32_t { CopyIn, CopyOut, TileOp } kind;
+    enum Kind : uint32_t {
+        CopyIn,
+        CopyOut,
+        TileOp,
+        Instruction,
+        SetFlag,
+        WaitFlag,
+        Barrier,
+        Signal,
+        Await
+    } kind;
     uint32_t operand_count;
-    Op op;
+    Op op; // of an Instruction: its number in instructions.def
     Space space;
+    // of an Instruction by its pipe: repeats | GM address, bursts, bytes of one | pieces, bytes | m, k, n |
+    // thousandths of a cycle; of a flag: from, to, event; of a signal to other cores: pipe, configuration
     uint64_t gm, local, bytes;
     Operand operands[8];
 };

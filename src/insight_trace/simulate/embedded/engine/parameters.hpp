@@ -59,7 +59,7 @@ struct Parameters {
     }
 
     // Those that are asked for with every instruction, taken out of the map once.
-    int64_t bank_turn = 1000, bank_read_write = 0;
+    int64_t bank_turn = 1000, bank_read_write = 0, mask_dispatch = 0;
     int64_t gm_share = 0; // bytes per 1000 cycles that one of the active cores gets; 0: no limit
     int64_t unaligned_cost = 1000, unaligned_from = 0;
     int64_t mmad_head = 0, mmad_gap = 0, mmad_f32 = 1000;
@@ -68,6 +68,7 @@ struct Parameters {
     void settle(int64_t active_cores) {
         bank_turn = get("bank.turn", 1000);
         bank_read_write = get("bank.read_write", 0);
+        mask_dispatch = get("mask.dispatch", 0);
         int64_t chip = get("gm.chip_rate", 0);
         gm_share = chip ? chip / (active_cores > 0 ? active_cores : 1) : 0;
         unaligned_cost = get("gm.unaligned_cost", 1000);

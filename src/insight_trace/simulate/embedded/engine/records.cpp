@@ -52,11 +52,12 @@ uint32_t Records::append(const Record &record) {
 
 uint32_t Records::site(Site at, Instr instr, PipeId pipe) {
     Key key{at.file, (uint64_t(at.line) << 24) | (uint64_t(instr) << 8) | uint64_t(pipe)};
-    if (key == last_key_) return last_site_;
+    Recent &recent = recent_[Hash()(key) >> 56];
+    if (recent.key == key && at.file) return recent.site;
     auto [found, added] = index_.try_emplace(key, static_cast<uint32_t>(sites_.size()));
     if (added) sites_.push_back({at.file, at.line, instr, pipe});
-    last_key_ = key;
-    return last_site_ = found->second;
+    recent = {key, found->second};
+    return found->second;
 }
 
 void Records::close() {

@@ -1,6 +1,7 @@
 // Rows of all cores in one growing, memory-mapped file; sites and names in small tables beside it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -53,8 +54,12 @@ class Records {
         }
     };
     std::unordered_map<Key, uint32_t, Hash> index_;
-    Key last_key_{nullptr, 0};
-    uint32_t last_site_ = 0;
+    // Kernels come back to the same few lines: what was found last, by its place in the hash.
+    struct Recent {
+        Key key{nullptr, 0};
+        uint32_t site = 0;
+    };
+    std::array<Recent, 256> recent_{};
 };
 
 } // namespace insight_trace::engine

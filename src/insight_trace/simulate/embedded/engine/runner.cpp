@@ -17,6 +17,7 @@
 
 #include "machine.hpp"
 #include "op_script.hpp"
+#include "scalar_memory.hpp"
 
 using namespace insight_trace;
 using namespace insight_trace::engine;
@@ -152,6 +153,15 @@ void catch_crashes() {
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
 }
+
+} // namespace
+
+void insight_trace::engine::end_run(const Failure &failure) {
+    write_result(failure_head(failure));
+    _exit(1);
+}
+
+namespace {
 
 // --- limits
 // ----------------------------------------------------------------------------------------------------
@@ -338,6 +348,7 @@ int main(int argc, char **argv) {
         catch_crashes();
         g_job.parameters.settle(static_cast<int64_t>(g_job.cores.size()));
         map_gm();
+        watch_scalar_memory(g_job.gm_base, g_job.gm_size);
         load_kernels();
         // they live until the process ends: a failure is reported from them
         g_records = new Records(g_job.records_path);

@@ -7,9 +7,27 @@
 
 namespace insight_trace::engine {
 
+// Two-source arithmetic, which is dispatched more slowly when not all lanes take part.
+static bool minds_its_mask(Instr instr) {
+    switch (instr) {
+    case Instr::VADD:
+    case Instr::VSUB:
+    case Instr::VMUL:
+    case Instr::VDIV:
+    case Instr::VMAX:
+    case Instr::VMIN:
+    case Instr::VAND:
+    case Instr::VOR:
+        return true;
+    default:
+        return false;
+    }
+}
+
 // A vector instruction takes head + repeats × the slowest of: its arithmetic, its reads, its writes.
 Cost vector_cost(const Parameters &parameters, Instr instr, Type type, int repeat, const VectorOperand &dst,
-                 const VectorOperand &src0, const VectorOperand &src1, Conflicts &conflicts) {
+                 const VectorOperand &src0, const VectorOperand &src1, bool some_lanes,
+                 Conflicts &conflicts) {
     const VectorCost &cost = parameters.vector[static_cast<int>(instr)][static_cast<int>(type)];
     BankPattern banks = bank_pattern(dst, src0, src1);
     int64_t own = cost.slope;
@@ -20,6 +38,7 @@ Cost vector_cost(const Parameters &parameters, Instr instr, Type type, int repea
     conflicts.read = (std::max(own, reading) - own) * repeat / 1000;
     conflicts.write = (std::max({own, writing, mixed}) - own) * repeat / 1000;
     int64_t body = slope * repeat;
+    if (some_lanes && minds_its_mask(instr)) body += parameters.mask_dispatch;
     Stall why = slope > own ? Stall::Bank : Stall::None;
     return {std::max<int64_t>(1000, body + cost.gap), std::max<int64_t>(1000, body + cost.head), 0, why};
 }

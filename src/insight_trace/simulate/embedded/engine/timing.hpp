@@ -10,8 +10,9 @@ struct Conflicts { // cycles lost to unified-buffer banks
     int64_t write = 0;
 };
 
+// `some_lanes`: under a mask that leaves lanes out, or in count mode.
 Cost vector_cost(const Parameters &parameters, Instr instr, Type type, int repeat, const VectorOperand &dst,
-                 const VectorOperand &src0, const VectorOperand &src1, Conflicts &conflicts);
+                 const VectorOperand &src0, const VectorOperand &src1, bool some_lanes, Conflicts &conflicts);
 Cost transfer_cost(const Parameters &parameters, Instr instr, uint64_t gm, int64_t bursts,
                    int64_t burst_bytes, int64_t gm_step);
 Cost move_cost(const Parameters &parameters, Instr instr, int64_t repeat, int64_t bytes);

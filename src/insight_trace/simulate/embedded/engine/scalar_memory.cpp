@@ -1,0 +1,184 @@
+#include "scalar_memory.hpp"
+
+#include <cstring>
+#include <unordered_set>
+
+#include "machine.hpp"
+
+namespace insight_trace::engine {
+namespace {
+
+constexpr int kLineBits = 6; // 64 bytes
+
+uint64_t g_base = 0, g_size = 0;
+
+struct Lines {
+    std::unordered_set<uint64_t> held;
+    uint64_t last = ~0ull; // nearly every access goes where the one before went
+    int64_t load = 0, store = 0;
+};
+thread_local Lines t_lines;
+
+// The place in the kernel's object, which is looked up in its debug lines afterwards.
+Site site_of(const void *caller) {
+    auto pc = reinterpret_cast<uint64_t>(caller);
+    for (const KernelImage &image : current_machine().job().kernels)
+        if (pc >= image.base && pc < image.end)
+            return {image.path.c_str(), static_cast<uint32_t>(pc - image.base - 1)};
+    return {};
+}
+
+void check(Core &core, uint64_t address, uint64_t size, const void *caller) {
+    try {
+        core.global(address, size);
+    } catch (Failure &failure) {
+        Site found = site_of(caller);
+        if (found.file) failure.at = found;
+        end_run(failure);
+    }
+}
+
+void fetch_line(Core &core, uint64_t address, bool store, const void *caller) {
+    Lines &lines = t_lines;
+    if (!lines.held.insert(address >> kLineBits).second) {
+        core.scalar_work(1000);
+        return;
+    }
+    if (!lines.load) {
+        lines.load = core.parameters.get("scalar.load_gm", 1000);
+        lines.store = core.parameters.get("scalar.store_gm", 1000);
+    }
+    Site here = core.at;
+    Site found = site_of(caller);
+    if (found.file) core.at = found;
+    core.scalar(store ? Instr::ST_XD_XN_IMM : Instr::LD_XD_XN_IMM, address, store ? lines.store : lines.load);
+    core.at = here;
+}
+
+inline void touched(const void *pointer, uint64_t size, bool store, const void *caller) {
+    auto address = reinterpret_cast<uint64_t>(pointer);
+    if (address - g_base >= g_size) return;
+    Core *core = running_core();
+    if (!core) return;
+    check(*core, address, size, caller);
+    uint64_t line = address >> kLineBits, end = (address + (size ? size - 1 : 0)) >> kLineBits;
+    if (line == t_lines.last && line == end) {
+        core->scalar_work(1000);
+        return;
+    }
+    for (; line <= end; ++line) fetch_line(*core, line << kLineBits, store, caller);
+    t_lines.last = end;
+}
+
+} // namespace
+
+void watch_scalar_memory(uint64_t base, uint64_t size) {
+    g_base = base;
+    g_size = size;
+}
+
+void forget_scalar_lines(uint64_t address, bool all) {
+    if (all)
+        t_lines.held.clear();
+    else
+        t_lines.held.erase(address >> kLineBits);
+    t_lines.last = ~0ull;
+}
+
+} // namespace insight_trace::engine
+
+using insight_trace::engine::touched;
+
+// The hooks, as g++ and clang++ call them.
+#define HOOK(name, size, store)                                                                              \
+    extern "C" void __tsan_##name(void *p) { touched(p, size, store, __builtin_return_address(0)); }
+#define HOOKS(size)                                                                                          \
+    HOOK(read##size, size, false)                                                                            \
+    HOOK(write##size, size, true)                                                                            \
+    HOOK(unaligned_read##size, size, false)                                                                  \
+    HOOK(unaligned_write##size, size, true)                                                                  \
+    HOOK(volatile_read##size, size, false)                                                                   \
+    HOOK(volatile_write##size, size, true)                                                                   \
+    HOOK(unaligned_volatile_read##size, size, false)                                                         \
+    HOOK(unaligned_volatile_write##size, size, true)                                                         \
+    HOOK(read_write##size, size, true)                                                                       \
+    HOOK(unaligned_read_write##size, size, true)
+HOOKS(1)
+HOOKS(2)
+HOOKS(4)
+HOOKS(8)
+HOOKS(16)
+
+extern "C" {
+void __tsan_read_range(void *p, long size) {
+    touched(p, static_cast<uint64_t>(size), false, __builtin_return_address(0));
+}
+void __tsan_write_range(void *p, long size) {
+    touched(p, static_cast<uint64_t>(size), true, __builtin_return_address(0));
+}
+void *__tsan_memcpy(void *to, const void *from, uint64_t size) {
+    touched(from, size, false, __builtin_return_address(0));
+    touched(to, size, true, __builtin_return_address(0));
+    return memcpy(to, from, size);
+}
+void *__tsan_memmove(void *to, const void *from, uint64_t size) {
+    touched(from, size, false, __builtin_return_address(0));
+    touched(to, size, true, __builtin_return_address(0));
+    return memmove(to, from, size);
+}
+void *__tsan_memset(void *to, int value, uint64_t size) {
+    touched(to, size, true, __builtin_return_address(0));
+    return memset(to, value, size);
+}
+void __tsan_init() {}
+void __tsan_func_entry(void *) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_update(void **, void *) {}
+void __tsan_vptr_read(void **) {}
+void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+}
+
+// Atomic operations are replaced by calls, so these do the work too. One core runs at a time: the strictest
+// order costs nothing.
+#define RMW(bits, T, op)                                                                                     \
+    extern "C" T __tsan_atomic##bits##_fetch_##op(T *p, T value, int) {                                      \
+        touched(p, sizeof(T), true, __builtin_return_address(0));                                            \
+        return __atomic_fetch_##op(p, value, __ATOMIC_SEQ_CST);                                              \
+    }
+#define ATOMICS(bits, T)                                                                                     \
+    RMW(bits, T, add)                                                                                        \
+    RMW(bits, T, sub)                                                                                        \
+    RMW(bits, T, and)                                                                                        \
+    RMW(bits, T, or)                                                                                         \
+    RMW(bits, T, xor)                                                                                        \
+    RMW(bits, T, nand)                                                                                       \
+    extern "C" T __tsan_atomic##bits##_load(const T *p, int) {                                               \
+        touched(p, sizeof(T), false, __builtin_return_address(0));                                           \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                         \
+    }                                                                                                        \
+    extern "C" void __tsan_atomic##bits##_store(T *p, T value, int) {                                        \
+        touched(p, sizeof(T), true, __builtin_return_address(0));                                            \
+        __atomic_store_n(p, value, __ATOMIC_SEQ_CST);                                                        \
+    }                                                                                                        \
+    extern "C" T __tsan_atomic##bits##_exchange(T *p, T value, int) {                                        \
+        touched(p, sizeof(T), true, __builtin_return_address(0));                                            \
+        return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);                                              \
+    }                                                                                                        \
+    extern "C" int __tsan_atomic##bits##_compare_exchange_strong(T *p, T *old, T value, int, int) {          \
+        touched(p, sizeof(T), true, __builtin_return_address(0));                                            \
+        return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);        \
+    }                                                                                                        \
+    extern "C" int __tsan_atomic##bits##_compare_exchange_weak(T *p, T *old, T value, int, int) {            \
+        touched(p, sizeof(T), true, __builtin_return_address(0));                                            \
+        return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);        \
+    }                                                                                                        \
+    extern "C" T __tsan_atomic##bits##_compare_exchange_val(T *p, T old, T value, int, int) {                \
+        touched(p, sizeof(T), true, __builtin_return_address(0));                                            \
+        __atomic_compare_exchange_n(p, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
+        return old;                                                                                          \
+    }
+ATOMICS(8, uint8_t)
+ATOMICS(16, uint16_t)
+ATOMICS(32, uint32_t)
+ATOMICS(64, uint64_t)

@@ -1,0 +1,21 @@
+// Global memory that kernel code reads and writes by plain dereference, on the scalar unit.
+//
+// Kernels are compiled with the hooks of a race detector and linked without its runtime: every load and store
+// of theirs calls us. Those that go to global memory cost what the scalar unit waits for, once per cache
+// line; dcci makes the scalar unit forget its lines.
+#pragma once
+
+#include <cstdint>
+
+#include "failure.hpp"
+
+namespace insight_trace::engine {
+
+// Which addresses are global memory; nothing is counted before this is said.
+void watch_scalar_memory(uint64_t base, uint64_t size);
+// The core whose thread this is forgets the line at `address`, or all lines.
+void forget_scalar_lines(uint64_t address, bool all);
+// Ends the run with this failure (runner.cpp). The hooks are called where the compiler expects no exception.
+[[noreturn]] void end_run(const Failure &failure);
+
+} // namespace insight_trace::engine

@@ -1,0 +1,61 @@
+"""insight-trace op: what one tile op costs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from insight_trace.__main__ import main
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["op", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_an_op_is_told_with_its_instructions_and_cycles(capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys, "TADD", "--rows", "64", "--cols", "64")
+    assert "154 cycles" in text
+    assert "VADD" in text
+    assert "cycles of bank conflicts" in text
+
+
+def test_addresses_decide_about_bank_conflicts(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("TADD", "--rows", "64", "--cols", "64", "--addresses", "0x0,0x4100,0x8000", "--json")
+    told = json.loads(said(capsys, *words))
+    assert told["cycles"] == 89
+    assert told["soc_version"] == "Ascend910B1"
+    (instruction,) = told["instructions"]
+    assert instruction["instruction"] == "VADD"
+    assert instruction["read_conflict"] == 0
+
+
+@pytest.mark.parametrize("op", ["TXOR", "TREM", "TPARTMUL", "TSHLS", "TCOLSUM", "TTRANS"])
+def test_ops_with_scratch_tiles_can_be_asked_for(capsys: pytest.CaptureFixture[str], op: str) -> None:
+    dtype = "float" if op == "TREM" else "int16"
+    told = json.loads(said(capsys, op, "--dtype", dtype, "--rows", "16", "--cols", "128", "--json"))
+    assert told["cycles"] > 0
+
+
+def test_a_chip_may_be_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    chip = Path(__file__).parents[1] / "data" / "chips" / "round_numbers.toml"
+    words = ("TADDS", "--rows", "64", "--cols", "64", "--soc-version", str(chip), "--json")
+    told = json.loads(said(capsys, *words))
+    assert (told["soc_version"], told["cycles"]) == ("RoundNumbers", 64 + 10)
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["TADD"], "name an op and its size"),
+        (["TNOTHING", "--rows", "1", "--cols", "64"], "there is no tile op 'TNOTHING'"),
+        (["TADD", "--rows", "1", "--cols", "64", "--soc-version", "Ascend1"], "there is no chip 'Ascend1'"),
+        (["TADD", "--rows", "1", "--cols", "3"], "a row of 3 f32 is 12 bytes"),
+        (["TADD", "--rows", "0", "--cols", "64"], "at least one row"),
+        (["TADD", "--rows", "1", "--cols", "64", "--addresses", "here"], "is not a list of numbers"),
+        (["TADD", "--table", "x.csv"], "an op or --table"),
+    ],
+)
+def test_a_wrong_request_is_told(capsys: pytest.CaptureFixture[str], words: list[str], part: str) -> None:
+    assert main(["op", *words]) == 2
+    assert part in capsys.readouterr().err

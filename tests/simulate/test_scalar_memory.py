@@ -1,0 +1,69 @@
+"""Global memory that a kernel reads and writes by plain dereference."""
+
+from pathlib import Path
+
+import numpy as np
+
+from insight_trace.model import Fault, Pipe, Simulation
+from insight_trace.simulate import simulate
+
+KERNEL = Path(__file__).parents[1] / "data" / "kernels" / "dereference.cpp"
+LINE = 64
+MISS = 195
+
+
+def line_of(text: str) -> int:
+    return next(i for i, line in enumerate(KERNEL.read_text().splitlines(), 1) if text in line)
+
+
+def run(count: int, forget: bool = False) -> tuple[Simulation, np.ndarray]:
+    values = np.arange(1000, dtype=np.int32)
+    done = simulate(KERNEL, {0: values, 1: count, 2: int(forget)}, core_type="aiv")
+    assert done.failure is None, done.failure
+    return done, values
+
+
+def loads(done: Simulation) -> list[tuple[str, int]]:
+    """Source line and duration of every load from global memory."""
+    columns = done.instructions
+    rows = [i for i in range(len(columns)) if columns.names[columns.name[i]] == "LD_XD_XN_IMM"]
+    assert all(columns.pipe[i] == int(Pipe.SCALAR) for i in rows)
+    return [(columns.stacks[columns.stack[i]], int(columns.end[i] - columns.start[i])) for i in rows]
+
+
+def test_a_load_waits_for_memory_once_per_line() -> None:
+    done, values = run(256)
+    assert done.outputs[0][0] == values[:256].sum()
+    in_loop = [cycles for where, cycles in loads(done) if where == f"{KERNEL}:{line_of('// the loop')}"]
+    # the array begins on a line; the count lies beside the tensor's address, which has been read before
+    assert in_loop == [MISS] * (256 * 4 // LINE)
+
+
+def test_what_has_been_read_is_read_again_in_a_cycle() -> None:
+    few, many = run(16)[0].instructions, run(32)[0].instructions
+    # sixteen more elements, each with a look at the count, are one line more and about a cycle for the rest
+    longer = int(many.end.max() - few.end.max())
+    assert MISS + 15 <= longer <= MISS + 40
+
+
+def test_dcci_makes_the_scalar_unit_read_again() -> None:
+    before, after = loads(run(16)[0]), loads(run(16, forget=True)[0])
+    again = f"{KERNEL}:{line_of('// again')}"
+    assert again not in [where for where, _ in before]
+    assert [cycles for where, cycles in after if where == again] == [MISS]
+
+
+def test_a_store_is_in_the_trace_when_it_is_the_first_to_touch_its_line() -> None:
+    done = simulate(KERNEL, {0: np.ones(8, np.int32), 1: 0, 2: 0}, core_type="aiv")
+    columns = done.instructions
+    stores = [i for i in range(len(columns)) if columns.names[columns.name[i]] == "ST_XD_XN_IMM"]
+    assert [int(columns.end[i] - columns.start[i]) for i in stores] == [MISS]
+
+
+def test_a_read_past_the_buffer_is_the_kernels_fault_at_its_line() -> None:
+    done = simulate(KERNEL, {0: np.zeros(8, np.int32), 1: 100_000, 2: 0}, core_type="aiv")
+    assert done.failure is not None
+    assert done.failure.fault is Fault.KERNEL
+    assert "GM access of 4 bytes" in done.failure.message
+    assert "slot 0 ends 4 bytes earlier" in done.failure.message
+    assert done.failure.where == f"{KERNEL}:{line_of('// the loop')}"
