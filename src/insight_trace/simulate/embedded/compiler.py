@@ -74,6 +74,7 @@ class CompileError:
     line: int
     message: str
     missing_op: str = ""  # what of the tile API our headers lack, if that is the reason
+    refused: str = ""  # what kind of source this is, if we take none of that kind
 
 
 _ERROR = re.compile(
@@ -91,6 +92,11 @@ _MISSING_HEADER = re.compile(
 )
 # Tile ops (TADD, MGATHER) and what they work with (TPipe), or anything of the tile API's own namespace.
 _TILE_API = re.compile(r"^(?:pto::\w+|[TM][A-Z]\w+)$")
+# Headers of the vendor's class library (AscendC); kernels written with it are no tile kernels.
+_VENDOR_HEADER = re.compile(
+    r"(?P<name>(?:basic_api/|adv_api/|kernel_)[\w/]+\.h|kernel_operator\.h|lib/[\w/]+\.h)"
+    r"(?:: No such file or directory|[’'] file not found)"
+)
 
 
 def first_error(log: str, source: Path) -> CompileError:
@@ -106,6 +112,13 @@ def first_error(log: str, source: Path) -> CompileError:
             if Path(note["file"]).name == source.name:
                 file, line = note["file"], int(note["line"])
                 break
+    vendor = _VENDOR_HEADER.search(message)
+    if vendor:
+        return CompileError(
+            file, line, message, refused=f"a vendor AscendC body (it includes {vendor['name']})"
+        )
+    if Path(file).suffix == ".cce" or Path(match["file"]).suffix == ".cce":
+        return CompileError(file, line, message, refused="a vendor body in raw CCE intrinsics")
     undeclared = _UNDECLARED.search(message)
     name = next(filter(None, undeclared.groups()), "") if undeclared else ""
     header = _MISSING_HEADER.search(message)

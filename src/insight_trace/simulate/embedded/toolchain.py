@@ -241,6 +241,14 @@ class Toolchain:
     def _build_failure(self, log: str, source: Path, what: str) -> Failure:
         error = first_error(log, source)
         path = self._keep_log(log, source)
+        if error.refused:
+            return Failure(
+                Fault.NOT_SUPPORTED,
+                f"{error.refused} is not supported: only PTO tile kernels run here",
+                error.file,
+                error.line,
+                log=path,
+            )
         if error.missing_op:
             return Failure(
                 Fault.NOT_SUPPORTED, f"{error.missing_op} is not supported", error.file, error.line, log=path

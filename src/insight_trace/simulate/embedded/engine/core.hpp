@@ -59,6 +59,7 @@ class Core {
     template <class T> T *local_as(Space space, uint64_t address, uint64_t count) {
         return reinterpret_cast<T *>(local(space, address, count * sizeof(T)));
     }
+    const GlobalMemory &global_memory() const { return gm_; }
     uint64_t space_size(Space space) const { return sizes_[static_cast<int>(space)]; }
     // Host pointer to `bytes` of global memory; fails when any of them lies outside every buffer.
     uint8_t *global(uint64_t address, uint64_t bytes);
@@ -99,7 +100,8 @@ class Core {
     const int64_t tile_op_cost; // scalar work around one tile op, thousandths
     uint64_t control = 0;       // the CTRL register
     uint64_t ffts_base = 0;
-    uint8_t atomic_type = 0; // of DMA stores: 0 none, else set_atomic_* + 1
+    uint8_t atomic_type = 0;                            // of DMA stores: 0 none, else set_atomic_* + 1
+    uint8_t store_atomic_type = 0, store_atomic_op = 0; // of scalar stores: set_st_atomic_cfg
 
   private:
     void issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements, const VectorOperand &dst,

@@ -52,6 +52,14 @@ void CrossCore::set_intra(Machine &machine, Core &from, int flag, int64_t time, 
     }
 }
 
+std::string CrossCore::wait_text(const Core &to, bool intra_block, int flag) const {
+    std::string text = (intra_block ? "intra-block flag " : "cross-core flag ") + std::to_string(flag);
+    const std::string block = "core" + std::to_string(to.identity.block);
+    if (!to.identity.cube) return text + " from " + block + ".cubecore0";
+    if (intra_block) return text + " from " + block + ".veccore" + std::to_string(flag / 16);
+    return text + " from the vector cores of " + block;
+}
+
 bool CrossCore::ready(const Core &to, int flag) const {
     auto found = raised_.find({to.identity.index, flag});
     return found != raised_.end() && !found->second.empty();

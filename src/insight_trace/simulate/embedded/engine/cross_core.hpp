@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -19,6 +20,8 @@ class CrossCore {
     void set(Machine &machine, Core &from, int mode, int flag, int64_t time, uint32_t row);
     // set_intra_block (a5): one cube core to one vector core, or back.
     void set_intra(Machine &machine, Core &from, int flag, int64_t time, uint32_t row);
+    // What `to` waits for and who has to raise it, for a deadlock report.
+    std::string wait_text(const Core &to, bool intra_block, int flag) const;
     bool ready(const Core &to, int flag) const;
     std::pair<int64_t, uint32_t> take(const Core &to, int flag); // time, row of the set
 

@@ -36,6 +36,7 @@ static int64_t sys_cnt(Core &core) {
 extern "C" void insight_trace_op(Op op, const Operand *operands, uint32_t count, Site at) {
     Core &core = current_core();
     core.at = at;
+    current_machine().progressed();
     core.scalar_work(core.tile_op_cost);
     op_bodies[static_cast<int>(op)](core, {operands, count});
 }
@@ -89,8 +90,10 @@ extern "C" void insight_trace_set_value(const TileRef *tile, uint64_t index, uin
 }
 
 static void wait_for_core(Core &core, Instr instr, PipeId pipe, int flag) {
+    if (flag < 0 || flag >= 32) core.kernel_error("cross-core flag %d does not exist", flag);
     Machine &machine = current_machine();
-    machine.wait_until(core, std::string(instr_name(instr)) + " flag " + std::to_string(flag),
+    machine.progressed();
+    machine.wait_until(core, machine.cross_core.wait_text(core, instr == Instr::WAIT_INTRA_BLOCK, flag),
                        [&machine, &core, flag] { return machine.cross_core.ready(core, flag); });
     auto [time, row] = machine.cross_core.take(core, flag);
     Record r = core.record(instr, pipe, Form::Plain);
@@ -104,6 +107,112 @@ static void wait_for_core(Core &core, Instr instr, PipeId pipe, int flag) {
     core.clock.issue(PipeId::S, r, {cycles, cycles, 0, Stall::None}, core.at);
 }
 
+// Reads what another core may write: the clock goes on to the write, if a scalar store of a core made it.
+static uint64_t read_shared(Core &core, uint64_t address, int size, int64_t milli) {
+    const uint8_t *from = core.global(address, static_cast<uint64_t>(size));
+    Record r = core.record(Instr::LD_DEV, PipeId::S, Form::Scalar);
+    r.a = address;
+    int64_t cycles = milli;
+    if (const Written *written = current_machine().written(address)) {
+        if (written->core != core.identity.index && written->time > core.clock.now() + milli) {
+            cycles = written->time - core.clock.now();
+            r.partner = written->row;
+            r.stall = static_cast<uint8_t>(Stall::CrossCore);
+        }
+    }
+    core.clock.issue(PipeId::S, r, {cycles, cycles, 0, Stall::None}, core.at);
+    return read_bits(from, size);
+}
+
+static void store_shared(Core &core, Instr instr, uint64_t address, uint64_t size, uint64_t bits,
+                         int64_t milli) {
+    uint8_t *to = core.global(address, size);
+    Record r = core.record(instr, PipeId::S, Form::Scalar);
+    r.a = address;
+    uint32_t row = core.clock.issue(PipeId::S, r, {milli, milli, 0, Stall::None}, core.at);
+    memcpy(to, &bits, static_cast<size_t>(size));
+    current_machine().wrote(address, {core.identity.index, row, core.clock.now()});
+}
+
+static bool compares(int32_t value, uint64_t how, int32_t wanted) {
+    switch (how) { // pto::comm::WaitCmp
+    case 0:
+        return value == wanted;
+    case 1:
+        return value != wanted;
+    case 2:
+        return value > wanted;
+    case 3:
+        return value >= wanted;
+    case 4:
+        return value < wanted;
+    default:
+        return value <= wanted;
+    }
+}
+
+static const char *compare_text(uint64_t how) {
+    static const char *const text[] = {"==", "!=", ">", ">=", "<", "<="};
+    return text[how < 6 ? how : 5];
+}
+
+static void wait_for_signal(Core &core, uint64_t address, uint64_t how, int32_t wanted, int64_t milli) {
+    core.global(address, 4);
+    auto value = [address] {
+        int32_t now;
+        memcpy(&now, reinterpret_cast<const void *>(address), sizeof now);
+        return now;
+    };
+    char what[96];
+    snprintf(what, sizeof what, "the signal at 0x%llx to be %s %d", (unsigned long long)address,
+             compare_text(how), wanted);
+    current_machine().wait_until(core, what, [=] { return compares(value(), how, wanted); });
+    read_shared(core, address, 4, milli);
+}
+
+// Adds in global memory, in the type that set_st_atomic_cfg named (integers of the operand's size without
+// it).
+static uint64_t combined(Core &core, uint64_t old_bits, uint64_t new_bits, uint64_t size) {
+    auto pick = [&](auto a, auto b) {
+        using T = decltype(a);
+        switch (core.store_atomic_op) {
+        case 1:
+            return larger<T>(a, b);
+        case 2:
+            return smaller<T>(a, b);
+        default:
+            return T(wrap_add<T>(a, b));
+        }
+    };
+    switch (core.store_atomic_type) { // atomic_type_t
+    case 1:
+        return float_bits(
+            pick(bits_float(static_cast<uint32_t>(old_bits)), bits_float(static_cast<uint32_t>(new_bits))));
+    case 2:
+        return float_to_half(pick(half_to_float(static_cast<uint16_t>(old_bits)),
+                                  half_to_float(static_cast<uint16_t>(new_bits))));
+    case 6:
+        return float_to_bf16(pick(bf16_to_float(static_cast<uint16_t>(old_bits)),
+                                  bf16_to_float(static_cast<uint16_t>(new_bits))));
+    default:
+        if (size == 1) return uint64_t(pick(static_cast<int8_t>(old_bits), static_cast<int8_t>(new_bits)));
+        if (size == 2) return uint64_t(pick(static_cast<int16_t>(old_bits), static_cast<int16_t>(new_bits)));
+        if (size == 4) return uint64_t(pick(static_cast<int32_t>(old_bits), static_cast<int32_t>(new_bits)));
+        return uint64_t(pick(static_cast<int64_t>(old_bits), static_cast<int64_t>(new_bits)));
+    }
+}
+
+// What a loop that polls memory sees at each turn: the line it looks at.
+static uint64_t line_content(const Core &core, uint64_t address) {
+    const GlobalMemory &gm = core.global_memory();
+    address &= ~uint64_t(63);
+    if (address < gm.base || address - gm.base + 64 > gm.size) return 0;
+    uint64_t words[8], mixed = 0;
+    memcpy(words, reinterpret_cast<const void *>(address), sizeof words);
+    for (uint64_t word : words) mixed = (mixed ^ word) * 0x9e3779b97f4a7c15ull + (mixed >> 29);
+    return mixed;
+}
+
 extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_t b, uint64_t c, Site at) {
     Core &core = current_core();
     core.at = at;
@@ -112,7 +221,7 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
     switch (which) {
     case Intrinsic::Dcci:
         core.scalar(Instr::DCCI, a, cycles("scalar.dcci"));
-        machine.yield(core); // a loop that polls memory goes through here
+        machine.poll(core, a, line_content(core, a)); // a loop that polls memory goes through here
         return 0;
     case Intrinsic::Dsb:
         core.scalar(Instr::DSB, a, cycles("scalar.dsb"));
@@ -164,20 +273,30 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
     case Intrinsic::GetCoreId:
         return core.identity.index;
     case Intrinsic::LoadDev:
-        machine.yield(core);
-        core.scalar(Instr::LD_DEV, a, cycles("scalar.load_gm"));
-        return read_bits(core.global(a, b), static_cast<int>(b));
+        machine.poll(core, a, line_content(core, a));
+        return read_shared(core, a, static_cast<int>(b), cycles("scalar.load_gm"));
     case Intrinsic::StoreDev:
-        core.scalar(Instr::ST_DEV, a, cycles("scalar.store_gm"));
-        memcpy(core.global(a, b), &c, static_cast<size_t>(b));
+        machine.progressed();
+        store_shared(core, Instr::ST_DEV, a, b, c, cycles("scalar.store_gm"));
         return 0;
     case Intrinsic::AtomicAdd: {
-        core.scalar(Instr::ST_ATOMIC, a, cycles("scalar.store_gm"));
-        uint8_t *target = core.global(a, b);
-        uint64_t sum = read_bits(target, static_cast<int>(b)) + c;
-        memcpy(target, &sum, static_cast<size_t>(b));
+        machine.progressed();
+        uint64_t old_bits = read_bits(core.global(a, b), static_cast<int>(b));
+        store_shared(core, Instr::ST_ATOMIC, a, b, combined(core, old_bits, c, b), cycles("scalar.store_gm"));
         return 0;
     }
+    case Intrinsic::SetStoreAtomic:
+        core.store_atomic_type = static_cast<uint8_t>(a);
+        core.store_atomic_op = static_cast<uint8_t>(b);
+        core.set_register(PipeId::S, a << 8 | b);
+        return 0;
+    case Intrinsic::WaitSignal:
+        wait_for_signal(core, a, b, static_cast<int32_t>(c), cycles("scalar.load_gm"));
+        return 0;
+    case Intrinsic::TestSignal:
+        machine.poll(core, a, line_content(core, a));
+        return compares(static_cast<int32_t>(read_shared(core, a, 4, cycles("scalar.load_gm"))), b,
+                        static_cast<int32_t>(c));
     case Intrinsic::SetCrossCore: {
         PipeId pipe = static_cast<PipeId>(a);
         Record r = core.record(Instr::SET_CROSS_CORE, pipe, Form::Plain);

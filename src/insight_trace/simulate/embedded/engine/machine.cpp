@@ -1,6 +1,7 @@
 #include "machine.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 namespace insight_trace::engine {
@@ -155,20 +156,54 @@ void Machine::yield(Core &core) {
     swap_in(index);
 }
 
+void Machine::poll(Core &core, uint64_t address, uint64_t content) {
+    // so many looks in a row that find nothing new: no loop with a bound of its own waits that long
+    constexpr uint64_t kHopeless = 20000;
+    CoreThread &me = threads_[core.identity.index];
+    me.polled = address;
+    me.where = core.at;
+    auto [place, fresh] = seen_.try_emplace(address, content);
+    if (fresh || place->second != content) {
+        place->second = content;
+        idle_polls_ = 0;
+    } else if (++idle_polls_ > kHopeless) {
+        throw Failure(Fault::Kernel, core.at, deadlock_text());
+    }
+    yield(core);
+}
+
 std::string Machine::deadlock_text() const {
-    std::string text = "deadlock: ";
-    bool first = true;
+    constexpr size_t kMost = 12; // a hundred blocks wait for the same thing
+    std::string text;
+    size_t shown = 0, left_out = 0;
     for (const CoreThread &thread : threads_) {
-        if (thread.state != State::Blocked) continue;
-        if (!first) text += "; ";
-        first = false;
-        text += thread.core->identity.name + " waits for " + thread.what;
+        const bool ended = thread.state == State::Done;
+        // a core that has ended explains why others of its block wait in vain
+        if (ended && threads_.size() > kMost) continue;
+        if (shown++ >= kMost) {
+            ++left_out;
+            continue;
+        }
+        text += (text.empty() ? "deadlock: " : "; ") + thread.core->identity.name;
+        if (ended) {
+            text += " has ended";
+            continue;
+        }
+        if (thread.state == State::Blocked) {
+            text += " waits for " + thread.what;
+        } else {
+            char address[24];
+            snprintf(address, sizeof address, "0x%llx", (unsigned long long)thread.polled);
+            const Region *region = gm_.find(thread.polled);
+            text += std::string(" polls ") + address + (region ? " in " + region->name : "");
+        }
         if (thread.where.file) {
             const char *slash = strrchr(thread.where.file, '/');
             text += " at " + std::string(slash ? slash + 1 : thread.where.file) + ":" +
                     std::to_string(thread.where.line);
         }
     }
+    if (left_out) text += "; and " + std::to_string(left_out) + " cores more";
     return text;
 }
 

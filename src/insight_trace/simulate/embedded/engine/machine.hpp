@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "core.hpp"
@@ -44,6 +45,13 @@ struct Job {
     std::vector<CoreJob> cores;
 };
 
+// The last scalar store of a core to a place in global memory.
+struct Written {
+    uint16_t core;
+    uint32_t row;
+    int64_t time;
+};
+
 class Machine {
   public:
     Machine(Job &job, Records &records);
@@ -53,6 +61,15 @@ class Machine {
     void wait_until(Core &core, const std::string &what, const std::function<bool()> &ready);
     // Lets other cores run; for loops that poll memory which another core writes.
     void yield(Core &core);
+    // The same, for a look at `address` that found `content`. When nothing but looks at unchanged memory
+    // happens any more, the run ends as a deadlock.
+    void poll(Core &core, uint64_t address, uint64_t content);
+    void progressed() { idle_polls_ = 0; }
+    void wrote(uint64_t address, const Written &by) { written_[address] = by; }
+    const Written *written(uint64_t address) const {
+        auto found = written_.find(address);
+        return found == written_.end() ? nullptr : &found->second;
+    }
 
     Core &core(size_t index) { return *threads_[index].core; }
     size_t core_count() const { return threads_.size(); }
@@ -70,7 +87,7 @@ class Machine {
         Site where{};
         std::function<bool()> ready;
         std::vector<uint8_t> saved_state;
-        int polls = 0;
+        uint64_t polled = 0; // the address it looked at last
     };
     void body(size_t index);
     void pass_on(std::unique_lock<std::mutex> &lock, size_t from);
@@ -89,6 +106,9 @@ class Machine {
     bool over_ = false;
     std::unique_ptr<Failure> failure_;
     std::mt19937_64 dice_;
+    std::unordered_map<uint64_t, Written> written_;
+    std::unordered_map<uint64_t, uint64_t> seen_; // what polls found, by address
+    uint64_t idle_polls_ = 0;
 };
 
 Machine &current_machine();

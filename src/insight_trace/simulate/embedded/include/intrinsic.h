@@ -15,11 +15,22 @@ struct PTO2TaskId {
     uint64_t raw;
     static constexpr PTO2TaskId invalid() { return {~0ull}; }
     constexpr bool is_valid() const { return raw != ~0ull; }
+    constexpr bool is_invalid() const { return raw == ~0ull; }
 };
 
 struct DeferredCompletionEntry {
-    uint64_t words[4];
+    uint64_t addr;
+    uint64_t backend_cookie;
+    uint32_t expected_value;
+    uint32_t engine;
+    int32_t completion_type;
+    uint32_t _pad;
 };
+static_assert(sizeof(DeferredCompletionEntry) == 32, "an entry has 32 bytes");
+
+constexpr int32_t MAX_COMPLETIONS_PER_TASK = 64;
+constexpr int32_t PTO2_ERROR_ASYNC_COMPLETION_INVALID = 11, PTO2_ERROR_ASYNC_WAIT_OVERFLOW = 12,
+                  PTO2_ERROR_ASYNC_REGISTRATION_FAILED = 13;
 
 struct AsyncCtx {
     volatile uint32_t *completion_count;

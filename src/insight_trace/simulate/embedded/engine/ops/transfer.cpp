@@ -9,7 +9,7 @@ namespace insight_trace::engine {
 
 namespace {
 
-enum Layout : uint8_t { ND = 0, DN = 1, NZ = 2 };
+enum Layout : uint8_t { ND = 0, DN = 1, NZ = 2, MX_A_ZZ = 6, MX_B_NN = 9 };
 constexpr int64_t kMaxBursts = 4095;
 
 // One piece of a transfer: `count` lines of `length` elements that are contiguous in GM.
@@ -169,6 +169,18 @@ void zero_box_tails(Core &core, const TileRef &tile, int64_t lines, int64_t leng
         }
 }
 
+// Scales lie in GM in the boxes that the tile has, so they come as one run.
+void load_scales(Core &core, const TileRef &tile, const GlobalRef &g) {
+    int64_t count = int64_t(tile.rows) * tile.cols, given = 1;
+    for (int64_t extent : g.shape) given *= extent;
+    if (tile.fractal != 32 || given != count)
+        core.unsupported("TLOAD of %lld scales into a tile of %lld", (long long)given, (long long)count);
+    if (core.computes)
+        memcpy(core.local(tile.space, tile.address, uint64_t(count)), core.global(g.address, uint64_t(count)),
+               size_t(count));
+    core.transfer(Instr::MOV_OUT_TO_L1, tile.type, g.address, tile.address, 1, count, count);
+}
+
 int64_t line_count(const GlobalRef &g) {
     return g.shape[0] * g.shape[1] * g.shape[2] * g.shape[g.layout == DN ? 4 : 3];
 }
@@ -181,6 +193,7 @@ TILE_OP_BODY(TLOAD) {
     check(core, "TLOAD", tile, g);
     int size = type_size(tile.type);
     if (g.layout == NZ) return move_nz(core, tile, g, false);
+    if (g.layout == MX_A_ZZ || g.layout == MX_B_NN) return load_scales(core, tile, g);
     if (g.layout > NZ) core.unsupported("TLOAD from global layout %d", g.layout);
     bool columns = g.layout == DN;
     int64_t length = columns ? tile.valid_rows : tile.valid_cols;

@@ -113,7 +113,10 @@ enum class Intrinsic : uint16_t {
     GetCoreId,
     LoadDev,
     StoreDev,
-    AtomicAdd,
+    AtomicAdd,      // a: address, b: bytes, c: bits
+    SetStoreAtomic, // a: element type of scalar atomic stores, b: what they do
+    WaitSignal,     // a: address, b: pto::comm::WaitCmp, c: value
+    TestSignal,
     SetCrossCore,
     WaitFlagDev,
     SetIntraBlock,

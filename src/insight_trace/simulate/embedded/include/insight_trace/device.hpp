@@ -113,14 +113,14 @@ template <class P> inline uint64_t as_bits(P value) {
     insight_trace_intrinsic(::insight_trace::Intrinsic::which, ::insight_trace::as_bits(a),                  \
                             ::insight_trace::as_bits(b), ::insight_trace::as_bits(c), at)
 
-// Kernels that define the names as numbers themselves pass numbers.
+// The line and the destination may be plain numbers too.
 template <class P, class Line> inline void dcci(P address, Line line, INSIGHT_TRACE_AT) {
     INSIGHT_TRACE_CALL(Dcci, address, line, 0);
 }
-template <class P, class Line, class Target>
-inline std::enable_if_t<!std::is_same_v<Target, insight_trace::Site>> dcci(P address, Line line, Target dst,
-                                                                           INSIGHT_TRACE_AT) {
-    INSIGHT_TRACE_CALL(Dcci, address, line, dst);
+template <class P, class Line, class Destination,
+          std::enable_if_t<!std::is_same_v<Destination, ::insight_trace::Site>, int> = 0>
+inline void dcci(P address, Line line, Destination destination, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(Dcci, address, line, destination);
 }
 inline void dsb(mem_dsb_t kind, INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(Dsb, kind, 0, 0); }
 inline void set_mask_norm(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetMaskNorm, 0, 0, 0); }
@@ -186,15 +186,23 @@ template <class V, class T> inline void st_dev(V value, T *address, int64_t offs
     INSIGHT_TRACE_CALL(StoreDev, reinterpret_cast<uint64_t>(address) + offset, sizeof(T),
                        ::insight_trace::as_bits(static_cast<std::remove_cv_t<T>>(value)));
 }
-// The scalar unit's atomic store: the type and the operation are set first.
-enum st_atomic_type_t : uint8_t { ATOMIC_NONE, ATOMIC_F32, ATOMIC_F16, ATOMIC_S16, ATOMIC_S32, ATOMIC_S8 };
-enum st_atomic_op_t : uint8_t { ATOMIC_SUM };
-inline void set_st_atomic_cfg(st_atomic_type_t, st_atomic_op_t, INSIGHT_TRACE_AT) {
-    INSIGHT_TRACE_CALL(Nop, 0, 0, 0);
+// Scalar stores that add (or take the larger, the smaller) in global memory.
+enum atomic_type_t : uint8_t {
+    ATOMIC_NONE = 0,
+    ATOMIC_F32 = 1,
+    ATOMIC_F16 = 2,
+    ATOMIC_S16 = 3,
+    ATOMIC_S32 = 4,
+    ATOMIC_S8 = 5,
+    ATOMIC_BF16 = 6,
+};
+enum atomic_op_t : uint8_t { ATOMIC_SUM = 0, ATOMIC_MAX = 1, ATOMIC_MIN = 2 };
+inline void set_st_atomic_cfg(uint64_t type, uint64_t op, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(SetStoreAtomic, type, op, 0);
 }
-template <class T> inline void st_atomic(T value, T *address, INSIGHT_TRACE_AT) {
-    static_assert(std::is_integral_v<T>, "atomic scalar stores of integers");
-    INSIGHT_TRACE_CALL(AtomicAdd, address, sizeof(T), value);
+template <class V, class T> inline void st_atomic(V value, T *address, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(AtomicAdd, address, sizeof(T),
+                       ::insight_trace::as_bits(static_cast<std::remove_cv_t<T>>(value)));
 }
 [[noreturn]] inline void trap(INSIGHT_TRACE_AT) {
     INSIGHT_TRACE_CALL(Trap, 0, 0, 0);

@@ -22,6 +22,11 @@ template <AccPhase, class C, class A, class B, class Bias>
 inline void TMATMUL_BIAS(const C &c, const A &a, const B &b, const Bias &bias, INSIGHT_TRACE_AT) {
     detail::call(insight_trace::Op::TMATMUL_BIAS, at, c, a, b, bias);
 }
+template <class C, class A, class B, class D, class E, class F>
+inline void TMATMUL_MX(const C &c, const A &a, const B &b, const D &d, const E &e, const F &f,
+                       INSIGHT_TRACE_AT) {
+    detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, b, d, e, f);
+}
 template <class D, class S, ReluPreMode relu> inline void TMOV(const D &dst, const S &src, INSIGHT_TRACE_AT) {
     detail::call(insight_trace::Op::TMOV, at, dst, src, relu);
 }

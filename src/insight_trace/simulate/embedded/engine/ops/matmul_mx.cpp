@@ -1,0 +1,84 @@
+// TMATMUL_MX: narrow floats with one power of two for every 32 of them along k.
+#include <vector>
+
+#include "elements.hpp"
+#include "insight_trace/narrow.hpp"
+
+namespace insight_trace::engine {
+
+namespace {
+
+constexpr int64_t kGroup = 32;
+
+using Decode = float (*)(uint8_t);
+
+Decode decoder(Core &core, Type type) {
+    switch (type) {
+    case Type::F8E4M3:
+        return e4m3_to_float;
+    case Type::F8E5M2:
+        return e5m2_to_float;
+    default:
+        core.unsupported("TMATMUL_MX of other elements than 8-bit floats");
+    }
+}
+
+// The valid part as floats, each with its group's scale.
+std::vector<float> scaled(Core &core, const TileRef &tile, const TileRef &scales, bool along_cols,
+                          int64_t rows, int64_t cols) {
+    if (scales.type != Type::F8E8M0) core.kernel_error("TMATMUL_MX takes scales of float8_e8m0_t");
+    Decode decode = decoder(core, tile.type);
+    View<uint8_t> values(core, tile), exponents(core, scales);
+    std::vector<float> out(size_t(rows) * size_t(cols));
+    for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < cols; ++c) {
+            uint8_t exponent = along_cols ? exponents.at(r, c / kGroup) : exponents.at(r / kGroup, c);
+            out[size_t(r * cols + c)] = decode(values.at(r, c)) * e8m0_to_float(exponent);
+        }
+    return out;
+}
+
+void check(Core &core, const TileRef &c, const TileRef &a, const TileRef &a_scale, const TileRef &b,
+           const TileRef &b_scale) {
+    if (a.space != Space::L0A || b.space != Space::L0B || c.space != Space::L0C || c.type != Type::F32)
+        core.kernel_error("TMATMUL_MX multiplies a Left by a Right tile into an Acc tile of float");
+    int64_t groups = (a.valid_cols + kGroup - 1) / kGroup;
+    if (a_scale.cols < groups || b_scale.rows < groups || a_scale.rows < a.valid_rows ||
+        b_scale.cols < b.valid_cols)
+        core.kernel_error("TMATMUL_MX: fewer scales than groups of 32 elements");
+    if (a.valid_rows > c.rows || b.valid_cols > c.cols || a.valid_cols > b.rows)
+        core.kernel_error("TMATMUL_MX: the product does not fit the accumulator");
+}
+
+} // namespace
+
+// (c, a, scales, b, scales), with an accumulator to add before a, or a bias row behind.
+TILE_OP_BODY(TMATMUL_MX) {
+    const TileRef &c = operands[0].tile;
+    const bool accumulates = operands.count == 6 && operands[1].tile.space == Space::L0C;
+    const uint32_t first = accumulates ? 2 : 1;
+    const TileRef &a = operands[first].tile, &a_scale = operands[first + 1].tile;
+    const TileRef &b = operands[first + 2].tile, &b_scale = operands[first + 3].tile;
+    const TileRef *added = operands.count < 6 ? nullptr : &operands[accumulates ? 1 : 5].tile;
+    check(core, c, a, a_scale, b, b_scale);
+    const int64_t m = a.valid_rows, k = a.valid_cols, n = b.valid_cols;
+    decoder(core, a.type);
+    decoder(core, b.type);
+    if (core.computes) {
+        std::vector<float> left = scaled(core, a, a_scale, true, m, k),
+                           right = scaled(core, b, b_scale, false, k, n);
+        std::vector<float> row(static_cast<size_t>(n));
+        View<float> to(core, c);
+        for (int64_t i = 0; i < m; ++i) {
+            for (int64_t j = 0; j < n; ++j)
+                row[size_t(j)] = added ? View<float>(core, *added).at(accumulates ? i : 0, j) : 0.0f;
+            for (int64_t p = 0; p < k; ++p)
+                for (int64_t j = 0; j < n; ++j)
+                    row[size_t(j)] += left[size_t(i * k + p)] * right[size_t(p * n + j)];
+            for (int64_t j = 0; j < n; ++j) to.at(i, j) = row[size_t(j)];
+        }
+    }
+    core.multiply(a.type, m == 1 ? 16 : m, k, n, c.address, a.address, b.address);
+}
+
+} // namespace insight_trace::engine

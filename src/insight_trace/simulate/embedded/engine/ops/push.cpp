@@ -1,0 +1,60 @@
+// TPUSH on chips whose cube and vector cores write into each other's memory.
+#include "../machine.hpp"
+#include "elements.hpp"
+
+namespace insight_trace::engine {
+
+namespace {
+
+// The other end of the pipe: a vector core of this block, or its cube core. None when nothing runs there.
+Core *receiver(const Core &core, int64_t lane) {
+    Machine &machine = current_machine();
+    for (size_t i = 0; i < machine.core_count(); ++i) {
+        Core &other = machine.core(i);
+        if (other.identity.block != core.identity.block || other.identity.cube == core.identity.cube)
+            continue;
+        if (other.identity.cube || other.identity.sub_block == lane) return &other;
+    }
+    return nullptr;
+}
+
+} // namespace
+
+// Operands: the place in the other core's memory, the tile, the lane, and the row and column: of the tile
+// where a vector core's part begins, or of the place where a vector core's tile goes.
+TILE_OP_BODY(TPUSH) {
+    const TileRef &there = operands[0].tile, &tile = operands[1].tile;
+    const int64_t lane = scalar_as<int64_t>(operands[2]);
+    const int64_t row = scalar_as<int64_t>(operands[3]), col = scalar_as<int64_t>(operands[4]);
+    const bool out_of_cube = tile.space == Space::L0C;
+    if (!out_of_cube && tile.space != Space::UB) core.kernel_error("TPUSH takes an Acc or a Vec tile");
+    const int64_t rows = out_of_cube ? there.valid_rows : tile.valid_rows;
+    const int64_t cols = out_of_cube ? there.valid_cols : tile.valid_cols;
+    const TileRef &larger_one = out_of_cube ? tile : there;
+    if (row + rows > larger_one.rows || col + cols > larger_one.cols)
+        core.kernel_error("TPUSH of %lld x %lld at row %lld, column %lld goes past a %d x %d tile",
+                          (long long)rows, (long long)cols, (long long)row, (long long)col, larger_one.rows,
+                          larger_one.cols);
+    Core *other = receiver(core, lane);
+    if (core.computes && other)
+        with_type(tile.type, [&](auto tag) {
+            using T = decltype(tag);
+            other->at = core.at;
+            View<T> to(*other, there), from(core, tile);
+            for (int64_t r = 0; r < rows; ++r)
+                for (int64_t c = 0; c < cols; ++c) {
+                    if (out_of_cube)
+                        to.at(r, c) = from.at(row + r, col + c);
+                    else
+                        to.at(row + r, col + c) = from.at(r, c);
+                }
+        });
+    const int64_t bytes = rows * cols * type_size(tile.type);
+    if (out_of_cube)
+        core.fixpipe(Instr::FIX_L0C_TO_UB, tile.type, 0, there.address, tile.address, rows, cols, bytes,
+                     true);
+    else
+        core.move(Instr::MOV_UB_TO_L1, tile.type, there.address, tile.address, rows, bytes);
+}
+
+} // namespace insight_trace::engine

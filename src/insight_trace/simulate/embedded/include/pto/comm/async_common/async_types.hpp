@@ -1,0 +1,3 @@
+#pragma once
+
+#include "pto/comm/pto_comm_inst.hpp"

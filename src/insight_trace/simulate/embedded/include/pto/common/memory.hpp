@@ -1,0 +1,3 @@
+#pragma once
+
+#include "pto/common/pto_tile.hpp"

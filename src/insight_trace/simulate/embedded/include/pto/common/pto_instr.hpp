@@ -1,0 +1,3 @@
+#pragma once
+
+#include "pto/pto-inst.hpp"
