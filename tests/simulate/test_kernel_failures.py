@@ -186,9 +186,8 @@ def test_a_core_that_waits_for_a_silent_one_is_a_deadlock_with_its_name(tmp_path
     source = write_kernel(tmp_path, "    wait_flag_dev(3);")
     failure = fails(source, block_count=2)
     assert failure.fault is Fault.KERNEL
-    assert failure.message.startswith(
-        "deadlock: core0.veccore0 waits for WAIT_FLAG_DEV flag 3 at kernel.cpp:"
-    )
+    waits = "deadlock: core0.veccore0 waits for cross-core flag 3 from core0.cubecore0 at kernel.cpp:"
+    assert failure.message.startswith(waits)
     assert "core1.veccore0 waits for" in failure.message
     ends_at(failure, source, "wait_flag_dev")
 
@@ -204,12 +203,12 @@ def test_flags_that_nobody_waits_for_are_a_finding(tmp_path):
     )
 
 
-@pytest.mark.parametrize("event", [8, -1])
+@pytest.mark.parametrize("event", [16, -1])
 def test_an_event_that_does_not_exist_is_told(tmp_path, event):
     source = write_kernel(tmp_path, f"    set_flag(PIPE_MTE2, PIPE_V, {event});")
     failure = fails(source)
     assert failure.fault is Fault.KERNEL
-    assert failure.message == f"event {event} does not exist (0 to 7)"
+    assert failure.message == f"event {event} does not exist (0 to 15)"
 
 
 def test_a_trap_is_the_kernels(tmp_path):
