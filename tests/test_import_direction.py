@@ -27,6 +27,7 @@ ORDER = [
     "report",
     "demo",
     "profile",
+    "doctor",
     "commands",
     "__main__",
 ]

@@ -167,9 +167,11 @@ def _outcome(place: str, result: Simulation) -> Outcome:
 
 def _cause(failure: Failure, compiled: bool) -> str:
     """The message without what differs from one kernel to the next."""
+    if not compiled:
+        return failure.message
     text = re.sub(r"0x[0-9a-fA-F]+", "0x…", failure.message)
-    text = re.sub(r"\b\d+\b", "N", text) if compiled else text
-    return text
+    text = re.sub(r" at [\w.]+:\d+", "", text)
+    return re.sub(r"\b\d+\b", "N", text)
 
 
 def causes(outcomes: Iterable[Outcome]) -> list[tuple[int, Outcome]]:

@@ -237,3 +237,15 @@ def test_what_the_cube_cannot_do_is_named():
     fault, message = _failure("TINSERT", ub, ub, scalar(8, INDEX), scalar(0, INDEX))
     assert fault is Fault.KERNEL
     assert "goes past the 16 x 16 tile" in message
+
+
+@pytest.mark.parametrize("kind", ["float32", "int32"])
+@pytest.mark.parametrize(("space", "instruction"), [("bias", "MOV_L1_TO_BT"), ("scaling", "MOV_L1_TO_FB")])
+@settings(max_examples=8)
+@given(blocks=st.integers(1, 4), seed=SEEDS)
+def test_a_row_of_l1_goes_to_the_tables_beside_the_cube(kind, space, instruction, blocks, seed):
+    row = numbers(seed, kind, (1, 16 * blocks))
+    into = tile(np.zeros_like(row), dtype_name=kind, space=space)
+    found = run_tile_op("TMOV", into, tile(row, dtype_name=kind, space="l1"))
+    np.testing.assert_array_equal(found.matrix(0), row)
+    assert found.instructions == [instruction]

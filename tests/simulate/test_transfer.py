@@ -281,3 +281,20 @@ def test_what_no_transfer_can_do_is_named():
     assert "TLOAD of a DN tensor into a row-major vector tile" in _message(
         small, glob(buffer, (4, 64), (1, 4), layout=DN)
     )
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "int8"])
+@settings(max_examples=8)
+@given(data=st.data(), seed=SEEDS)
+def test_a_plain_l1_tile_is_loaded_and_stored_row_by_row(kind, data, seed):
+    rows, cols = data.draw(st.integers(1, 20)), blocks(kind, data.draw(st.integers(1, 8)))
+    matrix = numbers(seed, kind, (rows, cols))
+    view = glob(matrix, (rows, cols), (cols, 1), dtype_name=kind)
+    into = tile(np.zeros_like(matrix), dtype_name=kind, space="l1")
+    loaded = run_tile_op("TLOAD", into, view)
+    np.testing.assert_array_equal(loaded.matrix(0), matrix)
+    assert loaded.instructions == ["MOV_OUT_TO_L1"]
+    empty = glob(np.zeros_like(matrix), (rows, cols), (cols, 1), dtype_name=kind)
+    stored = run_tile_op("TSTORE", empty, tile(matrix, dtype_name=kind, space="l1"), *PLAIN)
+    np.testing.assert_array_equal(stored.buffer(0).reshape(rows, cols), matrix)
+    assert stored.instructions == ["MOV_L1_TO_OUT"]

@@ -1,4 +1,8 @@
-"""What this machine has, and what follows from it."""
+"""What this machine has, and what follows from it.
+
+Each line is one thing that Insight Trace can use, whether it was found, and what to do where it was not.
+Only a missing compiler makes the exit code 1: everything else has a way around it.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,17 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    import platform
+    from insight_trace.doctor import examine
 
-    facts = {"python": platform.python_version(), "machine": platform.machine()}
+    findings = examine()
     if options.json:
-        print(json.dumps(facts, indent=2))
+        table = {f.name: {"found": f.found, "value": f.value, "advice": f.advice} for f in findings}
+        print(json.dumps(table, indent=2))
     else:
-        for key, value in facts.items():
-            print(f"{key:<10} {value}")
-    return 0
+        width = max(len(f.name) for f in findings)
+        for finding in findings:
+            mark = "ok " if finding.found else "-- "
+            print(f"{mark} {finding.name:<{width}}  {finding.value}")
+            if finding.advice:
+                print(f"{'':<{width + 6}}{finding.advice}")
+    return 0 if all(f.found for f in findings if f.needed) else 1

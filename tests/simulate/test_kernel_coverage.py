@@ -1,0 +1,76 @@
+"""The tool that counts how the kernels of a checkout end."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.simulate.kernel_text import write_kernel
+
+TOOL = ROOT / "tools" / "kernel_coverage.py"
+SUMMARY = re.compile(r"KERNELS total=(\d+) compiled=(\d+) ran=(\d+) unsupported=(\d+) failed=(\d+)")
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory) -> Path:
+    """Kernels that run, that do not compile, that lack an op, that crash and that wait for their partner."""
+    root = tmp_path_factory.mktemp("checkout")
+    kernels = root / "examples" / "a2a3" / "runtime" / "scene" / "kernels"
+    for folder in ("aic", "aiv", "mix"):
+        (kernels / folder).mkdir(parents=True)
+    good = """\
+    auto *out = reinterpret_cast<__gm__ ChipTensor *>(args[0]);
+    reinterpret_cast<__gm__ float *>(out->buffer.addr)[0] = static_cast<float>(args[1]);"""
+    write_kernel(kernels / "aiv", good, name="good.cpp")
+    write_kernel(kernels / "aiv", "    not_declared();", name="wrong.cpp")
+    write_kernel(kernels / "aiv", "    LineTile tile;\n    TNOSUCHOP(tile);", name="lacking.cpp")
+    write_kernel(kernels / "aiv", "    *(volatile int *)args[1] = 1;", name="crash.cpp")
+    waits = "    wait_flag_dev(1);\n    tensor_in(args, 0);"
+    sets = "    ffts_cross_core_sync(PIPE_FIX, 1 | 2 << 4 | 1 << 8);\n    // no wait_flag_dev here"
+    write_kernel(kernels / "aiv", waits, name="pair_aiv.cpp")
+    write_kernel(kernels / "aic", sets, name="pair_aic.cpp")
+    (kernels / "aiv" / "shared.cpp").write_text("int no_entry_in_this_one;\n")
+    return root
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, TOOL, *map(str, words)], capture_output=True, text=True, check=False
+    )
+
+
+def test_every_kernel_ends_in_one_count_and_every_cause_has_an_example(checkout):
+    done = run("--simpler", checkout)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    counts = SUMMARY.fullmatch(lines[-1])
+    assert counts, lines[-1]
+    total, compiled, ran, unsupported, failed = map(int, counts.groups())
+    assert (total, compiled, unsupported) == (6, 4, 1)
+    assert ran + unsupported + failed == total
+    assert ran == 3
+    assert "crashes of the engine itself: 0" in lines
+    causes = [lines[i : i + 2] for i in range(0, len(lines) - 2, 2)]
+    assert ["TNOSUCHOP is not supported" in cause for cause, _ in causes].count(True) == 1
+    for cause, example in causes:
+        assert re.match(r" +\d+  (failed|unsupported)", cause)
+        assert re.search(r"\w+\.cpp:\d+$", example), example
+
+
+def test_a_script_gets_an_object_per_kernel(checkout):
+    done = run("--simpler", checkout, "--only", "good", "--json")
+    first, last = done.stdout.splitlines()
+    outcome = json.loads(first)
+    assert outcome["source"].endswith("aiv/good.cpp")
+    assert outcome["state"] == "ran"
+    assert last == "KERNELS total=1 compiled=1 ran=1 unsupported=0 failed=0"
+
+
+def test_a_checkout_that_is_not_there_is_told(tmp_path):
+    done = run("--simpler", tmp_path / "absent")
+    assert done.returncode == 2
+    assert "there is no directory" in done.stderr
