@@ -44,10 +44,14 @@ struct CoreIdentity {
     std::string name;  // core0.veccore0
 };
 
+class VectorFunction;
+
 class Core {
   public:
     Core(const CoreIdentity &identity, const Parameters &parameters, Records &records, GlobalMemory &gm,
          bool timing_only);
+
+    ~Core();
 
     const CoreIdentity identity;
     // False with --timing-only: issue instructions, do no arithmetic, move no bytes.
@@ -97,8 +101,10 @@ class Core {
 
     Clock clock;
     const Parameters &parameters;
-    const int64_t tile_op_cost; // scalar work around one tile op, thousandths
-    uint64_t control = 0;       // the CTRL register
+    const int64_t tile_op_cost;                                 // scalar work around one tile op, thousandths
+    uint64_t control = 0;                                       // the CTRL register
+    const std::unique_ptr<VectorFunction> function;             // null on chips without vector functions
+    bool register_based() const { return function != nullptr; } // a5
     uint64_t ffts_base = 0;
     uint8_t atomic_type = 0;                            // of DMA stores: 0 none, else set_atomic_* + 1
     uint8_t store_atomic_type = 0, store_atomic_op = 0; // of scalar stores: set_st_atomic_cfg
