@@ -69,7 +69,11 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     out.add_argument(
         "--dump-logs", action="store_true", help="also write logs that the vendor's exporter reads"
     )
-    out.add_argument("--force", action="store_true", help="replace an existing workspace")
+    out.add_argument(
+        "--force",
+        action="store_true",
+        help="replace an existing workspace; replay on a target that the scene does not name",
+    )
     out.add_argument("--json", action="store_true", help="print one JSON object")
 
 
