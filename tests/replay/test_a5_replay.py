@@ -58,10 +58,15 @@ def test_recorded_payloads_are_what_the_kernels_computed_and_not_zero(dump):
     assert np.count_nonzero(q) > q.size // 2
     assert np.count_nonzero(found) > found.size // 2
     np.testing.assert_allclose(found, (q @ k.T)[: found.shape[0], : found.shape[1]], rtol=1e-5, atol=1e-5)
-    written = [a for d in loaded.dispatches for a in d.arguments if isinstance(a, TensorArg) and a.after]
-    assert written
-    for argument in written:
-        assert np.any(array(argument, argument.after)), f"{argument.name}: nothing but zeros"
+    # every output of every kernel holds numbers in at least one dispatch (the result itself only in the last)
+    outputs: dict[tuple[str, int], bool] = {}
+    for dispatch in loaded.dispatches:
+        for argument in dispatch.arguments:
+            if isinstance(argument, TensorArg) and argument.after:
+                key = dispatch.kernel, argument.slot
+                outputs[key] = outputs.get(key, False) or bool(np.any(array(argument, argument.after)))
+    assert {kernel for kernel, _ in outputs} == {"QK", "SF", "PV", "UP"}
+    assert all(outputs.values()), outputs
 
 
 @pytest.mark.parametrize(("soc", "mhz"), [("Ascend950PR_9599", 1800), ("Ascend950PR_9589", 1650)])
@@ -89,21 +94,21 @@ def test_the_other_kernels_replay_and_are_verified(dump, func_id, capsys):
 
 
 def test_a_scene_of_the_other_family_is_refused_unless_forced(tmp_path, capsys):
-    source = EXAMPLES / "vector_chain"
+    source = EXAMPLES / "paged_attention"
     text = (source / "scene.py").read_text().replace(', "a5sim", "a5"', "")
     text = text.replace('"kernels/', f'"{source}/kernels/').replace(
         '"orchestration.cpp"', f'"{source}/orchestration.cpp"'
     )
     scene = tmp_path / "scene.py"
     scene.write_text(text)
-    argv = ["replay", str(scene), "--func-id", "0", "--recipe", "--target", "a5", "--json"]
+    argv = ["replay", str(scene), "--kernel", "SF", "--recipe", "--target", "a5"]
     assert main(argv) == 2
     said = capsys.readouterr().err
     assert "was written for a2a3, a2a3sim, not for a5" in said
     assert "--force" in said
     assert list(tmp_path.iterdir()) == [scene]
     assert main([*argv, "--force"]) == 0
-    assert json.loads(capsys.readouterr().out)["soc_version"].startswith("Ascend950")
+    assert "Ascend950PR_9599" in capsys.readouterr().out
 
 
 def test_one_op_by_the_name_of_the_chip(capsys):
