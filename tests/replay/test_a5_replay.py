@@ -85,6 +85,23 @@ def test_a_replay_has_the_lanes_of_the_950_and_its_clock(dump, soc, mhz, capsys)
     assert last * mhz == pytest.approx(result["cycles"], abs=2)
 
 
+def test_its_logs_number_their_instructions_and_export_to_the_same_trace(dump, capsys):
+    argv = ["replay", SCENE, "--func-id", "1", "--dump-dir", dump, "--target", "a5", "--dump-logs", "--json"]
+    assert main(argv) == 0
+    directory = Path(json.loads(capsys.readouterr().out)["directory"])
+    logs = directory.parent / "dump"
+    popped = (logs / "core0.veccore0.instr_popped_log.dump").read_text().splitlines()
+    assert all("(ID: " in line for line in popped)
+    assert main(["export", str(logs), "--soc-version", "Ascend950PR_9599", "-o", "out", "--json"]) == 0
+    (again,) = Path("out").glob("OPPROF_*/simulator/trace.json")
+
+    def slices(path):
+        events = json.loads(path.read_text())["traceEvents"]
+        return sorted((e["tid"], e["name"], e["ts"], e["dur"]) for e in events if e["ph"] == "X")
+
+    assert slices(again) == slices(directory / "trace.json")
+
+
 @pytest.mark.parametrize("func_id", ["0", "2", "3"])
 def test_the_other_kernels_replay_and_are_verified(dump, func_id, capsys):
     assert main(["replay", SCENE, "--func-id", func_id, "--dump-dir", dump, "--target", "a5", "--json"]) == 0

@@ -40,3 +40,11 @@ def test_no_table_names_an_instruction_that_does_not_exist():
         for line in load_soc(name).job_lines:
             kind, instr, *_ = line.split("\t")
             assert kind == "value" or f"INSTR({instr}," in known, line
+
+
+def test_what_a_trace_shows_can_be_looked_up_in_the_tables():
+    from insight_trace.simulate.embedded.records import tabled_name
+
+    assert tabled_name("RV_VADD") == tabled_name("VADD") == "VADD"
+    assert tabled_name("RV_VCVT_F2F") == "VCONV"
+    assert tabled_name("MOV_OUT_TO_UB_ALIGN_V2") == "MOV_OUT_TO_UB_ALIGN"

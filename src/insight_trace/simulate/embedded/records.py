@@ -41,6 +41,7 @@ _A5_NAMES = {
     "MOV_UB_TO_UB": "RV_VMOV", "VABS": "RV_VABS_FP", "MOV_OUT_TO_UB_ALIGN": "MOV_OUT_TO_UB_ALIGN_V2",
     "MOV_UB_TO_OUT_ALIGN": "MOV_UB_TO_OUT_ALIGN_V2",
 }  # fmt: skip
+_A5_TABLED = {shown: name for name, shown in reversed(_A5_NAMES.items())}
 # instructions of the vector pipe that are not part of a function
 _A5_VECTOR = frozenset({"SET_FLAG", "WAIT_FLAG", "BAR", "MOV_SPR_XN"})
 
@@ -117,6 +118,13 @@ def _shown(site: Site, target: str) -> tuple[str, Pipe]:
     if site.name in _A5_VECTOR or site.name.startswith("WAIT_"):
         return site.name, lane
     return _A5_NAMES.get(site.name, f"RV_{site.name}"), _A5_LANES.get(site.name, Pipe.RVECEX)
+
+
+def tabled_name(name: str) -> str:
+    """The name under which a chip's tables time an instruction that a trace shows as `name`."""
+    if name in _A5_TABLED:
+        return _A5_TABLED[name]
+    return name.removeprefix("RV_")
 
 
 def load_instructions(
