@@ -341,9 +341,9 @@ class Simulation:
     soc_version: str
     failure: Failure | None = None
     findings: tuple[str, ...] = ()  # what the run revealed about the kernel
-    buffers: Mapping[int, NDArray[np.uint8]] = field(
-        default_factory=dict
-    )  # by slot, whole, mapped not copied
+    # by slot, whole, mapped not copied
+    buffers: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
+    printed: str = ""  # what the kernel printed (TPRINT, printf)
     sources: Mapping[str, Path] = field(default_factory=dict)  # paths in `stacks` -> where they are
 
     @property

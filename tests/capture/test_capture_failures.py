@@ -145,3 +145,13 @@ def test_an_existing_directory_is_kept_unless_force_is_given(tmp_path, capsys):
     assert (tmp_path / "run" / "mine").exists()
     assert main(["capture", scene, "-o", str(tmp_path / "run"), "--force"]) == 0
     assert not (tmp_path / "run" / "mine").exists()
+
+
+def test_a_run_that_fails_before_its_first_task_leaves_no_directory(tmp_path):
+    scene = make_scene(tmp_path, "")
+    scene.write_text(scene.read_text().replace("aicpu_orchestration_entry", "no_such_function"))
+    result = insight_trace.capture(scene, output=tmp_path / "run")
+    assert result.failure is not None
+    assert "no function no_such_function" in result.failure.message
+    assert result.directory is None
+    assert not (tmp_path / "run").exists()

@@ -1,6 +1,7 @@
 """Our scenes run on the host, give what their golden functions expect, and leave a dump that loads."""
 
 import json
+import shutil
 
 import pytest
 from capture_scenes import EXAMPLES
@@ -101,6 +102,26 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_order(tmp_path):
     assert len(found) == 1
     insight_trace.capture(scene, "CaseVarSeq2", output=tmp_path / "other", seed=6)
     assert (tmp_path / "other" / "args_dump" / "args.bin").read_bytes() != next(iter(found))[1]
+
+
+# each step is a name as it was before; the orchestration is the same
+EARLIER = [
+    {"ChipTensor": "Tensor", "CoreTaskArgs": "Arg", "const ChipTaskArgs": "const ChipStorageTaskArgs"},
+    {"CoreTaskArgs": "L0TaskArgs", "ChipTaskArgs": "L2TaskArgs", "rt_submit_": "pto2_rt_submit_"},
+    {".ref()": "", "args.tensor(2).ref()": "from_tensor_arg(args.tensor(2))"},
+]
+
+
+@pytest.mark.parametrize("names", EARLIER)
+def test_orchestrations_with_earlier_names_run_too(names, tmp_path):
+    shutil.copytree(EXAMPLES / "vector_chain", tmp_path / "chain")
+    source = tmp_path / "chain" / "orchestration.cpp"
+    text = source.read_text()
+    for new, old in sorted(names.items(), key=lambda pair: -len(pair[0])):
+        assert new in text
+        text = text.replace(new, old)
+    source.write_text(text)
+    assert insight_trace.capture(tmp_path / "chain" / "scene.py", level=0).passed
 
 
 def _records(folder):

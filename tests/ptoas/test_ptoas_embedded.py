@@ -25,11 +25,7 @@ TOLERANCE = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 1e-2}
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler")
 
-without_fifo = pytest.mark.xfail(reason="the headers have no FIFO between the cores yet")
-NAMES = [
-    pytest.param(name, marks=without_fifo) if kernel.kind == "mix" else name
-    for name, kernel in KERNELS.items()
-]
+NAMES = list(KERNELS)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.errors import JobError, RequestError
@@ -44,6 +44,10 @@ class Arena:
                 )
             start = buffer.address - BASE
             self._map[start : start + tensor.array.nbytes] = _bytes(tensor.array)
+
+    def placed(self) -> Iterator[tuple[LiveTensor, int]]:
+        """Each tensor and its address."""
+        return ((t, b.address) for t, b in zip(self.tensors, self._buffers, strict=True))
 
     def job_lines(self) -> list[str]:
         lines = [f"arena\t{self.file}\t{BASE}\t{self.heap}\t{self.end}"]

@@ -21,28 +21,33 @@ class Builds:
     """Files that the runner executes or loads."""
 
     runner: Path
-    orchestration: Path
+    orchestration: Path | None  # None: it is written in Python
     kernels: tuple[Path, ...]  # in the order of the scene's kernels
 
 
 def build(scene: Scene, target: str, toolchain: Toolchain) -> Builds:
     """Compiles whatever is not in the cache yet. KernelBuildError says what does not compile, and where."""
-    if scene.orchestration is None or scene.orchestration.source is None:
-        raise RequestError(f"{scene.class_name} has no C++ orchestration", where=str(scene.path))
+    if scene.orchestration is None:
+        raise RequestError(f"{scene.class_name} has no orchestration", where=str(scene.path))
     source = scene.orchestration.source
     defines = ARCH_DEFINES[target]
     with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
         runner = pool.submit(
             toolchain.executable, "capture-runner", sorted(HOST.glob("*.cpp")), [HEADERS, HOST]
         )
-        orchestration = pool.submit(
-            toolchain.host_object, source, "orchestration", [HEADERS, *_headers_beside(source)], defines
-        )
+        orchestration = None
+        if source is not None:
+            folders = [HEADERS, *_headers_beside(source)]
+            orchestration = pool.submit(toolchain.host_object, source, "orchestration", folders, defines)
         kernels = [
             pool.submit(toolchain.kernel, k.source, k.core_type, target=target, include_dirs=k.include_dirs)
             for k in scene.kernels
         ]
-        return Builds(runner.result(), orchestration.result(), tuple(k.result() for k in kernels))
+        return Builds(
+            runner.result(),
+            None if orchestration is None else orchestration.result(),
+            tuple(k.result() for k in kernels),
+        )
 
 
 def _headers_beside(source: Path) -> list[Path]:

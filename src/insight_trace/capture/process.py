@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,9 +33,17 @@ class RunnerReport:
 
 
 def run_runner(
-    runner: Path, job: Path, result: Path, files: tuple[int, ...], on_look: Callable[[], None]
+    runner: Path,
+    job: Path,
+    result: Path,
+    files: tuple[int, ...],
+    on_look: Callable[[], None],
+    drive: Callable[[], None] | None = None,
 ) -> RunnerReport:
-    """Runs a job to its end; `on_look` is called now and then. An interruption ends the runner gently."""
+    """Runs a job to its end; `on_look` is called now and then. An interruption ends the runner gently.
+
+    `drive` is an orchestration that runs here, beside the runner, and talks to it.
+    """
     log = result.with_suffix(".log")
     try:
         with log.open("wb") as said:
@@ -48,6 +57,9 @@ def run_runner(
             )
     except OSError as error:
         raise JobError(f"the runner does not start: {error}", where=str(runner)) from None
+    if drive is not None:
+        # a thread that may be left behind: an orchestration that never ends must not keep us
+        threading.Thread(target=drive, daemon=True).start()
     interrupted = False
     with _sigterm_as_interrupt():
         while process.poll() is None:

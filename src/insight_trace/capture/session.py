@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,11 @@ def run_capture(path: Path, case: str | None, output: Path | None, options: Capt
             lines = _job_lines(scene, found, builds, target, options)
             started = time.monotonic()
             recorder = _Recorder(dump, options.level, scene)
-            report = _run(job, builds, [*lines, *arena.job_lines(), *recorder.job_lines], arena, recorder)
+            lines += [*arena.job_lines(), *recorder.job_lines]
+            if builds.orchestration is None:
+                report = _run_python(live, found, job, builds, lines, arena, recorder)
+            else:
+                report = _run(job, builds, lines, arena, recorder)
             seconds = time.monotonic() - started
             arena.copy_back()
             result = None
@@ -167,9 +171,7 @@ def _job_lines(scene: Scene, found: Any, builds: Builds, target: str, options: C
     assert scene.orchestration is not None
     workers = max(1, min(options.workers or os.cpu_count() or 2, _MAX_WORKERS))
     lines = [
-        *load_soc(None, target=target).job_lines,
-        f"orchestration\t{escape(str(builds.orchestration))}\t{scene.orchestration.function_name}"
-        f"\t{scene.orchestration.config_name or 'aicpu_orchestration_config'}",
+        *(line for line in load_soc(None, target=target).job_lines if line.startswith("value\t")),
         f"level\t{options.level}",
         f"workers\t{workers}",
         f"shuffle\t{options.shuffle}",
@@ -177,6 +179,10 @@ def _job_lines(scene: Scene, found: Any, builds: Builds, target: str, options: C
         f"rings\t{int(scene.runtime != 'host_build_graph')}",
         *(f"scalar\t{a.bits}" for a in found if isinstance(a, LiveScalar)),
     ]
+    if builds.orchestration is not None:
+        config = scene.orchestration.config_name or "aicpu_orchestration_config"
+        names = f"{scene.orchestration.function_name}\t{config}"
+        lines.append(f"orchestration\t{escape(str(builds.orchestration))}\t{names}")
     for kernel, made in zip(scene.kernels, builds.kernels, strict=True):
         kind = "aic" if kernel.core_type is CoreType.AIC else "aiv"
         letters = "".join(_LETTERS.get(d, "S") for d in kernel.signature or ())
@@ -185,10 +191,42 @@ def _job_lines(scene: Scene, found: Any, builds: Builds, target: str, options: C
     return lines
 
 
-def _run(job: Path, builds: Builds, lines: list[str], arena: Arena, recorder: _Recorder) -> RunnerReport:
+def _run(
+    job: Path,
+    builds: Builds,
+    lines: list[str],
+    arena: Arena,
+    recorder: _Recorder,
+    files: tuple[int, ...] = (),
+    drive: Callable[[], None] | None = None,
+) -> RunnerReport:
     order, result = job / "job", job / "result"
     order.write_text("\n".join([*lines, f"result\t{result}"]) + "\n", encoding="utf-8")
-    return run_runner(builds.runner, order, result, (arena.file,), recorder.look)
+    return run_runner(builds.runner, order, result, (arena.file, *files), recorder.look, drive)
+
+
+def _run_python(
+    live: LiveScene,
+    found: Any,
+    job: Path,
+    builds: Builds,
+    lines: list[str],
+    arena: Arena,
+    recorder: _Recorder,
+) -> RunnerReport:
+    """The same for an orchestration in Python: it runs here and talks to the runner over a socket."""
+    import socket
+
+    from insight_trace.capture.orchestrate import driver, python_function
+
+    assert live.scene.orchestration is not None
+    function = python_function(live.scene_class, live.scene.orchestration.function_name)
+    scalars = [a for a in found if isinstance(a, LiveScalar)]
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        drive = driver(function, arena, scalars, ours)
+        lines = [*lines, f"channel\t{theirs.fileno()}"]
+        return _run(job, builds, lines, arena, recorder, (theirs.fileno(),), drive)
 
 
 # --- the dump while it grows ----------------------------------------------------------------------------
@@ -221,7 +259,7 @@ def _dump_directory(path: Path, options: CaptureOptions) -> Iterator[Path | None
         yield path / "args_dump"
     finally:
         rows = path / "args_dump" / ".rows"
-        if rows.exists() and rows.stat().st_size == 0:
+        if not rows.exists() or rows.stat().st_size == 0:
             shutil.rmtree(path)
         else:
             rows.unlink(missing_ok=True)

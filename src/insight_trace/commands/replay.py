@@ -233,6 +233,8 @@ def _show(replay: Replay, options: argparse.Namespace) -> None:
         print(f"           {line}")
     for warning in replay.warnings:
         print(f"warning    {warning}")
+    if replay.simulation is not None and replay.simulation.printed:
+        print(replay.simulation.printed, end="", file=sys.stderr)
     _show_result(replay)
     if options.check:
         for finding in replay.findings or ("nothing to remark",):

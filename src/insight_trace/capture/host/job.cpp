@@ -50,30 +50,6 @@ static std::string unescaped(const std::string &text) {
     return out;
 }
 
-// Timing parameters, which the engine needs to run at all.
-static bool read_parameter(const std::vector<std::string> &f, engine::Parameters &parameters) {
-    if (f[0] == "value") {
-        parameters.value[f.at(1)] = std::stoll(f.at(2));
-        return true;
-    }
-    if (f[0] != "vector" && f[0] != "move") return false;
-    engine::Instr instr;
-    if (!engine::find_instr(f.at(1), instr)) return false;
-    if (f[0] == "move") {
-        parameters.move[static_cast<int>(instr)] = {std::stoll(f.at(2)), std::stoll(f.at(3)),
-                                                    std::stoll(f.at(4)), std::stoll(f.at(5)),
-                                                    std::stoll(f.at(6))};
-        return true;
-    }
-    engine::VectorCost cost{std::stoi(f.at(3)), std::stoi(f.at(4)), std::stoi(f.at(5))};
-    auto &row = parameters.vector[static_cast<int>(instr)];
-    if (f.at(2) == "*")
-        row.fill(cost);
-    else
-        row[static_cast<size_t>(std::stoi(f.at(2)))] = cost;
-    return true;
-}
-
 static ChipTensor read_tensor(const std::vector<std::string> &f) {
     uint32_t shapes[MAX_TENSOR_DIMS] = {}, strides[MAX_TENSOR_DIMS] = {};
     uint32_t ndims = static_cast<uint32_t>((f.size() - 5) / 2);
@@ -97,13 +73,17 @@ Job read_job(const std::string &path) {
         std::vector<std::string> f;
         std::stringstream fields(line);
         for (std::string field; std::getline(fields, field, '\t');) f.push_back(unescaped(field));
-        if (f.empty() || read_parameter(f, job.machine.parameters)) continue;
+        if (f.empty()) continue;
         const std::string &key = f[0];
-        if (key == "orchestration") {
+        if (key == "value") // what the chip has; how long things take is not recorded here
+            job.machine.parameters.value[f.at(1)] = std::stoll(f.at(2));
+        else if (key == "orchestration") {
             job.orchestration = f.at(1);
             job.function = f.at(2);
             job.config = f.size() > 3 ? f[3] : "";
-        } else if (key == "records")
+        } else if (key == "channel")
+            job.channel = std::stoi(f.at(1));
+        else if (key == "records")
             job.records_path = f.at(1);
         else if (key == "payload")
             job.payload_path = f.at(1);

@@ -19,7 +19,8 @@ struct KernelEntry {
 struct Job {
     std::string orchestration, function, config;
     std::string records_path, payload_path, result_path;
-    int arena = -1; // file descriptor of global memory
+    int channel = -1; // socket of an orchestration in another process, instead of a file
+    int arena = -1;   // file descriptor of global memory
     uint64_t base = 0, heap = 0, end = 0;
     int level = 2;
     int workers = 1;

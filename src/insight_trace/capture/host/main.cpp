@@ -6,6 +6,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "channel.hpp"
 #include "pto_orchestration_api.h"
 #include "runtime.hpp"
 
@@ -120,6 +121,11 @@ void catch_signals() {
 }
 
 void run_orchestration() {
+    if (g_job.channel >= 0) {
+        orchestration_timer(g_job.seconds);
+        serve_channel(g_job.channel);
+        return orchestration_timer(0);
+    }
     void *handle = dlopen(g_job.orchestration.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) engine::fail(engine::Fault::Input, {}, "cannot load the orchestration: %s", dlerror());
     using Entry = void (*)(const ChipTaskArgs &);
@@ -128,7 +134,8 @@ void run_orchestration() {
         engine::fail(engine::Fault::Input, {}, "the orchestration has no function %s",
                      g_job.function.c_str());
     static ChipTaskArgs args;
-    for (const ChipTensor &tensor : g_job.tensors) args.add_input(tensor);
+    static std::vector<SceneTensor> tensors(g_job.tensors.begin(), g_job.tensors.end());
+    for (const SceneTensor &tensor : tensors) args.add_input(tensor);
     for (uint64_t &scalar : g_job.scalars) args.add_scalar(scalar);
     using Config = PTO2OrchestrationConfig (*)(const ChipTaskArgs &);
     auto config =
@@ -136,9 +143,10 @@ void run_orchestration() {
     if (config) {
         int expected = config(args).expected_arg_count;
         int given = args.tensor_count() + args.scalar_count();
-        if (expected != given)
+        if (given < expected)
             engine::fail(engine::Fault::Input, {},
-                         "the orchestration expects %d arguments and the scene gives %d", expected, given);
+                         "the orchestration expects %d arguments and the scene gives only %d", expected,
+                         given);
     }
     orchestration_timer(g_job.seconds);
     entry(args);

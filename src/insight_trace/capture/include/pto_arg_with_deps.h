@@ -25,6 +25,8 @@ template <size_t MaxDependencies = 16> class CoreTaskArgsWithDeps : public CoreT
     PTO2TaskId ids_[MaxDependencies];
     uint32_t count_ = 0;
 };
+// Its names until August 2026.
+template <size_t N = 16> using L0TaskArgsWithDeps = CoreTaskArgsWithDeps<N>;
 template <size_t N = 16> using ArgWithDeps = CoreTaskArgsWithDeps<N>;
 
 template <size_t N>

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "pto_earlier_names.h"
 #include "pto_types.h"
 
 #define PTO2_ERROR_NONE                       0
@@ -160,11 +161,24 @@ inline int32_t rt_available_aiv_count() { return insight_trace_capture_cores(fal
 inline bool rt_is_fatal() { return insight_trace_capture_is_fatal(); }
 
 #define rt_report_fatal(code, ...) ::insight_trace::capture::report((code), {__FILE__, __LINE__}, __VA_ARGS__)
-#define LOG_ERROR(...)             ::insight_trace::capture::say(true, __VA_ARGS__)
-#define LOG_WARN(...)              ::insight_trace::capture::say(true, __VA_ARGS__)
-#define LOG_TIMING(...)            ::insight_trace::capture::say(false, __VA_ARGS__)
-#define LOG_INFO(...)              ::insight_trace::capture::say(false, __VA_ARGS__)
-#define LOG_DEBUG(...)             ::insight_trace::capture::say(false, __VA_ARGS__)
+// Between two looks at memory that another core writes.
+#define SPIN_WAIT_HINT() ((void)0)
+#define LOG_ERROR(...)   ::insight_trace::capture::say(true, __VA_ARGS__)
+#define LOG_WARN(...)    ::insight_trace::capture::say(true, __VA_ARGS__)
+#define LOG_TIMING(...)  ::insight_trace::capture::say(false, __VA_ARGS__)
+// Levels of detail that there were until July 2026.
+#define LOG_INFO_V0(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V1(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V2(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V3(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V4(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V5(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V6(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V7(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V8(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V9(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO(...)    ::insight_trace::capture::say(false, __VA_ARGS__)
+#define LOG_DEBUG(...)   ::insight_trace::capture::say(false, __VA_ARGS__)
 
 // --- graphs: a graph that may be replayed is run as what it holds, each time
 

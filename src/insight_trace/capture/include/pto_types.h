@@ -95,7 +95,7 @@ class TaskOutputTensors {
 };
 using TaskSubmitResult = TaskOutputTensors;
 
-// A tensor argument: `ref()` in today's orchestrations; earlier ones use it as the tensor itself.
+// A tensor argument of a task.
 class TensorRef {
   public:
     const ChipTensor &ref() const { return *static_cast<const ChipTensor *>(pointer); }
@@ -281,8 +281,21 @@ template <int MaxTensors, int MaxScalars> class TaskArguments {
 };
 
 using CoreTaskArgs = TaskArguments<CORE_MAX_TENSOR_ARGS, CORE_MAX_SCALAR_ARGS>;
-using ChipTaskArgs = TaskArguments<CHIP_MAX_TENSOR_ARGS, CHIP_MAX_SCALAR_ARGS>;
 using GraphTaskArgs = TaskArguments<GRAPH_MAX_TENSOR_ARGS, GRAPH_MAX_SCALAR_ARGS>;
+
+// A tensor of the scene: `ref()` in today's orchestrations; earlier ones use it as the tensor itself.
+struct SceneTensor : ChipTensor {
+    SceneTensor(const ChipTensor &tensor) : ChipTensor(tensor) {}
+    const ChipTensor &ref() const { return *this; }
+};
+
+// What an orchestration gets: the scene's tensors and scalars. The runner adds SceneTensors only.
+struct ChipTaskArgs : TaskArguments<CHIP_MAX_TENSOR_ARGS, CHIP_MAX_SCALAR_ARGS> {
+    const SceneTensor &tensor(int32_t i) const {
+        return static_cast<const SceneTensor &>(TaskArguments::tensor(i).ref());
+    }
+};
+
 // Their names until August 2026.
 using Arg = CoreTaskArgs;
 using ChipStorageTaskArgs = ChipTaskArgs;

@@ -18,6 +18,7 @@ from insight_trace.simulate.embedded.records import Site
 _SHARED_MEMORY = Path("/dev/shm")
 # The runner stops itself at its limit; this much later it is stopped from outside.
 _GRACE_SECONDS = 10.0
+_PRINTED_LIMIT = 1 << 20
 
 
 @dataclass
@@ -27,6 +28,7 @@ class RunnerResult:
     failure: Failure | None = None
     sites: list[Site] = field(default_factory=list)
     unused_flags: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    printed: str = ""
     crash: tuple[str, int] | None = None  # shared object and offset of the instruction that crashed
 
 
@@ -42,25 +44,31 @@ def run_job(runner: Path, directory: Path, lines: list[str], seconds: float) -> 
     """Runs one job in a process of its own; every way to end becomes a result."""
     job, result = directory / "job", directory / "result"
     job.write_text("\n".join([*lines, f"result\t{result}", f"seconds\t{seconds}"]) + "\n", encoding="utf-8")
-    try:
-        process = subprocess.Popen(
-            [str(runner), str(job)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise JobError(f"the runner does not start: {error}", where=str(runner)) from None
-    try:
-        said = process.communicate(timeout=seconds + _GRACE_SECONDS)[1]
-    except subprocess.TimeoutExpired:
-        process.kill()
-        said = process.communicate()[1]
+    # a file, not a pipe: a kernel that prints without end fills neither our memory nor a buffer it would wait for
+    printed = directory / "printed"
+    with printed.open("w+b") as output:
+        try:
+            process = subprocess.Popen(
+                [str(runner), str(job)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise JobError(f"the runner does not start: {error}", where=str(runner)) from None
+        try:
+            process.wait(timeout=seconds + _GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        output.seek(0)
+        said = output.read(_PRINTED_LIMIT).decode(errors="replace")
     parsed = _parse(result)
     if parsed is not None:
+        parsed.printed = said
         return parsed
-    return RunnerResult(failure=_silent_end(process.returncode, said.decode(errors="replace")))
+    return RunnerResult(failure=_silent_end(process.returncode, said))
 
 
 def _silent_end(code: int, said: str) -> Failure:

@@ -207,6 +207,7 @@ def _simulation(
         mhz=soc.mhz,
         soc_version=soc.name,
         failure=failure,
+        printed=result.printed,
         findings=tuple(_unused_flag_text(cores, *flag) for flag in result.unused_flags),
         sources=_sources(result),
     )

@@ -360,5 +360,6 @@ int main(int argc, char **argv) {
         write_result(failure_head(Failure(Fault::OurBug, {}, caught.what())));
         _exit(1);
     }
+    fflush(nullptr); // what the kernel printed
     _exit(0);
 }

@@ -29,7 +29,6 @@ template <class T> bool holds(T a, T b, Compare mode) {
 }
 
 struct Comparison {
-    const char *op;
     const TileRef &dst, &src;
     Compare mode;
 };
@@ -138,7 +137,7 @@ TILE_OP_BODY(TCMP) {
     require_type(core, op, b, a.type);
     for (const TileRef *tile : {&dst, &a, &b}) require_flat(core, op, *tile);
     if (operands.count < 4) core.kernel_error("TCMP needs a comparison");
-    Comparison job{op, dst, a, compare_mode(core, op, operands[3], a.type)};
+    Comparison job{dst, a, compare_mode(core, op, operands[3], a.type)};
     with_type_of(core, op, a.type, Types<float, half, int32_t>(), [&](auto tag) {
         using T = decltype(tag);
         if (!core.computes) return;
@@ -158,7 +157,7 @@ TILE_OP_BODY(TCMPS) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
     for (const TileRef *tile : {&dst, &src}) require_flat(core, op, *tile);
     if (operands.count < 4) core.kernel_error("TCMPS needs a comparison");
-    Comparison job{op, dst, src, compare_mode(core, op, operands[3], src.type)};
+    Comparison job{dst, src, compare_mode(core, op, operands[3], src.type)};
     bool from_tile = operands[2].kind == Operand::Tile;
     if (from_tile) {
         for (PipeId pipe : {PipeId::V, PipeId::MTE1, PipeId::MTE2}) handshake(core, pipe, PipeId::S);
@@ -233,9 +232,9 @@ TILE_OP_BODY(TSELS) {
     if (to.size != 2 && to.size != 4) core.unsupported("TSELS of %s tiles", type_name(dst.type));
     with_type_of(core, op, dst.type, Numbers(), [&](auto tag) {
         using T = decltype(tag);
+        if (!core.computes) return;
         T value = scalar_as<T>(operands[4]);
         *core.local_as<T>(Space::UB, tmp.address, 1) = value;
-        if (!core.computes) return;
         const uint8_t *bits = mask_bytes(core, mask, to);
         T *into = elements_of<T>(core, to);
         const T *x = elements_of<T>(core, from);

@@ -105,7 +105,7 @@ void unary(Core &core, const Operands &operands, const char *op, Instr instr, Li
     walk_unary(core, to, from, one);
 }
 
-// `prepare(scalar)` gives the value that the instruction is handed; `body(element, value)` the result.
+// The number is taken in the tile's type before anything is computed with it.
 template <class List, class Body>
 void with_scalar(Core &core, const Operands &operands, const char *op, Instr instr, List types, Body body) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);

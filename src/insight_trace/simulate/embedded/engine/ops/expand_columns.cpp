@@ -11,13 +11,13 @@ template <class Body> void spread_columns(Core &core, const Spread &s, Body body
         using T = decltype(tag);
         int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
         View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
-        for (int r = 0; r < s.dst.valid_rows; ++r) {
+        for (int r = 0; r < rows; ++r) {
             T *out = to.data + int64_t(r) * s.dst.cols;
             const T *in = full.data + int64_t(r) * s.full.cols, *line = thin.data;
             if (s.swapped)
-                for (int c = 0; c < s.dst.valid_cols; ++c) out[c] = T(body(Wide<T>(line[c]), Wide<T>(in[c])));
+                for (int c = 0; c < cols; ++c) out[c] = T(body(Wide<T>(line[c]), Wide<T>(in[c])));
             else
-                for (int c = 0; c < s.dst.valid_cols; ++c) out[c] = T(body(Wide<T>(in[c]), Wide<T>(line[c])));
+                for (int c = 0; c < cols; ++c) out[c] = T(body(Wide<T>(in[c]), Wide<T>(line[c])));
         }
     });
 }

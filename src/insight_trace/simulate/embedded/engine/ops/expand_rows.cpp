@@ -30,26 +30,22 @@ template <class Body> void spread_rows(Core &core, const Spread &s, Body body) {
         constexpr int block = kBlockBytes / int(sizeof(T));
         int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
         View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
-        auto one = [&](T &out, T x, T value) {
-            out = s.swapped ? T(body(Wide<T>(value), Wide<T>(x))) : T(body(Wide<T>(x), Wide<T>(value)));
-        };
         // a row-major column repeats its block along the row, lane by lane
         bool lanes = s.thin.row_major && s.thin.valid_cols >= block;
-        int width = lanes ? block : 1;
+        const int width = lanes ? block : 1; // a power of two
         // the hardware reads the column before it writes any row, so the two may overlap
-        std::vector<T> column(static_cast<size_t>(s.dst.valid_rows * width));
-        for (int r = 0; r < s.dst.valid_rows; ++r)
+        std::vector<T> column(static_cast<size_t>(rows * width));
+        for (int r = 0; r < rows; ++r)
             for (int i = 0; i < width; ++i) column[size_t(r * width + i)] = thin.at(r, i);
-        for (int r = 0; r < s.dst.valid_rows; ++r) {
+        for (int r = 0; r < rows; ++r) {
             T *out = to.data + int64_t(r) * s.dst.cols;
-            const T *in = full.data + int64_t(r) * s.full.cols;
-            const T *values = column.data() + r * width;
-            if (lanes) {
-                for (int c = 0; c < s.dst.valid_cols; ++c) one(out[c], in[c], values[c % block]);
-            } else {
-                const T value = *values;
-                for (int c = 0; c < s.dst.valid_cols; ++c) one(out[c], in[c], value);
-            }
+            const T *in = full.data + int64_t(r) * s.full.cols, *values = column.data() + r * width;
+            if (s.swapped)
+                for (int c = 0; c < cols; ++c)
+                    out[c] = T(body(Wide<T>(values[c & (width - 1)]), Wide<T>(in[c])));
+            else
+                for (int c = 0; c < cols; ++c)
+                    out[c] = T(body(Wide<T>(in[c]), Wide<T>(values[c & (width - 1)])));
         }
     });
 }

@@ -84,6 +84,10 @@ void issue_with_scratch(Core &core, const TileRef &dst, const Lines &to, uint32_
     }
     core.barrier(PipeId::V);
     if (!down) return;
+    if (!wide) { // as a product of the whole tile
+        auto one = [&](const Step &step) { issue(core, Instr::VMULS, type, step); };
+        return walk_scalar(core, to, to, one);
+    }
     count_elements(core, dst.valid_cols);
     core.vector_counted(Instr::VMULS, type, dst.valid_cols, all, all);
 }

@@ -20,7 +20,6 @@ inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Elements between two rows.
 inline int row_step(const TileRef &tile) { return tile.row_major ? tile.cols : 1; }
-inline bool fixed_rows(const TileRef &tile) { return !(tile.dynamic & 1); }
 inline bool fixed_cols(const TileRef &tile) { return !(tile.dynamic & 2); }
 inline uint32_t element_address(const TileRef &tile, int64_t elements) {
     return tile.address + static_cast<uint32_t>(elements * type_size(tile.type));

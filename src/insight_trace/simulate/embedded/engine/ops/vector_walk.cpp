@@ -125,7 +125,8 @@ class Walk {
     void run() {
         int head = static_cast<int>(elements() / per_repeat_),
             tail = static_cast<int>(elements() % per_repeat_);
-        repeats_at(0, 0, head);
+        // without full repeats, too: what an op does between its instructions is done all the same
+        emit(head, per_repeat_, 0, 0, 8);
         if (tail) {
             mask_elements(core_, tail);
             step(1, tail, 0, int64_t(head) * per_repeat_, 8);
@@ -199,7 +200,9 @@ class Walk {
     }
     // `stride` in blocks; negative: from line to line.
     void step(int repeat, int64_t width, int line, int64_t column, int stride) {
-        if (repeat <= 0) return;
+        if (repeat > 0) emit(repeat, width, line, column, stride);
+    }
+    void emit(int repeat, int64_t width, int line, int64_t column, int stride) {
         body_({repeat, repeat * width, false, operand(&dst_, line, column, stride),
                operand(src0_, line, column, stride), operand(src1_, line, column, stride)});
     }
