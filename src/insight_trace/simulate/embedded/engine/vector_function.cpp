@@ -169,7 +169,8 @@ void VectorFunction::lower(Op op, const Operands &operands) {
 
 void VectorFunction::add(Instr instr, Type type, int64_t loops, int64_t elements, const VectorOperand &dst,
                          const VectorOperand &src0, const VectorOperand &src1) {
-    if (lowered_ && open_) return;
+    // a loop that has nothing to do is not entered
+    if ((lowered_ && open_) || elements <= 0) return;
     int64_t bytes = elements * type_size(type);
     auto same = [&](const Work &work) { return work.instr == instr && work.type == type; };
     auto found = std::find_if(work_.begin(), work_.end(), same);
