@@ -45,8 +45,8 @@ class MixedExample(SceneTestCase):
         ],
     }
     CASES = [
-        {"name": "Default", "platforms": ["a2a3sim", "a2a3"], "params": {"tasks": 1}},
-        {"name": "Many", "platforms": ["a2a3sim", "a2a3"], "params": {"tasks": 4}},
+        {"name": "Default", "platforms": ["a2a3sim", "a2a3", "a5sim", "a5"], "params": {"tasks": 1}},
+        {"name": "Many", "platforms": ["a2a3sim", "a2a3", "a5sim", "a5"], "params": {"tasks": 4}},
     ]
 
     def generate_args(self, params):

@@ -9,7 +9,7 @@ import numpy as np
 from simpler.task_interface import ArgDirection as D
 from simpler_setup import Scalar, SceneTestCase, TaskArgsBuilder, TensorArg, scene_test
 
-SIMULATED = ["a2a3sim", "a2a3"]
+SIMULATED = ["a2a3sim", "a2a3", "a5sim", "a5"]
 SMALL = {
     "batch": 1,
     "num_heads": 16,

@@ -28,8 +28,8 @@ class SpmdMultiblock(SceneTestCase):
         ],
     }
     CASES = [
-        {"name": "Blocks4", "platforms": ["a2a3sim", "a2a3"], "params": {"blocks": 4}},
-        {"name": "Blocks48", "platforms": ["a2a3sim", "a2a3"], "params": {"blocks": 48}},
+        {"name": "Blocks4", "platforms": ["a2a3sim", "a2a3", "a5sim", "a5"], "params": {"blocks": 4}},
+        {"name": "Blocks48", "platforms": ["a2a3sim", "a2a3", "a5sim", "a5"], "params": {"blocks": 48}},
     ]
 
     def generate_args(self, params):

@@ -40,8 +40,13 @@ class VectorChain(SceneTestCase):
         ],
     }
     CASES = [
-        {"name": "Default", "platforms": ["a2a3sim", "a2a3"], "params": {"rows": 64}},
-        {"name": "Large", "platforms": ["a2a3sim", "a2a3"], "manual": True, "params": {"rows": 4096}},
+        {"name": "Default", "platforms": ["a2a3sim", "a2a3", "a5sim", "a5"], "params": {"rows": 64}},
+        {
+            "name": "Large",
+            "platforms": ["a2a3sim", "a2a3", "a5sim", "a5"],
+            "manual": True,
+            "params": {"rows": 4096},
+        },
     ]
 
     def generate_args(self, params):

@@ -135,8 +135,24 @@ class Result:
         return [columns.names[i] for i in columns.name][:-1]
 
 
-def run_tile_op(name: str, *operands: Any, timing_only: bool = False, target: str = "a2a3") -> Result:
-    """Runs the op; the run must end well (look at run_op for runs that should not)."""
-    run = run_op(name, operands, EmbeddedOptions(timing_only=timing_only, target=target))
-    assert run.simulation.failure is None, str(run.simulation.failure)
+def run_tile_op(name: str, *operands: Any, timing_only: bool = False, target: str | None = None) -> Result:
+    """Runs the op; the run must end well (look at run_op for runs that should not).
+
+    Without a target it runs on both families, which must leave the same bytes; the run on a2a3 comes back.
+    """
+    run = _run_on(target or "a2a3", name, operands, timing_only)
+    if target is None:
+        _require_same(run, _run_on("a5", name, operands, timing_only), name)
     return Result(run, operands)
+
+
+def _run_on(target: str, name: str, operands: tuple[Any, ...], timing_only: bool) -> OpRun:
+    run = run_op(name, operands, EmbeddedOptions(timing_only=timing_only, target=target))
+    assert run.simulation.failure is None, f"{target}: {run.simulation.failure}"
+    return run
+
+
+def _require_same(first: OpRun, second: OpRun, name: str) -> None:
+    for i, (one, other) in enumerate(zip(first.contents, second.contents, strict=True)):
+        if one is not None and other is not None:
+            assert one.tobytes() == other.tobytes(), f"{name}: operand {i} differs between a2a3 and a5"

@@ -69,7 +69,11 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     out.add_argument(
         "--dump-logs", action="store_true", help="also write logs that the vendor's exporter reads"
     )
-    out.add_argument("--force", action="store_true", help="replace an existing workspace")
+    out.add_argument(
+        "--force",
+        action="store_true",
+        help="replace an existing workspace; replay on a target that the scene does not name",
+    )
     out.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -249,7 +253,7 @@ def _show_result(replay: Replay) -> None:
         micros = simulation.cycles / simulation.mhz
         print(
             f"simulated  {simulation.cycles:,} cycles · {micros:.3f} us at {simulation.mhz:.0f} MHz · "
-            f"{simulation.soc_version} · {len(simulation.instructions):,} instructions"
+            f"{simulation.soc_version} · {len(simulation.instructions):,} instructions · {_estimates(replay)}"
         )
     from insight_trace.arguments.verification import Status
 
@@ -259,6 +263,15 @@ def _show_result(replay: Replay) -> None:
     for status in (Status.VERIFIED, Status.MISMATCH, Status.UNVERIFIABLE):
         if status in groups:
             print(f"{status:<10} {' · '.join(groups[status])}")
+
+
+def _estimates(replay: Replay) -> str:
+    from insight_trace.simulate.embedded.estimates import estimate_share
+    from insight_trace.simulate.embedded.soc import load_soc
+
+    assert replay.simulation is not None
+    soc = load_soc(replay.simulation.soc_version, preset=replay.preset)
+    return estimate_share(replay.simulation, soc).text
 
 
 def _show_pipes(replay: Replay) -> None:

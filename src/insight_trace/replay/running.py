@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.arguments.verification import OutputCheck, Status, verify_outputs
-from insight_trace.errors import JobError
+from insight_trace.errors import JobError, RequestError
 from insight_trace.model import Dispatch, Instructions, Pipe, Simulation, Trace
 from insight_trace.replay.gathering import Gathered, gather_arguments
 from insight_trace.replay.request import ReplayRequest
@@ -26,7 +26,17 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 
 # What a kernel that did its work has at least one of; synchronisation and register writes are not work.
-_WORK_PIPES = (Pipe.VECTOR, Pipe.CUBE, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIXP)
+_WORK_PIPES = (
+    Pipe.VECTOR,
+    Pipe.CUBE,
+    Pipe.MTE1,
+    Pipe.MTE2,
+    Pipe.MTE3,
+    Pipe.FIXP,
+    Pipe.RVECEX,
+    Pipe.RVECLD,
+    Pipe.RVECST,
+)
 _NO_WORK = frozenset({"SET_FLAG", "WAIT_FLAG", "BAR", "MOV_SPR_XN", "MOVEMASK"})
 
 
@@ -45,6 +55,7 @@ class Replay:
     checks: tuple[OutputCheck, ...]
     warnings: tuple[str, ...]
     simulation: Simulation | None = None
+    preset: str = "device"
 
     @property
     def instructions(self) -> Instructions | None:
@@ -78,6 +89,7 @@ def run_replay(request: ReplayRequest, progress: Progress = lambda _step: None) 
         select_case(scene, request.case),
         select_kernels(scene, func_ids=request.func_ids, name=request.kernel, source=request.kernel_source),
     )
+    _require_target(request, selection)
     progress("arguments")
     return replay_gathered(request, selection, gather_arguments(request, selection), progress)
 
@@ -101,6 +113,7 @@ def replay_gathered(
             None,
             (),
             gathered.arguments.warnings,
+            preset=request.preset,
         )
         if not request.collect:
             replay = _write_only(request, replay, workspace)
@@ -126,6 +139,20 @@ def _target_of(request: ReplayRequest, selection: Selection) -> str:
     if platforms and all(platform.startswith("a5") for platform in platforms):
         return "a5"
     return "a5" if "a5" in selection.kernels[0].source.parts else "a2a3"
+
+
+def _require_target(request: ReplayRequest, selection: Selection) -> None:
+    """A kernel that was written for one family is not run on the other without a word."""
+    target = request.target or _target_of(request, selection)
+    cases = (selection.case,) if selection.case else selection.scene.cases
+    platforms = sorted({platform for case in cases for platform in case.platforms})
+    if request.force or not platforms or target in {p.removesuffix("sim") for p in platforms}:
+        return
+    raise RequestError(
+        f"{selection.kernels[0].name} was written for {', '.join(platforms)}, not for {target}",
+        where=str(selection.scene.path),
+        hint="add the platform to the case, or replay it all the same with --force",
+    )
 
 
 def _choose_simulator(request: ReplayRequest) -> str:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_VECTOR_LANES = (Pipe.PUSHQ, Pipe.RVECLD, Pipe.RVECEX, Pipe.RVECST, Pipe.RVECLP, Pipe.RVECSU)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CriticalPath:
     """Pieces in time order. Piece i covers [begin[i], end[i]) and is spent on `row[i]`.
@@ -143,7 +146,9 @@ def _before_on_pipe(
     instructions = trace.instructions
     found = np.full(len(instructions), -1, np.int64)
     earlier = found.copy()
-    group = instructions.core[rows].astype(np.int64) * 256 + instructions.pipe[rows]
+    # the 950 shows its one vector pipe on several lanes
+    pipe = np.where(np.isin(instructions.pipe, _VECTOR_LANES), Pipe.VECTOR, instructions.pipe)
+    group = instructions.core[rows].astype(np.int64) * 256 + pipe[rows]
     end = finish(instructions)
     for key in np.unique(group):
         members = rows[group == key]

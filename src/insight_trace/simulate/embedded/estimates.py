@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import dtype_named
 from insight_trace.model import Instructions, Simulation
-from insight_trace.simulate.embedded.records import Details
+from insight_trace.simulate.embedded.records import Details, tabled_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +78,7 @@ def estimate_share(simulation: Simulation, soc: Soc) -> EstimateShare:
     total = 0.0
     found: dict[str, list[Any]] = {}
     for name_index, type_code, rows in _groups(columns):
-        name = columns.names[name_index]
+        name = tabled_name(columns.names[name_index])
         parameter, entry = timed_by(name, type_code, soc)
         if entry is None:
             total += float(took[rows].sum())

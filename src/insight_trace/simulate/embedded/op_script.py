@@ -137,7 +137,7 @@ def run_op(
             f"core\t0\t{'aic' if cube else 'aiv'}\t0\t1\t0\t{script.args.address}\t{core}",
         ]
         result = run_job(toolchain.runner(), directory, lines, options.seconds)
-        instructions = load_instructions(directory / "records", result.sites, (core,))
+        instructions = load_instructions(directory / "records", result.sites, (core,), soc.target)
         simulation = Simulation(
             outputs={}, instructions=instructions, mhz=soc.mhz, soc_version=soc.name, failure=result.failure
         )

@@ -21,7 +21,7 @@ _FIELDS = [
     ("src1", "<u4"), ("repeat", "<u2"), ("read_conflict", "<u2"),
 ]  # fmt: skip
 _NO_PARTNER = 0xFFFFFFFF
-_PLAIN, _FLAG, _BARRIER, _VECTOR, _TRANSFER, _LOCAL, _MULTIPLY, _SCALAR = range(8)
+_PLAIN, _FLAG, _BARRIER, _VECTOR, _TRANSFER, _LOCAL, _MULTIPLY, _SCALAR, _FUNCTION = range(9)
 
 # abi.hpp PipeId: S V M MTE1 MTE2 MTE3 ALL FIX
 _PIPES = [Pipe.SCALAR, Pipe.VECTOR, Pipe.CUBE, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.ALL, Pipe.FIXP]
@@ -31,6 +31,19 @@ _TYPE_TEXT = {
     "FLOAT32": "F32", "FLOAT16": "F16", "BFLOAT16": "BF16", "INT64": "S64", "INT32": "S32", "INT16": "S16",
     "INT8": "S8", "UINT64": "U64", "UINT32": "U32", "UINT16": "U16", "UINT8": "U8",
 }  # fmt: skip
+
+
+# The vendor's simulator of the 950 family: a lane each for pushed functions, loads, stores and arithmetic, and names of
+# its own for what works on vector registers.
+_A5_LANES = {"VF": Pipe.PUSHQ, "VLD": Pipe.RVECLD, "VST": Pipe.RVECST}
+_A5_NAMES = {
+    "VF": "VF", "VCONV": "RV_VCVT_F2F", "VCONV_WIDE": "RV_VCVT_F2F", "MOVEV": "RV_VDUP",
+    "MOV_UB_TO_UB": "RV_VMOV", "VABS": "RV_VABS_FP", "MOV_OUT_TO_UB_ALIGN": "MOV_OUT_TO_UB_ALIGN_V2",
+    "MOV_UB_TO_OUT_ALIGN": "MOV_UB_TO_OUT_ALIGN_V2",
+}  # fmt: skip
+_A5_TABLED = {shown: name for name, shown in reversed(_A5_NAMES.items())}
+# instructions of the vector pipe that are not part of a function
+_A5_VECTOR = frozenset({"SET_FLAG", "WAIT_FLAG", "BAR", "MOV_SPR_XN"})
 
 
 def _type_text(code: int) -> str:
@@ -95,10 +108,33 @@ def _spell(row: tuple[Any, ...]) -> str:
         m, k, n = a & 0xFFFFF, a >> 20 & 0xFFFFF, a >> 40
         where = f"XD:{dst & 0xFFFFFF:#x},XN:{src0 & 0xFFFFFF:#x},XM:{src1 & 0xFFFFFF:#x}"
         return f"dtype:{dtype},{where},M:{m},K:{k},N:{n},"
+    if form == _FUNCTION:
+        return f"loops:{a & 0xFFFFFFFF},rows:{a >> 32},"
     return f"value:{a:#x}," if a else ""
 
 
-def load_instructions(path: Path, sites: list[Site], cores: tuple[str, ...]) -> Instructions:
+def _shown(site: Site, target: str) -> tuple[str, Pipe]:
+    """Name and lane of an instruction, as the vendor's simulator of that family shows it."""
+    lane = _PIPES[site.pipe]
+    if target != "a5":
+        return site.name, lane
+    if lane is not Pipe.VECTOR or "CROSS_CORE" in site.name or "INTRA_BLOCK" in site.name:
+        return _A5_NAMES.get(site.name, site.name), lane
+    if site.name in _A5_VECTOR or site.name.startswith("WAIT_"):
+        return site.name, lane
+    return _A5_NAMES.get(site.name, f"RV_{site.name}"), _A5_LANES.get(site.name, Pipe.RVECEX)
+
+
+def tabled_name(name: str) -> str:
+    """The name under which a chip's tables time an instruction that a trace shows as `name`."""
+    if name in _A5_TABLED:
+        return _A5_TABLED[name]
+    return name.removeprefix("RV_")
+
+
+def load_instructions(
+    path: Path, sites: list[Site], cores: tuple[str, ...], target: str = "a2a3"
+) -> Instructions:
     """Maps the runner's file; nothing is copied but the small columns that need another type."""
     import numpy as np
 
@@ -109,15 +145,16 @@ def load_instructions(path: Path, sites: list[Site], cores: tuple[str, ...]) -> 
     order = sorted(range(len(sites)), key=lambda i: (sites[i].file, sites[i].line, i))
     pc_of_site = np.zeros(max(1, len(sites)), np.uint64)
     pc_of_site[order] = FIRST_PC + 4 * np.arange(len(order), dtype=np.uint64)
-    names = list(dict.fromkeys(site.name for site in sites))
+    shown = [_shown(site, target) for site in sites]
+    names = list(dict.fromkeys(name for name, _ in shown))
     stacks = list(dict.fromkeys(["", *(f"{s.file}:{s.line}" if s.file else "" for s in sites)]))
     name_index = {name: i for i, name in enumerate(names)}
     stack_index = {stack: i for i, stack in enumerate(stacks)}
-    site_name = np.array([name_index[s.name] for s in sites] or [0], np.uint16)
+    site_name = np.array([name_index[name] for name, _ in shown] or [0], np.uint16)
     site_stack = np.array(
         [stack_index[f"{s.file}:{s.line}" if s.file else ""] for s in sites] or [0], np.uint32
     )
-    site_pipe = np.array([int(_PIPES[s.pipe]) for s in sites] or [0], np.uint8)
+    site_pipe = np.array([int(lane) for _, lane in shown] or [0], np.uint8)
     site = rows["site"]
     form = rows["form"]
     vector = form == _VECTOR

@@ -223,7 +223,7 @@ def _simulation(
     return Simulation(
         outputs=gm.outputs(),
         buffers=gm.contents(),
-        instructions=load_instructions(records, sites, cores),
+        instructions=load_instructions(records, sites, cores, soc.target),
         mhz=soc.mhz,
         soc_version=soc.name,
         failure=failure,

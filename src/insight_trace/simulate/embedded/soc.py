@@ -16,6 +16,8 @@ FOLDER = Path(__file__).resolve().parent / "soc"
 DEFAULT_SOC = {"a2a3": "Ascend910B1", "a5": "Ascend950PR_9599"}
 DEFAULT_PRESET = "device"
 KINDS = ("measured", "published", "derived", "estimate")
+# abi.hpp Type: those that no tensor descriptor names
+_ENGINE_TYPES = {"f8e5m2": "15", "hif8": "16", "f4e1m2": "17", "i4": "18"}
 
 
 @dataclass(frozen=True)
@@ -39,41 +41,45 @@ class Soc:
 
 
 def soc_names() -> list[str]:
-    return sorted(_index())
+    return sorted(name for name, _ in _index().values())
 
 
 def load_soc(name: str | None = None, *, target: str = "a2a3", preset: str = DEFAULT_PRESET) -> Soc:
     """The chip of that name (in any case), that of a .toml file, or the usual one of the target."""
     wanted = name or DEFAULT_SOC[target]
     if wanted.endswith(".toml"):
-        return _load(Path(wanted), preset)
-    path = _index().get(wanted.casefold())
-    if path is None:
-        known = ", ".join(
-            tomllib.loads(p.read_text(encoding="utf-8"))["name"] for p in sorted(FOLDER.glob("ascend*.toml"))
-        )
-        raise RequestError(f"there is no chip '{wanted}'", hint=f"known: {known}")
-    return _load(path, preset)
+        return _load("", Path(wanted), preset)
+    found = _index().get(wanted.casefold())
+    if found is None:
+        raise RequestError(f"there is no chip '{wanted}'", hint=f"known: {', '.join(soc_names())}")
+    return _load(*found, preset)
 
 
 @functools.lru_cache(maxsize=1)
-def _index() -> dict[str, Path]:
-    return {path.stem.casefold(): path for path in FOLDER.glob("ascend*.toml")}
+def _index() -> dict[str, tuple[str, Path]]:
+    """Every chip by its name; chips that differ in nothing but their name share a file."""
+    index = {}
+    for path in sorted(FOLDER.glob("ascend*.toml")):
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        for name in table.get("names", [table.get("name", path.stem)]):
+            index[name.casefold()] = (name, path)
+    return index
 
 
 @functools.lru_cache(maxsize=8)
-def _load(path: Path, preset: str) -> Soc:
+def _load(name: str, path: Path, preset: str) -> Soc:
     table = _merged(path)
     _check(table, path)
+    name = name or table["name"]
     override = table.pop("preset", {})
     if preset != DEFAULT_PRESET and preset not in override:
         raise RequestError(
-            f"there is no preset '{preset}' for {table['name']}",
+            f"there is no preset '{preset}' for {name}",
             hint=f"known: {', '.join([DEFAULT_PRESET, *override])}",
         )
     table = _merge(table, override.get(preset, {}))
     return Soc(
-        name=table["name"],
+        name=name,
         target=table["target"],
         preset=preset,
         mhz=float(table["value"]["clock.mhz"]["value"]),
@@ -85,9 +91,10 @@ def _load(path: Path, preset: str) -> Soc:
 def _check(table: dict[str, Any], path: Path) -> None:
     """A chip says what it is called and how fast its clock is, and of every number what it is worth."""
     where = str(path)
-    for key in ("name", "target"):
-        if not isinstance(table.get(key), str):
-            raise InputError(f"the chip has no {key}", where=where)
+    if not isinstance(table.get("name"), str) and not table.get("names"):
+        raise InputError("the chip has no name", where=where)
+    if not isinstance(table.get("target"), str):
+        raise InputError("the chip has no target", where=where)
     if "clock.mhz" not in table.get("value", {}):
         raise InputError("the chip has no clock.mhz", where=where)
     for name, entry in entries(table):
@@ -133,10 +140,12 @@ def _lines(table: dict[str, Any]) -> list[str]:
     for instr, by_type in table.get("vector", {}).items():
         for type_name, entry in by_type.items():
             dtype = dtype_named(type_name)
-            code = "*" if type_name == "any" else str(dtype.code) if dtype else None
+            code = "*" if type_name == "any" else str(dtype.code) if dtype else _ENGINE_TYPES.get(type_name)
             if code is None:
                 raise RequestError(f"vector.{instr}: there is no element type '{type_name}'")
             numbers = [_milli(entry.get(key, 0)) for key in ("head", "slope", "gap")]
+            if nested := entry.get("nested"):
+                numbers += [_milli(nested[key]) for key in ("slope", "row", "head")]
             lines.append("\t".join(["vector", instr, code, *map(str, numbers)]))
     for instr, entry in table.get("move", {}).items():
         numbers = [

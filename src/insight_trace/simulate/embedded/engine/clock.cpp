@@ -32,14 +32,14 @@ void Clock::require_queue_room(PipeId id, Site at) {
 
 uint32_t Clock::enqueue(PipeId id, Record &record, const Pending &work, Site at) {
     int64_t before = now_;
-    require_queue_room(id, at);
+    if (!work.cost.follows) require_queue_room(id, at);
     if (now_ > before) record.stall = static_cast<uint8_t>(Stall::Queue);
     record.issue = now_; // thousandths until it is scheduled
-    now_ += issue_cost_;
+    if (!work.cost.follows) now_ += issue_cost_;
     Pipe &pipe = pipes_[static_cast<int>(id)];
     Pending mine = work;
     mine.row = records_.append(record);
-    ++pipe.issued;
+    if (!work.cost.follows) ++pipe.issued;
     if (!pipe.pending.empty() || !schedule(id, mine)) pipe.pending.push_back(mine);
     return mine.row;
 }
@@ -49,7 +49,8 @@ bool Clock::schedule(PipeId id, const Pending &work) {
     Record &record = records_[work.row];
     int64_t ready = record.issue + dispatch_latency_;
     int64_t start = std::max(ready, pipe.next_start);
-    if (start > ready && record.stall == 0) record.stall = static_cast<uint8_t>(Stall::Pipe);
+    if (start > ready && record.stall == 0 && !work.cost.follows)
+        record.stall = static_cast<uint8_t>(Stall::Pipe);
     int64_t end = start;
     switch (work.kind) {
     case Kind::Work:
@@ -93,7 +94,7 @@ bool Clock::schedule(PipeId id, const Pending &work) {
     record.start = whole(start);
     record.end = whole(end);
     pipe.busy_until = std::max(pipe.busy_until, end);
-    pipe.taken[pipe.started++ % depth_] = start;
+    if (!work.cost.follows) pipe.taken[pipe.started++ % depth_] = start;
     if (work.kind == Kind::Set && work.to != PipeId::S) resume(work.to);
     return true;
 }

@@ -27,6 +27,7 @@ struct Cost {
     int64_t latency = 1000; // until its result is there
     int64_t channel = 0;    // of that, time on the pipe's data channel, which transfers in flight share
     Stall stretched = Stall::None;
+    bool follows = false; // the pipe itself goes on to it: the scalar unit does not issue it
 };
 
 class Records; // where rows live (records.cpp)

@@ -5,6 +5,7 @@
 
 #include "elements.hpp"
 #include "timing.hpp"
+#include "vector_function.hpp"
 
 namespace insight_trace::engine {
 
@@ -21,6 +22,7 @@ Core::Core(const CoreIdentity &identity_, const Parameters &parameters_, Records
            bool timing_only)
     : identity(identity_), computes(!timing_only), clock(parameters_, records), parameters(parameters_),
       tile_op_cost(parameters_.get("scalar.tile_op", 0)),
+      function(parameters_.get("vector.functions", 0) ? new VectorFunction(parameters_) : nullptr),
       register_cost_(parameters_.get("register.write", 1000)), records_(records), gm_(gm) {
     static const char *keys[] = {"memory.ub",        "memory.l1",     "memory.l0a", "memory.l0b",
                                  "memory.l0c",       "memory.bt",     "memory.fb",  "memory.l0a_scale",
@@ -28,6 +30,8 @@ Core::Core(const CoreIdentity &identity_, const Parameters &parameters_, Records
     for (int i = 0; i < static_cast<int>(Space::GM); ++i)
         sizes_[i] = static_cast<uint64_t>(parameters.get(keys[i], 64 * 1024 * 1000) / 1000);
 }
+
+Core::~Core() = default;
 
 uint8_t *Core::local(Space space, uint64_t address, uint64_t bytes) {
     int index = static_cast<int>(space);
@@ -88,6 +92,11 @@ void Core::vector(Instr instr, Type type, int repeat, int64_t elements, VectorOp
 
 void Core::issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements, const VectorOperand &dst,
                         const VectorOperand &src0, const VectorOperand &src1, bool counted) {
+    if (function) {
+        function->add(instr, type, repeat, elements, dst, src0, src1);
+        if (!function->is_open()) function->flush(*this);
+        return;
+    }
     Record r = record(instr, PipeId::V, Form::Vector);
     r.dst = packed(dst.address, static_cast<uint8_t>(type));
     r.src0 = packed(src0.address, src0.used);
@@ -138,6 +147,10 @@ void Core::transfer(Instr instr, Type type, uint64_t gm, uint32_t local, int64_t
 void Core::move(Instr instr, Type type, uint32_t dst, uint32_t src, int64_t repeat, int64_t bytes) {
     if (bytes <= 0) return;
     PipeId pipe = instr_pipe(instr);
+    if (function && pipe == PipeId::V) {
+        issue_vector(instr, type, (bytes + 255) / 256, bytes / type_size(type), dst, src, {});
+        return;
+    }
     Record r = record(instr, pipe, Form::Local);
     r.dst = packed(dst, static_cast<uint8_t>(type));
     r.src0 = packed(src, 0);
@@ -167,18 +180,22 @@ void Core::fixpipe(Instr instr, Type type, uint64_t gm, uint32_t dst, uint32_t s
 }
 
 void Core::set_register(PipeId pipe, uint64_t value) {
+    // masks and modes are operands inside a function
+    if (pipe == PipeId::V && function && function->is_open()) return;
     Record r = record(Instr::MOV_SPR_XN, pipe, Form::Plain);
     r.a = value;
     clock.issue(pipe, r, {register_cost_, register_cost_, 0, Stall::None}, at);
 }
 
 void Core::scalar(Instr instr, uint64_t value, int64_t milli) {
+    if (function && function->replaces_body()) return;
     Record r = record(instr, PipeId::S, Form::Scalar);
     r.a = value;
     clock.issue(PipeId::S, r, {milli, milli, 0, Stall::None}, at);
 }
 
 void Core::barrier(PipeId pipe) {
+    if (pipe == PipeId::V && function && function->is_open()) return;
     Record r = record(Instr::BAR, pipe == PipeId::ALL ? PipeId::S : pipe, Form::Barrier);
     r.a = static_cast<uint64_t>(pipe);
     clock.barrier(pipe, r, at);

@@ -49,11 +49,14 @@ struct CounterLoop {
     uint32_t line = 0;
     int64_t first = 0, last = 0, step = 0, turns = 0;
 };
+class VectorFunction;
 
 class Core {
   public:
     Core(const CoreIdentity &identity, const Parameters &parameters, Records &records, GlobalMemory &gm,
          bool timing_only);
+
+    ~Core();
 
     const CoreIdentity identity;
     // False with --timing-only: issue instructions, do no arithmetic, move no bytes.
@@ -103,8 +106,10 @@ class Core {
 
     Clock clock;
     const Parameters &parameters;
-    const int64_t tile_op_cost; // scalar work around one tile op, thousandths
-    uint64_t control = 0;       // the CTRL register
+    const int64_t tile_op_cost;                                 // scalar work around one tile op, thousandths
+    uint64_t control = 0;                                       // the CTRL register
+    const std::unique_ptr<VectorFunction> function;             // null on chips without vector functions
+    bool register_based() const { return function != nullptr; } // a5
     uint64_t ffts_base = 0;
     uint8_t atomic_type = 0; // of DMA stores: 0 none, else set_atomic_* + 1
     CounterLoop counter_loop;

@@ -5,6 +5,7 @@
 #include "elements.hpp"
 #include "machine.hpp"
 #include "scalar_memory.hpp"
+#include "vector_function.hpp"
 
 using namespace insight_trace;
 using namespace insight_trace::engine;
@@ -52,7 +53,9 @@ extern "C" void insight_trace_op(Op op, const Operand *operands, uint32_t count,
     core.at = at;
     current_machine().progressed();
     core.scalar_work(core.tile_op_cost);
+    if (core.function) core.function->open(op, {operands, count});
     op_bodies[static_cast<int>(op)](core, {operands, count});
+    if (core.function) core.function->close(core);
 }
 
 extern "C" void insight_trace_set_flag(PipeId from, PipeId to, int64_t event, Site at) {

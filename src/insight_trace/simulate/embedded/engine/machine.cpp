@@ -13,8 +13,7 @@ Core &current_core() { return *t_core; }
 Core *running_core() { return t_core; }
 Machine &current_machine() { return *g_machine; }
 
-Machine::Machine(Job &job, Records &records)
-    : job_(job), threads_(job.cores.size()), dice_(job.perturb) {
+Machine::Machine(Job &job, Records &records) : job_(job), threads_(job.cores.size()), dice_(job.perturb) {
     g_machine = this;
     gm_.regions = job.regions;
     gm_.base = job.gm_base;

@@ -29,6 +29,8 @@ struct VectorCost {
     int32_t head = 0;  // from start to the first result, and the drain
     int32_t slope = 0; // per repeat of 256 bytes
     int32_t gap = 0;   // extra cycles before the next instruction may start
+    // of a vector function that goes row by row (vector_function.hpp)
+    int32_t nested_slope = 0, nested_row = 0, nested_head = 0;
 };
 
 struct CurvePoint {

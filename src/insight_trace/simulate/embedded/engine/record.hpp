@@ -15,6 +15,7 @@ enum class Form : uint8_t {
     Local = 5,    // dst, src0; repeat; bytes moved on chip in a
     Multiply = 6, // dst, src0, src1; a: m, k, n packed
     Scalar = 7,   // a: address
+    Function = 8, // a: loops, and above them rows
 };
 
 struct Record {

@@ -245,7 +245,15 @@ void read_job(std::istream &in) {
         else if (key == "vector") {
             Instr instr;
             if (!find_instr(f.at(1), instr)) bad_job(number, line);
-            VectorCost cost{std::stoi(f.at(3)), std::stoi(f.at(4)), std::stoi(f.at(5))};
+            VectorCost cost;
+            cost.head = std::stoi(f.at(3));
+            cost.slope = std::stoi(f.at(4));
+            cost.gap = std::stoi(f.at(5));
+            if (f.size() > 8) {
+                cost.nested_slope = std::stoi(f[6]);
+                cost.nested_row = std::stoi(f[7]);
+                cost.nested_head = std::stoi(f[8]);
+            }
             auto &row = g_job.parameters.vector[static_cast<int>(instr)];
             if (f.at(2) == "*")
                 row.fill(cost);

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "elements.hpp"
+#include "insight_trace/narrow.hpp"
 
 namespace insight_trace::engine {
 
@@ -17,7 +18,16 @@ std::vector<W> gathered(Core &core, const TileRef &tile, int64_t rows, int64_t c
     return out;
 }
 
+bool is_float8(Type type) { return type == Type::F8E4M3 || type == Type::F8E5M2; }
+
 template <class W> std::vector<W> gathered_as(Core &core, const TileRef &tile, int64_t rows, int64_t cols) {
+    if (is_float8(tile.type)) {
+        auto decode = tile.type == Type::F8E4M3 ? e4m3_to_float : e5m2_to_float;
+        std::vector<W> out;
+        for (uint8_t code : gathered<uint8_t, uint8_t>(core, tile, rows, cols))
+            out.push_back(static_cast<W>(decode(code)));
+        return out;
+    }
     return with_type(tile.type, [&](auto tag) { return gathered<W, decltype(tag)>(core, tile, rows, cols); });
 }
 
@@ -78,7 +88,8 @@ void store_sum(Core &core, const TileRef &c, const TileRef *added, bool added_is
     });
 }
 
-bool supported(Type a, Type b, Type c) {
+bool supported(const Core &core, Type a, Type b, Type c) {
+    if (is_float8(a) && is_float8(b)) return core.register_based() && c == Type::F32;
     if (a == Type::I8 && b == Type::I8) return c == Type::I32;
     bool same = a == b && (a == Type::F16 || a == Type::BF16 || a == Type::F32);
     return same && c == Type::F32;
@@ -88,7 +99,7 @@ void matmul(Core &core, const char *op, const TileRef &c, const TileRef *added, 
             const TileRef &a, const TileRef &b) {
     if (a.space != Space::L0A || b.space != Space::L0B || c.space != Space::L0C)
         core.kernel_error("%s multiplies a Left by a Right tile into an Acc tile", op);
-    if (!supported(a.type, b.type, c.type)) core.unsupported("%s of these element types", op);
+    if (!supported(core, a.type, b.type, c.type)) core.unsupported("%s of these element types", op);
     int64_t m = a.valid_rows, k = a.valid_cols, n = b.valid_cols;
     if (m <= 0 || k <= 0 || n <= 0)
         core.kernel_error("%s of an empty tile (m %lld, k %lld, n %lld)", op, (long long)m, (long long)k,

@@ -24,6 +24,8 @@ void loaded_extent(const TileRef &dst, int64_t &rows, int64_t &cols) {
 void load_left(Core &core, const TileRef &dst, const TileRef &src, int64_t rows, int64_t cols) {
     int size = type_size(dst.type);
     int64_t bytes = rows * cols * size;
+    if (core.register_based()) // one instruction, turned or not; sizes are operands
+        return core.move(Instr::LOAD_L1_TO_L0A_2D, dst.type, dst.address, src.address, 1, bytes);
     bool transposed = src.inner == 2; // ZN source: its boxes are turned on the way
     if (transposed && size == 1) {
         int64_t boxes = rounded(rows, 32) / 32;
@@ -39,6 +41,8 @@ void load_left(Core &core, const TileRef &dst, const TileRef &src, int64_t rows,
 void load_right(Core &core, const TileRef &dst, const TileRef &src, int64_t rows, int64_t cols) {
     int size = type_size(dst.type);
     int64_t bytes = rows * cols * size, c0 = 32 / size;
+    if (core.register_based())
+        return core.move(Instr::LOAD_L1_TO_L0B_2D, dst.type, dst.address, src.address, 1, bytes);
     if (src.inner == 1) { // NZ source: turned on the way
         if (size == 1) {
             int64_t boxes = rounded(cols, 32) / 32;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "vector_function.hpp"
+
 namespace insight_trace::engine {
 
 constexpr int kRepeatBytes = 256, kRepeatMost = 255, kStrideMost = 255;
@@ -65,6 +67,10 @@ void count_off(Core &core) {
 }
 
 void handshake(Core &core, PipeId from, PipeId to) {
+    if (core.function) {
+        if (core.function->replaces_body()) return;
+        core.function->flush(core);
+    }
     constexpr int event = 0;
     Record set = core.record(Instr::SET_FLAG, from, Form::Flag);
     set.a = uint64_t(from) | uint64_t(to) << 8;

@@ -1,0 +1,275 @@
+#include "vector_function.hpp"
+
+#include <algorithm>
+
+#include "elements.hpp"
+
+namespace insight_trace::engine {
+
+namespace {
+
+constexpr int64_t kLoopBytes = 256;
+
+enum class Shape : uint8_t {
+    Each,    // element by element over the result
+    Spread,  // the same, but a source is one column or one row
+    Rows,    // every row of the source to one element
+    Columns, // every column of the source to one element
+    Convert, // element by element, the wider of two types decides
+};
+
+// What one loop of an op's function computes, as the tile library writes it for this chip.
+struct Lowering {
+    Op op;
+    Shape shape;
+    int sources;         // tiles that are loaded
+    Instr first, second; // NOP: none
+};
+
+constexpr Lowering kLowerings[] = {
+    {Op::TADD, Shape::Each, 2, Instr::VADD, Instr::NOP},
+    {Op::TSUB, Shape::Each, 2, Instr::VSUB, Instr::NOP},
+    {Op::TMUL, Shape::Each, 2, Instr::VMUL, Instr::NOP},
+    {Op::TDIV, Shape::Each, 2, Instr::VDIV, Instr::NOP},
+    {Op::TMAX, Shape::Each, 2, Instr::VMAX, Instr::NOP},
+    {Op::TMIN, Shape::Each, 2, Instr::VMIN, Instr::NOP},
+    {Op::TAND, Shape::Each, 2, Instr::VAND, Instr::NOP},
+    {Op::TOR, Shape::Each, 2, Instr::VOR, Instr::NOP},
+    {Op::TADDS, Shape::Each, 1, Instr::VADDS, Instr::NOP},
+    {Op::TSUBS, Shape::Each, 1, Instr::VADDS, Instr::NOP},
+    {Op::TMULS, Shape::Each, 1, Instr::VMULS, Instr::NOP},
+    {Op::TDIVS, Shape::Each, 1, Instr::VDIV, Instr::NOP},
+    {Op::TMAXS, Shape::Each, 1, Instr::VMAXS, Instr::NOP},
+    {Op::TMINS, Shape::Each, 1, Instr::VMINS, Instr::NOP},
+    {Op::TSHL, Shape::Each, 2, Instr::VSHL, Instr::NOP},
+    {Op::TSHR, Shape::Each, 2, Instr::VSHR, Instr::NOP},
+    {Op::TSHLS, Shape::Each, 1, Instr::VSHL, Instr::NOP},
+    {Op::TSHRS, Shape::Each, 1, Instr::VSHR, Instr::NOP},
+    {Op::TEXP, Shape::Each, 1, Instr::VEXP, Instr::NOP},
+    {Op::TLOG, Shape::Each, 1, Instr::VLN, Instr::NOP},
+    {Op::TSQRT, Shape::Each, 1, Instr::VSQRT, Instr::NOP},
+    {Op::TRSQRT, Shape::Each, 1, Instr::VSQRT, Instr::VDIV},
+    {Op::TRECIP, Shape::Each, 1, Instr::VDIV, Instr::NOP},
+    {Op::TABS, Shape::Each, 1, Instr::VABS, Instr::NOP},
+    {Op::TNEG, Shape::Each, 1, Instr::VMULS, Instr::NOP},
+    {Op::TNOT, Shape::Each, 1, Instr::VNOT, Instr::NOP},
+    {Op::TRELU, Shape::Each, 1, Instr::VRELU, Instr::NOP},
+    {Op::TLRELU, Shape::Each, 1, Instr::VLRELU, Instr::NOP},
+    {Op::TAXPY, Shape::Each, 2, Instr::VAXPY, Instr::NOP},
+    {Op::TEXPANDS, Shape::Each, 0, Instr::MOVEV, Instr::NOP},
+    {Op::TSEL, Shape::Each, 3, Instr::VSEL, Instr::NOP},
+    {Op::TSELS, Shape::Each, 2, Instr::VSEL, Instr::NOP},
+    {Op::TCVT, Shape::Convert, 1, Instr::VCONV, Instr::NOP},
+    {Op::TROWEXPAND, Shape::Spread, 1, Instr::MOVEV, Instr::NOP},
+    {Op::TROWEXPANDADD, Shape::Spread, 2, Instr::VADD, Instr::NOP},
+    {Op::TROWEXPANDSUB, Shape::Spread, 2, Instr::VSUB, Instr::NOP},
+    {Op::TROWEXPANDMUL, Shape::Spread, 2, Instr::VMUL, Instr::NOP},
+    {Op::TROWEXPANDDIV, Shape::Spread, 2, Instr::VDIV, Instr::NOP},
+    {Op::TROWEXPANDMAX, Shape::Spread, 2, Instr::VMAX, Instr::NOP},
+    {Op::TROWEXPANDMIN, Shape::Spread, 2, Instr::VMIN, Instr::NOP},
+    {Op::TROWEXPANDEXPDIF, Shape::Spread, 2, Instr::VSUB, Instr::VEXP},
+    {Op::TCOLEXPAND, Shape::Spread, 1, Instr::MOVEV, Instr::NOP},
+    {Op::TCOLEXPANDADD, Shape::Spread, 2, Instr::VADD, Instr::NOP},
+    {Op::TCOLEXPANDSUB, Shape::Spread, 2, Instr::VSUB, Instr::NOP},
+    {Op::TCOLEXPANDMUL, Shape::Spread, 2, Instr::VMUL, Instr::NOP},
+    {Op::TCOLEXPANDDIV, Shape::Spread, 2, Instr::VDIV, Instr::NOP},
+    {Op::TCOLEXPANDMAX, Shape::Spread, 2, Instr::VMAX, Instr::NOP},
+    {Op::TCOLEXPANDMIN, Shape::Spread, 2, Instr::VMIN, Instr::NOP},
+    {Op::TCOLEXPANDEXPDIF, Shape::Spread, 2, Instr::VSUB, Instr::VEXP},
+    {Op::TROWMAX, Shape::Rows, 1, Instr::VCMAX, Instr::VMAX},
+    {Op::TROWMIN, Shape::Rows, 1, Instr::VCMIN, Instr::VMIN},
+    {Op::TROWSUM, Shape::Rows, 1, Instr::VCADD, Instr::VADD},
+    {Op::TCOLMAX, Shape::Columns, 1, Instr::VMAX, Instr::NOP},
+    {Op::TCOLMIN, Shape::Columns, 1, Instr::VMIN, Instr::NOP},
+    {Op::TCOLSUM, Shape::Columns, 1, Instr::VADD, Instr::NOP},
+    {Op::TCOLPROD, Shape::Columns, 1, Instr::VMUL, Instr::NOP},
+};
+
+const Lowering *find_lowering(Op op) {
+    for (const Lowering &row : kLowerings)
+        if (row.op == op) return &row;
+    return nullptr;
+}
+
+bool is_vector_tile(const Operand &operand) {
+    return operand.kind == Operand::Tile && operand.tile.space == Space::UB && operand.tile.inner == 0;
+}
+
+// One run of elements as far as the compiler can see: the valid width is part of the type.
+bool is_run(const TileRef &tile) {
+    int32_t width = tile.row_major ? tile.cols : tile.rows, lines = tile.row_major ? tile.rows : tile.cols;
+    int32_t valid = tile.row_major ? tile.valid_cols : tile.valid_rows;
+    bool fixed = !(tile.dynamic & (tile.row_major ? 2 : 1));
+    return lines == 1 || (fixed && valid == width);
+}
+
+int64_t loops_for(int64_t elements, int size) { return (elements * size + kLoopBytes - 1) / kLoopBytes; }
+
+} // namespace
+
+VectorFunction::VectorFunction(const Parameters &parameters)
+    : parameters_(parameters), startup_(parameters.get("function.startup", 0)),
+      load_(parameters.get("function.load", 0)), shared_(parameters.get("function.shared", 0)) {}
+
+void VectorFunction::open(Op op, const Operands &operands) {
+    open_ = true;
+    lowered_ = nested_ = false;
+    outer_ = 1;
+    lower(op, operands);
+}
+
+void VectorFunction::lower(Op op, const Operands &operands) {
+    const Lowering *row = find_lowering(op);
+    if (!row || operands.count == 0 || !is_vector_tile(operands[0])) return;
+    const TileRef &dst = operands[0].tile;
+    bool reduces = row->shape == Shape::Rows || row->shape == Shape::Columns;
+    if ((reduces || row->shape == Shape::Convert) && (operands.count < 2 || !is_vector_tile(operands[1])))
+        return;
+    const TileRef &walked = reduces ? operands[1].tile : dst;
+    int64_t rows = walked.valid_rows, cols = walked.valid_cols;
+    if (!walked.row_major) std::swap(rows, cols);
+    int size = type_size(walked.type);
+    Type type = walked.type;
+    Instr first = row->first;
+    if (row->shape == Shape::Convert) {
+        const TileRef &src = operands[1].tile;
+        size = std::max(type_size(dst.type), type_size(src.type));
+        // narrowing and widening cost differently, and the narrow type says how much
+        if (type_size(dst.type) > type_size(src.type)) first = Instr::VCONV_WIDE;
+        type = type_size(dst.type) < type_size(src.type) ? dst.type : src.type;
+    }
+    lowered_ = true;
+    if (rows <= 0 || cols <= 0) return;
+    bool run = !reduces && row->shape != Shape::Spread;
+    for (uint32_t i = 0; i < operands.count; ++i) {
+        if (!is_vector_tile(operands[i])) continue;
+        const TileRef &tile = operands[i].tile;
+        bool walked_too = tile.valid_rows == dst.valid_rows && tile.valid_cols == dst.valid_cols;
+        if (walked_too && !is_run(tile)) run = false;
+    }
+    nested_ = !run;
+    outer_ = nested_ ? rows : 1;
+    int64_t inner = loops_for(nested_ ? cols : rows * cols, size), loops = inner * outer_;
+    int64_t elements = rows * cols;
+    VectorOperand to(dst.address), from, also;
+    int seen = 0;
+    for (uint32_t i = 1; i < operands.count && seen < row->sources; ++i) {
+        if (!is_vector_tile(operands[i])) continue;
+        const TileRef &tile = operands[i].tile;
+        (seen++ ? also : from) = VectorOperand(tile.address);
+        int64_t bytes = int64_t(tile.valid_rows) * tile.valid_cols * type_size(tile.type);
+        loads_.push_back({tile.address, tile.type, loops, bytes});
+    }
+    work_.push_back({first, type, loops, elements, to, from, also});
+    if (row->second != Instr::NOP) work_.push_back({row->second, type, loops, elements, to, from, {}});
+    int64_t stored = row->shape == Shape::Rows ? rows : row->shape == Shape::Columns ? inner : loops;
+    stores_.push_back(
+        {dst.address, dst.type, stored, int64_t(dst.valid_rows) * dst.valid_cols * type_size(dst.type)});
+}
+
+void VectorFunction::add(Instr instr, Type type, int64_t loops, int64_t elements, const VectorOperand &dst,
+                         const VectorOperand &src0, const VectorOperand &src1) {
+    // a loop that has nothing to do is not entered
+    if ((lowered_ && open_) || elements <= 0) return;
+    int64_t bytes = elements * type_size(type);
+    auto same = [&](const Work &work) { return work.instr == instr && work.type == type; };
+    auto found = std::find_if(work_.begin(), work_.end(), same);
+    if (found != work_.end()) {
+        found->loops += loops;
+        found->elements += elements;
+    } else {
+        work_.push_back({instr, type, loops, elements, dst, src0, src1});
+    }
+    auto access = [&](std::vector<Access> &list, const VectorOperand &operand) {
+        if (!operand.used) return;
+        // a function of many steps shows one load and one store for each type
+        for (Access &one : list)
+            if (one.type == type) {
+                one.loops += loops;
+                one.bytes += bytes;
+                return;
+            }
+        list.push_back({operand.address, type, loops, bytes});
+    };
+    access(loads_, src0);
+    access(stores_, dst);
+}
+
+// Cycles of the whole function; `latency`: of that, from a loaded register to a computed one.
+int64_t VectorFunction::cycles(int64_t &latency) const {
+    int64_t head = 0, body = 0, row = 0;
+    latency = 0;
+    for (const Work &work : work_) {
+        const VectorCost &cost =
+            parameters_.vector[static_cast<int>(work.instr)][static_cast<int>(work.type)];
+        bool nested = nested_ && cost.nested_slope > 0;
+        int64_t own = nested ? cost.nested_head : cost.head;
+        // starting, loading and storing are paid once
+        head = head ? head + std::max<int64_t>(0, cost.head - shared_) : own;
+        body += (nested ? cost.nested_slope : cost.slope) * work.loops;
+        // what else a loop does hides the start of the next row
+        if (nested)
+            row = &work == &work_.front() ? cost.nested_row : std::max<int64_t>(0, row - cost.nested_slope);
+        latency += std::max<int64_t>(1000, cost.head - shared_);
+    }
+    return std::max<int64_t>(startup_ + load_ + 2000, head + body + row * outer_);
+}
+
+void VectorFunction::flush(Core &core) {
+    if (work_.empty()) return;
+    int64_t latency = 0, whole = cycles(latency), loops = 0;
+    for (const Work &work : work_) loops = std::max(loops, work.loops);
+    Record push = core.record(Instr::VF, PipeId::V, Form::Function);
+    push.a = uint64_t(std::min<int64_t>(loops, 0xffffffff)) | uint64_t(outer_) << 32;
+    core.clock.issue(PipeId::V, push, {startup_, whole, 0, Stall::None}, core.at);
+    // The three lanes run side by side: each starts when the first loop's value reaches it, and they end
+    // one after the other.
+    int64_t rest = whole - startup_;
+    latency = std::min(latency, rest - load_ - 1000);
+    struct Part {
+        Record record;
+        int64_t begin, busy;
+    };
+    std::vector<Part> parts;
+    auto memory = [&](Instr instr, const Access &access, int64_t begin, int64_t busy) {
+        Record r = core.record(instr, PipeId::V, Form::Local);
+        uint32_t address = access.address & 0xffffffu, type = uint32_t(access.type) << 24;
+        r.dst = instr == Instr::VLD ? type : address | type;
+        r.src0 = instr == Instr::VLD ? address : 0;
+        r.repeat = static_cast<uint16_t>(std::min<int64_t>(access.loops, 65535));
+        r.a = static_cast<uint64_t>(access.bytes);
+        parts.push_back({r, begin, busy});
+    };
+    int64_t at = loads_.empty() ? 0 : load_, last_load = rest - latency - 1000;
+    for (const Access &access : loads_) memory(Instr::VLD, access, 0, last_load);
+    const int64_t count = static_cast<int64_t>(work_.size()), step = latency / count;
+    for (int64_t i = 0; i < count; ++i, at += step) {
+        const Work &work = work_[size_t(i)];
+        Record r = core.record(work.instr, PipeId::V, Form::Vector);
+        r.dst = (work.dst.address & 0xffffffu) | uint32_t(work.type) << 24;
+        r.src0 = (work.src0.address & 0xffffffu) | uint32_t(work.src0.used) << 24;
+        r.src1 = (work.src1.address & 0xffffffu) | uint32_t(work.src1.used) << 24;
+        r.repeat = static_cast<uint16_t>(std::min<int64_t>(work.loops, 65535));
+        r.bytes = static_cast<uint32_t>(work.elements);
+        r.partner = 0; // no bank conflicts are known of this chip
+        parts.push_back({r, at, rest - at - (stores_.empty() ? 0 : (count - 1 - i) * step + 1000)});
+    }
+    for (const Access &access : stores_) memory(Instr::VST, access, at, rest - at);
+    for (size_t i = 0; i < parts.size(); ++i) {
+        int64_t until = i + 1 < parts.size() ? parts[i + 1].begin : rest;
+        Cost cost{until - parts[i].begin, std::max<int64_t>(1000, parts[i].busy), 0, Stall::None};
+        cost.follows = true;
+        core.clock.issue(PipeId::V, parts[i].record, cost, core.at);
+    }
+    work_.clear();
+    loads_.clear();
+    stores_.clear();
+}
+
+void VectorFunction::close(Core &core) {
+    flush(core);
+    open_ = lowered_ = nested_ = false;
+    outer_ = 1;
+}
+
+} // namespace insight_trace::engine

@@ -1,0 +1,137 @@
+"""Our scenes on the 950 family: captured, replayed, exported, and refused where they were not written for it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import insight_trace
+from insight_trace.__main__ import main
+from insight_trace.insight import validate
+from insight_trace.model import TensorArg
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SCENE = str(EXAMPLES / "paged_attention" / "scene.py")
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("captured") / "dump"
+    assert main(["capture", SCENE, "--case", "CaseSmall1", "--platform", "a5sim", "-o", str(folder)]) == 0
+    return str(folder)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("scene", "case"),
+    [
+        ("paged_attention", "CaseSmall2"),
+        ("paged_attention", "CaseVarSeq2"),
+        ("vector_chain", "Default"),
+        ("mixed_example", "Default"),
+        ("spmd_multiblock", "Blocks4"),
+    ],
+)
+def test_every_scene_of_ours_passes_its_golden_comparison_on_a5(scene, case, capsys):
+    argv = ["capture", str(EXAMPLES / scene / "scene.py"), "--case", case, "--platform", "a5sim"]
+    assert main([*argv, "-o", "run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["golden"]["passed"]
+
+
+def test_recorded_payloads_are_what_the_kernels_computed_and_not_zero(dump):
+    """Q x K of the first block, from the payloads of its operands."""
+    loaded = insight_trace.load_dump(Path(dump))
+    payload = (Path(dump) / "args_dump" / "args.bin").read_bytes()
+    first = next(d for d in loaded.dispatches if d.kernel == "QK")
+
+    def array(argument, record):
+        raw = payload[record.offset : record.offset + record.size]
+        return np.frombuffer(raw, argument.dtype.numpy).astype(np.float64).reshape(argument.shape)
+
+    queries, keys, scores = (a for a in first.arguments[:3] if isinstance(a, TensorArg))
+    q, k, found = array(queries, queries.before), array(keys, keys.before), array(scores, scores.after)
+    assert np.count_nonzero(q) > q.size // 2
+    assert np.count_nonzero(found) > found.size // 2
+    np.testing.assert_allclose(found, (q @ k.T)[: found.shape[0], : found.shape[1]], rtol=1e-5, atol=1e-5)
+    # every output of every kernel holds numbers in at least one dispatch (the result itself only in the last)
+    outputs: dict[tuple[str, int], bool] = {}
+    for dispatch in loaded.dispatches:
+        for argument in dispatch.arguments:
+            if isinstance(argument, TensorArg) and argument.after:
+                key = dispatch.kernel, argument.slot
+                outputs[key] = outputs.get(key, False) or bool(np.any(array(argument, argument.after)))
+    assert {kernel for kernel, _ in outputs} == {"QK", "SF", "PV", "UP"}
+    assert all(outputs.values()), outputs
+
+
+@pytest.mark.parametrize(("soc", "mhz"), [("Ascend950PR_9599", 1800), ("Ascend950PR_9589", 1650)])
+def test_a_replay_has_the_lanes_of_the_950_and_its_clock(dump, soc, mhz, capsys):
+    argv = ["replay", SCENE, "--func-id", "1", "--dump-dir", dump, "--target", "a5", "--soc-version", soc]
+    assert main([*argv, "--dump-logs", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert {o["status"] for o in result["outputs"]} == {"verified"}
+    directory = Path(result["directory"])
+    assert validate(directory) == []
+    events = json.loads((directory / "trace.json").read_text())["traceEvents"]
+    slices = [e for e in events if e["ph"] == "X"]
+    assert {"PUSHQ", "RVECLD", "RVECEX", "RVECST"} <= {e["tid"] for e in slices}
+    assert all(e["name"].startswith("RV_") for e in slices if e["tid"].startswith("RVEC"))
+    last = max(e["ts"] + e["dur"] for e in slices)
+    assert last * mhz == pytest.approx(result["cycles"], abs=2)
+
+
+def test_its_logs_number_their_instructions_and_export_to_the_same_trace(dump, capsys):
+    argv = ["replay", SCENE, "--func-id", "1", "--dump-dir", dump, "--target", "a5", "--dump-logs", "--json"]
+    assert main(argv) == 0
+    directory = Path(json.loads(capsys.readouterr().out)["directory"])
+    logs = directory.parent / "dump"
+    popped = (logs / "core0.veccore0.instr_popped_log.dump").read_text().splitlines()
+    assert all("(ID: " in line for line in popped)
+    assert main(["export", str(logs), "--soc-version", "Ascend950PR_9599", "-o", "out", "--json"]) == 0
+    (again,) = Path("out").glob("OPPROF_*/simulator/trace.json")
+
+    def slices(path):
+        events = json.loads(path.read_text())["traceEvents"]
+        return sorted((e["tid"], e["name"], e["ts"], e["dur"]) for e in events if e["ph"] == "X")
+
+    assert slices(again) == slices(directory / "trace.json")
+
+
+@pytest.mark.parametrize("func_id", ["0", "2", "3"])
+def test_the_other_kernels_replay_and_are_verified(dump, func_id, capsys):
+    assert main(["replay", SCENE, "--func-id", func_id, "--dump-dir", dump, "--target", "a5", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert {o["status"] for o in result["outputs"]} == {"verified"}
+    assert validate(Path(result["directory"])) == []
+
+
+def test_a_scene_of_the_other_family_is_refused_unless_forced(tmp_path, capsys):
+    source = EXAMPLES / "paged_attention"
+    text = (source / "scene.py").read_text().replace(', "a5sim", "a5"', "")
+    text = text.replace('"kernels/', f'"{source}/kernels/').replace(
+        '"orchestration.cpp"', f'"{source}/orchestration.cpp"'
+    )
+    scene = tmp_path / "scene.py"
+    scene.write_text(text)
+    argv = ["replay", str(scene), "--kernel", "SF", "--recipe", "--target", "a5"]
+    assert main(argv) == 2
+    said = capsys.readouterr().err
+    assert "was written for a2a3, a2a3sim, not for a5" in said
+    assert "--force" in said
+    assert list(tmp_path.iterdir()) == [scene]
+    assert main([*argv, "--force"]) == 0
+    assert "Ascend950PR_9599" in capsys.readouterr().out
+
+
+def test_one_op_by_the_name_of_the_chip(capsys):
+    argv = ["op", "TEXP", "--rows", "32", "--cols", "64", "--soc-version", "Ascend950PR_9599", "--json"]
+    assert main(argv) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["soc_version"] == "Ascend950PR_9599"
+    assert [row["pipe"] for row in result["instructions"]] == ["PUSHQ", "RVECLD", "RVECEX", "RVECST"]
+    assert result["micros"] == pytest.approx(result["cycles"] / 1800)
