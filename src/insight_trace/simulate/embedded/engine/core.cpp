@@ -148,7 +148,7 @@ void Core::move(Instr instr, Type type, uint32_t dst, uint32_t src, int64_t repe
     if (bytes <= 0) return;
     PipeId pipe = instr_pipe(instr);
     if (function && pipe == PipeId::V) {
-        issue_vector(instr, type, (bytes + 255) / 256, bytes / type_size(type), dst, src, {});
+        issue_vector(instr, type, (bytes + 255) / 256, bytes / type_size(type), dst, src, {}, false);
         return;
     }
     Record r = record(instr, pipe, Form::Local);
