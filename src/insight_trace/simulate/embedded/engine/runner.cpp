@@ -154,14 +154,10 @@ void catch_crashes() {
     for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
 }
 
-} // namespace
-
-void insight_trace::engine::end_run(const Failure &failure) {
+void end_run(const Failure &failure) {
     write_result(failure_head(failure));
     _exit(1);
 }
-
-namespace {
 
 // --- limits
 // ----------------------------------------------------------------------------------------------------
@@ -356,7 +352,7 @@ int main(int argc, char **argv) {
         catch_crashes();
         g_job.parameters.settle(static_cast<int64_t>(g_job.cores.size()));
         map_gm();
-        watch_scalar_memory(g_job.gm_base, g_job.gm_size);
+        watch_scalar_memory(g_job.gm_base, g_job.gm_size, end_run);
         load_kernels();
         // they live until the process ends: a failure is reported from them
         g_records = new Records(g_job.records_path);

@@ -11,6 +11,7 @@ namespace {
 constexpr int kLineBits = 6; // 64 bytes
 
 uint64_t g_base = 0, g_size = 0;
+void (*g_end)(const Failure &) = nullptr;
 
 struct Lines {
     std::unordered_set<uint64_t> held;
@@ -34,7 +35,7 @@ void check(Core &core, uint64_t address, uint64_t size, const void *caller) {
     } catch (Failure &failure) {
         Site found = site_of(caller);
         if (found.file) failure.at = found;
-        end_run(failure);
+        g_end(failure);
     }
 }
 
@@ -72,9 +73,10 @@ inline void touched(const void *pointer, uint64_t size, bool store, const void *
 
 } // namespace
 
-void watch_scalar_memory(uint64_t base, uint64_t size) {
+void watch_scalar_memory(uint64_t base, uint64_t size, void (*end)(const Failure &)) {
     g_base = base;
     g_size = size;
+    g_end = end;
 }
 
 void forget_scalar_lines(uint64_t address, bool all) {

@@ -11,11 +11,10 @@
 
 namespace insight_trace::engine {
 
-// Which addresses are global memory; nothing is counted before this is said.
-void watch_scalar_memory(uint64_t base, uint64_t size);
+// Which addresses are global memory; nothing is counted before this is said. `end` ends the run when an
+// access goes past every buffer: the hooks are called where the compiler expects no exception.
+void watch_scalar_memory(uint64_t base, uint64_t size, void (*end)(const Failure &));
 // The core whose thread this is forgets the line at `address`, or all lines.
 void forget_scalar_lines(uint64_t address, bool all);
-// Ends the run with this failure (runner.cpp). The hooks are called where the compiler expects no exception.
-[[noreturn]] void end_run(const Failure &failure);
 
 } // namespace insight_trace::engine
