@@ -4,7 +4,10 @@ import numpy as np
 
 import insight_trace
 
-HEAD = '#include <cstdio>\n#include <pto/pto-inst.hpp>\nusing namespace pto;\nextern "C" void kernel_entry(int64_t *args) {\n'
+HEAD = (
+    "#include <cstdio>\n#include <pto/pto-inst.hpp>\nusing namespace pto;\n"
+    'extern "C" void kernel_entry(int64_t *args) {\n'
+)
 
 
 def _run(tmp_path, body):
