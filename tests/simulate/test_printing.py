@@ -4,18 +4,11 @@ import numpy as np
 
 import insight_trace
 
-<<<<<<< HEAD
 HEAD = """#include <cstdio>
 #include <pto/pto-inst.hpp>
 using namespace pto;
 extern "C" void kernel_entry(int64_t *args) {
 """
-=======
-HEAD = (
-    "#include <cstdio>\n#include <pto/pto-inst.hpp>\nusing namespace pto;\n"
-    'extern "C" void kernel_entry(int64_t *args) {\n'
-)
->>>>>>> house
 
 
 def _run(tmp_path, body):
