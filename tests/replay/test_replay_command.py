@@ -1,6 +1,9 @@
 """The replay command as a person types it: what it prints, what it refuses, what it leaves behind."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -180,12 +183,21 @@ def test_timing_only_gives_the_same_cycles_and_verifies_nothing(dump, capsys):
     assert timed["outputs"] == []
 
 
-def test_the_command_answers_under_the_name_that_simplers_users_type(dump, capsys):
-    from simpler_setup.tools.insight_trace import main as old_name
+def test_the_command_answers_under_the_name_that_simplers_users_type(dump):
+    def old_name(*words):
+        command = [
+            sys.executable,
+            "-m",
+            "simpler_setup.tools.insight_trace",
+            SCENE,
+            "--dump-dir",
+            dump,
+            *words,
+        ]
+        environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+        return subprocess.run(command, capture_output=True, text=True, env=environment)
 
-    assert (
-        old_name([SCENE, "--case", "CaseSmall1", "--func-id", "1", "--dump-dir", dump, "--dispatch-id", "1"])
-        == 0
-    )
-    assert capsys.readouterr().out.splitlines()[-1].endswith("/simulator/")
-    assert old_name([SCENE, "--dump-dir", dump]) == 2
+    done = old_name("--case", "CaseSmall1", "--func-id", "1", "--dispatch-id", "1")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1].endswith("/simulator/")
+    assert old_name().returncode == 2

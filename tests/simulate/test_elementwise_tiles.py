@@ -1,7 +1,5 @@
 """Partial tiles, tiles made from nothing, quantised numbers."""
 
-import subprocess
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -144,24 +142,15 @@ def place_column(matrix, address, shape):
 # what a kernel prints
 
 
-def printed(monkeypatch, *operands):
-    said = []
-
-    class Listening(subprocess.Popen):
-        def communicate(self, *args, **kwargs):
-            out = super().communicate(*args, **kwargs)
-            said.append(out[1].decode())
-            return out
-
-    monkeypatch.setattr("insight_trace.simulate.embedded.runner.subprocess.Popen", Listening)
+def printed(*operands):
     result = run_tile_op("TPRINT", *operands)
     assert result.instructions == ["BAR"]
-    return said[0]
+    return result.simulation.printed
 
 
-def test_a_tile_is_printed_with_its_valid_part_framed(monkeypatch):
+def test_a_tile_is_printed_with_its_valid_part_framed():
     a = np.arange(16, dtype=np.float32).reshape(2, 8) / 8
-    text = printed(monkeypatch, tile(a, valid=(1, 2)), Option(1))
+    text = printed(tile(a, valid=(1, 2)), Option(1))
     assert text.splitlines() == [
         "tile F32 ND in Vec, 2 x 8, valid 1 x 2",
         "    0.00     0.12|    0.25     0.38     0.50     0.62     0.75     0.88",
@@ -170,7 +159,7 @@ def test_a_tile_is_printed_with_its_valid_part_framed(monkeypatch):
     ]
 
 
-def test_a_view_of_global_memory_is_printed_by_its_strides(monkeypatch):
+def test_a_view_of_global_memory_is_printed_by_its_strides():
     view = glob(np.arange(8, dtype=np.int32), (2, 3), (4, 1))
-    text = printed(monkeypatch, view, Option(0))
+    text = printed(view, Option(0))
     assert text.splitlines()[2:] == ["       0        1        2", "       4        5        6"]

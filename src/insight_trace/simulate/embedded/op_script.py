@@ -139,7 +139,12 @@ def run_op(
         result = run_job(toolchain.runner(), directory, lines, options.seconds)
         instructions = load_instructions(directory / "records", result.sites, (core,), soc.target)
         simulation = Simulation(
-            outputs={}, instructions=instructions, mhz=soc.mhz, soc_version=soc.name, failure=result.failure
+            outputs={},
+            instructions=instructions,
+            mhz=soc.mhz,
+            soc_version=soc.name,
+            failure=result.failure,
+            printed=result.printed,
         )
         return OpRun(simulation, script.contents())
 
