@@ -1,6 +1,7 @@
 """Runs one tile op on NumPy arrays: tiles are placed in any layout, and come back as logical matrices."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from insight_trace.simulate.embedded.op_script import (
     run_op,
 )
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
+from insight_trace.simulate.embedded.toolchain import Toolchain
 
 __all__ = ["Option", "Result", "dtype", "element_offsets", "glob", "run_tile_op", "scalar", "tile"]
 
@@ -146,8 +148,14 @@ def run_tile_op(name: str, *operands: Any, timing_only: bool = False, target: st
     return Result(run, operands)
 
 
+@lru_cache(maxsize=1)
+def _toolchain() -> Toolchain:
+    """One for all: finding the compiler and hashing our sources takes longer than an op."""
+    return Toolchain.find()
+
+
 def _run_on(target: str, name: str, operands: tuple[Any, ...], timing_only: bool) -> OpRun:
-    run = run_op(name, operands, EmbeddedOptions(timing_only=timing_only, target=target))
+    run = run_op(name, operands, EmbeddedOptions(timing_only=timing_only, target=target), _toolchain())
     assert run.simulation.failure is None, f"{target}: {run.simulation.failure}"
     return run
 
