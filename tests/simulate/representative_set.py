@@ -16,6 +16,8 @@ from tests.simulate.op_harness import Option, glob, scalar, tile
 
 FAR = 0x10000
 
+SCALAR_MEMORY = ("LD_XD_XN_IMM", "ST_XD_XN_IMM")
+
 
 def digest(*arrays: np.ndarray) -> str:
     text = hashlib.sha256()
@@ -29,8 +31,14 @@ def say(name: str, simulation: Simulation, contents: list[np.ndarray]) -> bool:
         print(f"{name}: {simulation.failure}", file=sys.stderr)
         return False
     columns = simulation.instructions
-    times = digest(columns.name, columns.pipe, columns.start, columns.end)
-    print(f"{name} {len(columns)} instructions {simulation.cycles} cycles {times} {digest(*contents)}")
+    # Which plain loads of global memory a kernel makes, and in which order, is its compiler's choice (and a sanitized
+    # kernel's are not watched), so neither they nor the times behind them count here.
+    rows = [i for i in range(len(columns)) if columns.names[columns.name[i]] not in SCALAR_MEMORY]
+    issued = "\n".join(
+        f"{columns.names[columns.name[i]]} {columns.pipe[i]} {columns.detail[i]}" for i in rows
+    )
+    work = hashlib.sha256(issued.encode()).hexdigest()[:16]
+    print(f"{name} {len(rows)} instructions {work} {digest(*contents)}")
     return True
 
 
