@@ -16,6 +16,7 @@ def main(names: list[str]) -> int:
     failed = []
     for name in names or known:
         print(f"--- {name}", flush=True)
+        sys.argv = [name]  # a benchmark's own options are for when it is run by itself
         try:
             importlib.import_module(f"benchmarks.{name}").main()
         except Exception:  # one that fails must not hide the others
