@@ -20,32 +20,13 @@ from insight_trace.ptoas.discovery import RUN_PREFIX, find_sources
 from insight_trace.ptoas.manifest import MANIFEST, latest_run, write_pointer
 from insight_trace.ptoas.plan import Settings, plan_kernels, refuse_unused_names, select_kernels
 from insight_trace.ptoas.run import ProfileResult, ProfileRun, Progress
-from insight_trace.ptoas.runner import KernelRunner
+from insight_trace.ptoas.runner import KernelRunner, RunnerOptions
 from insight_trace.ptoas.spec import PlannedKernel, ProfileKernel
 from insight_trace.storage import write_whole
 
 # Simulators that can run PTOAS kernels: name -> "module:factory", a factory taking RunnerOptions.
 # `auto` takes the first one that is listed.
 RUNNERS: dict[str, str] = {"embedded": "insight_trace.ptoas.embedded_runner:make"}
-
-
-@dataclass(frozen=True, slots=True)
-class RunnerOptions:
-    """What a simulator may want to know. Times are seconds unless a name says otherwise."""
-
-    preset: str = "device"
-    cann_set_env: Path | None = None
-    ptoas_root: Path | None = None  # use PTOAS's own test case generator
-    pto_isa_root: Path | None = None
-    soc_version: str = ""
-    aicore_arch: str = ""
-    msopprof: Path | None = None
-    auto_msopprof: bool = False
-    launch_count: int = 1
-    msprof_timeout_minutes: int = 120  # the unit that msprof counts in
-    step_timeout: float = 300.0
-    build_timeout: float = 600.0
-    debug_lines: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from insight_trace.__main__ import main
 from insight_trace.errors import InputError
 from insight_trace.insight.validator import validate_directory
 from insight_trace.profile import ProfileRequest, list_kernels, profile
-from insight_trace.ptoas.embedded_runner import EmbeddedRunner, _busy, entry_source
+from insight_trace.ptoas.embedded_runner import EmbeddedRunner, entry_source
+from insight_trace.ptoas.figures import _busy
 from insight_trace.ptoas.inputs import content_of
 from insight_trace.ptoas.run import ProfileRun
 from insight_trace.ptoas.spec import Content

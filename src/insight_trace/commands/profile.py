@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 from insight_trace.errors import JobError, RequestError
 
 if TYPE_CHECKING:
-    from insight_trace.profile import ProfileRequest, RunnerOptions
+    from insight_trace.profile import ProfileRequest
+    from insight_trace.ptoas.runner import RunnerOptions
     from insight_trace.ptoas.spec import PlannedKernel
 
 
@@ -216,7 +217,7 @@ def _request(options: argparse.Namespace) -> ProfileRequest:
 
 
 def _runner_options(options: argparse.Namespace) -> RunnerOptions:
-    from insight_trace.profile import RunnerOptions
+    from insight_trace.ptoas.runner import RunnerOptions
 
     return RunnerOptions(
         options.preset,
