@@ -9,7 +9,7 @@ import importlib
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,8 +25,10 @@ from insight_trace.ptoas.spec import PlannedKernel, ProfileKernel
 from insight_trace.storage import write_whole
 
 # Simulators that can run PTOAS kernels: name -> "module:factory", a factory taking RunnerOptions.
-# `auto` takes the first one that is listed.
-RUNNERS: dict[str, str] = {"embedded": "insight_trace.ptoas.embedded_runner:make"}
+RUNNERS: dict[str, str] = {
+    "embedded": "insight_trace.ptoas.embedded_runner:make",
+    "msprof": "insight_trace.ptoas.msprof_runner:make",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +50,43 @@ class ProfileRequest:
     step_timeout: float = 300.0
 
 
-def make_runner(simulator: str, options: RunnerOptions) -> KernelRunner:
-    """The simulator of that name, ready to run kernels."""
-    if simulator == "auto" and RUNNERS:
-        simulator = next(iter(RUNNERS))
+def make_runner(
+    simulator: str,
+    options: RunnerOptions,
+    arches: Iterable[str] = (),
+    warn: Callable[[str], None] = lambda _: None,
+) -> KernelRunner:
+    """The simulator of that name, ready to run kernels of these targets.
+
+    `auto` is the vendor's where it is installed and works, else the embedded one.
+    """
+    if simulator == "auto":
+        return _best_runner(options, tuple(arches), warn)
     if simulator not in RUNNERS:
-        raise JobError(
-            f"no simulator '{simulator}' for PTOAS kernels is part of this installation",
-            hint=f"there are: {', '.join(RUNNERS) or 'none'}; --list-funcs needs none",
-        )
+        raise RequestError(f"there is no simulator '{simulator}'", hint=f"there are: {', '.join(RUNNERS)}")
     module, _, factory = RUNNERS[simulator].partition(":")
     runner: KernelRunner = getattr(importlib.import_module(module), factory)(options)
+    require = getattr(runner, "require", None)
+    if require is not None:
+        require(arches)
     return runner
+
+
+def _best_runner(
+    options: RunnerOptions, arches: tuple[str, ...], warn: Callable[[str], None]
+) -> KernelRunner:
+    from insight_trace.simulate.msprof.toolkit import find_toolkits
+
+    try:
+        if next(iter(find_toolkits(os.environ, set_env=options.cann_set_env)), None) is not None:
+            return make_runner("msprof", options, arches)
+    except RequestError as error:
+        if options.cann_set_env or options.soc_version or options.pto_isa_root or options.msopprof:
+            raise  # what the vendor's simulator needs was named, and named wrongly
+        warn(f"CANN is not used: {error}")
+    except JobError as error:
+        warn(f"CANN is not used: {error}")
+    return make_runner("embedded", options, arches)
 
 
 def list_kernels(request: ProfileRequest) -> tuple[PlannedKernel, ...]:
@@ -140,17 +167,22 @@ def profile(
     runner: KernelRunner | None = None,
     report: Callable[[Progress], None] = lambda _: None,
     warn: Callable[[str], None] = lambda _: None,
+    *,
+    simulator: str = "auto",
+    options: RunnerOptions | None = None,
 ) -> ProfileResult:
     """Runs every kernel of a request, or of a build; what is exported stands in the result's directory.
 
-    Without a runner the first simulator of this installation serves.
+    Without a runner the simulator of that name serves, with those options.
     """
     if not isinstance(request, ProfileRequest):
         request = ProfileRequest(Path(request).expanduser().absolute())
-    runner = runner or make_runner("auto", RunnerOptions())
     sources = find_sources(request.build, ptoas_dir=request.ptoas_dir, source_glob=request.source_glob)
     planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
     refuse_unused_names(planned, request.settings)
+    if runner is None:
+        arches = (kernel.arch for kernel in planned if isinstance(kernel, ProfileKernel))
+        runner = make_runner(simulator, options or RunnerOptions(), arches, warn)
     root = _root(request)
     if any(source.cpp is None for source in sources):
         ptoas = find_ptoas(request.ptoas_bin)

@@ -287,7 +287,7 @@ def _print_json(planned: tuple[PlannedKernel, ...], build: Path) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.profile import list_kernels, make_runner, profile
+    from insight_trace.profile import list_kernels, profile
     from insight_trace.ptoas.progress import reporting
 
     if options.json and not options.list_funcs:
@@ -297,10 +297,16 @@ def run(options: argparse.Namespace) -> int:
         planned = list_kernels(request)
         _print_json(planned, request.build) if options.json else _print_list(planned, request.build)
         return 0
-    runner = make_runner(options.simulator, _runner_options(options))
     try:
         with reporting() as report:
-            result = profile(request, runner, report, lambda text: print(text, file=sys.stderr))
+            result = profile(
+                request,
+                None,
+                report,
+                lambda text: print(text, file=sys.stderr),
+                simulator=options.simulator,
+                options=_runner_options(options),
+            )
     except OSError as error:  # a full disk, a directory that went away
         raise JobError(f"{error.strerror or error}", where=str(error.filename or request.build)) from None
     print(f"RUN_ROOT {result.root}")

@@ -5,32 +5,34 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from insight_trace.model import Instructions, Pipe, Trace
+from insight_trace.model import Instructions, Trace
 from insight_trace.ptoas.runner import CorePipes
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# What a pipe executes without working: it waits, or it is told something.
-_NO_WORK = frozenset({"SET_FLAG", "WAIT_FLAG", "BAR", "BARRIER", "MOV_SPR_XN", "MOVEMASK"})
-_NO_PIPES = frozenset({Pipe.CACHEMISS, Pipe.FLOWCTRL, Pipe.ALL, Pipe.USERMARK})
+# Registers that a kernel sets before its loops: a pipe that did only this found nothing to do.
+_SETTINGS = frozenset({"MOV_SPR_XN", "MOVEMASK"})
 
 
 def core_pipes(columns: Instructions) -> tuple[CorePipes, ...]:
     """Busy cycles and working instructions of each pipe of each core."""
     import numpy as np
 
-    idle = np.array([name in _NO_WORK for name in columns.names], dtype=bool)
-    works = ~idle[columns.name] if len(columns) else np.zeros(0, dtype=bool)
-    works &= ~np.isin(columns.pipe, [int(pipe) for pipe in _NO_PIPES])
+    from insight_trace.trace.kinds import Kind, kinds
+    from insight_trace.trace.lanes import pipe_name
+
+    kind = kinds(columns)
+    settings = [index for index, name in enumerate(columns.names) if name in _SETTINGS]
+    works = ((kind == Kind.WORK) | (kind == Kind.SCALAR)) & ~np.isin(columns.name, settings)
     found = []
     for number, core in enumerate(columns.cores):
         cycles, counts = {}, {}
         mine = works & (columns.core == number)
         for pipe in np.unique(columns.pipe[mine]):
             rows = mine & (columns.pipe == pipe)
-            label = Pipe(int(pipe)).name
+            label = pipe_name(int(pipe))
             cycles[label] = _busy(columns.start[rows], columns.end[rows])
             counts[label] = int(rows.sum())
         found.append(CorePipes(core, cycles, counts))
