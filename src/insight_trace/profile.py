@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from insight_trace.ptoas.manifest import MANIFEST, latest_run, write_pointer
 from insight_trace.ptoas.plan import Settings, plan_kernels, refuse_unused_names, select_kernels
 from insight_trace.ptoas.run import ProfileResult, ProfileRun, Progress
 from insight_trace.ptoas.runner import KernelRunner, RunnerOptions
-from insight_trace.ptoas.spec import PlannedKernel, ProfileKernel
+from insight_trace.ptoas.spec import BrokenKernel, PlannedKernel, ProfileKernel
 from insight_trace.storage import write_whole
 
 # Simulators that can run PTOAS kernels: name -> "module:factory", a factory taking RunnerOptions.
@@ -162,6 +163,13 @@ def argument_line(argument: object) -> str:
     return f"{argument.position:>2} {argument.label:<24} {argument.cpp_type} = {value} ({argument.why})"
 
 
+def _with_cause(kernel: PlannedKernel, problems: Mapping[Path, str]) -> PlannedKernel:
+    """A kernel that could not be assembled fails with the assembler's words."""
+    if isinstance(kernel, BrokenKernel) and kernel.source in problems:
+        return dataclasses.replace(kernel, problem=problems[kernel.source])
+    return kernel
+
+
 def profile(
     request: ProfileRequest | Path | str,
     runner: KernelRunner | None = None,
@@ -181,16 +189,15 @@ def profile(
     planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
     refuse_unused_names(planned, request.settings)
     if runner is None:
-        arches = (kernel.arch for kernel in planned if isinstance(kernel, ProfileKernel))
+        arches = (kernel.arch for kernel in planned if kernel.arch != "?")
         runner = make_runner(simulator, options or RunnerOptions(), arches, warn)
     root = _root(request)
     if any(source.cpp is None for source in sources):
         ptoas = find_ptoas(request.ptoas_bin)
         if ptoas is not None:
             sources, problems = assemble(sources, ptoas, root / "assembled", timeout=request.step_timeout)
-            for problem in problems:
-                warn(problem)
             planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
+            planned = tuple(_with_cause(kernel, problems) for kernel in planned)
     write_whole(root / "README.txt", _about(root, request, planned, runner), mode=0o600)
     for place in dict.fromkeys((request.build, request.output_root or request.build)):
         try:

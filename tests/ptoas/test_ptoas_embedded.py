@@ -193,6 +193,24 @@ def test_a_loop_that_never_turns_is_named_with_the_argument_to_set(tmp_path, run
     assert fed.cell("warnings") == ""
 
 
+def test_a_pto_without_cpp_becomes_a_kernel_through_the_assembler_and_runs(example_build, tmp_path, runner):
+    source = example_build / "ptoas" / "softmax_rows.cpp"
+    source.rename(tmp_path / "assembled.cpp")
+    ptoas = tmp_path / "ptoas"
+    ptoas.write_text(
+        f'#!/bin/sh\ncase "$1" in */softmax_rows.pto) cp {tmp_path}/assembled.cpp "$3";; *) exit 1;; esac\n'
+    )
+    ptoas.chmod(0o700)
+    request = ProfileRequest(example_build, funcs=("softmax_rows",), ptoas_bin=ptoas)
+    first = profile(request, runner)
+    assert [(row.func, row.status) for row in first.rows] == [("softmax_rows", "exported")]
+    assert first.rows[0].cell("source_cpp").endswith("assembled/0005/softmax_rows.cpp")
+    again = profile(dataclasses.replace(request, output_root=tmp_path / "again"), runner)
+    traces = [Path(run.rows[0].cell("trace_json")) for run in (first, again)]
+    assert traces[0].parent.parent.name == traces[1].parent.parent.name
+    assert not source.exists()
+
+
 def test_a_kernel_that_does_not_compile_says_where(example_build, runner):
     source = example_build / "ptoas" / "strided_copy.cpp"
     source.write_text(source.read_text().replace("TSTORE(", "TSTOER("))

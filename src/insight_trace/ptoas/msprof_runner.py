@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError
@@ -62,11 +63,14 @@ class MsprofRunner:
             )
         self.options = options
         self.environ = environ
-        self.pto_isa_root = _pto_isa(options.pto_isa_root, environ)
         self._ready: dict[str, Ready] = {}
         self._seen: Toolkit | None = None  # the toolkit with a worker from elsewhere
         self._one_probe = threading.Lock()
         self._stopped = threading.Event()
+
+    @cached_property
+    def pto_isa_root(self) -> Path:
+        return _pto_isa(self.options.pto_isa_root, self.environ)
 
     def ready(self, arch: str) -> Ready:
         """The installation and the chip for a target, looked for once."""
@@ -97,6 +101,7 @@ class MsprofRunner:
         """Raises what keeps kernels of these targets from running, before anything is built."""
         for arch in sorted(set(arches)) or ["a2a3"]:
             self.ready(arch)
+        _ = self.pto_isa_root
 
     @property
     def name(self) -> str:
