@@ -11,19 +11,24 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from insight_trace.callable_package import make_callable
 from insight_trace.errors import JobError, RequestError
 from insight_trace.ptoas.assemble import assemble, find_ptoas
-from insight_trace.ptoas.discovery import RUN_PREFIX, find_sources
+from insight_trace.ptoas.discovery import RUN_PREFIX, KernelSource, find_sources
 from insight_trace.ptoas.manifest import MANIFEST, latest_run, write_pointer
 from insight_trace.ptoas.plan import Settings, plan_kernels, refuse_unused_names, select_kernels
 from insight_trace.ptoas.run import ProfileResult, ProfileRun, Progress
 from insight_trace.ptoas.runner import KernelRunner, RunnerOptions
 from insight_trace.ptoas.spec import BrokenKernel, PlannedKernel, ProfileKernel
 from insight_trace.storage import write_whole
+
+if TYPE_CHECKING:
+    from insight_trace.batch.cluster import ClusterRunner
 
 # Simulators that can run PTOAS kernels: name -> "module:factory", a factory taking RunnerOptions.
 RUNNERS: dict[str, str] = {
@@ -43,7 +48,7 @@ class ProfileRequest:
     settings: Settings = field(default_factory=Settings)
     output_root: Path | None = None  # None: the build
     name: str = RUN_PREFIX
-    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    jobs: int | None = None  # None: the cores of this machine, or of the cluster
     keep_going: bool = True
     resume: bool = False
     resume_root: Path | None = None  # None: the latest run of the build
@@ -178,19 +183,45 @@ def profile(
     *,
     simulator: str = "auto",
     options: RunnerOptions | None = None,
+    cluster: str | None = None,
 ) -> ProfileResult:
     """Runs every kernel of a request, or of a build; what is exported stands in the result's directory.
 
-    Without a runner the simulator of that name serves, with those options.
+    Without a runner the simulator of that name serves, with those options; or the workers of a Dask cluster.
     """
     if not isinstance(request, ProfileRequest):
         request = ProfileRequest(Path(request).expanduser().absolute())
     sources = find_sources(request.build, ptoas_dir=request.ptoas_dir, source_glob=request.source_glob)
     planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
     refuse_unused_names(planned, request.settings)
-    if runner is None:
-        arches = (kernel.arch for kernel in planned if kernel.arch != "?")
-        runner = make_runner(simulator, options or RunnerOptions(), arches, warn)
+    with ExitStack() as closing:
+        if runner is None and cluster is not None:
+            runner = _on_cluster(cluster, simulator, options or RunnerOptions(), warn)
+            closing.callback(runner.close)
+        elif runner is None:
+            arches = (kernel.arch for kernel in planned if kernel.arch != "?")
+            runner = make_runner(simulator, options or RunnerOptions(), arches, warn)
+        return _run(request, sources, planned, runner, report, warn)
+
+
+def _on_cluster(
+    address: str, simulator: str, options: RunnerOptions, warn: Callable[[str], None]
+) -> ClusterRunner:
+    from insight_trace.batch.cluster import ClusterRunner
+
+    if simulator == "msprof":
+        raise RequestError("--cluster runs kernels on the embedded simulator, not on msprof")
+    return ClusterRunner(address, options, warn)
+
+
+def _run(
+    request: ProfileRequest,
+    sources: tuple[KernelSource, ...],
+    planned: tuple[PlannedKernel, ...],
+    runner: KernelRunner,
+    report: Callable[[Progress], None],
+    warn: Callable[[str], None],
+) -> ProfileResult:
     root = _root(request)
     if any(source.cpp is None for source in sources):
         ptoas = find_ptoas(request.ptoas_bin)
@@ -205,8 +236,9 @@ def profile(
         except OSError as error:  # a build may be read-only; the run is elsewhere then
             warn(f"{place}: the pointer to this run cannot be written: {error.strerror}")
     resumes = request.resume and (root / MANIFEST).is_file()
+    jobs = request.jobs or getattr(runner, "width", None) or os.cpu_count() or 1
     return ProfileRun(root, runner).run(
-        planned, jobs=request.jobs, keep_going=request.keep_going, resume=resumes, report=report
+        planned, jobs=jobs, keep_going=request.keep_going, resume=resumes, report=report
     )
 
 

@@ -12,7 +12,6 @@ Relative paths are relative to where you stand. Exit code 0: all exported; 1: so
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,9 +91,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--preset", choices=("device", "camodel"), default="device", help="timing of the embedded simulator"
     )
-    how.add_argument(
-        "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="kernels at a time (cores)"
-    )
+    how.add_argument("--jobs", type=_positive, default=None, metavar="N", help="kernels at a time (cores)")
+    how.add_argument("--cluster", metavar="ADDRESS",
+                     help="run on the workers of a Dask cluster (extra: cluster)")  # fmt: skip
     how.add_argument("--keep-going", action=argparse.BooleanOptionalAction, default=True,
                      help="go on after a kernel that failed (default)")  # fmt: skip
     how.add_argument("--resume", nargs="?", type=_path, const=True, default=None, metavar="RUN",
@@ -306,6 +305,7 @@ def run(options: argparse.Namespace) -> int:
                 lambda text: print(text, file=sys.stderr),
                 simulator=options.simulator,
                 options=_runner_options(options),
+                cluster=options.cluster,
             )
     except OSError as error:  # a full disk, a directory that went away
         raise JobError(f"{error.strerror or error}", where=str(error.filename or request.build)) from None

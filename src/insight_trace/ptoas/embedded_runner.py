@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import threading
 import time
@@ -85,8 +86,12 @@ class EmbeddedRunner:
             return RunOutcome(FAILED, str(simulation.failure))
         places.step("write")
         trace = make_trace(simulation)
+        source = kernel.source
+        if places.origin is not None:
+            trace = _as_from(trace, source.parent, places.origin)
+            source = places.origin / source.name
         _write(kernel, trace, places.out)
-        about = {"kernel source": str(kernel.source), "simulator": f"embedded, preset {self.preset}"}
+        about = {"kernel source": str(source), "simulator": f"embedded, preset {self.preset}"}
         write_figures(trace, places.folder, kernel.name, about)
         pipes = core_pipes(simulation.instructions)
         return RunOutcome(
@@ -164,6 +169,20 @@ def _write(kernel: ProfileKernel, trace: Trace, out: Path) -> None:
     letters = "".join(chr(ord("A") + byte % 26) for byte in digest[:16])
     stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(kernel.source.stat().st_mtime))
     write_insight_directory(trace, out, name=letters, timestamp=stamp)
+
+
+def _as_from(trace: Trace, here: Path, origin: Path) -> Trace:
+    """The trace of a copied source under the name of the original."""
+
+    def named(text: str) -> str:
+        return text.replace(f"{here}/", f"{origin}/")
+
+    columns = trace.instructions
+    return dataclasses.replace(
+        trace,
+        instructions=dataclasses.replace(columns, stacks=tuple(map(named, columns.stacks))),
+        sources={named(name): text for name, text in trace.sources.items()},
+    )
 
 
 def make(options: RunnerOptions) -> EmbeddedRunner:

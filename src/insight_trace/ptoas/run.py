@@ -117,7 +117,7 @@ class ProfileRun:
                     self.root / "cases" / kernel.name,
                     self.root / "builds" / kernel.name,
                     mark,
-                    step,
+                    step=step,
                 )
                 outcome = self.runner.run(kernel, places)
                 if outcome.status != EXPORTED:
