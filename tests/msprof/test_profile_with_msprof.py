@@ -107,6 +107,17 @@ def test_auto_takes_cann_where_it_works_and_every_form_of_kernel_is_exported(fin
         assert validate_directory(simulator) == []
 
 
+def test_script_4_a_group_file_with_another_name_than_its_functions_has_its_symbol_found(finished):
+    _, _, _, rows = finished
+    assert (rows["group_0"]["symbol"], rows["group_0"]["status"]) == ("pair_insight_entry", "exported")
+
+
+def test_generator_10_a_mangled_entry_is_built_linked_and_launched(finished):
+    bench, _, _, rows = finished
+    assert (rows["mangled"]["symbol"], rows["mangled"]["status"]) == ("mangled", "exported")
+    assert "mangled.v1[0]" in bench.seen
+
+
 def test_the_manifest_says_what_was_built_and_launched(finished):
     _, _, root, rows = finished
     assert rows["plain"]["symbol"] == rows["plain"]["demangled"] == "plain"
@@ -124,7 +135,7 @@ def test_the_manifest_says_what_was_built_and_launched(finished):
         assert logs == {"cmake.log", "build.log", "golden.log", "collect.log"}
 
 
-def test_the_launched_kernels_got_our_inputs_the_hidden_scalars_and_the_lane_of_the_core(finished):
+def test_generator_3_launched_kernels_got_our_inputs_the_hidden_scalars_and_the_lane_of_the_core(finished):
     bench, build, _, _ = finished
     given = {k.name: content_of(k.buffers[0], k.seed) for k in list_kernels(ProfileRequest(build))}
     seen = bench.seen
@@ -135,7 +146,7 @@ def test_the_launched_kernels_got_our_inputs_the_hidden_scalars_and_the_lane_of_
     assert seen["pair_aiv.v3"] == 1
 
 
-def test_msprof_is_asked_for_the_kernel_by_its_symbol_with_its_limit_in_minutes(finished):
+def test_script_1_msprof_is_asked_for_the_kernel_with_its_limit_in_minutes(finished):
     bench, _, _, _ = finished
     assert len(bench.calls) == 4
     asked = {word.partition("=")[0]: word.partition("=")[2] for word in bench.calls[0][2:]}
@@ -146,7 +157,7 @@ def test_msprof_is_asked_for_the_kernel_by_its_symbol_with_its_limit_in_minutes(
     assert names == {"plain", "mangled", "bare_insight_entry", "pair_insight_entry"}
 
 
-def test_device_code_is_compiled_with_lines_for_the_targets_core(finished):
+def test_generator_8_device_code_is_compiled_with_lines_for_the_targets_core(finished):
     bench, _, _, _ = finished
     assert len(bench.compiles) == 8
     for words in bench.compiles:
@@ -206,7 +217,9 @@ def test_an_older_msprof_gets_its_second_pass(bench, tmp_path):
     assert [any(w.startswith("--export=") for w in call) for call in bench.calls] == [False, True]
 
 
-def test_a_simulation_that_is_cut_off_by_its_limit_is_exported_and_said_to_be_partial(bench, tmp_path):
+def test_script_1_a_simulation_that_is_cut_off_by_its_limit_is_exported_and_said_to_be_partial(
+    bench, tmp_path
+):
     bench.set(STANDIN_MSPROF="slow")
     result, _ = bench.run(write_build(tmp_path / "build", ("plain",)), msprof_timeout_minutes=3)
     (row,) = result.rows
@@ -267,7 +280,9 @@ def test_a_compiler_that_refuses_debug_lines_is_asked_again_without(bench, tmp_p
     assert not any("-g" in words for words in bench.compiles)
 
 
-def test_a_kernel_that_does_not_compile_is_named_by_the_compilers_line_and_tried_once(bench, tmp_path):
+def test_script_6_a_kernel_that_does_not_compile_is_named_by_the_compilers_line_and_tried_once(
+    bench, tmp_path
+):
     build = write_build(tmp_path / "build", ("plain",))
     source = build / "ptoas" / "plain.cpp"
     source.write_text(source.read_text().replace("saw(", "TFOO("))
@@ -279,7 +294,7 @@ def test_a_kernel_that_does_not_compile_is_named_by_the_compilers_line_and_tried
     assert sum("kernel.cpp" in " ".join(words) for words in bench.compiles) == 1
 
 
-def test_resume_builds_nothing_again_when_only_msprof_failed(bench, tmp_path):
+def test_script_12_resume_builds_nothing_again_when_only_msprof_failed(bench, tmp_path):
     bench.set(STANDIN_MSPROF="silent")
     build = write_build(tmp_path / "build", ("plain", "bare"))
     result, _ = bench.run(build)
@@ -360,6 +375,23 @@ def test_script_9_the_soc_is_chosen_by_what_can_be_linked_not_by_the_alphabet(
     words = ["profile", "--build-dir", str(build), "--soc-version", "Ascend999"]
     assert main([*words, "--simulator", "msprof"]) == 2
     assert "Ascend910A, Ascend910B1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["x86_64-linux", "aarch64-linux"])
+def test_script_10_the_camodel_is_linked_from_the_place_of_either_kind_of_host(
+    bench, built_libraries, tmp_path, host
+):
+    """Only `<host>/simulator` is there. The stand-in msprof then knows no chip: what counts is the build."""
+    home = make_toolkit(tmp_path / "cann", built_libraries)
+    (home / "tools/simulator").unlink()
+    if host != "x86_64-linux":
+        (home / "x86_64-linux").rename(home / host)
+    bench.set(ASCEND_HOME_PATH=home)
+    result, notes = bench.run(write_build(tmp_path / "build", ("plain",)))
+    (row,) = result.rows
+    assert notes == []
+    assert row.status == "collect_failed", row.cell("message")
+    assert Path(row.cell("app")).is_file()
 
 
 def everything_in(home: Path) -> dict[str, tuple[int, int]]:

@@ -222,7 +222,10 @@ def test_a_kernel_that_does_not_compile_says_where(example_build, runner):
 
 def test_the_entry_passes_buffers_by_slot_and_the_lane_by_the_core():
     text = entry_source(KERNELS["up_group_0"])
-    assert "up_relu_aic(insight_buffer<bfloat16_t>(args, 0)" in text
+    assert (
+        "#if defined(__DAV_CUBE__)\n    up_relu_aic(\n        insight_trace_pointer<bfloat16_t>(args[0])"
+        in text
+    )
     assert "static_cast<int32_t>(get_sub_block_id(args)));" in text
     odd = dataclasses.replace(KERNELS["up_group_0"], source=Path('a"b.cpp'))
     with pytest.raises(InputError, match="cannot stand in an #include"):

@@ -8,7 +8,6 @@ import threading
 import time
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from insight_trace.arguments.content import Given, Zero
 from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
@@ -17,11 +16,11 @@ from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Simulation
 from insight_trace.ptoas.figures import bound_by, core_pipes, write_figures
 from insight_trace.ptoas.inputs import content_of
 from insight_trace.ptoas.runner import EXPORTED, FAILED, Places, RunnerOptions, RunOutcome
-from insight_trace.ptoas.spec import BufferArg, Content, ProfileKernel, ValueArg
-from insight_trace.ptoas.testcase import template_environment
+from insight_trace.ptoas.spec import BufferArg, Content, KernelArg, ProfileKernel
 from insight_trace.simulate.embedded.cache import content_key
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 from insight_trace.simulate.embedded.toolchain import Toolchain
+from insight_trace.simulate.embedded.typed_entry import ENTRY, LANE, Call, Parameter, wrapper_source
 
 _MAX_SHAPE = 2**32 - 1
 _SIDES = {
@@ -55,7 +54,9 @@ class EmbeddedRunner:
     def simulate(self, kernel: ProfileKernel) -> Simulation:
         """One run, with the outputs by slot: the i-th buffer is slot i."""
         members = [
-            Kernel(kernel.name, self._entry(kernel), side, include_dirs=(str(kernel.source.parent),))
+            Kernel(
+                kernel.name, self._entry(kernel), side, include_dirs=(str(kernel.source.parent),), entry=ENTRY
+            )
             for side in _SIDES[kernel.kind]
         ]
         options = EmbeddedOptions(target=kernel.arch, preset=self.preset, seconds=self.seconds)
@@ -104,28 +105,23 @@ class EmbeddedRunner:
 
 
 def entry_source(kernel: ProfileKernel) -> str:
-    """C++ with a `kernel_entry` that calls the kernel's functions, each on its core."""
-    environment = template_environment()
-    slots = {argument.position: slot for slot, argument in enumerate(kernel.buffers)}
-    calls: list[dict[str, Any]] = []
+    """C++ with an entry that calls the kernel's functions, each on its core; buffers come from their slots."""
+    calls = []
     for function in kernel.functions:
-        arguments = []
-        for argument in kernel.arguments_of(function):
-            arguments.append(
-                {
-                    "slot": slots.get(argument.position),
-                    "type": argument.dtype.cpp if isinstance(argument, BufferArg) else "",
-                    "lane": isinstance(argument, ValueArg) and argument.per_lane,
-                    "value": argument,
-                }
-            )
-        guard = ""
+        only = ""
         if len(kernel.functions) > 1:
-            guard = "__DAV_CUBE__" if function is kernel.functions[0] else "__DAV_VEC__"
-        calls.append({"name": function.name, "arguments": arguments, "guard": guard})
-    context = {"case": kernel.name, "source": kernel.source.name, "calls": calls}
-    text: str = environment.get_template("entry.cpp.j2").render(context)
-    return text
+            only = "__DAV_CUBE__" if function is kernel.functions[0] else "__DAV_VEC__"
+        parameters = tuple(_parameter(argument) for argument in kernel.arguments_of(function))
+        calls.append(Call(function.name, parameters, only))
+    return wrapper_source(kernel.source.name, calls)
+
+
+def _parameter(argument: KernelArg) -> Parameter:
+    if isinstance(argument, BufferArg):
+        return Parameter(argument.dtype.cpp, pointer=True)
+    if argument.per_lane:
+        return Parameter(argument.cpp_type, hidden=LANE)
+    return Parameter(argument.cpp_type, literal=argument.literal)
 
 
 def replay_arguments(kernel: ProfileKernel) -> ReplayArguments:

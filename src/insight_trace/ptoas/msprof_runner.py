@@ -172,8 +172,9 @@ class MsprofRunner:
             return []
         stamp.unlink(missing_ok=True)
         defines = {"SOC_VERSION": ready.soc_version, "PTO_ISA_ROOT": str(self.pto_isa_root)}
-        # PTOAS's build file does not look for the simulator's libraries where x86_64 hosts keep them.
-        defines["CMAKE_EXE_LINKER_FLAGS"] = f"-L{ready.simulator_lib}"
+        if self.options.ptoas_root is not None:
+            # PTOAS's build file does not look for the simulator's libraries where x86_64 hosts keep them.
+            defines["CMAKE_EXE_LINKER_FLAGS"] = f"-L{ready.simulator_lib}"
         wanted = Build(
             case.directory,
             places.build,

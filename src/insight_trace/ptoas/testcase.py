@@ -64,12 +64,6 @@ def _cmake_word(text: str) -> _Word:
     return _Word(text)
 
 
-def _file_name(text: str) -> _Word:
-    if set(text) & set('"\\\n\r') or "/" in text:
-        raise InputError(f"{text!r} cannot stand in an #include")
-    return _Word(text)
-
-
 def _python(value: object) -> _Word:
     return _Word(repr(value))
 
@@ -99,7 +93,6 @@ def template_environment() -> Any:
         "literal": _literal,
         "cmake": _cmake_word,
         "py": _python,
-        "file_name": _file_name,
     }
     return environment
 
