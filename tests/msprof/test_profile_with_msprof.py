@@ -34,7 +34,7 @@ class Bench:
         self.place, self.home, self.patch = place, home, patch
         self.isa = write_tile_headers(place / "pto-isa")
         result = write_insight_directory(softmax_trace(tiles=2), place / "given")
-        for name in ("CANN_SET_ENV", "PTOAS_ROOT", "ASCEND_TOOLKIT_HOME"):
+        for name in ("CANN_SET_ENV", "PTOAS_ROOT", "ASCEND_TOOLKIT_HOME", "AICORE_ARCH"):
             patch.delenv(name, raising=False)
         self.set(
             ASCEND_HOME_PATH=home,
@@ -191,6 +191,16 @@ def test_every_directory_of_a_run_is_private(finished):
         "funcs/plain",
     ):
         assert stat.S_IMODE((root / name).stat().st_mode) == 0o700, name
+
+
+@pytest.mark.parametrize("how", ["variable", "flag"])
+def test_another_core_architecture_can_be_named(bench, tmp_path, how):
+    bench.set(AICORE_ARCH="dav-c220-vec")
+    options = {} if how == "variable" else {"aicore_arch": "dav-c220-cube"}
+    wanted = "dav-c220-vec" if how == "variable" else "dav-c220-cube"
+    bench.run(write_build(tmp_path / "build", ("plain",)), **options)
+    assert bench.compiles
+    assert all(f"--cce-aicore-arch={wanted}" in words for words in bench.compiles)
 
 
 def test_symbols_are_asked_with_one_nm_and_one_cppfilt_per_kernel(bench, tmp_path):

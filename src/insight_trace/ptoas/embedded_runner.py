@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import threading
 import time
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -86,13 +87,15 @@ class EmbeddedRunner:
         if simulation.failure:
             return RunOutcome(FAILED, str(simulation.failure))
         places.step("write")
-        trace = make_trace(simulation)
+        # The entry lies in a cache, a copied source in a folder that goes away: neither place is a reader's.
+        moves = {str(self._entry(kernel).parent): "insight-trace"}
         source = kernel.source
         if places.origin is not None:
-            trace = _as_from(trace, source.parent, places.origin)
+            moves[str(source.parent)] = str(places.origin)
             source = places.origin / source.name
+        trace = _as_from(make_trace(simulation), moves)
         _write(kernel, trace, places.out)
-        about = {"kernel source": str(source), "simulator": f"embedded, preset {self.preset}"}
+        about = {"source": str(source), "simulator": f"embedded, preset {self.preset}"}
         write_figures(trace, places.folder, kernel.name, about)
         pipes = core_pipes(simulation.instructions)
         return RunOutcome(
@@ -167,11 +170,13 @@ def _write(kernel: ProfileKernel, trace: Trace, out: Path) -> None:
     write_insight_directory(trace, out, name=letters, timestamp=stamp)
 
 
-def _as_from(trace: Trace, here: Path, origin: Path) -> Trace:
-    """The trace of a copied source under the name of the original."""
+def _as_from(trace: Trace, moves: Mapping[str, str]) -> Trace:
+    """The trace with sources under other folders."""
 
     def named(text: str) -> str:
-        return text.replace(f"{here}/", f"{origin}/")
+        for here, there in moves.items():
+            text = text.replace(f"{here}/", f"{there}/")
+        return text
 
     columns = trace.instructions
     return dataclasses.replace(

@@ -63,6 +63,7 @@ class MsprofRunner:
             )
         self.options = options
         self.environ = environ
+        self.aicore_arch = options.aicore_arch or environ.get("AICORE_ARCH", "")
         self._ready: dict[str, Ready] = {}
         self._seen: Toolkit | None = None  # the toolkit with a worker from elsewhere
         self._one_probe = threading.Lock()
@@ -112,7 +113,7 @@ class MsprofRunner:
         options = self.options
         parts = [f"msprof {', '.join(found)}", f"pto-isa {self.pto_isa_root}"]
         parts += [f"generator of {options.ptoas_root}"] if options.ptoas_root else []
-        parts += [options.aicore_arch] if options.aicore_arch else []
+        parts += [self.aicore_arch] if self.aicore_arch else []
         parts += [f"{options.launch_count} launches"] if options.launch_count != 1 else []
         parts += [] if options.debug_lines else ["without lines"]
         return " · ".join(parts)
@@ -124,7 +125,7 @@ class MsprofRunner:
         for parent in (places.case.parent, places.build.parent):
             parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         ready = self.ready(kernel.arch)
-        arch = self.options.aicore_arch or ready.target.aicore_arch
+        arch = self.aicore_arch or ready.target.aicore_arch
         environment = run_environment(ready, places.build, device=0)
         workplace = Workplace(places.case, environment, places.logs, self._stopped)
         facts = {"case_dir": str(places.case), "build_dir": str(places.build)}
@@ -259,7 +260,7 @@ class MsprofRunner:
 
         try:
             trace = replace(open_trace(directory), path=None)
-            about = {"kernel source": str(kernel.source), "simulator": self.name}
+            about = {"source": str(kernel.source), "simulator": self.name}
             write_figures(trace, places.folder, kernel.name, about)
         except InputError as error:  # Insight may still open it
             return RunOutcome(
