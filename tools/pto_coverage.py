@@ -6,6 +6,7 @@ partition reaches. It gets the same scalar values that the package chose.
 
     python tools/pto_coverage.py --ptoas PATH [--verbose]
     python tools/pto_coverage.py --simpler PATH [--compile [--every N]]
+    python tools/pto_coverage.py --ptoas PATH --simpler PATH --compile
 
 With --simpler it takes every kernel that PyPTO generated, in the form that the assembler gave it, and
 checks that its entry is found; with --compile that it compiles on the headers of the embedded core.
@@ -335,32 +336,17 @@ def check_signatures(root: Path) -> int:
     return 0 if total and found == total else 1
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ptoas", type=Path, metavar="PATH", help="a checkout of PTOAS")
-    parser.add_argument("--simpler", type=Path, metavar="PATH", help="a checkout of simpler")
-    parser.add_argument("--compile", action="store_true", help="with --simpler: compile each kernel")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="with --compile: one in N (1: all)")
-    parser.add_argument("--verbose", action="store_true", help="print every argument")
-    options = parser.parse_args()
-    if options.simpler and options.compile:
-        return check_compiles(options.simpler, options.every)
-    if options.simpler:
-        return check_signatures(options.simpler)
-    if not options.ptoas:
-        parser.error("--ptoas or --simpler is needed")
-    files = sorted((options.ptoas / "test" / "samples").rglob("*.pto"))
+def check_samples(root: Path, verbose: bool) -> int:
+    files = sorted((root / "test" / "samples").rglob("*.pto"))
     if not files:
-        print(f"{options.ptoas}: no test/samples/**/*.pto", file=sys.stderr)
+        print(f"{root}: no test/samples/**/*.pto", file=sys.stderr)
         return 2
     right = buffers = 0
     begin = time.process_time()
     for path in files:
-        where = path.relative_to(options.ptoas)
+        where = path.relative_to(root)
         try:
-            compared, wrong = check(path, options.verbose)
+            compared, wrong = check(path, verbose)
         except InsightTraceError as error:
             compared, wrong = 0, [str(error)]
         except Exception as error:  # the second evaluator met something it cannot run
@@ -372,6 +358,28 @@ def main() -> int:
     spent = (time.process_time() - begin) / len(files) * 1000
     print(f"{right}/{len(files)} files right, {buffers} buffers compared, {spent:.1f} ms per file")
     return 0 if right == len(files) else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--ptoas", type=Path, metavar="PATH", help="a checkout of PTOAS")
+    parser.add_argument("--simpler", type=Path, metavar="PATH", help="a checkout of simpler")
+    parser.add_argument("--compile", action="store_true", help="with --simpler: compile each kernel")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="with --compile: one in N (1: all)")
+    parser.add_argument("--verbose", action="store_true", help="print every argument")
+    options = parser.parse_args()
+    if not options.ptoas and not options.simpler:
+        parser.error("--ptoas or --simpler is needed")
+    codes = []
+    if options.ptoas:
+        codes.append(check_samples(options.ptoas, options.verbose))
+    if options.simpler:
+        codes.append(check_signatures(options.simpler))
+    if options.simpler and options.compile:
+        codes.append(check_compiles(options.simpler, options.every))
+    return max(codes)
 
 
 if __name__ == "__main__":

@@ -133,3 +133,22 @@ def test_all_samples_of_a_ptoas_checkout_have_the_right_sizes(ptoas_checkout, mo
     monkeypatch.setattr("sys.argv", ["pto_coverage.py", "--ptoas", str(ptoas_checkout)])
     assert coverage.main() == 0
     assert "0 files right" not in capsys.readouterr().out
+
+
+def test_generated_kernels_of_a_simpler_checkout_compile_from_their_raw_form(simpler_checkout, capsys):
+    """One in twenty; the tool without --every takes them all."""
+    assert coverage.check_compiles(simpler_checkout, 20) == 0
+    assert "(100 %)" in capsys.readouterr().out
+
+
+def test_a_kernel_that_does_not_compile_counts_as_such(tmp_path, capsys):
+    raw = "static __aicore__ void k(__gm__ float* v1) {{ {} }}"
+    text = "// Kernel Function: k\n// --- ptoas-generated code ---\n{}\n// --- Kernel entry point ---\n"
+    for name, body in (("good", "set_flag(PIPE_V, PIPE_S, EVENT_ID0);"), ("bad", "TNOSUCHOP(v1);")):
+        (tmp_path / "aiv").mkdir(exist_ok=True)
+        (tmp_path / "aiv" / f"{name}.cpp").write_text(text.format(raw.format(body)))
+    assert coverage.check_compiles(tmp_path, 1) == 1
+    out = capsys.readouterr().out
+    assert "aiv/bad.cpp: " in out
+    assert "TNOSUCHOP" in out
+    assert "1/2 generated kernels compile (50 %)" in out
