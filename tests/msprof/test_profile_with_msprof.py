@@ -193,6 +193,21 @@ def test_every_directory_of_a_run_is_private(finished):
         assert stat.S_IMODE((root / name).stat().st_mode) == 0o700, name
 
 
+def test_kernels_of_both_targets_and_blanks_in_a_long_path_go_together(bench, tmp_path):
+    build = write_build(tmp_path / ("my own build " * 8).strip(), ("plain", "bare"))
+    text = build / "ptoas" / "bare.pto"
+    text.write_text(text.read_text().replace('"a2a3"', '"a5"'))
+    result, _ = bench.run(build)
+    assert [row.status for row in result.rows] == ["exported", "exported"], result.rows
+    for name, soc, arch in (
+        ("plain", "dav_2201", "dav-c220"),
+        ("bare_insight_entry", "dav_3510", "dav-c310"),
+    ):
+        (call,) = [call for call in bench.calls if f"--kernel-name={name}" in call]
+        assert f"--soc-version={soc}" in call
+        assert any(f"--cce-aicore-arch={arch}" in words for words in bench.compiles)
+
+
 @pytest.mark.parametrize("how", ["variable", "flag"])
 def test_another_core_architecture_can_be_named(bench, tmp_path, how):
     bench.set(AICORE_ARCH="dav-c220-vec")

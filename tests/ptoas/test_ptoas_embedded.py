@@ -24,6 +24,7 @@ from insight_trace.ptoas.embedded_runner import EmbeddedRunner, entry_source
 from insight_trace.ptoas.figures import _busy
 from insight_trace.ptoas.inputs import content_of
 from insight_trace.ptoas.manifest import COLUMNS, OUR_COLUMNS, latest_run, read_manifest
+from insight_trace.ptoas.plan import Settings
 from insight_trace.ptoas.run import ProfileRun
 from insight_trace.ptoas.spec import Content
 from insight_trace.trace.stats import stats
@@ -213,6 +214,17 @@ def test_a_pto_without_cpp_becomes_a_kernel_through_the_assembler_and_runs(examp
     traces = [Path(run.rows[0].cell("trace_json")) for run in (first, again)]
     assert traces[0].parent.parent.name == traces[1].parent.parent.name
     assert not source.exists()
+
+
+def test_a_kernel_run_as_the_second_chip_is_not_taken_for_idle(example_build, runner):
+    wanted = ("softmax_rows", "up_group_0", "matmul_64")
+    request = ProfileRequest(example_build, funcs=wanted, settings=Settings(target="a5"))
+    rows = {row.func: row for row in profile(request, runner).rows}
+    assert {row.cell("warnings") for row in rows.values()} == {
+        "built for a2a3, run as a5 because --target says so"
+    }
+    assert rows["softmax_rows"].cell("bound_by") == "VECTOR"
+    assert "RVECEX" in rows["softmax_rows"].cell("pipe_cycles")
 
 
 def test_a_kernel_that_does_not_compile_says_where(example_build, runner):

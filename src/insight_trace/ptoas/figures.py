@@ -51,9 +51,10 @@ def _busy(start: NDArray[np.int64], end: NDArray[np.int64]) -> int:
 
 
 def bound_by(pipes: tuple[CorePipes, ...]) -> str:
-    """The pipe that is busy longest on any core."""
+    """The pipe that is busy longest on any core; the parts of the 950's vector unit are one pipe here."""
     busy = [(cycles, pipe) for core in pipes for pipe, cycles in core.cycles.items()]
-    return max(busy, default=(0, ""), key=lambda pair: pair[0])[1]
+    longest = max(busy, default=(0, ""), key=lambda pair: pair[0])[1]
+    return "VECTOR" if longest.startswith(("RVEC", "PUSHQ")) else longest
 
 
 def cycles_of(columns: Instructions) -> int | None:

@@ -12,6 +12,8 @@ from insight_trace.ptoas.pto_facts import Work
 from insight_trace.ptoas.runner import CorePipes
 from insight_trace.ptoas.spec import BufferArg, Content, ProfileKernel, ValueArg
 
+# The 950's vector core shows a tile operation as a function that is pushed to its own pipes.
+_WORK = {"CUBE": ("CUBE",), "VECTOR": ("VECTOR", "PUSHQ")}
 _TRANSFERS = ("MTE1", "MTE2", "MTE3", "FIXPIPE")
 _GUESSED = frozenset({"loop bound", "condition", "no use of it seen", "index", "valid length of a tile"})
 
@@ -25,7 +27,7 @@ def _core_complaint(core: CorePipes, work: Work, pipe: str, moves_only: bool) ->
         if _count(core, _TRANSFERS) == 0:
             return f"{core.core} moved no data"
         return ""
-    done = _count(core, (pipe,))
+    done = _count(core, _WORK[pipe])
     if work.certain and done < work.certain:
         return (
             f"{core.core} executed {done} {pipe} instructions where the .pto asks for {work.certain} at least"
