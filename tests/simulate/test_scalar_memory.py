@@ -1,11 +1,14 @@
 """Global memory that a kernel reads and writes by plain dereference."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 
-from insight_trace.model import Fault, Pipe, Simulation
+from insight_trace.model import CoreType, Fault, Pipe, Simulation
 from insight_trace.simulate import simulate
+from insight_trace.simulate.embedded.source_lines import KEPT, line_of_crash
+from insight_trace.simulate.embedded.toolchain import Toolchain
 
 KERNEL = Path(__file__).parents[1] / "data" / "kernels" / "dereference.cpp"
 LINE = 64
@@ -67,3 +70,13 @@ def test_a_read_past_the_buffer_is_the_kernels_fault_at_its_line() -> None:
     assert "GM access of 4 bytes" in done.failure.message
     assert "slot 0 ends 4 bytes earlier" in done.failure.message
     assert done.failure.where == f"{KERNEL}:{line_of('// the loop')}"
+
+
+def test_the_source_lines_kept_beside_an_object_are_its_debug_lines(tmp_path: Path) -> None:
+    made = Toolchain.find().kernel(KERNEL, CoreType.AIV)
+    alone = shutil.copy(made, tmp_path / "alone.so")  # nothing is kept beside it
+    offsets = [int(row.split("\t")[0]) for row in (made.parent / KEPT).read_text().splitlines()]
+    assert len(offsets) > 10
+    found = [line_of_crash(str(made), offset) for offset in offsets]
+    assert found == [line_of_crash(str(alone), offset) for offset in offsets]
+    assert (str(KERNEL), line_of("// the loop")) in found

@@ -176,9 +176,8 @@ class _Cores:
             begin, finish_ = int(instructions.start[rows].min()), int(end[rows].max())
             span = finish_ - begin
             busy: dict[int, Spans] = {}
-            for pipe in sorted(
-                np.unique(instructions.pipe[rows]).tolist(), key=lambda p: ORDER.get(p, 1000 + p)
-            ):
+            present = np.flatnonzero(np.bincount(instructions.pipe[rows])).tolist()
+            for pipe in sorted(present, key=lambda p: ORDER.get(p, 1000 + p)):
                 mine = rows[instructions.pipe[rows] == pipe]
                 kind = self.kind[mine]
                 works = mine[(kind == Kind.WORK) | (kind == Kind.SCALAR)]
