@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.model import Fault
-from insight_trace.simulate.embedded.op_script import TileSpec, run_op
-from tests.simulate.op_harness import run_tile_op, tile
+from insight_trace.simulate.embedded.op_script import TileSpec
+from tests.simulate.op_harness import failure_of, run_tile_op, tile
 
 TYPES = ["float32", "float16", "int32", "int16"]
 DST, THIN = 0xC000, 0x18000
@@ -199,14 +199,13 @@ def test_timing_only_issues_the_same_and_writes_nothing(op):
 
 def test_a_row_major_column_of_other_than_32_bytes_a_row_is_the_kernels_fault():
     full = np.ones((8, 64), np.float32)
-    run = run_op("TROWEXPANDADD", (tile(full, DST), tile(full, 0), tile(np.ones((8, 16), np.float32), THIN)))
-    assert run.simulation.failure is not None
-    assert run.simulation.failure.fault is Fault.KERNEL
-    assert "32 bytes a row" in run.simulation.failure.message
+    thin = tile(np.ones((8, 16), np.float32), THIN)
+    failure = failure_of("TROWEXPANDADD", tile(full, DST), tile(full, 0), thin)
+    assert failure.fault is Fault.KERNEL
+    assert "32 bytes a row" in failure.message
 
 
 def test_integers_are_not_divided():
     full = np.ones((8, 64), np.int32)
-    run = run_op("TCOLEXPANDDIV", (tile(full, DST), tile(full, 0), tile(full[:1], THIN)))
-    assert run.simulation.failure is not None
-    assert run.simulation.failure.fault is Fault.NOT_SUPPORTED
+    failure = failure_of("TCOLEXPANDDIV", tile(full, DST), tile(full, 0), tile(full[:1], THIN))
+    assert failure.fault is Fault.NOT_SUPPORTED

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "elements.hpp"
+#include "ops/nibbles.hpp"
 
 namespace insight_trace::engine {
 
@@ -135,8 +135,12 @@ void VectorFunction::lower(Op op, const Operands &operands) {
         const TileRef &src = operands[1].tile;
         size = std::max(type_size(dst.type), type_size(src.type));
         // narrowing and widening cost differently, and the narrow type says how much
-        if (type_size(dst.type) > type_size(src.type)) first = Instr::VCONV_WIDE;
-        type = type_size(dst.type) < type_size(src.type) ? dst.type : src.type;
+        const bool narrows = type_size(dst.type) < type_size(src.type);
+        if (type_size(dst.type) > type_size(src.type) || (is_nibble(src.type) && !is_nibble(dst.type)))
+            first = Instr::VCONV_WIDE;
+        else if (type_size(src.type) == 2 && !is_nibble(dst.type))
+            first = Instr::VCONV_HALF;
+        type = narrows ? dst.type : src.type;
     }
     lowered_ = true;
     if (rows <= 0 || cols <= 0) return;

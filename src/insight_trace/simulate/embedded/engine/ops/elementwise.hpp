@@ -11,6 +11,9 @@
 namespace insight_trace::engine {
 
 const char *type_name(Type type);
+// Operands of the cube unit lie in the boxes that it reads: a kernel that was written for the other family
+// has its Left tile in another order.
+void check_boxes(Core &core, const char *op, const TileRef &a, const TileRef &b, const TileRef &c);
 
 // --- which element types an op takes
 template <class... T> struct Types {};
