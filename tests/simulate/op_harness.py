@@ -33,6 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 TARGETS = ("a2a3", "a5")
+FOUR_BITS = (14, 17)  # codes of floats that lie two in a byte
 # What the 950's vector unit has instead of one pipe: nothing runs on that pipe, and masks are no registers.
 _SYNC = frozenset({"SET_FLAG", "WAIT_FLAG", "BAR"})
 _A5_VECTOR = frozenset({Pipe.PUSHQ, Pipe.RVECLD, Pipe.RVECEX, Pipe.RVECST})
@@ -51,7 +52,7 @@ def element_offsets(spec: TileSpec) -> np.ndarray:
         return r * spec.cols + c
     if spec.layout == "DN":
         return c * spec.rows + r
-    block = 32 // spec.dtype.size
+    block = 64 if spec.dtype.code in FOUR_BITS else 32 // spec.dtype.size
     # layouts are named outer then inner: NZ is boxes column by column, each row by row
     rows_inside, cols_inside = (block, 16) if spec.layout[1] == "N" else (16, block)
     if spec.fractal == 1024:

@@ -40,6 +40,16 @@ NUMPY = {
     "MIN": np.minimum,
     "EXPDIF": exp_of_difference,
 }
+# along the rows, down the columns
+OPS = {
+    "ADD": ("TROWEXPANDADD", "TCOLEXPANDADD"),
+    "SUB": ("TROWEXPANDSUB", "TCOLEXPANDSUB"),
+    "MUL": ("TROWEXPANDMUL", "TCOLEXPANDMUL"),
+    "DIV": ("TROWEXPANDDIV", "TCOLEXPANDDIV"),
+    "MAX": ("TROWEXPANDMAX", "TCOLEXPANDMAX"),
+    "MIN": ("TROWEXPANDMIN", "TCOLEXPANDMIN"),
+    "EXPDIF": ("TROWEXPANDEXPDIF", "TCOLEXPANDEXPDIF"),
+}
 REAL_ONLY = {"DIV", "EXPDIF"}
 CASES = [(op, kind) for op in NUMPY for kind in TYPES if op not in REAL_ONLY or kind.startswith("float")]
 
@@ -87,7 +97,7 @@ def test_a_column_goes_along_every_row(op, kind, data):
     dst = tile(np.full((rows, cols), KEPT, kind), DST, valid=(valid_rows, valid_cols), dynamic=dynamic)
     sources = (thin, big) if column_first else (big, thin)
     scratch = (tile(np.zeros((256, 32 // full.dtype.itemsize), kind), 0x28000),) if own_scratch else ()
-    result = run_tile_op("TROWEXPAND" + op, dst, *sources, *scratch)
+    result = run_tile_op(OPS[op][0], dst, *sources, *scratch)
     part, spread = (
         full[:valid_rows, :valid_cols],
         np.broadcast_to(column[:valid_rows, None], (valid_rows, valid_cols)),
@@ -111,7 +121,7 @@ def test_a_row_goes_down_every_column(op, kind, data):
     big = tile(full, 0, valid=(valid_rows, valid_cols), dynamic=dynamic)
     thin = tile(line, THIN, valid=(1, valid_cols), dynamic=dynamic)
     dst = tile(np.full((rows, cols), KEPT, kind), DST, valid=(valid_rows, valid_cols), dynamic=dynamic)
-    result = run_tile_op("TCOLEXPAND" + op, dst, *((thin, big) if row_first else (big, thin)))
+    result = run_tile_op(OPS[op][1], dst, *((thin, big) if row_first else (big, thin)))
     part = full[:valid_rows, :valid_cols]
     spread = np.broadcast_to(line[:, :valid_cols], part.shape)
     want = NUMPY[op](spread, part) if row_first else NUMPY[op](part, spread)

@@ -127,8 +127,8 @@ def operands_of(request: OpRequest, target: str = "a2a3") -> list[Spec]:
         return [_tile(request, _address(request, 0, 0)), ScalarSpec(request.dtype, 0)]
     if op == "TCVT":
         dst, src = _placed(request, 1)
-        target = request.to or request.dtype
-        return [_retyped(dst, target), src, Option(1), Option(1 if target.is_float else 0)]
+        to = request.to or request.dtype
+        return [_retyped(dst, to), src, Option(1), Option(1 if to.is_float else 0)]
     return _shaped(request)
 
 
