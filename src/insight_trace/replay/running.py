@@ -138,7 +138,17 @@ def _target_of(request: ReplayRequest, selection: Selection) -> str:
     platforms = selection.case.platforms if selection.case else ()
     if platforms and all(platform.startswith("a5") for platform in platforms):
         return "a5"
-    return "a5" if "a5" in selection.kernels[0].source.parts else "a2a3"
+    return _family_of_place(selection.kernels[0].source) or "a2a3"
+
+
+def _family_of_place(source: Path) -> str:
+    """The family that a checkout keeps the kernel under; folders above the checkout say nothing about it."""
+    for folder in source.parents:
+        if (folder / ".git").exists():
+            return ""
+        if folder.name in ("a2a3", "a5"):
+            return folder.name
+    return ""
 
 
 def _require_target(request: ReplayRequest, selection: Selection) -> None:
