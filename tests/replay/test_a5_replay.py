@@ -151,6 +151,17 @@ def test_a_scene_of_a5_is_replayed_there_by_itself_and_refused_on_a2a3(tmp_path,
     assert "Ascend910B1" in capsys.readouterr().out
 
 
+def test_the_name_of_a_chip_says_the_family_too(tmp_path, capsys):
+    scene = _scene_for(tmp_path, '["a2a3sim", "a2a3"]')
+    argv = ["replay", str(scene), "--kernel", "SF", "--recipe", "--soc-version", "Ascend950PR_9589"]
+    assert main(argv) == 2
+    assert "was written for a2a3, a2a3sim, not for a5" in capsys.readouterr().err
+    assert main([*argv, "--target", "a2a3"]) == 2
+    assert "Ascend950PR_9589 is a chip of a5, and --target says a2a3" in capsys.readouterr().err
+    assert main([*argv, "--force"]) == 0
+    assert "at 1650 MHz · Ascend950PR_9589" in capsys.readouterr().out
+
+
 def test_a_cube_kernel_with_tiles_of_the_other_family_does_not_run_without_a_word(tmp_path):
     """Its Left tile is not where this family's cube reads it."""
     text = (EXAMPLES / "kernels" / "tiled_matmul.cpp").read_text()
