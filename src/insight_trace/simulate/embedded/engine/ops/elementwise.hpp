@@ -10,6 +10,10 @@
 
 namespace insight_trace::engine {
 
+// Operands of the cube unit lie in the boxes that it reads: a kernel that was written for the other family
+// has its Left tile in another order.
+void check_boxes(Core &core, const char *op, const TileRef &a, const TileRef &b, const TileRef &c);
+
 void require_type(Core &core, const char *op, const TileRef &tile, Type type);
 // Ops that do nothing on the hardware when valid sizes differ: the kernel is told instead.
 void require_valid(Core &core, const char *op, const TileRef &tile, const TileRef &dst);
