@@ -1,8 +1,10 @@
 // The other half of the runtime: which task runs when, on which worker, and what is recorded of it.
+#include <algorithm>
 #include <cstring>
 
 #include "pto_types.h"
 #include "runtime.hpp"
+#include "text.hpp"
 
 namespace insight_trace::capture {
 
@@ -58,8 +60,7 @@ void Runtime::turn(int milliseconds) {
         failed_task = &task;
         throw workers_.order(worker).failure;
     }
-    at_work_[static_cast<size_t>(worker)] = nullptr;
-    task.blocks_left -= task.sync_start ? task.block_count : 1;
+    end_of_work(worker);
     if (task.blocks_left == 0) complete(task);
     assign();
 }
@@ -94,11 +95,38 @@ bool Runtime::predicate_holds(const Task &task) const {
     }
 }
 
-// Lays out what the cores of one block (or of all, where they must start together) get as arguments.
+// As many as the chip has cores for stand side by side there, and may wait for each other. Here they need the
+// same worker for that, so a kernel's first task keeps them together; if none looked at another, later tasks
+// of the kernel are spread over all workers.
+int32_t Runtime::blocks_at_once(const Task &task) const {
+    if (task.sync_start) return task.block_count;
+    bool apart = true;
+    int vectors = (task.rows[1] >= 0) + (task.rows[2] >= 0);
+    for (int row : task.rows)
+        apart = apart && (row < 0 || blocks_of_[static_cast<size_t>(row)] == Blocks::Apart);
+    if (apart) return 1;
+    return task.rows[0] >= 0 || vectors > 1 ? job_.clusters : 2 * job_.clusters;
+}
+
+void Runtime::end_of_work(int worker) {
+    auto index = static_cast<size_t>(worker);
+    Task &task = *at_work_[index];
+    bool together = workers_.order(worker).met_other_blocks;
+    if (together || blocks_at_work_[index] > 1)
+        for (int row : task.rows) {
+            if (row < 0) continue;
+            Blocks &known = blocks_of_[static_cast<size_t>(row)];
+            if (known != Blocks::Together) known = together ? Blocks::Together : Blocks::Apart;
+        }
+    at_work_[index] = nullptr;
+    task.blocks_left -= blocks_at_work_[index];
+}
+
+// Lays out what the cores of some of a task's blocks get as arguments.
 void Runtime::dispatch(Task &task, int worker) {
     if (!task.dispatched())
         for (int32_t block = 0; block < task.block_count; ++block) record(task, Stage::Before, block, false);
-    int32_t first = task.next_block, last = task.sync_start ? task.block_count : first + 1;
+    int32_t first = task.next_block, last = std::min(task.block_count, first + blocks_at_once(task));
     WorkOrder &order = workers_.order(worker);
     uint64_t payload = workers_.payload(worker);
     order.core_count = 0;
@@ -128,6 +156,7 @@ void Runtime::dispatch(Task &task, int worker) {
             order.cores[order.core_count++] = {task.rows[member], block, task.block_count, lane, row};
         }
     task.next_block = last;
+    blocks_at_work_[static_cast<size_t>(worker)] = last - first;
     at_work_[static_cast<size_t>(worker)] = &task;
     workers_.go(worker);
 }
@@ -233,8 +262,7 @@ void Runtime::settle() {
         int worker = workers_.wait(100);
         if (worker < 0 || workers_.order(worker).failure.failed) continue;
         Task &task = *at_work_[static_cast<size_t>(worker)];
-        at_work_[static_cast<size_t>(worker)] = nullptr;
-        task.blocks_left -= task.sync_start ? task.block_count : 1;
+        end_of_work(worker);
         if (task.blocks_left == 0) record(task, Stage::After, 0, false);
     }
 }
@@ -257,8 +285,8 @@ std::string Runtime::running_text() const {
     std::string out = "task\t" + std::string(text) + "\t" + std::to_string(task->dispatch_id);
     for (int row : task->rows)
         if (row >= 0) out += "\t" + std::to_string(job_.kernels[static_cast<size_t>(row)].func_id);
-    return out + "\n" + "submitted\t" + escaped(task->site.file ? task->site.file : "") + "\t" +
-           std::to_string(task->site.line);
+    return out + "\nsubmitted\t" + engine::escaped(task->site.file ? task->site.file : "") + "\t" +
+           std::to_string(task->site.line) + "\n";
 }
 
 } // namespace insight_trace::capture

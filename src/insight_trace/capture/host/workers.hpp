@@ -25,6 +25,7 @@ struct CoreOrder {
 // In memory that runner and worker share.
 struct WorkOrder {
     int32_t core_count;
+    bool met_other_blocks; // the answer: a core looked at what other blocks do
     CoreOrder cores[kMaxCores];
     Failure failure;
 };
