@@ -16,10 +16,12 @@ static constexpr int kArgSlots = 50;
 static constexpr int kLocalContextSlot = 48, kGlobalContextSlot = 49;
 static constexpr uint64_t kContextOffset = kArgSlots * 8;
 
-// Behind slot 48 and 49; a run on the host has neither asynchronous completion nor DMA workspaces.
+// Behind slot 48 and 49.
 struct LocalContext {
     int32_t block_idx, block_num;
-    uint64_t completion[5];
+    uint64_t count, error, list; // addresses in Conditions
+    uint32_t capacity;
+    uint64_t task;
 };
 struct GlobalContext {
     int32_t sub_block_id;
@@ -53,6 +55,7 @@ void Runtime::assign() {
 void Runtime::turn(int milliseconds) {
     assign();
     int worker = workers_.wait(milliseconds < 0 ? 100 : milliseconds);
+    if (worker < 0 && milliseconds < 0) fail_if_stuck();
     if (g_stop_signal) throw engine::Failure(Fault::Environment, {}, "the run was interrupted");
     if (worker < 0) return;
     Task &task = *at_work_[static_cast<size_t>(worker)];
@@ -61,7 +64,9 @@ void Runtime::turn(int milliseconds) {
         throw workers_.order(worker).failure;
     }
     end_of_work(worker);
-    if (task.blocks_left == 0) complete(task);
+    take_conditions(task, worker);
+    if (task.blocks_left == 0) deferred_.insert(task.number);
+    complete_deferred();
     assign();
 }
 
@@ -122,6 +127,65 @@ void Runtime::end_of_work(int worker) {
     task.blocks_left -= blocks_at_work_[index];
 }
 
+// --- conditions that outlive a kernel
+
+Conditions &Runtime::conditions_of(int worker, int32_t core) const {
+    uint64_t first = workers_.payload(worker) + kDescriptorBytes + kMaxCores * kRowBytes;
+    return reinterpret_cast<Conditions *>(first)[core];
+}
+
+void Runtime::take_conditions(Task &task, int worker) {
+    for (int32_t core = 0; core < workers_.order(worker).core_count; ++core) {
+        Conditions &left = conditions_of(worker, core);
+        if (!left.count && !left.error) continue;
+        failed_task = &task;
+        if (left.error)
+            engine::fail(Fault::Kernel, {}, "the kernel reported error %d of asynchronous completion",
+                         left.error);
+        for (uint32_t i = 0; i < std::min(left.count, kMaxConditions); ++i) {
+            const Condition &condition = left.list[i];
+            if (condition.type != 0)
+                engine::fail(Fault::NotSupported, {},
+                             "the task ends with an event of a DMA engine, which is not there");
+            if (condition.address % 4 || !buffers_.find(condition.address))
+                engine::fail(Fault::Kernel, {},
+                             "the task waits for a counter at 0x%llx, which is in no buffer",
+                             static_cast<unsigned long long>(condition.address));
+            task.conditions.push_back(condition);
+        }
+        failed_task = nullptr;
+    }
+}
+
+static uint32_t counter_at(uint64_t address) { return *reinterpret_cast<const volatile uint32_t *>(address); }
+
+void Runtime::complete_deferred() {
+    for (auto next = deferred_.begin(); next != deferred_.end();) {
+        Task &task = *tasks_.at(*next);
+        auto holds = [](const Condition &c) { return counter_at(c.address) >= c.expected; };
+        bool done = std::all_of(task.conditions.begin(), task.conditions.end(), holds);
+        next = done ? deferred_.erase(next) : std::next(next);
+        if (done) complete(task);
+    }
+}
+
+// Nothing runs and nothing can start: whoever waits now waits for ever.
+void Runtime::fail_if_stuck() {
+    if (deferred_.empty() || !ready_.empty()) return;
+    for (int w = 0; w < workers_.count(); ++w)
+        if (workers_.busy(w)) return;
+    complete_deferred();
+    if (deferred_.empty() || !ready_.empty()) return;
+    failed_task = tasks_.at(*deferred_.begin()).get();
+    for (const Condition &c : failed_task->conditions)
+        if (counter_at(c.address) < c.expected)
+            engine::fail(
+                Fault::Kernel, {},
+                "deadlock: the task waits for the counter at 0x%llx to reach %u; it is %u, and no task "
+                "is left that could raise it",
+                static_cast<unsigned long long>(c.address), c.expected, counter_at(c.address));
+}
+
 // Lays out what the cores of some of a task's blocks get as arguments.
 void Runtime::dispatch(Task &task, int worker) {
     if (!task.dispatched())
@@ -150,7 +214,17 @@ void Runtime::dispatch(Task &task, int worker) {
             int32_t lane = member == 2 ? 1 : 0;
             local->block_idx = block;
             local->block_num = task.block_count;
+            Conditions &left = conditions_of(worker, order.core_count);
+            left.count = 0;
+            left.error = 0;
+            local->count = reinterpret_cast<uint64_t>(&left.count);
+            local->error = reinterpret_cast<uint64_t>(&left.error);
+            local->list = reinterpret_cast<uint64_t>(left.list);
+            local->capacity = kMaxConditions;
+            local->task = task.id;
             global->sub_block_id = lane;
+            // nobody looks into them: what needs a DMA engine says so itself
+            for (uint64_t &workspace : global->workspace) workspace = payload;
             slots[kLocalContextSlot] = reinterpret_cast<uint64_t>(local);
             slots[kGlobalContextSlot] = reinterpret_cast<uint64_t>(global);
             order.cores[order.core_count++] = {task.rows[member], block, task.block_count, lane, row};
@@ -272,6 +346,7 @@ void Runtime::record_unfinished() {
     std::set<Task *> done;
     for (Task *task : at_work_)
         if (task && done.insert(task).second) record(*task, Stage::After, 0, true);
+    for (uint32_t number : deferred_) record(*tasks_.at(number), Stage::After, 0, true);
     recorder_.flush();
 }
 
