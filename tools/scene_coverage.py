@@ -56,7 +56,8 @@ def capture_scene(path: Path, options: argparse.Namespace) -> list[Outcome]:
     if scene.level > 2:
         return [Outcome(name, "", scene.runtime, "", "not for here", f"level {scene.level}")]
     wanted = [p if p in runs_on else p.removesuffix("sim") for p in options.platform]
-    wanted = [p for p in wanted if p in runs_on]
+    # cases that only running the module tells: the first of them, wherever it runs
+    wanted = [p for p in wanted if p in runs_on] if runs_on else [""]
     if not wanted:
         cause = f"for {', '.join(sorted(runs_on))}"
         return [Outcome(name, "", scene.runtime, "", "not for here", cause)]
@@ -71,7 +72,8 @@ def _capture(path: Path, name: str, runtime: str, platform: str, options: argpar
 
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "insight_trace", "capture", str(path), "--json", "--dump-args", "3"]
-        command += ["-o", f"{folder}/run", "--time-limit", str(seconds), "--platform", platform]
+        command += ["-o", f"{folder}/run", "--time-limit", str(seconds)]
+        command += ["--platform", platform] if platform else []
         try:
             tried = subprocess.run(
                 command,

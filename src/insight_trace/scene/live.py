@@ -19,7 +19,7 @@ from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import InsightTraceError, JobError, RequestError
 from insight_trace.model import Case, Scene
 from insight_trace.scene.standins import runtime_is_installed, standing_in
-from insight_trace.scene.static import load_scene
+from insight_trace.scene.static import completed, load_scene
 from insight_trace.scene.tensors import tensor_array
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def load_scene_live(path: str | Path) -> LiveScene:
     scene_class = getattr(module, scene.class_name, None)
     if scene_class is None:
         raise RequestError(f"{scene.path} defines no {scene.class_name} when it is run")
-    return LiveScene(scene, scene_class, real)
+    return LiveScene(completed(scene, scene_class), scene_class, real)
 
 
 def _package_of(path: Path) -> str:

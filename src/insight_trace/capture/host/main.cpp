@@ -92,10 +92,10 @@ void on_stop(int signal) {
 
 void catch_signals() {
     engine::catch_crashes(on_crash);
-    struct sigaction late {};
+    struct sigaction late{};
     late.sa_handler = on_time;
     sigaction(SIGALRM, &late, nullptr);
-    struct sigaction stop {};
+    struct sigaction stop{};
     stop.sa_handler = on_stop;
     sigaction(SIGTERM, &stop, nullptr);
     signal(SIGINT, SIG_IGN); // the caller decides, and sends SIGTERM

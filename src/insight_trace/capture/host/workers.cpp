@@ -53,7 +53,7 @@ void on_time(int) {
 
 void catch_signals() {
     engine::catch_crashes(on_crash);
-    struct sigaction late {};
+    struct sigaction late{};
     late.sa_handler = on_time;
     sigaction(SIGALRM, &late, nullptr);
     signal(SIGTERM, SIG_DFL);
