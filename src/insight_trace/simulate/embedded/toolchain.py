@@ -120,7 +120,8 @@ class Toolchain:
             *ENGINE.rglob("*.def"),
             *(INCLUDE / "insight_trace").rglob("*.def"),
         ]
-        headers += [INCLUDE / "insight_trace" / "abi.hpp", INCLUDE / "insight_trace" / "numbers.hpp"]
+        names = ("abi.hpp", "numbers.hpp", "element_types.hpp")
+        headers += [INCLUDE / "insight_trace" / name for name in names]
         return content_key([self._compiler_identity, *_contents(sorted(headers))])
 
     def _object(self, source: Path, key: str, include_dirs: Sequence[Path]) -> Path:
