@@ -20,6 +20,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 
 import numpy as np  # noqa: E402
 
+import accuracy_a5  # noqa: E402
 import svg_plots  # noqa: E402
 from insight_trace.dtypes import dtype_named  # noqa: E402
 from insight_trace.model import CoreType  # noqa: E402
@@ -339,8 +340,44 @@ def page(rows: list[TableRow], into: Path) -> str:
             "",
             *_point_table(steps),
             "",
+            *a5_chapter(),
         ]
     )
+
+
+def a5_chapter() -> list[str]:
+    """The 950 family; accuracy-a5.md says more about it."""
+    points = accuracy_a5.written_down()
+    parts = {
+        "single ops, as profiled by the vendor": list(accuracy_a5.profiled(points)),
+        "single ops, the vendor's formulas": list(accuracy_a5.ops()),
+        "transfers of 1 to 32 KB on 8 paths": list(accuracy_a5.transfers()),
+        "MMAD and FIXPIPE, fits to the vendor's simulator": list(accuracy_a5.cube()),
+    }
+    lines = [
+        "## The 950 family (a5)",
+        "",
+        "Chip: Ascend950PR_9599. Every point is an op that ran on the engine, against a number that is written down with",
+        "its source in `benchmarks/accuracy_a5.py` and `benchmarks/points_a5.csv`. The first row is held against",
+        f"measurements; the vendor's own formulas reach {statistics.fmean(p.peer for p in points):.3f} on the same points. "
+        "The others are reproduced",
+        "rather than forecast: most parameters come from those very publications.",
+        "",
+        "| against | points | mean precision | worst |",
+        "|---|---:|---:|---|",
+    ]
+    for what, compared in parts.items():
+        worst = min(compared, key=lambda point: point.precision)
+        lines.append(
+            f"| {what} | {len(compared)} | {accuracy_a5.mean(compared):.3f} | {worst.case}: {worst.precision:.2f} |"
+        )
+    return [
+        *lines,
+        "",
+        "Conflicts in the banks of its unified buffer are not modelled, so a time that depends on where tiles lie is an",
+        "estimate; what is known of them, and what else is not known: [accuracy-a5.md](accuracy-a5.md).",
+        "",
+    ]
 
 
 def main() -> None:

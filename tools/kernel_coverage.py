@@ -65,13 +65,14 @@ def kernel_sources(root: Path) -> list[Path]:
     return sorted(path for path in found if _ENTRY.search(path.read_bytes()))
 
 
-def target_of(source: Path) -> str:
-    return "a5" if "a5" in source.parts else "a2a3"
+def target_of(root: Path, source: Path) -> str:
+    """The family that the checkout keeps the kernel under; what is for both counts as a2a3."""
+    return "a5" if "a5" in source.relative_to(root).parts else "a2a3"
 
 
 def include_dirs(root: Path, source: Path) -> tuple[str, ...]:
     """What simpler's own build puts on a kernel's include path, behind our headers."""
-    target = target_of(source)
+    target = target_of(root, source)
     known = {path.name for path in (root / "src" / target / "runtime").glob("*")}
     runtime = next((part for part in source.parts if part in known), "tensormap_and_ringbuffer")
     base = root / "src" / target
@@ -135,7 +136,7 @@ def run_kernel(root: Path, source: Path, toolchain: Toolchain, options: Embedded
     place = str(source.relative_to(root))
     text = source.read_text(encoding="utf-8", errors="replace")
     dirs = include_dirs(root, source)
-    options = dataclasses.replace(options, target=target_of(source))
+    options = dataclasses.replace(options, target=target_of(root, source))
     try:
         members = [(source, core_type) for core_type in core_types(source, text)]
         if len(members) == 1 and _OTHER_CORES.search(text):
@@ -211,6 +212,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--simpler", type=Path, required=True, help="the checkout")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="kernels at a time")
     parser.add_argument("--only", default="", help="kernels whose path contains this text")
+    parser.add_argument("--target", choices=("a2a3", "a5"), help="kernels of that family")
     parser.add_argument("--seconds", type=float, default=10.0, help="time limit for one run")
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object per kernel, then the counts"
@@ -219,7 +221,11 @@ def main(argv: list[str]) -> int:
     root = options.simpler.resolve()
     if not root.is_dir():
         parser.error(f"--simpler: there is no directory {root}")
-    sources = [path for path in kernel_sources(root) if options.only in str(path)]
+    sources = [
+        path
+        for path in kernel_sources(root)
+        if options.only in str(path) and options.target in (None, target_of(root, path))
+    ]
     toolchain = Toolchain.find()
     toolchain.runner()
     how = EmbeddedOptions(seconds=options.seconds)

@@ -128,6 +128,72 @@ def test_a_scene_of_the_other_family_is_refused_unless_forced(tmp_path, capsys):
     assert "Ascend950PR_9599" in capsys.readouterr().out
 
 
+def _scene_for(tmp_path, platforms: str) -> Path:
+    """Our paged attention, as if it had been written for those platforms alone."""
+    source = EXAMPLES / "paged_attention"
+    text = (source / "scene.py").read_text()
+    every = '["a2a3sim", "a2a3", "a5sim", "a5"]'
+    assert every in text
+    text = text.replace(every, platforms).replace('"kernels/', f'"{source}/kernels/')
+    scene = tmp_path / "scene.py"
+    scene.write_text(text.replace('"orchestration.cpp"', f'"{source}/orchestration.cpp"'))
+    return scene
+
+
+def test_a_scene_of_a5_is_replayed_there_by_itself_and_refused_on_a2a3(tmp_path, capsys):
+    scene = _scene_for(tmp_path, '["a5sim", "a5"]')
+    argv = ["replay", str(scene), "--kernel", "SF", "--recipe"]
+    assert main(argv) == 0
+    assert "Ascend950PR_9599" in capsys.readouterr().out
+    assert main([*argv, "--target", "a2a3"]) == 2
+    assert "was written for a5, a5sim, not for a2a3" in capsys.readouterr().err
+    assert main([*argv, "--target", "a2a3", "--force"]) == 0
+    assert "Ascend910B1" in capsys.readouterr().out
+
+
+def test_the_name_of_a_chip_says_the_family_too(tmp_path, capsys):
+    scene = _scene_for(tmp_path, '["a2a3sim", "a2a3"]')
+    argv = ["replay", str(scene), "--kernel", "SF", "--recipe", "--soc-version", "Ascend950PR_9589"]
+    assert main(argv) == 2
+    assert "was written for a2a3, a2a3sim, not for a5" in capsys.readouterr().err
+    assert main([*argv, "--target", "a2a3"]) == 2
+    assert "Ascend950PR_9589 is a chip of a5, and --target says a2a3" in capsys.readouterr().err
+    assert main([*argv, "--force"]) == 0
+    assert "at 1650 MHz · Ascend950PR_9589" in capsys.readouterr().out
+
+
+def test_a_cube_kernel_with_tiles_of_the_other_family_does_not_run_without_a_word(tmp_path):
+    """Its Left tile is not where this family's cube reads it."""
+    text = (EXAMPLES / "kernels" / "tiled_matmul.cpp").read_text()
+    own = "using namespace pto;"
+    helper = """
+template <class T, int R, int C>
+using OtherLeft = Tile<TileType::Left, T, R, C, BLayout::RowMajor, R, C, SLayout::RowMajor, 512>;
+"""
+    assert "TileLeft<" in text
+    kernel = tmp_path / "tiled_matmul.cpp"
+    kernel.write_text(text.replace("TileLeft<", "OtherLeft<").replace(own, own + helper))
+    ones = np.ones((64, 64), np.float16)
+    slots = {0: ones, 1: ones, 2: np.zeros((64, 64), np.float32)}
+    assert insight_trace.simulate(kernel, slots, core_type="aic", target="a2a3").failure is None
+    failure = insight_trace.simulate(kernel, slots, core_type="aic", target="a5").failure
+    assert failure
+    assert "takes a Left tile in NZ" in failure.message
+    assert failure.line
+
+
+@pytest.mark.parametrize(
+    ("folder", "family"), [("examples/a5/x", "a5"), ("examples/a2a3/x", ""), ("examples/x", "")]
+)
+def test_the_folder_of_a_checkout_names_the_family_and_none_above_it(folder, family, tmp_path):
+    from insight_trace.replay.running import _family_of_place
+
+    root = tmp_path / "a5" / "checkout"
+    (root / folder).mkdir(parents=True)
+    (root / ".git").mkdir()
+    assert _family_of_place(root / folder / "k.cpp") == (family or ("a2a3" if "a2a3" in folder else ""))
+
+
 def test_one_op_by_the_name_of_the_chip(capsys):
     argv = ["op", "TEXP", "--rows", "32", "--cols", "64", "--soc-version", "Ascend950PR_9599", "--json"]
     assert main(argv) == 0

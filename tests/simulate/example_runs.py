@@ -93,9 +93,11 @@ EXAMPLES = {
 
 
 @lru_cache(maxsize=64)
-def run_example(name: str, timing_only: bool = False) -> Simulation:
+def run_example(name: str, timing_only: bool = False, target: str = "a2a3") -> Simulation:
     example = EXAMPLES[name]
     kernels = [Kernel(Path(source).stem, ROOT / source, kind) for source, kind in example.sources]
-    done = simulate(kernels, example.arguments(), block_count=example.blocks, timing_only=timing_only)
+    done = simulate(
+        kernels, example.arguments(), block_count=example.blocks, timing_only=timing_only, target=target
+    )
     assert done.failure is None, done.failure
     return done

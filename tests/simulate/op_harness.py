@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from insight_trace.dtypes import DType, dtype_named
-from insight_trace.model import Simulation
+from insight_trace.model import Failure, Pipe, Simulation
 from insight_trace.simulate.embedded.op_script import (
     GlobalSpec,
     OpRun,
@@ -19,7 +19,24 @@ from insight_trace.simulate.embedded.op_script import (
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
-__all__ = ["Option", "Result", "dtype", "element_offsets", "glob", "run_tile_op", "scalar", "tile"]
+__all__ = [
+    "TARGETS",
+    "Option",
+    "Result",
+    "dtype",
+    "element_offsets",
+    "failure_of",
+    "glob",
+    "run_tile_op",
+    "scalar",
+    "tile",
+]  # fmt: skip
+
+TARGETS = ("a2a3", "a5")
+FOUR_BITS = (14, 17)  # codes of floats that lie two in a byte
+# What the 950's vector unit has instead of one pipe: nothing runs on that pipe, and masks are no registers.
+_SYNC = frozenset({"SET_FLAG", "WAIT_FLAG", "BAR"})
+_A5_VECTOR = frozenset({Pipe.PUSHQ, Pipe.RVECLD, Pipe.RVECEX, Pipe.RVECST})
 
 
 def dtype(name: str) -> DType:
@@ -35,11 +52,13 @@ def element_offsets(spec: TileSpec) -> np.ndarray:
         return r * spec.cols + c
     if spec.layout == "DN":
         return c * spec.rows + r
-    block = 32 // spec.dtype.size
+    block = 64 if spec.dtype.code in FOUR_BITS else 32 // spec.dtype.size
     # layouts are named outer then inner: NZ is boxes column by column, each row by row
     rows_inside, cols_inside = (block, 16) if spec.layout[1] == "N" else (16, block)
     if spec.fractal == 1024:
         rows_inside = cols_inside = 16
+    elif spec.fractal == 32:  # scales of groups
+        rows_inside, cols_inside = (2, 16) if spec.layout[1] == "N" else (16, 2)
     box = rows_inside * cols_inside
     br, ir, bc, ic = r // rows_inside, r % rows_inside, c // cols_inside, c % cols_inside
     if spec.layout[0] == "Z":  # boxes row by row
@@ -112,6 +131,7 @@ def scalar(value: float | int, dtype_name: str = "float") -> ScalarSpec:
 class Result:
     run: OpRun
     operands: tuple[Any, ...]
+    on_a5: "Result | None" = None  # the same op there, where it ran on both
 
     @property
     def simulation(self) -> Simulation:
@@ -136,16 +156,35 @@ class Result:
         columns = self.simulation.instructions
         return [columns.names[i] for i in columns.name][:-1]
 
+    @property
+    def a5(self) -> "Result":
+        assert self.on_a5 is not None, "this op ran on one family only"
+        return self.on_a5
+
 
 def run_tile_op(name: str, *operands: Any, timing_only: bool = False, target: str | None = None) -> Result:
-    """Runs the op; the run must end well (look at run_op for runs that should not).
+    """Runs the op; the run must end well (failure_of is for runs that should not).
 
-    Without a target it runs on both families, which must leave the same bytes; the run on a2a3 comes back.
+    Without a target it runs on both families, which must leave the same bytes. The run on a2a3 comes back, with the
+    one on the 950 in `a5`.
     """
-    run = _run_on(target or "a2a3", name, operands, timing_only)
-    if target is None:
-        _require_same(run, _run_on("a5", name, operands, timing_only), name)
-    return Result(run, operands)
+    if target is not None:
+        return Result(_run_on(target, name, operands, timing_only), operands)
+    there = Result(_run_on("a5", name, operands, timing_only), operands)
+    run = _run_on("a2a3", name, operands, timing_only)
+    _require_same(run, there.run, name)
+    return Result(run, operands, there)
+
+
+def failure_of(name: str, *operands: Any, target: str | None = None) -> Failure:
+    """How the op ends that must not end well: on both families with the same words, or on the one named."""
+    found = []
+    for one in (target,) if target else TARGETS:
+        failure = run_op(name, operands, EmbeddedOptions(target=one), _toolchain()).simulation.failure
+        assert failure is not None, f"{name} ended well on {one}"
+        found.append(failure)
+    assert len({(failure.fault, failure.message) for failure in found}) == 1, found
+    return found[0]
 
 
 @lru_cache(maxsize=1)
@@ -157,7 +196,21 @@ def _toolchain() -> Toolchain:
 def _run_on(target: str, name: str, operands: tuple[Any, ...], timing_only: bool) -> OpRun:
     run = run_op(name, operands, EmbeddedOptions(timing_only=timing_only, target=target), _toolchain())
     assert run.simulation.failure is None, f"{target}: {run.simulation.failure}"
+    _require_lanes_of(target, name, run.simulation)
     return run
+
+
+def _require_lanes_of(target: str, name: str, simulation: Simulation) -> None:
+    """Vector work is on the lanes that the family has, and on no other."""
+    columns = simulation.instructions
+    lanes = {Pipe(int(pipe)) for pipe in set(columns.pipe.tolist())}
+    if target == "a2a3":
+        assert not lanes & _A5_VECTOR, f"{name} on a2a3 uses {lanes & _A5_VECTOR}"
+        return
+    on_vector = {
+        columns.names[n] for n, pipe in zip(columns.name, columns.pipe, strict=True) if pipe == Pipe.VECTOR
+    } - _SYNC
+    assert not on_vector, f"{name} on a5 has instructions of the other family: {on_vector}"
 
 
 def _require_same(first: OpRun, second: OpRun, name: str) -> None:

@@ -11,8 +11,9 @@ import numpy as np
 from insight_trace import simulate
 from insight_trace.model import Simulation
 from insight_trace.simulate.embedded.op_script import run_op
+from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 from tests.conftest import ROOT
-from tests.simulate.op_harness import Option, glob, scalar, tile
+from tests.simulate.op_harness import TARGETS, Option, glob, scalar, tile
 
 FAR = 0x10000
 
@@ -69,7 +70,8 @@ def vector_ops() -> list[tuple[str, tuple]]:
     return found
 
 
-def cube_ops() -> list[tuple[str, tuple]]:
+def cube_ops(target: str) -> list[tuple[str, tuple]]:
+    left_layout = "NZ" if target == "a5" else "ZZ"
     rng = np.random.default_rng(8)
     found: list[tuple[str, tuple]] = []
     for kind, acc in (
@@ -80,12 +82,12 @@ def cube_ops() -> list[tuple[str, tuple]]:
     ):
         left, right = rng.integers(-9, 9, (32, 64)), rng.integers(-9, 9, (64, 32))
         l1 = tile(left, dtype_name=kind, layout="NZ", space="l1")
-        a = tile(left, dtype_name=kind, layout="ZZ", space="l0a", valid=(30, 50))
+        a = tile(left, dtype_name=kind, layout=left_layout, space="l0a", valid=(30, 50))
         b = tile(right, dtype_name=kind, layout="ZN", space="l0b", valid=(50, 29))
         c = tile(np.ones((32, 32)), dtype_name=acc, layout="NZ", fractal=1024, space="l0c", valid=(30, 29))
         found.append(("TMOV", (a, l1)))
         corner = scalar(0, "uint16"), scalar(32, "uint16")
-        part = tile(np.zeros((32, 32)), dtype_name=kind, layout="ZZ", space="l0a")
+        part = tile(np.zeros((32, 32)), dtype_name=kind, layout=left_layout, space="l0a")
         found.append(("TEXTRACT", (part, l1, *corner)))
         found.append(("TMATMUL", (c, a, b)))
         found.append(("TMATMUL_ACC", (c, a, b)))
@@ -112,9 +114,11 @@ def example_kernels() -> list[tuple[str, dict]]:
 
 def main() -> int:
     good = True
-    for name, operands in [*vector_ops(), *cube_ops()]:
-        run = run_op(name, operands)
-        good &= say(name, run.simulation, [content for content in run.contents if content is not None])
+    for target in TARGETS:
+        for name, operands in [*vector_ops(), *cube_ops(target)]:
+            run = run_op(name, operands, EmbeddedOptions(target=target))
+            contents = [content for content in run.contents if content is not None]
+            good &= say(f"{target} {name}", run.simulation, contents)
     for name, values in example_kernels():
         result = simulate(ROOT / "examples" / "kernels" / name, values)
         good &= say(name, result, list(result.outputs.values()))

@@ -28,8 +28,11 @@ GlobalTensor<T, Shape<1, 1, 1, R, C>, Stride<R * C, R * C, R * C, C, 1>> view(T 
 def run(tmp_path, body: str, arguments):
     source = tmp_path / "kernel.cpp"
     source.write_text(HEAD + 'extern "C" void kernel_entry(int64_t *args) {\n' + body + "\n}\n")
-    result = simulate(source, arguments, core_type="aiv")
+    there, result = (simulate(source, arguments, core_type="aiv", target=target) for target in ("a5", "a2a3"))
+    assert there.failure is None, str(there.failure)
     assert result.failure is None, str(result.failure)
+    for slot, values in result.outputs.items():
+        np.testing.assert_array_equal(there.outputs[slot], values)
     return result
 
 

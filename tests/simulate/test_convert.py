@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from insight_trace.dtypes import DType
 from insight_trace.model import Fault
-from insight_trace.simulate.embedded.op_script import TileSpec, run_op
+from insight_trace.simulate.embedded.op_script import TileSpec
 from tests.simulate.elementwise_cases import Shape, check, place, shapes, values, vector_instructions
-from tests.simulate.op_harness import Option, dtype, run_tile_op, tile
+from tests.simulate.op_harness import Option, dtype, failure_of, run_tile_op, tile
 
 MODES = {"NONE": 0, "RINT": 1, "ROUND": 2, "FLOOR": 3, "CEIL": 4, "TRUNC": 5, "ODD": 6}
 SATURATE, WRAP = Option(0), Option(1)
@@ -301,16 +301,14 @@ def test_wrapping_half_to_bytes_over_scratch_takes_six_steps_for_64_elements():
 
 
 def test_packed_types_and_unknown_modes_are_refused():
-    packed = run_op(
+    packed = failure_of(
         "TCVT",
-        (
-            tile(np.zeros((1, 64)), dtype_name="float4_e2m1fn"),
-            tile(np.zeros((1, 64), np.float32), 0x4000),
-            Option(1),
-        ),
+        tile(np.zeros((1, 64)), dtype_name="float4_e2m1fn"),
+        tile(np.zeros((1, 64), np.float32), 0x4000),
+        Option(1),
     )
-    assert packed.simulation.failure.fault is Fault.NOT_SUPPORTED
-    wrong = run_op(
-        "TCVT", (tile(np.zeros((1, 64), np.int32)), tile(np.zeros((1, 64), np.float32), 0x4000), Option(9))
+    assert packed.fault is Fault.NOT_SUPPORTED
+    wrong = failure_of(
+        "TCVT", tile(np.zeros((1, 64), np.int32)), tile(np.zeros((1, 64), np.float32), 0x4000), Option(9)
     )
-    assert wrong.simulation.failure.fault is Fault.KERNEL
+    assert wrong.fault is Fault.KERNEL

@@ -7,12 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.model import Fault
-from insight_trace.simulate.embedded.op_script import TileSpec, run_op
-from tests.simulate.op_harness import Option, dtype, run_tile_op, scalar, tile
+from insight_trace.simulate.embedded.op_script import TileSpec
+from tests.simulate.op_harness import TARGETS, Option, dtype, failure_of, run_tile_op, scalar, tile
 
 SEEDS = st.integers(0, 2**32 - 1)
 OPERANDS = ["float32", "float16", "bfloat16", "int8"]
-LEFT, RIGHT, ACC = "ZZ", "ZN", "NZ"
+LEFT = {"a2a3": "ZZ", "a5": "NZ"}
+RIGHT, ACC = "ZN", "NZ"
+ON_BOTH = pytest.mark.parametrize("target", TARGETS)
 INDEX = "uint16"
 
 
@@ -29,28 +31,32 @@ def accumulator(matrix: np.ndarray, kind: str, valid: tuple[int, int], address: 
     return tile(matrix, address, dtype_name=kind, layout=ACC, fractal=1024, space="l0c", valid=valid)
 
 
-@pytest.mark.parametrize(("space", "layout"), [("l0a", LEFT), ("l0b", RIGHT)])
+@ON_BOTH
+@pytest.mark.parametrize("space", ["l0a", "l0b"])
 @pytest.mark.parametrize("source_layout", ["NZ", "ZN"])
 @pytest.mark.parametrize("kind", OPERANDS)
 @settings(max_examples=10)
 @given(data=st.data(), seed=SEEDS)
-def test_a_part_of_an_l1_tile_is_cut_out_whatever_its_layout(kind, source_layout, space, layout, data, seed):
-    unit = box(kind)
+def test_a_part_of_an_l1_tile_is_cut_out_whatever_its_layout(kind, source_layout, space, target, data, seed):
+    unit, layout = box(kind), LEFT[target] if space == "l0a" else RIGHT
     down, across = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))
     rows, cols = data.draw(st.integers(1, down)), data.draw(st.integers(1, across))
     row, col = data.draw(st.integers(0, down - rows)) * unit, data.draw(st.integers(0, across - cols)) * unit
     matrix = numbers(seed, kind, (down * unit, across * unit))
     source = tile(matrix, dtype_name=kind, layout=source_layout, space="l1")
     into = tile(np.zeros((rows * unit, cols * unit)), dtype_name=kind, layout=layout, space=space)
-    found = run_tile_op("TEXTRACT", into, source, scalar(row, INDEX), scalar(col, INDEX))
+    found = run_tile_op("TEXTRACT", into, source, scalar(row, INDEX), scalar(col, INDEX), target=target)
     part = matrix[row : row + rows * unit, col : col + cols * unit]
     np.testing.assert_array_equal(found.matrix(0), part)
-    assert set(found.instructions) <= {
-        "MOV_SPR_XN", "LOAD_L1_TO_L0A_3Dv2", "LOAD_L1_TO_L0B_3Dv2", "LOAD_L1_TO_L0B_2D",
-        "LOAD_L1_TO_L0A_2D_TRANSPOSE", "LOAD_L1_TO_L0B_2D_TRANSPOSE",
-    }  # fmt: skip
+    if target == "a5":  # one instruction, turned or not
+        assert found.instructions == [f"LOAD_L1_TO_{space.upper()}_2D"]
+    else:
+        assert set(found.instructions) <= {
+            "MOV_SPR_XN", "LOAD_L1_TO_L0A_3Dv2", "LOAD_L1_TO_L0B_3Dv2", "LOAD_L1_TO_L0B_2D",
+            "LOAD_L1_TO_L0A_2D_TRANSPOSE", "LOAD_L1_TO_L0B_2D_TRANSPOSE",
+        }  # fmt: skip
     if (rows, cols) == (down, across):
-        moved = run_tile_op("TMOV", into, source)
+        moved = run_tile_op("TMOV", into, source, target=target)
         np.testing.assert_array_equal(moved.matrix(0), matrix)
 
 
@@ -136,18 +142,19 @@ def multiplied(left: np.ndarray, right: np.ndarray, start: np.ndarray) -> np.nda
     return (left.astype(wide) @ right.astype(wide) + start).astype(start.dtype)
 
 
+@ON_BOTH
 @pytest.mark.parametrize("op", ["TMATMUL", "TMATMUL_ACC", "TMATMUL_BIAS"])
 @pytest.mark.parametrize("kind", OPERANDS)
 @settings(max_examples=15)
 @given(data=st.data(), seed=SEEDS)
-def test_a_product_of_exact_numbers_is_exact(op, kind, data, seed):
+def test_a_product_of_exact_numbers_is_exact(op, kind, target, data, seed):
     unit = box(kind)
     m, k, n = (unit * data.draw(st.integers(1, 3)) for _ in range(3))
     vm, vk, vn = (data.draw(st.integers(1, size)) for size in (m, k, n))
     acc = "int32" if kind == "int8" else "float32"
     left, right = numbers(seed, kind, (m, k)), numbers(seed + 1, kind, (k, n))
     before = numbers(seed + 2, acc, (m, n))
-    a = tile(left, dtype_name=kind, layout=LEFT, space="l0a", valid=(vm, vk))
+    a = tile(left, dtype_name=kind, layout=LEFT[target], space="l0a", valid=(vm, vk))
     b = tile(right, dtype_name=kind, layout=RIGHT, space="l0b", valid=(vk, vn))
     c = accumulator(before, acc, (vm, vn))
     start = np.zeros((vm, vn), before.dtype)
@@ -162,81 +169,98 @@ def test_a_product_of_exact_numbers_is_exact(op, kind, data, seed):
         operands.append(tile(bias, dtype_name=acc, space="bias"))
     want = before.copy()
     want[:vm, :vn] = multiplied(left[:vm, :vk], right[:vk, :vn], start)
-    found = run_tile_op(op, *operands)
+    found = run_tile_op(op, *operands, target=target)
     np.testing.assert_array_equal(found.matrix(0), want)
     assert found.instructions == ["MMAD"]
 
 
+@ON_BOTH
 @pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
+@settings(max_examples=20)
 @given(seed=SEEDS)
-def test_a_product_of_any_numbers_is_right_to_float_precision(kind, seed):
+def test_a_product_of_any_numbers_is_right_to_float_precision(kind, target, seed):
     rng = np.random.default_rng(seed)
     left = rng.normal(size=(32, 64)).astype(dtype(kind).numpy)
     right = rng.normal(size=(64, 48)).astype(dtype(kind).numpy)
     found = run_tile_op(
         "TMATMUL",
         accumulator(np.zeros((32, 48), np.float32), "float32", (32, 48)),
-        tile(left, dtype_name=kind, layout=LEFT, space="l0a"),
+        tile(left, dtype_name=kind, layout=LEFT[target], space="l0a"),
         tile(right, dtype_name=kind, layout=RIGHT, space="l0b"),
+        target=target,
     )
     want = left.astype(np.float64) @ right.astype(np.float64)
     np.testing.assert_allclose(found.matrix(0), want, rtol=1e-5, atol=1e-5)
 
 
-def test_infinities_and_nan_go_through_a_product():
+@ON_BOTH
+def test_infinities_and_nan_go_through_a_product(target):
     left = np.ones((16, 16), ml_dtypes.bfloat16)
     left[0, 0], left[1, 0] = np.inf, np.nan
     found = run_tile_op(
         "TMATMUL",
         accumulator(np.zeros((16, 16), np.float32), "float32", (16, 16)),
-        tile(left, layout=LEFT, space="l0a"),
+        tile(left, layout=LEFT[target], space="l0a"),
         tile(np.ones((16, 16), ml_dtypes.bfloat16), layout=RIGHT, space="l0b"),
+        target=target,
     ).matrix(0)
     assert np.isposinf(found[0]).all()
     assert np.isnan(found[1]).all()
     assert (found[2:] == 16).all()
 
 
-def test_timing_alone_issues_the_same_instructions():
-    a = tile(np.ones((16, 32), np.float16), layout=LEFT, space="l0a")
+@ON_BOTH
+def test_timing_alone_issues_the_same_instructions(target):
+    a = tile(np.ones((16, 32), np.float16), layout=LEFT[target], space="l0a")
     b = tile(np.ones((32, 16), np.float16), layout=RIGHT, space="l0b")
     c = accumulator(np.zeros((16, 16), np.float32), "float32", (16, 16))
     l1 = tile(np.ones((16, 32), np.float16), layout="NZ", space="l1")
     for name, operands in (("TMATMUL", (c, a, b)), ("TMATMUL_ACC", (c, a, b)), ("TMOV", (a, l1))):
-        full, timed = run_tile_op(name, *operands), run_tile_op(name, *operands, timing_only=True)
+        full = run_tile_op(name, *operands, target=target)
+        timed = run_tile_op(name, *operands, timing_only=True, target=target)
         assert timed.instructions == full.instructions
         assert timed.simulation.cycles == full.simulation.cycles
 
 
-def _failure(name, *operands):
-    failure = run_op(name, operands).simulation.failure
-    assert failure is not None
-    return failure.fault, failure.message
+@ON_BOTH
+def test_what_the_cube_cannot_do_is_named(target):
+    def failed(name, *operands):
+        failure = failure_of(name, *operands, target=target)
+        return failure.fault, failure.message
 
-
-def test_what_the_cube_cannot_do_is_named():
-    a = tile(np.ones((16, 16), np.float16), layout=LEFT, space="l0a")
+    a = tile(np.ones((16, 16), np.float16), layout=LEFT[target], space="l0a")
     b = tile(np.ones((32, 16), np.float16), layout=RIGHT, space="l0b")
     c = accumulator(np.zeros((16, 16), np.float32), "float32", (16, 16))
     integers = accumulator(np.zeros((16, 16), np.int32), "int32", (16, 16))
-    wide = tile(np.ones((16, 64), np.float16), layout=LEFT, space="l0a")
-    assert _failure("TMATMUL", integers, a, b) == (
-        Fault.NOT_SUPPORTED,
-        "TMATMUL of these element types",
-    )
-    assert _failure("TMATMUL", c, b, a)[0] is Fault.KERNEL
-    fault, message = _failure("TMATMUL", c, wide, b)
+    wide = tile(np.ones((16, 64), np.float16), layout=LEFT[target], space="l0a")
+    assert failed("TMATMUL", integers, a, b) == (Fault.NOT_SUPPORTED, "TMATMUL of F16 by F16 tiles into I32")
+    assert failed("TMATMUL", c, b, a)[0] is Fault.KERNEL
+    fault, message = failed("TMATMUL", c, wide, b)
     assert fault is Fault.KERNEL
     assert "does not fit" in message
     l1 = tile(np.ones((16, 16), np.float16), layout="NZ", space="l1")
-    fault, message = _failure("TEXTRACT", a, l1, scalar(16, INDEX), scalar(0, INDEX))
+    fault, message = failed("TEXTRACT", a, l1, scalar(16, INDEX), scalar(0, INDEX))
     assert (fault, message) == (Fault.KERNEL, "TEXTRACT from row 16, column 0 of a 16 x 16 tile")
-    fault, message = _failure("TMOV", a, tile(np.ones((16, 16), np.float32), layout="NZ", space="l1"))
+    fault, message = failed("TMOV", a, tile(np.ones((16, 16), np.float32), layout="NZ", space="l1"))
     assert (fault, message) == (Fault.KERNEL, "TMOV between tiles of different element sizes")
     ub = tile(np.ones((16, 16), np.float16))
-    fault, message = _failure("TINSERT", ub, ub, scalar(8, INDEX), scalar(0, INDEX))
+    fault, message = failed("TINSERT", ub, ub, scalar(8, INDEX), scalar(0, INDEX))
     assert fault is Fault.KERNEL
     assert "goes past the 16 x 16 tile" in message
+
+
+@ON_BOTH
+def test_a_left_tile_of_the_other_family_is_the_kernels_fault(target):
+    other = LEFT["a5" if target == "a2a3" else "a2a3"]
+    a = tile(np.ones((16, 16), np.float16), layout=other, space="l0a")
+    b = tile(np.ones((16, 16), np.float16), layout=RIGHT, space="l0b")
+    c = accumulator(np.zeros((16, 16), np.float32), "float32", (16, 16))
+    failure = failure_of("TMATMUL", c, a, b, target=target)
+    assert failure.fault is Fault.KERNEL
+    assert f"takes a Left tile in {LEFT[target]}" in failure.message
+    wrong = failure_of("TMATMUL", c, tile(np.ones((16, 16), np.float16), layout=LEFT[target], space="l0a"),
+                       tile(np.ones((16, 16), np.float16), layout="NZ", space="l0b"), target=target)  # fmt: skip
+    assert "takes a Right tile in ZN" in wrong.message
 
 
 @pytest.mark.parametrize("kind", ["float32", "int32"])

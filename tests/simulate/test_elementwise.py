@@ -6,8 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.model import Fault
-from insight_trace.simulate.embedded.op_script import run_op
-from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 from tests.simulate.elementwise_cases import (
     FLOATS,
     NUMBERS,
@@ -19,7 +17,7 @@ from tests.simulate.elementwise_cases import (
     values,
     vector_instructions,
 )
-from tests.simulate.op_harness import run_tile_op, scalar, tile
+from tests.simulate.op_harness import failure_of, run_tile_op, scalar, tile
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -203,28 +201,23 @@ def test_a_reciprocal_square_root_with_scratch_is_a_root_and_a_quotient(data):
     assert named == ["MOVEV", *["VSQRT"] * rows, "BAR", *["VDIV"] * rows]
 
 
-def failure(op, *operands):
-    found = run_op(op, operands, EmbeddedOptions()).simulation.failure
-    assert found is not None
-    return found
-
-
 def test_what_an_op_cannot_do_is_said():
     a = np.zeros((16, 64), np.float32)
-    mixed = failure("TADD", tile(a), tile(a, 0x4000), tile(a, 0x8000, dtype_name="float16"))
+    mixed = failure_of("TADD", tile(a), tile(a, 0x4000), tile(a, 0x8000, dtype_name="float16"))
     assert (mixed.fault, "mixes tiles of F16 and F32" in mixed.message) == (Fault.KERNEL, True)
-    sizes = failure("TADDS", tile(a), tile(a, 0x4000, valid=(15, 64)), scalar(1.0))
+    sizes = failure_of("TADDS", tile(a), tile(a, 0x4000, valid=(15, 64)), scalar(1.0))
     assert (sizes.fault, "15 x 64" in sizes.message) == (Fault.KERNEL, True)
-    boxed = failure("TEXP", tile(a, layout="NZ"), tile(a, 0x4000))
+    boxed = failure_of("TEXP", tile(a, layout="NZ"), tile(a, 0x4000))
     assert boxed.fault is Fault.NOT_SUPPORTED
-    whole = failure("TEXP", tile(a.astype(np.int32)), tile(a.astype(np.int32), 0x4000))
+    whole = failure_of("TEXP", tile(a.astype(np.int32)), tile(a.astype(np.int32), 0x4000))
     assert (whole.fault, "TEXP of I32 tiles" in whole.message) == (Fault.NOT_SUPPORTED, True)
-    place_of = failure("TRECIP", tile(a), tile(a))
+    place_of = failure_of("TRECIP", tile(a), tile(a))
     assert (place_of.fault, "in place" in place_of.message) == (Fault.KERNEL, True)
-    layouts = failure("TADD", tile(a), tile(a, 0x4000), tile(a, 0x8000, layout="DN"))
+    layouts = failure_of("TADD", tile(a), tile(a, 0x4000), tile(a, 0x8000, layout="DN"))
     assert (layouts.fault, "row-major and column-major" in layouts.message) == (Fault.KERNEL, True)
-    beyond = failure("TABS", tile(a, 0x2FF00), tile(a))
-    assert beyond.fault is Fault.KERNEL
+    for target, end in (("a2a3", 0x30000), ("a5", 0x40000)):
+        beyond = failure_of("TABS", tile(a, end - 256), tile(a), target=target)
+        assert (beyond.fault, f"goes past its {end} bytes" in beyond.message) == (Fault.KERNEL, True)
 
 
 def grid(rows, cols, kind="float32", *, number=0, valid=None, dynamic=0):

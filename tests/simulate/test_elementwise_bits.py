@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.model import Fault
-from insight_trace.simulate.embedded.op_script import run_op
 from tests.simulate.elementwise_cases import (
     INTEGERS,
     SCRATCH,
@@ -18,7 +17,7 @@ from tests.simulate.elementwise_cases import (
     values,
     vector_instructions,
 )
-from tests.simulate.op_harness import Option, run_tile_op, scalar, tile
+from tests.simulate.op_harness import Option, failure_of, run_tile_op, scalar, tile
 
 COMPARE = {"EQ": 0, "NE": 1, "LT": 2, "LE": 3, "GT": 4, "GE": 5}
 NUMPY_COMPARE = dict(
@@ -137,7 +136,7 @@ def test_comparisons_go_row_by_row_in_whole_repeats():
 
 def test_integers_compare_only_for_equality():
     a, mask = tile(np.zeros((1, 64), np.int32), 0x1000), tile(np.zeros((1, 32), np.uint8))
-    failure = run_op("TCMP", (mask, a, a, Option(COMPARE["LT"]))).simulation.failure
+    failure = failure_of("TCMP", mask, a, a, Option(COMPARE["LT"]))
     assert failure.fault is Fault.NOT_SUPPORTED
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import insight_trace
+from tests.simulate.op_harness import TARGETS
 
 KERNEL = """
 #include <cstdint>
@@ -86,11 +87,12 @@ FORMS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("calls", FORMS.values(), ids=FORMS)
-def test_every_call_form_compiles_and_runs(calls, tmp_path):
+def test_every_call_form_compiles_and_runs(calls, target, tmp_path):
     source = tmp_path / "forms.cpp"
     source.write_text(KERNEL.replace("CALLS", calls), encoding="utf-8")
-    done = insight_trace.simulate(source, {0: np.zeros(16, np.float32)}, core_type="aiv")
+    done = insight_trace.simulate(source, {0: np.zeros(16, np.float32)}, core_type="aiv", target=target)
     assert done.failure is None, str(done.failure)
     # every op of the line left something behind
     columns = done.instructions
@@ -98,7 +100,8 @@ def test_every_call_form_compiles_and_runs(calls, tmp_path):
     assert len(columns) > calls.count(";"), lines
 
 
-def test_a_whole_kernel_computes_what_numpy_does(tmp_path):
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_whole_kernel_computes_what_numpy_does(target, tmp_path):
     source = tmp_path / "gelu.cpp"
     source.write_text(
         KERNEL.replace(
@@ -124,7 +127,7 @@ def test_a_whole_kernel_computes_what_numpy_does(tmp_path):
         encoding="utf-8",
     )
     x = np.random.default_rng(3).normal(size=(16, 64)).astype(np.float32)
-    done = insight_trace.simulate(source, {0: x, 1: np.zeros_like(x)}, core_type="aiv")
+    done = insight_trace.simulate(source, {0: x, 1: np.zeros_like(x)}, core_type="aiv", target=target)
     assert done.failure is None, str(done.failure)
     power = np.exp((x * np.float32(-1.702)).astype(np.float64)).astype(np.float32)
     np.testing.assert_array_equal(np.asarray(done.outputs[1]).reshape(16, 64), x / (power + np.float32(1)))

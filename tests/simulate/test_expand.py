@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.model import Fault
-from insight_trace.simulate.embedded.op_script import TileSpec, run_op
-from tests.simulate.op_harness import run_tile_op, tile
+from insight_trace.simulate.embedded.op_script import TileSpec
+from tests.simulate.op_harness import failure_of, run_tile_op, tile
 
 TYPES = ["float32", "float16", "int32", "int16"]
 DST, THIN = 0xC000, 0x18000
@@ -39,6 +39,16 @@ NUMPY = {
     "MAX": np.maximum,
     "MIN": np.minimum,
     "EXPDIF": exp_of_difference,
+}
+# along the rows, down the columns
+OPS = {
+    "ADD": ("TROWEXPANDADD", "TCOLEXPANDADD"),
+    "SUB": ("TROWEXPANDSUB", "TCOLEXPANDSUB"),
+    "MUL": ("TROWEXPANDMUL", "TCOLEXPANDMUL"),
+    "DIV": ("TROWEXPANDDIV", "TCOLEXPANDDIV"),
+    "MAX": ("TROWEXPANDMAX", "TCOLEXPANDMAX"),
+    "MIN": ("TROWEXPANDMIN", "TCOLEXPANDMIN"),
+    "EXPDIF": ("TROWEXPANDEXPDIF", "TCOLEXPANDEXPDIF"),
 }
 REAL_ONLY = {"DIV", "EXPDIF"}
 CASES = [(op, kind) for op in NUMPY for kind in TYPES if op not in REAL_ONLY or kind.startswith("float")]
@@ -87,7 +97,7 @@ def test_a_column_goes_along_every_row(op, kind, data):
     dst = tile(np.full((rows, cols), KEPT, kind), DST, valid=(valid_rows, valid_cols), dynamic=dynamic)
     sources = (thin, big) if column_first else (big, thin)
     scratch = (tile(np.zeros((256, 32 // full.dtype.itemsize), kind), 0x28000),) if own_scratch else ()
-    result = run_tile_op("TROWEXPAND" + op, dst, *sources, *scratch)
+    result = run_tile_op(OPS[op][0], dst, *sources, *scratch)
     part, spread = (
         full[:valid_rows, :valid_cols],
         np.broadcast_to(column[:valid_rows, None], (valid_rows, valid_cols)),
@@ -111,7 +121,7 @@ def test_a_row_goes_down_every_column(op, kind, data):
     big = tile(full, 0, valid=(valid_rows, valid_cols), dynamic=dynamic)
     thin = tile(line, THIN, valid=(1, valid_cols), dynamic=dynamic)
     dst = tile(np.full((rows, cols), KEPT, kind), DST, valid=(valid_rows, valid_cols), dynamic=dynamic)
-    result = run_tile_op("TCOLEXPAND" + op, dst, *((thin, big) if row_first else (big, thin)))
+    result = run_tile_op(OPS[op][1], dst, *((thin, big) if row_first else (big, thin)))
     part = full[:valid_rows, :valid_cols]
     spread = np.broadcast_to(line[:, :valid_cols], part.shape)
     want = NUMPY[op](spread, part) if row_first else NUMPY[op](part, spread)
@@ -199,14 +209,13 @@ def test_timing_only_issues_the_same_and_writes_nothing(op):
 
 def test_a_row_major_column_of_other_than_32_bytes_a_row_is_the_kernels_fault():
     full = np.ones((8, 64), np.float32)
-    run = run_op("TROWEXPANDADD", (tile(full, DST), tile(full, 0), tile(np.ones((8, 16), np.float32), THIN)))
-    assert run.simulation.failure is not None
-    assert run.simulation.failure.fault is Fault.KERNEL
-    assert "32 bytes a row" in run.simulation.failure.message
+    thin = tile(np.ones((8, 16), np.float32), THIN)
+    failure = failure_of("TROWEXPANDADD", tile(full, DST), tile(full, 0), thin)
+    assert failure.fault is Fault.KERNEL
+    assert "32 bytes a row" in failure.message
 
 
 def test_integers_are_not_divided():
     full = np.ones((8, 64), np.int32)
-    run = run_op("TCOLEXPANDDIV", (tile(full, DST), tile(full, 0), tile(full[:1], THIN)))
-    assert run.simulation.failure is not None
-    assert run.simulation.failure.fault is Fault.NOT_SUPPORTED
+    failure = failure_of("TCOLEXPANDDIV", tile(full, DST), tile(full, 0), tile(full[:1], THIN))
+    assert failure.fault is Fault.NOT_SUPPORTED

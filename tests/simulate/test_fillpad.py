@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.model import Fault
-from insight_trace.simulate.embedded.op_script import run_op
-from tests.simulate.op_harness import dtype, run_tile_op, tile
+from tests.simulate.op_harness import dtype, failure_of, run_tile_op, tile
 
 TYPES = ["float32", "float16", "bfloat16", "int32", "int16", "uint16", "uint32", "int8", "uint8"]
 DST = 0x10000
@@ -122,10 +121,8 @@ def test_timing_only_issues_the_same_and_writes_nothing():
     ("dst_shape", "pad", "said"), [((8, 16), NULL, "no pad value"), ((8, 24), ZERO, "does not go with")]
 )
 def test_misuse_is_the_kernels_fault(dst_shape, pad, said):
-    run = run_op(
-        "TFILLPAD",
-        (tile(np.zeros(dst_shape, np.float32), DST, pad=pad), tile(np.zeros((8, 16), np.float32))),
+    failure = failure_of(
+        "TFILLPAD", tile(np.zeros(dst_shape, np.float32), DST, pad=pad), tile(np.zeros((8, 16), np.float32))
     )
-    assert run.simulation.failure is not None
-    assert run.simulation.failure.fault is Fault.KERNEL
-    assert said in run.simulation.failure.message
+    assert failure.fault is Fault.KERNEL
+    assert said in failure.message

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.model import Fault
-from insight_trace.simulate.embedded.op_script import run_op
-from tests.simulate.op_harness import Option, dtype, run_tile_op, scalar, tile
+from tests.simulate.op_harness import Option, dtype, failure_of, run_tile_op, scalar, tile
 
 DST, IDX, TMP, MORE = 0x8000, 0x10000, 0x18000, 0x20000
 KEPT = 77
@@ -326,10 +325,9 @@ def test_misuse_is_the_kernels_fault(op, said):
         "TSCATTER": (tile(eight, DST), tile(eight, 0), tile(index, IDX)),
         "TTRANS": (tile(eight, DST), tile(np.zeros((16, 8), np.float32), 0), tile(eight, TMP)),
     }[op]
-    run = run_op(op, operands)
-    assert run.simulation.failure is not None
-    assert run.simulation.failure.fault is Fault.KERNEL
-    assert said in run.simulation.failure.message
+    failure = failure_of(op, *operands)
+    assert failure.fault is Fault.KERNEL
+    assert said in failure.message
 
 
 @pytest.mark.parametrize("op", ["TGATHER", "TSCATTER", "TTRANS"])

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.model import Fault
-from insight_trace.simulate.embedded.op_script import run_op
-from tests.simulate.op_harness import Option, run_tile_op, scalar, tile
+from tests.simulate.op_harness import Option, failure_of, run_tile_op, scalar, tile
 
 DST, IDX, TMP = 0x8000, 0x18000, 0x20000
 PAIR = {"float32": np.dtype([("value", "<f4"), ("index", "<u4")]),
@@ -139,6 +138,5 @@ def test_whole_lists_merge_and_the_result_keeps_the_largest(exhausted, kind, dat
 
 def test_blocks_that_do_not_divide_the_source_are_the_kernels_fault():
     row = np.zeros((1, 128), np.float32)
-    run = run_op("TMRGSORT", (tile(row, DST), tile(row, 0), scalar(64, "UINT32")))
-    assert run.simulation.failure is not None
-    assert run.simulation.failure.fault is Fault.KERNEL
+    failure = failure_of("TMRGSORT", tile(row, DST), tile(row, 0), scalar(64, "UINT32"))
+    assert failure.fault is Fault.KERNEL

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.model import Fault
-from insight_trace.simulate.embedded.op_script import run_op
-from tests.simulate.op_harness import Option, dtype, glob, run_tile_op, tile
+from tests.simulate.op_harness import Option, dtype, failure_of, glob, run_tile_op, tile
 
 IDX = 0x10000
 KEPT = 77
@@ -230,15 +229,12 @@ def test_timing_only_issues_the_same_and_moves_nothing(op):
 
 
 def test_an_index_far_outside_the_buffer_is_the_kernels_fault():
-    run = run_op(
+    failure = failure_of(
         "MGATHER",
-        (
-            tile(np.zeros((1, 8), np.float32), 0),
-            glob(np.zeros((2, 8), np.float32), (2, 8), (8, 1)),
-            index_row(np.array([1 << 28])),
-            BY_ROW,
-            Option(0),
-        ),
+        tile(np.zeros((1, 8), np.float32), 0),
+        glob(np.zeros((2, 8), np.float32), (2, 8), (8, 1)),
+        index_row(np.array([1 << 28])),
+        BY_ROW,
+        Option(0),
     )
-    assert run.simulation.failure is not None
-    assert run.simulation.failure.fault is Fault.KERNEL
+    assert failure.fault is Fault.KERNEL

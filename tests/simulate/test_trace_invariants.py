@@ -22,6 +22,7 @@ from insight_trace.simulate.embedded.program import (
     wait_flag,
 )
 from tests.simulate.example_runs import EXAMPLES, run_example
+from tests.simulate.op_harness import TARGETS
 
 _BURSTS = re.compile(r"bytes:(\d+),")
 
@@ -74,16 +75,26 @@ def assert_invariants(done: Simulation) -> None:
     assert int(columns.process_bytes[moved].sum()) == described
 
 
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_stream_of_an_example_is_possible(name: str) -> None:
-    assert_invariants(run_example(name))
+def test_the_stream_of_an_example_is_possible(name: str, target: str) -> None:
+    assert_invariants(run_example(name, target=target))
 
 
-def test_bytes_moved_are_those_of_the_tensors() -> None:
-    columns = run_example("chain add").instructions
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_computes_the_same_on_both_families(name: str) -> None:
+    here, there = run_example(name), run_example(name, target="a5")
+    assert here.outputs.keys() == there.outputs.keys()
+    for slot, values in here.outputs.items():
+        np.testing.assert_array_equal(there.outputs[slot], values)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_bytes_moved_are_those_of_the_tensors(target: str) -> None:
+    columns = run_example("chain add", target=target).instructions
     moved = columns.process_bytes
     assert int(moved[moved >= 0].sum()) == 3 * 64 * 64 * 4
-    columns = run_example("gemm").instructions
+    columns = run_example("gemm", target=target).instructions
     names = _names(columns)
     tiles, steps = (256 // 128) * (512 // 256), 128 // 64
     assert int(columns.process_bytes[names == "FIX_L0C_TO_OUT"].sum()) == 256 * 512 * 4

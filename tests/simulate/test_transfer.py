@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.model import Fault
-from insight_trace.simulate.embedded.op_script import run_op
-from tests.simulate.op_harness import Option, dtype, glob, run_tile_op, scalar, tile
+from tests.simulate.op_harness import Option, dtype, failure_of, glob, run_tile_op, scalar, tile
 
 TYPES = ["float32", "float16", "bfloat16", "int32", "int16", "uint16", "int8", "uint8"]
 SEEDS = st.integers(0, 2**32 - 1)
@@ -260,8 +259,7 @@ def test_timing_alone_issues_the_same_transfers():
 
 
 def _message(*operands, name: str = "TLOAD") -> str:
-    failure = run_op(name, operands).simulation.failure
-    assert failure is not None
+    failure = failure_of(name, *operands)
     assert failure.fault in (Fault.KERNEL, Fault.NOT_SUPPORTED)
     return failure.message
 

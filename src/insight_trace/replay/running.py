@@ -132,18 +132,45 @@ def _workspace(path: Path, request: ReplayRequest) -> Iterator[Path]:
 
 
 def _target_of(request: ReplayRequest, selection: Selection) -> str:
-    """a5 when the platform, the case's only platforms, or the kernel's place say so."""
+    """a5 when the chip, the platform, the case's only platforms, or the kernel's place say so."""
+    chip = _family_of_chip(request.soc_version or "")
+    if chip:
+        return chip
     if request.platform:
         return "a5" if request.platform.startswith("a5") else "a2a3"
     platforms = selection.case.platforms if selection.case else ()
     if platforms and all(platform.startswith("a5") for platform in platforms):
         return "a5"
-    return "a5" if "a5" in selection.kernels[0].source.parts else "a2a3"
+    return _family_of_place(selection.kernels[0].source) or "a2a3"
+
+
+def _family_of_chip(name: str) -> str:
+    """By the beginning of its name, so that chips only the vendor's simulator knows are told apart as well."""
+    name = name.casefold()
+    if name.startswith(("ascend950", "ascend910_95", "dav_3510")):
+        return "a5"
+    return "a2a3" if name.startswith(("ascend910", "dav_2201")) else ""
+
+
+def _family_of_place(source: Path) -> str:
+    """The family that a checkout keeps the kernel under; folders above the checkout say nothing about it."""
+    for folder in source.parents:
+        if (folder / ".git").exists():
+            return ""
+        if folder.name in ("a2a3", "a5"):
+            return folder.name
+    return ""
 
 
 def _require_target(request: ReplayRequest, selection: Selection) -> None:
     """A kernel that was written for one family is not run on the other without a word."""
     target = request.target or _target_of(request, selection)
+    chip = _family_of_chip(request.soc_version or "")
+    if chip and chip != target:
+        raise RequestError(
+            f"{request.soc_version} is a chip of {chip}, and --target says {target}",
+            hint="leave one of the two out",
+        )
     cases = (selection.case,) if selection.case else selection.scene.cases
     platforms = sorted({platform for case in cases for platform in case.platforms})
     if request.force or not platforms or target in {p.removesuffix("sim") for p in platforms}:
@@ -178,6 +205,7 @@ def _with_embedded(request: ReplayRequest, replay: Replay, workspace: Path, prog
         target=replay.target,
         preset=request.preset,
         timing_only=request.timing_only,
+        l2_hit=request.l2_hit,
         seconds=request.seconds,
     )
     simulation = run_embedded(replay.selection.kernels, replay.arguments, options)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from insight_trace.model import Pipe, Trace
 from insight_trace.trace.kinds import Kind, finish, kinds
-from insight_trace.trace.lanes import pipe_name
+from insight_trace.trace.lanes import VECTOR_ARITHMETIC, pipe_name
 from insight_trace.trace.source import short_frame, user_frames
 from insight_trace.trace.stats import CoreStats, Stats, Wait
 
@@ -196,7 +196,8 @@ def _lanes(trace: Trace, figures: Stats, rows: NDArray[np.int64]) -> list[Advice
     import numpy as np
 
     instructions = trace.instructions
-    vector = rows[(instructions.pipe[rows] == Pipe.VECTOR) & (instructions.utilisation[rows] >= 0)]
+    computes = np.isin(instructions.pipe[rows], VECTOR_ARITHMETIC)
+    vector = rows[computes & (instructions.utilisation[rows] >= 0)]
     if not len(vector):
         return []
     cycles = finish(instructions)[vector] - instructions.start[vector]
@@ -209,9 +210,15 @@ def _lanes(trace: Trace, figures: Stats, rows: NDArray[np.int64]) -> list[Advice
     if not saves:
         return []
     frame, there = _worst_line(trace, vector, unused)
+    in_functions = (instructions.pipe[vector] == Pipe.RVECEX).any()
+    remedy = (
+        "wider rows would fill the loops"
+        if in_functions
+        else "wider rows or fewer masked repeats would use them"
+    )
     text = (
         f"vector instructions leave lanes empty that are worth {saves:,} cycles, {_of_them(there, saves)}"
-        f"{_at(frame)}: wider rows or fewer masked repeats would use them"
+        f"{_at(frame)}: {remedy}"
     )
     return [Advice("lanes", text, min(saves, _on_path(figures, "VECTOR")), frame)]
 

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING
 from insight_trace.model import Pipe, Trace
 from insight_trace.trace.flags import partners
 from insight_trace.trace.kinds import Kind, finish, kinds
+from insight_trace.trace.lanes import units
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-_VECTOR_LANES = (Pipe.PUSHQ, Pipe.RVECLD, Pipe.RVECEX, Pipe.RVECST, Pipe.RVECLP, Pipe.RVECSU)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,9 +144,7 @@ def _before_on_pipe(
     instructions = trace.instructions
     found = np.full(len(instructions), -1, np.int64)
     earlier = found.copy()
-    # the 950 shows its one vector pipe on several lanes
-    pipe = np.where(np.isin(instructions.pipe, _VECTOR_LANES), Pipe.VECTOR, instructions.pipe)
-    group = instructions.core[rows].astype(np.int64) * 256 + pipe[rows]
+    group = instructions.core[rows].astype(np.int64) * 256 + units(instructions.pipe)[rows]
     end = finish(instructions)
     for key in np.unique(group):
         members = rows[group == key]

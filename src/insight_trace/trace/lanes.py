@@ -26,6 +26,10 @@ DATAFLOW = (
     Pipe.FIXP,
     Pipe.MTE3,
 )
+# The 950 shows its one vector unit on several lanes: what is pushed, and what loads, computes and stores.
+VECTOR_LANES = (Pipe.PUSHQ, Pipe.RVECLD, Pipe.RVECEX, Pipe.RVECST, Pipe.RVECLP, Pipe.RVECSU)
+# Where arithmetic of the vector unit is shown: one pipe, or on the 950 one of its lanes.
+VECTOR_ARITHMETIC = (Pipe.VECTOR, Pipe.RVECEX)
 ORDER: dict[int, int] = {int(pipe): place for place, pipe in enumerate(DATAFLOW)}
 for _pipe in Pipe:
     ORDER.setdefault(int(_pipe), len(DATAFLOW) + int(_pipe))
@@ -50,6 +54,13 @@ def pipe_name(pipe: int) -> str:
         return "FIXPIPE" if pipe == Pipe.FIXP else Pipe(pipe).name
     except ValueError:
         return f"PIPE {pipe}"
+
+
+def units(pipe: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The unit that each lane belongs to: every lane of the 950's vector unit is VECTOR, others are themselves."""
+    import numpy as np
+
+    return np.where(np.isin(pipe, VECTOR_LANES), np.uint8(Pipe.VECTOR), pipe)
 
 
 def core_order(core: str) -> tuple[tuple[str, int], ...]:

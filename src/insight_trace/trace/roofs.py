@@ -36,12 +36,18 @@ def roofs_of(soc_version: str) -> Roofs:
     exact = next((chip for chip in chips if short.startswith(chip)), None)
     stand_in = next((chip for name, chip in table["same_core"].items() if short.startswith(name)), "910B1")
     chip = exact or stand_in
-    flop = {name: rate for name, rate in table["cube_flop_per_cycle"].items() if name != "source"}
+    family = "950" if chip.startswith("950") else "910B"
     return Roofs(
         chip=chip,
         exact=exact is not None,
         bandwidth=chips[chip],
-        cube_flop_per_cycle=flop,
+        cube_flop_per_cycle=_numbers(table["cube_flop_per_cycle"], family),
         vector_bytes_per_cycle=table["vector_bytes_per_cycle"]["value"],
-        memories={name: size for name, size in table["memories"].items() if name != "source"},
+        memories=_numbers(table["memories"], family),
     )
+
+
+def _numbers(table: Mapping[str, Any], family: str) -> dict[str, int]:
+    """What all chips have in common, and over it what the family has of its own."""
+    own = table.get(family, {})
+    return {name: value for name, value in {**table, **own}.items() if isinstance(value, int)}

@@ -10,7 +10,7 @@ from insight_trace.trace.critical import CriticalPath, critical_path
 from insight_trace.trace.flags import flag_key, partners
 from insight_trace.trace.intervals import Spans, together, union
 from insight_trace.trace.kinds import Kind, finish, kinds
-from insight_trace.trace.lanes import ORDER, core_order, pipe_name
+from insight_trace.trace.lanes import ORDER, VECTOR_LANES, core_order, pipe_name, units
 from insight_trace.trace.roofs import Roofs, roofs_of
 from insight_trace.trace.source import line_text, user_frames
 from insight_trace.trace.work import Arithmetic, Traffic, arithmetic, traffic
@@ -24,7 +24,10 @@ HOTTEST = 20
 
 @dataclass(frozen=True, slots=True)
 class PipeStats:
-    """One pipe of one core. busy + waiting + idle = the core's cycles."""
+    """One pipe of one core. busy + waiting + idle = the core's cycles.
+
+    The 950's vector unit has a row of its own, VECTOR, which is busy while any of its lanes is; the lanes follow it.
+    """
 
     core: str
     pipe: str
@@ -176,10 +179,11 @@ class _Cores:
             begin, finish_ = int(instructions.start[rows].min()), int(end[rows].max())
             span = finish_ - begin
             busy: dict[int, Spans] = {}
-            for pipe in sorted(
-                np.unique(instructions.pipe[rows]).tolist(), key=lambda p: ORDER.get(p, 1000 + p)
-            ):
-                mine = rows[instructions.pipe[rows] == pipe]
+            lane, unit = instructions.pipe[rows], units(instructions.pipe[rows])
+            # counted, since np.unique would load masked arrays
+            present = np.flatnonzero(np.bincount(np.concatenate((lane, unit)))).tolist()
+            for pipe in sorted(present, key=lambda p: ORDER.get(p, 1000 + p)):
+                mine = rows[(unit if pipe == Pipe.VECTOR else lane) == pipe]
                 kind = self.kind[mine]
                 works = mine[(kind == Kind.WORK) | (kind == Kind.SCALAR)]
                 holds = mine[(kind == Kind.WAIT) | (kind == Kind.BARRIER)]
@@ -214,6 +218,8 @@ def _core(name: str, begin: int, end: int, count: int, busy: dict[int, Spans]) -
     for pipe, spans in busy.items():
         if pipe in (Pipe.SCALAR, Pipe.SCALARLDST):
             scalar = together(scalar, spans)
+        elif pipe in VECTOR_LANES:
+            continue  # VECTOR stands for them
         else:
             others = together(others, spans)
     drawn = [pipe for pipe in busy if pipe in ORDER and busy[pipe].length]
@@ -221,6 +227,8 @@ def _core(name: str, begin: int, end: int, count: int, busy: dict[int, Spans]) -
         f"{pipe_name(first)}+{pipe_name(second)}": busy[first].overlap(busy[second])
         for place, first in enumerate(drawn)
         for second in drawn[place + 1 :]
+        # a lane runs while its own unit does
+        if not (first == Pipe.VECTOR and second in VECTOR_LANES)
     }
     return CoreStats(
         core=name,
@@ -357,7 +365,7 @@ def _path_shares(
         return ()
     waits = np.isin(kind[path.row], (Kind.SET, Kind.WAIT, Kind.BARRIER))
     doing = np.where(path.idle, 2, np.where(waits, 1, 0))
-    key = instructions.pipe[path.row].astype(np.int64) * 4 + doing
+    key = units(instructions.pipe[path.row]).astype(np.int64) * 4 + doing
     present, inverse = np.unique(key, return_inverse=True)
     cycles = np.bincount(inverse, weights=path.end - path.begin)
     shares = [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from insight_trace.model import Instructions, Pipe
 from insight_trace.trace.intervals import union
 from insight_trace.trace.kinds import Kind, finish
+from insight_trace.trace.lanes import VECTOR_ARITHMETIC
 from insight_trace.trace.roofs import Roofs
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def path_of(core: str, pipe: int, name: str) -> str:
     if pipe == Pipe.MTE2:
         return "GM_TO_UB"
     if pipe == Pipe.FIXP:
-        return "L0C_TO_GM"
+        return "L0C_TO_UB" if "TO_UB" in upper else "L0C_TO_L1" if "TO_L1" in upper else "L0C_TO_GM"
     if pipe == Pipe.MTE3:
         return "L1_TO_GM" if "cube" in core else "UB_TO_GM"
     return "OTHER"
@@ -124,11 +125,11 @@ def arithmetic(
     result = []
     total_bytes = sum(item.bytes for item in moved)
     bandwidth = _mixed_bandwidth(moved, total_bytes)
-    for unit, pipe, count in (
-        ("cube", Pipe.CUBE, _cube_operations),
-        ("vector", Pipe.VECTOR, _vector_operations),
+    for unit, lanes_of_unit, count in (
+        ("cube", (Pipe.CUBE,), _cube_operations),
+        ("vector", VECTOR_ARITHMETIC, _vector_operations),
     ):
-        rows = np.flatnonzero((instructions.pipe == pipe) & (kind == Kind.WORK))
+        rows = np.flatnonzero(np.isin(instructions.pipe, lanes_of_unit) & (kind == Kind.WORK))
         operations = 0.0
         cache: dict[str, int] = {}
         lanes = instructions.utilisation[rows]

@@ -68,4 +68,5 @@ extern "C" void kernel_entry(int64_t *args) {
     if (args[5] == 0) product<float8_e4m3_t>(args);
     if (args[5] == 1) product<float8_e5m2_t>(args);
     if (args[5] == 2) product<float4_e2m1x2_t>(args);
+    if (args[5] == 3) product<float4_e1m2x2_t>(args);
 }

@@ -103,8 +103,8 @@ class OpRequest:
     timing_only: bool = True
 
 
-def operands_of(request: OpRequest) -> list[Spec]:
-    """The op's operands in the order in which kernels pass them."""
+def operands_of(request: OpRequest, target: str = "a2a3") -> list[Spec]:
+    """The op's operands in the order in which kernels pass them, as they lie on that family."""
     op = request.op
     if op not in op_numbers():
         known = ", ".join(sorted(op_numbers()))
@@ -113,7 +113,7 @@ def operands_of(request: OpRequest) -> list[Spec]:
     if op in ("TLOAD", "TSTORE"):
         return _transfer(request)
     if op == "TMATMUL":
-        return _matmul(request)
+        return _matmul(request, target)
     scratch: list[Spec] = [_tile(request, _address(request, 3, 3))] if op in _WITH_SCRATCH else []
     if op in _BINARY:
         return [*_placed(request, 2), *scratch]
@@ -127,8 +127,8 @@ def operands_of(request: OpRequest) -> list[Spec]:
         return [_tile(request, _address(request, 0, 0)), ScalarSpec(request.dtype, 0)]
     if op == "TCVT":
         dst, src = _placed(request, 1)
-        target = request.to or request.dtype
-        return [_retyped(dst, target), src, Option(1), Option(1 if target.is_float else 0)]
+        to = request.to or request.dtype
+        return [_retyped(dst, to), src, Option(1), Option(1 if to.is_float else 0)]
     return _shaped(request)
 
 
@@ -230,7 +230,7 @@ def _retyped(tile: TileSpec, dtype: DType) -> TileSpec:
     )
 
 
-def _matmul(request: OpRequest) -> list[Spec]:
+def _matmul(request: OpRequest, target: str) -> list[Spec]:
     m, k, n = request.rows, request.depth or request.rows, request.cols
     block = 32 // request.dtype.size
     acc_type = dtype_named("float32" if request.dtype.is_float else "int32")
@@ -240,7 +240,7 @@ def _matmul(request: OpRequest) -> list[Spec]:
         return -(-value // unit) * unit
 
     rows, depth, cols = up(m, 16), up(k, block), up(n, 16)
-    left = TileSpec(request.dtype, rows, depth, 0, "l0a", "ZZ", m, k)
+    left = TileSpec(request.dtype, rows, depth, 0, "l0a", "NZ" if target == "a5" else "ZZ", m, k)
     right = TileSpec(request.dtype, depth, cols, 0, "l0b", "ZN", k, n)
     acc = TileSpec(acc_type, rows, cols, 0, "l0c", "NZ", m, n, fractal=1024)
     return [acc, left, right]

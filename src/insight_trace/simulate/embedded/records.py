@@ -31,13 +31,14 @@ _TYPE_TEXT = {
     "FLOAT32": "F32", "FLOAT16": "F16", "BFLOAT16": "BF16", "INT64": "S64", "INT32": "S32", "INT16": "S16",
     "INT8": "S8", "UINT64": "U64", "UINT32": "U32", "UINT16": "U16", "UINT8": "U8",
 }  # fmt: skip
+_FOUR_BITS = frozenset({14, 17, 18})  # abi.hpp: F4E2M1, F4E1M2, I4
 
 
 # The vendor's simulator of the 950 family: a lane each for pushed functions, loads, stores and arithmetic, and names of
 # its own for what works on vector registers.
 _A5_LANES = {"VF": Pipe.PUSHQ, "VLD": Pipe.RVECLD, "VST": Pipe.RVECST}
 _A5_NAMES = {
-    "VF": "VF", "VCONV": "RV_VCVT_F2F", "VCONV_WIDE": "RV_VCVT_F2F", "MOVEV": "RV_VDUP",
+    "VF": "VF", "VCONV": "RV_VCVT_F2F", "VCONV_WIDE": "RV_VCVT_F2F", "VCONV_HALF": "RV_VCVT_F2F", "MOVEV": "RV_VDUP",
     "MOV_UB_TO_UB": "RV_VMOV", "VABS": "RV_VABS_FP", "MOV_OUT_TO_UB_ALIGN": "MOV_OUT_TO_UB_ALIGN_V2",
     "MOV_UB_TO_OUT_ALIGN": "MOV_UB_TO_OUT_ALIGN_V2",
 }  # fmt: skip
@@ -47,6 +48,8 @@ _A5_VECTOR = frozenset({"SET_FLAG", "WAIT_FLAG", "BAR", "MOV_SPR_XN"})
 
 
 def _type_text(code: int) -> str:
+    if code in _FOUR_BITS:
+        return "B4"
     return _TYPE_TEXT.get(DTYPES[code].name, "B8") if code < len(DTYPES) else "B8"
 
 
@@ -160,6 +163,7 @@ def load_instructions(
     vector = form == _VECTOR
     moved = rows["bytes"].astype(np.int64)
     partner = rows["partner"].astype(np.int64)
+    banked = vector & (target != "a5")  # nothing is known of the 950's banks, and -1 says so
     lanes = np.array([256 // max(1, d.size) for d in DTYPES] + [256] * (256 - len(DTYPES)))
     capacity = rows["repeat"].astype(np.float32) * lanes[rows["dst"] >> 24]
     utilisation = np.full(len(rows), -1.0, np.float32)
@@ -182,7 +186,7 @@ def load_instructions(
         process_bytes=np.where(form == _TRANSFER, moved, -1),
         partner=np.where((partner == _NO_PARTNER) | vector, -1, partner),
         stall=rows["stall"],
-        read_conflict=np.where(vector, rows["read_conflict"].astype(np.int32), -1).astype(np.int32),
-        write_conflict=np.where(vector, partner, -1).astype(np.int32),
+        read_conflict=np.where(banked, rows["read_conflict"].astype(np.int32), -1).astype(np.int32),
+        write_conflict=np.where(banked, partner, -1).astype(np.int32),
         utilisation=utilisation,
     )

@@ -17,7 +17,7 @@ from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Simulation
 from insight_trace.simulate.embedded.op_forms import OpRequest, operands_of
 from insight_trace.simulate.embedded.op_script import run_op
-from insight_trace.simulate.embedded.simulator import EmbeddedOptions
+from insight_trace.simulate.embedded.simulator import EmbeddedOptions, chip_of
 
 if TYPE_CHECKING:
     from insight_trace.simulate.embedded.toolchain import Toolchain
@@ -61,7 +61,7 @@ def time_op(
 ) -> OpTiming:
     """Runs the op alone on the engine. Cycles count from its first instruction's start to its last one's end."""
     options = replace(options or EmbeddedOptions(), timing_only=request.timing_only)
-    run = run_op(request.op, operands_of(request), options, toolchain)
+    run = run_op(request.op, operands_of(request, chip_of(options).target), options, toolchain)
     simulation = run.simulation
     if simulation.failure:
         raise RequestError(str(simulation.failure))

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "elements.hpp"
+#include "ops/nibbles.hpp"
 
 namespace insight_trace::engine {
 
@@ -103,7 +103,9 @@ bool is_run(const TileRef &tile) {
     return lines == 1 || (fixed && valid == width);
 }
 
-int64_t loops_for(int64_t elements, int size) { return (elements * size + kLoopBytes - 1) / kLoopBytes; }
+int64_t loops_for(int64_t elements, int size, int64_t loop_bytes) {
+    return (elements * size + loop_bytes - 1) / loop_bytes;
+}
 
 } // namespace
 
@@ -115,6 +117,7 @@ void VectorFunction::open(Op op, const Operands &operands) {
     open_ = true;
     lowered_ = nested_ = false;
     outer_ = 1;
+    as_one_run_ = 0;
     lower(op, operands);
 }
 
@@ -135,8 +138,12 @@ void VectorFunction::lower(Op op, const Operands &operands) {
         const TileRef &src = operands[1].tile;
         size = std::max(type_size(dst.type), type_size(src.type));
         // narrowing and widening cost differently, and the narrow type says how much
-        if (type_size(dst.type) > type_size(src.type)) first = Instr::VCONV_WIDE;
-        type = type_size(dst.type) < type_size(src.type) ? dst.type : src.type;
+        const bool narrows = type_size(dst.type) < type_size(src.type);
+        if (type_size(dst.type) > type_size(src.type) || (is_nibble(src.type) && !is_nibble(dst.type)))
+            first = Instr::VCONV_WIDE;
+        else if (type_size(src.type) == 2 && !is_nibble(dst.type))
+            first = Instr::VCONV_HALF;
+        type = narrows ? dst.type : src.type;
     }
     lowered_ = true;
     if (rows <= 0 || cols <= 0) return;
@@ -149,7 +156,18 @@ void VectorFunction::lower(Op op, const Operands &operands) {
     }
     nested_ = !run;
     outer_ = nested_ ? rows : 1;
-    int64_t inner = loops_for(nested_ ? cols : rows * cols, size), loops = inner * outer_;
+    // A conversion that goes row by row packs two registers of floats into one loop, and one that unpacks
+    // four bits fills two.
+    int64_t loop_bytes = kLoopBytes;
+    if (row->shape == Shape::Convert) {
+        const Type from = operands[1].tile.type;
+        const bool packs = nested_ && type_size(from) == 4 && type_size(dst.type) < 4;
+        if (packs || is_nibble(from)) loop_bytes = 2 * kLoopBytes;
+    }
+    int64_t inner = loops_for(nested_ ? cols : rows * cols, size, loop_bytes), loops = inner * outer_;
+    if (row->shape == Shape::Convert && nested_ && inner == 1)
+        // to bytes a loop ends with a barrier between its stores, however much it packs
+        as_one_run_ = rows * (type_size(dst.type) == 1 ? 1 : loops_for(cols, size, kLoopBytes));
     int64_t elements = rows * cols;
     VectorOperand to(dst.address), from, also;
     int seen = 0;
@@ -212,7 +230,14 @@ int64_t VectorFunction::cycles(int64_t &latency) const {
             row = &work == &work_.front() ? cost.nested_row : std::max<int64_t>(0, row - cost.nested_slope);
         latency += std::max<int64_t>(1000, cost.head - shared_);
     }
-    return std::max<int64_t>(startup_ + load_ + 2000, head + body + row * outer_);
+    int64_t whole = head + body + row * outer_;
+    if (as_one_run_) { // rows of one loop follow each other as loops do
+        const Work &work = work_.front();
+        const VectorCost &cost =
+            parameters_.vector[static_cast<int>(work.instr)][static_cast<int>(work.type)];
+        whole = std::min(whole, cost.head + cost.slope * as_one_run_);
+    }
+    return std::max<int64_t>(startup_ + load_ + 2000, whole);
 }
 
 void VectorFunction::flush(Core &core) {
@@ -270,6 +295,7 @@ void VectorFunction::close(Core &core) {
     flush(core);
     open_ = lowered_ = nested_ = false;
     outer_ = 1;
+    as_one_run_ = 0;
 }
 
 } // namespace insight_trace::engine

@@ -49,6 +49,7 @@ class VectorFunction {
     const int64_t startup_, load_, shared_;
     bool open_ = false, lowered_ = false, nested_ = false;
     int64_t outer_ = 1;
+    int64_t as_one_run_ = 0; // loops of a conversion whose rows are one loop each, if they were one run
     std::vector<Work> work_;
     std::vector<Access> loads_, stores_;
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "convert_narrow.hpp"
 #include "elementwise.hpp"
 #include "rounding.hpp"
 
@@ -14,9 +15,6 @@ constexpr int kSaturationBit = 59; // of the control register; set: results wrap
 bool is_float(Type type) {
     return type == Type::F32 || type == Type::F16 || type == Type::BF16 || type == Type::F8E4M3 ||
            type == Type::F8E5M2;
-}
-bool is_refused(Type type) {
-    return type == Type::F4E2M1 || type == Type::F4E1M2 || type == Type::HiF8 || type == Type::F8E8M0;
 }
 
 // Conversions that wrap unless told to saturate; all others always saturate.
@@ -335,8 +333,8 @@ TILE_OP_BODY(TCVT) {
     int64_t mode = next < operands.count ? operands[next++].option : 0;
     if (mode < 0 || mode > static_cast<int64_t>(Round::Odd))
         core.kernel_error("TCVT: there is no rounding mode %lld", (long long)mode);
-    for (Type type : {src.type, dst.type})
-        if (is_refused(type)) core.unsupported("TCVT of %s tiles", type_name(type));
+    if (is_narrow(src.type) || is_narrow(dst.type))
+        return convert_narrow(core, dst, src, static_cast<Round>(mode));
     Type four_bits = Type::I4;
     if ((src.type == four_bits && dst.type != Type::F16) || (dst.type == four_bits && src.type != Type::F16))
         core.unsupported("TCVT from %s to %s", type_name(src.type), type_name(dst.type));

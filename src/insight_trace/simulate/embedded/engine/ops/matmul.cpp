@@ -1,7 +1,7 @@
 // The cube unit: TMATMUL and its relatives.
 #include <vector>
 
-#include "elements.hpp"
+#include "elementwise.hpp"
 #include "insight_trace/narrow.hpp"
 
 namespace insight_trace::engine {
@@ -21,8 +21,10 @@ std::vector<W> gathered(Core &core, const TileRef &tile, int64_t rows, int64_t c
 bool is_float8(Type type) { return type == Type::F8E4M3 || type == Type::F8E5M2; }
 
 template <class W> std::vector<W> gathered_as(Core &core, const TileRef &tile, int64_t rows, int64_t cols) {
-    if (is_float8(tile.type)) {
-        auto decode = tile.type == Type::F8E4M3 ? e4m3_to_float : e5m2_to_float;
+    if (is_float8(tile.type) || tile.type == Type::HiF8) {
+        auto decode = tile.type == Type::F8E4M3   ? e4m3_to_float
+                      : tile.type == Type::F8E5M2 ? e5m2_to_float
+                                                  : hif8_to_float;
         std::vector<W> out;
         for (uint8_t code : gathered<uint8_t, uint8_t>(core, tile, rows, cols))
             out.push_back(static_cast<W>(decode(code)));
@@ -89,7 +91,8 @@ void store_sum(Core &core, const TileRef &c, const TileRef *added, bool added_is
 }
 
 bool supported(const Core &core, Type a, Type b, Type c) {
-    if (is_float8(a) && is_float8(b)) return core.register_based() && c == Type::F32;
+    const bool eight_bits = (is_float8(a) && is_float8(b)) || (a == Type::HiF8 && b == Type::HiF8);
+    if (eight_bits) return core.register_based() && c == Type::F32;
     if (a == Type::I8 && b == Type::I8) return c == Type::I32;
     bool same = a == b && (a == Type::F16 || a == Type::BF16 || a == Type::F32);
     return same && c == Type::F32;
@@ -99,7 +102,10 @@ void matmul(Core &core, const char *op, const TileRef &c, const TileRef *added, 
             const TileRef &a, const TileRef &b) {
     if (a.space != Space::L0A || b.space != Space::L0B || c.space != Space::L0C)
         core.kernel_error("%s multiplies a Left by a Right tile into an Acc tile", op);
-    if (!supported(core, a.type, b.type, c.type)) core.unsupported("%s of these element types", op);
+    if (!supported(core, a.type, b.type, c.type))
+        core.unsupported("%s of %s by %s tiles into %s", op, type_name(a.type), type_name(b.type),
+                         type_name(c.type));
+    check_boxes(core, op, a, b, c);
     int64_t m = a.valid_rows, k = a.valid_cols, n = b.valid_cols;
     if (m <= 0 || k <= 0 || n <= 0)
         core.kernel_error("%s of an empty tile (m %lld, k %lld, n %lld)", op, (long long)m, (long long)k,
@@ -125,6 +131,15 @@ void matmul(Core &core, const char *op, const TileRef &c, const TileRef *added, 
 }
 
 } // namespace
+
+void check_boxes(Core &core, const char *op, const TileRef &a, const TileRef &b, const TileRef &c) {
+    const bool nz = core.register_based();
+    if (a.inner != 1 || bool(a.row_major) == nz)
+        core.kernel_error("%s takes a Left tile in %s on this chip: TileLeft has it", op,
+                          nz ? "NZ (column-major boxes)" : "ZZ (row-major boxes)");
+    if (b.inner != 2 || !b.row_major) core.kernel_error("%s takes a Right tile in ZN: TileRight has it", op);
+    if (c.inner != 1 || c.row_major) core.kernel_error("%s takes an Acc tile in NZ: TileAcc has it", op);
+}
 
 TILE_OP_BODY(TMATMUL) {
     matmul(core, "TMATMUL", operands[0].tile, nullptr, false, operands[1].tile, operands[2].tile);

@@ -1,7 +1,8 @@
 // TMATMUL_MX: narrow floats with one power of two for every 32 of them along k.
+#include <cmath>
 #include <vector>
 
-#include "elements.hpp"
+#include "elementwise.hpp"
 #include "insight_trace/narrow.hpp"
 #include "nibbles.hpp"
 
@@ -13,7 +14,7 @@ constexpr int64_t kGroup = 32;
 
 using Decode = float (*)(uint8_t);
 
-Decode decoder(Core &core, Type type) {
+Decode decoder(Type type) {
     switch (type) {
     case Type::F8E4M3:
         return e4m3_to_float;
@@ -24,22 +25,24 @@ Decode decoder(Core &core, Type type) {
     case Type::F4E1M2:
         return e1m2_to_float;
     default:
-        core.unsupported("TMATMUL_MX of other elements than 8-bit and 4-bit floats");
+        return nullptr;
     }
 }
 
-// The valid part as floats, each with its group's scale.
-std::vector<float> scaled(Core &core, const TileRef &tile, const TileRef &scales, bool along_cols,
-                          int64_t rows, int64_t cols) {
-    if (scales.type != Type::F8E8M0) core.kernel_error("TMATMUL_MX takes scales of float8_e8m0_t");
-    Decode decode = decoder(core, tile.type);
+// 2^(bits - 127), or not a number.
+double scale_of(uint8_t bits) { return bits == 0xff ? std::nan("") : std::ldexp(1.0, int(bits) - 127); }
+
+// The valid part, each element with its group's scale: doubles, since scales alone span the floats.
+std::vector<double> scaled(Core &core, const TileRef &tile, const TileRef &scales, bool along_cols,
+                           int64_t rows, int64_t cols) {
+    Decode decode = decoder(tile.type);
     View<uint8_t> exponents(core, scales);
-    std::vector<float> out(size_t(rows) * size_t(cols));
+    std::vector<double> out(size_t(rows) * size_t(cols));
     auto fill = [&](auto value_at) {
         for (int64_t r = 0; r < rows; ++r)
             for (int64_t c = 0; c < cols; ++c) {
                 uint8_t exponent = along_cols ? exponents.at(r, c / kGroup) : exponents.at(r / kGroup, c);
-                out[size_t(r * cols + c)] = decode(value_at(r, c)) * e8m0_to_float(exponent);
+                out[size_t(r * cols + c)] = double(decode(value_at(r, c))) * scale_of(exponent);
             }
     };
     if (is_nibble(tile.type)) {
@@ -54,8 +57,15 @@ std::vector<float> scaled(Core &core, const TileRef &tile, const TileRef &scales
 
 void check(Core &core, const TileRef &c, const TileRef &a, const TileRef &a_scale, const TileRef &b,
            const TileRef &b_scale) {
+    if (!core.register_based()) core.unsupported("TMATMUL_MX on this chip: only a5 multiplies with scales");
     if (a.space != Space::L0A || b.space != Space::L0B || c.space != Space::L0C || c.type != Type::F32)
         core.kernel_error("TMATMUL_MX multiplies a Left by a Right tile into an Acc tile of float");
+    if (!decoder(a.type) || !decoder(b.type) || is_nibble(a.type) != is_nibble(b.type))
+        core.unsupported("TMATMUL_MX of %s by %s tiles", type_name(a.type), type_name(b.type));
+    if (a_scale.type != Type::F8E8M0 || b_scale.type != Type::F8E8M0)
+        core.kernel_error("TMATMUL_MX takes scales of float8_e8m0_t");
+    check_boxes(core, "TMATMUL_MX", a, b, c);
+    if (a.cols % 64) core.kernel_error("TMATMUL_MX takes Left tiles of whole 64 columns, not %d", a.cols);
     int64_t groups = (a.valid_cols + kGroup - 1) / kGroup;
     if (a_scale.cols < groups || b_scale.rows < groups || a_scale.rows < a.valid_rows ||
         b_scale.cols < b.valid_cols)
@@ -76,11 +86,9 @@ TILE_OP_BODY(TMATMUL_MX) {
     const TileRef *added = operands.count < 6 ? nullptr : &operands[accumulates ? 1 : 5].tile;
     check(core, c, a, a_scale, b, b_scale);
     const int64_t m = a.valid_rows, k = a.valid_cols, n = b.valid_cols;
-    decoder(core, a.type);
-    decoder(core, b.type);
     if (core.computes) {
-        std::vector<float> left = scaled(core, a, a_scale, true, m, k),
-                           right = scaled(core, b, b_scale, false, k, n);
+        std::vector<double> left = scaled(core, a, a_scale, true, m, k),
+                            right = scaled(core, b, b_scale, false, k, n);
         std::vector<float> row(static_cast<size_t>(n));
         View<float> to(core, c);
         for (int64_t i = 0; i < m; ++i) {
@@ -88,7 +96,8 @@ TILE_OP_BODY(TMATMUL_MX) {
                 row[size_t(j)] = added ? View<float>(core, *added).at(accumulates ? i : 0, j) : 0.0f;
             for (int64_t p = 0; p < k; ++p)
                 for (int64_t j = 0; j < n; ++j)
-                    row[size_t(j)] += left[size_t(i * k + p)] * right[size_t(p * n + j)];
+                    row[size_t(j)] = static_cast<float>(double(row[size_t(j)]) +
+                                                        left[size_t(i * k + p)] * right[size_t(p * n + j)]);
             for (int64_t j = 0; j < n; ++j) to.at(i, j) = row[size_t(j)];
         }
     }

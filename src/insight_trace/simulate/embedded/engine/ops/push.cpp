@@ -26,6 +26,8 @@ TILE_OP_BODY(TPUSH) {
     const TileRef &there = operands[0].tile, &tile = operands[1].tile;
     const int64_t lane = scalar_as<int64_t>(operands[2]);
     const int64_t row = scalar_as<int64_t>(operands[3]), col = scalar_as<int64_t>(operands[4]);
+    if (!core.register_based())
+        core.unsupported("TPUSH into another core's memory: on this chip it goes through global memory");
     const bool out_of_cube = tile.space == Space::L0C;
     if (!out_of_cube && tile.space != Space::UB) core.kernel_error("TPUSH takes an Acc or a Vec tile");
     const int64_t rows = out_of_cube ? there.valid_rows : tile.valid_rows;

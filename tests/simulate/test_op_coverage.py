@@ -1,0 +1,175 @@
+"""No tile op is left out on either family: each runs on both, and each is held against NumPy on both.
+
+Three promises together. Every op of the tables runs here, once per family, and leaves the same bytes. Every op is named
+in a test that compares with NumPy through the harness, which runs both families unless it is told one. And only the
+tests named below tell it one by name: the features that one family alone has.
+"""
+
+import ast
+import importlib.util
+import sys
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from insight_trace.model import Fault
+from insight_trace.simulate.embedded.op_script import GlobalSpec, Option, TileSpec, op_numbers
+from tests.simulate.narrow_formats import E4M3, E8M0, narrow_tile
+from tests.simulate.op_harness import TARGETS, Result, dtype, element_offsets, failure_of, run_tile_op, tile
+
+HERE = Path(__file__).parent
+OPS = tuple(op_numbers())
+# What the other family does not have: it must say so.
+ONLY_ON = {"TPUSH": "a5", "TMATMUL_MX": "a5"}
+# Tests of what one family has, which therefore name it.
+OF_ONE_FAMILY = {
+    "test_a5_functions.py": "functions, paths and memories of the 950",
+    "test_narrow_floats.py": "formats that only the 950 multiplies and converts",
+    "test_kernel_surface.py": "kernels with scaled products",
+    "test_checkout_mixes.py": "kernels that a checkout has for one family",
+    "test_elementwise.py": "the end of each family's memory",
+    "test_op_coverage.py": "this one",
+}
+# Needs two cores, so a kernel calls it: test_mixes.py runs that on both families and compares with NumPy.
+IN_A_KERNEL = {"TPUSH": "mix_chain.cpp"}
+
+
+@lru_cache(maxsize=1)
+def _table():
+    path = HERE.parents[1] / "tools" / "tile_op_table.py"
+    spec = importlib.util.spec_from_file_location("tile_op_table", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def _scaled_product():
+    codes = np.full((16, 64), 0x38, np.uint8)
+    ones = np.full((16, 2), 127, np.uint8)
+    return (
+        tile(np.zeros((16, 16), np.float32), layout="NZ", fractal=1024, space="l0c"),
+        narrow_tile(codes, E4M3, layout="NZ", space="l0a"),
+        narrow_tile(ones, E8M0, layout="ZZ", space="scale_left", fractal=32),
+        narrow_tile(codes.T, E4M3, layout="ZN", space="l0b"),
+        narrow_tile(ones.T, E8M0, layout="NN", space="scale_right", fractal=32),
+    )
+
+
+def _push():
+    there = TileSpec(dtype("float32"), 16, 16, 0x100)
+    acc = tile(np.ones((16, 16), np.float32), layout="NZ", fractal=1024, space="l0c")
+    return there, acc, Option(0), Option(0), Option(0)
+
+
+def _filled(operand, kind, seed):
+    """Numbers in tiles of the op's own type; indices and masks stay zero, which every op takes."""
+    if isinstance(operand, TileSpec) and operand.dtype == kind:
+        flat = np.zeros(operand.rows * operand.cols, kind.numpy)
+        matrix = np.random.default_rng(seed).integers(1, 9, (operand.rows, operand.cols))
+        flat[element_offsets(operand)] = matrix.astype(kind.numpy)
+        return replace(operand, data=flat)
+    if isinstance(operand, GlobalSpec) and operand.dtype == kind:
+        return replace(
+            operand, data=np.random.default_rng(seed).integers(1, 9, operand.data.size).astype(kind.numpy)
+        )
+    return operand
+
+
+def _operands(op: str, kind, target: str):
+    made = {"TMATMUL_MX": _scaled_product, "TPUSH": _push}.get(op)
+    if made:
+        return made()
+    specs = _table().example_operands(op, kind, target=target)
+    return tuple(_filled(spec, kind, seed) for seed, spec in enumerate(specs))
+
+
+@lru_cache(maxsize=1)
+def _first_types() -> dict[str, str]:
+    """The first element type of each op, as its row of docs/tile-ops.md has it."""
+    rows = (
+        line.split("|")
+        for line in (HERE.parents[1] / "docs/tile-ops.md").read_text().splitlines()
+        if "|" in line
+    )
+    return {
+        cells[1].strip(): next(name for name in cells[2].replace("a5:", "").split(",")).strip()
+        for cells in rows
+        if cells[1].strip() in OPS
+    }
+
+
+def _run(op: str, target: str) -> Result:
+    kind = dtype("float32") if op in ONLY_ON else dtype(_first_types()[op])
+    return run_tile_op(op, *_operands(op, kind, target), target=target)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_every_op_runs_on_both_families_and_leaves_the_same(op):
+    if op in ONLY_ON:
+        there = ONLY_ON[op]
+        assert _run(op, there).instructions
+        (other,) = set(TARGETS) - {there}
+        failure = failure_of(op, *_operands(op, dtype("float32"), other), target=other)
+        assert failure.fault is Fault.NOT_SUPPORTED
+        return
+    first, second = (_run(op, target) for target in TARGETS)
+    assert len(first.run.contents) == len(second.run.contents)
+    for index, operand in enumerate(first.operands):
+        if isinstance(operand, TileSpec):  # their layouts differ, what they hold does not
+            np.testing.assert_array_equal(first.matrix(index), second.matrix(index))
+        elif isinstance(operand, GlobalSpec):
+            np.testing.assert_array_equal(first.buffer(index), second.buffer(index))
+    if first.instructions and op != "TPRINT":
+        assert second.instructions
+
+
+def _trees() -> dict[str, ast.Module]:
+    return {path.name: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(HERE.glob("test_*.py"))}
+
+
+def _calls(tree: ast.AST, name: str) -> list[ast.Call]:
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == name]
+
+
+def test_every_op_is_held_against_numpy_in_a_test_of_both_families():
+    named: set[str] = set()
+    for name, tree in _trees().items():
+        if name == Path(__file__).name or not _calls(tree, "run_tile_op"):
+            continue
+        text = ast.dump(tree)
+        if "assert_array_equal" not in text and "assert_allclose" not in text and not _calls(tree, "check"):
+            continue
+        named |= {
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and node.value in op_numbers()
+        }
+    assert set(OPS) - named - set(IN_A_KERNEL) == set()
+    for op, source in IN_A_KERNEL.items():
+        assert f"{op}<" in (HERE.parent / "data" / "kernels" / source).read_text(encoding="utf-8")
+        assert source in (HERE / "test_mixes.py").read_text(encoding="utf-8")
+
+
+def test_no_test_of_ops_runs_one_family_but_those_that_say_why():
+    for name, tree in _trees().items():
+        assert not _calls(tree, "run_op"), f"{name} goes round the harness"
+        for call in _calls(tree, "run_tile_op") + _calls(tree, "failure_of"):
+            given = next((word.value for word in call.keywords if word.arg == "target"), None)
+            if isinstance(given, ast.Constant):
+                assert name in OF_ONE_FAMILY, f"{name}:{call.lineno} runs on {given.value} alone"
+
+
+def test_tests_that_choose_a_family_choose_each():
+    """A test with `target` as a parameter gets every family."""
+    for name, tree in _trees().items():
+        for test in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+            if not test.name.startswith("test_") or "target" not in {arg.arg for arg in test.args.args}:
+                continue
+            marks = [ast.unparse(mark) for mark in test.decorator_list]
+            every = ("ON_BOTH", "TARGETS", "['a2a3', 'a5']")
+            assert any(word in mark for mark in marks for word in every), f"{name}: {test.name}"
