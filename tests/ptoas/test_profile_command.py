@@ -79,6 +79,37 @@ def test_on_a_terminal_a_table_follows_the_kernels(example_build, monkeypatch):
         assert text in shown
 
 
+def test_long_steps_have_a_line_and_every_step_is_in_the_table():
+    from rich.console import Console
+
+    from insight_trace.ptoas.manifest import Row
+    from insight_trace.ptoas.progress import _Lines, _LiveTable
+    from insight_trace.ptoas.run import Progress
+
+    done = Row("b", "exported", {"artifact_count": "4", "cycles": "77", "bound_by": "MTE2"})
+    steps = [Progress("a", step, 1, 12) for step in ("running", "build", "simulate", "collect")]
+    stream = io.StringIO()
+    lines, table = _Lines(stream), _LiveTable()
+    for progress in [*steps, Progress("b", "exported", 2, 12, done)]:
+        lines(progress)
+        table.latest[progress.kernel] = progress
+    shown = [
+        "[02/12] run a",
+        "[02/12] build a",
+        "[02/12] collect a",
+        "OK b: artifacts=4 cycles=77 bound by MTE2",
+    ]
+    assert stream.getvalue().splitlines() == shown
+    console = Console(file=io.StringIO(), width=80)
+    console.print(table.table())
+    text = [line.split() for line in console.file.getvalue().splitlines()]
+    assert text == [
+        ["kernel", "step", "cycles", "bound", "by"],
+        ["a", "collect"],
+        ["b", "exported", "77", "MTE2"],
+    ]
+
+
 @pytest.mark.usefixtures("scripted")
 def test_what_an_assembler_refuses_is_said_and_counts_as_failed(example_build, capsys, tmp_path):
     (example_build / "ptoas" / "matmul_64.cpp").unlink()
@@ -205,6 +236,13 @@ def test_the_flags_of_the_earlier_script_are_all_accepted(example_build, capsys)
         "--msopprof",
         "/x",
         "--no-auto-msopprof",
+        "--auto-msopprof",
+        "--ptoas-dir",
+        str(example_build / "ptoas"),
+        "--func",
+        "matmul_64",
+        "--build-output-root",
+        "/x",
         "--output-root",
         "/tmp",
         "--name",
@@ -222,7 +260,13 @@ def test_the_flags_of_the_earlier_script_are_all_accepted(example_build, capsys)
         "256",
     ]
     assert main(["profile", "--build-dir", str(example_build), "--list-funcs", *flags]) == 0
-    assert capsys.readouterr().out == LISTING
+    assert capsys.readouterr().out == "matmul_64  aic  a2a3  ptoas/matmul_64.cpp\n"
+    case = example_build / "case.py"
+    case.touch()
+    wanted = ["--case", str(case), "--run-env", "A=1", "--task-submit", "--task-device", "0"]
+    wanted += ["--build-output-root", str(example_build / "out")]
+    assert main(["profile", *wanted, "--list-funcs", "--", "--batch", "4"]) == 1
+    assert "task-submit could not be started" in capsys.readouterr().err
 
 
 def test_the_earlier_name_of_the_command_works_as_a_module(example_build):
