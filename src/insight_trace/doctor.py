@@ -45,6 +45,11 @@ def examine(ptoas_bin: Path | None = None) -> list[Finding]:
             "`insight-trace view` can open the Perfetto page",
             "pip install insight-trace[viewer]",
         ),
+        module(
+            "distributed",
+            "`insight-trace profile --cluster` can use a Dask cluster",
+            "pip install insight-trace[cluster]",
+        ),
     ]
 
 

@@ -9,7 +9,17 @@ import pytest
 from insight_trace.__main__ import main
 from insight_trace.doctor import release_of
 
-THINGS = ["insight-trace", "compiler", "runner", "cache", "CANN", "ptoas", "torch", "viztracer"]
+THINGS = [
+    "insight-trace",
+    "compiler",
+    "runner",
+    "cache",
+    "CANN",
+    "ptoas",
+    "torch",
+    "viztracer",
+    "distributed",
+]
 
 
 @pytest.fixture
