@@ -87,7 +87,8 @@ def _best_runner(
         if next(iter(find_toolkits(os.environ, set_env=options.cann_set_env)), None) is not None:
             return make_runner("msprof", options, arches)
     except RequestError as error:
-        if options.cann_set_env or options.soc_version or options.pto_isa_root or options.msopprof:
+        named = (options.cann_set_env, options.pto_isa_root, options.ptoas_root, options.msopprof)
+        if any(named) or options.soc_version:
             raise  # what the vendor's simulator needs was named, and named wrongly
         warn(f"CANN is not used: {error}")
     except JobError as error:

@@ -383,6 +383,23 @@ def test_asked_for_by_name_a_cann_that_does_not_work_is_an_error_before_anything
     assert not list(build.glob("kernel_insight*"))
 
 
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [("--ptoas-root", "name a checkout of PTOAS"), ("--pto-isa-root", "name a checkout of pto-isa"),
+     ("--cann-set-env", "is not a readable file"), ("--msopprof", "is not a readable file")],
+)  # fmt: skip
+@pytest.mark.parametrize("simulator", ["auto", "msprof"])
+def test_what_was_named_for_cann_and_named_wrongly_is_a_wrong_request(
+    bench, tmp_path, capsys, flag, said, simulator
+):
+    assert bench.home
+    build = write_build(tmp_path / "build", ("plain",))
+    words = ["profile", "--build-dir", str(build), "--simulator", simulator, flag, str(tmp_path / "absent")]
+    assert main(words) == 2
+    assert said in capsys.readouterr().err
+    assert not list(build.glob("kernel_insight*"))
+
+
 # --- the gaps of the existing script that are about CANN ---------------------------------------------
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError
 from insight_trace.ptoas.figures import bound_by, core_pipes, cycles_of, write_figures
-from insight_trace.ptoas.foreign_case import foreign_case, given_to
+from insight_trace.ptoas.foreign_case import find_generator, foreign_case, given_to
 from insight_trace.ptoas.runner import (
     COLLECT_FAILED,
     EXPORT_FAILED,
@@ -61,6 +61,8 @@ class MsprofRunner:
             raise RequestError(
                 f"--msprof-timeout {options.msprof_timeout_minutes}: msprof takes 1 to 2880 minutes"
             )
+        if options.ptoas_root is not None:
+            find_generator(options.ptoas_root)  # a wrong checkout is told before the first kernel
         self.options = options
         self.environ = environ
         self.aicore_arch = options.aicore_arch or environ.get("AICORE_ARCH", "")
