@@ -15,7 +15,7 @@ from pathlib import Path
 
 from insight_trace.profile import ProfileRequest, profile
 from insight_trace.ptoas.embedded_runner import EmbeddedRunner
-from insight_trace.ptoas.runner import EXPORTED, KernelRunner, RunOutcome
+from insight_trace.ptoas.runner import EXPORTED, KernelRunner, Places, RunOutcome
 from insight_trace.ptoas.spec import ProfileKernel
 from insight_trace.simulate.embedded.cache import Cache
 from insight_trace.simulate.embedded.compiler import find_compiler
@@ -30,8 +30,8 @@ class NoSimulator:
 
     name = "none"
 
-    def run(self, _kernel: ProfileKernel, out: Path, _logs: Path) -> RunOutcome:
-        simulator = out / "OPPROF_1" / "simulator"
+    def run(self, _kernel: ProfileKernel, places: Places) -> RunOutcome:
+        simulator = places.out / "OPPROF_1" / "simulator"
         simulator.mkdir(parents=True)
         for name in ("trace.json", "visualize_data.bin"):
             (simulator / name).write_bytes(b"{}")

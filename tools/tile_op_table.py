@@ -330,7 +330,7 @@ and column by column. A type that is not listed ends the run with "not supported
 - Tiles of the cube core are boxed: Mat NZ or ZN, Left ZZ (a2a3) or NZ (a5), Right ZN, Acc NZ.
 - TASSIGN, TRESHAPE and TSUBVIEW issue nothing. TPUSH, TPOP, TFREE and TALLOC through global memory are a TSTORE or TLOAD
   with cross-core flags; TPUT and TGET are TLOAD and TSTORE through their staging tile; TNOTIFY is ST_ATOMIC or ST_DEV,
-  TWAIT an LD_DEV that waits. TPREFETCH issues nothing.
+  TWAIT an LD_DEV that waits. TPREFETCH and TPREFETCH_ASYNC issue nothing.
 """
 
 

@@ -92,6 +92,21 @@ class PagedAttention(SceneTestCase):
                 "pool": 512,
             },
         },
+        {
+            "name": "Case100k",
+            "platforms": SIMULATED,
+            "manual": True,
+            # the same for 400 requests: 102,400 dispatches
+            "params": {
+                "batch": 400,
+                "num_heads": 16,
+                "head_dim": 128,
+                "block_size": 128,
+                "context_len": 8192,
+                "max_model_len": 32768,
+                "pool": 512,
+            },
+        },
     ]
 
     def generate_args(self, params):

@@ -6,7 +6,6 @@ import importlib.util
 import os
 import platform
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +26,7 @@ class Finding:
     needed: bool = False  # without it, kernels cannot be simulated at all
 
 
-def examine() -> list[Finding]:
+def examine(ptoas_bin: Path | None = None) -> list[Finding]:
     """Looks at everything; nothing is built or changed."""
     return [
         Finding(
@@ -39,7 +38,7 @@ def examine() -> list[Finding]:
         runner(),
         cache(),
         *cann(),
-        ptoas(),
+        ptoas(ptoas_bin),
         module("torch", "scenes that build their tensors with it can be captured", "pip install torch"),
         module(
             "viztracer",
@@ -126,23 +125,23 @@ def cann() -> list[Finding]:
     return found
 
 
-def ptoas() -> Finding:
-    from insight_trace.ptoas.assemble import find_ptoas
+def ptoas(given: Path | None = None) -> Finding:
+    """The assembler: as given, below PTOAS_ROOT or on PATH, and what it calls itself."""
+    from insight_trace.ptoas.assemble import find_ptoas, ptoas_version
 
-    return _program("ptoas", lambda: find_ptoas(None, os.environ))
-
-
-def _program(name: str, find: Callable[[], Path | None]) -> Finding:
     try:
-        path = find()
+        path = find_ptoas(given, os.environ)
     except InsightTraceError as error:
-        return Finding(name, False, error.what, error.hint)
-    if path:
-        return Finding(name, True, str(path))
-    return Finding(
-        name, False, "not on PATH, and PTOAS_ROOT names none",
-        "only needed for build directories that hold .pto files without their C++",
-    )  # fmt: skip
+        return Finding("ptoas", False, error.what, error.hint or "name the assembler's executable")
+    if path is None:
+        return Finding(
+            "ptoas", False, "not on PATH, and PTOAS_ROOT names none",
+            "only needed for build directories that hold .pto files without their C++",
+        )  # fmt: skip
+    version = ptoas_version(path)
+    if version.startswith("does not start"):
+        return Finding("ptoas", False, f"{path} {version}", "--ptoas-bin or PTOAS_ROOT names another")
+    return Finding("ptoas", True, f"{path} ({version})")
 
 
 def module(name: str, use: str, how: str) -> Finding:

@@ -5,47 +5,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from insight_trace.callable_package import make_callable
 from insight_trace.errors import JobError, RequestError
 from insight_trace.ptoas.assemble import assemble, find_ptoas
-from insight_trace.ptoas.discovery import RUN_PREFIX, find_sources
+from insight_trace.ptoas.discovery import RUN_PREFIX, KernelSource, find_sources
 from insight_trace.ptoas.manifest import MANIFEST, latest_run, write_pointer
 from insight_trace.ptoas.plan import Settings, plan_kernels, refuse_unused_names, select_kernels
 from insight_trace.ptoas.run import ProfileResult, ProfileRun, Progress
-from insight_trace.ptoas.runner import KernelRunner
-from insight_trace.ptoas.spec import PlannedKernel, ProfileKernel
+from insight_trace.ptoas.runner import KernelRunner, RunnerOptions
+from insight_trace.ptoas.spec import BrokenKernel, PlannedKernel, ProfileKernel
 from insight_trace.storage import write_whole
 
+if TYPE_CHECKING:
+    from insight_trace.batch.cluster import ClusterRunner
+
 # Simulators that can run PTOAS kernels: name -> "module:factory", a factory taking RunnerOptions.
-# `auto` takes the first one that is listed.
-RUNNERS: dict[str, str] = {"embedded": "insight_trace.ptoas.embedded_runner:make"}
-
-
-@dataclass(frozen=True, slots=True)
-class RunnerOptions:
-    """What a simulator may want to know. Times are seconds unless a name says otherwise."""
-
-    preset: str = "device"
-    cann_set_env: Path | None = None
-    ptoas_root: Path | None = None  # use PTOAS's own test case generator
-    pto_isa_root: Path | None = None
-    soc_version: str = ""
-    aicore_arch: str = ""
-    msopprof: Path | None = None
-    auto_msopprof: bool = False
-    launch_count: int = 1
-    msprof_timeout_minutes: int = 120  # the unit that msprof counts in
-    step_timeout: float = 300.0
-    build_timeout: float = 600.0
-    debug_lines: bool = True
+RUNNERS: dict[str, str] = {
+    "embedded": "insight_trace.ptoas.embedded_runner:make",
+    "msprof": "insight_trace.ptoas.msprof_runner:make",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +48,7 @@ class ProfileRequest:
     settings: Settings = field(default_factory=Settings)
     output_root: Path | None = None  # None: the build
     name: str = RUN_PREFIX
-    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    jobs: int | None = None  # None: the cores of this machine, or of the cluster
     keep_going: bool = True
     resume: bool = False
     resume_root: Path | None = None  # None: the latest run of the build
@@ -67,18 +56,43 @@ class ProfileRequest:
     step_timeout: float = 300.0
 
 
-def make_runner(simulator: str, options: RunnerOptions) -> KernelRunner:
-    """The simulator of that name, ready to run kernels."""
-    if simulator == "auto" and RUNNERS:
-        simulator = next(iter(RUNNERS))
+def make_runner(
+    simulator: str,
+    options: RunnerOptions,
+    arches: Iterable[str] = (),
+    warn: Callable[[str], None] = lambda _: None,
+) -> KernelRunner:
+    """The simulator of that name, ready to run kernels of these targets.
+
+    `auto` is the vendor's where it is installed and works, else the embedded one.
+    """
+    if simulator == "auto":
+        return _best_runner(options, tuple(arches), warn)
     if simulator not in RUNNERS:
-        raise JobError(
-            f"no simulator '{simulator}' for PTOAS kernels is part of this installation",
-            hint=f"there are: {', '.join(RUNNERS) or 'none'}; --list-funcs needs none",
-        )
+        raise RequestError(f"there is no simulator '{simulator}'", hint=f"there are: {', '.join(RUNNERS)}")
     module, _, factory = RUNNERS[simulator].partition(":")
     runner: KernelRunner = getattr(importlib.import_module(module), factory)(options)
+    require = getattr(runner, "require", None)
+    if require is not None:
+        require(arches)
     return runner
+
+
+def _best_runner(
+    options: RunnerOptions, arches: tuple[str, ...], warn: Callable[[str], None]
+) -> KernelRunner:
+    from insight_trace.simulate.msprof.toolkit import find_toolkits
+
+    try:
+        if next(iter(find_toolkits(os.environ, set_env=options.cann_set_env)), None) is not None:
+            return make_runner("msprof", options, arches)
+    except RequestError as error:
+        if options.cann_set_env or options.soc_version or options.pto_isa_root or options.msopprof:
+            raise  # what the vendor's simulator needs was named, and named wrongly
+        warn(f"CANN is not used: {error}")
+    except JobError as error:
+        warn(f"CANN is not used: {error}")
+    return make_runner("embedded", options, arches)
 
 
 def list_kernels(request: ProfileRequest) -> tuple[PlannedKernel, ...]:
@@ -154,30 +168,67 @@ def argument_line(argument: object) -> str:
     return f"{argument.position:>2} {argument.label:<24} {argument.cpp_type} = {value} ({argument.why})"
 
 
+def _with_cause(kernel: PlannedKernel, problems: Mapping[Path, str]) -> PlannedKernel:
+    """A kernel that could not be assembled fails with the assembler's words."""
+    if isinstance(kernel, BrokenKernel) and kernel.source in problems:
+        return dataclasses.replace(kernel, problem=problems[kernel.source])
+    return kernel
+
+
 def profile(
     request: ProfileRequest | Path | str,
     runner: KernelRunner | None = None,
     report: Callable[[Progress], None] = lambda _: None,
     warn: Callable[[str], None] = lambda _: None,
+    *,
+    simulator: str = "auto",
+    options: RunnerOptions | None = None,
+    cluster: str | None = None,
 ) -> ProfileResult:
     """Runs every kernel of a request, or of a build; what is exported stands in the result's directory.
 
-    Without a runner the first simulator of this installation serves.
+    Without a runner the simulator of that name serves, with those options; or the workers of a Dask cluster.
     """
     if not isinstance(request, ProfileRequest):
         request = ProfileRequest(Path(request).expanduser().absolute())
-    runner = runner or make_runner("auto", RunnerOptions())
     sources = find_sources(request.build, ptoas_dir=request.ptoas_dir, source_glob=request.source_glob)
     planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
     refuse_unused_names(planned, request.settings)
+    with ExitStack() as closing:
+        if runner is None and cluster is not None:
+            runner = _on_cluster(cluster, simulator, options or RunnerOptions(), warn)
+            closing.callback(runner.close)
+        elif runner is None:
+            arches = (kernel.arch for kernel in planned if kernel.arch != "?")
+            runner = make_runner(simulator, options or RunnerOptions(), arches, warn)
+        return _run(request, sources, planned, runner, report, warn)
+
+
+def _on_cluster(
+    address: str, simulator: str, options: RunnerOptions, warn: Callable[[str], None]
+) -> ClusterRunner:
+    from insight_trace.batch.cluster import ClusterRunner
+
+    if simulator == "msprof":
+        raise RequestError("--cluster runs kernels on the embedded simulator, not on msprof")
+    return ClusterRunner(address, options, warn)
+
+
+def _run(
+    request: ProfileRequest,
+    sources: tuple[KernelSource, ...],
+    planned: tuple[PlannedKernel, ...],
+    runner: KernelRunner,
+    report: Callable[[Progress], None],
+    warn: Callable[[str], None],
+) -> ProfileResult:
     root = _root(request)
     if any(source.cpp is None for source in sources):
         ptoas = find_ptoas(request.ptoas_bin)
         if ptoas is not None:
             sources, problems = assemble(sources, ptoas, root / "assembled", timeout=request.step_timeout)
-            for problem in problems:
-                warn(problem)
             planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
+            planned = tuple(_with_cause(kernel, problems) for kernel in planned)
     write_whole(root / "README.txt", _about(root, request, planned, runner), mode=0o600)
     for place in dict.fromkeys((request.build, request.output_root or request.build)):
         try:
@@ -185,8 +236,9 @@ def profile(
         except OSError as error:  # a build may be read-only; the run is elsewhere then
             warn(f"{place}: the pointer to this run cannot be written: {error.strerror}")
     resumes = request.resume and (root / MANIFEST).is_file()
+    jobs = request.jobs or getattr(runner, "width", None) or os.cpu_count() or 1
     return ProfileRun(root, runner).run(
-        planned, jobs=request.jobs, keep_going=request.keep_going, resume=resumes, report=report
+        planned, jobs=jobs, keep_going=request.keep_going, resume=resumes, report=report
     )
 
 

@@ -57,6 +57,7 @@ extern "C" void aicpu_orchestration_entry(const ChipTaskArgs &args) {{
 
 _KERNEL = """
 #include "tiles.hpp"
+#include "intrinsic.h"
 extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {{
     {body}
 }}

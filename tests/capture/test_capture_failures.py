@@ -126,6 +126,25 @@ def test_a_wrong_result_is_a_failed_run(tmp_path, capsys):
     assert "4096 of 4096 differ, first out[0,0] is 3 and should be 2" in said
 
 
+OWN_COMPARISON = """
+    def compare_outputs(self, test_args, golden_args, output_names, params):
+        print("looking at", output_names)
+        super().compare_outputs(test_args, golden_args, [], params)
+"""
+
+
+def test_a_scene_may_compare_less_than_all_and_what_it_prints_is_not_in_the_answer(tmp_path, capsys):
+    out = "CoreTaskArgs t; t.add_input(a, out); t.add_output(out); rt_submit_aiv_task(0, t);"
+    scene = make_scene(tmp_path, out)
+    assert main(["capture", str(scene), "--json", "--dump-args", "0"]) == 1
+    assert not json.loads(capsys.readouterr().out)["golden"]["passed"]
+    scene.write_text(scene.read_text() + OWN_COMPARISON)
+    assert main(["capture", str(scene), "--json", "--dump-args", "0"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["golden"]["passed"]
+    assert "looking at ['out']" in said.err
+
+
 def test_a_case_or_platform_that_does_not_exist_is_answered_with_those_that_do(tmp_path, capsys):
     scene = str(make_scene(tmp_path, ""))
     assert main(["capture", scene, "--case", "Nope"]) == 2

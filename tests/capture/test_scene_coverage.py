@@ -18,10 +18,11 @@ def test_it_prints_every_scene_with_the_cause_of_its_failure(tmp_path):
     wrong.write_text(wrong.read_text().replace("(total + 2)", "(total + 3)"))
     elsewhere = tmp_path / "examples" / "elsewhere" / "test_elsewhere.py"
     elsewhere.write_text(elsewhere.read_text().replace('["a2a3sim", "a2a3", "a5sim", "a5"]', '["a5"]'))
-    command = [sys.executable, str(TOOL), str(tmp_path), "--jobs", "1"]
+    command = [sys.executable, str(TOOL), str(tmp_path), "--jobs", "1", "--platform", "a2a3sim"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "passed        examples/good/test_good.py Default" in printed
-    assert "golden failed examples/wrong/test_wrong.py Default" in printed
+    assert "passed        examples/good/test_good.py a2a3sim Default" in printed
+    assert "golden failed examples/wrong/test_wrong.py a2a3sim Default" in printed
     assert "4096 of 4096 differ" in printed
     assert "not for here  examples/elsewhere/test_elsewhere.py\n              for a5\n" in printed
     assert "    1  passed, host_build_graph" in printed
+    assert "    1  of 3 scenes pass" in printed

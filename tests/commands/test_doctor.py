@@ -68,13 +68,35 @@ def test_a_compiler_that_is_too_old_is_told(bare, capsys, tmp_path):
     assert found["compiler"]["advice"].startswith("version 11 or newer")
 
 
-def test_a_ptoas_below_its_root_is_found(bare, capsys, tmp_path):
-    program = tmp_path / "bin" / "ptoas"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\n")
+def assembler(folder, text):
+    program = folder / "ptoas"
+    folder.mkdir()
+    program.write_text(f"#!/bin/sh\n{text}\n")
     program.chmod(0o755)
+    return program
+
+
+def test_an_assembler_is_shown_with_its_version_wherever_it_is_named(bare, capsys, tmp_path):
+    below = assembler(tmp_path / "bin", '[ "$1" = --version ] && echo "ptoas 0.27"')
+    on_path = assembler(tmp_path / "path", 'echo "LLVM (http://llvm.org/):"; echo "  PTOAS 0.57.1"')
+    given = assembler(tmp_path / "given", "echo ptoas 0.60")
+    bare.setenv("PATH", f"{tmp_path / 'path'}:/usr/bin:/bin")
+    assert report(capsys)[1]["ptoas"] == {"found": True, "value": f"{on_path} (PTOAS 0.57.1)", "advice": ""}
     bare.setenv("PTOAS_ROOT", str(tmp_path))
-    assert report(capsys)[1]["ptoas"] == {"found": True, "value": str(program), "advice": ""}
+    assert report(capsys)[1]["ptoas"]["value"] == f"{below} (ptoas 0.27)"
+    main(["doctor", "--ptoas-bin", str(given)])
+    assert f"{given} (ptoas 0.60)" in capsys.readouterr().out
+
+
+def test_an_assembler_that_does_not_start_is_said_to_be_none(bare, capsys, tmp_path):
+    program = assembler(
+        tmp_path / "bin", "echo 'error while loading shared libraries: libMLIR.so' >&2; exit 127"
+    )
+    bare.setenv("PTOAS_ROOT", str(tmp_path))
+    found = report(capsys)[1]["ptoas"]
+    assert found["found"] is False
+    assert found["value"] == f"{program} does not start: error while loading shared libraries: libMLIR.so"
+    assert found["advice"]
 
 
 def test_a_toolkit_is_found_with_what_it_lacks(bare, capsys, tmp_path):

@@ -212,3 +212,12 @@ def dtype(name: str) -> Any:
     found = dtype_named(name)
     assert found is not None
     return found
+
+
+def only(dump):
+    assert len(dump.dispatches) == 1
+    return dump.dispatches[0]
+
+
+def of_slot(dispatch, slot):
+    return next(a for a in dispatch.arguments if a.slot == slot)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from insight_trace.errors import JobError
-from insight_trace.ptoas.runner import COLLECT_FAILED, EXPORTED, CorePipes, RunOutcome
+from insight_trace.ptoas.runner import COLLECT_FAILED, EXPORTED, CorePipes, Places, RunOutcome
 from insight_trace.ptoas.spec import ProfileKernel
 
 
@@ -44,13 +44,13 @@ class ScriptedRunner:
         self._now = 0
         self._lock = threading.Lock()
 
-    def run(self, kernel: ProfileKernel, out: Path, logs: Path) -> RunOutcome:
+    def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
         with self._lock:
             self.ran.append(kernel.name)
             self._now += 1
             self.most_at_once = max(self.most_at_once, self._now)
         try:
-            return self._run(kernel, out, logs)
+            return self._run(kernel, places.out, places.logs)
         finally:
             with self._lock:
                 self._now -= 1

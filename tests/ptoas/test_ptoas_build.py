@@ -151,7 +151,7 @@ def test_what_the_assembler_says_is_the_problem(tmp_path):
     write_kernel(tmp_path / "build" / "ptoas", "k").unlink()
     ptoas = script(tmp_path / "ptoas", "echo 'k.pto:3:1: error: bad tile' >&2; exit 1")
     sources, problems = assemble(find_sources(tmp_path / "build"), ptoas, tmp_path / "out", timeout=20)
-    assert "error: bad tile" in problems[0]
+    assert "error: bad tile" in problems[tmp_path / "build" / "ptoas" / "k.pto"]
     (kernel,) = plan_kernels(sources, tmp_path / "build", Settings())
     assert isinstance(kernel, BrokenKernel)
     assert "--ptoas-bin" in kernel.problem

@@ -1,22 +1,32 @@
 """The kernels of the example build run on the embedded core, and give what NumPy says."""
 
+import contextlib
 import dataclasses
 import importlib.util
+import json
+import os
+import random
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import insight_trace
-from insight_trace.__main__ import main
 from insight_trace.errors import InputError
+from insight_trace.insight import open_trace
 from insight_trace.insight.validator import validate_directory
 from insight_trace.profile import ProfileRequest, list_kernels, profile
-from insight_trace.ptoas.embedded_runner import EmbeddedRunner, _busy, entry_source
+from insight_trace.ptoas.embedded_runner import EmbeddedRunner, entry_source
+from insight_trace.ptoas.figures import _busy
 from insight_trace.ptoas.inputs import content_of
+from insight_trace.ptoas.manifest import COLUMNS, OUR_COLUMNS, latest_run, read_manifest
 from insight_trace.ptoas.run import ProfileRun
 from insight_trace.ptoas.spec import Content
+from insight_trace.trace.stats import stats
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "examples" / "pypto_build"
@@ -59,18 +69,104 @@ def test_a_kernel_computes_what_numpy_says(name, expected, runner):
             np.testing.assert_allclose(got, want, rtol=close, atol=close)
 
 
-def test_a_run_gives_directories_that_pass_the_validator(example_build, capsys):
-    wanted = [
-        word for name in ("softmax_rows", "matmul_64", "decode.vector_add") for word in ("--func", name)
-    ]
-    assert main(["profile", "--build-dir", str(example_build), "--jobs", "2", *wanted]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == "EXPORTED 3/3"
-    found = sorted(Path(lines[-2].removeprefix("RUN_ROOT ")).glob("funcs/*/collect/out/OPPROF_*/simulator"))
-    assert len(found) == 3
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory):
+    """All twelve kernels, as a person types it: what was printed, and the run's directory."""
+    build = tmp_path_factory.mktemp("whole") / "build"
+    shutil.copytree(BUILD, build)
+    command = [sys.executable, "-m", "insight_trace", "profile", "--build-dir", str(build), "--jobs", "2"]
+    command += ["--simulator", "embedded"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    return lines, Path(lines[-2].removeprefix("RUN_ROOT "))
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def test_all_twelve_are_exported_and_every_directory_passes_the_validator(whole_run):
+    lines, root = whole_run
+    assert lines[-1] == "EXPORTED 12/12"
+    found = sorted(root.glob("funcs/*/collect/out/OPPROF_*/simulator"))
+    assert {path.relative_to(root).parts[1] for path in found} == set(NAMES)
+    assert len(found) == 12
     for directory in found:
-        assert validate_directory(directory) == []
+        assert validate_directory(directory) == [], directory
         assert list(directory.glob("core0.*/*instr_exe*.csv"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_kernel_has_its_clean_trace_metrics_and_figures_beside_its_trace(name, whole_run):
+    _, root = whole_run
+    folder = root / "funcs" / name
+    row = read_manifest(root)[name]
+    trace = open_trace(folder)
+    figures = json.loads((folder / "stats.json").read_text())
+    busy = {(p["core"], p["pipe"]): p["busy"] for p in figures["pipes"]}
+    for core, pipes in json.loads(row.cell("pipe_cycles")).items():
+        for pipe, cycles in pipes.items():
+            # setting a register occupies a pipe and is no work of the kernel's
+            assert 0 < cycles <= busy[core, pipe]
+    assert figures["instructions"] == stats(trace).instructions
+    clean = json.loads((folder / f"{name}.clean.json").read_text())
+    drawn = [event["name"] for event in clean["traceEvents"] if event["ph"] == "X"]
+    assert drawn
+    assert not {"SET_FLAG", "WAIT_FLAG", "BAR"} & set(drawn)
+    table = json.loads((folder / "instr_metrics.json").read_text())
+    assert set(table["cores"]) == {core["core"] for core in figures["cores"]}
+    assert row.cell("bound_by") in (folder / "summary.txt").read_text()
+    cores = {"aic": 1, "aiv": 1, "mix": 3}[KERNELS[name].kind.value]
+    assert len(figures["cores"]) == cores
+
+
+def test_a_run_on_the_embedded_core_that_is_killed_and_resumed_equals_an_undisturbed_one(tmp_path):
+    """Killed again and again at random moments, in compilers, simulations and exports alike."""
+    build = tmp_path / "build"
+    shutil.copytree(BUILD, build)
+    for source in build.rglob("*.cpp"):  # a text that no cache knows, so that compilers run too
+        source.write_text(f"{source.read_text()}// {tmp_path}\n")
+    command = [sys.executable, "-m", "insight_trace", "profile", "--build-dir", str(build), "--jobs", "2"]
+    command += ["--simulator", "embedded"]
+    quiet = {"env": environment(), "stdout": subprocess.DEVNULL}
+    chance = random.Random(tmp_path.name)
+    kept = []
+    for _ in range(4):
+        words = [*command, "--resume"] if latest_run(build) else command
+        process = subprocess.Popen(words, start_new_session=True, **quiet)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=chance.uniform(1.0, 2.5))
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        root = latest_run(build)
+        kept.append(len(read_manifest(root)) if root else 0)
+    assert subprocess.run([*command, "--resume"], check=False, **quiet).returncode == 0
+    resumed = latest_run(build)
+    elsewhere = ["--output-root", str(tmp_path / "whole")]
+    assert subprocess.run([*command, *elsewhere], check=False, **quiet).returncode == 0
+    undisturbed = latest_run(tmp_path / "whole")
+    assert lasting(resumed) == lasting(undisturbed)
+    assert results(resumed) == results(undisturbed)
+    assert kept == sorted(kept)
+
+
+def lasting(root: Path) -> list[dict[str, str]]:
+    """The manifest without what no two runs share: times and the run's own place."""
+    return [
+        {
+            column: row.cell(column).replace(str(root), "RUN")
+            for column in (*COLUMNS, *OUR_COLUMNS)
+            if column != "duration_sec"
+        }
+        for row in read_manifest(root).values()
+    ]
+
+
+def results(root: Path) -> dict[str, bytes]:
+    """Every file of every kernel; nothing half-made is among them."""
+    return {str(p.relative_to(root)): p.read_bytes() for p in (root / "funcs").rglob("*") if p.is_file()}
 
 
 def test_the_same_kernel_gives_the_same_bytes(example_build, tmp_path, runner):
@@ -97,6 +193,24 @@ def test_a_loop_that_never_turns_is_named_with_the_argument_to_set(tmp_path, run
     assert fed.cell("warnings") == ""
 
 
+def test_a_pto_without_cpp_becomes_a_kernel_through_the_assembler_and_runs(example_build, tmp_path, runner):
+    source = example_build / "ptoas" / "softmax_rows.cpp"
+    source.rename(tmp_path / "assembled.cpp")
+    ptoas = tmp_path / "ptoas"
+    ptoas.write_text(
+        f'#!/bin/sh\ncase "$1" in */softmax_rows.pto) cp {tmp_path}/assembled.cpp "$3";; *) exit 1;; esac\n'
+    )
+    ptoas.chmod(0o700)
+    request = ProfileRequest(example_build, funcs=("softmax_rows",), ptoas_bin=ptoas)
+    first = profile(request, runner)
+    assert [(row.func, row.status) for row in first.rows] == [("softmax_rows", "exported")]
+    assert first.rows[0].cell("source_cpp").endswith("assembled/0005/softmax_rows.cpp")
+    again = profile(dataclasses.replace(request, output_root=tmp_path / "again"), runner)
+    traces = [Path(run.rows[0].cell("trace_json")) for run in (first, again)]
+    assert traces[0].parent.parent.name == traces[1].parent.parent.name
+    assert not source.exists()
+
+
 def test_a_kernel_that_does_not_compile_says_where(example_build, runner):
     source = example_build / "ptoas" / "strided_copy.cpp"
     source.write_text(source.read_text().replace("TSTORE(", "TSTOER("))
@@ -108,7 +222,10 @@ def test_a_kernel_that_does_not_compile_says_where(example_build, runner):
 
 def test_the_entry_passes_buffers_by_slot_and_the_lane_by_the_core():
     text = entry_source(KERNELS["up_group_0"])
-    assert "up_relu_aic(insight_buffer<bfloat16_t>(args, 0)" in text
+    assert (
+        "#if defined(__DAV_CUBE__)\n    up_relu_aic(\n        insight_trace_pointer<bfloat16_t>(args[0])"
+        in text
+    )
     assert "static_cast<int32_t>(get_sub_block_id(args)));" in text
     odd = dataclasses.replace(KERNELS["up_group_0"], source=Path('a"b.cpp'))
     with pytest.raises(InputError, match="cannot stand in an #include"):

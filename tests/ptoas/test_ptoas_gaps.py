@@ -1,11 +1,25 @@
 """What the existing profiling script and its generator get wrong, one by one, and how this does it.
 
-`script_N` are the twelve gaps of the script, `generator_N` the ten of its test case generator. Three gaps
-of the script (the choice of a SoC, the provisioning of a worker, the reuse of built cases under msprof)
-belong to the CANN path and are tested with it.
+A test named `script_N` is about gap N of the script, `generator_N` about gap N of its test case generator;
+those that need a toolkit are in tests/msprof/test_profile_with_msprof.py. The last test here sees to it that
+no gap is without one.
+
+  script 1    the limit of msprof is minutes                  script 7    what counts as an empty trace
+  script 2    a timeout keeps the log, ends every process     script 8    the target is in the build
+  script 3    equal stems do not share results                script 9    which SoC is simulated
+  script 4    group files with another name                   script 10   libraries of both kinds of host
+  script 5    PTOAS's generator puts cases elsewhere          script 11   the toolkit is not written to
+  script 6    a failure carries its cause                     script 12   parallel, and nothing is built twice
+
+  generator 1  sizes whatever constants are called            generator 6  inputs are not all zero
+  generator 2  offsets of partitions                          generator 7  pipe and FFTS buffers
+  generator 3  hidden scalars, each lane its own index        generator 8  source lines
+  generator 4  signatures are read as C++                     generator 9  a tensor that one half does not use
+  generator 5  structures and small types                     generator 10 mangled entries link
 """
 
 import dataclasses
+import re
 import subprocess
 import threading
 import time
@@ -302,3 +316,14 @@ def test_content_of_the_example_is_what_the_issue_asks_for():
     contents = {b.content for k in KERNELS.values() for b in k.buffers}
     assert kinds == {"aic", "aiv", "mix"}
     assert contents == {Content.RANDOM, Content.ZERO, Content.INDEX, Content.CONSTANT}
+
+
+def test_every_gap_has_a_test_that_names_it():
+    texts = [
+        path.read_text(encoding="utf-8")
+        for path in (Path(__file__), ROOT / "tests" / "msprof" / "test_profile_with_msprof.py")
+    ]
+    named = {
+        match for text in texts for match in re.findall(r"^def test_((?:script|generator)_\d+)_", text, re.M)
+    }
+    assert named == {f"script_{n}" for n in range(1, 13)} | {f"generator_{n}" for n in range(1, 11)}

@@ -15,6 +15,7 @@ from insight_trace.profile import ProfileRequest, list_kernels
 from insight_trace.ptoas.inputs import content_of
 from insight_trace.ptoas.spec import BufferArg, Content, ProfileKernel, Purpose, ValueArg
 from insight_trace.ptoas.testcase import (
+    own_case,
     render_testcase,
     template_environment,
     write_testcase,
@@ -160,8 +161,9 @@ def test_golden_writes_the_bytes_that_the_embedded_simulator_gets(name, tmp_path
 
 def test_zero_files_of_the_right_size_stand_in_for_a_golden_that_failed(tmp_path):
     kernel = KERNELS["matmul_64"]
-    write_testcase(kernel, tmp_path / "case")
-    write_zero_inputs(kernel, tmp_path / "case")
+    case = own_case(kernel, tmp_path / "case", tmp_path / "build")
+    assert len(write_zero_inputs(case)) == len(kernel.buffers)
+    assert write_zero_inputs(case) == ()
     assert (tmp_path / "case" / "v1.bin").stat().st_size == 64 * 64 * 2
 
 

@@ -183,6 +183,17 @@ def test_timing_only_gives_the_same_cycles_and_verifies_nothing(dump, capsys):
     assert timed["outputs"] == []
 
 
+def test_many_blocks_load_faster_when_their_data_is_in_l2(dump, capsys):
+    command = ["replay", SCENE, "--func-id", "3", "--dump-dir", dump, "--block-dim", "24", "--json"]
+    assert main([*command, "-o", "a"]) == 0
+    from_memory = json.loads(capsys.readouterr().out)["cycles"]
+    assert main([*command, "-o", "b", "--l2-hit"]) == 0
+    from_l2 = json.loads(capsys.readouterr().out)["cycles"]
+    assert from_l2 < from_memory
+    assert main(["replay", "b", "-o", "again", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cycles"] == from_l2
+
+
 def test_the_command_answers_under_the_name_that_simplers_users_type(dump):
     def old_name(*words):
         command = [

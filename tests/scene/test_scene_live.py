@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from insight_trace import load_scene_live
+from insight_trace import load_scene, load_scene_live
 from insight_trace.errors import JobError, RequestError
 from insight_trace.scene.live import LiveTensor, scalar_slot
 from insight_trace.scene.standins import Scalar, TaskArgsBuilder, TensorArg, runtime_is_installed
@@ -243,3 +243,50 @@ def test_a_real_scene_makes_the_inputs_that_were_dumped(simpler_checkout, shared
     assert recorded.tobytes() == query.array[0].tobytes()
     out = tensor_array(dump.dispatches[11].arguments[6], Stage.AFTER)
     np.testing.assert_allclose(out, golden.out.numpy()[0], atol=1e-6)
+
+
+def test_what_only_the_executed_class_tells_completes_the_scene(tmp_path):
+    path = tmp_path / "test_made.py"
+    path.write_text(MADE_WHEN_RUN)
+    assert load_scene(path).cases == ()
+    scene = load_scene_live(path).scene
+    assert [(c.name, c.platforms) for c in scene.cases] == [("One", ("a5",)), ("Two", ("a5",))]
+    assert [(k.func_id, k.name, k.signature) for k in scene.kernels] == [(0, "K", ("IN", "OUT"))]
+    assert scene.orchestration.function_name == "entry"
+    assert scene.orchestration.signature == ("IN", "OUT")
+    assert scene.orchestration.source == tmp_path / "orch.cpp"
+    assert (scene.rtol, scene.class_name) == (0.5, "Made")
+
+
+MADE_WHEN_RUN = """
+import os
+from copy import deepcopy
+from simpler.task_interface import ArgDirection as D
+from simpler_setup import SceneTestCase, scene_test
+
+BASE = {"orchestration": {"source": "", "function_name": "entry", "signature": [D.IN, D.OUT]},
+        "incores": [{"func_id": 0, "name": "K", "source": "k.cpp", "core_type": "aiv",
+                     "signature": [D.IN, D.OUT]}]}
+
+def _cases():
+    return [{"name": name, "platforms": ["a5"]} for name in ("One", "Two") if hasattr(os, "sep")]
+
+@scene_test(level=2, runtime="tensormap_and_ringbuffer")
+class Made(SceneTestCase):
+    RTOL = 0.5
+    CALLABLE = deepcopy(BASE)
+    for _part in ("orchestration",):
+        CALLABLE[_part]["source"] = "orch.cpp"
+    CASES = _cases()
+"""
+
+
+def test_of_several_classes_the_first_with_cases_is_the_scene(tmp_path):
+    path = tmp_path / "test_two.py"
+    head, scene = MADE_WHEN_RUN.split("@scene_test")
+    path.write_text(
+        f"{head}@scene_test{scene.replace('CASES = _cases()', '')}\n"
+        f"@scene_test{scene.replace('class Made', 'class Other').replace('_cases()', str([{'name': 'C'}]))}"
+    )
+    assert load_scene(path).class_name == "Other"
+    assert load_scene(f"{path}::Made").class_name == "Made"

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from insight_trace.errors import JobError, RequestError
-from insight_trace.simulate.embedded.compiler import find_compiler, first_error
+from insight_trace.simulate.embedded.compile_errors import first_error
+from insight_trace.simulate.embedded.compiler import find_compiler
 
 KERNEL = Path("/scene/kernels/kernel.cpp")
 

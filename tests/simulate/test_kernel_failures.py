@@ -10,6 +10,7 @@ import pytest
 from insight_trace import simulate
 from insight_trace.errors import RequestError
 from insight_trace.model import Failure, Fault
+from insight_trace.simulate.embedded import runner
 from tests.simulate.kernel_text import line_of, write_kernel
 
 
@@ -108,7 +109,7 @@ def test_a_crash_names_the_kernels_line(tmp_path):
 
 def test_a_scalar_where_the_kernel_wants_a_tensor_is_a_crash_of_the_kernel(tmp_path):
     source = write_kernel(tmp_path, "    data_in(args, 0)[0] = 1;")
-    failure = fails(source, {0: 5})
+    failure = fails(source, {0: 4096})
     assert failure.fault is Fault.KERNEL
     assert failure.signal == signal.SIGSEGV
 
@@ -214,3 +215,34 @@ def test_an_event_that_does_not_exist_is_told(tmp_path, event):
 def test_a_trap_is_the_kernels(tmp_path):
     failure = fails(write_kernel(tmp_path, "    trap();"))
     assert (failure.fault, failure.message) == (Fault.KERNEL, "the kernel executed trap()")
+
+
+OURS = Path(runner.__file__).parent
+
+
+@pytest.mark.parametrize(
+    ("said", "fault", "file", "line"),
+    [
+        (
+            "/k/my.cpp:7:13: runtime error: store to misaligned address 0x01 for type 'int'",
+            Fault.KERNEL, "/k/my.cpp", 7,
+        ),
+        (
+            f"{OURS}/engine/core.cpp:31:5: runtime error: signed integer overflow",
+            Fault.OUR_BUG, f"{OURS}/engine/core.cpp", 31,
+        ),
+        (
+            "==9==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x6\n"
+            "    #0 0x7 in memcpy ../../../../src/libsanitizer/asan/memcpy.inc:827\n"
+            "    #1 0x7 in copy /usr/include/c++/12/bits/stl_algobase.h:431\n"
+            f"    #2 0x7 in TADD {OURS}/engine/ops/elementwise.cpp:40",
+            Fault.OUR_BUG, f"{OURS}/engine/ops/elementwise.cpp", 40,
+        ),
+        ("==9==ERROR: AddressSanitizer: out of memory", Fault.OUR_BUG, "", 0),
+        ("no word of why", Fault.OUR_BUG, "", 0),
+    ],
+)  # fmt: skip
+def test_a_sanitizers_report_belongs_to_whose_source_it_names(said, fault, file, line):
+    failure = runner._silent_end(1, said)
+    assert (failure.fault, failure.file, failure.line) == (fault, file, line)
+    assert "\n" not in failure.message

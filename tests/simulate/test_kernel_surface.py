@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from insight_trace.model import CoreType, Fault
-from insight_trace.simulate.embedded.compiler import first_error
+from insight_trace.simulate.embedded.compile_errors import first_error
 from tests.simulate.dispatching import KERNELS, kernel, outputs, run
 
 

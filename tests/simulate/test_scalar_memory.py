@@ -1,14 +1,22 @@
 """Global memory that a kernel reads and writes by plain dereference."""
 
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from insight_trace.model import Fault, Pipe, Simulation
+from insight_trace.model import CoreType, Fault, Pipe, Simulation
 from insight_trace.simulate import simulate
+from insight_trace.simulate.embedded.source_lines import KEPT, line_of_crash
+from insight_trace.simulate.embedded.toolchain import Toolchain
 
 KERNEL = Path(__file__).parents[1] / "data" / "kernels" / "dereference.cpp"
 LINE = 64
+with_hooks = pytest.mark.skipif(
+    bool(os.environ.get("INSIGHT_TRACE_SANITIZE")), reason="a compiler takes sanitizers or hooks, not both"
+)
 MISS = 195
 
 
@@ -31,6 +39,7 @@ def loads(done: Simulation) -> list[tuple[str, int]]:
     return [(columns.stacks[columns.stack[i]], int(columns.end[i] - columns.start[i])) for i in rows]
 
 
+@with_hooks
 def test_a_load_waits_for_memory_once_per_line() -> None:
     done, values = run(256)
     assert done.outputs[0][0] == values[:256].sum()
@@ -39,6 +48,7 @@ def test_a_load_waits_for_memory_once_per_line() -> None:
     assert in_loop == [MISS] * (256 * 4 // LINE)
 
 
+@with_hooks
 def test_what_has_been_read_is_read_again_in_a_cycle() -> None:
     few, many = run(16)[0].instructions, run(32)[0].instructions
     # sixteen more elements, each with a look at the count, are one line more and about a cycle for the rest
@@ -46,6 +56,7 @@ def test_what_has_been_read_is_read_again_in_a_cycle() -> None:
     assert MISS + 15 <= longer <= MISS + 40
 
 
+@with_hooks
 def test_dcci_makes_the_scalar_unit_read_again() -> None:
     before, after = loads(run(16)[0]), loads(run(16, forget=True)[0])
     again = f"{KERNEL}:{line_of('// again')}"
@@ -53,6 +64,7 @@ def test_dcci_makes_the_scalar_unit_read_again() -> None:
     assert [cycles for where, cycles in after if where == again] == [MISS]
 
 
+@with_hooks
 def test_a_store_is_in_the_trace_when_it_is_the_first_to_touch_its_line() -> None:
     done = simulate(KERNEL, {0: np.ones(8, np.int32), 1: 0, 2: 0}, core_type="aiv")
     columns = done.instructions
@@ -60,6 +72,7 @@ def test_a_store_is_in_the_trace_when_it_is_the_first_to_touch_its_line() -> Non
     assert [int(columns.end[i] - columns.start[i]) for i in stores] == [MISS]
 
 
+@with_hooks
 def test_a_read_past_the_buffer_is_the_kernels_fault_at_its_line() -> None:
     done = simulate(KERNEL, {0: np.zeros(8, np.int32), 1: 100_000, 2: 0}, core_type="aiv")
     assert done.failure is not None
@@ -67,3 +80,13 @@ def test_a_read_past_the_buffer_is_the_kernels_fault_at_its_line() -> None:
     assert "GM access of 4 bytes" in done.failure.message
     assert "slot 0 ends 4 bytes earlier" in done.failure.message
     assert done.failure.where == f"{KERNEL}:{line_of('// the loop')}"
+
+
+def test_the_source_lines_kept_beside_an_object_are_its_debug_lines(tmp_path: Path) -> None:
+    made = Toolchain.find().kernel(KERNEL, CoreType.AIV)
+    alone = shutil.copy(made, tmp_path / "alone.so")  # nothing is kept beside it
+    offsets = [int(row.split("\t")[0]) for row in (made.parent / KEPT).read_text().splitlines()]
+    assert len(offsets) > 10
+    found = [line_of_crash(str(made), offset) for offset in offsets]
+    assert found == [line_of_crash(str(alone), offset) for offset in offsets]
+    assert (str(KERNEL), line_of("// the loop")) in found

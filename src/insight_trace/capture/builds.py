@@ -9,7 +9,7 @@ from pathlib import Path
 
 from insight_trace.errors import RequestError
 from insight_trace.model import Scene
-from insight_trace.simulate.embedded.toolchain import ARCH_DEFINES, Toolchain
+from insight_trace.simulate.embedded.toolchain import ARCH_DEFINES, INCLUDE, Toolchain
 
 HERE = Path(__file__).resolve().parent
 HEADERS = HERE / "include"
@@ -37,7 +37,7 @@ def build(scene: Scene, target: str, toolchain: Toolchain) -> Builds:
         )
         orchestration = None
         if source is not None:
-            folders = [HEADERS, *_headers_beside(source)]
+            folders = [HEADERS, *_headers_beside(source), INCLUDE]
             orchestration = pool.submit(toolchain.host_object, source, "orchestration", folders, defines)
         kernels = [
             pool.submit(toolchain.kernel, k.source, k.core_type, target=target, include_dirs=k.include_dirs)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from insight_trace.errors import JobError
-from insight_trace.scene.live import LiveScene, tensor_array
+from insight_trace.scene.live import LiveScene
+from insight_trace.scene.tensors import difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,27 +22,15 @@ class GoldenResult:
 
 def compare(live: LiveScene, case: str, args: Any, golden: Any, names: tuple[str, ...]) -> GoldenResult:
     """Compares outputs with the scene's tolerances, or by the scene's own compare_outputs."""
-    import numpy as np
-
     cls = live.scene_class
     rtol, atol = float(getattr(cls, "RTOL", 1e-5)), float(getattr(cls, "ATOL", 1e-5))
     differences, wrong = [], []
     for name in names:
-        actual = tensor_array(name, getattr(args, name)).astype(np.float64)
-        expected = tensor_array(name, getattr(golden, name)).astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            apart = np.where(actual == expected, 0.0, np.abs(actual - expected))
-        differences.append((name, float(np.nan_to_num(apart, nan=np.inf).max(initial=0.0))))
-        close = np.isclose(actual, expected, rtol=rtol, atol=atol)
-        if not close.all():
-            index = np.unravel_index(int(np.argmin(close)), close.shape)
-            at = ",".join(map(str, index))
-            wrong.append(
-                f"{name}: {int((~close).sum())} of {close.size} differ, first {name}[{at}] is "
-                f"{actual[index]:.6g} and should be {expected[index]:.6g}"
-            )
-    own = getattr(cls, "compare_outputs", None)
-    if own is not None:
+        largest, message = difference(name, getattr(args, name), getattr(golden, name), rtol, atol)
+        differences.append((name, largest))
+        wrong += [message] if message else []
+    own = next((vars(c)["compare_outputs"] for c in cls.__mro__ if "compare_outputs" in vars(c)), None)
+    if own is not None and own.__qualname__ != "SceneTestCase.compare_outputs":
         return _by_scene(live, own, case, args, golden, names, tuple(differences))
     return GoldenResult(not wrong, tuple(differences), "; ".join(wrong))
 

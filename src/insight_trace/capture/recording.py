@@ -6,8 +6,8 @@ args.bin. So at any moment the rows that are there make a valid dump, which is t
 
 from __future__ import annotations
 
+import math
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,7 @@ ROW = np.dtype(
 assert ROW.itemsize == 136
 
 _ROLES, _STAGES, _CORES = tuple(Role), tuple(Stage), (CoreType.AIC, CoreType.AIV, CoreType.MIX)
+_ROLE_NAMES, _STAGE_NAMES = [r.value for r in _ROLES], [s.value for s in _STAGES]
 _PIECE = 4096
 
 
@@ -65,25 +66,23 @@ def write_args_dump(
 ) -> Path:
     """Writes args_dump.json for the rows; `partial` marks a run that did not (or not yet) end well."""
     order = np.lexsort((rows["block_idx"], rows["role"], rows["arg_index"], rows["stage"], rows["task_id"]))
-    counts: Counter[str] = Counter()
-    seen: set[int] = set()
+    firsts = np.zeros(len(order), bool)  # the first record of each dispatch
+    firsts[np.unique(rows["dispatch_id"][order], return_index=True)[1]] = True
+    stages = np.bincount(rows["stage"], minlength=len(Stage)).tolist()
+    roles = np.bincount(rows["role"], minlength=len(Role)).tolist()
+    encode = msgspec.json.Encoder().encode
     with tempfile.TemporaryFile(dir=folder) as spool:
-        for row in _pieces(rows, order):
-            first = row["dispatch_id"] not in seen
-            seen.add(row["dispatch_id"])
-            line = msgspec.json.encode(_record(row, names, first))
-            spool.write((b",\n    " if counts["total"] else b"    ") + line)
-            counts["total"] += 1
-            counts[_STAGES[row["stage"]].value] += 1
-            counts[_ROLES[row["role"]].value] += 1
-            counts["payload"] += row["bin_size"] > 0
+        before = b"    "
+        for row, first in zip(_pieces(rows, order), firsts, strict=True):
+            spool.write(before + encode(_record(row, names, first)))
+            before = b",\n    "
         header: dict[str, Any] = {
             "run_dir": "args_dump",
             "bin_format": {"type": "logical_contiguous", "byte_order": "little_endian"},
             "dump_args_level": level,
-            "total_args": counts["total"],
-            **{stage.value: counts[stage.value] for stage in Stage},
-            **{f"{role.value}_args": counts[role.value] for role in Role},
+            "total_args": len(rows),
+            **{stage.value: count for stage, count in zip(Stage, stages, strict=True)},
+            **{f"{role.value}_args": count for role, count in zip(Role, roles, strict=True)},
             "truncated_args": 0,
             "dropped_records": 0,
             "dropped_overwrite": 0,
@@ -92,7 +91,7 @@ def write_args_dump(
             header["partial"] = True
         if failure:
             header["failure"] = dict(failure)
-        header["bin_file"] = Form.ARGS_DUMP.bin if counts["payload"] else None
+        header["bin_file"] = Form.ARGS_DUMP.bin if rows["bin_size"].any() else None
         spool.seek(0)
         manifest = folder / Form.ARGS_DUMP.manifest
         with whole_file(manifest) as file:
@@ -110,31 +109,32 @@ def write_kernel_dump(folder: Path, rows: NDArray[Any], names: Mapping[int, str]
 def _pieces(rows: NDArray[Any], order: NDArray[Any]) -> Iterator[dict[str, Any]]:
     fields = ROW.names or ()
     for start in range(0, len(order), _PIECE):
-        for values in rows[order[start : start + _PIECE]].tolist():
+        piece = rows[order[start : start + _PIECE]]
+        for values in zip(*(piece[name].tolist() for name in fields), strict=True):
             yield dict(zip(fields, values, strict=True))
 
 
 def _record(row: dict[str, Any], names: Mapping[int, str], first: bool) -> dict[str, Any]:
-    func_ids = [int(f) for f in row["func"][: row["func_count"]]]
+    func_ids = row["func"][: row["func_count"]]
     dtype = DTYPES[row["dtype"]]
     record: dict[str, Any] = {
         "task_id": f"0x{row['task_id']:016x}",
         "func_id": func_ids,
         "arg_index": row["arg_index"],
-        "role": _ROLES[row["role"]].value,
-        "stage": _STAGES[row["stage"]].value,
+        "role": _ROLE_NAMES[row["role"]],
+        "stage": _STAGE_NAMES[row["stage"]],
         "kind": "scalar" if row["scalar"] else "tensor",
         "dtype": dtype.name,
     }
     if row["scalar"]:
         record["value"] = printed_value(row["value"], dtype)
-    shape = [int(n) for n in row["shape"][: row["ndims"]]]
+    shape = row["shape"][: row["ndims"]]
     record |= {
         "is_contiguous": bool(row["contiguous"]),
         "shape": shape,
-        "strides": [int(n) for n in row["strides"][: row["ndims"]]],
+        "strides": row["strides"][: row["ndims"]],
         "start_offset": row["start_offset"],
-        "numel": int(np.prod(shape, dtype=np.int64)) if shape else 1,
+        "numel": math.prod(shape),
         "bin_offset": row["bin_offset"],
         "bin_size": row["bin_size"],
         "truncated": False,
@@ -181,7 +181,7 @@ def _dispatches(
 
 def _dispatch(group: list[dict[str, Any]], payload: Path, names: Mapping[int, str]) -> Dispatch:
     first = group[0]
-    func_ids = tuple(int(f) for f in first["func"][: first["func_count"]])
+    func_ids = tuple(first["func"][: first["func_count"]])
     slots: dict[int, list[dict[str, Any]]] = {}
     for row in group:
         slots.setdefault(row["arg_index"], []).append(row)
@@ -210,8 +210,8 @@ def _argument(found: list[dict[str, Any]], payload: Path) -> Argument:
     return TensorArg(
         slot=row["arg_index"],
         dtype=dtype,
-        shape=tuple(int(n) for n in row["shape"][: row["ndims"]]),
-        strides=tuple(int(n) for n in row["strides"][: row["ndims"]]),
+        shape=tuple(row["shape"][: row["ndims"]]),
+        strides=tuple(row["strides"][: row["ndims"]]),
         start_offset=row["start_offset"],
         role=_ROLES[row["role"]],
         before=taken.get(Stage.BEFORE),

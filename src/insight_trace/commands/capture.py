@@ -10,6 +10,7 @@ code 0 says that the run ended well and gave what the scene's golden function ex
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from typing import TYPE_CHECKING, Any
@@ -41,18 +42,20 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from insight_trace.capture import capture
 
-    result = capture(
-        options.scene,
-        options.case,
-        output=options.output,
-        level=options.dump_args,
-        seed=options.seed,
-        platform=options.platform,
-        seconds=options.time_limit,
-        workers=options.jobs,
-        golden=not options.skip_golden,
-        force=options.force,
-    )
+    # what a scene prints is not part of the answer
+    with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
+        result = capture(
+            options.scene,
+            options.case,
+            output=options.output,
+            level=options.dump_args,
+            seed=options.seed,
+            platform=options.platform,
+            seconds=options.time_limit,
+            workers=options.jobs,
+            golden=not options.skip_golden,
+            force=options.force,
+        )
     if options.json:
         print(json.dumps(as_json(result), indent=2))
     else:

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ptoas-bin", type=Path, metavar="FILE", help="an assembler to look at (else PTOAS_ROOT, PATH)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:
     from insight_trace.doctor import examine
 
-    findings = examine()
+    findings = examine(options.ptoas_bin)
     if options.json:
         table = {f.name: {"found": f.found, "value": f.value, "advice": f.advice} for f in findings}
         print(json.dumps(table, indent=2))

@@ -12,7 +12,6 @@ Relative paths are relative to where you stand. Exit code 0: all exported; 1: so
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,8 @@ from typing import TYPE_CHECKING
 from insight_trace.errors import JobError, RequestError
 
 if TYPE_CHECKING:
-    from insight_trace.profile import ProfileRequest, RunnerOptions
+    from insight_trace.profile import ProfileRequest
+    from insight_trace.ptoas.runner import RunnerOptions
     from insight_trace.ptoas.spec import PlannedKernel
 
 
@@ -91,9 +91,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--preset", choices=("device", "camodel"), default="device", help="timing of the embedded simulator"
     )
-    how.add_argument(
-        "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="kernels at a time (cores)"
-    )
+    how.add_argument("--jobs", type=_positive, default=None, metavar="N", help="kernels at a time (cores)")
+    how.add_argument("--cluster", metavar="ADDRESS",
+                     help="run on the workers of a Dask cluster (extra: cluster)")  # fmt: skip
     how.add_argument("--keep-going", action=argparse.BooleanOptionalAction, default=True,
                      help="go on after a kernel that failed (default)")  # fmt: skip
     how.add_argument("--resume", nargs="?", type=_path, const=True, default=None, metavar="RUN",
@@ -216,7 +216,7 @@ def _request(options: argparse.Namespace) -> ProfileRequest:
 
 
 def _runner_options(options: argparse.Namespace) -> RunnerOptions:
-    from insight_trace.profile import RunnerOptions
+    from insight_trace.ptoas.runner import RunnerOptions
 
     return RunnerOptions(
         options.preset,
@@ -286,7 +286,7 @@ def _print_json(planned: tuple[PlannedKernel, ...], build: Path) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.profile import list_kernels, make_runner, profile
+    from insight_trace.profile import list_kernels, profile
     from insight_trace.ptoas.progress import reporting
 
     if options.json and not options.list_funcs:
@@ -296,10 +296,17 @@ def run(options: argparse.Namespace) -> int:
         planned = list_kernels(request)
         _print_json(planned, request.build) if options.json else _print_list(planned, request.build)
         return 0
-    runner = make_runner(options.simulator, _runner_options(options))
     try:
         with reporting() as report:
-            result = profile(request, runner, report, lambda text: print(text, file=sys.stderr))
+            result = profile(
+                request,
+                None,
+                report,
+                lambda text: print(text, file=sys.stderr),
+                simulator=options.simulator,
+                options=_runner_options(options),
+                cluster=options.cluster,
+            )
     except OSError as error:  # a full disk, a directory that went away
         raise JobError(f"{error.strerror or error}", where=str(error.filename or request.build)) from None
     print(f"RUN_ROOT {result.root}")

@@ -46,6 +46,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--preset", default="device", choices=("device", "camodel"))
     how.add_argument("--soc-version", metavar="V", help="the chip, e.g. Ascend910B1")
     how.add_argument("--block-dim", type=int, metavar="N", help="blocks (default: as recorded)")
+    how.add_argument(
+        "--l2-hit", action="store_true", help="its data is in L2: cores share that rate, not HBM's"
+    )
     how.add_argument("--timing-only", action="store_true", help="instructions and times, no arithmetic")
     how.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="seconds the kernel may run")
     how.add_argument("--check", action="store_true", help="print what the run revealed about the kernel")
@@ -124,6 +127,7 @@ def _request(options: argparse.Namespace) -> ReplayRequest:
         soc_version=options.soc_version,
         block_dim=options.block_dim,
         timing_only=options.timing_only,
+        l2_hit=options.l2_hit,
         seconds=options.time_limit,
         cann_home=options.cann_home,
         cann_set_env=options.cann_set_env,
@@ -150,6 +154,7 @@ def _repeated(request: ReplayRequest, record: dict[str, Any]) -> ReplayRequest:
         soc_version=request.soc_version or record.get("soc_version"),
         simulator=request.simulator if request.simulator != "auto" else record.get("simulator") or "embedded",
         timing_only=request.timing_only or bool(record.get("timing_only")),
+        l2_hit=request.l2_hit or bool(record.get("l2_hit")),
     )
 
 

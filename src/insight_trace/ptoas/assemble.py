@@ -64,10 +64,10 @@ def _flags(pto: Path) -> list[str]:
 
 def assemble(
     sources: Sequence[KernelSource], ptoas: Path, into: Path, *, timeout: float
-) -> tuple[tuple[KernelSource, ...], tuple[str, ...]]:
-    """Sources with a `.cpp` each where the assembler could make one, and what it said where it could not."""
+) -> tuple[tuple[KernelSource, ...], Mapping[Path, str]]:
+    """Sources with a `.cpp` each where the assembler could make one; by `.pto`, what it said where not."""
     result: list[KernelSource] = []
-    problems: list[str] = []
+    problems: dict[Path, str] = {}
     for number, source in enumerate(sources):
         if source.cpp is not None or source.pto is None:
             result.append(source)
@@ -81,15 +81,17 @@ def assemble(
                 command, capture_output=True, text=True, errors="replace", timeout=timeout, check=False
             )
         except InsightTraceError as error:
-            problems.append(str(error))
+            problems[source.pto] = str(error)
         except (OSError, subprocess.TimeoutExpired) as error:
-            problems.append(f"{source.pto}: {ptoas}: {error}")
+            problems[source.pto] = f"{source.pto}: {ptoas}: {error}"
         else:
             if done.returncode == 0 and cpp.is_file():
+                made = source.pto.stat()  # the same text gives the same kernel, whenever it is assembled
+                os.utime(cpp, ns=(made.st_atime_ns, made.st_mtime_ns))
                 result.append(replace(source, cpp=cpp))
                 continue
             said = [line for line in done.stderr.splitlines() if line.strip()]
             cause = next((line for line in said if "error" in line), said[-1] if said else "no message")
-            problems.append(f"{source.pto}: the assembler refused it: {cause.strip()[:400]}")
+            problems[source.pto] = f"{source.pto}: the assembler refused it: {cause.strip()[:400]}"
         result.append(source)
-    return tuple(result), tuple(problems)
+    return tuple(result), problems

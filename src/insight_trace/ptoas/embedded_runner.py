@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import threading
 import time
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from insight_trace.arguments.content import Given, Zero
 from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
 from insight_trace.errors import InputError, JobError
-from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Pipe, Simulation, Tier, Trace
+from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Simulation, Tier, Trace
+from insight_trace.ptoas.figures import bound_by, core_pipes, write_figures
 from insight_trace.ptoas.inputs import content_of
-from insight_trace.ptoas.runner import EXPORTED, FAILED, CorePipes, RunOutcome
-from insight_trace.ptoas.spec import BufferArg, Content, ProfileKernel, ValueArg
-from insight_trace.ptoas.testcase import template_environment
+from insight_trace.ptoas.runner import EXPORTED, FAILED, Places, RunnerOptions, RunOutcome
+from insight_trace.ptoas.spec import BufferArg, Content, KernelArg, ProfileKernel
 from insight_trace.simulate.embedded.cache import content_key
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 from insight_trace.simulate.embedded.toolchain import Toolchain
+from insight_trace.simulate.embedded.typed_entry import ENTRY, LANE, Call, Parameter, wrapper_source
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-# What a pipe executes without working: it waits, or it is told something.
-_NO_WORK = frozenset({"SET_FLAG", "WAIT_FLAG", "BAR", "BARRIER", "MOV_SPR_XN", "MOVEMASK"})
 _MAX_SHAPE = 2**32 - 1
 _SIDES = {
     CoreType.AIC: (CoreType.AIC,),
@@ -59,7 +54,9 @@ class EmbeddedRunner:
     def simulate(self, kernel: ProfileKernel) -> Simulation:
         """One run, with the outputs by slot: the i-th buffer is slot i."""
         members = [
-            Kernel(kernel.name, self._entry(kernel), side, include_dirs=(str(kernel.source.parent),))
+            Kernel(
+                kernel.name, self._entry(kernel), side, include_dirs=(str(kernel.source.parent),), entry=ENTRY
+            )
             for side in _SIDES[kernel.kind]
         ]
         options = EmbeddedOptions(target=kernel.arch, preset=self.preset, seconds=self.seconds)
@@ -76,17 +73,28 @@ class EmbeddedRunner:
 
         return self.toolchain.cache.put("entry", content_key([text]), write) / "insight_entry.cpp"
 
-    def run(self, kernel: ProfileKernel, out: Path, logs: Path) -> RunOutcome:
+    def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
+        from insight_trace.replay.running import make_trace
+
         if self._stopped.is_set():
             raise JobError("interrupted")
+        places.step("simulate")
         simulation = self.simulate(kernel)
         said = [str(simulation.failure)] if simulation.failure else []
         said += [f"{simulation.cycles} cycles at {simulation.mhz:g} MHz", *simulation.findings]
-        (logs / "simulate.log").write_text("\n".join(said) + "\n", encoding="utf-8")
+        (places.logs / "simulate.log").write_text("\n".join(said) + "\n", encoding="utf-8")
         if simulation.failure:
             return RunOutcome(FAILED, str(simulation.failure))
-        _write(kernel, simulation, out)
-        pipes = core_pipes(simulation)
+        places.step("write")
+        trace = make_trace(simulation)
+        source = kernel.source
+        if places.origin is not None:
+            trace = _as_from(trace, source.parent, places.origin)
+            source = places.origin / source.name
+        _write(kernel, trace, places.out)
+        about = {"kernel source": str(source), "simulator": f"embedded, preset {self.preset}"}
+        write_figures(trace, places.folder, kernel.name, about)
+        pipes = core_pipes(simulation.instructions)
         return RunOutcome(
             EXPORTED,
             cycles=simulation.cycles,
@@ -97,28 +105,23 @@ class EmbeddedRunner:
 
 
 def entry_source(kernel: ProfileKernel) -> str:
-    """C++ with a `kernel_entry` that calls the kernel's functions, each on its core."""
-    environment = template_environment()
-    slots = {argument.position: slot for slot, argument in enumerate(kernel.buffers)}
-    calls: list[dict[str, Any]] = []
+    """C++ with an entry that calls the kernel's functions, each on its core; buffers come from their slots."""
+    calls = []
     for function in kernel.functions:
-        arguments = []
-        for argument in kernel.arguments_of(function):
-            arguments.append(
-                {
-                    "slot": slots.get(argument.position),
-                    "type": argument.dtype.cpp if isinstance(argument, BufferArg) else "",
-                    "lane": isinstance(argument, ValueArg) and argument.per_lane,
-                    "value": argument,
-                }
-            )
-        guard = ""
+        only = ""
         if len(kernel.functions) > 1:
-            guard = "__DAV_CUBE__" if function is kernel.functions[0] else "__DAV_VEC__"
-        calls.append({"name": function.name, "arguments": arguments, "guard": guard})
-    context = {"case": kernel.name, "source": kernel.source.name, "calls": calls}
-    text: str = environment.get_template("entry.cpp.j2").render(context)
-    return text
+            only = "__DAV_CUBE__" if function is kernel.functions[0] else "__DAV_VEC__"
+        parameters = tuple(_parameter(argument) for argument in kernel.arguments_of(function))
+        calls.append(Call(function.name, parameters, only))
+    return wrapper_source(kernel.source.name, calls)
+
+
+def _parameter(argument: KernelArg) -> Parameter:
+    if isinstance(argument, BufferArg):
+        return Parameter(argument.dtype.cpp, pointer=True)
+    if argument.per_lane:
+        return Parameter(argument.cpp_type, hidden=LANE)
+    return Parameter(argument.cpp_type, literal=argument.literal)
 
 
 def replay_arguments(kernel: ProfileKernel) -> ReplayArguments:
@@ -154,16 +157,9 @@ def replay_arguments(kernel: ProfileKernel) -> ReplayArguments:
     return ReplayArguments(tuple(tensors))
 
 
-def _write(kernel: ProfileKernel, simulation: Simulation, out: Path) -> None:
+def _write(kernel: ProfileKernel, trace: Trace, out: Path) -> None:
     from insight_trace.insight.writer import write_insight_directory
 
-    sources = {}
-    for name, path in simulation.sources.items():
-        try:
-            sources[name] = path.read_bytes()
-        except OSError:  # the entry is gone, and nobody wants to see it
-            continue
-    trace = Trace(simulation.instructions, simulation.mhz, simulation.soc_version, sources)
     # Named by the kernel and dated by its source, so that the same kernel gives the same bytes.
     digest = hashlib.sha256(kernel.name.encode()).digest()
     letters = "".join(chr(ord("A") + byte % 26) for byte in digest[:16])
@@ -171,43 +167,20 @@ def _write(kernel: ProfileKernel, simulation: Simulation, out: Path) -> None:
     write_insight_directory(trace, out, name=letters, timestamp=stamp)
 
 
-def core_pipes(simulation: Simulation) -> tuple[CorePipes, ...]:
-    """Busy cycles and working instructions of each pipe of each core."""
-    import numpy as np
+def _as_from(trace: Trace, here: Path, origin: Path) -> Trace:
+    """The trace of a copied source under the name of the original."""
 
-    columns = simulation.instructions
-    idle = np.array([name in _NO_WORK for name in columns.names], dtype=bool)
-    works = ~idle[columns.name] if len(columns) else np.zeros(0, dtype=bool)
-    found = []
-    for number, core in enumerate(columns.cores):
-        cycles, counts = {}, {}
-        mine = works & (columns.core == number)
-        for pipe in np.unique(columns.pipe[mine]):
-            rows = mine & (columns.pipe == pipe)
-            label = Pipe(int(pipe)).name
-            cycles[label] = _busy(columns.start[rows], columns.end[rows])
-            counts[label] = int(rows.sum())
-        found.append(CorePipes(core, cycles, counts))
-    return tuple(found)
+    def named(text: str) -> str:
+        return text.replace(f"{here}/", f"{origin}/")
+
+    columns = trace.instructions
+    return dataclasses.replace(
+        trace,
+        instructions=dataclasses.replace(columns, stacks=tuple(map(named, columns.stacks))),
+        sources={named(name): text for name, text in trace.sources.items()},
+    )
 
 
-def _busy(start: NDArray[np.int64], end: NDArray[np.int64]) -> int:
-    """Cycles in which at least one of the intervals runs."""
-    import numpy as np
-
-    order = np.argsort(start, kind="stable")
-    start, end = start[order], end[order]
-    reached = np.maximum.accumulate(end)
-    before = np.concatenate((start[:1], reached[:-1]))
-    return int(np.maximum(0, end - np.maximum(start, before)).sum())
-
-
-def bound_by(pipes: tuple[CorePipes, ...]) -> str:
-    """The pipe that is busy longest on any core."""
-    busy = [(cycles, pipe) for core in pipes for pipe, cycles in core.cycles.items()]
-    return max(busy, default=(0, ""), key=lambda pair: pair[0])[1]
-
-
-def make(options: Any) -> EmbeddedRunner:
-    """The embedded runner for the command line's RunnerOptions."""
+def make(options: RunnerOptions) -> EmbeddedRunner:
+    """The embedded runner for the command line's options."""
     return EmbeddedRunner(preset=options.preset, seconds=options.step_timeout)

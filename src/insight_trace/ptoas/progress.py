@@ -32,21 +32,25 @@ def result_line(progress: Progress) -> str:
     return f"{text}\n  {warnings}" if warnings else text
 
 
+# Steps that take long enough for a line of their own: those of the vendor's simulator.
+_LONG_STEPS = frozenset({"generate", "build", "golden", "collect", "export"})
+
+
 class _Lines:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
-        self.started = 0
+        self.numbers: dict[str, int] = {}
 
     def __call__(self, progress: Progress, /) -> None:
-        if progress.row is None:
-            self.started += 1
-            width = len(str(progress.total))
-            number = min(progress.total, progress.done + 1)
-            print(
-                f"[{number:0{width}d}/{progress.total}] run {progress.kernel}", file=self.stream, flush=True
-            )
-        else:
+        if progress.row is not None:
             print(result_line(progress), file=self.stream, flush=True)
+            return
+        step = "run" if progress.step == "running" else progress.step
+        if step == "run" or step in _LONG_STEPS:
+            number = self.numbers.setdefault(progress.kernel, min(progress.total, progress.done + 1))
+            width = len(str(progress.total))
+            line = f"[{number:0{width}d}/{progress.total}] {step} {progress.kernel}"
+            print(line, file=self.stream, flush=True)
 
 
 class _LiveTable:

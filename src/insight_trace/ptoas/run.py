@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -14,7 +15,15 @@ from pathlib import Path
 from insight_trace import __version__
 from insight_trace.errors import InputError, InsightTraceError
 from insight_trace.ptoas.manifest import Row, read_manifest, write_books
-from insight_trace.ptoas.runner import EXPORT_FAILED, EXPORTED, FAILED, SKIPPED, KernelRunner, RunOutcome
+from insight_trace.ptoas.runner import (
+    EXPORT_FAILED,
+    EXPORTED,
+    FAILED,
+    SKIPPED,
+    KernelRunner,
+    Places,
+    RunOutcome,
+)
 from insight_trace.ptoas.spec import BrokenKernel, BufferArg, PlannedKernel, ProfileKernel
 from insight_trace.ptoas.verdict import near_empty
 from insight_trace.storage import whole_directory
@@ -25,7 +34,7 @@ class Progress:
     """What happened to one kernel."""
 
     kernel: str
-    step: str  # "running", then a status
+    step: str  # "running", a step of the simulator's, then a status
     done: int
     total: int
     row: Row | None = None
@@ -59,7 +68,7 @@ def fingerprint(kernel: ProfileKernel, runner: str) -> str:
 
 def _artifacts(out: Path) -> dict[str, str]:
     """The manifest's columns about what was exported."""
-    simulator = sorted(out.glob("OPPROF_*/simulator"))
+    simulator = sorted(d for d in out.glob("OPPROF_*/**/simulator") if d.is_dir())
     trace = next((p for d in simulator if (p := d / "trace.json").is_file()), None)
     binary = next((p for d in simulator if (p := d / "visualize_data.bin").is_file()), None)
     cores = sum(1 for d in simulator for _ in d.glob("core*/trace.json"))
@@ -91,7 +100,7 @@ class ProfileRun:
         self.root = root
         self.runner = runner
 
-    def _one(self, kernel: ProfileKernel, mark: str) -> Row:
+    def _one(self, kernel: ProfileKernel, mark: str, step: Callable[[str], None]) -> Row:
         begin = time.monotonic()
         logs = self.root / "logs" / kernel.name
         logs.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -101,7 +110,16 @@ class ProfileRun:
             with whole_directory(place, force=True, mode=0o700) as beside:
                 out = beside / "collect" / "out"
                 out.mkdir(parents=True, mode=0o700)
-                outcome = self.runner.run(kernel, out, logs)
+                places = Places(
+                    beside,
+                    out,
+                    logs,
+                    self.root / "cases" / kernel.name,
+                    self.root / "builds" / kernel.name,
+                    mark,
+                    step=step,
+                )
+                outcome = self.runner.run(kernel, places)
                 if outcome.status != EXPORTED:
                     raise _NotExported(outcome)
         except _NotExported as failure:
@@ -156,7 +174,16 @@ class ProfileRun:
         resume: bool = False,
         report: Callable[[Progress], None] = lambda _: None,
     ) -> ProfileResult:
-        """Runs what is not finished yet; rows and their order do not depend on `jobs`."""
+        """Runs what is not finished yet; rows and their order do not depend on `jobs`.
+
+        `report` is called from the threads that run kernels too, one call at a time.
+        """
+        told = threading.Lock()
+
+        def tell(progress: Progress) -> None:
+            with told:
+                report(progress)
+
         for directory in (self.root, self.root / "funcs", self.root / "logs"):
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         for leftover in (self.root / "funcs").glob(".*"):  # of a run that was killed
@@ -169,7 +196,7 @@ class ProfileRun:
         def book(row: Row, *, reused: bool = False) -> None:
             rows[row.func] = row
             write_books(self.root, (rows[k.name] for k in kernels if k.name in rows), total)
-            report(Progress(row.func, row.status, len(rows), total, row, reused))
+            tell(Progress(row.func, row.status, len(rows), total, row, reused))
 
         for kernel in kernels:
             if isinstance(kernel, BrokenKernel):
@@ -187,7 +214,7 @@ class ProfileRun:
             else:
                 waiting.append((kernel, mark))
         failed = any(not row.exported for row in rows.values())
-        self._work(waiting, jobs, keep_going, failed, book, report, rows, total)
+        self._work(waiting, jobs, keep_going, failed, book, tell, rows, total)
         return ProfileResult(self.root, tuple(rows[kernel.name] for kernel in kernels))
 
     def _work(
@@ -201,6 +228,9 @@ class ProfileRun:
         rows: dict[str, Row],
         total: int,
     ) -> None:
+        def following(kernel: str) -> Callable[[str], None]:
+            return lambda step: report(Progress(kernel, step, len(rows), total))
+
         queue = list(reversed(waiting))
         running: set[Future[Row]] = set()
         with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
@@ -209,7 +239,7 @@ class ProfileRun:
                     while queue and len(running) < max(1, jobs) and (keep_going or not failed):
                         kernel, mark = queue.pop()
                         report(Progress(kernel.name, "running", len(rows), total))
-                        running.add(pool.submit(self._one, kernel, mark))
+                        running.add(pool.submit(self._one, kernel, mark, following(kernel.name)))
                     if not running:
                         break
                     ready, running = wait(running, return_when=FIRST_COMPLETED)

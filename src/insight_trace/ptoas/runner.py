@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +14,25 @@ COLLECT_FAILED = "collect_failed"
 EXPORT_FAILED = "export_failed"
 FAILED = "failed"
 SKIPPED = "skipped"  # --no-keep-going, after another kernel failed
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerOptions:
+    """What a simulator may want to know. Times are seconds unless a name says otherwise."""
+
+    preset: str = "device"
+    cann_set_env: Path | None = None
+    ptoas_root: Path | None = None  # use PTOAS's own test case generator
+    pto_isa_root: Path | None = None
+    soc_version: str = ""
+    aicore_arch: str = ""
+    msopprof: Path | None = None
+    auto_msopprof: bool = False
+    launch_count: int = 1
+    msprof_timeout_minutes: int = 120  # the unit that msprof counts in
+    step_timeout: float = 300.0
+    build_timeout: float = 600.0
+    debug_lines: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +57,20 @@ class RunOutcome:
     facts: Mapping[str, str] = field(default_factory=dict)  # manifest columns: symbol, app, kernel_lib, …
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a runner may write for one kernel, all of it private."""
+
+    folder: Path  # of the kernel's results: its clean trace and figures. Renamed afterwards, as `out` is
+    out: Path  # empty; `OPPROF_*/simulator/` goes below it. No file may hold its path
+    logs: Path
+    case: Path  # a launcher's sources, kept for a later run of the same kernel
+    build: Path  # what was built of them
+    mark: str = ""  # of everything that the result depends on: what is kept of another mark is stale
+    origin: Path | None = None  # the folder that a source came from, where the kernel's own is only a copy
+    step: Callable[[str], None] = lambda _: None  # tells what is being done now
+
+
 class KernelRunner(Protocol):
     """A simulator that runs one kernel at a time; called from several threads."""
 
@@ -46,11 +79,8 @@ class KernelRunner(Protocol):
         """Which simulator, with what decides its result: part of what makes a finished run reusable."""
         ...
 
-    def run(self, kernel: ProfileKernel, out: Path, logs: Path) -> RunOutcome:
-        """Runs a kernel; writes `OPPROF_*/simulator/` below `out` (private, empty) and logs to `logs`.
-
-        `out` is renamed into its final place afterwards, so nothing in it may hold its path.
-        """
+    def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
+        """Runs a kernel."""
         ...
 
     def stop(self) -> None:

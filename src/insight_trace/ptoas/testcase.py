@@ -7,6 +7,8 @@ declare the entry with C linkage, so the symbol is the same whatever form the so
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,24 @@ from insight_trace.errors import InputError
 from insight_trace.ptoas.cpp_signature import Form
 from insight_trace.ptoas.inputs import write_content
 from insight_trace.ptoas.spec import BufferArg, Content, ProfileKernel, Purpose, ValueArg
+from insight_trace.simulate.msprof.targets import target_named
 from insight_trace.storage import whole_directory
 
-AICORE_ARCH = {"a2a3": "dav-c220", "a5": "dav-c310"}
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?: [A-Za-z_]\w*)*")
 _HOST_TYPES = {"bfloat16_t": "uint16_t", "half": "aclFloat16"}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A launcher's sources on disk, what is built of them, and the files that it reads."""
+
+    directory: Path
+    target: str  # of CMake
+    library: Path
+    application: Path
+    symbols: tuple[str, ...]  # names that the kernel may have in the library, the likeliest first
+    inputs: Mapping[str, int]  # files that the application reads -> bytes
+    debug_lines: bool  # whether -DDEBUG_LINES=OFF builds it without -g
 
 
 class _Word(str):
@@ -46,12 +61,6 @@ def _literal(argument: ValueArg) -> _Word:
 def _cmake_word(text: str) -> _Word:
     if not re.fullmatch(r"[\w.+\-]+", text):
         raise InputError(f"{text!r} cannot stand in CMakeLists.txt as a name")
-    return _Word(text)
-
-
-def _file_name(text: str) -> _Word:
-    if set(text) & set('"\\\n\r') or "/" in text:
-        raise InputError(f"{text!r} cannot stand in an #include")
     return _Word(text)
 
 
@@ -84,7 +93,6 @@ def template_environment() -> Any:
         "literal": _literal,
         "cmake": _cmake_word,
         "py": _python,
-        "file_name": _file_name,
     }
     return environment
 
@@ -135,12 +143,12 @@ def render_testcase(
     recipe = recipe.partition("from __future__ import annotations\n")[2]  # golden.py has a head of its own
     context = {
         "case": kernel.name,
-        "target": re.sub(r"[^\w+\-]", "_", kernel.name),
+        "target": _target(kernel),
         "symbol": entry_symbol(kernel),
         "bare": kernel.functions[0].form is Form.BARE,
         "calls": _calls(kernel),
         "parameters": [_parameter(argument) for argument in kernel.arguments],
-        "arch": aicore_arch or AICORE_ARCH[kernel.arch],
+        "arch": aicore_arch or target_named(kernel.arch).aicore_arch,
         "debug_lines": debug_lines,
         "recipe": _Word(recipe.strip()),
         "seed": kernel.seed,
@@ -182,10 +190,34 @@ def write_testcase(
                 write_content(argument, kernel.seed, beside / f"{argument.name}.bin")
 
 
-def write_zero_inputs(kernel: ProfileKernel, directory: Path) -> None:
-    """Zero files where `golden.py` is missing or failed; a launcher then runs, and the caller warns."""
-    for argument in kernel.buffers:
-        path = directory / f"{argument.name}.bin"
-        if not path.is_file() or path.stat().st_size != argument.nbytes:
+def own_case(
+    kernel: ProfileKernel, directory: Path, build: Path, *, aicore_arch: str = "", debug_lines: bool = True
+) -> Case:
+    """Writes the test case and says what comes of it in `build`."""
+    write_testcase(kernel, directory, aicore_arch=aicore_arch, debug_lines=debug_lines, force=True)
+    target = _target(kernel)
+    return Case(
+        directory,
+        f"{target}_msprof_sim",
+        build / f"lib{target}_kernel.so",
+        build / f"{target}_msprof_sim",
+        (entry_symbol(kernel),),
+        {f"{a.name}.bin": a.nbytes for a in kernel.buffers if a.purpose is not Purpose.FFTS},
+        debug_lines,
+    )
+
+
+def _target(kernel: ProfileKernel) -> str:
+    return re.sub(r"[^\w+\-]", "_", kernel.name)
+
+
+def write_zero_inputs(case: Case) -> tuple[str, ...]:
+    """Zeros for the files that are missing or of another size; returns their names, for the caller to warn."""
+    written = []
+    for name, size in case.inputs.items():
+        path = case.directory / name
+        if not path.is_file() or path.stat().st_size != size:
             with path.open("wb") as file:
-                file.truncate(argument.nbytes)
+                file.truncate(size)
+            written.append(name)
+    return tuple(written)

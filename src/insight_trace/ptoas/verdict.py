@@ -12,7 +12,7 @@ from insight_trace.ptoas.pto_facts import Work
 from insight_trace.ptoas.runner import CorePipes
 from insight_trace.ptoas.spec import BufferArg, Content, ProfileKernel, ValueArg
 
-_TRANSFERS = ("MTE1", "MTE2", "MTE3", "FIXP", "FIXPIPE")
+_TRANSFERS = ("MTE1", "MTE2", "MTE3", "FIXPIPE")
 _GUESSED = frozenset({"loop bound", "condition", "no use of it seen", "index", "valid length of a tile"})
 
 

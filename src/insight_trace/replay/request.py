@@ -33,6 +33,7 @@ class ReplayRequest:
     soc_version: str | None = None
     block_dim: int | None = None
     timing_only: bool = False
+    l2_hit: bool = False  # what the kernel reads is in L2 already
     seconds: float = 60.0
     # the vendor's simulator
     cann_home: Path | None = None

@@ -205,6 +205,7 @@ def _with_embedded(request: ReplayRequest, replay: Replay, workspace: Path, prog
         target=replay.target,
         preset=request.preset,
         timing_only=request.timing_only,
+        l2_hit=request.l2_hit,
         seconds=request.seconds,
     )
     simulation = run_embedded(replay.selection.kernels, replay.arguments, options)

@@ -19,7 +19,8 @@ from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import InsightTraceError, JobError, RequestError
 from insight_trace.model import Case, Scene
 from insight_trace.scene.standins import runtime_is_installed, standing_in
-from insight_trace.scene.static import load_scene
+from insight_trace.scene.static import completed, load_scene
+from insight_trace.scene.tensors import tensor_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -147,7 +148,7 @@ def load_scene_live(path: str | Path) -> LiveScene:
     scene_class = getattr(module, scene.class_name, None)
     if scene_class is None:
         raise RequestError(f"{scene.path} defines no {scene.class_name} when it is run")
-    return LiveScene(scene, scene_class, real)
+    return LiveScene(completed(scene, scene_class), scene_class, real)
 
 
 def _package_of(path: Path) -> str:
@@ -186,31 +187,6 @@ def _scene_errors(path: Path, what: str) -> Iterator[None]:
         frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path]
         line = f", line {frames[-1].lineno}" if frames else ""
         raise JobError(f"{what} failed: {type(error).__name__}: {error}", where=f"{path}{line}") from error
-
-
-def tensor_array(name: str, value: Any) -> NDArray[Any]:
-    """A NumPy view of a scene's tensor: of a NumPy array, or of a CPU torch tensor of any type."""
-    import numpy as np
-
-    if isinstance(value, np.ndarray):
-        return value
-    if not hasattr(value, "data_ptr"):
-        raise JobError(
-            f"tensor {name!r} is a {type(value).__name__}, neither a NumPy array nor a torch tensor"
-        )
-    torch = importlib.import_module("torch")
-    tensor = value.detach()
-    element = dtype_named(str(value.dtype).removeprefix("torch."))
-    try:
-        plain: NDArray[Any] = tensor.numpy()
-        return plain
-    except TypeError:
-        # bf16 and fp8 have no NumPy form in torch: the same memory, seen as plain integers first
-        carriers = {1: torch.uint8, 2: torch.int16}
-        if element is None:
-            raise JobError(f"tensor {name!r} has the type {value.dtype}, which no kernel has") from None
-        seen: NDArray[Any] = tensor.view(carriers[element.size]).numpy().view(element.numpy)
-        return seen
 
 
 def _dtype_of(name: str, array: NDArray[Any]) -> DType:

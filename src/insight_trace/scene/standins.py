@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from insight_trace.dtypes import DTYPES
 from insight_trace.errors import JobError
+from insight_trace.scene.tensors import compare_outputs
 
 
 class ArgDirection(enum.IntEnum):
@@ -124,6 +125,9 @@ class SceneTestCase:
     def compute_golden(self, args: TaskArgsBuilder, params: dict[str, Any]) -> None:
         raise NotImplementedError
 
+    def compare_outputs(self, test_args: Any, golden_args: Any, output_names: Any, params: Any) -> None:  # noqa: ARG002
+        compare_outputs(test_args, golden_args, output_names, self.RTOL, self.ATOL)
+
     @staticmethod
     def run_module(_name: str) -> None:
         raise JobError(
@@ -196,7 +200,7 @@ _SETUP: dict[str, Any] = {
 _CONTENT: dict[str, dict[str, Any]] = {
     "simpler.task_interface": _TASK_INTERFACE,
     "simpler_setup": _SETUP,
-    "simpler_setup.scene_test": _SETUP,
+    "simpler_setup.scene_test": _SETUP | {"_compare_outputs": compare_outputs},
 }
 _ROOTS = ("simpler", "simpler_setup", "_task_interface")
 

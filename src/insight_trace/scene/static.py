@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ def load_scene(path: str | Path) -> Scene:
     if not class_name:
         if len(scenes) == 1:
             return scenes[0]
-        others = ", ".join(s.class_name for s in scenes[1:])
-        first = scenes[0]
+        # a class without cases serves others of the module
+        first = next((s for s in scenes if s.cases), scenes[0])
+        others = ", ".join(s.class_name for s in scenes if s is not first)
         note = f"the module holds more scenes: {others} (choose one with {Path(text).name}::CLASS)"
         return _noted(first, note)
     for scene in scenes:
@@ -65,6 +67,23 @@ def load_scenes(path: str | Path) -> tuple[Scene, ...]:
             hint="give the module that holds the @scene_test class",
         )
     return scenes
+
+
+def completed(scene: Scene, scene_class: Any) -> Scene:
+    """The scene with what only its executed class tells, where its text alone does not say enough."""
+    if scene.cases and scene.kernels and scene.orchestration is not None:
+        return scene
+    notes: list[str] = []
+    kernels, orchestration = _callable(getattr(scene_class, "CALLABLE", {}), scene.path, notes)
+    return replace(
+        scene,
+        cases=tuple(_cases(getattr(scene_class, "CASES", ()), notes)),
+        kernels=tuple(kernels),
+        orchestration=orchestration,
+        rtol=_float(getattr(scene_class, "RTOL", None)),
+        atol=_float(getattr(scene_class, "ATOL", None)),
+        notes=tuple(notes),
+    )
 
 
 def _is_scene(node: ast.ClassDef, evaluator: Evaluator) -> bool:
@@ -238,7 +257,7 @@ def _signature(value: Any, label: str, notes: list[str]) -> tuple[str, ...] | No
         return None
     if not isinstance(value, (list, tuple)):
         return None
-    return tuple(str(direction) for direction in value)
+    return tuple(getattr(direction, "name", None) or str(direction) for direction in value)
 
 
 def _orchestration(value: Any, path: Path, notes: list[str]) -> Orchestration | None:
@@ -308,6 +327,4 @@ def _mapping(value: Any, label: str, notes: list[str]) -> dict[str, Any]:
 
 
 def _noted(scene: Scene, note: str) -> Scene:
-    from dataclasses import replace
-
     return replace(scene, notes=(*scene.notes, note))

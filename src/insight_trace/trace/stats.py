@@ -189,7 +189,8 @@ class _Cores:
             span = finish_ - begin
             busy: dict[int, Spans] = {}
             lane, unit = instructions.pipe[rows], units(instructions.pipe[rows])
-            present = set(np.unique(lane).tolist()) | set(np.unique(unit).tolist())
+            # counted, since np.unique would load masked arrays
+            present = np.flatnonzero(np.bincount(np.concatenate((lane, unit)))).tolist()
             for pipe in sorted(present, key=lambda p: ORDER.get(p, 1000 + p)):
                 mine = rows[(unit if pipe == Pipe.VECTOR else lane) == pipe]
                 kind = self.kind[mine]

@@ -2,12 +2,12 @@
 
 #include <cerrno>
 #include <cstring>
-#include <dlfcn.h>
-#include <elf.h>
 #include <fstream>
-#include <link.h>
 #include <sstream>
 #include <sys/mman.h>
+#include <sys/time.h>
+
+#include "text.hpp"
 
 namespace insight_trace::capture {
 
@@ -18,36 +18,6 @@ int Job::kernel_row(int32_t func_id) const {
     for (size_t i = 0; i < kernels.size(); ++i)
         if (kernels[i].func_id == func_id) return static_cast<int>(i);
     return -1;
-}
-
-std::string escaped(const std::string &text) {
-    std::string out;
-    for (char c : text) {
-        if (c == '\\')
-            out += "\\\\";
-        else if (c == '\t')
-            out += "\\t";
-        else if (c == '\n')
-            out += "\\n";
-        else
-            out += c;
-    }
-    return out;
-}
-
-static std::string unescaped(const std::string &text) {
-    std::string out;
-    for (size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '\\' || i + 1 == text.size())
-            out += text[i];
-        else if (text[++i] == 't')
-            out += '\t';
-        else if (text[i] == 'n')
-            out += '\n';
-        else
-            out += text[i];
-    }
-    return out;
 }
 
 static ChipTensor read_tensor(const std::vector<std::string> &f) {
@@ -70,14 +40,10 @@ Job read_job(const std::string &path) {
     Job job;
     std::string line;
     while (std::getline(in, line)) {
-        std::vector<std::string> f;
-        std::stringstream fields(line);
-        for (std::string field; std::getline(fields, field, '\t');) f.push_back(unescaped(field));
-        if (f.empty()) continue;
+        std::vector<std::string> f = engine::fields_of(line);
+        if (f.empty() || engine::read_parameter(f, job.machine.parameters)) continue;
         const std::string &key = f[0];
-        if (key == "value") // what the chip has; how long things take is not recorded here
-            job.machine.parameters.value[f.at(1)] = std::stoll(f.at(2));
-        else if (key == "orchestration") {
+        if (key == "orchestration") {
             job.orchestration = f.at(1);
             job.function = f.at(2);
             job.config = f.size() > 3 ? f[3] : "";
@@ -131,35 +97,6 @@ void map_arena(const Job &job) {
     if (mapped != wanted) fail(Fault::Environment, {}, "cannot map global memory: %s", strerror(errno));
 }
 
-static int find_bounds(dl_phdr_info *info, size_t, void *data) {
-    auto *image = static_cast<engine::KernelImage *>(data);
-    if (image->path != info->dlpi_name) return 0;
-    image->base = info->dlpi_addr;
-    for (int i = 0; i < info->dlpi_phnum; ++i) {
-        const auto &header = info->dlpi_phdr[i];
-        if (header.p_type == PT_LOAD)
-            image->end = std::max<uint64_t>(image->end, info->dlpi_addr + header.p_vaddr + header.p_memsz);
-    }
-    return 1;
-}
-
-void load_kernels(Job &job) {
-    for (engine::KernelImage &image : job.machine.kernels) {
-        void *handle = dlopen(image.path.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (!handle) fail(Fault::Kernel, {}, "cannot load the compiled kernel: %s", dlerror());
-        image.call = reinterpret_cast<void (*)(int64_t *)>(dlsym(handle, image.entry.c_str()));
-        if (!image.call) fail(Fault::Input, {}, "the kernel has no function %s", image.entry.c_str());
-        dl_iterate_phdr(find_bounds, &image);
-        auto *begin = static_cast<uint8_t *>(dlsym(handle, "insight_trace_state_begin"));
-        auto *end = static_cast<uint8_t *>(dlsym(handle, "insight_trace_state_end"));
-        if (!begin || !end) continue;
-        uint8_t *from = *reinterpret_cast<uint8_t **>(begin), *to = *reinterpret_cast<uint8_t **>(end);
-        image.state = from;
-        image.state_size = static_cast<uint64_t>(to - from);
-        image.initial_state.assign(from, to);
-    }
-}
-
 void Failure::set(engine::Fault fault_, const char *text, const char *file_, int line_) {
     if (failed) return;
     failed = true;
@@ -170,23 +107,22 @@ void Failure::set(engine::Fault fault_, const char *text, const char *file_, int
 }
 
 std::string failure_lines(const Failure &failure) {
-    static const char *names[] = {"kernel", "input", "environment", "not_supported", "our_bug"};
     std::ostringstream out;
-    out << "fault\t" << names[failure.fault] << "\nmessage\t" << escaped(failure.message) << "\n";
-    if (failure.file[0]) out << "at\t" << escaped(failure.file) << "\t" << failure.line << "\n";
+    out << "fault\t" << engine::fault_name(static_cast<Fault>(failure.fault)) << "\nmessage\t"
+        << engine::escaped(failure.message) << "\n";
+    if (failure.file[0]) out << "at\t" << engine::escaped(failure.file) << "\t" << failure.line << "\n";
     if (failure.signal) out << "signal\t" << failure.signal << "\n";
     if (failure.limit[0]) out << "limit\t" << failure.limit << "\n";
-    if (failure.image[0]) out << "pc\t" << escaped(failure.image) << "\t" << failure.offset << "\n";
+    if (failure.image[0]) out << "pc\t" << engine::escaped(failure.image) << "\t" << failure.offset << "\n";
     return out.str();
 }
 
-void write_result(const Job &job, const std::vector<std::string> &lines) {
-    std::string beside = job.result_path + ".part";
-    std::ofstream file(beside, std::ios::binary);
-    for (const std::string &line : lines) file << line << (line.empty() || line.back() != '\n' ? "\n" : "");
-    file << "end\n";
-    file.close();
-    if (file) rename(beside.c_str(), job.result_path.c_str());
+void alarm_after(double seconds) {
+    itimerval timer{};
+    timer.it_value.tv_sec = static_cast<time_t>(seconds);
+    timer.it_value.tv_usec =
+        static_cast<suseconds_t>((seconds - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
+    setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
 } // namespace insight_trace::capture

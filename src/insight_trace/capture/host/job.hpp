@@ -39,7 +39,6 @@ struct Job {
 
 Job read_job(const std::string &path);
 void map_arena(const Job &job);
-void load_kernels(Job &job);
 
 // Why the run ended before its end. Text in fixed arrays: it is filled in by signal handlers, and lies in
 // memory that processes share.
@@ -57,8 +56,7 @@ struct Failure {
     void set(engine::Fault fault, const char *text, const char *file, int line);
 };
 
-std::string escaped(const std::string &text);
-void write_result(const Job &job, const std::vector<std::string> &lines);
 std::string failure_lines(const Failure &failure);
+void alarm_after(double seconds); // SIGALRM; 0: none
 
 } // namespace insight_trace::capture

@@ -3,12 +3,12 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <sys/prctl.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "channel.hpp"
 #include "pto_orchestration_api.h"
 #include "runtime.hpp"
+#include "text.hpp"
 
 namespace engine = insight_trace::engine;
 using namespace insight_trace::capture;
@@ -22,23 +22,15 @@ Runtime *g_runtime = nullptr;
 Failure g_failure{};
 bool g_fatal = false;
 
-void orchestration_timer(double seconds) {
-    itimerval timer{};
-    timer.it_value.tv_sec = static_cast<time_t>(seconds);
-    timer.it_value.tv_usec =
-        static_cast<suseconds_t>((seconds - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
-    setitimer(ITIMER_REAL, &timer, nullptr);
-}
-
 // While the runtime works, the orchestration's own time does not run.
 struct InRuntime {
-    InRuntime() { orchestration_timer(0); }
-    ~InRuntime() { orchestration_timer(g_job.seconds); }
+    InRuntime() { alarm_after(0); }
+    ~InRuntime() { alarm_after(g_job.seconds); }
 };
 
 // The orchestration went wrong, not a kernel: what it submitted before is still run and recorded.
 void run_submitted() {
-    orchestration_timer(0);
+    alarm_after(0);
     try {
         if (g_runtime) g_runtime->finish();
     } catch (const std::exception &) {
@@ -47,27 +39,25 @@ void run_submitted() {
 }
 
 [[noreturn]] void end_run(int code) {
-    orchestration_timer(0);
-    std::vector<std::string> lines;
-    lines.push_back(g_failure.failed ? "status\tfailed" : "status\tok");
-    if (g_failure.failed) lines.push_back(failure_lines(g_failure));
+    alarm_after(0);
+    std::string text = g_failure.failed ? "status\tfailed\n" + failure_lines(g_failure) : "status\tok\n";
     if (g_runtime) {
         if (g_failure.failed) {
-            lines.push_back(g_runtime->running_text());
+            text += g_runtime->running_text();
             try {
                 g_runtime->record_unfinished();
             } catch (const std::exception &) {
-                lines.push_back("lost\t1");
+                text += "lost\t1\n";
             }
         }
-        lines.push_back("tasks\t" + std::to_string(g_runtime->tasks()));
-        lines.push_back("completed\t" + std::to_string(g_runtime->completed()));
-        lines.push_back("dispatches\t" + std::to_string(g_runtime->dispatches()));
-        lines.push_back("marked\t" + std::to_string(g_runtime->marked()));
-        lines.push_back("rows\t" + std::to_string(g_recorder.rows()));
+        text += "tasks\t" + std::to_string(g_runtime->tasks());
+        text += "\ncompleted\t" + std::to_string(g_runtime->completed());
+        text += "\ndispatches\t" + std::to_string(g_runtime->dispatches());
+        text += "\nmarked\t" + std::to_string(g_runtime->marked());
+        text += "\nrows\t" + std::to_string(g_recorder.rows()) + "\n";
     }
     g_workers.end();
-    write_result(g_job, lines);
+    engine::write_result_file(g_job.result_path, text);
     _exit(code);
 }
 
@@ -101,15 +91,7 @@ void on_stop(int signal) {
 }
 
 void catch_signals() {
-    static uint8_t stack[1 << 18];
-    stack_t alternative{};
-    alternative.ss_sp = stack;
-    alternative.ss_size = sizeof stack;
-    sigaltstack(&alternative, nullptr);
-    struct sigaction crash{};
-    crash.sa_sigaction = on_crash;
-    crash.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
-    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &crash, nullptr);
+    engine::catch_crashes(on_crash);
     struct sigaction late{};
     late.sa_handler = on_time;
     sigaction(SIGALRM, &late, nullptr);
@@ -122,9 +104,9 @@ void catch_signals() {
 
 void run_orchestration() {
     if (g_job.channel >= 0) {
-        orchestration_timer(g_job.seconds);
+        alarm_after(g_job.seconds);
         serve_channel(g_job.channel);
-        return orchestration_timer(0);
+        return alarm_after(0);
     }
     void *handle = dlopen(g_job.orchestration.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) engine::fail(engine::Fault::Input, {}, "cannot load the orchestration: %s", dlerror());
@@ -148,9 +130,9 @@ void run_orchestration() {
                          "the orchestration expects %d arguments and the scene gives only %d", expected,
                          given);
     }
-    orchestration_timer(g_job.seconds);
+    alarm_after(g_job.seconds);
     entry(args);
-    orchestration_timer(0);
+    alarm_after(0);
 }
 
 } // namespace
@@ -194,7 +176,7 @@ int main(int argc, char **argv) {
     try {
         g_job = read_job(argv[1]);
         map_arena(g_job);
-        load_kernels(g_job);
+        engine::load_kernels(g_job.machine.kernels);
         for (const ChipTensor &tensor : g_job.tensors)
             g_job.machine.regions.push_back(
                 {tensor.buffer.addr, tensor.buffer.size, tensor.buffer.size, "tensor"});

@@ -12,7 +12,9 @@ static constexpr size_t kRings = 4; // scope depths that have a count of their o
 
 Runtime::Runtime(Job &job, Recorder &recorder, Workers &workers)
     : job_(job), recorder_(recorder), workers_(workers),
-      at_work_(static_cast<size_t>(workers.count()), nullptr), ring_next_(kRings, 0), dice_(job.shuffle) {
+      at_work_(static_cast<size_t>(workers.count()), nullptr),
+      blocks_at_work_(static_cast<size_t>(workers.count()), 0),
+      blocks_of_(job.kernels.size(), Blocks::Unknown), ring_next_(kRings, 0), dice_(job.shuffle) {
     buffers_.start(job);
     scope_begin(); // the one that the whole orchestration stands in
 }

@@ -50,6 +50,7 @@ struct Task {
     std::vector<uint32_t> followers;
     std::vector<std::shared_ptr<Scope>> scopes;
     int32_t next_block = 0, blocks_left = 1;
+    std::vector<Condition> conditions; // that still have to hold when its blocks are done
 
     bool dispatched() const { return next_block > 0; }
 };
@@ -89,6 +90,12 @@ class Runtime {
     void turn(int milliseconds); // one round of assigning and waiting
     void dispatch(Task &task, int worker);
     bool predicate_holds(const Task &task) const;
+    int32_t blocks_at_once(const Task &task) const;
+    void end_of_work(int worker);
+    Conditions &conditions_of(int worker, int32_t core) const;
+    void take_conditions(Task &task, int worker);
+    void complete_deferred();
+    void fail_if_stuck();
     void complete(Task &task);
     void settle();
     void record(Task &task, Stage stage, int32_t block, bool partial);
@@ -102,7 +109,13 @@ class Runtime {
     std::map<uint32_t, std::unique_ptr<Task>> tasks_; // not yet done, by number
     std::map<uint64_t, uint32_t> number_of_;          // of tasks not yet done, by id
     std::set<uint32_t> ready_;
-    std::vector<Task *> at_work_;    // by worker
+    std::set<uint32_t> deferred_; // whose blocks are done and whose conditions do not hold yet
+    std::vector<Task *> at_work_; // by worker
+    std::vector<int32_t> blocks_at_work_;
+    // Whether blocks of a kernel may run apart, by row of Job::kernels: they wait for each other unless a run
+    // of several has shown that they do not.
+    enum class Blocks : uint8_t { Unknown, Apart, Together };
+    std::vector<Blocks> blocks_of_;
     std::deque<ChipTensor> outputs_; // orchestrations hold references to these
     std::vector<std::shared_ptr<Scope>> scopes_;
     std::vector<uint32_t> ring_next_;

@@ -1,8 +1,10 @@
 // The other half of the runtime: which task runs when, on which worker, and what is recorded of it.
+#include <algorithm>
 #include <cstring>
 
 #include "pto_types.h"
 #include "runtime.hpp"
+#include "text.hpp"
 
 namespace insight_trace::capture {
 
@@ -14,10 +16,12 @@ static constexpr int kArgSlots = 50;
 static constexpr int kLocalContextSlot = 48, kGlobalContextSlot = 49;
 static constexpr uint64_t kContextOffset = kArgSlots * 8;
 
-// Behind slot 48 and 49; a run on the host has neither asynchronous completion nor DMA workspaces.
+// Behind slot 48 and 49.
 struct LocalContext {
     int32_t block_idx, block_num;
-    uint64_t completion[5];
+    uint64_t count, error, list; // addresses in Conditions
+    uint32_t capacity;
+    uint64_t task;
 };
 struct GlobalContext {
     int32_t sub_block_id;
@@ -51,6 +55,7 @@ void Runtime::assign() {
 void Runtime::turn(int milliseconds) {
     assign();
     int worker = workers_.wait(milliseconds < 0 ? 100 : milliseconds);
+    if (worker < 0 && milliseconds < 0) fail_if_stuck();
     if (g_stop_signal) throw engine::Failure(Fault::Environment, {}, "the run was interrupted");
     if (worker < 0) return;
     Task &task = *at_work_[static_cast<size_t>(worker)];
@@ -58,9 +63,10 @@ void Runtime::turn(int milliseconds) {
         failed_task = &task;
         throw workers_.order(worker).failure;
     }
-    at_work_[static_cast<size_t>(worker)] = nullptr;
-    task.blocks_left -= task.sync_start ? task.block_count : 1;
-    if (task.blocks_left == 0) complete(task);
+    end_of_work(worker);
+    take_conditions(task, worker);
+    if (task.blocks_left == 0) deferred_.insert(task.number);
+    complete_deferred();
     assign();
 }
 
@@ -94,11 +100,97 @@ bool Runtime::predicate_holds(const Task &task) const {
     }
 }
 
-// Lays out what the cores of one block (or of all, where they must start together) get as arguments.
+// As many as the chip has cores for stand side by side there, and may wait for each other. Here they need the
+// same worker for that, so a kernel's first task keeps them together; if none looked at another, later tasks
+// of the kernel are spread over all workers.
+int32_t Runtime::blocks_at_once(const Task &task) const {
+    if (task.sync_start) return task.block_count;
+    bool apart = true;
+    int vectors = (task.rows[1] >= 0) + (task.rows[2] >= 0);
+    for (int row : task.rows)
+        apart = apart && (row < 0 || blocks_of_[static_cast<size_t>(row)] == Blocks::Apart);
+    if (apart) return 1;
+    return task.rows[0] >= 0 || vectors > 1 ? job_.clusters : 2 * job_.clusters;
+}
+
+void Runtime::end_of_work(int worker) {
+    auto index = static_cast<size_t>(worker);
+    Task &task = *at_work_[index];
+    bool together = workers_.order(worker).met_other_blocks;
+    if (together || blocks_at_work_[index] > 1)
+        for (int row : task.rows) {
+            if (row < 0) continue;
+            Blocks &known = blocks_of_[static_cast<size_t>(row)];
+            if (known != Blocks::Together) known = together ? Blocks::Together : Blocks::Apart;
+        }
+    at_work_[index] = nullptr;
+    task.blocks_left -= blocks_at_work_[index];
+}
+
+// --- conditions that outlive a kernel
+
+Conditions &Runtime::conditions_of(int worker, int32_t core) const {
+    uint64_t first = workers_.payload(worker) + kDescriptorBytes + kMaxCores * kRowBytes;
+    return reinterpret_cast<Conditions *>(first)[core];
+}
+
+void Runtime::take_conditions(Task &task, int worker) {
+    for (int32_t core = 0; core < workers_.order(worker).core_count; ++core) {
+        Conditions &left = conditions_of(worker, core);
+        if (!left.count && !left.error) continue;
+        failed_task = &task;
+        if (left.error)
+            engine::fail(Fault::Kernel, {}, "the kernel reported error %d of asynchronous completion",
+                         left.error);
+        for (uint32_t i = 0; i < std::min(left.count, kMaxConditions); ++i) {
+            const Condition &condition = left.list[i];
+            if (condition.type != 0)
+                engine::fail(Fault::NotSupported, {},
+                             "the task ends with an event of a DMA engine, which is not there");
+            if (condition.address % 4 || !buffers_.find(condition.address))
+                engine::fail(Fault::Kernel, {},
+                             "the task waits for a counter at 0x%llx, which is in no buffer",
+                             static_cast<unsigned long long>(condition.address));
+            task.conditions.push_back(condition);
+        }
+        failed_task = nullptr;
+    }
+}
+
+static uint32_t counter_at(uint64_t address) { return *reinterpret_cast<const volatile uint32_t *>(address); }
+
+void Runtime::complete_deferred() {
+    for (auto next = deferred_.begin(); next != deferred_.end();) {
+        Task &task = *tasks_.at(*next);
+        auto holds = [](const Condition &c) { return counter_at(c.address) >= c.expected; };
+        bool done = std::all_of(task.conditions.begin(), task.conditions.end(), holds);
+        next = done ? deferred_.erase(next) : std::next(next);
+        if (done) complete(task);
+    }
+}
+
+// Nothing runs and nothing can start: whoever waits now waits for ever.
+void Runtime::fail_if_stuck() {
+    if (deferred_.empty() || !ready_.empty()) return;
+    for (int w = 0; w < workers_.count(); ++w)
+        if (workers_.busy(w)) return;
+    complete_deferred();
+    if (deferred_.empty() || !ready_.empty()) return;
+    failed_task = tasks_.at(*deferred_.begin()).get();
+    for (const Condition &c : failed_task->conditions)
+        if (counter_at(c.address) < c.expected)
+            engine::fail(
+                Fault::Kernel, {},
+                "deadlock: the task waits for the counter at 0x%llx to reach %u; it is %u, and no task "
+                "is left that could raise it",
+                static_cast<unsigned long long>(c.address), c.expected, counter_at(c.address));
+}
+
+// Lays out what the cores of some of a task's blocks get as arguments.
 void Runtime::dispatch(Task &task, int worker) {
     if (!task.dispatched())
         for (int32_t block = 0; block < task.block_count; ++block) record(task, Stage::Before, block, false);
-    int32_t first = task.next_block, last = task.sync_start ? task.block_count : first + 1;
+    int32_t first = task.next_block, last = std::min(task.block_count, first + blocks_at_once(task));
     WorkOrder &order = workers_.order(worker);
     uint64_t payload = workers_.payload(worker);
     order.core_count = 0;
@@ -122,12 +214,23 @@ void Runtime::dispatch(Task &task, int worker) {
             int32_t lane = member == 2 ? 1 : 0;
             local->block_idx = block;
             local->block_num = task.block_count;
+            Conditions &left = conditions_of(worker, order.core_count);
+            left.count = 0;
+            left.error = 0;
+            local->count = reinterpret_cast<uint64_t>(&left.count);
+            local->error = reinterpret_cast<uint64_t>(&left.error);
+            local->list = reinterpret_cast<uint64_t>(left.list);
+            local->capacity = kMaxConditions;
+            local->task = task.id;
             global->sub_block_id = lane;
+            // nobody looks into them: what needs a DMA engine says so itself
+            for (uint64_t &workspace : global->workspace) workspace = payload;
             slots[kLocalContextSlot] = reinterpret_cast<uint64_t>(local);
             slots[kGlobalContextSlot] = reinterpret_cast<uint64_t>(global);
             order.cores[order.core_count++] = {task.rows[member], block, task.block_count, lane, row};
         }
     task.next_block = last;
+    blocks_at_work_[static_cast<size_t>(worker)] = last - first;
     at_work_[static_cast<size_t>(worker)] = &task;
     workers_.go(worker);
 }
@@ -233,8 +336,7 @@ void Runtime::settle() {
         int worker = workers_.wait(100);
         if (worker < 0 || workers_.order(worker).failure.failed) continue;
         Task &task = *at_work_[static_cast<size_t>(worker)];
-        at_work_[static_cast<size_t>(worker)] = nullptr;
-        task.blocks_left -= task.sync_start ? task.block_count : 1;
+        end_of_work(worker);
         if (task.blocks_left == 0) record(task, Stage::After, 0, false);
     }
 }
@@ -244,6 +346,7 @@ void Runtime::record_unfinished() {
     std::set<Task *> done;
     for (Task *task : at_work_)
         if (task && done.insert(task).second) record(*task, Stage::After, 0, true);
+    for (uint32_t number : deferred_) record(*tasks_.at(number), Stage::After, 0, true);
     recorder_.flush();
 }
 
@@ -257,8 +360,8 @@ std::string Runtime::running_text() const {
     std::string out = "task\t" + std::string(text) + "\t" + std::to_string(task->dispatch_id);
     for (int row : task->rows)
         if (row >= 0) out += "\t" + std::to_string(job_.kernels[static_cast<size_t>(row)].func_id);
-    return out + "\n" + "submitted\t" + escaped(task->site.file ? task->site.file : "") + "\t" +
-           std::to_string(task->site.line);
+    return out + "\nsubmitted\t" + engine::escaped(task->site.file ? task->site.file : "") + "\t" +
+           std::to_string(task->site.line) + "\n";
 }
 
 } // namespace insight_trace::capture

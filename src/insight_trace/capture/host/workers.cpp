@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,30 +30,15 @@ insight_trace::Site where_it_stands() {
 }
 
 void on_crash(int signal, siginfo_t *info, void *context) {
-    uint64_t pc = 0;
-#if defined(__x86_64__)
-    pc = static_cast<uint64_t>(static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-    pc = static_cast<ucontext_t *>(context)->uc_mcontext.pc;
-#else
-    (void)context;
-#endif
-    Fault fault = signal == SIGABRT || pc < 4096 ? Fault::Kernel : Fault::OurBug;
-    for (const engine::KernelImage &kernel : g_job->machine.kernels)
-        if (pc >= kernel.base && pc < kernel.end) {
-            fault = Fault::Kernel;
-            snprintf(g_order->failure.image, sizeof g_order->failure.image, "%s", kernel.path.c_str());
-            g_order->failure.offset = pc - kernel.base;
-        }
-    char text[128];
-    if (signal == SIGSEGV || signal == SIGBUS)
-        snprintf(text, sizeof text, "the kernel touched address 0x%llx, which belongs to no buffer",
-                 static_cast<unsigned long long>(reinterpret_cast<uint64_t>(info->si_addr)));
-    else
-        snprintf(text, sizeof text, "the kernel ended with signal %d", signal);
+    engine::Crash crash = engine::crash_in_kernel(signal, info, context, g_job->machine.kernels);
+    Failure &failure = g_order->failure;
+    if (crash.image) {
+        snprintf(failure.image, sizeof failure.image, "%s", crash.image->path.c_str());
+        failure.offset = crash.offset;
+    }
     insight_trace::Site at = where_it_stands();
-    g_order->failure.set(fault, text, at.file, static_cast<int>(at.line));
-    g_order->failure.signal = signal;
+    failure.set(crash.fault, crash.message, at.file, static_cast<int>(at.line));
+    failure.signal = signal;
     _exit(1);
 }
 
@@ -68,28 +52,12 @@ void on_time(int) {
 }
 
 void catch_signals() {
-    static uint8_t stack[1 << 16];
-    stack_t alternative{};
-    alternative.ss_sp = stack;
-    alternative.ss_size = sizeof stack;
-    sigaltstack(&alternative, nullptr);
-    struct sigaction crash{};
-    crash.sa_sigaction = on_crash;
-    crash.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &crash, nullptr);
+    engine::catch_crashes(on_crash);
     struct sigaction late{};
     late.sa_handler = on_time;
     sigaction(SIGALRM, &late, nullptr);
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_IGN);
-}
-
-void time_limit(double seconds) {
-    itimerval timer{};
-    timer.it_value.tv_sec = static_cast<time_t>(seconds);
-    timer.it_value.tv_usec =
-        static_cast<suseconds_t>((seconds - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
-    setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
 void run_order(Job &job, WorkOrder &order) {
@@ -113,6 +81,7 @@ void run_order(Job &job, WorkOrder &order) {
     engine::Machine machine(job.machine, records);
     g_machine = &machine;
     machine.run();
+    order.met_other_blocks = machine.met_other_blocks();
     g_machine = nullptr;
 }
 
@@ -123,7 +92,7 @@ void run_order(Job &job, WorkOrder &order) {
     catch_signals();
     char byte;
     while (read(channel, &byte, 1) == 1) {
-        time_limit(job.seconds);
+        alarm_after(job.seconds);
         try {
             run_order(job, order);
         } catch (const engine::Failure &failure) {
@@ -132,7 +101,7 @@ void run_order(Job &job, WorkOrder &order) {
         } catch (const std::exception &caught) {
             order.failure.set(Fault::OurBug, caught.what(), nullptr, 0);
         }
-        time_limit(0);
+        alarm_after(0);
         if (write(channel, &byte, 1) != 1 || order.failure.failed) break;
     }
     _exit(0); // cores of a failed run still stand where they wait

@@ -14,7 +14,25 @@ inline constexpr int kMaxCores = 512; // in one piece of work
 inline constexpr uint64_t kMaxWorkers = 64;
 inline constexpr uint64_t kRowBytes = 512; // an args array and its two contexts
 inline constexpr uint64_t kDescriptorBytes = 32 * sizeof(ChipTensor);
-inline constexpr uint64_t kPayloadBytes = kDescriptorBytes + kMaxCores * kRowBytes;
+
+// A condition that a kernel leaves behind: its task is only done when it holds.
+struct Condition {
+    uint64_t address;
+    uint64_t cookie;
+    uint32_t expected;
+    uint32_t engine;
+    int32_t type; // 0: the counter at the address has reached the expected value
+    uint32_t reserved;
+};
+static_assert(sizeof(Condition) == 32, "kernels write 32 bytes");
+inline constexpr uint32_t kMaxConditions = 64;
+struct alignas(64) Conditions {
+    uint32_t count;
+    int32_t error;
+    uint64_t reserved[7];
+    Condition list[kMaxConditions];
+};
+inline constexpr uint64_t kPayloadBytes = kDescriptorBytes + kMaxCores * (kRowBytes + sizeof(Conditions));
 
 struct CoreOrder {
     int32_t kernel; // row of Job::kernels
@@ -25,6 +43,7 @@ struct CoreOrder {
 // In memory that runner and worker share.
 struct WorkOrder {
     int32_t core_count;
+    bool met_other_blocks; // the answer: a core looked at what other blocks do
     CoreOrder cores[kMaxCores];
     Failure failure;
 };

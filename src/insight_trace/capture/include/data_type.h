@@ -1,33 +1,13 @@
-// Element types of tensors and scalars, and how a scalar stands in its 64-bit slot.
+// Element types of tensors and scalars: their sizes, their names, and those of C++ values.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
-constexpr int MAX_TENSOR_DIMS = 5;
+#include "insight_trace/element_types.hpp"
 
 enum class AddressSpace : uint8_t { HOST = 0, DEVICE = 1 };
-
-enum class DataType : uint8_t {
-    FLOAT32 = 0,
-    FLOAT16 = 1,
-    INT32 = 2,
-    INT16 = 3,
-    INT8 = 4,
-    UINT8 = 5,
-    BFLOAT16 = 6,
-    INT64 = 7,
-    UINT64 = 8,
-    UINT16 = 9,
-    UINT32 = 10,
-    BOOL = 11,
-    FP8E4M3FN = 12,
-    FP8E8M0 = 13,
-    FP4E2M1 = 14,
-    DATA_TYPE_NUM = 15,
-};
 
 namespace insight_trace::capture {
 struct TypeRow {
@@ -74,18 +54,4 @@ template <class T> constexpr DataType scalar_data_type() {
                : sizeof(T) == 2 ? DataType::UINT16
                : sizeof(T) == 4 ? DataType::UINT32
                                 : DataType::UINT64;
-}
-
-// A value's own bytes, zero-extended.
-template <class T> inline uint64_t to_u64(T value) {
-    static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>, "a scalar has at most 64 bits");
-    uint64_t bits = 0;
-    std::memcpy(&bits, &value, sizeof value);
-    return bits;
-}
-template <class T> inline T from_u64(uint64_t bits) {
-    static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>, "a scalar has at most 64 bits");
-    T value;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
 }

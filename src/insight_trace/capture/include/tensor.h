@@ -23,11 +23,6 @@ struct PTO2TaskId {
     constexpr bool operator!=(const PTO2TaskId &other) const { return raw != other.raw; }
 };
 
-struct PTOBufferHandle {
-    uint64_t addr;
-    uint64_t size; // bytes
-};
-
 enum class TensorArgType : int32_t {
     INPUT = 0,
     OUTPUT = 1, // the runtime allocates it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import tempfile
@@ -71,12 +72,29 @@ def run_job(runner: Path, directory: Path, lines: list[str], seconds: float) -> 
     return RunnerResult(failure=_silent_end(process.returncode, said))
 
 
+# What a sanitizer says first, and the first place in a source file that it names after that.
+_REPORT = re.compile(r"(?P<what>runtime error|ERROR: \w+Sanitizer): (?P<message>.*)")
+_PLACE = re.compile(r"(?:^|\s)(?P<file>/(?!usr/)[^\s:]+\.\w+):(?P<line>\d+)", re.MULTILINE)
+
+
 def _silent_end(code: int, said: str) -> Failure:
     """The runner wrote no result: it was killed, or a sanitizer ended it."""
-    text = said.strip().splitlines()
     if code == -signal.SIGKILL:
         return Failure(Fault.ENVIRONMENT, "the runner was killed (out of memory?)", signal=signal.SIGKILL)
-    message = next((line for line in text if "ERROR" in line or "error" in line), text[0] if text else "")
+    lines = said.strip().splitlines()
+    for number, line in enumerate(lines):
+        report = _REPORT.search(line)
+        if report is None:
+            continue
+        place = _PLACE.search("\n".join(lines[number:]))
+        theirs = place is not None and not Path(place["file"]).is_relative_to(Path(__file__).parent)
+        return Failure(
+            Fault.KERNEL if theirs else Fault.OUR_BUG,
+            f"a sanitizer ended the run: {report['message']}",
+            place["file"] if place else "",
+            int(place["line"]) if place else 0,
+        )
+    message = lines[0] if lines else ""
     return Failure(Fault.OUR_BUG, f"the runner ended with {code}: {message}", signal=-code if code < 0 else 0)
 
 

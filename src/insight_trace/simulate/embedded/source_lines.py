@@ -1,4 +1,8 @@
-"""Where in the kernel's source an instruction of its shared object comes from."""
+"""Where in the kernel's source an instruction of its shared object comes from.
+
+The debug lines of a shared object are read once, when it is built, and kept beside it as text: reading them
+from the object takes longer than running a small kernel.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+KEPT = "lines"  # beside the shared object: offset, line and file of each entry, by tabs
 
 _AFTER = chr(0x10FFFF)  # sorts after every file name
 
@@ -20,9 +26,25 @@ def line_of_crash(shared_object: str, offset: int) -> tuple[str, int] | None:
     return found[at][1], found[at][2]
 
 
+def keep_lines(shared_object: Path) -> None:
+    """Writes the debug lines of a shared object beside it."""
+    lines = _read_debug_lines(str(shared_object))
+    text = "".join(f"{offset}\t{line}\t{file}\n" for offset, file, line in lines)
+    (shared_object.parent / KEPT).write_text(text, encoding="utf-8", errors="surrogateescape")
+
+
 @lru_cache(maxsize=32)
 def _lines(shared_object: str) -> list[tuple[int, str, int]]:
     """From which offset on a file and line holds, by offset; "" where the code of a unit has ended."""
+    try:
+        text = (Path(shared_object).parent / KEPT).read_text(encoding="utf-8", errors="surrogateescape")
+        rows = (row.split("\t", 2) for row in text.split("\n") if row)
+        return [(int(offset), file, int(line)) for offset, line, file in rows]
+    except (OSError, ValueError):
+        return _read_debug_lines(shared_object)
+
+
+def _read_debug_lines(shared_object: str) -> list[tuple[int, str, int]]:
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 

@@ -14,7 +14,8 @@ from insight_trace import __version__
 from insight_trace.errors import InputError, JobError
 from insight_trace.model import CoreType, Failure, Fault
 from insight_trace.simulate.embedded.cache import Cache, content_key
-from insight_trace.simulate.embedded.compiler import Compiler, find_compiler, first_error
+from insight_trace.simulate.embedded.compiler import Compiler, find_compiler
+from insight_trace.simulate.embedded.source_lines import keep_lines
 
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
@@ -119,7 +120,8 @@ class Toolchain:
             *ENGINE.rglob("*.def"),
             *(INCLUDE / "insight_trace").rglob("*.def"),
         ]
-        headers += [INCLUDE / "insight_trace" / "abi.hpp", INCLUDE / "insight_trace" / "numbers.hpp"]
+        names = ("abi.hpp", "numbers.hpp", "element_types.hpp")
+        headers += [INCLUDE / "insight_trace" / name for name in names]
         return content_key([self._compiler_identity, *_contents(sorted(headers))])
 
     def _object(self, source: Path, key: str, include_dirs: Sequence[Path]) -> Path:
@@ -135,6 +137,8 @@ class Toolchain:
     def _run(self, command: list[str], what: str) -> None:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
+            from insight_trace.simulate.embedded.compile_errors import first_error
+
             error = first_error(done.stderr, Path(command[-1]))
             raise JobError(
                 f"{what} failed: {error.message}",
@@ -226,6 +230,7 @@ class Toolchain:
             if done.returncode != 0:
                 raise KernelBuildError(self._build_failure(done.stderr, source, what))
         made_object.unlink()
+        keep_lines(made)
         depends = [path for path in _rule_paths(rule) if not path.is_relative_to(HERE) and path != source]
         depends = [path for path in depends if not path.is_relative_to("/usr") and path.is_file()]
         lines = [f"{content_key([path.read_bytes()])} {path}" for path in depends]
@@ -257,6 +262,10 @@ class Toolchain:
         return ["-include", str(entry / "prelude.hpp")]
 
     def _build_failure(self, log: str, source: Path, what: str) -> Failure:
+        from insight_trace.simulate.embedded.compile_errors import (
+            first_error,
+        )  # wanted only where something failed
+
         error = first_error(log, source)
         path = self._keep_log(log, source)
         if error.refused:

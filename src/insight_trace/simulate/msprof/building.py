@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace.errors import JobError
 from insight_trace.simulate.msprof.preflight import Ready
-from insight_trace.simulate.msprof.processes import Finished, capture, run_logged
+from insight_trace.simulate.msprof.processes import Workplace, capture
 from insight_trace.simulate.msprof.workspace import ReplayJob
 
-_CONFIGURE_SECONDS = 300.0
-_BUILD_SECONDS = 1800.0
 _TOOL_SECONDS = 60.0
 _ERROR_LINE = re.compile(
     r"^.*\b(?:fatal error|error|undefined reference|cannot find)\b.*$", re.IGNORECASE | re.MULTILINE
@@ -22,15 +21,27 @@ _ERROR_LINE = re.compile(
 NEEDED_SYMBOLS = ("replay_entry", "launch_replay")
 
 
-def run_environment(ready: Ready, workspace: Path, device: int) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class Build:
+    """One target of a CMake project."""
+
+    source: Path
+    folder: Path
+    target: str
+    defines: Mapping[str, str]
+    configure_seconds: float = 300.0
+    build_seconds: float = 1800.0
+
+
+def run_environment(ready: Ready, built: Path, device: int) -> dict[str, str]:
     """The environment of a build or a run: the toolkit's, the simulator's libraries before all others."""
     home = ready.toolkit.home
     environment = dict(ready.toolkit.environment)
-    folders = [workspace / "build", ready.simulator_lib, home / "lib64"]
+    folders = [ready.simulator_lib, home / "lib64"]
     folders += [home / f"{triplet}/devlib" for triplet in ("aarch64-linux", "x86_64-linux")] + [
         home / "devlib"
     ]
-    present = [str(folder) for folder in folders if folder.is_dir() or folder.name == "build"]
+    present = [str(built), *(str(folder) for folder in folders if folder.is_dir())]
     old = environment.get("LD_LIBRARY_PATH")
     environment["LD_LIBRARY_PATH"] = os.pathsep.join([*present, *([old] if old else [])])
     compiler, tools = str(ready.bisheng.parent), str(ready.msprof.parent)
@@ -40,45 +51,48 @@ def run_environment(ready: Ready, workspace: Path, device: int) -> dict[str, str
 
 
 def build(job: ReplayJob, ready: Ready, workspace: Path) -> Path:
-    """Configures and builds; returns the application to run."""
-    environment = run_environment(ready, workspace, job.device)
-    cmake = shutil.which("cmake", path=environment["PATH"])
-    if cmake is None:
-        raise JobError("cmake is missing", hint="install cmake; the replay is built with it")
+    """Configures and builds a replay; returns the application to run."""
     build_dir = workspace / "build"
-    build_dir.mkdir(mode=0o700, exist_ok=True)
-    generator = ["-G", "Ninja"] if shutil.which("ninja", path=environment["PATH"]) else []
+    environment = run_environment(ready, build_dir, job.device)
     roots = {"PTO_ISA_ROOT": job.pto_isa_root, "SIMPLER_ROOT": job.simpler_root}
-    options = [f"-DSOC_VERSION={ready.soc_version}"]
-    options += [f"-D{name}={root.absolute()}" for name, root in roots.items() if root is not None]
-    configure: list[str | Path] = [cmake, *generator, "-S", workspace, "-B", build_dir, *options]
-    _step("configuring", configure, workspace, environment, _CONFIGURE_SECONDS, "cmake.log")
-    command: list[str | Path] = [cmake, "--build", build_dir, "--target", "replay_host"]
-    _step("building", command, workspace, environment, _BUILD_SECONDS, "build.log")
+    defines = {"SOC_VERSION": ready.soc_version}
+    defines |= {name: str(root.absolute()) for name, root in roots.items() if root is not None}
+    workplace = Workplace(workspace, environment, workspace / "logs")
+    run_build(Build(workspace, build_dir, "replay_host", defines), workplace)
     library, application = build_dir / "libreplay_kernel.so", build_dir / "replay_host"
-    for path in (library, application):
-        if not path.is_file():
-            raise JobError(f"the build wrote no {path.name}", where=str(workspace / "logs/build.log"))
+    require_built((library, application), workplace)
     check_symbols(library, environment)
     return application
 
 
-def _step(
-    what: str,
-    command: list[str | Path],
-    workspace: Path,
-    environment: Mapping[str, str],
-    seconds: float,
-    log: str,
-) -> None:
-    done = run_logged(
-        command, workspace / "logs" / log, cwd=workspace, environment=environment, seconds=seconds
-    )
+def run_build(wanted: Build, workplace: Workplace) -> None:
+    """Configures and builds; an error names the line of the log that says why."""
+    path = workplace.environment.get("PATH")
+    cmake = shutil.which("cmake", path=path)
+    if cmake is None:
+        raise JobError("cmake is missing", hint="install cmake; the vendor's simulator needs it")
+    wanted.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    generator = ["-G", "Ninja"] if shutil.which("ninja", path=path) else []
+    options = [f"-D{name}={value}" for name, value in wanted.defines.items()]
+    configure: list[str | Path] = [cmake, *generator, "-S", wanted.source, "-B", wanted.folder, *options]
+    _step("configuring", configure, workplace, wanted.configure_seconds, "cmake.log")
+    command: list[str | Path] = [cmake, "--build", wanted.folder, "--target", wanted.target]
+    _step("building", command, workplace, wanted.build_seconds, "build.log")
+
+
+def require_built(files: Iterable[Path], workplace: Workplace) -> None:
+    for path in files:
+        if not path.is_file():
+            raise JobError(f"the build wrote no {path.name}", where=str(workplace.logs / "build.log"))
+
+
+def _step(what: str, command: list[str | Path], workplace: Workplace, seconds: float, log: str) -> None:
+    done = workplace.run(command, log, seconds)
     if done.timed_out:
         raise JobError(f"{what} took more than {seconds:.0f} s and was ended", where=str(done.log))
     if done.code != 0:
-        cause = first_error(done)
-        raise JobError(f"{what} the replay failed: {cause}", where=str(done.log), hint=_header_hint(cause))
+        cause = first_error(done.text) or f"exit {done.code} without a word"
+        raise JobError(f"{what} the kernel failed: {cause}", where=str(done.log), hint=_header_hint(cause))
 
 
 def _header_hint(cause: str) -> str:
@@ -89,14 +103,14 @@ def _header_hint(cause: str) -> str:
     return ""
 
 
-def first_error(done: Finished) -> str:
-    """The line that most likely says why: the first that speaks of an error, else the last one of note."""
-    match = _ERROR_LINE.search(done.text)
+def first_error(text: str) -> str:
+    """The line of a log that most likely says why: the first that speaks of an error, else the last of note."""
+    match = _ERROR_LINE.search(text)
     if match:
         return match[0].strip()
-    lines = [line.strip() for line in done.text.splitlines()]
+    lines = [line.strip() for line in text.splitlines()]
     lines = [line for line in lines if line and not line.startswith(("[", "FAILED:", "ninja:", "make"))]
-    return lines[-1] if lines else f"exit {done.code} without a word"
+    return lines[-1] if lines else ""
 
 
 def check_symbols(library: Path, environment: Mapping[str, str]) -> None:

@@ -5,15 +5,15 @@ The program answers 0 whatever happened: what counts is whether a simulator/ fol
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace.errors import JobError
 from insight_trace.simulate.msprof.building import run_environment
 from insight_trace.simulate.msprof.preflight import Ready
-from insight_trace.simulate.msprof.processes import Finished, run_logged
+from insight_trace.simulate.msprof.processes import Finished, Workplace
 from insight_trace.simulate.msprof.workspace import ReplayJob
 
 # msprof stops the application after --timeout minutes and then parses what it has, which takes its time too.
@@ -50,46 +50,78 @@ class Collected:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A program to run in the simulator, and which of its kernels to look at."""
+
+    path: Path
+    kernel_name: str
+    launch_count: int = 1
+    timeout_minutes: int = 120
+
+
+class ExportError(JobError):
+    """The kernel ran; what it left could not be turned into a trace."""
+
+
 def collect(
     job: ReplayJob, ready: Ready, workspace: Path, application: Path, *, limit_seconds: float | None = None
 ) -> Collected:
-    """Runs the application in the simulator. On timeout, what was simulated until then is still exported.
+    """Runs a replay's application; its result comes to insight_export/."""
+    environment = run_environment(ready, workspace / "build", job.device)
+    logs, export = workspace / "msprof_collect", workspace / "insight_export"
+    for folder in (logs, workspace / "outputs"):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    asked = Application(application, "replay_entry", job.launch_count, job.timeout_minutes)
+    workplace = Workplace(workspace, environment, logs)
+    return run_application(asked, ready, workplace, logs / "out", export, limit_seconds=limit_seconds)
+
+
+def run_application(
+    application: Application,
+    ready: Ready,
+    workplace: Workplace,
+    out: Path,
+    export: Path,
+    *,
+    limit_seconds: float | None = None,
+) -> Collected:
+    """Runs an application in the simulator. On timeout, what was simulated until then is still exported.
 
     `limit_seconds` replaces the time after which msprof itself, with everything it started, is ended.
     """
-    environment = run_environment(ready, workspace, job.device)
-    out, export = workspace / "msprof_collect/out", workspace / "insight_export"
-    for folder in (workspace / "msprof_collect", out, export, workspace / "outputs"):
+    for folder in (out, export):
         folder.mkdir(mode=0o700, exist_ok=True)
     command: list[str | Path] = [
         ready.msprof,
         "op",
         "simulator",
-        f"--application={_word(application, workspace)}",
-        "--kernel-name=replay_entry",
-        f"--launch-count={job.launch_count}",
+        f"--application={_word(application.path, workplace.cwd)}",
+        f"--kernel-name={application.kernel_name}",
+        f"--launch-count={application.launch_count}",
         f"--soc-version={ready.soc_version}",
-        f"--timeout={job.timeout_minutes}",
-        f"--output={_word(out, workspace)}",
+        f"--timeout={application.timeout_minutes}",
+        f"--output={_word(out, workplace.cwd)}",
     ]
-    limit = job.timeout_minutes * 60 + PARSE_GRACE_SECONDS if limit_seconds is None else limit_seconds
+    limit = application.timeout_minutes * 60 + PARSE_GRACE_SECONDS if limit_seconds is None else limit_seconds
     before = set(out.glob("OPPROF_*"))
-    log = workspace / "msprof_collect/collect.log"
-    done = run_logged(command, log, cwd=workspace, environment=environment, seconds=limit)
+    done = workplace.run(command, "collect.log", limit)
     runs = sorted(set(out.glob("OPPROF_*")) - before, key=lambda run: run.name)
     partial = done.timed_out or _TIMEOUT_WORDS in done.text
     if not runs:
-        raise JobError(f"the simulator wrote nothing: {reason(done)}", where=str(log))
+        raise JobError(f"the simulator wrote nothing: {reason(done)}", where=str(done.log))
     found = simulator_folders(runs[-1])
     exported = False
     if found:
         place = export / runs[-1].name
-        runs[-1].rename(place)
+        if place != runs[-1]:
+            runs[-1].rename(place)
         result = place / found[-1].relative_to(runs[-1])
     else:
-        result = _export(ready, runs[-1], export, workspace, environment, done)
+        result = _export(ready, runs[-1], export, workplace, done)
         exported = True
-    return Collected(result, partial, exported, done.seconds, _warnings(job, done, result, partial))
+    minutes = application.timeout_minutes
+    return Collected(result, partial, exported, done.seconds, _warnings(minutes, done, result, partial))
 
 
 def simulator_folders(run: Path) -> list[Path]:
@@ -126,48 +158,41 @@ def dump_folder(run: Path) -> Path | None:
     return None
 
 
-def _export(
-    ready: Ready,
-    run: Path,
-    export: Path,
-    workspace: Path,
-    environment: Mapping[str, str],
-    collected: Finished,
-) -> Path:
+def _export(ready: Ready, run: Path, export: Path, workplace: Workplace, collected: Finished) -> Path:
     source = dump_folder(run)
     if source is None:
-        raise JobError(f"the simulator left nothing to export: {reason(collected)}", where=str(collected.log))
+        why = reason(collected)
+        raise ExportError(f"the simulator left nothing to export: {why}", where=str(collected.log))
     command: list[str | Path] = [
         ready.msprof,
         "op",
         "simulator",
-        f"--export={_word(source, workspace)}",
-        f"--output={_word(export, workspace)}",
+        f"--export={_word(source, workplace.cwd)}",
+        f"--output={_word(export, workplace.cwd)}",
     ]
     before = set(export.glob("**/simulator"))
-    log = workspace / "msprof_collect/export.log"
-    done = run_logged(command, log, cwd=workspace, environment=environment, seconds=_EXPORT_SECONDS)
+    done = workplace.run(command, "export.log", _EXPORT_SECONDS)
     found = [folder for folder in simulator_folders(export) if folder not in before]
     if not found:
         cause = reason(done)
         first = reason(collected)
         also = "" if first == cause or "last words" in first else f" (collect: {first})"
-        raise JobError(f"the export wrote no trace: {cause}{also}", where=str(log))
+        raise ExportError(f"the export wrote no trace: {cause}{also}", where=str(done.log))
     return found[-1]
 
 
-def _word(path: Path, workspace: Path) -> str:
+def _word(path: Path, cwd: Path) -> str:
     """A path as msprof takes it: it splits an application at blanks and refuses long outputs."""
     text = str(path)
     if len(text) > _OUTPUT_LIMIT or any(character.isspace() for character in text):
-        return str(path.relative_to(workspace))
+        return os.path.relpath(path, cwd)
     return text
 
 
-def _warnings(job: ReplayJob, done: Finished, result: Path, partial: bool) -> tuple[str, ...]:
+def _warnings(minutes: int, done: Finished, result: Path, partial: bool) -> tuple[str, ...]:
     warnings = []
     if partial:
-        limit = f"{job.timeout_minutes} minutes" if not done.timed_out else f"{done.seconds:.0f} s"
+        limit = f"{minutes} minutes" if not done.timed_out else f"{done.seconds:.0f} s"
         warnings.append(f"the time was over after {limit}: the trace ends where the simulation was stopped")
     elif "May cause generating performance files to fail" in done.text:
         warnings.append("the application ended with an error; the trace may be incomplete")

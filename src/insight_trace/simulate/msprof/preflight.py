@@ -20,6 +20,10 @@ _WORKER_WORDS = ("--application", "Options:")
 _WORKER_FAULTS = ("Cannot find msopprof", "does not exist or permission denied", "is soft link")
 
 
+class WorkerError(JobError):
+    """msprof is there, the program that does its work is not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ready:
     """An installation that passed, and the chip to simulate."""
@@ -59,7 +63,7 @@ def check(toolkit: Toolkit, target: Target, soc_version: str | None) -> Ready:
         raise JobError("msprof is missing", where=_named(toolkit))
     fault = worker_fault(msprof, toolkit.environment)
     if fault:
-        raise JobError(
+        raise WorkerError(
             f"msprof has no working simulator worker: {fault}",
             where=_named(toolkit),
             hint="this CANN lacks tools/msopprof; install the full toolkit, or name another with --cann-home",

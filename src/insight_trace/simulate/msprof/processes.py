@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from insight_trace.errors import JobError
 
 _TAIL = 64 * 1024
 _GRACE_SECONDS = 3.0
+_STOP_CHECK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,10 @@ def run_logged(
     *,
     cwd: Path,
     environment: Mapping[str, str],
-    seconds: float,
+    seconds: float | None,
+    stop: threading.Event | None = None,
 ) -> Finished:
-    """Runs a program to its end, or ends it and all its children after `seconds`."""
+    """Runs a program to its end, or ends it and all its children after `seconds` or when `stop` is set."""
     log.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     words = [str(word) for word in command]
@@ -64,7 +67,7 @@ def run_logged(
             raise JobError(f"{words[0]} could not be started: {error.strerror}") from None
         code: int | None
         try:
-            code = process.wait(timeout=seconds)
+            code = _wait(process, seconds, stop)
         except subprocess.TimeoutExpired:
             end_tree(process)
             code = None
@@ -77,6 +80,41 @@ def run_logged(
         verdict = f"ended after {spent:.0f} s" if code is None else f"exit {code}"
         output.write(f"\n[{verdict}]\n".encode())
     return Finished(code, text, spent, log)
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float | None, stop: threading.Event | None) -> int:
+    if stop is None:
+        return process.wait(timeout=seconds)
+    deadline = None if seconds is None else time.monotonic() + seconds
+    while True:
+        left = _STOP_CHECK_SECONDS if deadline is None else deadline - time.monotonic()
+        try:
+            return process.wait(timeout=max(0.0, min(left, _STOP_CHECK_SECONDS)))
+        except subprocess.TimeoutExpired:
+            if stop.is_set():
+                raise JobError("interrupted") from None
+            if deadline is not None and time.monotonic() >= deadline:
+                raise
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """Where the programs of one job run, with what environment, and where their logs go."""
+
+    cwd: Path
+    environment: Mapping[str, str]
+    logs: Path
+    stop: threading.Event | None = None  # set: what runs is ended
+
+    def run(self, command: Sequence[str | Path], log: str, seconds: float | None) -> Finished:
+        return run_logged(
+            command,
+            self.logs / log,
+            cwd=self.cwd,
+            environment=self.environment,
+            seconds=seconds,
+            stop=self.stop,
+        )
 
 
 def capture(

@@ -82,8 +82,13 @@ def find_toolkits(
     if home and Path(home).is_dir():
         yield _opened(Path(home), _set_env_of(Path(home)), "ASCEND_HOME_PATH", environ)
         return
-    for found in _installed(usual_places(environ) if places is None else places):
+    for found in installed_toolkits(environ, places):
         yield _opened(found, _set_env_of(found), str(found), environ)
+
+
+def installed_toolkits(environ: Mapping[str, str], places: tuple[Path, ...] | None = None) -> list[Path]:
+    """What is installed in the usual places, newest first."""
+    return _installed(usual_places(environ) if places is None else places)
 
 
 def not_found(environ: Mapping[str, str], places: tuple[Path, ...] | None = None) -> JobError:

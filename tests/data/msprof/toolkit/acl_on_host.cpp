@@ -28,6 +28,15 @@ aclError aclrtFree(void *memory) {
     std::free(memory);
     return 0;
 }
+aclError aclrtMallocHost(void **memory, size_t size) {
+    *memory = size == 0 ? nullptr : std::malloc(size);
+    return *memory == nullptr ? 207001 : 0;
+}
+aclError aclrtFreeHost(void *memory) {
+    std::free(memory);
+    return 0;
+}
+const char *aclGetRecentErrMsg() { return ""; }
 aclError aclrtMemset(void *memory, size_t room, int32_t value, size_t count) {
     if (count > room) return 100000;
     std::memset(memory, value, count);

@@ -1,9 +1,12 @@
 """Stands for bisheng: device code is compiled for the host once per kind of core, the rest goes to g++.
 
-STANDIN_BISHENG=no_tl makes it a compiler from before the tile language.
+STANDIN_BISHENG=no_tl makes it a compiler from before the tile language, no_g one that refuses -g.
+STANDIN_COMPILES names a file that gets each command line for device code.
 """
 
+import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,6 +39,14 @@ def compile_device(words):
     if not any(word.startswith("--cce-aicore-arch=dav-c") for word in words):
         print("error: no --cce-aicore-arch")
         return 1
+    if "STANDIN_COMPILES" in os.environ:
+        with Path(os.environ["STANDIN_COMPILES"]).open("a") as compiles:
+            compiles.write(json.dumps(words) + "\n")
+    if os.environ.get("STANDIN_BISHENG") == "no_g" and "-g" in words:
+        print("bisheng: error: unknown argument: '-g'")
+        return 1
+    if not Path(source).name.startswith("replay_"):
+        return compile_launched(words, source, text)
     output = words[words.index("-o") + 1]
     flags = [*host_flags(words), "-include", str(HERE / "cce_on_host.h"), "-w"]
     flags[flags.index("-o") + 1] = "PASS"
@@ -58,12 +69,24 @@ def compile_device(words):
         return subprocess.run(["ld", "-r", "-o", output, *objects]).returncode
 
 
+def compile_launched(words, source, text):
+    """A launch becomes a call; a kernel is one function in which each kind of core has its turn."""
+    cores = ["-D__DAV_CUBE__", "-D__DAV_VEC__", f"-I{Path(source).parent}"]
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder, Path(source).name)
+        plain.write_text(f'#line 1 "{source}"\n' + re.sub(r"<<<[^>]*>>>", "", text))
+        passed = [str(plain) if word == source else word for word in host_flags(words)]
+        flags = ["-include", str(HERE / "cce_on_host.h"), "-w", "-O0"]
+        return subprocess.run(["g++", *passed, *flags, *cores]).returncode
+
+
 def main():
     words = sys.argv[1:]
     if "-xcce" in words:
         return compile_device(words)
     quick = [word for word in host_flags(words) if word != "-O2"]
-    return subprocess.run(["g++", *quick]).returncode
+    tool = "gcc" if any(word.endswith(".c") for word in words) else "g++"
+    return subprocess.run([tool, *quick]).returncode
 
 
 sys.exit(main())

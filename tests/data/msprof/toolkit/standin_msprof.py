@@ -10,12 +10,15 @@ STANDIN_MSPROF chooses the release and the failure:
   silent       writes nothing
   empty        an empty dump
   no_worker    its worker is missing
-The application is really run. STANDIN_CALLS names a file that gets each command line.
+  needs_worker its worker must be a real file below ASCEND_HOME_PATH
+The application is really run. STANDIN_CALLS names a file that gets each command line, STANDIN_RESULT a
+simulator folder to give as the result.
 """
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -37,6 +40,10 @@ def refuse(text):
 
 
 def write_result(folder):
+    if "STANDIN_RESULT" in os.environ:
+        shutil.copytree(os.environ["STANDIN_RESULT"], folder / "simulator")
+        say("INFO", f"Profiling results saved in {folder}")
+        return
     core = folder / "simulator/core0.veccore0"
     core.mkdir(parents=True)
     trace = {"traceEvents": [], "schemaVersion": 2}
@@ -137,6 +144,10 @@ def main():
         return refuse("only op simulator is known")
     if MODE == "no_worker":
         say("ERROR", "Cannot find msopprof in the toolkit")
+        return 0
+    worker = Path(os.environ.get("ASCEND_HOME_PATH", "/"), "tools/msopprof/bin/msopprof")
+    if MODE == "needs_worker" and (worker.is_symlink() or not os.access(worker, os.X_OK)):
+        say("ERROR", f"{worker} is soft link" if worker.is_symlink() else "Cannot find msopprof")
         return 0
     if words[2:] == ["--help"]:
         print("Usage: msopprof simulator [Options:]\nOptions:\n  --application=<app>\n  --export=<dir>")

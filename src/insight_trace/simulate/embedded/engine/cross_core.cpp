@@ -12,6 +12,7 @@ void CrossCore::deliver(const Core &to, int flag, int64_t time, uint32_t row) {
 
 void CrossCore::set(Machine &machine, Core &from, int mode, int flag, int64_t time, uint32_t row) {
     const CoreIdentity &me = from.identity;
+    if (mode == 0) machine.meets_other_blocks();
     if (mode == 2 && me.cube) {
         for (size_t i = 0; i < machine.core_count(); ++i) {
             Core &other = machine.core(i);

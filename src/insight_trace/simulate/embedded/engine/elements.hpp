@@ -58,6 +58,41 @@ template <class Body> decltype(auto) with_type(Type type, Body &&body) {
     }
 }
 
+const char *type_name(Type type);
+
+// Which element types an op takes.
+template <class... T> struct Types {};
+using Floats = Types<float, half, bfloat16_t>;
+using Integers = Types<int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t, int64_t, uint64_t>;
+// What the hardware adds, folds and spreads.
+using Arithmetic = Types<float, half, int32_t, int16_t>;
+using Numbers =
+    Types<float, half, bfloat16_t, int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t, int64_t, uint64_t>;
+
+template <class T> constexpr Type type_of() {
+    if constexpr (std::is_same_v<T, float>)
+        return Type::F32;
+    else if constexpr (std::is_same_v<T, half>)
+        return Type::F16;
+    else if constexpr (std::is_same_v<T, bfloat16_t>)
+        return Type::BF16;
+    else if constexpr (sizeof(T) == 8)
+        return std::is_signed_v<T> ? Type::I64 : Type::U64;
+    else if constexpr (sizeof(T) == 4)
+        return std::is_signed_v<T> ? Type::I32 : Type::U32;
+    else if constexpr (sizeof(T) == 2)
+        return std::is_signed_v<T> ? Type::I16 : Type::U16;
+    else
+        return std::is_signed_v<T> ? Type::I8 : Type::U8;
+}
+
+// Calls body(T{}) for the type of the list that `type` is; the op is not supported for any other.
+template <class Body, class... T>
+void with_type_of(Core &core, const char *op, Type type, Types<T...>, Body &&body) {
+    bool known = ((type == type_of<T>() ? (body(T{}), true) : false) || ...);
+    if (!known) core.unsupported("%s of %s tiles", op, type_name(type));
+}
+
 template <class T>
 constexpr bool is_real = std::is_same_v<T, float> || std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t>;
 

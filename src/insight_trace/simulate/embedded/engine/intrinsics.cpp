@@ -183,6 +183,7 @@ static void wait_for_signal(Core &core, uint64_t address, uint64_t how, int32_t 
     char what[96];
     snprintf(what, sizeof what, "the signal at 0x%llx to be %s %d", (unsigned long long)address,
              compare_text(how), wanted);
+    current_machine().meets_other_blocks();
     current_machine().wait_until(core, what, [=] { return compares(value(), how, wanted); });
     read_shared(core, address, 4, milli);
 }

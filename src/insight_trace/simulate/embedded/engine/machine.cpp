@@ -158,6 +158,7 @@ void Machine::yield(Core &core) {
 void Machine::poll(Core &core, uint64_t address, uint64_t content) {
     // so many looks in a row that find nothing new: no loop with a bound of its own waits that long
     constexpr uint64_t kHopeless = 20000;
+    meets_other_blocks();
     CoreThread &me = threads_[core.identity.index];
     me.polled = address;
     me.where = core.at;

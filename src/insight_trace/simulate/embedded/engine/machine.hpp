@@ -14,17 +14,9 @@
 
 #include "core.hpp"
 #include "cross_core.hpp"
+#include "kernel_image.hpp"
 
 namespace insight_trace::engine {
-
-struct KernelImage {
-    std::string path, entry;
-    void (*call)(int64_t *args) = nullptr;
-    uint64_t base = 0, end = 0; // where it is mapped
-    uint8_t *state = nullptr;   // its per-core section, if it has one
-    uint64_t state_size = 0;
-    std::vector<uint8_t> initial_state;
-};
 
 struct CoreJob {
     CoreIdentity identity;
@@ -65,6 +57,9 @@ class Machine {
     // happens any more, the run ends as a deadlock.
     void poll(Core &core, uint64_t address, uint64_t content);
     void progressed() { idle_polls_ = 0; }
+    // A core looked at what cores of other blocks may do: their stores, or a flag of all blocks.
+    void meets_other_blocks() { met_other_blocks_ = true; }
+    bool met_other_blocks() const { return met_other_blocks_; }
     void wrote(uint64_t address, const Written &by) { written_[address] = by; }
     const Written *written(uint64_t address) const {
         auto found = written_.find(address);
@@ -108,6 +103,7 @@ class Machine {
     std::unordered_map<uint64_t, Written> written_;
     std::unordered_map<uint64_t, uint64_t> seen_; // what polls found, by address
     uint64_t idle_polls_ = 0;
+    bool met_other_blocks_ = false;
 };
 
 Machine &current_machine();

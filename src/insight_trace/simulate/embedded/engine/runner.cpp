@@ -3,13 +3,9 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
-#include <dlfcn.h>
-#include <elf.h>
 #include <fcntl.h>
 #include <fstream>
-#include <link.h>
 #include <sstream>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -18,6 +14,7 @@
 #include "machine.hpp"
 #include "op_script.hpp"
 #include "scalar_memory.hpp"
+#include "text.hpp"
 
 using namespace insight_trace;
 using namespace insight_trace::engine;
@@ -28,42 +25,6 @@ Job g_job;
 Records *g_records = nullptr;
 Machine *g_active = nullptr;
 std::atomic<bool> g_reported{false};
-
-const char *fault_name(Fault fault) {
-    static const char *names[] = {"kernel", "input", "environment", "not_supported", "our_bug"};
-    return names[static_cast<int>(fault)];
-}
-
-// One line per fact, fields separated by tabs; text has backslash, tab and newline escaped.
-std::string escaped(const std::string &text) {
-    std::string out;
-    for (char c : text) {
-        if (c == '\\')
-            out += "\\\\";
-        else if (c == '\t')
-            out += "\\t";
-        else if (c == '\n')
-            out += "\\n";
-        else
-            out += c;
-    }
-    return out;
-}
-
-std::string unescaped(const std::string &text) {
-    std::string out;
-    for (size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '\\' || i + 1 == text.size())
-            out += text[i];
-        else if (text[++i] == 't')
-            out += '\t';
-        else if (text[i] == 'n')
-            out += '\n';
-        else
-            out += text[i];
-    }
-    return out;
-}
 
 void write_result(const std::string &head) {
     if (g_reported.exchange(true)) return;
@@ -90,12 +51,7 @@ void write_result(const std::string &head) {
                     << static_cast<int>(flag.to) << "\t" << flag.event << "\t" << flag.count << "\n";
         }
     }
-    out << "end\n";
-    std::string beside = g_job.result_path + ".part";
-    std::ofstream file(beside, std::ios::binary);
-    file << out.str();
-    file.close();
-    if (file) rename(beside.c_str(), g_job.result_path.c_str());
+    write_result_file(g_job.result_path, out.str());
 }
 
 std::string failure_head(const Failure &failure) {
@@ -110,48 +66,16 @@ std::string failure_head(const Failure &failure) {
 // ---------------------------------------------------------------------------------------------------
 
 void on_crash(int signal, siginfo_t *info, void *context) {
-    uint64_t pc = 0;
-#if defined(__x86_64__)
-    pc = static_cast<uint64_t>(static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-    pc = static_cast<ucontext_t *>(context)->uc_mcontext.pc;
-#endif
-    const char *fault = "our_bug";
-    uint64_t offset = 0;
-    std::string image;
-    for (const KernelImage &kernel : g_job.kernels)
-        if (pc >= kernel.base && pc < kernel.end) {
-            fault = "kernel";
-            offset = pc - kernel.base;
-            image = kernel.path;
-        }
-    // a jump through a wild pointer, or an abort that the kernel called
-    if (signal == SIGABRT || pc < 4096) fault = "kernel";
+    Crash crash = crash_in_kernel(signal, info, context, g_job.kernels);
     std::ostringstream out;
-    out << "status\tfailed\nfault\t" << fault << "\nsignal\t" << signal << "\n";
-    if (signal == SIGSEGV || signal == SIGBUS)
-        out << "message\tthe kernel touched address 0x" << std::hex
-            << reinterpret_cast<uint64_t>(info->si_addr) << std::dec << ", which belongs to no buffer\n";
-    else
-        out << "message\tthe kernel ended with signal " << signal << "\n";
-    if (!image.empty()) out << "pc\t" << escaped(image) << "\t" << offset << "\n";
+    out << "status\tfailed\nfault\t" << fault_name(crash.fault) << "\nsignal\t" << signal << "\nmessage\t"
+        << crash.message << "\n";
+    if (crash.image) out << "pc\t" << escaped(crash.image->path) << "\t" << crash.offset << "\n";
     if (Core *core = running_core()) {
         if (core->at.file) out << "at\t" << escaped(core->at.file) << "\t" << core->at.line << "\n";
     }
     write_result(out.str());
     _exit(1);
-}
-
-void catch_crashes() {
-    static uint8_t stack[1 << 16];
-    stack_t alternative{};
-    alternative.ss_sp = stack;
-    alternative.ss_size = sizeof stack;
-    sigaltstack(&alternative, nullptr);
-    struct sigaction action{};
-    action.sa_sigaction = on_crash;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
 }
 
 void end_run(const Failure &failure) {
@@ -203,17 +127,13 @@ void watch_limits() {
     fail(Fault::OurBug, {}, "job line %d cannot be read: %s", number, line.c_str());
 }
 
-Type type_from(const std::string &code) { return static_cast<Type>(std::stoi(code)); }
-
 void read_job(std::istream &in) {
     std::string line;
     int number = 0;
     while (std::getline(in, line)) {
         ++number;
-        std::vector<std::string> f;
-        std::stringstream fields(line);
-        for (std::string field; std::getline(fields, field, '\t');) f.push_back(unescaped(field));
-        if (f.empty()) continue;
+        std::vector<std::string> f = fields_of(line);
+        if (f.empty() || read_parameter(f, g_job.parameters)) continue;
         auto n = [&](size_t i) {
             return f.size() > i ? std::stoull(f[i], nullptr, 0) : (bad_job(number, line), 0ull);
         };
@@ -236,44 +156,11 @@ void read_job(std::istream &in) {
             g_job.timing_only = n(1) != 0;
         else if (key == "perturb")
             g_job.perturb = n(1);
-        else if (key == "value")
-            g_job.parameters.value[f.at(1)] = std::stoll(f.at(2));
-        else if (key == "vector") {
-            Instr instr;
-            if (!find_instr(f.at(1), instr)) bad_job(number, line);
-            VectorCost cost;
-            cost.head = std::stoi(f.at(3));
-            cost.slope = std::stoi(f.at(4));
-            cost.gap = std::stoi(f.at(5));
-            if (f.size() > 8) {
-                cost.nested_slope = std::stoi(f[6]);
-                cost.nested_row = std::stoi(f[7]);
-                cost.nested_head = std::stoi(f[8]);
-            }
-            auto &row = g_job.parameters.vector[static_cast<int>(instr)];
-            if (f.at(2) == "*")
-                row.fill(cost);
-            else
-                row[static_cast<int>(type_from(f.at(2)))] = cost;
-        } else if (key == "move") {
-            Instr instr;
-            if (!find_instr(f.at(1), instr)) bad_job(number, line);
-            MoveCost &cost = g_job.parameters.move[static_cast<int>(instr)];
-            cost.latency = std::stoll(f.at(2));
-            cost.rate = std::stoll(f.at(3));
-            cost.per_burst = std::stoll(f.at(4));
-            cost.interval = std::stoll(f.at(5));
-            cost.floor = std::stoll(f.at(6));
-            cost.burst_rate = std::stoll(f.at(7));
-            const size_t first = 8, most = sizeof cost.curve / sizeof cost.curve[0];
-            for (size_t i = first; i + 1 < f.size(); i += 2) {
-                if (cost.points == static_cast<int>(most)) bad_job(number, line);
-                cost.curve[cost.points++] = {std::stoll(f[i]), std::stoll(f[i + 1])};
-            }
-        } else if (key == "kernel") {
+        else if (key == "kernel") {
             KernelImage image;
             image.path = f.at(1);
             image.entry = f.at(2);
+            if (image.path == "builtin:op_script") image.call = run_op_script;
             g_job.kernels.push_back(image);
         } else if (key == "core") {
             CoreJob core;
@@ -304,40 +191,6 @@ void map_gm() {
     close(file);
 }
 
-int find_bounds(dl_phdr_info *info, size_t, void *data) {
-    auto *image = static_cast<KernelImage *>(data);
-    if (image->path != info->dlpi_name) return 0;
-    image->base = info->dlpi_addr;
-    for (int i = 0; i < info->dlpi_phnum; ++i) {
-        const auto &header = info->dlpi_phdr[i];
-        if (header.p_type == PT_LOAD)
-            image->end = std::max<uint64_t>(image->end, info->dlpi_addr + header.p_vaddr + header.p_memsz);
-    }
-    return 1;
-}
-
-void load_kernels() {
-    for (KernelImage &image : g_job.kernels) {
-        if (image.path == "builtin:op_script") {
-            image.call = run_op_script;
-            continue;
-        }
-        void *handle = dlopen(image.path.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (!handle) fail(Fault::Kernel, {}, "cannot load the compiled kernel: %s", dlerror());
-        image.call = reinterpret_cast<void (*)(int64_t *)>(dlsym(handle, image.entry.c_str()));
-        if (!image.call) fail(Fault::Input, {}, "the kernel has no function %s", image.entry.c_str());
-        dl_iterate_phdr(find_bounds, &image);
-        auto *begin = static_cast<uint8_t *>(dlsym(handle, "insight_trace_state_begin"));
-        auto *end = static_cast<uint8_t *>(dlsym(handle, "insight_trace_state_end"));
-        if (begin && end) {
-            uint8_t *from = *reinterpret_cast<uint8_t **>(begin), *to = *reinterpret_cast<uint8_t **>(end);
-            image.state = from;
-            image.state_size = static_cast<uint64_t>(to - from);
-            image.initial_state.assign(from, to);
-        }
-    }
-}
-
 } // namespace
 
 int main(int argc, char **argv) {
@@ -349,11 +202,11 @@ int main(int argc, char **argv) {
         std::ifstream file(argv[1]);
         if (!file) fail(Fault::Environment, {}, "cannot read the job %s", argv[1]);
         read_job(file);
-        catch_crashes();
+        catch_crashes(on_crash);
         g_job.parameters.settle(static_cast<int64_t>(g_job.cores.size()));
         map_gm();
         watch_scalar_memory(g_job.gm_base, g_job.gm_size, end_run);
-        load_kernels();
+        load_kernels(g_job.kernels);
         // they live until the process ends: a failure is reported from them
         g_records = new Records(g_job.records_path);
         g_active = new Machine(g_job, *g_records);

@@ -29,8 +29,8 @@ struct DeferredCompletionEntry {
 static_assert(sizeof(DeferredCompletionEntry) == 32, "an entry has 32 bytes");
 
 constexpr int32_t MAX_COMPLETIONS_PER_TASK = 64;
-constexpr int32_t PTO2_ERROR_ASYNC_COMPLETION_INVALID = 11, PTO2_ERROR_ASYNC_WAIT_OVERFLOW = 12,
-                  PTO2_ERROR_ASYNC_REGISTRATION_FAILED = 13;
+constexpr int32_t PTO2_ERROR_ASYNC_COMPLETION_INVALID = 101, PTO2_ERROR_ASYNC_WAIT_OVERFLOW = 102,
+                  PTO2_ERROR_ASYNC_REGISTRATION_FAILED = 103;
 
 struct AsyncCtx {
     volatile uint32_t *completion_count;

@@ -10,41 +10,9 @@
 
 namespace insight_trace::engine {
 
-const char *type_name(Type type);
 // Operands of the cube unit lie in the boxes that it reads: a kernel that was written for the other family
 // has its Left tile in another order.
 void check_boxes(Core &core, const char *op, const TileRef &a, const TileRef &b, const TileRef &c);
-
-// --- which element types an op takes
-template <class... T> struct Types {};
-using Floats = Types<float, half, bfloat16_t>;
-using Integers = Types<int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t, int64_t, uint64_t>;
-using Numbers =
-    Types<float, half, bfloat16_t, int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t, int64_t, uint64_t>;
-
-template <class T> constexpr Type type_of() {
-    if constexpr (std::is_same_v<T, float>)
-        return Type::F32;
-    else if constexpr (std::is_same_v<T, half>)
-        return Type::F16;
-    else if constexpr (std::is_same_v<T, bfloat16_t>)
-        return Type::BF16;
-    else if constexpr (sizeof(T) == 8)
-        return std::is_signed_v<T> ? Type::I64 : Type::U64;
-    else if constexpr (sizeof(T) == 4)
-        return std::is_signed_v<T> ? Type::I32 : Type::U32;
-    else if constexpr (sizeof(T) == 2)
-        return std::is_signed_v<T> ? Type::I16 : Type::U16;
-    else
-        return std::is_signed_v<T> ? Type::I8 : Type::U8;
-}
-
-// Calls body(T{}) for the type of the list that `type` is; the op is not supported for any other.
-template <class Body, class... T>
-void with_type_of(Core &core, const char *op, Type type, Types<T...>, Body &&body) {
-    bool known = ((type == type_of<T>() ? (body(T{}), true) : false) || ...);
-    if (!known) core.unsupported("%s of %s tiles", op, type_name(type));
-}
 
 void require_type(Core &core, const char *op, const TileRef &tile, Type type);
 // Ops that do nothing on the hardware when valid sizes differ: the kernel is told instead.

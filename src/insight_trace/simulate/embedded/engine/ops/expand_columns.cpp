@@ -7,7 +7,7 @@ namespace insight_trace::engine {
 namespace {
 
 template <class Body> void spread_columns(Core &core, const Spread &s, Body body) {
-    with_type(s.dst.type, [&](auto tag) {
+    with_type_of(core, "a broadcast", s.dst.type, Arithmetic{}, [&](auto tag) {
         using T = decltype(tag);
         int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
         View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
@@ -112,7 +112,7 @@ TILE_OP_BODY(TCOLEXPANDEXPDIF) {
     Spread s = column_spread(core, operands, "TCOLEXPANDEXPDIF", kSpreadReals);
     if (is_empty(s.dst)) return;
     if (core.computes)
-        with_type(s.dst.type, [&](auto tag) {
+        with_type_of(core, "TCOLEXPANDEXPDIF", s.dst.type, Types<float, half>{}, [&](auto tag) {
             using T = decltype(tag);
             // two instructions, two roundings
             spread_columns(core, s, [](auto a, auto b) { return exact_exp(float(T(a - b))); });

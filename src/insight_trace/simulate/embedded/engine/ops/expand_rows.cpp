@@ -25,7 +25,7 @@ void check_column(const Core &core, const char *name, const Spread &s) {
 }
 
 template <class Body> void spread_rows(Core &core, const Spread &s, Body body) {
-    with_type(s.dst.type, [&](auto tag) {
+    with_type_of(core, "a broadcast", s.dst.type, Arithmetic{}, [&](auto tag) {
         using T = decltype(tag);
         constexpr int block = kBlockBytes / int(sizeof(T));
         int rows = s.dst.valid_rows, cols = s.dst.valid_cols;

@@ -22,7 +22,7 @@ void copy_row(Core &core, const TileRef &dst, const TileRef &src) {
 
 // Row after row into the result's only row.
 template <class Fold> void fold_down(Core &core, const TileRef &dst, const TileRef &src, Fold fold) {
-    with_type(src.type, [&](auto tag) {
+    with_type_of(core, "a reduction", src.type, Arithmetic{}, [&](auto tag) {
         using T = decltype(tag);
         View<T> to(core, dst, 1, src.valid_cols), from(core, src, src.valid_rows, src.valid_cols);
         std::copy(from.data, from.data + src.valid_cols, to.data);
@@ -125,7 +125,7 @@ TILE_OP_BODY(TCOLSUM) {
         tmp.type = src.type;
         need_plain_rows(core, "TCOLSUM", tmp, "scratch tile");
         if (core.computes)
-            with_type(src.type, [&](auto tag) {
+            with_type_of(core, "TCOLSUM", src.type, Arithmetic{}, [&](auto tag) {
                 using T = decltype(tag);
                 View<T> to(core, dst, 1, src.valid_cols), from(core, src, src.valid_rows, src.valid_cols);
                 std::vector<T> rows(from.data,
@@ -164,7 +164,7 @@ TILE_OP_BODY(TPAIRREDUCESUM) {
                           dst.valid_rows, dst.valid_cols);
     int rows = dst.valid_rows, cols = dst.valid_cols;
     if (core.computes)
-        with_type(dst.type, [&](auto tag) {
+        with_type_of(core, "TPAIRREDUCESUM", dst.type, Types<float, half>{}, [&](auto tag) {
             using T = decltype(tag);
             View<T> to(core, dst, rows, cols), from(core, src, rows, cols);
             for (int r = 0; r < rows; ++r) {

@@ -8,6 +8,8 @@
 extern "C" {
 #endif
 typedef int aclError;
+typedef uint16_t aclFloat16;
+enum { ACL_SUCCESS = 0 };
 typedef void *aclrtStream;
 typedef enum aclrtMemMallocPolicy { ACL_MEM_MALLOC_HUGE_FIRST = 0 } aclrtMemMallocPolicy;
 typedef enum aclrtMemcpyKind {
@@ -25,6 +27,9 @@ aclError aclrtDestroyStream(aclrtStream stream);
 aclError aclrtSynchronizeStream(aclrtStream stream);
 aclError aclrtMalloc(void **memory, size_t size, aclrtMemMallocPolicy policy);
 aclError aclrtFree(void *memory);
+aclError aclrtMallocHost(void **memory, size_t size);
+aclError aclrtFreeHost(void *memory);
+const char *aclGetRecentErrMsg(void);
 aclError aclrtMemset(void *memory, size_t room, int32_t value, size_t count);
 aclError aclrtMemcpy(void *to, size_t room, const void *from, size_t count, aclrtMemcpyKind kind);
 #ifdef __cplusplus

@@ -145,9 +145,8 @@ struct PrefetchAsyncContext {
     comm::AsyncSession session;
     explicit PrefetchAsyncContext(uint8_t *) {}
 };
-template <class G>
-inline comm::AsyncEvent TPREFETCH_ASYNC(const G &, const PrefetchAsyncContext &, INSIGHT_TRACE_AT) {
-    comm::detail::not_modelled("TPREFETCH_ASYNC, which needs a DMA engine beside the core", at);
+template <class G> inline comm::AsyncEvent TPREFETCH_ASYNC(const G &, const PrefetchAsyncContext &context) {
+    return {1, context.session.engine};
 }
 
 } // namespace pto

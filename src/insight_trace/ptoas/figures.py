@@ -1,0 +1,85 @@
+"""What a kernel's trace says: its pipes for the manifest, and beside it the clean trace and its figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from insight_trace.model import Instructions, Trace
+from insight_trace.ptoas.runner import CorePipes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Registers that a kernel sets before its loops: a pipe that did only this found nothing to do.
+_SETTINGS = frozenset({"MOV_SPR_XN", "MOVEMASK"})
+
+
+def core_pipes(columns: Instructions) -> tuple[CorePipes, ...]:
+    """Busy cycles and working instructions of each pipe of each core."""
+    import numpy as np
+
+    from insight_trace.trace.kinds import Kind, kinds
+    from insight_trace.trace.lanes import pipe_name
+
+    kind = kinds(columns)
+    settings = [index for index, name in enumerate(columns.names) if name in _SETTINGS]
+    works = ((kind == Kind.WORK) | (kind == Kind.SCALAR)) & ~np.isin(columns.name, settings)
+    found = []
+    for number, core in enumerate(columns.cores):
+        cycles, counts = {}, {}
+        mine = works & (columns.core == number)
+        for pipe in np.unique(columns.pipe[mine]):
+            rows = mine & (columns.pipe == pipe)
+            label = pipe_name(int(pipe))
+            cycles[label] = _busy(columns.start[rows], columns.end[rows])
+            counts[label] = int(rows.sum())
+        found.append(CorePipes(core, cycles, counts))
+    return tuple(found)
+
+
+def _busy(start: NDArray[np.int64], end: NDArray[np.int64]) -> int:
+    """Cycles in which at least one of the intervals runs."""
+    import numpy as np
+
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], end[order]
+    reached = np.maximum.accumulate(end)
+    before = np.concatenate((start[:1], reached[:-1]))
+    return int(np.maximum(0, end - np.maximum(start, before)).sum())
+
+
+def bound_by(pipes: tuple[CorePipes, ...]) -> str:
+    """The pipe that is busy longest on any core."""
+    busy = [(cycles, pipe) for core in pipes for pipe, cycles in core.cycles.items()]
+    return max(busy, default=(0, ""), key=lambda pair: pair[0])[1]
+
+
+def cycles_of(columns: Instructions) -> int | None:
+    """From the first instruction to the end of the last; None for a trace without any."""
+    if not len(columns):
+        return None
+    return int(columns.end.max() - columns.start.min())
+
+
+def write_figures(trace: Trace, folder: Path, kernel: str, about: dict[str, str]) -> None:
+    """`<kernel>.clean.json`, `instr_metrics.json`, `stats.json` and `summary.txt` in the kernel's folder."""
+    import msgspec
+
+    from insight_trace.trace.advice import advise
+    from insight_trace.trace.clean import clean
+    from insight_trace.trace.metrics import write_metrics
+    from insight_trace.trace.run_folder import Form, summary_text, write_clean
+    from insight_trace.trace.stats import stats
+    from insight_trace.trace.text import stats_data
+
+    cleaned, figures = clean(trace), stats(trace)
+    with (folder / f"{kernel}.clean.json").open("wb") as file:
+        write_clean(cleaned, file, Form())
+    with (folder / "instr_metrics.json").open("wb") as file:
+        write_metrics(trace, file)
+    data = msgspec.json.encode(stats_data(trace, figures, advise(trace, figures)))
+    (folder / "stats.json").write_bytes(msgspec.json.format(data, indent=2) + b"\n")
+    text = summary_text(trace, cleaned, figures, kernel, about)
+    (folder / "summary.txt").write_text(text, encoding="utf-8")

@@ -1,0 +1,328 @@
+"""Runs planned kernels in the vendor's simulator: test case, build, inputs, collect, export."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError
+from insight_trace.ptoas.figures import bound_by, core_pipes, cycles_of, write_figures
+from insight_trace.ptoas.foreign_case import foreign_case, given_to
+from insight_trace.ptoas.runner import (
+    COLLECT_FAILED,
+    EXPORT_FAILED,
+    EXPORTED,
+    FAILED,
+    Places,
+    RunnerOptions,
+    RunOutcome,
+)
+from insight_trace.ptoas.spec import ProfileKernel
+from insight_trace.ptoas.steps import cause_in, run_step
+from insight_trace.ptoas.testcase import Case, own_case, write_zero_inputs
+from insight_trace.simulate.msprof.building import (
+    Build,
+    demangled,
+    exported_symbols,
+    require_built,
+    run_build,
+    run_environment,
+)
+from insight_trace.simulate.msprof.collecting import Application, ExportError, run_application
+from insight_trace.simulate.msprof.preflight import Ready, WorkerError, check
+from insight_trace.simulate.msprof.processes import Workplace
+from insight_trace.simulate.msprof.simulator import find_ready
+from insight_trace.simulate.msprof.targets import target_named
+from insight_trace.simulate.msprof.toolkit import Toolkit, find_toolkits
+from insight_trace.simulate.msprof.worker import find_worker, with_worker
+from insight_trace.storage import write_whole
+
+# A message of the compiler about a place in a source: no other flag would make it go away.
+_SOURCE_ERROR = re.compile(r"^\S+?:\d+:\d+: (?:fatal )?error:", re.MULTILINE)
+_STAMP = "insight_trace_mark"
+
+
+class MsprofRunner:
+    """Builds and collects one kernel per call; calls may come from several threads."""
+
+    def __init__(self, options: RunnerOptions, environ: Mapping[str, str] = os.environ) -> None:
+        if not 1 <= options.launch_count <= 5000:
+            raise RequestError(f"--launch-count {options.launch_count}: msprof takes 1 to 5000")
+        if not 1 <= options.msprof_timeout_minutes <= 2880:
+            raise RequestError(
+                f"--msprof-timeout {options.msprof_timeout_minutes}: msprof takes 1 to 2880 minutes"
+            )
+        self.options = options
+        self.environ = environ
+        self._ready: dict[str, Ready] = {}
+        self._seen: Toolkit | None = None  # the toolkit with a worker from elsewhere
+        self._one_probe = threading.Lock()
+        self._stopped = threading.Event()
+
+    @cached_property
+    def pto_isa_root(self) -> Path:
+        return _pto_isa(self.options.pto_isa_root, self.environ)
+
+    def ready(self, arch: str) -> Ready:
+        """The installation and the chip for a target, looked for once."""
+        with self._one_probe:
+            if arch not in self._ready:
+                self._ready[arch] = self._find(arch)
+            return self._ready[arch]
+
+    def _find(self, arch: str) -> Ready:
+        options, soc = self.options, self.options.soc_version or None
+        if options.msopprof is None:
+            try:
+                return find_ready(arch, self.environ, set_env=options.cann_set_env, soc_version=soc)
+            except WorkerError:
+                if not options.auto_msopprof:
+                    raise
+        toolkit = next(iter(find_toolkits(self.environ, set_env=options.cann_set_env)), None)
+        worker = options.msopprof or (find_worker(toolkit, self.environ) if toolkit else None)
+        if toolkit is None or worker is None:
+            return find_ready(arch, self.environ, set_env=options.cann_set_env, soc_version=soc)
+        if self._seen is None:
+            folder = Path(tempfile.mkdtemp(prefix="insight-trace-cann-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._seen = with_worker(toolkit, worker, folder)
+        return check(self._seen, target_named(arch), soc)
+
+    def require(self, arches: Iterable[str]) -> None:
+        """Raises what keeps kernels of these targets from running, before anything is built."""
+        for arch in sorted(set(arches)) or ["a2a3"]:
+            self.ready(arch)
+        _ = self.pto_isa_root
+
+    @property
+    def name(self) -> str:
+        found = [
+            f"CANN {ready.toolkit.version or ready.toolkit.home} {ready.soc_version}"
+            for _, ready in sorted(self._ready.items())
+        ]
+        options = self.options
+        parts = [f"msprof {', '.join(found)}", f"pto-isa {self.pto_isa_root}"]
+        parts += [f"generator of {options.ptoas_root}"] if options.ptoas_root else []
+        parts += [options.aicore_arch] if options.aicore_arch else []
+        parts += [f"{options.launch_count} launches"] if options.launch_count != 1 else []
+        parts += [] if options.debug_lines else ["without lines"]
+        return " · ".join(parts)
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
+        for parent in (places.case.parent, places.build.parent):
+            parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ready = self.ready(kernel.arch)
+        arch = self.options.aicore_arch or ready.target.aicore_arch
+        environment = run_environment(ready, places.build, device=0)
+        workplace = Workplace(places.case, environment, places.logs, self._stopped)
+        facts = {"case_dir": str(places.case), "build_dir": str(places.build)}
+        try:
+            places.step("generate")
+            case = self._case(kernel, places, arch, ready)
+            facts["case_dir"] = str(case.directory)
+            places.step("build")
+            warnings = self._build(case, ready, places, workplace)
+            symbol, readable = kernel_symbol(case, environment)
+            facts |= {"app": str(case.application), "kernel_lib": str(case.library)}
+            facts |= {"symbol": symbol, "demangled": readable}
+            places.step("golden")
+            warnings += self._inputs(case, places)
+            if self.options.ptoas_root is not None:
+                warnings += given_to(case, kernel)
+        except InsightTraceError as error:
+            return RunOutcome(FAILED, str(error), facts=facts)
+        at_case = replace(workplace, cwd=case.directory)
+        return self._collect(kernel, case, symbol, ready, places, at_case, tuple(warnings), facts)
+
+    def _case(self, kernel: ProfileKernel, places: Places, arch: str, ready: Ready) -> Case:
+        """The launcher's sources: ours, or those of PTOAS's generator."""
+        if self.options.ptoas_root is None:
+            return own_case(
+                kernel, places.case, places.build, aicore_arch=arch, debug_lines=self.options.debug_lines
+            )
+        return foreign_case(
+            self.options.ptoas_root,
+            kernel,
+            places.case,
+            places.build,
+            places.logs / "generate.log",
+            soc_version=ready.soc_version,
+            aicore_arch=arch,
+            timeout=self.options.step_timeout,
+            stop=self._stopped,
+        )
+
+    def _build(self, case: Case, ready: Ready, places: Places, workplace: Workplace) -> list[str]:
+        """Builds, unless an earlier run of the same kernel has done so; returns what to warn about."""
+        stamp = places.build / _STAMP
+        files = (case.library, case.application)
+        if places.mark and _read(stamp) == places.mark and all(path.is_file() for path in files):
+            return []
+        stamp.unlink(missing_ok=True)
+        defines = {"SOC_VERSION": ready.soc_version, "PTO_ISA_ROOT": str(self.pto_isa_root)}
+        if self.options.ptoas_root is not None:
+            # PTOAS's build file does not look for the simulator's libraries where x86_64 hosts keep them.
+            defines["CMAKE_EXE_LINKER_FLAGS"] = f"-L{ready.simulator_lib}"
+        wanted = Build(
+            case.directory,
+            places.build,
+            case.target,
+            defines,
+            self.options.step_timeout,
+            self.options.build_timeout,
+        )
+        warnings = []
+        workplace = replace(workplace, cwd=case.directory)
+        try:
+            run_build(wanted, workplace)
+        except JobError:
+            if not (case.debug_lines and _refused_flag(places.logs / "build.log")):
+                raise
+            run_build(replace(wanted, defines={**defines, "DEBUG_LINES": "OFF"}), workplace)
+            warnings.append("the compiler refused -g: the trace has no source lines")
+        require_built(files, workplace)
+        write_whole(stamp, places.mark, mode=0o600)
+        return warnings
+
+    def _inputs(self, case: Case, places: Places) -> list[str]:
+        """Runs the case's golden.py; zero files serve where there is none or it fails, and that is said."""
+        problem = "there is no golden.py"
+        log = places.logs / "golden.log"
+        if (case.directory / "golden.py").is_file():
+            try:
+                code = run_step(
+                    [sys.executable, "golden.py"],
+                    log,
+                    directory=case.directory,
+                    timeout=self.options.step_timeout,
+                    stop=self._stopped,
+                )
+                problem = "" if code == 0 else f"golden.py failed: {cause_in(log)}"
+            except JobError as error:
+                if self._stopped.is_set():
+                    raise
+                problem = f"golden.py failed: {error.what}"
+        zero = write_zero_inputs(case)
+        if problem and zero:
+            return [f"{problem}; zeros stand in for {', '.join(zero)}"]
+        return []
+
+    def _collect(
+        self,
+        kernel: ProfileKernel,
+        case: Case,
+        symbol: str,
+        ready: Ready,
+        places: Places,
+        workplace: Workplace,
+        warnings: tuple[str, ...],
+        facts: dict[str, str],
+    ) -> RunOutcome:
+        places.step("collect")
+        asked = Application(
+            case.application, symbol, self.options.launch_count, self.options.msprof_timeout_minutes
+        )
+        try:
+            collected = run_application(asked, ready, workplace, places.out, places.out)
+        except ExportError as error:
+            return RunOutcome(EXPORT_FAILED, str(error), warnings=warnings, facts=facts)
+        except JobError as error:
+            return RunOutcome(COLLECT_FAILED, str(error), warnings=warnings, facts=facts)
+        places.step("export")
+        message = "" if collected.exported else "collect produced traces directly"
+        return self._figures(
+            kernel, collected.directory, places, (*warnings, *collected.warnings), facts, message
+        )
+
+    def _figures(
+        self,
+        kernel: ProfileKernel,
+        directory: Path,
+        places: Places,
+        warnings: tuple[str, ...],
+        facts: dict[str, str],
+        message: str,
+    ) -> RunOutcome:
+        from insight_trace.insight.reader import open_trace
+
+        try:
+            trace = replace(open_trace(directory), path=None)
+            about = {"kernel source": str(kernel.source), "simulator": self.name}
+            write_figures(trace, places.folder, kernel.name, about)
+        except InputError as error:  # Insight may still open it
+            return RunOutcome(
+                EXPORTED,
+                message,
+                warnings=(*warnings, f"no clean trace: {error.what}"),
+                facts=facts,
+            )
+        pipes = core_pipes(trace.instructions)
+        return RunOutcome(
+            EXPORTED,
+            message,
+            cycles_of(trace.instructions),
+            bound_by(pipes),
+            pipes,
+            warnings,
+            facts,
+        )
+
+
+def kernel_symbol(case: Case, environment: Mapping[str, str]) -> tuple[str, str]:
+    """The kernel's exported name and how people read it: one run of nm, one of c++filt."""
+    names = sorted(exported_symbols(case.library, environment))
+    readable = demangled(names, environment)
+    for wanted in case.symbols:
+        for name, text in readable.items():
+            if text == wanted or text.startswith(f"{wanted}("):
+                return name, text
+    raise JobError(
+        f"{case.library.name} exports no {' or '.join(case.symbols)}",
+        where=str(case.library),
+        hint=f"it exports {', '.join(list(readable.values())[:20]) or 'nothing'}",
+    )
+
+
+def _pto_isa(given: Path | None, environ: Mapping[str, str]) -> Path:
+    named = environ.get("PTO_ISA_ROOT")
+    home = environ.get("HOME")
+    for root in (given, Path(named) if named else None, Path(home, "pto-isa") if home else None):
+        if root is not None and (root / "include").is_dir():
+            return root.absolute()
+        if root is not None and root is given:
+            raise RequestError(f"--pto-isa-root: {root} has no include/", hint="name a checkout of pto-isa")
+    raise RequestError(
+        "the vendor's simulator needs pto-isa's headers", hint="give --pto-isa-root, or set PTO_ISA_ROOT"
+    )
+
+
+def _refused_flag(log: Path) -> bool:
+    """Whether a build failed otherwise than over the text of a source."""
+    try:
+        return not _SOURCE_ERROR.search(log.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return False
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def make(options: RunnerOptions) -> MsprofRunner:
+    """The vendor's simulator for the command line's options."""
+    return MsprofRunner(options)

@@ -1,0 +1,68 @@
+"""What went wrong when a compiler refuses a kernel, in one line for people."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class CompileError:
+    """The first thing that the compiler objected to."""
+
+    file: str
+    line: int
+    message: str
+    missing_op: str = ""  # what of the tile API our headers lack, if that is the reason
+    refused: str = ""  # what kind of source this is, if we take none of that kind
+
+
+_ERROR = re.compile(
+    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>.*)$", re.M
+)
+_REQUIRED = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)?\s+required from here", re.M)
+_UNDECLARED = re.compile(
+    r"[‘'](?P<name>(?:pto::)?\w+)[’'] (?:was not declared|is not a member|has not been declared)"
+    r"|[‘'](?P<type>\w+)[’'] (?:in namespace [‘']pto\b|does not name a type)"
+    r"|(?:use of undeclared identifier|unknown type name) [‘'](?P<clang>\w+)[’']"
+    r"|no (?:member|template|type) named [‘'](?P<member>\w+)[’']"
+)
+_MISSING_HEADER = re.compile(
+    r"[‘']?(?P<header>pto/[\w/.-]+)[’']?: No such file|[‘'](?P<clang>pto/[\w/.-]+)[’'] file not found"
+)
+# Tile ops (TADD, MGATHER) and what they work with (TPipe), or anything of the tile API's own namespace.
+_TILE_API = re.compile(r"^(?:pto::\w+|[TM][A-Z]\w+)$")
+# Headers of the vendor's class library (AscendC); kernels written with it are no tile kernels.
+_VENDOR_HEADER = re.compile(
+    r"(?P<name>(?:basic_api/|adv_api/|kernel_)[\w/]+\.h|kernel_operator\.h|lib/[\w/]+\.h)"
+    r"(?:: No such file or directory|[’'] file not found)"
+)
+
+
+def first_error(log: str, source: Path) -> CompileError:
+    """The first error of a compiler's output, placed in the kernel rather than in a header where possible."""
+    match = _ERROR.search(log)
+    if match is None:
+        lines = [line for line in log.splitlines() if line.strip()]
+        return CompileError(str(source), 0, lines[0] if lines else "the compiler failed without a word")
+    file, line, message = match["file"], int(match["line"]), match["message"]
+    if Path(file).name != source.name:
+        # an instantiation inside a header: the kernel's own line stands in the notes before or after it
+        for note in _REQUIRED.finditer(log):
+            if Path(note["file"]).name == source.name:
+                file, line = note["file"], int(note["line"])
+                break
+    vendor = _VENDOR_HEADER.search(message)
+    if vendor:
+        return CompileError(
+            file, line, message, refused=f"a vendor AscendC body (it includes {vendor['name']})"
+        )
+    if Path(file).suffix == ".cce" or Path(match["file"]).suffix == ".cce":
+        return CompileError(file, line, message, refused="a vendor body in raw CCE intrinsics")
+    undeclared = _UNDECLARED.search(message)
+    name = next(filter(None, undeclared.groups()), "") if undeclared else ""
+    header = _MISSING_HEADER.search(message)
+    if header:
+        return CompileError(file, line, message, header["header"] or header["clang"])
+    return CompileError(file, line, message, name if _TILE_API.match(name) else "")

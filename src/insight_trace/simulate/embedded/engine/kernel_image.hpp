@@ -1,0 +1,37 @@
+// Compiled kernels in this process: how they are loaded, and what a crash in one of them says.
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "failure.hpp"
+
+namespace insight_trace::engine {
+
+struct KernelImage {
+    std::string path, entry;
+    void (*call)(int64_t *args) = nullptr; // set beforehand: nothing is to be loaded
+    uint64_t base = 0, end = 0;            // where it is mapped
+    uint8_t *state = nullptr;              // its per-core section, if it has one
+    uint64_t state_size = 0;
+    std::vector<uint8_t> initial_state;
+};
+
+void load_kernels(std::vector<KernelImage> &images);
+
+// Filled in by a signal handler, so it takes no memory.
+struct Crash {
+    Fault fault;
+    char message[160];
+    const KernelImage *image; // in which it happened, or null
+    uint64_t offset;          // in the image
+};
+Crash crash_in_kernel(int signal, const siginfo_t *info, const void *context,
+                      const std::vector<KernelImage> &images);
+
+// Calls `handler` when the program crashes, on a stack of its own: the crash may be that of a full stack.
+void catch_crashes(void (*handler)(int, siginfo_t *, void *));
+
+} // namespace insight_trace::engine

@@ -1,0 +1,176 @@
+"""Kernels on the workers of a Dask cluster give what they give at home."""
+
+import contextlib
+import dataclasses
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from insight_trace.__main__ import main
+from insight_trace.batch.parcel import pack, run_parcel, unpack_into
+from insight_trace.errors import InputError
+from insight_trace.insight.validator import validate_directory
+from insight_trace.profile import ProfileRequest, list_kernels, profile
+from insight_trace.ptoas.embedded_runner import EmbeddedRunner
+from insight_trace.ptoas.manifest import latest_run, read_manifest
+from insight_trace.ptoas.runner import EXPORTED, FAILED, RunnerOptions
+from insight_trace.ptoas.spec import Content
+
+EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "pypto_build"
+KERNELS = ("vector_add", "matmul_64", "up_group_0")
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler")
+
+
+@pytest.fixture
+def build(tmp_path):
+    shutil.copytree(EXAMPLE, tmp_path / "build")
+    return tmp_path / "build"
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A scheduler and two workers, processes of their own, on loopback."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
+    ) as started:
+        yield started.scheduler_address
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(root)): p.read_bytes() for p in (root / "funcs").rglob("*") if p.is_file()}
+
+
+def lasting(root: Path) -> dict[str, dict[str, str]]:
+    rows = {name: dict(row.columns) for name, row in read_manifest(root).items()}
+    for row in rows.values():
+        row["duration_sec"] = ""
+    return {n: {k: v.replace(str(root), "RUN") for k, v in row.items()} for n, row in rows.items()}
+
+
+@pytest.mark.filterwarnings("default")  # of distributed's own
+def test_a_cluster_gives_the_same_manifest_and_the_same_bytes_as_this_machine(
+    cluster, build, tmp_path, capsys
+):
+    wanted = [word for name in KERNELS for word in ("--func", name)]
+    words = ["profile", "--build-dir", str(build), *wanted]
+    assert main([*words, "--cluster", cluster, "--output-root", str(tmp_path / "there")]) == 0
+    assert capsys.readouterr().out.endswith("EXPORTED 3/3\n")
+    there = latest_run(tmp_path / "there")
+    assert main([*words, "--simulator", "embedded", "--output-root", str(tmp_path / "here")]) == 0
+    here = latest_run(tmp_path / "here")
+    assert lasting(there) == lasting(here)
+    assert files(there) == files(here)
+    assert (there / "logs/matmul_64/simulate.log").is_file()
+    for directory in there.glob("funcs/*/collect/out/OPPROF_*/simulator"):
+        assert validate_directory(directory) == []
+    capsys.readouterr()
+    assert main([*words, "--simulator", "embedded", "--resume", str(there)]) == 0
+    assert capsys.readouterr().out.count("kept from the earlier run") == 3
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_kernel_that_fails_on_a_worker_says_where_in_the_users_own_file(cluster, build, capsys):
+    source = build / "ptoas" / "strided_copy.cpp"
+    source.write_text(source.read_text().replace("TSTORE(", "TSTOER("))
+    words = ["profile", "--build-dir", str(build), "--func", "strided_copy", "--func", "vector_add"]
+    assert main([*words, "--cluster", cluster]) == 1
+    out = capsys.readouterr().out
+    assert "TSTOER" in out
+    assert f"{source}:" in out
+    assert out.endswith("EXPORTED 1/2\n")
+
+
+def test_a_worker_that_has_none_of_the_files_gives_the_same_result(build, tmp_path):
+    """The build is taken away before the parcel is run, as on a machine that never had it."""
+    data = tmp_path / "x.bin"
+    data.write_bytes(bytes(range(256)) * 128)
+    (kernel,) = list_kernels(ProfileRequest(build, funcs=("vector_add",)))
+    size = kernel.arguments[0].nbytes
+    data.write_bytes((b"\0\0\x80\x3f" * size)[:size])
+    given = dataclasses.replace(kernel.arguments[0], content=Content.FILE, file=data)
+    kernel = dataclasses.replace(kernel, arguments=(given, *kernel.arguments[1:]))
+    from insight_trace.ptoas.run import ProfileRun
+
+    ProfileRun(tmp_path / "here", EmbeddedRunner()).run([kernel])
+    parcel = pack(kernel, RunnerOptions())
+    shutil.rmtree(build)
+    data.unlink()
+    returned = run_parcel(parcel)
+    assert returned.outcome.status == EXPORTED
+    local = tmp_path / "here" / "funcs" / "vector_add"
+    assert dict(returned.results) == {
+        str(p.relative_to(local)): p.read_bytes() for p in local.rglob("*") if p.is_file()
+    }
+
+
+def test_a_file_that_went_away_or_would_leave_its_folder_is_an_error(build, tmp_path):
+    (kernel,) = list_kernels(ProfileRequest(build, funcs=("vector_add",)))
+    kernel.source.unlink()
+    with pytest.raises(InputError, match="cannot be read"):
+        pack(kernel, RunnerOptions())
+    for name in ("../x", "/x", "a/../../x"):
+        with pytest.raises(InputError, match="a worker sent"):
+            unpack_into({name: b""}, tmp_path)
+
+
+def test_without_distributed_the_extra_is_named(build, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert main(["profile", "--build-dir", str(build), "--cluster", "tcp://127.0.0.1:1"]) == 2
+    error = capsys.readouterr().err
+    assert "pip install 'insight-trace[cluster]'" in error
+    assert not list(build.glob("kernel_insight*"))
+
+
+def test_msprof_and_a_cluster_do_not_go_together(build, capsys):
+    words = ["profile", "--build-dir", str(build), "--cluster", "tcp://127.0.0.1:1"]
+    assert main([*words, "--simulator", "msprof"]) == 2
+    assert "embedded simulator" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_scheduler_that_does_not_answer_and_a_wrong_address_are_told_in_a_line(build, capsys, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("insight_trace.batch.cluster._CONNECT_SECONDS", 1)
+    for address, code, said in (
+        ("tcp://127.0.0.1:1", 1, "no Dask scheduler answers"),
+        ("carrier-pigeon://x", 2, "an address looks like tcp://HOST:8786"),
+    ):
+        assert main(["profile", "--build-dir", str(build), "--cluster", address]) == code
+        error = capsys.readouterr().err
+        assert said in error
+        assert "Traceback" not in error
+
+
+@pytest.mark.filterwarnings("default")
+def test_workers_of_another_version_and_an_empty_cluster_are_refused(cluster, build, capsys, monkeypatch):
+    monkeypatch.setattr("insight_trace.batch.cluster.__version__", "99.0")
+    assert main(["profile", "--build-dir", str(build), "--cluster", cluster]) == 1
+    assert "here is 99.0" in capsys.readouterr().err
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", host="127.0.0.1") as empty:
+        assert main(["profile", "--build-dir", str(build), "--cluster", empty.scheduler_address]) == 1
+    assert "has no workers" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_worker_that_dies_fails_its_kernel_alone(cluster, build, monkeypatch):
+    from insight_trace.batch import cluster as module
+
+    def fatal(parcel):
+        if parcel.kernel.name == "vector_add":
+            import os
+
+            os._exit(1)
+        return run_parcel(parcel)
+
+    monkeypatch.setattr(module, "run_parcel", fatal)
+    with contextlib.closing(module.ClusterRunner(cluster, RunnerOptions())) as runner:
+        request = ProfileRequest(build, funcs=("vector_add", "matmul_64"), jobs=1)
+        rows = {row.func: row for row in profile(request, runner).rows}
+    assert rows["matmul_64"].exported
+    assert rows["vector_add"].status == FAILED
+    assert "did not finish the kernel" in rows["vector_add"].cell("message")
