@@ -358,8 +358,8 @@ def a5_chapter() -> list[str]:
         "## The 950 family (a5)",
         "",
         "Chip: Ascend950PR_9599. Every point is an op that ran on the engine, against a number that is written down with",
-        "its source in `benchmarks/accuracy_a5.py` and `benchmarks/points_a5.csv`. The first row is held against",
-        f"measurements; the vendor's own formulas reach {statistics.fmean(p.peer for p in points):.3f} on the same points. "
+        "its source in `benchmarks/accuracy_a5.py` and `benchmarks/points_a5.csv`. The first row is held against profiled",
+        f"cycles; the vendor's own formulas reach {statistics.fmean(p.peer for p in points):.3f} on the same points. "
         "The others are reproduced",
         "rather than forecast: most parameters come from those very publications.",
         "",

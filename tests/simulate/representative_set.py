@@ -13,6 +13,7 @@ from insight_trace.model import Simulation
 from insight_trace.simulate.embedded.op_script import run_op
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 from tests.conftest import ROOT
+from tests.simulate.narrow_formats import E1M2, E2M1, E4M3, E5M2, E8M0, HIF8, narrow_tile
 from tests.simulate.op_harness import TARGETS, Option, glob, scalar, tile
 
 FAR = 0x10000
@@ -96,6 +97,35 @@ def cube_ops(target: str) -> list[tuple[str, tuple]]:
     return found
 
 
+def narrow_ops() -> list[tuple[str, tuple]]:
+    """What only the 950 has: HiFloat8, floats of four bits, products with scales."""
+    rng = np.random.default_rng(10)
+    values = rng.normal(size=(4, 64)) * 9
+    codes = rng.integers(0, 16, (32, 64)).astype(np.uint8)
+    ones = np.full((32, 2), 127, np.uint8)
+    acc = tile(np.ones((32, 32)), dtype_name="float32", layout="NZ", fractal=1024, space="l0c")
+    found: list[tuple[str, tuple]] = [
+        ("TCVT", (narrow_tile(codes[:4], HIF8, FAR), tile(values.astype(np.float32)), Option(1))),
+        ("TCVT", (tile(values.astype(np.float32), FAR), narrow_tile(codes[:4], HIF8), Option(1))),
+        ("TCVT", (narrow_tile(codes[:4], E2M1, FAR), tile(values, dtype_name="bfloat16"), Option(1))),
+        ("TCVT", (tile(values, FAR, dtype_name="bfloat16"), narrow_tile(codes[:4], E1M2), Option(1))),
+    ]
+    for kind in (E4M3, E5M2, E2M1, E1M2):
+        left, right = (
+            narrow_tile(codes, kind, layout="NZ", space="l0a"),
+            narrow_tile(codes.T, kind, layout="ZN", space="l0b"),
+        )
+        by_row = narrow_tile(ones, E8M0, layout="ZZ", space="scale_left", fractal=32)
+        by_column = narrow_tile(ones.T, E8M0, layout="NN", space="scale_right", fractal=32)
+        found.append(("TMATMUL_MX", (acc, left, by_row, right, by_column)))
+    eights = (
+        narrow_tile(codes, HIF8, layout="NZ", space="l0a"),
+        narrow_tile(codes.T, HIF8, layout="ZN", space="l0b"),
+    )
+    found.append(("TMATMUL", (acc, *eights)))
+    return found
+
+
 def example_kernels() -> list[tuple[str, dict]]:
     rng = np.random.default_rng(9)
 
@@ -115,7 +145,7 @@ def example_kernels() -> list[tuple[str, dict]]:
 def main() -> int:
     good = True
     for target in TARGETS:
-        for name, operands in [*vector_ops(), *cube_ops(target)]:
+        for name, operands in [*vector_ops(), *cube_ops(target), *(narrow_ops() if target == "a5" else ())]:
             run = run_op(name, operands, EmbeddedOptions(target=target))
             contents = [content for content in run.contents if content is not None]
             good &= say(f"{target} {name}", run.simulation, contents)

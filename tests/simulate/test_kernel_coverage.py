@@ -1,6 +1,7 @@
 """The tool that counts how the kernels of a checkout end."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -34,6 +35,9 @@ def checkout(tmp_path_factory) -> Path:
     write_kernel(kernels / "aiv", waits, name="pair_aiv.cpp")
     write_kernel(kernels / "aic", sets, name="pair_aic.cpp")
     (kernels / "aiv" / "shared.cpp").write_text("int no_entry_in_this_one;\n")
+    of_a5 = root / "examples" / "a5" / "runtime" / "scene" / "kernels" / "aiv"
+    of_a5.mkdir(parents=True)
+    write_kernel(of_a5, f"    static_assert(__CCE_AICORE__ == 310);\n{good}", name="good.cpp")
     return root
 
 
@@ -50,9 +54,9 @@ def test_every_kernel_ends_in_one_count_and_every_cause_has_an_example(checkout)
     counts = SUMMARY.fullmatch(lines[-1])
     assert counts, lines[-1]
     total, compiled, ran, unsupported, failed = map(int, counts.groups())
-    assert (total, compiled, unsupported) == (6, 4, 1)
+    assert (total, compiled, unsupported) == (7, 5, 1)
     assert ran + unsupported + failed == total
-    assert ran == 3
+    assert ran == 4
     assert "crashes of the engine itself: 0" in lines
     causes = [lines[i : i + 2] for i in range(0, len(lines) - 2, 2)]
     assert ["TNOSUCHOP is not supported" in cause for cause, _ in causes].count(True) == 1
@@ -62,12 +66,28 @@ def test_every_kernel_ends_in_one_count_and_every_cause_has_an_example(checkout)
 
 
 def test_a_script_gets_an_object_per_kernel(checkout):
-    done = run("--simpler", checkout, "--only", "good", "--json")
+    done = run("--simpler", checkout, "--only", "good", "--target", "a2a3", "--json")
     first, last = done.stdout.splitlines()
     outcome = json.loads(first)
     assert outcome["source"].endswith("aiv/good.cpp")
     assert outcome["state"] == "ran"
     assert last == "KERNELS total=1 compiled=1 ran=1 unsupported=0 failed=0"
+
+
+def test_kernels_of_one_family_are_counted_alone_and_run_there(checkout):
+    done = run("--simpler", checkout, "--target", "a5")
+    assert done.stdout.splitlines()[-1] == "KERNELS total=1 compiled=1 ran=1 unsupported=0 failed=0"
+
+
+@pytest.mark.skipif("INSIGHT_TRACE_LONG_TESTS" not in os.environ, reason="set INSIGHT_TRACE_LONG_TESTS=1")
+def test_a_hundred_kernels_of_a5_in_a_checkout_run_or_say_what_they_lack(simpler_checkout):
+    done = run("--simpler", simpler_checkout, "--target", "a5")
+    counts = SUMMARY.fullmatch(done.stdout.splitlines()[-1])
+    assert counts, done.stdout
+    total, _, ran, unsupported, failed = map(int, counts.groups())
+    assert ran + unsupported >= 100
+    assert failed <= total // 20
+    assert "crashes of the engine itself: 0" in done.stdout
 
 
 def test_a_checkout_that_is_not_there_is_told(tmp_path):

@@ -58,27 +58,41 @@ def _stored(values: NDArray[Any]) -> NDArray[np.uint8]:
     return (raw[:, ::2] & 15) | (raw[:, 1::2] << 4)
 
 
+def _in_boxes(a_scale: NDArray[np.uint8], b_scale: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], ...]:
+    """Boxes of 16 rows x 2 groups, and of 2 groups x 16 columns."""
+    a = a_scale.reshape(2, 16, 2, 2).transpose(0, 2, 1, 3)
+    b = b_scale.reshape(2, 2, 4, 16).transpose(2, 0, 3, 1)
+    return a.reshape(-1).copy(), b.reshape(-1).copy()
+
+
+def _by_line(a_scale: NDArray[np.uint8], b_scale: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], ...]:
+    """Rows of a as they are; of b all columns for one pair of groups, then for the next."""
+    return a_scale.reshape(-1).copy(), b_scale.reshape(2, 2, 64).transpose(0, 2, 1).reshape(-1).copy()
+
+
+def _by_pair(a_scale: NDArray[np.uint8], b_scale: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], ...]:
+    """Of a all rows for one pair of groups, then for the next; columns of b one after the other."""
+    return a_scale.reshape(32, 2, 2).transpose(1, 0, 2).reshape(-1).copy(), b_scale.T.reshape(-1).copy()
+
+
 @pytest.mark.parametrize(
-    ("code", "kind"),
-    [(0, ml_dtypes.float8_e4m3fn), (1, ml_dtypes.float8_e5m2), (2, ml_dtypes.float4_e2m1fn)],
+    ("code", "kind", "stored_scales"),
+    [
+        (0, ml_dtypes.float8_e4m3fn, _in_boxes),
+        (1, ml_dtypes.float8_e5m2, _in_boxes),
+        (2, ml_dtypes.float4_e2m1fn, _in_boxes),
+        (4, ml_dtypes.float8_e4m3fn, _by_line),
+        (5, ml_dtypes.float8_e4m3fn, _by_pair),
+    ],
 )
-def test_scaled_products_of_narrow_floats_match_numpy(code: int, kind: type) -> None:
+def test_scaled_products_of_narrow_floats_match_numpy(code: int, kind: type, stored_scales: Any) -> None:
     random = np.random.default_rng(code)
     a = random.uniform(-2, 2, (32, 128)).astype(kind)
     b = random.uniform(-2, 2, (128, 64)).astype(kind)
     a_scale = random.integers(120, 132, (32, 4)).astype(np.uint8)
     b_scale = random.integers(120, 132, (4, 64)).astype(np.uint8)
-    # in boxes of 16 rows x 2 groups, and of 2 groups x 16 columns
-    a_boxes = a_scale.reshape(2, 16, 2, 2).transpose(0, 2, 1, 3).reshape(-1)
-    b_boxes = b_scale.reshape(2, 2, 4, 16).transpose(2, 0, 3, 1).reshape(-1)
-    slots = [
-        _stored(a),
-        a_boxes.copy(),
-        _stored(b),
-        b_boxes.copy(),
-        np.zeros((32, 64), np.float32),
-        code,
-    ]
+    a_stored, b_stored = stored_scales(a_scale, b_scale)
+    slots = [_stored(a), a_stored, _stored(b), b_stored, np.zeros((32, 64), np.float32), code]
     found = outputs(run([kernel("scaled_product.cpp", CoreType.AIC)], slots, [4], target="a5"))[4]
 
     def wide(values: NDArray[np.uint8], scales: NDArray[np.uint8], axis: int) -> NDArray[np.float64]:
@@ -86,6 +100,19 @@ def test_scaled_products_of_narrow_floats_match_numpy(code: int, kind: type) -> 
 
     expected = 2 * (wide(a, a_scale, 1) @ wide(b, b_scale, 0))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+
+
+def test_scaled_products_of_quarters_match_numpy() -> None:
+    """float4_e1m2: sign, then quarters up to 1.75."""
+    random = np.random.default_rng(3)
+    a, b = (random.integers(0, 16, shape).astype(np.uint8) for shape in ((32, 128), (128, 64)))
+    ones = np.full((32, 4), 127, np.uint8), np.full((4, 64), 127, np.uint8)
+    packed = [codes[:, ::2] | (codes[:, 1::2] << 4) for codes in (a, b)]
+    a_stored, b_stored = _in_boxes(*ones)
+    slots = [packed[0], a_stored, packed[1], b_stored, np.zeros((32, 64), np.float32), 3]
+    found = outputs(run([kernel("scaled_product.cpp", CoreType.AIC)], slots, [4], target="a5"))[4]
+    values = np.array([sign * i / 4 for sign in (1, -1) for i in range(8)])
+    np.testing.assert_array_equal(found, (2 * (values[a] @ values[b])).astype(np.float32))
 
 
 @pytest.mark.parametrize(("mode", "kind"), [(0, ml_dtypes.float8_e4m3fn), (1, ml_dtypes.float4_e2m1fn)])

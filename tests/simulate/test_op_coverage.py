@@ -127,6 +127,36 @@ def test_every_op_runs_on_both_families_and_leaves_the_same(op):
         assert second.instructions
 
 
+# What the 950's library computes in a loop: tiles loaded, then arithmetic; one store follows, and no mask, barrier or
+# scalar access. Ops that are not here are loads, stores and moves, work of the cube, or what their body issues.
+FUNCTIONS = {
+    "TADD": "2 VADD", "TSUB": "2 VSUB", "TMUL": "2 VMUL", "TDIV": "2 VDIV", "TMAX": "2 VMAX", "TMIN": "2 VMIN",
+    "TAND": "2 VAND", "TOR": "2 VOR", "TXOR": "2 VXOR", "TSHL": "2 VSHL", "TSHR": "2 VSHR",
+    "TADDS": "1 VADDS", "TSUBS": "1 VADDS", "TMULS": "1 VMULS", "TDIVS": "1 VDIV", "TMAXS": "1 VMAXS",
+    "TMINS": "1 VMINS", "TANDS": "1 VAND", "TORS": "1 VOR", "TXORS": "1 VXOR", "TSHLS": "1 VSHL", "TSHRS": "1 VSHR",
+    "TEXP": "1 VEXP", "TLOG": "1 VLN", "TSQRT": "1 VSQRT", "TRSQRT": "1 VSQRT VDIV", "TRECIP": "1 VDIV",
+    "TABS": "1 VABS_FP", "TNEG": "1 VMULS", "TNOT": "1 VNOT", "TRELU": "1 VRELU", "TLRELU": "1 VLRELU",
+    "TPRELU": "2 VPRELU", "TSUBRELU": "2 VSUB VRELU", "TEXPANDS": "0 VDUP", "TSEL": "3 VSEL", "TSELS": "2 VSEL",
+    "TCVT": "1 VCVT_F2F", "TADDRELUCONV": "2 VADD VMAXS VCVT_F2F", "TSUBRELUCONV": "2 VSUB VMAXS VCVT_F2F",
+    "TADDDEQRELU": "2 VADD VCVT_F2F VMULS VMAXS", "TDEQUANT": "3 VCVT_F2F VSUB VMUL",
+    "TPOW": "2 VABS_FP VLN VMUL VEXP VCMPVS VSEL", "TPOWS": "1 VABS_FP VLN VMULS VEXP VCMPVS VSEL",
+    "TROWEXPAND": "1 VDUP", "TROWEXPANDADD": "2 VADD", "TROWEXPANDSUB": "2 VSUB", "TROWEXPANDMUL": "2 VMUL",
+    "TROWEXPANDDIV": "2 VDIV", "TROWEXPANDMAX": "2 VMAX", "TROWEXPANDMIN": "2 VMIN", "TROWEXPANDEXPDIF": "2 VSUB VEXP",
+    "TCOLEXPAND": "1 VDUP", "TCOLEXPANDADD": "2 VADD", "TCOLEXPANDSUB": "2 VSUB", "TCOLEXPANDMUL": "2 VMUL",
+    "TCOLEXPANDDIV": "2 VDIV", "TCOLEXPANDMAX": "2 VMAX", "TCOLEXPANDMIN": "2 VMIN", "TCOLEXPANDEXPDIF": "2 VSUB VEXP",
+    "TROWMAX": "1 VCMAX VMAX", "TROWMIN": "1 VCMIN VMIN", "TROWSUM": "1 VCADD VADD", "TROWPROD": "1 VMUL VINTLV VMUL",
+    "TCOLMAX": "1 VMAX", "TCOLMIN": "1 VMIN", "TCOLSUM": "1 VADD", "TCOLPROD": "1 VMUL",
+    "TSCATTER": "2 VDUP VSCATTER",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", FUNCTIONS)
+def test_on_the_950_an_op_is_the_function_that_its_library_writes(op):
+    loads, *steps = FUNCTIONS[op].split()
+    found = [name for name in _run(op, "a5").instructions if name != "MOV_SPR_XN"]
+    assert found == ["VF", *["RV_VLD"] * int(loads), *(f"RV_{step}" for step in steps), "RV_VST"]
+
+
 def _trees() -> dict[str, ast.Module]:
     return {path.name: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(HERE.glob("test_*.py"))}
 

@@ -281,11 +281,15 @@ def _estimates(replay: Replay) -> str:
 
 def _show_pipes(replay: Replay) -> None:
     from insight_trace.replay.running import make_trace
+    from insight_trace.trace.lanes import VECTOR_LANES
     from insight_trace.trace.stats import pipes
 
     assert replay.simulation is not None
     by_core: dict[str, list[str]] = {}
+    lanes = {pipe.name for pipe in VECTOR_LANES}  # VECTOR stands for them
     for pipe in pipes(make_trace(replay.simulation)):
+        if pipe.pipe in lanes:
+            continue
         share = pipe.busy / max(1, pipe.busy + pipe.waiting + pipe.idle)
         by_core.setdefault(pipe.core, []).append(f"{pipe.pipe} {share:.0%}")
     for core, shares in list(by_core.items())[:_CORES_SHOWN]:

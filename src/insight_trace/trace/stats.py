@@ -126,7 +126,7 @@ def stats(trace: Trace) -> Stats:
     cores = _Cores(trace)
     instructions, kind = trace.instructions, cores.kind
     path = critical_path(trace)
-    roofs = roofs_of(trace.soc_version)
+    roofs = roofs_of(trace.soc_version or _chip_by_lanes(trace))
     moved = traffic(instructions, kind, trace.mhz, roofs)
     total = cores.total
     slowest = max(cores.cores, key=lambda core: (core.end, core.cycles)).core if cores.cores else ""
@@ -153,6 +153,15 @@ def stats(trace: Trace) -> Stats:
         conflict_cycles=int(conflicts.sum()),
         cache_misses=int((kind == Kind.MISS).sum()),
     )
+
+
+def _chip_by_lanes(trace: Trace) -> str:
+    """An exported directory does not name its chip; the lanes of the 950 and its clock do."""
+    import numpy as np
+
+    if not np.isin(trace.instructions.pipe, VECTOR_LANES).any():
+        return ""
+    return "Ascend950PR_9599" if trace.mhz >= 1800 else "Ascend950"
 
 
 class _Cores:
@@ -222,13 +231,11 @@ def _core(name: str, begin: int, end: int, count: int, busy: dict[int, Spans]) -
             continue  # VECTOR stands for them
         else:
             others = together(others, spans)
-    drawn = [pipe for pipe in busy if pipe in ORDER and busy[pipe].length]
+    drawn = [pipe for pipe in busy if pipe in ORDER and pipe not in VECTOR_LANES and busy[pipe].length]
     overlap = {
         f"{pipe_name(first)}+{pipe_name(second)}": busy[first].overlap(busy[second])
         for place, first in enumerate(drawn)
         for second in drawn[place + 1 :]
-        # a lane runs while its own unit does
-        if not (first == Pipe.VECTOR and second in VECTOR_LANES)
     }
     return CoreStats(
         core=name,
@@ -319,10 +326,11 @@ def _hottest(
     conflicts = np.maximum(0, instructions.read_conflict[rows]) + np.maximum(
         0, instructions.write_conflict[rows]
     )
-    columns = (work, exclusive[rows], conflicts)
+    others = (exclusive[rows], conflicts)
 
-    def grouped(key: NDArray[np.int64]) -> list[tuple[int, list[int], int]]:
+    def grouped(key: NDArray[np.int64], spent: NDArray[np.int64]) -> list[tuple[int, list[int], int]]:
         _, first, inverse, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+        columns = (spent, *others)
         sums = [np.bincount(inverse, weights=column, minlength=len(first)) for column in columns]
         order = np.lexsort((first, -sums[1], -sums[0]))[:HOTTEST]
         return [(int(rows[first[i]]), [int(s[i]) for s in sums], int(count[i])) for i in order]
@@ -338,7 +346,7 @@ def _hottest(
             count,
             sums[2],
         )
-        for row, sums, count in grouped(by_instruction)
+        for row, sums, count in grouped(by_instruction, work)
     ]
     hot_lines = [
         Hot(
@@ -350,10 +358,34 @@ def _hottest(
             count,
             sums[2],
         )
-        for row, sums, count in grouped(line)
+        for row, sums, count in grouped(line, _once(instructions, rows, line, work))
         if texts[instructions.stack[row]]
     ]
     return tuple(hot_instructions), tuple(hot_lines)
+
+
+def _once(
+    instructions: Instructions, rows: NDArray[np.int64], line: NDArray[np.int64], work: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The same work, but time in which a line runs on several lanes of the vector unit counted once."""
+    import numpy as np
+
+    lanes = np.flatnonzero(np.isin(instructions.pipe[rows], VECTOR_LANES))
+    if not len(lanes):
+        return work
+    mine = rows[lanes]
+    place = line[lanes] * (int(instructions.core.max()) + 1) + instructions.core[mine]
+    start, end = instructions.start[mine], finish(instructions)[mine]
+    order = np.lexsort((end, start, place))
+    # one axis for all: every line and core begins behind the end of the one before
+    _, dense = np.unique(place[order], return_inverse=True)
+    shift = dense * (int(end.max()) - int(start.min()) + 1)
+    begin, until = start[order] + shift, end[order] + shift
+    latest = np.maximum.accumulate(until)
+    seen = np.r_[begin[0], latest[:-1]]
+    spent = work.copy()
+    spent[lanes[order]] = np.maximum(0, until - np.maximum(begin, seen))
+    return spent
 
 
 def _path_shares(

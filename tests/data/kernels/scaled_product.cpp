@@ -14,7 +14,8 @@ template <class T> T *data(int64_t slot) {
     return reinterpret_cast<T *>(reinterpret_cast<ChipTensor *>(slot)->buffer.addr);
 }
 
-template <class T> void product(int64_t *args) {
+// Layouts of the scales in memory: in boxes, or in pairs along k.
+template <class T, Layout LayoutA = Layout::MX_A_ZZ, Layout LayoutB = Layout::MX_B_NN> void product(int64_t *args) {
     using Scale = float8_e8m0_t;
     Tile<TileType::Mat, T, M, K, BLayout::ColMajor, M, K, SLayout::RowMajor, 512> a_mat;
     Tile<TileType::Mat, T, K, N, BLayout::ColMajor, K, N, SLayout::RowMajor, 512> b_mat;
@@ -36,11 +37,11 @@ template <class T> void product(int64_t *args) {
     TASSIGN(bs, GetScaleAddr(b.data()));
     GlobalTensor<T, Shape<1, 1, 1, M, K>, pto::Stride<M * K, M * K, M * K, K, 1>> a_global(data<T>(args[0]));
     GlobalTensor<T, Shape<1, 1, 1, K, N>, pto::Stride<K * N, K * N, K * N, N, 1>> b_global(data<T>(args[2]));
-    GlobalTensor<Scale, TileShape2D<Scale, M, G, Layout::MX_A_ZZ>, BaseShape2D<Scale, M, G, Layout::MX_A_ZZ>,
-                 Layout::MX_A_ZZ>
+    GlobalTensor<Scale, TileShape2D<Scale, M, G, LayoutA>, BaseShape2D<Scale, M, G, LayoutA>,
+                 LayoutA>
         as_global(data<Scale>(args[1]));
-    GlobalTensor<Scale, TileShape2D<Scale, G, N, Layout::MX_B_NN>, BaseShape2D<Scale, G, N, Layout::MX_B_NN>,
-                 Layout::MX_B_NN>
+    GlobalTensor<Scale, TileShape2D<Scale, G, N, LayoutB>, BaseShape2D<Scale, G, N, LayoutB>,
+                 LayoutB>
         bs_global(data<Scale>(args[3]));
     GlobalTensor<float, Shape<1, 1, 1, M, N>, pto::Stride<M * N, M * N, M * N, N, 1>> c_global(data<float>(args[4]));
     TLOAD(a_mat, a_global);
@@ -69,4 +70,6 @@ extern "C" void kernel_entry(int64_t *args) {
     if (args[5] == 1) product<float8_e5m2_t>(args);
     if (args[5] == 2) product<float4_e2m1x2_t>(args);
     if (args[5] == 3) product<float4_e1m2x2_t>(args);
+    if (args[5] == 4) product<float8_e4m3_t, Layout::MX_A_ND, Layout::MX_B_ND>(args);
+    if (args[5] == 5) product<float8_e4m3_t, Layout::MX_A_DN, Layout::MX_B_DN>(args);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lowering.hpp"
 #include "ops/nibbles.hpp"
 
 namespace insight_trace::engine {
@@ -9,87 +10,8 @@ namespace insight_trace::engine {
 namespace {
 
 constexpr int64_t kLoopBytes = 256;
-
-enum class Shape : uint8_t {
-    Each,    // element by element over the result
-    Spread,  // the same, but a source is one column or one row
-    Rows,    // every row of the source to one element
-    Columns, // every column of the source to one element
-    Convert, // element by element, the wider of two types decides
-};
-
-// What one loop of an op's function computes, as the tile library writes it for this chip.
-struct Lowering {
-    Op op;
-    Shape shape;
-    int sources;         // tiles that are loaded
-    Instr first, second; // NOP: none
-};
-
-constexpr Lowering kLowerings[] = {
-    {Op::TADD, Shape::Each, 2, Instr::VADD, Instr::NOP},
-    {Op::TSUB, Shape::Each, 2, Instr::VSUB, Instr::NOP},
-    {Op::TMUL, Shape::Each, 2, Instr::VMUL, Instr::NOP},
-    {Op::TDIV, Shape::Each, 2, Instr::VDIV, Instr::NOP},
-    {Op::TMAX, Shape::Each, 2, Instr::VMAX, Instr::NOP},
-    {Op::TMIN, Shape::Each, 2, Instr::VMIN, Instr::NOP},
-    {Op::TAND, Shape::Each, 2, Instr::VAND, Instr::NOP},
-    {Op::TOR, Shape::Each, 2, Instr::VOR, Instr::NOP},
-    {Op::TADDS, Shape::Each, 1, Instr::VADDS, Instr::NOP},
-    {Op::TSUBS, Shape::Each, 1, Instr::VADDS, Instr::NOP},
-    {Op::TMULS, Shape::Each, 1, Instr::VMULS, Instr::NOP},
-    {Op::TDIVS, Shape::Each, 1, Instr::VDIV, Instr::NOP},
-    {Op::TMAXS, Shape::Each, 1, Instr::VMAXS, Instr::NOP},
-    {Op::TMINS, Shape::Each, 1, Instr::VMINS, Instr::NOP},
-    {Op::TSHL, Shape::Each, 2, Instr::VSHL, Instr::NOP},
-    {Op::TSHR, Shape::Each, 2, Instr::VSHR, Instr::NOP},
-    {Op::TSHLS, Shape::Each, 1, Instr::VSHL, Instr::NOP},
-    {Op::TSHRS, Shape::Each, 1, Instr::VSHR, Instr::NOP},
-    {Op::TEXP, Shape::Each, 1, Instr::VEXP, Instr::NOP},
-    {Op::TLOG, Shape::Each, 1, Instr::VLN, Instr::NOP},
-    {Op::TSQRT, Shape::Each, 1, Instr::VSQRT, Instr::NOP},
-    {Op::TRSQRT, Shape::Each, 1, Instr::VSQRT, Instr::VDIV},
-    {Op::TRECIP, Shape::Each, 1, Instr::VDIV, Instr::NOP},
-    {Op::TABS, Shape::Each, 1, Instr::VABS, Instr::NOP},
-    {Op::TNEG, Shape::Each, 1, Instr::VMULS, Instr::NOP},
-    {Op::TNOT, Shape::Each, 1, Instr::VNOT, Instr::NOP},
-    {Op::TRELU, Shape::Each, 1, Instr::VRELU, Instr::NOP},
-    {Op::TLRELU, Shape::Each, 1, Instr::VLRELU, Instr::NOP},
-    {Op::TAXPY, Shape::Each, 2, Instr::VAXPY, Instr::NOP},
-    {Op::TEXPANDS, Shape::Each, 0, Instr::MOVEV, Instr::NOP},
-    {Op::TSEL, Shape::Each, 3, Instr::VSEL, Instr::NOP},
-    {Op::TSELS, Shape::Each, 2, Instr::VSEL, Instr::NOP},
-    {Op::TCVT, Shape::Convert, 1, Instr::VCONV, Instr::NOP},
-    {Op::TROWEXPAND, Shape::Spread, 1, Instr::MOVEV, Instr::NOP},
-    {Op::TROWEXPANDADD, Shape::Spread, 2, Instr::VADD, Instr::NOP},
-    {Op::TROWEXPANDSUB, Shape::Spread, 2, Instr::VSUB, Instr::NOP},
-    {Op::TROWEXPANDMUL, Shape::Spread, 2, Instr::VMUL, Instr::NOP},
-    {Op::TROWEXPANDDIV, Shape::Spread, 2, Instr::VDIV, Instr::NOP},
-    {Op::TROWEXPANDMAX, Shape::Spread, 2, Instr::VMAX, Instr::NOP},
-    {Op::TROWEXPANDMIN, Shape::Spread, 2, Instr::VMIN, Instr::NOP},
-    {Op::TROWEXPANDEXPDIF, Shape::Spread, 2, Instr::VSUB, Instr::VEXP},
-    {Op::TCOLEXPAND, Shape::Spread, 1, Instr::MOVEV, Instr::NOP},
-    {Op::TCOLEXPANDADD, Shape::Spread, 2, Instr::VADD, Instr::NOP},
-    {Op::TCOLEXPANDSUB, Shape::Spread, 2, Instr::VSUB, Instr::NOP},
-    {Op::TCOLEXPANDMUL, Shape::Spread, 2, Instr::VMUL, Instr::NOP},
-    {Op::TCOLEXPANDDIV, Shape::Spread, 2, Instr::VDIV, Instr::NOP},
-    {Op::TCOLEXPANDMAX, Shape::Spread, 2, Instr::VMAX, Instr::NOP},
-    {Op::TCOLEXPANDMIN, Shape::Spread, 2, Instr::VMIN, Instr::NOP},
-    {Op::TCOLEXPANDEXPDIF, Shape::Spread, 2, Instr::VSUB, Instr::VEXP},
-    {Op::TROWMAX, Shape::Rows, 1, Instr::VCMAX, Instr::VMAX},
-    {Op::TROWMIN, Shape::Rows, 1, Instr::VCMIN, Instr::VMIN},
-    {Op::TROWSUM, Shape::Rows, 1, Instr::VCADD, Instr::VADD},
-    {Op::TCOLMAX, Shape::Columns, 1, Instr::VMAX, Instr::NOP},
-    {Op::TCOLMIN, Shape::Columns, 1, Instr::VMIN, Instr::NOP},
-    {Op::TCOLSUM, Shape::Columns, 1, Instr::VADD, Instr::NOP},
-    {Op::TCOLPROD, Shape::Columns, 1, Instr::VMUL, Instr::NOP},
-};
-
-const Lowering *find_lowering(Op op) {
-    for (const Lowering &row : kLowerings)
-        if (row.op == op) return &row;
-    return nullptr;
-}
+constexpr int64_t kSpecial =
+    1500; // thousandths: what one unit of the two does (exponentials, roots, quotients)
 
 bool is_vector_tile(const Operand &operand) {
     return operand.kind == Operand::Tile && operand.tile.space == Space::UB && operand.tile.inner == 0;
@@ -111,7 +33,8 @@ int64_t loops_for(int64_t elements, int size, int64_t loop_bytes) {
 
 VectorFunction::VectorFunction(const Parameters &parameters)
     : parameters_(parameters), startup_(parameters.get("function.startup", 0)),
-      load_(parameters.get("function.load", 0)), shared_(parameters.get("function.shared", 0)) {}
+      load_(parameters.get("function.load", 0)), shared_(parameters.get("function.shared", 0)),
+      step_(parameters.get("function.step", 1000)) {}
 
 void VectorFunction::open(Op op, const Operands &operands) {
     open_ = true;
@@ -125,16 +48,22 @@ void VectorFunction::lower(Op op, const Operands &operands) {
     const Lowering *row = find_lowering(op);
     if (!row || operands.count == 0 || !is_vector_tile(operands[0])) return;
     const TileRef &dst = operands[0].tile;
-    bool reduces = row->shape == Shape::Rows || row->shape == Shape::Columns;
-    if ((reduces || row->shape == Shape::Convert) && (operands.count < 2 || !is_vector_tile(operands[1])))
+    const Shape shape = row->shape;
+    const bool reduces = shape == Shape::Rows || shape == Shape::Columns || shape == Shape::Folded;
+    const bool over_source = reduces || shape == Shape::Source || shape == Shape::Scattered;
+    if ((over_source || shape == Shape::Convert) && (operands.count < 2 || !is_vector_tile(operands[1])))
         return;
-    const TileRef &walked = reduces ? operands[1].tile : dst;
-    int64_t rows = walked.valid_rows, cols = walked.valid_cols;
+    if (shape == Shape::Real && dst.type != Type::F32 && dst.type != Type::F16 && dst.type != Type::BF16)
+        return;
+    if (shape == Shape::Counted && (operands.count < 4 || !is_vector_tile(operands[3]))) return;
+    if (shape == Shape::Scattered && (operands.count < 3 || !is_vector_tile(operands[2]))) return;
+    const TileRef &walked = over_source ? operands[1].tile : dst;
+    int64_t rows = shape == Shape::Counted ? 1 : walked.valid_rows, cols = walked.valid_cols;
     if (!walked.row_major) std::swap(rows, cols);
     int size = type_size(walked.type);
     Type type = walked.type;
-    Instr first = row->first;
-    if (row->shape == Shape::Convert) {
+    Instr first = row->steps[0].instr;
+    if (shape == Shape::Convert) {
         const TileRef &src = operands[1].tile;
         size = std::max(type_size(dst.type), type_size(src.type));
         // narrowing and widening cost differently, and the narrow type says how much
@@ -147,7 +76,7 @@ void VectorFunction::lower(Op op, const Operands &operands) {
     }
     lowered_ = true;
     if (rows <= 0 || cols <= 0) return;
-    bool run = !reduces && row->shape != Shape::Spread;
+    bool run = !reduces && shape != Shape::Spread && shape != Shape::Scattered;
     for (uint32_t i = 0; i < operands.count; ++i) {
         if (!is_vector_tile(operands[i])) continue;
         const TileRef &tile = operands[i].tile;
@@ -159,13 +88,13 @@ void VectorFunction::lower(Op op, const Operands &operands) {
     // A conversion that goes row by row packs two registers of floats into one loop, and one that unpacks
     // four bits fills two.
     int64_t loop_bytes = kLoopBytes;
-    if (row->shape == Shape::Convert) {
+    if (shape == Shape::Convert) {
         const Type from = operands[1].tile.type;
         const bool packs = nested_ && type_size(from) == 4 && type_size(dst.type) < 4;
         if (packs || is_nibble(from)) loop_bytes = 2 * kLoopBytes;
     }
     int64_t inner = loops_for(nested_ ? cols : rows * cols, size, loop_bytes), loops = inner * outer_;
-    if (row->shape == Shape::Convert && nested_ && inner == 1)
+    if (shape == Shape::Convert && nested_ && inner == 1)
         // to bytes a loop ends with a barrier between its stores, however much it packs
         as_one_run_ = rows * (type_size(dst.type) == 1 ? 1 : loops_for(cols, size, kLoopBytes));
     int64_t elements = rows * cols;
@@ -178,9 +107,26 @@ void VectorFunction::lower(Op op, const Operands &operands) {
         int64_t bytes = int64_t(tile.valid_rows) * tile.valid_cols * type_size(tile.type);
         loads_.push_back({tile.address, tile.type, loops, bytes});
     }
-    work_.push_back({first, type, loops, elements, to, from, also});
-    if (row->second != Instr::NOP) work_.push_back({row->second, type, loops, elements, to, from, {}});
-    int64_t stored = row->shape == Shape::Rows ? rows : row->shape == Shape::Columns ? inner : loops;
+    if (shape == Shape::Scattered)
+        work_.push_back({Instr::MOVEV,
+                         dst.type,
+                         loops_for(int64_t(dst.rows) * dst.cols, size, kLoopBytes),
+                         int64_t(dst.rows) * dst.cols,
+                         to,
+                         {},
+                         {}});
+    for (const LoopStep &step : row->steps) {
+        if (step.instr == Instr::NOP) break;
+        const bool is_first = &step == row->steps;
+        int64_t turns = loops * step.times, count = elements * step.times;
+        if (shape == Shape::Folded && !is_first) {
+            turns = rows * (size == 4 ? 6 : 7);
+            count = turns * kLoopBytes / size;
+        }
+        work_.push_back(
+            {is_first ? first : step.instr, type, turns, count, to, from, is_first ? also : VectorOperand()});
+    }
+    int64_t stored = reduces && shape != Shape::Columns ? rows : shape == Shape::Columns ? inner : loops;
     stores_.push_back(
         {dst.address, dst.type, stored, int64_t(dst.valid_rows) * dst.valid_cols * type_size(dst.type)});
 }
@@ -224,7 +170,10 @@ int64_t VectorFunction::cycles(int64_t &latency) const {
         int64_t own = nested ? cost.nested_head : cost.head;
         // starting, loading and storing are paid once
         head = head ? head + std::max<int64_t>(0, cost.head - shared_) : own;
-        body += (nested ? cost.nested_slope : cost.slope) * work.loops;
+        int64_t slope = nested ? cost.nested_slope : cost.slope;
+        // plain arithmetic behind the first step finds an issue port free while others load and store
+        if (&work != &work_.front() && slope < kSpecial) slope = std::min(slope, step_);
+        body += slope * work.loops;
         // what else a loop does hides the start of the next row
         if (nested)
             row = &work == &work_.front() ? cost.nested_row : std::max<int64_t>(0, row - cost.nested_slope);

@@ -46,7 +46,7 @@ class VectorFunction {
     int64_t cycles(int64_t &latency) const;
 
     const Parameters &parameters_;
-    const int64_t startup_, load_, shared_;
+    const int64_t startup_, load_, shared_, step_;
     bool open_ = false, lowered_ = false, nested_ = false;
     int64_t outer_ = 1;
     int64_t as_one_run_ = 0; // loops of a conversion whose rows are one loop each, if they were one run

@@ -10,7 +10,17 @@ namespace insight_trace::engine {
 
 namespace {
 
-enum Layout : uint8_t { ND = 0, DN = 1, NZ = 2, MX_A_ZZ = 6, MX_B_NN = 9 };
+enum Layout : uint8_t {
+    ND = 0,
+    DN = 1,
+    NZ = 2,
+    MX_A_ND = 4,
+    MX_A_DN = 5,
+    MX_A_ZZ = 6,
+    MX_B_ND = 7,
+    MX_B_DN = 8,
+    MX_B_NN = 9
+};
 constexpr int64_t kMaxBursts = 4095;
 
 // One piece of a transfer: `count` lines of `length` elements that are contiguous in GM.
@@ -182,6 +192,32 @@ void load_scales(Core &core, const TileRef &tile, const GlobalRef &g) {
     core.transfer(Instr::MOV_OUT_TO_L1, tile.type, g.address, tile.address, 1, count, count);
 }
 
+// Scales that lie in GM in pairs along k are put into boxes on their way.
+void load_scale_pairs(Core &core, const TileRef &tile, const GlobalRef &g) {
+    const bool left = g.layout == MX_A_ND || g.layout == MX_A_DN;
+    const bool pair_by_pair = g.layout == MX_A_DN || g.layout == MX_B_ND;
+    const int64_t outer = g.shape[2], inner = g.shape[3];
+    const int64_t lines = pair_by_pair ? inner : outer, groups = 2 * (pair_by_pair ? outer : inner);
+    if (tile.fractal != 32 || tile.space != Space::L1 || g.shape[4] != 2)
+        core.unsupported("TLOAD of scales into a tile that does not hold them in boxes of 32 bytes");
+    if ((left ? lines : groups) > tile.rows || (left ? groups : lines) > tile.cols)
+        core.kernel_error("TLOAD of %lld x %lld scales into a %d x %d tile", (long long)lines,
+                          (long long)groups, tile.rows, tile.cols);
+    if (core.computes) {
+        View<uint8_t> to(core, tile);
+        for (int64_t i = 0; i < outer; ++i)
+            for (int64_t j = 0; j < inner; ++j) {
+                const uint8_t *pair = core.global(g.address + uint64_t(i * g.stride[2] + j * g.stride[3]), 2);
+                for (int64_t q = 0; q < 2; ++q) {
+                    const int64_t group = 2 * (pair_by_pair ? i : j) + q, line = pair_by_pair ? j : i;
+                    (left ? to.at(line, group) : to.at(group, line)) = pair[q];
+                }
+            }
+    }
+    core.transfer(Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, tile.type, g.address, tile.address, outer, inner * 2,
+                  g.stride[2]);
+}
+
 int64_t line_count(const GlobalRef &g) {
     return g.shape[0] * g.shape[1] * g.shape[2] * g.shape[g.layout == DN ? 4 : 3];
 }
@@ -201,6 +237,7 @@ TILE_OP_BODY(TLOAD) {
     int size = type_size(tile.type);
     if (g.layout == NZ) return move_nz(core, tile, g, false);
     if (g.layout == MX_A_ZZ || g.layout == MX_B_NN) return load_scales(core, tile, g);
+    if (g.layout >= MX_A_ND && g.layout <= MX_B_DN) return load_scale_pairs(core, tile, g);
     if (g.layout > NZ) core.unsupported("TLOAD from global layout %d", g.layout);
     bool columns = g.layout == DN;
     int64_t length = columns ? tile.valid_rows : tile.valid_cols;

@@ -153,4 +153,32 @@ struct BaseShape2D<T, Rows, Cols, Layout::NZ>
     BaseShape2D(int64_t rows, int64_t cols) : Parent(rows * cols, rows * c0, 16 * c0, c0, 1) {}
 };
 
+// Scales of groups that do not lie in boxes: pairs of them along k, line by line or pair by pair.
+namespace detail {
+constexpr int64_t times(int64_t a, int64_t b) { return a == DYNAMIC || b == DYNAMIC ? DYNAMIC : a * b; }
+constexpr int64_t pairs(int64_t a) { return a == DYNAMIC ? DYNAMIC : a / 2; }
+} // namespace detail
+#define INSIGHT_TRACE_SCALES(layout, OUTER, INNER, STEP, outer, inner, step)                                 \
+    template <class T, int64_t Rows, int64_t Cols>                                                           \
+    struct TileShape2D<T, Rows, Cols, Layout::layout> : Shape<1, 1, OUTER, INNER, 2> {                       \
+        using Parent = Shape<1, 1, OUTER, INNER, 2>;                                                         \
+        using Parent::Parent;                                                                                \
+        TileShape2D() : Parent() {}                                                                          \
+        TileShape2D([[maybe_unused]] int64_t rows, [[maybe_unused]] int64_t cols)                            \
+            : Parent(1, 1, outer, inner, 2) {}                                                               \
+    };                                                                                                       \
+    template <class T, int64_t Rows, int64_t Cols>                                                           \
+    struct BaseShape2D<T, Rows, Cols, Layout::layout>                                                        \
+        : Stride<detail::times(Rows, Cols), detail::times(Rows, Cols), STEP, 2, 1> {                         \
+        using Parent = Stride<detail::times(Rows, Cols), detail::times(Rows, Cols), STEP, 2, 1>;             \
+        using Parent::Parent;                                                                                \
+        BaseShape2D() : Parent() {}                                                                          \
+        BaseShape2D(int64_t rows, int64_t cols) : Parent(rows * cols, rows * cols, step, 2, 1) {}            \
+    }
+INSIGHT_TRACE_SCALES(MX_A_ND, Rows, detail::pairs(Cols), Cols, rows, cols / 2, cols);
+INSIGHT_TRACE_SCALES(MX_A_DN, detail::pairs(Cols), Rows, detail::times(Rows, 2), cols / 2, rows, rows * 2);
+INSIGHT_TRACE_SCALES(MX_B_ND, detail::pairs(Rows), Cols, detail::times(Cols, 2), rows / 2, cols, cols * 2);
+INSIGHT_TRACE_SCALES(MX_B_DN, Cols, detail::pairs(Rows), Rows, cols, rows / 2, rows);
+#undef INSIGHT_TRACE_SCALES
+
 } // namespace pto
