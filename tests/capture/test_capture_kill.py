@@ -1,6 +1,7 @@
 """Whenever a capture is ended, what it leaves is a dump that loads, marked as partial, or nothing at all."""
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -26,7 +27,10 @@ def _compiled():
     insight_trace.capture(SCENE, "CaseSmall1", level=0)
 
 
-@pytest.mark.parametrize("number", range(8))
+KILLS = 50 if os.environ.get("INSIGHT_TRACE_LONG_TESTS") else 8
+
+
+@pytest.mark.parametrize("number", range(KILLS))
 def test_a_kill_at_any_moment_leaves_a_partial_dump_or_none(number, tmp_path):
     moment = random.Random(number).uniform(0.1, 3.0)
     process = start(tmp_path / "run")

@@ -105,6 +105,7 @@ def run_capture(path: Path, case: str | None, output: Path | None, options: Capt
             result = None
             if golden is not None and report.failure is None:
                 result = compare(live, chosen.name, args, golden, live.output_names(args))
+            golden = None  # as large as the arguments
             records, payload = recorder.finish(report)
     finally:
         arena.close()
