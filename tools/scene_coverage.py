@@ -126,7 +126,7 @@ def main() -> int:
                 counts[f"{outcome.status}, {outcome.runtime}"] += 1
                 if outcome.status == "passed":
                     passed.add(outcome.path)
-                    counts[f"passed, {outcome.platform}"] += 1
+                    counts[f"passed, {outcome.platform or 'first platform of the case'}"] += 1
                 print(
                     f"{outcome.status:<13} {outcome.path} {outcome.platform} {outcome.case}".rstrip(),
                     flush=True,

@@ -1,6 +1,7 @@
 """Whenever a capture is ended, what it leaves is a dump that loads, marked as partial, or nothing at all."""
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 from capture_scenes import EXAMPLES
 
 import insight_trace
+from insight_trace.capture.recording import ROW
 
 SCENE = EXAMPLES / "paged_attention" / "scene.py"
 
@@ -26,20 +28,44 @@ def _compiled():
     insight_trace.capture(SCENE, "CaseSmall1", level=0)
 
 
-@pytest.mark.parametrize("number", range(8))
+KILLS = 50 if os.environ.get("INSIGHT_TRACE_LONG_TESTS") else 8
+
+
+@pytest.mark.parametrize("number", range(KILLS))
 def test_a_kill_at_any_moment_leaves_a_partial_dump_or_none(number, tmp_path):
-    moment = random.Random(number).uniform(0.1, 3.0)
+    dice = random.Random(number)
     process = start(tmp_path / "run")
-    time.sleep(moment)
+    if number % 2:  # while it records; else whatever it is at
+        wait_for(tmp_path / "run")
+    time.sleep(dice.uniform(0.1, 3.0))
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert check(tmp_path / "run") >= 0
 
 
+def test_a_kill_while_it_records_loses_nothing_that_was_recorded(tmp_path):
+    process = start(tmp_path / "run")
+    rows = tmp_path / "run" / "args_dump" / ".rows"
+    wait_for(rows)
+    time.sleep(1.0)
+    before = rows.stat().st_size // ROW.itemsize
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    check(tmp_path / "run")
+    limit = time.monotonic() + 60
+    while rows.exists() and time.monotonic() < limit:  # the runner saw its caller go and has the dump written
+        time.sleep(0.1)
+    assert not rows.exists()
+    manifest = json.loads((tmp_path / "run" / "args_dump" / "args_dump.json").read_text())
+    assert manifest["failure"]["message"] == "the capture was killed"
+    assert len(manifest["args"]) >= before > 100
+    assert check(tmp_path / "run") > 20
+    assert (tmp_path / "run" / "args_dump" / "kernel_args_dump.json").exists()
+
+
 def test_a_polite_end_keeps_everything_up_to_then(tmp_path):
     process = start(tmp_path / "run")
-    while not (tmp_path / "run" / "args_dump" / ".rows").exists():
-        time.sleep(0.05)
+    wait_for(tmp_path / "run" / "args_dump" / ".rows")
     time.sleep(0.7)
     process.send_signal(signal.SIGTERM)
     _, error = process.communicate(timeout=20)
@@ -47,6 +73,11 @@ def test_a_polite_end_keeps_everything_up_to_then(tmp_path):
     assert b"interrupted" in error
     assert check(tmp_path / "run") > 4
     assert not (tmp_path / "run" / "args_dump" / ".rows").exists()
+
+
+def wait_for(path):
+    while not path.exists():
+        time.sleep(0.02)
 
 
 def check(folder):

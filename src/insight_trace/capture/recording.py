@@ -7,6 +7,7 @@ args.bin. So at any moment the rows that are there make a valid dump, which is t
 from __future__ import annotations
 
 import math
+import mmap
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -112,6 +113,8 @@ def _pieces(rows: NDArray[Any], order: NDArray[Any]) -> Iterator[dict[str, Any]]
         piece = rows[order[start : start + _PIECE]]
         for values in zip(*(piece[name].tolist() for name in fields), strict=True):
             yield dict(zip(fields, values, strict=True))
+        if isinstance(rows.base, mmap.mmap):
+            rows.base.madvise(mmap.MADV_DONTNEED)  # what was read need not stay in memory
 
 
 def _record(row: dict[str, Any], names: Mapping[int, str], first: bool) -> dict[str, Any]:

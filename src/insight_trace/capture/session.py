@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from insight_trace.capture import recover
 from insight_trace.capture.arena import Arena
 from insight_trace.capture.builds import Builds, build
 from insight_trace.capture.golden import GoldenResult, compare
@@ -105,6 +106,7 @@ def run_capture(path: Path, case: str | None, output: Path | None, options: Capt
             result = None
             if golden is not None and report.failure is None:
                 result = compare(live, chosen.name, args, golden, live.output_names(args))
+            golden = None  # as large as the arguments
             records, payload = recorder.finish(report)
     finally:
         arena.close()
@@ -280,7 +282,12 @@ class _Recorder:
         if self.folder is None:
             return []
         folder = self.folder.resolve()
-        return [f"records\t{escape(str(folder / '.rows'))}", f"payload\t{escape(str(folder / 'args.bin'))}"]
+        after_a_kill = "\t".join(map(escape, recover.command(folder, self.level, self.names)))
+        return [
+            f"records\t{escape(str(folder / '.rows'))}",
+            f"payload\t{escape(str(folder / 'args.bin'))}",
+            f"recover\t{after_a_kill}",
+        ]
 
     def look(self) -> None:
         """Writes a partial manifest when it is due: the longer that takes, the less often."""

@@ -53,6 +53,8 @@ Job read_job(const std::string &path) {
             job.records_path = f.at(1);
         else if (key == "payload")
             job.payload_path = f.at(1);
+        else if (key == "recover")
+            job.recover.assign(f.begin() + 1, f.end());
         else if (key == "result")
             job.result_path = f.at(1);
         else if (key == "arena") {

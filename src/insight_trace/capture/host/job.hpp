@@ -19,8 +19,9 @@ struct KernelEntry {
 struct Job {
     std::string orchestration, function, config;
     std::string records_path, payload_path, result_path;
-    int channel = -1; // socket of an orchestration in another process, instead of a file
-    int arena = -1;   // file descriptor of global memory
+    std::vector<std::string> recover; // a command that finishes the dump if the caller is gone
+    int channel = -1;                 // socket of an orchestration in another process, instead of a file
+    int arena = -1;                   // file descriptor of global memory
     uint64_t base = 0, heap = 0, end = 0;
     int level = 2;
     int workers = 1;

@@ -21,6 +21,16 @@ Workers g_workers;
 Runtime *g_runtime = nullptr;
 Failure g_failure{};
 bool g_fatal = false;
+pid_t g_caller = 0;
+
+// A caller that was killed cannot write the manifests any more.
+void finish_for_a_dead_caller() {
+    if (g_job.recover.empty() || getppid() == g_caller) return;
+    std::vector<char *> command;
+    for (std::string &part : g_job.recover) command.push_back(part.data());
+    command.push_back(nullptr);
+    execv(command[0], command.data());
+}
 
 // While the runtime works, the orchestration's own time does not run.
 struct InRuntime {
@@ -58,6 +68,7 @@ void run_submitted() {
     }
     g_workers.end();
     engine::write_result_file(g_job.result_path, text);
+    finish_for_a_dead_caller();
     _exit(code);
 }
 
@@ -172,6 +183,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: capture-runner JOB\n");
         return 2;
     }
+    g_caller = getppid();
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     try {
         g_job = read_job(argv[1]);

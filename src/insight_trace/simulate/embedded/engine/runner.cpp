@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <pthread.h>
 #include <sstream>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -25,9 +26,16 @@ Job g_job;
 Records *g_records = nullptr;
 Machine *g_active = nullptr;
 std::atomic<bool> g_reported{false};
+std::atomic<pthread_t> g_reporter{};
 
 void write_result(const std::string &head) {
-    if (g_reported.exchange(true)) return;
+    if (g_reported.exchange(true)) {
+        // Another thread reports, and ends the process when it is done. It has cut the file of records: a
+        // core that goes on writing them crashes, and must not end the process before the report is there.
+        while (!pthread_equal(g_reporter, pthread_self())) pause();
+        return;
+    }
+    g_reporter = pthread_self();
     std::ostringstream out;
     out << head;
     if (g_records) {
