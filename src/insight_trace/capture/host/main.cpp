@@ -21,11 +21,13 @@ Workers g_workers;
 Runtime *g_runtime = nullptr;
 Failure g_failure{};
 bool g_fatal = false;
-pid_t g_caller = 0;
+volatile sig_atomic_t g_orphaned = 0; // the caller has died
 
 // A caller that was killed cannot write the manifests any more.
 void finish_for_a_dead_caller() {
-    if (g_job.recover.empty() || getppid() == g_caller) return;
+    if (g_job.recover.empty() || !g_orphaned) return;
+    prctl(PR_SET_PDEATHSIG, 0);
+    signal(SIGHUP, SIG_IGN); // it may come again: once for every thread that the caller had
     std::vector<char *> command;
     for (std::string &part : g_job.recover) command.push_back(part.data());
     command.push_back(nullptr);
@@ -101,6 +103,11 @@ void on_stop(int signal) {
     g_stop_signal = signal;
 }
 
+void on_orphaned(int signal) {
+    g_orphaned = 1;
+    if (!g_stop_signal) g_stop_signal = signal;
+}
+
 void catch_signals() {
     engine::catch_crashes(on_crash);
     struct sigaction late{};
@@ -109,6 +116,8 @@ void catch_signals() {
     struct sigaction stop{};
     stop.sa_handler = on_stop;
     sigaction(SIGTERM, &stop, nullptr);
+    stop.sa_handler = on_orphaned;
+    sigaction(SIGHUP, &stop, nullptr);
     signal(SIGINT, SIG_IGN); // the caller decides, and sends SIGTERM
     signal(SIGPIPE, SIG_IGN);
 }
@@ -183,8 +192,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: capture-runner JOB\n");
         return 2;
     }
-    g_caller = getppid();
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    prctl(PR_SET_PDEATHSIG, SIGHUP); // not what the caller sends: who is gone cannot write the manifests
     try {
         g_job = read_job(argv[1]);
         map_arena(g_job);
