@@ -69,6 +69,18 @@ def test_what_was_used_longest_ago_goes_when_the_limit_is_reached(tmp_path):
     assert size <= 2500
 
 
+def test_what_is_used_all_the_time_stays_though_it_was_made_first(tmp_path):
+    cache = Cache(tmp_path, limit=2500)
+    for name, minutes in (("engine", 20), ("kernel", 10)):
+        made = cache.put("kind", name, writes("x" * 1000))
+        past = time.time() - minutes * 60
+        os.utime(made / ".used", (past, past))
+    assert cache.get("kind", "engine")
+    cache.put("kind", "new", writes("x" * 1000))
+    assert cache.get("kind", "engine")
+    assert cache.get("kind", "kernel") is None
+
+
 def test_a_cache_that_cannot_be_written_is_bypassed_with_a_warning(tmp_path, monkeypatch):
     spare = tmp_path / "spare"
     spare.mkdir()

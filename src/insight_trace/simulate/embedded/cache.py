@@ -79,8 +79,8 @@ class Cache:
             if entry.is_dir():
                 self.drop(entry)
             return None
-        # a day's precision is enough to find what nobody uses any more
-        if time.time() - used > 3600:
+        # to the minute: what every run needs must not look older than what one long run has just made
+        if time.time() - used > 60:
             with contextlib.suppress(OSError):
                 os.utime(stamp)
         return entry
