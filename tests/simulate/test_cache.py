@@ -70,7 +70,7 @@ def test_what_was_used_longest_ago_goes_when_the_limit_is_reached(tmp_path):
 
 
 def test_what_is_used_all_the_time_stays_though_it_was_made_first(tmp_path):
-    cache = Cache(tmp_path, limit=2500)
+    cache = Cache(tmp_path, limit=2900)
     for name, minutes in (("engine", 20), ("kernel", 10)):
         made = cache.put("kind", name, writes("x" * 1000))
         past = time.time() - minutes * 60
