@@ -1,14 +1,20 @@
 """tools/scene_coverage.py captures every scene of a checkout and says why one does not pass."""
 
+import os
 import shutil
 import subprocess
 import sys
 
+import pytest
 from capture_scenes import EXAMPLES
 
 TOOL = EXAMPLES.parent / "tools" / "scene_coverage.py"
 
 
+@pytest.mark.skipif(
+    bool(os.environ.get("INSIGHT_TRACE_SANITIZE")),
+    reason="sanitizers reserve more than the tool's memory limit",
+)
 def test_it_prints_every_scene_with_the_cause_of_its_failure(tmp_path):
     for name in ("good", "wrong", "elsewhere"):
         folder = tmp_path / "examples" / name
