@@ -282,7 +282,7 @@ def _estimates(replay: Replay) -> str:
 def _show_pipes(replay: Replay) -> None:
     from insight_trace.replay.running import make_trace
     from insight_trace.trace.lanes import VECTOR_LANES
-    from insight_trace.trace.stats import pipes
+    from insight_trace.trace.pipes import pipes
 
     assert replay.simulation is not None
     by_core: dict[str, list[str]] = {}

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from insight_trace.model import Pipe, Trace
 from insight_trace.trace.kinds import Kind, finish, kinds
 from insight_trace.trace.lanes import VECTOR_ARITHMETIC, pipe_name
+from insight_trace.trace.pipes import CoreStats
 from insight_trace.trace.source import short_frame, user_frames
-from insight_trace.trace.stats import CoreStats, Stats, Wait
+from insight_trace.trace.stats import Stats, Wait
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from insight_trace.model import Trace
 from insight_trace.trace.kinds import Kind, finish, kinds
 from insight_trace.trace.lanes import pipe_name
+from insight_trace.trace.pipes import pipes
 from insight_trace.trace.source import split_frame, user_frames
-from insight_trace.trace.stats import pipes
 
 if TYPE_CHECKING:
     import numpy as np
