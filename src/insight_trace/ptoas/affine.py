@@ -146,7 +146,9 @@ def _remainder(a: Affine, b: Affine) -> Affine:
             if a.high is not None and a.high < size:
                 return a
             return bounded("remainder", (0, size - 1), (a, b))
-    high = b.high - 1 if b.high is not None and b.high > 0 else None
+    # its sign is the dividend's, its size below the divisor's, whatever sign that has
+    size = max(abs(b.low), abs(b.high)) if b.low is not None and b.high is not None else 0
+    high = size - 1 if size > 0 else None
     low = 0 if a.low is not None and a.low >= 0 else None
     return bounded("remainder", (low, high), (a, b))
 
