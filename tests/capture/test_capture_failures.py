@@ -1,6 +1,7 @@
 """A run that cannot go on says whose fault it is and where, and keeps the dump up to there."""
 
 import json
+import shutil
 
 import pytest
 from capture_scenes import EXAMPLES, line_of, make_scene
@@ -173,4 +174,25 @@ def test_a_run_that_fails_before_its_first_task_leaves_no_directory(tmp_path):
     assert result.failure is not None
     assert "no function no_such_function" in result.failure.message
     assert result.directory is None
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture
+def chain(tmp_path):
+    shutil.copytree(EXAMPLES / "vector_chain", tmp_path / "chain")
+    return tmp_path / "chain" / "scene.py"
+
+
+def test_a_scene_without_a_golden_function_is_captured_and_not_compared(chain, tmp_path, capsys):
+    chain.write_text(chain.read_text().replace("def compute_golden", "def compute_nothing"))
+    assert main(["capture", str(chain), "-o", str(tmp_path / "run")]) == 0
+    assert "golden     not compared" in capsys.readouterr().out
+
+
+def test_a_scene_without_arguments_says_what_to_define(chain, tmp_path, capsys):
+    chain.write_text(chain.read_text().replace("def generate_args", "def generate_nothing"))
+    assert main(["capture", str(chain), "-o", str(tmp_path / "run")]) == 1
+    said = capsys.readouterr().err
+    assert "has no generate_args" in said
+    assert "NotImplementedError" not in said
     assert not (tmp_path / "run").exists()

@@ -112,6 +112,8 @@ def _lines(result: Capture) -> list[str]:
         lines.append(f"golden     {'passed' if result.golden.passed else 'FAILED'} · {apart}")
         if result.golden.message:
             lines.append(f"           {result.golden.message}")
+    elif result.failure is None:
+        lines.append("golden     not compared")
     if result.records:
         lines.append(
             f"recorded   {result.records:,} arguments · {result.payload_bytes:,} bytes of payload · "

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import DType, dtype_named
-from insight_trace.errors import InsightTraceError, JobError, RequestError
+from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError
 from insight_trace.model import Case, Scene
 from insight_trace.scene.standins import runtime_is_installed, standing_in
 from insight_trace.scene.static import completed, load_scene
@@ -77,13 +77,20 @@ class LiveScene:
     def generate_args(self, case: str | Case) -> Any:
         """The arguments of a case, as the scene builds them (a TaskArgsBuilder)."""
         params = self.params(case)
+        if not self._defines("generate_args"):
+            raise InputError(
+                f"{self.scene.class_name} has no generate_args, so there is nothing to run it with",
+                where=str(self.scene.path),
+                hint="define generate_args(self, params) and return a TaskArgsBuilder",
+            )
         with self._running("generate_args"):
             return self._instance.generate_args(params)
 
     def compute_golden(self, args: Any, case: str | Case) -> Any | None:
         """A copy of `args` with the outputs that a run should give; None where the case has no golden."""
         found = self.case(case) if isinstance(case, str) else case
-        if found.skip_golden or getattr(self.scene_class, "SKIP_GOLDEN", False):
+        skipped = found.skip_golden or getattr(self.scene_class, "SKIP_GOLDEN", False)
+        if skipped or not self._defines("compute_golden"):
             return None
         params = self.params(found)
         with self._running("compute_golden"):
@@ -111,6 +118,12 @@ class LiveScene:
             a.name
             for a in self.arguments(args)
             if isinstance(a, LiveTensor) and a.direction in ("OUT", "INOUT")
+        )
+
+    def _defines(self, name: str) -> bool:
+        """Whether the scene has a method of its own, beside what every scene derives from."""
+        return any(
+            name in vars(kind) for kind in self.scene_class.__mro__ if kind.__name__ != "SceneTestCase"
         )
 
     @contextlib.contextmanager
