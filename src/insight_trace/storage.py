@@ -1,53 +1,128 @@
-"""Outputs are whole or absent: written beside their place, then renamed into it. Single files are synced before."""
+"""Outputs are whole or absent: written beside their place, then put into it by one call that never overwrites.
+
+Every file and folder that a user gets goes through `whole_file`, `whole_directory` or `whole_files`.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import errno
+import fcntl
 import os
+import secrets
 import shutil
-import tempfile
-from collections.abc import Iterator
+import stat
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from insight_trace.errors import RequestError
+from insight_trace.errors import JobError, RequestError
+
+_NOREPLACE, _EXCHANGE = 1, 2  # flags of renameat2
+_AT_FDCWD = -100
+_OWN = ".insight-trace-"  # hidden names of what is being written: .<name>.insight-trace-<letters>
+_SECONDS_UNLOCKED = 10.0  # a new piece is locked within microseconds; an unlocked older one is a dead run's
 
 
-def refuse_existing(path: Path, *, force: bool) -> None:
-    """An existing output is only replaced when the user asked for it."""
-    if not force and (path.exists() or path.is_symlink()):
+def refuse_existing(
+    path: Path, *, force: bool, record: Sequence[str] = (), inputs: Sequence[Path] = ()
+) -> None:
+    """An existing output is only replaced when the user asked for it and nothing else can be lost by that.
+
+    A folder is replaced if it is empty or carries one of the files `record` (patterns below it) that say it is
+    an output of the same kind; never one that is or holds an input, the working folder or a mount point.
+    """
+    if not os.path.lexists(path):
+        return
+    if not force:
         raise RequestError(
             f"{path} exists already", hint="choose another name, or give --force to replace it"
         )
+    reason = _why_kept(path, record, inputs)
+    if reason:
+        raise RequestError(
+            f"{path} {reason}, and is not replaced even with --force",
+            hint="choose another name, or remove it yourself",
+        )
+
+
+def _why_kept(path: Path, record: Sequence[str], inputs: Sequence[Path]) -> str:
+    """Why an existing path must stay; empty where it may go."""
+    if path.is_symlink():
+        return "is a link"
+    real = path.resolve()
+    for given in inputs:
+        source = given.resolve()
+        if source == real or real in source.parents:
+            return f"holds an input ({given})" if source != real else "is an input"
+    if not path.is_dir():
+        return "" if stat.S_ISREG(path.stat().st_mode) else "is no regular file"
+    try:
+        working = Path.cwd()
+    except FileNotFoundError:
+        working = None
+    if working is not None and (working == real or real in working.parents):
+        return "holds the working folder"
+    if any(point == real or real in point.parents for point in _mount_points()):
+        return "is or holds a mount point"
+    if any(path.iterdir()) and not any(next(path.glob(name), None) for name in record):
+        return "is no output of this command"
+    return ""
+
+
+def _mount_points() -> list[Path]:
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return []
+    octal = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
+    points = []
+    for line in lines:
+        name = line.split(" ")[4]
+        for code, character in octal.items():
+            name = name.replace(code, character)
+        points.append(Path(name))
+    return points
 
 
 @contextlib.contextmanager
 def whole_file(
-    path: Path, *, force: bool = True, mode: int = 0o644, sync: bool = True
+    path: Path,
+    *,
+    force: bool = False,
+    inputs: Sequence[Path] = (),
+    mode: int = 0o666,
+    sync: bool = True,
 ) -> Iterator[IO[bytes]]:
     """A binary file to write; it appears at `path`, complete, only when the block ends without error.
 
-    `sync=False` is for a file of a directory that is itself put into place only when all of it is there.
+    `mode` is cut by the umask. `sync=False` is for a file of a directory that is itself put into place only
+    when all of it is there.
     """
-    refuse_existing(path, force=force)
+    refuse_existing(path, force=force, inputs=inputs)
+    if path.is_dir():
+        raise RequestError(f"{path} is a folder", hint="name a file")
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    beside = Path(name)
+    _remove_leftovers(path)
+    beside = _beside(path)
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         with os.fdopen(handle, "wb") as file:
+            _lock(handle)
             yield file
             file.flush()
-            os.fchmod(file.fileno(), mode)
             if sync:
-                os.fsync(file.fileno())
-        beside.replace(path)
+                os.fsync(handle)
+            _publish(beside, path, force=force, inputs=inputs)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
 
 
 def write_whole(
-    path: Path, content: bytes | str, *, force: bool = True, mode: int = 0o644, sync: bool = True
+    path: Path, content: bytes | str, *, force: bool = True, mode: int = 0o666, sync: bool = True
 ) -> None:
     """Writes one file, whole or not at all."""
     with whole_file(path, force=force, mode=mode, sync=sync) as file:
@@ -55,21 +130,190 @@ def write_whole(
 
 
 @contextlib.contextmanager
-def whole_directory(path: Path, *, force: bool = False, mode: int = 0o755) -> Iterator[Path]:
-    """A directory to fill; it appears at `path` only when the block ends without error."""
-    refuse_existing(path, force=force)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
+def whole_directory(
+    path: Path,
+    *,
+    force: bool = False,
+    record: Sequence[str] = (),
+    inputs: Sequence[Path] = (),
+    mode: int = 0o777,
+) -> Iterator[Path]:
+    """A directory to fill; it appears at `path` only when the block ends without error.
+
+    With `force`, what is there is replaced under the conditions of `refuse_existing`.
+    """
+    refuse_existing(path, force=force, record=record, inputs=inputs)
+    with _filled(path, mode) as beside:
         yield beside
-        beside.chmod(mode)
-        if path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
-            path.rename(old / path.name)
-            beside.rename(path)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            beside.rename(path)
+        _publish(beside, path, force=force, record=record, inputs=inputs)
+
+
+@contextlib.contextmanager
+def whole_files(folder: Path, *, force: bool = False) -> Iterator[Path]:
+    """A directory to fill with files; they appear in `folder`, which may hold others, when the block ends.
+
+    A file that stands there with the very same bytes is left alone: it may be what a killed run got done.
+    """
+    if not os.path.lexists(folder):
+        with whole_directory(folder) as beside:
+            yield beside
+        return
+    if not folder.is_dir():
+        raise RequestError(f"{folder} is no folder", hint="name a folder, or one that does not exist yet")
+    with _filled(folder / "files", 0o700) as beside:
+        yield beside
+        fresh = [piece for piece in sorted(beside.iterdir()) if not _same(piece, folder / piece.name)]
+        for piece in fresh:
+            refuse_existing(folder / piece.name, force=force)
+        for piece in fresh:
+            _publish(piece, folder / piece.name, force=force)
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _same(one: Path, other: Path) -> bool:
+    import filecmp
+
+    return other.is_file() and not other.is_symlink() and filecmp.cmp(one, other, shallow=False)
+
+
+@contextlib.contextmanager
+def _filled(path: Path, mode: int) -> Iterator[Path]:
+    """A hidden folder to fill, locked, gone if the block fails."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(path)
+    beside = _beside(path)
+    beside.mkdir(mode=mode)
+    handle = os.open(beside, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _lock(handle)
+        yield beside
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
         raise
+    finally:
+        os.close(handle)
+
+
+# --- the one call that puts something into its place ----------------------------------------------------
+
+
+def _publish(
+    beside: Path,
+    path: Path,
+    *,
+    force: bool = False,
+    record: Sequence[str] = (),
+    inputs: Sequence[Path] = (),
+) -> None:
+    """Puts `beside` at `path`, which fails if the place was taken meanwhile: then the result is kept nearby."""
+    try:
+        if force and os.path.lexists(path):
+            refuse_existing(path, force=True, record=record, inputs=inputs)
+            _replace(beside, path, record)
+        else:
+            _take(beside, path)
+    except (FileExistsError, RequestError):
+        kept = _kept(beside, path)
+        raise JobError(
+            f"{path} was made by somebody else in the meantime and is left alone",
+            hint=f"the result is in {kept}",
+        ) from None
+
+
+def _take(beside: Path, path: Path) -> None:
+    """Renames unless something is there, which is FileExistsError."""
+    if _renameat2(beside, path, _NOREPLACE):
+        return
+    if beside.is_dir():
+        path.mkdir()  # fails if it is there; an empty folder is replaced by a rename, one with content is not
+        beside.rename(path)
+        return
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC))
+    beside.replace(path)
+
+
+def _replace(beside: Path, path: Path, record: Sequence[str]) -> None:
+    if not beside.is_dir():
+        beside.replace(path)
+        return
+    if not _renameat2(beside, path, _EXCHANGE):
+        old = _beside(path)
+        path.rename(old)
+        _take(beside, path)
+        beside = old
+    elif _why_kept(beside, record, ()):  # changed between look and exchange: back with it
+        _renameat2(beside, path, _EXCHANGE)
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+    shutil.rmtree(beside, ignore_errors=True)
+
+
+def _kept(beside: Path, path: Path) -> Path:
+    for number in range(2, 10_000):
+        place = path.with_name(f"{path.name}.{number}")
+        with contextlib.suppress(FileExistsError):
+            _take(beside, place)
+            return place
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+
+
+def _renameat2(source: Path, target: Path, flags: int) -> bool:
+    """False where the machine or the file system does not know the call."""
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
+        return False
+    if call(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), ctypes.c_uint(flags)) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise OSError(number, os.strerror(number), str(source), None, str(target))
+
+
+# --- what is being written, and what a dead run left of it ----------------------------------------------
+
+
+def _beside(path: Path) -> Path:
+    # a long name is cut, so that the hidden one is no longer than a file system takes
+    return path.with_name(f".{_stem(path)}{_OWN}{secrets.token_hex(4)}")
+
+
+def _stem(path: Path) -> str:
+    return os.fsdecode(os.fsencode(path.name)[:200])
+
+
+def _lock(handle: int) -> None:
+    """Held as long as this process lives; a file system without locks only means that leftovers stay."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Removes what killed runs left while they wrote `path`: it is theirs by name and nobody holds its lock."""
+    prefix = f".{_stem(path)}{_OWN}"
+    try:
+        pieces = [piece for piece in path.parent.iterdir() if piece.name.startswith(prefix)]
+    except OSError:
+        return
+    for piece in pieces:
+        remove_if_dead(piece)
+
+
+def remove_if_dead(place: Path) -> None:
+    """Removes a hidden or temporary piece if the run that made it is gone."""
+    try:
+        handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        facts = os.fstat(handle)
+        if time.time() - facts.st_mtime < _SECONDS_UNLOCKED:
+            return
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if stat.S_ISDIR(facts.st_mode):
+            shutil.rmtree(place, ignore_errors=True)
+        else:
+            place.unlink(missing_ok=True)
+    except OSError:
+        return  # it is locked: somebody is writing it
+    finally:
+        os.close(handle)

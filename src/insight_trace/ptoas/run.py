@@ -107,7 +107,7 @@ class ProfileRun:
         place = self.root / "funcs" / kernel.name
         shutil.rmtree(place, ignore_errors=True)  # of an earlier run whose inputs were others
         try:
-            with whole_directory(place, force=True, mode=0o700) as beside:
+            with whole_directory(place, force=True, record=("collect",), mode=0o700) as beside:
                 out = beside / "collect" / "out"
                 out.mkdir(parents=True, mode=0o700)
                 places = Places(

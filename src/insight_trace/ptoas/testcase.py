@@ -181,7 +181,7 @@ def write_testcase(
 ) -> None:
     """The whole test case in a private directory; inputs given as files are in it already."""
     files = render_testcase(kernel, aicore_arch=aicore_arch, debug_lines=debug_lines)
-    with whole_directory(directory, force=force, mode=0o700) as beside:
+    with whole_directory(directory, force=force, record=("kernel_source.cpp",), mode=0o700) as beside:
         for name, text in files.items():
             (beside / name).write_text(text, encoding="utf-8")
         (beside / "kernel_source.cpp").write_bytes(kernel.source.read_bytes())

@@ -31,6 +31,7 @@ class ReplayRequest:
     platform: str | None = None
     preset: str = "device"
     soc_version: str | None = None
+    any_target: bool = False  # run on a target that the scene does not name
     block_dim: int | None = None
     timing_only: bool = False
     l2_hit: bool = False  # what the kernel reads is in L2 already
@@ -48,7 +49,7 @@ class ReplayRequest:
     collect: bool = True  # False: stop when the workspace is written
     include_source: bool = True
     dump_logs: bool = False
-    force: bool = False
+    force: bool = False  # replace a workspace that is there
 
     def __post_init__(self) -> None:
         if self.dump_dir is not None and not self.func_ids:

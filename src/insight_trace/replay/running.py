@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.arguments.verification import OutputCheck, Status, verify_outputs
 from insight_trace.errors import JobError, RequestError
-from insight_trace.model import Dispatch, Instructions, Pipe, Simulation, Trace
+from insight_trace.model import Dispatch, Instructions, Kernel, Pipe, Simulation, Trace
 from insight_trace.replay.gathering import Gathered, gather_arguments
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.selection import Selection, select_case, select_kernels
-from insight_trace.replay.workspace import workspace_path, write_record
+from insight_trace.replay.workspace import RECORD, workspace_path, write_record
 from insight_trace.storage import whole_directory
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def replay_gathered(
     target = request.target or _target_of(request, selection)
     simulator = _choose_simulator(request)
     path = workspace_path(request, selection)
-    with _workspace(path, request) as workspace:
+    with _workspace(path, request, selection.kernels) as workspace:
         replay = Replay(
             selection,
             gathered.arguments,
@@ -126,8 +126,10 @@ def replay_gathered(
 
 
 @contextlib.contextmanager
-def _workspace(path: Path, request: ReplayRequest) -> Iterator[Path]:
-    with whole_directory(path, force=request.force) as beside:
+def _workspace(path: Path, request: ReplayRequest, kernels: tuple[Kernel, ...]) -> Iterator[Path]:
+    given = (request.scene, request.dump_dir, request.arg_spec, request.kernel_source)
+    inputs = [*(item for item in given if item), *(kernel.source for kernel in kernels)]
+    with whole_directory(path, force=request.force, record=(RECORD,), inputs=inputs) as beside:
         yield beside
 
 
@@ -173,12 +175,13 @@ def _require_target(request: ReplayRequest, selection: Selection) -> None:
         )
     cases = (selection.case,) if selection.case else selection.scene.cases
     platforms = sorted({platform for case in cases for platform in case.platforms})
-    if request.force or not platforms or target in {p.removesuffix("sim") for p in platforms}:
+    if request.any_target or not platforms or target in {p.removesuffix("sim") for p in platforms}:
         return
     raise RequestError(
         f"{selection.kernels[0].name} was written for {', '.join(platforms)}, not for {target}",
         where=str(selection.scene.path),
-        hint="add the platform to the case, or replay it all the same with --force",
+        hint="add the platform to the case, or replay it all the same with --any-target"
+        + (" (--force only replaces an existing workspace)" if request.force else ""),
     )
 
 

@@ -72,9 +72,9 @@ def beside(cleaned: Clean, folder: Path, form: Form, *, raw: bytes | None, force
     refuse_existing(target, force=force)
     refuse_existing(table, force=force)
     with _writable(folder):
-        with whole_file(target) as file:
+        with whole_file(target, force=force) as file:
             write_clean(cleaned, file, form)
-        with whole_file(table) as file:
+        with whole_file(table, force=force) as file:
             _write_table(cleaned.trace, file, raw)
     return target, table
 
@@ -100,7 +100,8 @@ def run_folder(
 ) -> list[Path]:
     """`<kernel>.clean.*`, `instr_metrics.json`, `summary.txt` and `raw_simulator/`; whole or absent."""
     trace = cleaned.trace
-    with whole_directory(folder, force=force) as place:
+    inputs = () if trace.path is None else (trace.path,)
+    with whole_directory(folder, force=force, record=("instr_metrics.json",), inputs=inputs) as place:
         with whole_file(place / f"{kernel}{form.suffix}") as file:
             write_clean(cleaned, file, form)
         with whole_file(place / "instr_metrics.json") as file:

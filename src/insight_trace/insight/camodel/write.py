@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,10 +46,10 @@ def write_logs(trace: Trace, directory: Path) -> None:
 
 
 def _write(path: Path, pieces: Iterator[str]) -> None:
-    with path.open("x", encoding="ascii", errors="replace", newline="\n") as file:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+    with os.fdopen(handle, "w", encoding="ascii", errors="replace", newline="\n") as file:
         for piece in pieces:
             file.write(piece)
-    path.chmod(FILE_MODE)
 
 
 def _lines(

@@ -85,7 +85,7 @@ def write_workspace(job: ReplayJob, directory: Path) -> None:
     for name, text in texts.items():
         # generated text is ASCII but for paths, which are whatever the file system holds
         content = text.encode("utf-8", "surrogateescape")
-        write_whole(directory / name, content, mode=0o755 if name.endswith(".sh") else 0o644)
+        write_whole(directory / name, content, mode=0o777 if name.endswith(".sh") else 0o666)
 
 
 def generate(job: ReplayJob, layout: Layout | None = None) -> dict[str, str]:

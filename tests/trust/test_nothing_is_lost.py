@@ -1,0 +1,240 @@
+"""Outputs appear whole, never over what somebody else put there, and a killed writer stands in nobody's way."""
+
+import multiprocessing
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from insight_trace import storage
+from insight_trace.__main__ import main
+from insight_trace.errors import JobError, RequestError
+from insight_trace.storage import whole_directory, whole_file, whole_files
+
+ROOT = Path(__file__).resolve().parents[2]
+SCENE = str(ROOT / "examples" / "paged_attention" / "scene.py")
+RECORD = ("record",)
+
+
+def _fill(place: Path, text: str = "new") -> None:
+    (place / "record").write_text(text)
+
+
+@pytest.fixture(params=["renameat2", "fallback"])
+def any_machine(request, monkeypatch):
+    """With renameat2, and as on a file system that does not know it."""
+    if request.param == "fallback":
+        monkeypatch.setattr(storage, "_renameat2", lambda *_: False)
+
+
+def test_a_folder_made_meanwhile_is_left_alone_and_the_result_kept(tmp_path, any_machine):
+    place = tmp_path / "out"
+    with pytest.raises(JobError, match="in the meantime") as caught, whole_directory(place) as beside:
+        _fill(beside)
+        place.mkdir()
+        (place / "theirs").write_text("theirs")
+    assert caught.value.exit_code == 1
+    assert (place / "theirs").read_text() == "theirs"
+    assert f"{place}.2" in caught.value.hint
+    assert (tmp_path / "out.2" / "record").read_text() == "new"
+    assert sorted(os.listdir(tmp_path)) == ["out", "out.2"]
+
+
+def test_an_empty_folder_made_meanwhile_is_left_alone_too(tmp_path, any_machine):
+    with pytest.raises(JobError), whole_directory(tmp_path / "out") as beside:
+        _fill(beside)
+        (tmp_path / "out").mkdir()
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_a_file_made_meanwhile_is_left_alone_and_the_result_kept(tmp_path, any_machine):
+    place = tmp_path / "page.html"
+    with pytest.raises(JobError, match="in the meantime"), whole_file(place) as file:
+        file.write(b"ours")
+        place.write_text("theirs")
+    assert place.read_text() == "theirs"
+    assert (tmp_path / "page.html.2").read_bytes() == b"ours"
+
+
+def _writer(place: Path, text: str, start: "multiprocessing.synchronize.Event") -> None:
+    start.wait()
+    try:
+        with whole_directory(place) as beside:
+            _fill(beside, text)
+            time.sleep(0.1)
+    except (JobError, RequestError):
+        sys.exit(1)
+
+
+def test_eight_writers_of_one_place_lose_nothing(tmp_path):
+    context = multiprocessing.get_context("fork")
+    start = context.Event()
+    writers = [context.Process(target=_writer, args=(tmp_path / "out", str(n), start)) for n in range(8)]
+    for writer in writers:
+        writer.start()
+    start.set()
+    for writer in writers:
+        writer.join(30)
+    places = sorted(tmp_path.iterdir())
+    assert [writer.exitcode for writer in writers].count(0) == 1
+    assert len(places) == 8
+    assert sorted((place / "record").read_text() for place in places) == [str(n) for n in range(8)]
+
+
+def test_force_replaces_what_carries_our_record(tmp_path, any_machine):
+    place = tmp_path / "out"
+    for text in ("old", "new"):
+        with whole_directory(place, force=True, record=RECORD) as beside:
+            _fill(beside, text)
+    assert (place / "record").read_text() == "new"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_force_leaves_a_folder_that_is_no_output(tmp_path):
+    place = tmp_path / "thesis"
+    place.mkdir()
+    (place / "chapter").write_text("years")
+    with (
+        pytest.raises(RequestError, match="is no output of this command"),
+        whole_directory(place, force=True, record=RECORD),
+    ):
+        pass
+    assert (place / "chapter").read_text() == "years"
+
+
+def test_force_never_replaces_an_input_the_working_folder_a_link_or_a_mount(tmp_path, monkeypatch):
+    place = tmp_path / "out"
+    (place / "below").mkdir(parents=True)
+    _fill(place)
+
+    def refused(path: Path, why: str, inputs: tuple[Path, ...] = ()) -> None:
+        with (
+            pytest.raises(RequestError, match=why),
+            whole_directory(path, force=True, record=RECORD, inputs=inputs),
+        ):
+            pass
+        assert (path / "record").exists() or path == Path("/")
+
+    refused(place, "is an input", (place,))
+    refused(place, "holds an input", (place / "record",))
+    (tmp_path / "link").symlink_to(place)
+    refused(tmp_path / "link", "is a link")
+    refused(place, "holds an input", (tmp_path / "link" / "record",))
+    monkeypatch.setattr(storage, "_mount_points", lambda: [place / "below"])
+    refused(place, "mount point")
+    monkeypatch.setattr(storage, "_mount_points", lambda: [])
+    monkeypatch.chdir(place / "below")
+    refused(place, "working folder")
+    refused(Path("/"), "working folder")
+
+
+def test_a_file_is_never_put_over_a_device_a_link_or_a_folder(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    os.mkfifo(tmp_path / "fifo")
+    for name in ("folder", "link", "fifo"):
+        with pytest.raises(RequestError), whole_file(tmp_path / name, force=True) as file:
+            file.write(b"x")
+    with pytest.raises(RequestError, match="no regular file"), whole_file(Path("/dev/null"), force=True):
+        pass
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_a_page_over_its_own_trace_is_refused(tmp_path, capsys):
+    trace = tmp_path / "trace.json"
+    trace.write_text('{"traceEvents": [{"ph": "X", "name": "a", "ts": 0, "dur": 1, "pid": 1, "tid": 1}]}')
+    before = trace.read_bytes()
+    assert main(["view", str(trace), "-o", str(trace), "--force", "--no-browser"]) == 2
+    assert "is an input" in capsys.readouterr().err
+    assert trace.read_bytes() == before
+
+
+def test_the_umask_is_respected(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with whole_directory(tmp_path / "out") as beside:
+            _fill(beside)
+        with whole_file(tmp_path / "file") as file:
+            file.write(b"")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o750
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next_and_a_living_ones_piece_is_not(tmp_path):
+    code = (
+        "import sys, time; from pathlib import Path; from insight_trace.storage import whole_directory\n"
+        "with whole_directory(Path(sys.argv[1])) as b: print(b, flush=True); time.sleep(60)"
+    )
+    place = tmp_path / "out"
+    words = [sys.executable, "-c", code, str(place)]
+    dead, living = (subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2))
+    try:
+        left, busy = (Path(p.stdout.readline().strip()) for p in (dead, living))
+        dead.kill()
+        dead.wait()
+        old = time.time() - 60
+        for piece in (left, busy):
+            os.utime(piece, (old, old))
+        assert left.is_dir()
+        with whole_directory(place) as beside:
+            _fill(beside)
+        assert not left.exists()
+        assert busy.is_dir()
+        living.send_signal(signal.SIGKILL)
+    finally:
+        for process in (dead, living):
+            process.kill()
+            process.wait()
+            process.stdout.close()
+    assert (place / "record").exists()
+
+
+def test_files_of_an_export_appear_together_or_not_at_all(tmp_path):
+    with pytest.raises(KeyboardInterrupt), whole_files(tmp_path / "npy") as beside:
+        (beside / "a").write_text("a")
+        raise KeyboardInterrupt
+    assert not list(tmp_path.iterdir())
+    with whole_files(tmp_path / "npy") as beside:
+        (beside / "a").write_text("a")
+    with whole_files(tmp_path / "npy") as beside:
+        (beside / "a").write_text("a")
+        (beside / "b").write_text("b")
+    assert sorted(os.listdir(tmp_path / "npy")) == ["a", "b"]
+    with pytest.raises(RequestError), whole_files(tmp_path / "npy") as beside:
+        (beside / "b").write_text("other")
+        (beside / "c").write_text("c")
+    assert sorted(os.listdir(tmp_path / "npy")) == ["a", "b"]
+    assert (tmp_path / "npy" / "b").read_text() == "b"
+
+
+def test_force_does_not_mean_another_target(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scene = tmp_path / "scene.py"
+    text = Path(SCENE).read_text().replace('["a2a3sim", "a2a3", "a5sim", "a5"]', '["a2a3"]')
+    source = Path(SCENE).parent
+    text = text.replace('"kernels/', f'"{source}/kernels/')
+    scene.write_text(text.replace('"orchestration.cpp"', f'"{source}/orchestration.cpp"'))
+    words = ["replay", str(scene), "--kernel", "SF", "--recipe", "--target", "a5", "--force"]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "--any-target" in said
+    assert "--force only replaces" in said
+
+
+def test_force_does_not_delete_the_scene_that_is_replayed(tmp_path, capsys):
+    import shutil
+
+    folder = tmp_path / "scene"
+    shutil.copytree(Path(SCENE).parent, folder)
+    (folder / "replay.json").write_text("{}")  # even where it looks like an output
+    words = ["replay", str(folder / "scene.py"), "--kernel", "SF", "--recipe", "-o", str(folder), "--force"]
+    assert main(words) == 2
+    assert "holds an input" in capsys.readouterr().err
+    assert (folder / "scene.py").is_file()
