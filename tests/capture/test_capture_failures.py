@@ -163,6 +163,10 @@ def test_an_existing_directory_is_kept_unless_force_is_given(tmp_path, capsys):
     assert main(["capture", scene, "-o", str(tmp_path / "run")]) == 2
     assert "exists already" in capsys.readouterr().err
     assert (tmp_path / "run" / "mine").exists()
+    assert main(["capture", scene, "-o", str(tmp_path / "run"), "--force"]) == 2
+    assert (tmp_path / "run" / "mine").exists()
+    (tmp_path / "run" / "args_dump").mkdir()
+    (tmp_path / "run" / "args_dump" / "args_dump.json").write_text("{}")  # it is a capture's folder
     assert main(["capture", scene, "-o", str(tmp_path / "run"), "--force"]) == 0
     assert not (tmp_path / "run" / "mine").exists()
 
