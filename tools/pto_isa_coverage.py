@@ -1,0 +1,401 @@
+"""Runs the device tests of a pto-isa checkout on the embedded cores, and counts how each case ended.
+
+python tools/pto_isa_coverage.py --pto-isa PATH [--family a2a3|a5] [--only TESTCASE]... [--jobs N] [--json F]
+
+Every folder of tests/npu/FAMILY/src/st/testcase has kernels, a test program and a generator of inputs and goldens. The
+kernels go through our own compile path, once per kind of core; the program is compiled against the stand-ins for the
+host runtime and the test framework in tools/pto_isa/include, and compares with its own tolerances. Kernels are not
+changed but for their launches: `kernel<<<blocks, …>>>(…)` is no C++.
+
+A case is right, wrong (a number is not the golden's, or a bug of ours), refused (we say that the kernel is at fault),
+unsupported, uncompiled, or has no data (its generator failed, or wrote nothing for it). Results are kept in the scratch
+folder; a folder is run again when something that goes into it has changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+from insight_trace.errors import InsightTraceError
+from insight_trace.model import CoreType
+from insight_trace.simulate.embedded.memory import escape, unescape
+from insight_trace.simulate.embedded.soc import load_soc
+from insight_trace.simulate.embedded.toolchain import (
+    ARCH_DEFINES,
+    INCLUDE,
+    PRELUDE,
+    KernelBuildError,
+    Toolchain,
+)
+
+HERE = Path(__file__).resolve().parent
+STAND_INS = HERE / "pto_isa" / "include"
+DRIVER = HERE / "pto_isa" / "driver.cpp"
+FAMILIES = ("a2a3", "a5")
+STATES = ("right", "wrong", "refused", "unsupported", "uncompiled", "nodata")
+# how the driver says that a case ended -> what that counts as
+_STATE = {
+    "right": "right",
+    "wrong": "wrong",
+    "our_bug": "wrong",
+    "kernel": "refused",
+    "input": "refused",
+    "time": "refused",
+    "not_supported": "unsupported",
+    "environment": "nodata",
+    "program": "nodata",
+    "uncompiled": "uncompiled",
+}
+_ARCH = re.compile(r"pto_(vec|cube|mix)_st")
+_GENERATOR_SECONDS = 900
+_DRIVER_SECONDS = 3000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one case ended."""
+
+    case: str
+    state: str
+    message: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """One test case folder and what came of it."""
+
+    family: str
+    name: str
+    compiled: bool
+    outcomes: tuple[Outcome, ...]
+
+
+# --- launches ---------------------------------------------------------------------------------------
+
+
+def rewrite_launches(text: str) -> str:
+    """`callee<<<blocks, …>>>(arguments)` as a call of launch(); every line stays where it was."""
+    out, at, count = [], 0, 0
+    while (found := text.find("<<<", at)) >= 0:
+        start = _callee_start(text, found)
+        close = text.find(">>>", found)
+        opened = text.find("(", close)
+        end = _match(text, opened)
+        if start is None or close < 0 or end is None or "//" in text[text.rfind("\n", 0, found) : found]:
+            out.append(text[at : found + 3])
+            at = found + 3
+            continue
+        blocks = _first_argument(text[found + 3 : close])
+        callee, arguments = text[start:found], text[opened:end]
+        out.append(text[at:start])
+        gap = text[close + 3 : opened]
+        out.append(
+            f"::device_tests::launch<{count}>({blocks}, [&]() {{ {callee.strip()}{gap}{arguments}; }})"
+        )
+        missing = text[start:end].count("\n") - out[-1].count("\n")
+        out.append("\n" * missing)
+        at = end
+        count += 1
+    out.append(text[at:])
+    return "".join(out)
+
+
+def _callee_start(text: str, end: int) -> int | None:
+    at = end
+    while at and text[at - 1].isspace():
+        at -= 1
+    if at and text[at - 1] == ">":
+        depth = 0
+        while at:
+            at -= 1
+            if text[at] == ">":
+                depth += 1
+            elif text[at] == "<":
+                depth -= 1
+                if depth == 0:
+                    break
+            elif text[at] in ";{}":
+                return None
+        while at and text[at - 1].isspace():
+            at -= 1
+    begin = at
+    while begin and (text[begin - 1].isalnum() or text[begin - 1] in "_:"):
+        begin -= 1
+    return begin if begin < at else None
+
+
+def _match(text: str, opened: int) -> int | None:
+    depth = 0
+    for at in range(opened, len(text)) if opened >= 0 else ():
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if depth == 0:
+            return at + 1
+    return None
+
+
+def _first_argument(text: str) -> str:
+    depth = 0
+    for at, char in enumerate(text):
+        depth += {"(": 1, ")": -1, "{": 1, "}": -1}.get(char, 0)
+        if char == "," and depth == 0:
+            return text[:at]
+    return text
+
+
+# --- one folder -------------------------------------------------------------------------------------
+
+
+class Bench:
+    """What all folders share: the checkout, the compiler, the driver, kept results."""
+
+    def __init__(self, root: Path, scratch: Path, seconds: float, python_path: str) -> None:
+        self.root, self.scratch, self.seconds, self.python_path = root, scratch, seconds, python_path
+        self.toolchain = Toolchain.find()
+        self.driver = self.toolchain.executable("device_tests", [DRIVER], [STAND_INS])
+        self.kept_path = scratch / "results.json"
+        self.lock = threading.Lock()
+        try:
+            self.kept: dict[str, dict[str, Any]] = json.loads(self.kept_path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            self.kept = {}
+
+    def folders(self, family: str, only: Sequence[str]) -> list[Path]:
+        base = self.root / "tests" / "npu" / family / "src" / "st" / "testcase"
+        found = sorted(path.parent for path in base.glob("*/main.cpp"))
+        return [path for path in found if not only or path.name in only]
+
+    def run(self, family: str, source: Path) -> Folder:
+        place = self.scratch / family / source.name
+        place.mkdir(parents=True, exist_ok=True)
+        content = [path.read_bytes() for path in sorted(source.iterdir()) if path.is_file()]
+        # what did not compile is tried again when the source or our headers have changed
+        identity = _digest([self.toolchain.identity.encode(), *content])
+        if outcomes := self._kept(family, source.name, identity):
+            return Folder(family, source.name, False, outcomes)
+        try:
+            program = self._program(family, source)
+            objects = self._compile(family, source, place)
+        except KernelBuildError as error:
+            outcomes = self._uncompiled(source, error.failure.message, error.failure.where)
+            self._keep(family, source.name, identity, outcomes)
+            return Folder(family, source.name, False, outcomes)
+        key = _digest([*(str(part).encode() for part in (self.driver, program, objects)), *content])
+        outcomes = self._kept(family, source.name, key)
+        if not outcomes:
+            outcomes = self._drive(family, program, objects, place, self._data(source, place))
+            self._keep(family, source.name, key, outcomes)
+        return Folder(family, source.name, True, outcomes)
+
+    def _kept(self, family: str, name: str, key: str) -> tuple[Outcome, ...]:
+        kept = self.kept.get(f"{family}/{name}", {})
+        return tuple(Outcome(*one) for one in kept["outcomes"]) if kept.get("key") == key else ()
+
+    def _keep(self, family: str, name: str, key: str, outcomes: tuple[Outcome, ...]) -> None:
+        with self.lock:
+            self.kept[f"{family}/{name}"] = {"key": key, "outcomes": [astuple(one) for one in outcomes]}
+            part = self.kept_path.with_suffix(".part")
+            part.write_text(json.dumps(self.kept, indent=1), encoding="utf-8")
+            part.rename(self.kept_path)
+
+    def _compile(self, family: str, source: Path, place: Path) -> list[tuple[str, Path]]:
+        """The kind of core and the object of every kernel."""
+        build = (source / "CMakeLists.txt").read_text(encoding="utf-8", errors="replace")
+        made: list[tuple[str, Path]] = []
+        for kernel in sorted(source.glob("*_kernel.cpp")):
+            copy = place / kernel.name
+            text = rewrite_launches(kernel.read_text(encoding="utf-8", errors="replace"))
+            text = f'#include "device_tests.hpp"\n#line 1 "{kernel}"\n{text}'
+            if not copy.is_file() or copy.read_text(encoding="utf-8") != text:
+                copy.write_text(text, encoding="utf-8")
+            for kind in _kinds(build, kernel.name):
+                found = self.toolchain.kernel(
+                    copy,
+                    kind,
+                    target=family,
+                    include_dirs=(str(STAND_INS), str(source), str(self.root / "tests" / "common")),
+                    defines=("-fno-gnu-unique",),
+                )
+                made.append((kind.value, found))
+        return made
+
+    def _program(self, family: str, source: Path) -> Path:
+        prelude = ("-std=c++17", "-include", str(INCLUDE / PRELUDE), "-D__DAV_VEC__", "-fno-gnu-unique")
+        return self.toolchain.host_object(
+            source / "main.cpp",
+            "test program",
+            [STAND_INS, INCLUDE, self.root / "tests" / "common"],
+            [*prelude, *ARCH_DEFINES[family]],
+        )
+
+    def _uncompiled(self, source: Path, message: str, where: str = "") -> tuple[Outcome, ...]:
+        text = (source / "main.cpp").read_text(encoding="utf-8", errors="replace")
+        names = re.findall(r"^\s*TEST(?:_F)?\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)", text, re.M)
+        return tuple(Outcome(f"{suite}.{name}", "uncompiled", message, where) for suite, name in names)
+
+    def _data(self, source: Path, place: Path) -> str:
+        """Inputs and goldens, made once; what went wrong, if something did."""
+        script = source / "gen_data.py"
+        if not script.is_file():
+            return ""
+        text = script.read_bytes()
+        stamp, digest = place / "data.stamp", hashlib.sha256(text).hexdigest()
+        if stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:
+            return ""
+        (place / "gen_data.py").write_bytes(text)
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        paths = [self.python_path, str(source), environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        try:
+            done = subprocess.run(
+                [sys.executable, "gen_data.py"], cwd=place, env=environment, capture_output=True, text=True,
+                timeout=_GENERATOR_SECONDS,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return f"the generator still ran after {_GENERATOR_SECONDS} s"
+        if done.returncode != 0:
+            lines = done.stderr.strip().splitlines()
+            return f"the generator failed: {lines[-1] if lines else done.returncode}"
+        stamp.write_text(digest, encoding="utf-8")
+        return ""
+
+    def _drive(
+        self, family: str, program: Path, objects: list[tuple[str, Path]], place: Path, no_data: str
+    ) -> tuple[Outcome, ...]:
+        run, result = place / "bin", place / "result"
+        run.mkdir(exist_ok=True)
+        result.unlink(missing_ok=True)
+        lines = [
+            *load_soc(target=family).job_lines,
+            *(f"object\t{kind}\t{escape(str(path))}" for kind, path in objects),
+            f"program\t{escape(str(program))}",
+            f"directory\t{escape(str(run))}",
+            f"result\t{escape(str(result))}",
+            f"seconds\t{self.seconds}",
+        ]
+        (place / "job").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        with (place / "printed").open("w") as printed:
+            done = subprocess.run(
+                [str(self.driver), str(place / "job")], stdout=printed, stderr=subprocess.STDOUT,
+                timeout=_DRIVER_SECONDS,
+            )  # fmt: skip
+        if not result.is_file():
+            said = (place / "printed").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            raise RuntimeError(f"{place.name}: the driver ended with {done.returncode}: {said[-1:]}")
+        outcomes = []
+        for line in result.read_text(encoding="utf-8", errors="replace").splitlines():
+            key, *rest = (unescape(part) for part in line.split("\t"))
+            if key != "case":
+                continue
+            name, state, message, file, number = rest
+            state = _STATE[state]
+            where = f"{Path(file).name}:{number}" if file else ""
+            if state != "right" and not (place / name).is_dir() and no_data:
+                state, message = "nodata", no_data
+            outcomes.append(Outcome(name, state, message, where))
+        return tuple(outcomes)
+
+
+def _digest(parts: Sequence[bytes]) -> str:
+    return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+
+
+def _kinds(build: str, kernel: str) -> list[CoreType]:
+    """The cores that a kernel is compiled for: the build file says, or the kernel's own name."""
+    found = _ARCH.search(build)
+    word = found[1] if found else "mix" if "_mix" in kernel else "cube" if "_aic" in kernel else "vec"
+    return {
+        "vec": [CoreType.AIV],
+        "cube": [CoreType.AIC],
+        "mix": [CoreType.AIC, CoreType.AIV],
+    }[word]
+
+
+# --- all of them ------------------------------------------------------------------------------------
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pto-isa", type=Path, required=True, metavar="PATH", help="a checkout of pto-isa")
+    parser.add_argument("--family", choices=FAMILIES, action="append", help="one family (both)")
+    parser.add_argument("--only", nargs="+", default=[], metavar="TESTCASE", help="these folders")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="folders at a time (2)")
+    parser.add_argument("--json", type=Path, metavar="F", help="every outcome, as JSON")
+    parser.add_argument("--seconds", type=float, default=60, metavar="S", help="limit of one case (60)")
+    parser.add_argument("--verbose", action="store_true", help="every case that is not right")
+    parser.add_argument(
+        "--scratch", type=Path, default=Path("outputs/pto_isa"), metavar="DIR", help="data and results"
+    )
+    parser.add_argument(
+        "--python-path", default="", metavar="DIR", help="packages for the generators (torch, en_dtypes)"
+    )
+    options = parser.parse_args()
+    if not (options.pto_isa / "tests" / "npu").is_dir():
+        parser.error(f"{options.pto_isa} has no tests/npu")
+    options.scratch.mkdir(parents=True, exist_ok=True)
+    families = options.family or list(FAMILIES)
+    try:
+        bench = Bench(
+            options.pto_isa.resolve(), options.scratch.resolve(), options.seconds, options.python_path
+        )
+        jobs = [(family, path) for family in families for path in bench.folders(family, options.only)]
+        shared = threading.Lock()
+
+        def run(job: tuple[str, Path]) -> Folder:
+            folder = bench.run(*job)
+            with shared:
+                _tell(folder, options.verbose)
+            return folder
+
+        with ThreadPoolExecutor(max(1, options.jobs)) as pool:
+            done = list(pool.map(run, jobs))
+    except InsightTraceError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if options.json:
+        rows = [asdict(folder) for folder in done]
+        options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    for folder in done:
+        _tell(folder, False)
+    compiled = sum(folder.compiled for folder in done)
+    print(f"{compiled} of {len(done)} folders compile unmodified")
+    for family in families:
+        counts = Counter(one.state for folder in done if folder.family == family for one in folder.outcomes)
+        words = " ".join(f"{state}={counts[state]}" for state in STATES)
+        print(f"PTO_ISA {family} total={sum(counts.values())} {words}")
+    return 0
+
+
+def _tell(folder: Folder, verbose: bool) -> None:
+    counts = Counter(one.state for one in folder.outcomes)
+    words = "  ".join(f"{state} {counts[state]}" for state in STATES if counts[state])
+    print(f"{folder.family:5} {folder.name:32} {words}", flush=True)
+    said: Counter[str] = Counter()
+    for one in folder.outcomes:
+        if one.state == "right":
+            continue
+        if verbose:
+            print(f"        {one.case}: {one.state}: {one.message} {one.place}")
+        else:
+            said[f"{one.state}: {one.message} {one.place}".strip()] += 1
+    for text, count in said.most_common(3):
+        print(f"        {count} x {text}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
