@@ -16,6 +16,17 @@
 #define __CCE__ 1
 #endif
 
+// The kinds of core under the names of their chips, by which kernels guard code.
+#if defined(__DAV_VEC__) && defined(PTO_NPU_ARCH_A2A3)
+#define __DAV_C220_VEC__ 1
+#elif defined(__DAV_CUBE__) && defined(PTO_NPU_ARCH_A2A3)
+#define __DAV_C220_CUBE__ 1
+#elif defined(__DAV_VEC__) && defined(PTO_NPU_ARCH_A5)
+#define __DAV_C310_VEC__ 1
+#elif defined(__DAV_CUBE__) && defined(PTO_NPU_ARCH_A5)
+#define __DAV_C310_CUBE__ 1
+#endif
+
 #define __gm__
 #define __ubuf__
 #define __cbuf__
@@ -28,8 +39,11 @@
 #define __aicore__
 #define __sync_alias__
 #define AICORE
+#define PTO_INLINE   inline
 #define PTO_INST     inline
 #define PTO_INTERNAL inline
+#define OP_NAME(name)
+#define OP_TYPE(name)
 #define __tf__
 #define __in__
 #define __out__
@@ -57,10 +71,20 @@ enum pipe_t : uint8_t {
     PIPE_MTE2 = 4,
     PIPE_MTE3 = 5,
     PIPE_ALL = 6,
-    PIPE_FIX = 7,
-    PIPE_MTE4 = PIPE_MTE3,
-    PIPE_MTE5 = PIPE_MTE3,
+    PIPE_MTE4 = 7,
+    PIPE_MTE5 = 8,
+    PIPE_V2 = 9,
+    PIPE_FIX = 10,
 };
+namespace insight_trace {
+// Pipes by the numbers of the device; those that the modelled chips lack are part of another one.
+constexpr PipeId pipe_id(pipe_t pipe) {
+    return pipe == PIPE_FIX                         ? PipeId::FIX
+           : pipe == PIPE_MTE4 || pipe == PIPE_MTE5 ? PipeId::MTE3
+           : pipe == PIPE_V2                        ? PipeId::V
+                                                    : static_cast<PipeId>(pipe);
+}
+} // namespace insight_trace
 enum event_t : uint8_t {
     EVENT_ID0 = 0,
     EVENT_ID1,
@@ -87,15 +111,13 @@ constexpr dcci_dst_t CACHELINE_ATOMIC = dcci_dst_t::CACHELINE_ATOMIC;
 enum mem_dsb_t : uint8_t { DSB_ALL = 0, DSB_DDR = 1, DSB_UB = 2, DSB_SEQ = 3 };
 
 inline void set_flag(pipe_t from, pipe_t to, int64_t event, INSIGHT_TRACE_AT) {
-    insight_trace_set_flag(static_cast<insight_trace::PipeId>(from), static_cast<insight_trace::PipeId>(to),
-                           event, at);
+    insight_trace_set_flag(insight_trace::pipe_id(from), insight_trace::pipe_id(to), event, at);
 }
 inline void wait_flag(pipe_t from, pipe_t to, int64_t event, INSIGHT_TRACE_AT) {
-    insight_trace_wait_flag(static_cast<insight_trace::PipeId>(from), static_cast<insight_trace::PipeId>(to),
-                            event, at);
+    insight_trace_wait_flag(insight_trace::pipe_id(from), insight_trace::pipe_id(to), event, at);
 }
 inline void pipe_barrier(pipe_t pipe, INSIGHT_TRACE_AT) {
-    insight_trace_barrier(static_cast<insight_trace::PipeId>(pipe), at);
+    insight_trace_barrier(insight_trace::pipe_id(pipe), at);
 }
 
 namespace insight_trace {
@@ -149,6 +171,15 @@ inline int64_t get_block_idx(INSIGHT_TRACE_AT) {
 inline int64_t get_block_num(INSIGHT_TRACE_AT) {
     return static_cast<int64_t>(INSIGHT_TRACE_CALL(GetBlockNum, 0, 0, 0));
 }
+// The same as variables that the device compiler knows.
+struct insight_trace_block_idx {
+    operator int64_t() const { return get_block_idx(); }
+};
+struct insight_trace_block_num {
+    operator int64_t() const { return get_block_num(); }
+};
+constexpr insight_trace_block_idx block_idx{};
+constexpr insight_trace_block_num block_num{};
 inline int64_t get_subblockid(INSIGHT_TRACE_AT) {
     return static_cast<int64_t>(INSIGHT_TRACE_CALL(GetSubBlockId, 0, 0, 0));
 }
@@ -163,19 +194,19 @@ inline void set_ffts_base_addr(uint64_t base, INSIGHT_TRACE_AT) {
 }
 inline uint64_t get_ffts_base_addr(INSIGHT_TRACE_AT) { return INSIGHT_TRACE_CALL(GetFftsBase, 0, 0, 0); }
 inline void ffts_cross_core_sync(pipe_t pipe, uint64_t config, INSIGHT_TRACE_AT) {
-    INSIGHT_TRACE_CALL(SetCrossCore, pipe, config, 0);
+    INSIGHT_TRACE_CALL(SetCrossCore, insight_trace::pipe_id(pipe), config, 0);
 }
 inline void wait_flag_dev(int64_t flag, INSIGHT_TRACE_AT) {
     INSIGHT_TRACE_CALL(WaitFlagDev, PIPE_S, flag, 0);
 }
 inline void wait_flag_dev(pipe_t pipe, int64_t flag, INSIGHT_TRACE_AT) {
-    INSIGHT_TRACE_CALL(WaitFlagDev, pipe, flag, 0);
+    INSIGHT_TRACE_CALL(WaitFlagDev, insight_trace::pipe_id(pipe), flag, 0);
 }
 inline void set_intra_block(pipe_t pipe, int64_t flag, INSIGHT_TRACE_AT) {
-    INSIGHT_TRACE_CALL(SetIntraBlock, pipe, flag, 0);
+    INSIGHT_TRACE_CALL(SetIntraBlock, insight_trace::pipe_id(pipe), flag, 0);
 }
 inline void wait_intra_block(pipe_t pipe, int64_t flag, INSIGHT_TRACE_AT) {
-    INSIGHT_TRACE_CALL(WaitIntraBlock, pipe, flag, 0);
+    INSIGHT_TRACE_CALL(WaitIntraBlock, insight_trace::pipe_id(pipe), flag, 0);
 }
 template <class T> inline auto ld_dev(T *address, int64_t offset = 0, INSIGHT_TRACE_AT) {
     using Value = std::remove_cv_t<T>;

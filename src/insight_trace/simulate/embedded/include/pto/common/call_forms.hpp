@@ -1,6 +1,7 @@
 // How kernels call tile ops. Most ops are rows of ops.def; those with template options stand here.
 #pragma once
 
+#include "pto/common/event.hpp"
 #include "pto/common/pto_tile.hpp"
 
 namespace pto {
@@ -29,36 +30,99 @@ template <class T> insight_trace::Operand describe(const T &value) {
     return operand;
 }
 
-template <class... T> void call(insight_trace::Op op, insight_trace::Site at, const T &...values) {
+template <class... T> RecordEvent call(insight_trace::Op op, insight_trace::Site at, const T &...values) {
     const insight_trace::Operand operands[] = {describe(values)...};
     insight_trace_op(op, operands, sizeof...(T), at);
+    return {at};
 }
 
 } // namespace detail
 
+// Every op takes events behind its operands, waits for them first, and gives back what another event records.
+#define PTO_EVENT(n) Op From##n, Op To##n, bool Auto##n, event_t Id##n
+#define PTO_AFTER(n) Event<From##n, To##n, Auto##n, Id##n> &event##n
 #define PTO_FORM_0(name)
 #define PTO_FORM_1(name)                                                                                     \
-    template <class A> inline void name(const A &a, INSIGHT_TRACE_AT) {                                      \
-        detail::call(insight_trace::Op::name, at, a);                                                        \
+    template <class A> inline RecordEvent name(const A &a, INSIGHT_TRACE_AT) {                               \
+        return detail::call(insight_trace::Op::name, at, a);                                                 \
+    }                                                                                                        \
+    template <class A, PTO_EVENT(0)> inline RecordEvent name(const A &a, PTO_AFTER(0), INSIGHT_TRACE_AT) {   \
+        event0.Wait(at);                                                                                     \
+        return detail::call(insight_trace::Op::name, at, a);                                                 \
+    }                                                                                                        \
+    template <class A, PTO_EVENT(0), PTO_EVENT(1)>                                                           \
+    inline RecordEvent name(const A &a, PTO_AFTER(0), PTO_AFTER(1), INSIGHT_TRACE_AT) {                      \
+        event0.Wait(at);                                                                                     \
+        event1.Wait(at);                                                                                     \
+        return detail::call(insight_trace::Op::name, at, a);                                                 \
     }
 #define PTO_FORM_2(name)                                                                                     \
-    template <class A, class B> inline void name(const A &a, const B &b, INSIGHT_TRACE_AT) {                 \
-        detail::call(insight_trace::Op::name, at, a, b);                                                     \
+    template <class A, class B> inline RecordEvent name(const A &a, const B &b, INSIGHT_TRACE_AT) {          \
+        return detail::call(insight_trace::Op::name, at, a, b);                                              \
+    }                                                                                                        \
+    template <class A, class B, PTO_EVENT(0)>                                                                \
+    inline RecordEvent name(const A &a, const B &b, PTO_AFTER(0), INSIGHT_TRACE_AT) {                        \
+        event0.Wait(at);                                                                                     \
+        return detail::call(insight_trace::Op::name, at, a, b);                                              \
+    }                                                                                                        \
+    template <class A, class B, PTO_EVENT(0), PTO_EVENT(1)>                                                  \
+    inline RecordEvent name(const A &a, const B &b, PTO_AFTER(0), PTO_AFTER(1), INSIGHT_TRACE_AT) {          \
+        event0.Wait(at);                                                                                     \
+        event1.Wait(at);                                                                                     \
+        return detail::call(insight_trace::Op::name, at, a, b);                                              \
     }
 #define PTO_FORM_3(name)                                                                                     \
     template <class A, class B, class C>                                                                     \
-    inline void name(const A &a, const B &b, const C &c, INSIGHT_TRACE_AT) {                                 \
-        detail::call(insight_trace::Op::name, at, a, b, c);                                                  \
+    inline RecordEvent name(const A &a, const B &b, const C &c, INSIGHT_TRACE_AT) {                          \
+        return detail::call(insight_trace::Op::name, at, a, b, c);                                           \
+    }                                                                                                        \
+    template <class A, class B, class C, PTO_EVENT(0)>                                                       \
+    inline RecordEvent name(const A &a, const B &b, const C &c, PTO_AFTER(0), INSIGHT_TRACE_AT) {            \
+        event0.Wait(at);                                                                                     \
+        return detail::call(insight_trace::Op::name, at, a, b, c);                                           \
+    }                                                                                                        \
+    template <class A, class B, class C, PTO_EVENT(0), PTO_EVENT(1)>                                         \
+    inline RecordEvent name(const A &a, const B &b, const C &c, PTO_AFTER(0), PTO_AFTER(1),                  \
+                            INSIGHT_TRACE_AT) {                                                              \
+        event0.Wait(at);                                                                                     \
+        event1.Wait(at);                                                                                     \
+        return detail::call(insight_trace::Op::name, at, a, b, c);                                           \
     }
 #define PTO_FORM_4(name)                                                                                     \
     template <class A, class B, class C, class D>                                                            \
-    inline void name(const A &a, const B &b, const C &c, const D &d, INSIGHT_TRACE_AT) {                     \
-        detail::call(insight_trace::Op::name, at, a, b, c, d);                                               \
+    inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, INSIGHT_TRACE_AT) {              \
+        return detail::call(insight_trace::Op::name, at, a, b, c, d);                                        \
+    }                                                                                                        \
+    template <class A, class B, class C, class D, PTO_EVENT(0)>                                              \
+    inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, PTO_AFTER(0),                    \
+                            INSIGHT_TRACE_AT) {                                                              \
+        event0.Wait(at);                                                                                     \
+        return detail::call(insight_trace::Op::name, at, a, b, c, d);                                        \
+    }                                                                                                        \
+    template <class A, class B, class C, class D, PTO_EVENT(0), PTO_EVENT(1)>                                \
+    inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, PTO_AFTER(0), PTO_AFTER(1),      \
+                            INSIGHT_TRACE_AT) {                                                              \
+        event0.Wait(at);                                                                                     \
+        event1.Wait(at);                                                                                     \
+        return detail::call(insight_trace::Op::name, at, a, b, c, d);                                        \
     }
 #define PTO_FORM_5(name)                                                                                     \
     template <class A, class B, class C, class D, class E>                                                   \
-    inline void name(const A &a, const B &b, const C &c, const D &d, const E &e, INSIGHT_TRACE_AT) {         \
-        detail::call(insight_trace::Op::name, at, a, b, c, d, e);                                            \
+    inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, const E &e, INSIGHT_TRACE_AT) {  \
+        return detail::call(insight_trace::Op::name, at, a, b, c, d, e);                                     \
+    }                                                                                                        \
+    template <class A, class B, class C, class D, class E, PTO_EVENT(0)>                                     \
+    inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, const E &e, PTO_AFTER(0),        \
+                            INSIGHT_TRACE_AT) {                                                              \
+        event0.Wait(at);                                                                                     \
+        return detail::call(insight_trace::Op::name, at, a, b, c, d, e);                                     \
+    }                                                                                                        \
+    template <class A, class B, class C, class D, class E, PTO_EVENT(0), PTO_EVENT(1)>                       \
+    inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, const E &e, PTO_AFTER(0),        \
+                            PTO_AFTER(1), INSIGHT_TRACE_AT) {                                                \
+        event0.Wait(at);                                                                                     \
+        event1.Wait(at);                                                                                     \
+        return detail::call(insight_trace::Op::name, at, a, b, c, d, e);                                     \
     }
 #define TILE_OP(name, one, other) PTO_FORM_##one(name) PTO_FORM_##other(name)
 #include "insight_trace/ops.def"
@@ -75,6 +139,9 @@ template <class T, class Address> inline void TASSIGN(T &target, Address address
         // data() gives host addresses; everything below them is an offset already
         target.assign(value >= base && base != 0 && value - base < (1u << 20) ? value - base : value);
     }
+}
+template <size_t Address, class T> inline void TASSIGN(T &target, INSIGHT_TRACE_AT) {
+    TASSIGN(target, Address, at);
 }
 
 } // namespace pto

@@ -52,6 +52,10 @@ struct Stride : detail::Extents<N1, N2, N3, N4, N5> {
     constexpr Stride() : detail::Extents<N1, N2, N3, N4, N5>() {}
 };
 
+// Five extents without a type: all are given at run time.
+template <class A, class B, class C, class D, class E> Shape(A, B, C, D, E) -> Shape<>;
+template <class A, class B, class C, class D, class E> Stride(A, B, C, D, E) -> Stride<>;
+
 template <class Element, class Shape_, class Stride_, Layout Layout_ = Layout::ND> struct GlobalTensor {
     using Shape = Shape_;
     using Stride = Stride_;

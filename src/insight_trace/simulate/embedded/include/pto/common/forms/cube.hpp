@@ -7,50 +7,51 @@ namespace pto {
 
 // The phase steers a unit flag between cube and fixpipe, which programs with explicit flags do not need.
 template <AccPhase, class C, class A, class B>
-inline void TMATMUL(const C &c, const A &a, const B &b, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TMATMUL, at, c, a, b);
+inline RecordEvent TMATMUL(const C &c, const A &a, const B &b, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMATMUL, at, c, a, b);
 }
 template <AccPhase, class C, class A, class B>
-inline void TMATMUL_ACC(const C &out, const C &in, const A &a, const B &b, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TMATMUL_ACC, at, out, in, a, b);
+inline RecordEvent TMATMUL_ACC(const C &out, const C &in, const A &a, const B &b, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMATMUL_ACC, at, out, in, a, b);
 }
 template <AccPhase, class C, class A, class B>
-inline void TMATMUL_ACC(const C &c, const A &a, const B &b, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TMATMUL_ACC, at, c, a, b);
+inline RecordEvent TMATMUL_ACC(const C &c, const A &a, const B &b, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMATMUL_ACC, at, c, a, b);
 }
 template <AccPhase, class C, class A, class B, class Bias>
-inline void TMATMUL_BIAS(const C &c, const A &a, const B &b, const Bias &bias, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TMATMUL_BIAS, at, c, a, b, bias);
+inline RecordEvent TMATMUL_BIAS(const C &c, const A &a, const B &b, const Bias &bias, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMATMUL_BIAS, at, c, a, b, bias);
 }
 template <class C, class A, class B, class D, class E, class F>
-inline void TMATMUL_MX(const C &c, const A &a, const B &b, const D &d, const E &e, const F &f,
-                       INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, b, d, e, f);
-}
-template <class D, class S, ReluPreMode relu> inline void TMOV(const D &dst, const S &src, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TMOV, at, dst, src, relu);
-}
-template <class D, class S, ReluPreMode relu = ReluPreMode::NoRelu>
-inline void TMOV(const D &dst, const S &src, uint64_t scale, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TMOV, at, dst, src, relu, scale);
+inline RecordEvent TMATMUL_MX(const C &c, const A &a, const B &b, const D &d, const E &e, const F &f,
+                              INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, b, d, e, f);
 }
 template <class D, class S, ReluPreMode relu>
-inline void TEXTRACT(const D &dst, const S &src, uint16_t row, uint16_t col, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TEXTRACT, at, dst, src, row, col, relu);
+inline RecordEvent TMOV(const D &dst, const S &src, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMOV, at, dst, src, relu);
 }
 template <class D, class S, ReluPreMode relu = ReluPreMode::NoRelu>
-inline void TEXTRACT(const D &dst, const S &src, uint64_t scale, uint16_t row, uint16_t col,
-                     INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TEXTRACT, at, dst, src, row, col, relu, scale);
+inline RecordEvent TMOV(const D &dst, const S &src, uint64_t scale, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMOV, at, dst, src, relu, scale);
 }
 template <class D, class S, ReluPreMode relu>
-inline void TINSERT(const D &dst, const S &src, uint16_t row, uint16_t col, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TINSERT, at, dst, src, row, col, relu);
+inline RecordEvent TEXTRACT(const D &dst, const S &src, uint16_t row, uint16_t col, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TEXTRACT, at, dst, src, row, col, relu);
 }
 template <class D, class S, ReluPreMode relu = ReluPreMode::NoRelu>
-inline void TINSERT(const D &dst, const S &src, uint64_t scale, uint16_t row, uint16_t col,
-                    INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TINSERT, at, dst, src, row, col, relu, scale);
+inline RecordEvent TEXTRACT(const D &dst, const S &src, uint64_t scale, uint16_t row, uint16_t col,
+                            INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TEXTRACT, at, dst, src, row, col, relu, scale);
+}
+template <class D, class S, ReluPreMode relu>
+inline RecordEvent TINSERT(const D &dst, const S &src, uint16_t row, uint16_t col, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TINSERT, at, dst, src, row, col, relu);
+}
+template <class D, class S, ReluPreMode relu = ReluPreMode::NoRelu>
+inline RecordEvent TINSERT(const D &dst, const S &src, uint64_t scale, uint16_t row, uint16_t col,
+                           INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TINSERT, at, dst, src, row, col, relu, scale);
 }
 
 } // namespace pto

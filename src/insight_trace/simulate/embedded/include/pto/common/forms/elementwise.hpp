@@ -16,18 +16,19 @@ enum class RemSAlgorithm : uint8_t { DEFAULT, HIGH_PRECISION };
 
 // An algorithm may be named; the chips modelled here have one for each of these ops.
 #define PTO_ALGORITHM_2(name)                                                                                \
-    template <auto Algorithm, class A, class B> inline void name(const A &a, const B &b, INSIGHT_TRACE_AT) { \
-        detail::call(insight_trace::Op::name, at, a, b);                                                     \
+    template <auto Algorithm, class A, class B>                                                              \
+    inline RecordEvent name(const A &a, const B &b, INSIGHT_TRACE_AT) {                                      \
+        return detail::call(insight_trace::Op::name, at, a, b);                                              \
     }
 #define PTO_ALGORITHM_3(name)                                                                                \
     template <auto Algorithm, class A, class B, class C>                                                     \
-    inline void name(const A &a, const B &b, const C &c, INSIGHT_TRACE_AT) {                                 \
-        detail::call(insight_trace::Op::name, at, a, b, c);                                                  \
+    inline RecordEvent name(const A &a, const B &b, const C &c, INSIGHT_TRACE_AT) {                          \
+        return detail::call(insight_trace::Op::name, at, a, b, c);                                           \
     }
 #define PTO_ALGORITHM_4(name)                                                                                \
     template <auto Algorithm, class A, class B, class C, class D>                                            \
-    inline void name(const A &a, const B &b, const C &c, const D &d, INSIGHT_TRACE_AT) {                     \
-        detail::call(insight_trace::Op::name, at, a, b, c, d);                                               \
+    inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, INSIGHT_TRACE_AT) {              \
+        return detail::call(insight_trace::Op::name, at, a, b, c, d);                                        \
     }
 PTO_ALGORITHM_2(TEXP)
 PTO_ALGORITHM_2(TLOG)
@@ -46,51 +47,52 @@ PTO_ALGORITHM_4(TPOWS)
 
 // With a scratch tile and a saturation mode.
 template <class A, class B, class C>
-inline void TCVT(const A &dst, const B &src, const C &tmp, RoundMode mode, SaturationMode saturation,
-                 INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TCVT, at, dst, src, tmp, mode, saturation);
+inline RecordEvent TCVT(const A &dst, const B &src, const C &tmp, RoundMode mode, SaturationMode saturation,
+                        INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TCVT, at, dst, src, tmp, mode, saturation);
 }
 
 // start, start + 1, ... in the first row; or start, start - 1, ...
-template <class TileT, class T, int Descending> inline void TCI(const TileT &dst, T start, INSIGHT_TRACE_AT) {
+template <class TileT, class T, int Descending>
+inline RecordEvent TCI(const TileT &dst, T start, INSIGHT_TRACE_AT) {
     const auto direction = static_cast<detail::Choice>(Descending);
-    detail::call(insight_trace::Op::TCI, at, dst, start, direction);
+    return detail::call(insight_trace::Op::TCI, at, dst, start, direction);
 }
 template <class TileT, class TmpT, class T, int Descending>
-inline void TCI(const TileT &dst, T start, const TmpT &tmp, INSIGHT_TRACE_AT) {
+inline RecordEvent TCI(const TileT &dst, T start, const TmpT &tmp, INSIGHT_TRACE_AT) {
     const auto direction = static_cast<detail::Choice>(Descending);
-    detail::call(insight_trace::Op::TCI, at, dst, start, direction, tmp);
+    return detail::call(insight_trace::Op::TCI, at, dst, start, direction, tmp);
 }
 
 // Ones at and below (0) or at and above (1) a diagonal.
-template <class TileT, int Upper> inline void TTRI(const TileT &dst, int diagonal, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TTRI, at, dst, diagonal, static_cast<detail::Choice>(Upper));
+template <class TileT, int Upper> inline RecordEvent TTRI(const TileT &dst, int diagonal, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TTRI, at, dst, diagonal, static_cast<detail::Choice>(Upper));
 }
 
 // To 8-bit integers with a scale, and maybe an offset, for every row.
 template <auto Kind, class Out, class Src, class Para>
-inline void TQUANT(const Out &dst, const Src &src, const Para &scale, const Para *offset = nullptr,
-                   INSIGHT_TRACE_AT) {
+inline RecordEvent TQUANT(const Out &dst, const Src &src, const Para &scale, const Para *offset = nullptr,
+                          INSIGHT_TRACE_AT) {
     (void)offset;
-    detail::call(insight_trace::Op::TQUANT, at, dst, src, scale, Kind);
+    return detail::call(insight_trace::Op::TQUANT, at, dst, src, scale, Kind);
 }
 template <auto Kind, class Out, class Src, class Para, class Tmp,
           std::enable_if_t<is_tile<Tmp>::value, int> = 0>
-inline void TQUANT(const Out &dst, const Src &src, const Para &scale, const Tmp &tmp,
-                   const Para *offset = nullptr, INSIGHT_TRACE_AT) {
+inline RecordEvent TQUANT(const Out &dst, const Src &src, const Para &scale, const Tmp &tmp,
+                          const Para *offset = nullptr, INSIGHT_TRACE_AT) {
     if (offset)
-        detail::call(insight_trace::Op::TQUANT, at, dst, src, scale, Kind, tmp, *offset);
+        return detail::call(insight_trace::Op::TQUANT, at, dst, src, scale, Kind, tmp, *offset);
     else
-        detail::call(insight_trace::Op::TQUANT, at, dst, src, scale, Kind, tmp);
+        return detail::call(insight_trace::Op::TQUANT, at, dst, src, scale, Kind, tmp);
 }
 
 template <PrintFormat Format = PrintFormat::Width8_Precision4, class T>
-inline void TPRINT(const T &shown, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TPRINT, at, shown, Format);
+inline RecordEvent TPRINT(const T &shown, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TPRINT, at, shown, Format);
 }
 template <PrintFormat Format = PrintFormat::Width8_Precision4, class T, class G>
-inline void TPRINT(const T &shown, const G &, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TPRINT, at, shown, Format);
+inline RecordEvent TPRINT(const T &shown, const G &, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TPRINT, at, shown, Format);
 }
 
 } // namespace pto

@@ -20,53 +20,55 @@ template <class T> uint64_t shifted(const T &tile, int64_t elements) {
 } // namespace detail
 
 // Another view of the same bytes: no instruction.
-template <class Dst, class Src> inline void TRESHAPE(Dst &dst, const Src &src) {
+template <class Dst, class Src> inline RecordEvent TRESHAPE(Dst &dst, const Src &src) {
     static_assert(is_tile<Dst>::value && is_tile<Src>::value, "TRESHAPE takes two tiles");
     static_assert(Dst::Loc == Src::Loc, "TRESHAPE: both tiles must lie in the same memory");
     static_assert(Dst::GetSizeInBytes() == Src::GetSizeInBytes(), "TRESHAPE: the tiles differ in bytes");
     static_assert(Dst::isBoxedLayout == Src::isBoxedLayout, "TRESHAPE: a boxed and a plain layout");
     dst.assign(src.address());
+    return {};
 }
 
 // A view of a part, from (row, col) on: no instruction.
-template <class Dst, class Src> inline void TSUBVIEW(Dst &dst, const Src &src, int row, int col) {
+template <class Dst, class Src> inline RecordEvent TSUBVIEW(Dst &dst, const Src &src, int row, int col) {
     static_assert(Dst::Loc == Src::Loc, "TSUBVIEW: both tiles must lie in the same memory");
     dst.assign(detail::shifted(src, int64_t(row) * Src::RowStride + int64_t(col) * Src::ColStride));
+    return {};
 }
 
 template <TFillPadMode mode, class Dst, class Src>
-inline void TFILLPAD(const Dst &dst, const Src &src, INSIGHT_TRACE_AT) {
+inline RecordEvent TFILLPAD(const Dst &dst, const Src &src, INSIGHT_TRACE_AT) {
     constexpr auto op = mode == TFillPadMode::InPlace  ? insight_trace::Op::TFILLPAD_INPLACE
                         : mode == TFillPadMode::Expand ? insight_trace::Op::TFILLPAD_EXPAND
                                                        : insight_trace::Op::TFILLPAD;
-    detail::call(op, at, dst, src);
+    return detail::call(op, at, dst, src);
 }
-template <class T, PadValue pad> inline void TFILLPAD(const T &dst, const T &src, INSIGHT_TRACE_AT) {
+template <class T, PadValue pad> inline RecordEvent TFILLPAD(const T &dst, const T &src, INSIGHT_TRACE_AT) {
     static_assert(T::Loc == TileType::Mat, "TFILLPAD with a pad value takes matrix tiles");
-    detail::call(insight_trace::Op::TFILLPAD, at, dst, src);
+    return detail::call(insight_trace::Op::TFILLPAD, at, dst, src);
 }
 
 // What a pattern picks of every row, packed.
 template <class Dst, class Src, MaskPattern pattern = MaskPattern::P1111, auto axis = GatherAxis::GATHER_ROW>
-inline void TGATHER(const Dst &dst, const Src &src, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TGATHER, at, dst, src, pattern, axis);
+inline RecordEvent TGATHER(const Dst &dst, const Src &src, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TGATHER, at, dst, src, pattern, axis);
 }
 // Positions of the elements that compare true with their row's k.
 template <class Dst, class Src, class K, class Counts, class Tmp, CmpMode mode>
-inline void TGATHER(const Dst &dst, const Src &src, const K &k, const Counts &counts, const Tmp &tmp,
-                    int offset, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TGATHER, at, dst, src, k, counts, tmp, offset, mode);
+inline RecordEvent TGATHER(const Dst &dst, const Src &src, const K &k, const Counts &counts, const Tmp &tmp,
+                           int offset, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TGATHER, at, dst, src, k, counts, tmp, offset, mode);
 }
 
 template <MaskPattern pattern = MaskPattern::P1111, auto axis = ScatterAxis::SCATTER_ROW, class Dst,
           class Src>
-inline void TSCATTER(const Dst &dst, const Src &src, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TSCATTER, at, dst, src, pattern, axis);
+inline RecordEvent TSCATTER(const Dst &dst, const Src &src, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TSCATTER, at, dst, src, pattern, axis);
 }
 
 template <class Dst, class Src>
-inline void TMRGSORT(const Dst &dst, const Src &src, uint32_t block_length, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TMRGSORT, at, dst, src, block_length);
+inline RecordEvent TMRGSORT(const Dst &dst, const Src &src, uint32_t block_length, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMRGSORT, at, dst, src, block_length);
 }
 namespace detail {
 enum ListAddress : int64_t {};
@@ -76,22 +78,22 @@ inline ListAddress address_of(MrgSortExecutedNumList &list) {
 enum Exhausted : int64_t {};
 } // namespace detail
 template <class Dst, class Tmp, class A, class B, bool exhausted>
-inline void TMRGSORT(const Dst &dst, MrgSortExecutedNumList &executed, const Tmp &tmp, const A &a, const B &b,
-                     INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TMRGSORT, at, dst, tmp, detail::address_of(executed),
-                 detail::Exhausted(exhausted), a, b);
+inline RecordEvent TMRGSORT(const Dst &dst, MrgSortExecutedNumList &executed, const Tmp &tmp, const A &a,
+                            const B &b, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMRGSORT, at, dst, tmp, detail::address_of(executed),
+                        detail::Exhausted(exhausted), a, b);
 }
 template <class Dst, class Tmp, class A, class B, class C, bool exhausted>
-inline void TMRGSORT(const Dst &dst, MrgSortExecutedNumList &executed, const Tmp &tmp, const A &a, const B &b,
-                     const C &c, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TMRGSORT, at, dst, tmp, detail::address_of(executed),
-                 detail::Exhausted(exhausted), a, b, c);
+inline RecordEvent TMRGSORT(const Dst &dst, MrgSortExecutedNumList &executed, const Tmp &tmp, const A &a,
+                            const B &b, const C &c, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMRGSORT, at, dst, tmp, detail::address_of(executed),
+                        detail::Exhausted(exhausted), a, b, c);
 }
 template <class Dst, class Tmp, class A, class B, class C, class D, bool exhausted>
-inline void TMRGSORT(const Dst &dst, MrgSortExecutedNumList &executed, const Tmp &tmp, const A &a, const B &b,
-                     const C &c, const D &d, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TMRGSORT, at, dst, tmp, detail::address_of(executed),
-                 detail::Exhausted(exhausted), a, b, c, d);
+inline RecordEvent TMRGSORT(const Dst &dst, MrgSortExecutedNumList &executed, const Tmp &tmp, const A &a,
+                            const B &b, const C &c, const D &d, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMRGSORT, at, dst, tmp, detail::address_of(executed),
+                        detail::Exhausted(exhausted), a, b, c, d);
 }
 template <class A, class B> constexpr uint32_t GETMRGSORTTMPSIZE() { return A::Cols + B::Cols; }
 template <class A, class B, class C> constexpr uint32_t GETMRGSORTTMPSIZE() {
@@ -102,28 +104,28 @@ template <class A, class B, class C, class D> constexpr uint32_t GETMRGSORTTMPSI
 }
 
 template <class Dst, class A, class B, class DstCount, class ACount, class BCount>
-inline void TCONCAT(const Dst &dst, const A &a, const B &b, const DstCount &dst_count, const ACount &a_count,
-                    const BCount &b_count, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TCONCAT, at, dst, a, b, dst_count, a_count, b_count);
+inline RecordEvent TCONCAT(const Dst &dst, const A &a, const B &b, const DstCount &dst_count,
+                           const ACount &a_count, const BCount &b_count, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TCONCAT, at, dst, a, b, dst_count, a_count, b_count);
 }
 
 // Rows or elements of a table in global memory, by index.
 template <Coalesce mode = Coalesce::Row, GatherOOB beyond = GatherOOB::Undefined, class Dst, class G,
           class Index>
-inline void MGATHER(const Dst &dst, const G &table, const Index &index, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::MGATHER, at, dst, table, index, mode, beyond);
+inline RecordEvent MGATHER(const Dst &dst, const G &table, const Index &index, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::MGATHER, at, dst, table, index, mode, beyond);
 }
 template <Coalesce mode = Coalesce::Elem, GatherOOB beyond = GatherOOB::Undefined, class Dst, class G,
           class Index, class Scratch>
-inline void MGATHER(const Dst &dst, const G &table, const Index &index, const Scratch &scratch,
-                    INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::MGATHER, at, dst, table, index, scratch, mode, beyond);
+inline RecordEvent MGATHER(const Dst &dst, const G &table, const Index &index, const Scratch &scratch,
+                           INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::MGATHER, at, dst, table, index, scratch, mode, beyond);
 }
 template <Coalesce mode = Coalesce::Row, ScatterAtomicOp combine = ScatterAtomicOp::None,
           ScatterOOB beyond = ScatterOOB::Undefined, ScatterConflict conflict = ScatterConflict::Last,
           class G, class Src, class Index>
-inline void MSCATTER(const G &table, const Src &src, const Index &index, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::MSCATTER, at, table, src, index, mode, combine, beyond);
+inline RecordEvent MSCATTER(const G &table, const Src &src, const Index &index, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::MSCATTER, at, table, src, index, mode, combine, beyond);
 }
 
 } // namespace pto

@@ -8,15 +8,15 @@ namespace pto {
 // The precision that a division asks for makes no difference on this chip.
 #define PTO_PRECISE_DIVISION(name)                                                                           \
     template <DivAlgorithm precision, class A, class B, class C>                                             \
-    inline void name(const A &dst, const B &a, const C &b, INSIGHT_TRACE_AT) {                               \
-        detail::call(insight_trace::Op::name, at, dst, a, b);                                                \
+    inline RecordEvent name(const A &dst, const B &a, const C &b, INSIGHT_TRACE_AT) {                        \
+        return detail::call(insight_trace::Op::name, at, dst, a, b);                                         \
     }
 PTO_PRECISE_DIVISION(TROWEXPANDDIV)
 PTO_PRECISE_DIVISION(TCOLEXPANDDIV)
 #undef PTO_PRECISE_DIVISION
 template <DivAlgorithm precision, class A, class B, class C, class D>
-inline void TROWEXPANDDIV(const A &dst, const B &a, const C &b, const D &tmp, INSIGHT_TRACE_AT) {
-    detail::call(insight_trace::Op::TROWEXPANDDIV, at, dst, a, b, tmp);
+inline RecordEvent TROWEXPANDDIV(const A &dst, const B &a, const C &b, const D &tmp, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TROWEXPANDDIV, at, dst, a, b, tmp);
 }
 
 } // namespace pto
