@@ -7,63 +7,47 @@
 
 namespace pto {
 
-// Ops by the pipe that runs them.
-#define PTO_OPS_OF_VECTOR(X)                                                                                 \
-    X(VECTOR)                                                                                                \
-    X(TADD)                                                                                                  \
-    X(TADDS) X(TAXPY) X(TSUB) X(TMUL) X(TMULS) X(TDIV) X(TDIVS) X(TMIN) X(TMINS) X(TMAX) X(TAND) X(TOR)      \
-        X(TSEL) X(TSHL) X(TSHR) X(TEXP) X(TSELS) X(TSQRT) X(TRSQRT) X(TEXPANDS) X(TPARTADD) X(TPARTMUL)      \
-            X(TPARTMAX) X(TPARTMIN) X(TPOW) X(TPOWS) X(TCMPS) X(TMRGSORT) X(TSORT32) X(TCI) X(TGATHER)       \
-                X(TGATHERB) X(TCVT) X(TROWSUM) X(TROWPROD) X(TROWMAX) X(TROWMIN) X(TROWEXPAND) X(TRANDOM)    \
-                    X(TCOLSUM) X(TCOLPROD) X(TCOLMAX) X(TCOLMIN) X(TTRANS) X(TTRI) X(TREM) X(TFMOD) X(TREMS) \
-                        X(TFMODS) X(TSUBS) X(TMAXS) X(TLRELU) X(TPRELU) X(TMOV_V2V) X(TANDS) X(TORS)         \
-                            X(TSHLS) X(TSHRS) X(TXOR) X(TXORS) X(TCONCAT) X(TDEQUANT) X(TADDDEQRELU) X(TABS) \
-                                X(TNEG) X(TRELU) X(TNOT) X(TLOG) X(TRECIP) X(TCMP) X(TSCATTER) X(TCOLEXPAND) \
-                                    X(TCOLEXPANDDIV) X(TCOLEXPANDMUL) X(TCOLEXPANDADD) X(TCOLEXPANDMAX)      \
-                                        X(TCOLEXPANDMIN) X(TCOLEXPANDSUB) X(TCOLEXPANDEXPDIF)                \
-                                            X(TROWEXPANDDIV) X(TROWEXPANDMUL) X(TROWEXPANDSUB)               \
-                                                X(TROWEXPANDADD) X(TROWEXPANDMAX) X(TROWEXPANDMIN)           \
-                                                    X(TROWEXPANDEXPDIF) X(TPAIRREDUCESUM) X(TSUBRELUCONV)    \
-                                                        X(TADDRELUCONV) X(TFUSEDMULADD) X(TMULADDDST)        \
-                                                            X(TSUBRELU) X(TFUSEDMULADDRELU) X(TPARTARGMAX)   \
-                                                                X(TPARTARGMIN) X(TCOLARGMAX) X(TCOLARGMIN)   \
-                                                                    X(TROWARGMAX) X(TROWARGMIN)              \
-                                                                        X(TFILLPAD_VEC) X(MGATHER_VEC)       \
-                                                                            X(MSCATTER) X(TQUANT)            \
-                                                                                X(THISTOGRAM) X(TINTERLEAVE) \
-                                                                                    X(TDEINTERLEAVE)
-#define PTO_OPS_OF_LOAD(X)    X(TLOAD) X(TEXPANDS_MAT) X(TPREFETCH) X(TFILLPAD_MAT) X(MGATHER_MAT)
-#define PTO_OPS_OF_STORE(X)   X(TSTORE_VEC) X(TSTORE_MAT)
-#define PTO_OPS_OF_SCALAR(X)  X(SCALAR) X(TRESHAPE) X(SETFMATRIX) X(SET_IMG2COL_RPT) X(SET_IMG2COL_PADDING)
-#define PTO_OPS_OF_CUBE(X)    X(TMATMUL) X(TGEMV)
-#define PTO_OPS_OF_EXTRACT(X) X(TMOV_M2B) X(TMOV_M2L) X(TMOV_M2R) X(TEXTRACT_M2LR) X(TIMG2COL)
-#define PTO_OPS_OF_FIXPIPE(X)                                                                                \
-    X(TMOV_V2M)                                                                                              \
-    X(TEXTRACT_V2M) X(TMOV_M2S) X(TMOV_A2V) X(TMOV_A2M) X(TSTORE_ACC) X(TEXTRACT_A2M) X(TINSERT_A2M)
-
-#define PTO_OP_NAME(name) name,
+// Ops in the order of the pipes that run them: pipe_of goes by the first of each.
+// clang-format off
 enum class Op : uint16_t {
-    PTO_OPS_OF_VECTOR(PTO_OP_NAME) PTO_OPS_OF_LOAD(PTO_OP_NAME) PTO_OPS_OF_STORE(PTO_OP_NAME)
-        PTO_OPS_OF_SCALAR(PTO_OP_NAME) PTO_OPS_OF_CUBE(PTO_OP_NAME) PTO_OPS_OF_EXTRACT(PTO_OP_NAME)
-            PTO_OPS_OF_FIXPIPE(PTO_OP_NAME) OP_COUNT
+    // PIPE_S
+    SCALAR, TRESHAPE, SETFMATRIX, SET_IMG2COL_RPT, SET_IMG2COL_PADDING,
+    // PIPE_MTE2
+    TLOAD, TEXPANDS_MAT, TPREFETCH, TFILLPAD_MAT, MGATHER_MAT,
+    // PIPE_MTE3
+    TSTORE_VEC, TSTORE_MAT,
+    // PIPE_M
+    TMATMUL, TGEMV,
+    // PIPE_MTE1
+    TMOV_M2B, TMOV_M2L, TMOV_M2R, TEXTRACT_M2LR, TIMG2COL,
+    // PIPE_FIX
+    TMOV_V2M, TEXTRACT_V2M, TMOV_M2S, TMOV_A2V, TMOV_A2M, TSTORE_ACC, TEXTRACT_A2M, TINSERT_A2M,
+    // PIPE_V
+    VECTOR, TADD, TADDS, TAXPY, TSUB, TMUL, TMULS, TDIV, TDIVS, TMIN, TMINS, TMAX, TAND, TOR, TSEL, TSHL,
+    TSHR, TEXP, TSELS, TSQRT, TRSQRT, TEXPANDS, TPARTADD, TPARTMUL, TPARTMAX, TPARTMIN, TPOW, TPOWS,
+    TCMPS, TMRGSORT, TSORT32, TCI, TGATHER, TGATHERB, TCVT, TROWSUM, TROWPROD, TROWMAX, TROWMIN,
+    TROWEXPAND, TRANDOM, TCOLSUM, TCOLPROD, TCOLMAX, TCOLMIN, TTRANS, TTRI, TREM, TFMOD, TREMS, TFMODS,
+    TSUBS, TMAXS, TLRELU, TPRELU, TMOV_V2V, TANDS, TORS, TSHLS, TSHRS, TXOR, TXORS, TCONCAT, TDEQUANT,
+    TADDDEQRELU, TABS, TNEG, TRELU, TNOT, TLOG, TRECIP, TCMP, TSCATTER, TCOLEXPAND, TCOLEXPANDDIV,
+    TCOLEXPANDMUL, TCOLEXPANDADD, TCOLEXPANDMAX, TCOLEXPANDMIN, TCOLEXPANDSUB, TCOLEXPANDEXPDIF,
+    TROWEXPANDDIV, TROWEXPANDMUL, TROWEXPANDSUB, TROWEXPANDADD, TROWEXPANDMAX, TROWEXPANDMIN,
+    TROWEXPANDEXPDIF, TPAIRREDUCESUM, TSUBRELUCONV, TADDRELUCONV, TFUSEDMULADD, TMULADDDST, TSUBRELU,
+    TFUSEDMULADDRELU, TPARTARGMAX, TPARTARGMIN, TCOLARGMAX, TCOLARGMIN, TROWARGMAX, TROWARGMIN,
+    TFILLPAD_VEC, MGATHER_VEC, MSCATTER, TQUANT, THISTOGRAM, TINTERLEAVE, TDEINTERLEAVE,
+    OP_COUNT
 };
-#undef PTO_OP_NAME
+// clang-format on
 
 namespace detail {
 constexpr pipe_t pipe_of(Op op) {
-#define PTO_OP_CASE(name) case Op::name:
-    switch (op) {
-        PTO_OPS_OF_VECTOR(PTO_OP_CASE) return PIPE_V;
-        PTO_OPS_OF_LOAD(PTO_OP_CASE) return PIPE_MTE2;
-        PTO_OPS_OF_STORE(PTO_OP_CASE) return PIPE_MTE3;
-        PTO_OPS_OF_SCALAR(PTO_OP_CASE) return PIPE_S;
-        PTO_OPS_OF_CUBE(PTO_OP_CASE) return PIPE_M;
-        PTO_OPS_OF_EXTRACT(PTO_OP_CASE) return PIPE_MTE1;
-        PTO_OPS_OF_FIXPIPE(PTO_OP_CASE) return PIPE_FIX;
-    default:
-        return PIPE_ALL;
-    }
-#undef PTO_OP_CASE
+    return op < Op::TLOAD        ? PIPE_S
+           : op < Op::TSTORE_VEC ? PIPE_MTE2
+           : op < Op::TMATMUL    ? PIPE_MTE3
+           : op < Op::TMOV_M2B   ? PIPE_M
+           : op < Op::TMOV_V2M   ? PIPE_MTE1
+           : op < Op::VECTOR     ? PIPE_FIX
+           : op < Op::OP_COUNT   ? PIPE_V
+                                 : PIPE_ALL;
 }
 
 // Eight flags between two pipes, taken in turn.
