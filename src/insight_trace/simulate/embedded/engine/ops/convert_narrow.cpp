@@ -114,6 +114,8 @@ class Line {
 
 } // namespace
 
+uint8_t hif8_code(double value) { return scale_of(Type::HiF8).code_of(value, Round::Away); }
+
 void convert_narrow(Core &core, const TileRef &dst, const TileRef &src, Round mode) {
     if (!core.register_based() || !converts(src.type, dst.type))
         core.unsupported("TCVT from %s to %s on this chip", type_name(src.type), type_name(dst.type));

@@ -10,6 +10,9 @@ inline bool is_narrow(Type type) {
     return type == Type::F4E2M1 || type == Type::F4E1M2 || type == Type::HiF8 || type == Type::F8E8M0;
 }
 
+// The HiFloat8 nearest to `value`, halves away from zero.
+uint8_t hif8_code(double value);
+
 // float and half to HiFloat8 and back to float, bfloat16_t to 4-bit floats and back; others are refused.
 void convert_narrow(Core &core, const TileRef &dst, const TileRef &src, Round mode);
 

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "cluster.hpp"
+#include "convert_narrow.hpp"
+#include "rounding.hpp"
+
 namespace insight_trace::engine {
 
 namespace {
@@ -17,28 +21,76 @@ template <class T> T saturate(float value) {
     return static_cast<T>(rounded);
 }
 
-template <class To, class From> To convert(From value, bool relu, const float *scale) {
+// A scale is a word: a float of ten mantissa bits in bits 13..31, an offset of nine bits from 37 on, and in
+// bit 46 whether eight bits are signed.
+class Scale {
+  public:
+    Scale(Core &core, const char *op, const Operand *operand) {
+        if (!operand) return;
+        if (operand->kind == Operand::Tile) {
+            const TileRef &tile = operand->tile;
+            if (tile.space != Space::Scaling || type_size(tile.type) != 8)
+                core.kernel_error("%s: the scales must be a Scaling tile of 64-bit words", op);
+            words_ = core.local_as<uint64_t>(Space::Scaling, tile.address, uint64_t(tile.cols));
+            count_ = tile.cols;
+        } else {
+            one_ = operand->scalar.bits;
+            words_ = &one_;
+            count_ = 1;
+            same_ = true;
+        }
+    }
+    Scale(const Scale &) = delete;
+    bool given() const { return words_ != nullptr; }
+    // Columns past the last word are not valid ones.
+    uint64_t word(int64_t col) const { return words_[same_ ? 0 : std::min(col, count_ - 1)]; }
+
+  private:
+    const uint64_t *words_ = nullptr;
+    int64_t count_ = 0;
+    uint64_t one_ = 0;
+    bool same_ = false;
+};
+
+float factor(uint64_t word) { return bits_float(static_cast<uint32_t>(word) & 0xffffe000u); }
+
+uint8_t to_byte(float scaled, uint64_t word) {
+    const int offset = static_cast<int>(word >> 37 & 0x1ff);
+    const float nine_bits = std::isnan(scaled) ? 0.0f : std::nearbyint(std::clamp(scaled, -256.0f, 255.0f));
+    const int value = static_cast<int>(nine_bits) + (offset >= 256 ? offset - 512 : offset);
+    const bool is_signed = word >> 46 & 1;
+    return static_cast<uint8_t>(is_signed ? std::clamp(value, -128, 127) : std::clamp(value, 0, 255));
+}
+
+template <class To> To held(float value) { // within the finite numbers of a 16-bit float
+    const float largest = std::is_same_v<To, half> ? 65504.0f : bits_float(0x7f7f0000u);
+    return To(std::clamp(value, -largest, largest));
+}
+
+// The bits of `value` in the type of the destination.
+template <class To, class From> To convert(From value, Type type, bool relu, const Scale &scale, int64_t col) {
     if (relu && value < From(0)) value = From(0);
-    if (!scale) {
+    const float plain = static_cast<float>(value);
+    if (!scale.given()) {
         if constexpr (std::is_same_v<To, From>)
             return value;
         else if constexpr (is_real<To>)
-            return To(static_cast<float>(value));
+            return To(plain);
         else
-            return saturate<To>(static_cast<float>(value));
+            return saturate<To>(plain);
     }
-    float scaled = static_cast<float>(value) * *scale;
-    if constexpr (is_real<To>)
-        return To(scaled);
-    else
+    const uint64_t word = scale.word(col);
+    const float scaled = plain * factor(word);
+    if constexpr (std::is_same_v<To, float>)
+        return scaled;
+    else if constexpr (is_real<To>)
+        return std::isnan(scaled) ? To(scaled) : held<To>(scaled);
+    else if constexpr (sizeof(To) == 1) {
+        if (type == Type::HiF8) return To(hif8_code(double(scaled)));
+        if (type == Type::F8E4M3) return To(encode(double(scaled), kF8E4M3, Round::Rint, true));
+        return To(to_byte(scaled, word));
+    } else
         return saturate<To>(scaled);
-}
-
-// The scale is a float in the low half of a 64-bit word, with offset and sign above it.
-bool scale_of(const Operand *operand, float &scale) {
-    if (!operand) return false;
-    scale = bits_float(static_cast<uint32_t>(operand->scalar.bits));
-    return true;
 }
 
 template <class Body> void with_accumulator(Core &core, const TileRef &tile, Body body) {
@@ -52,11 +104,22 @@ template <class Body> void with_accumulator(Core &core, const TileRef &tile, Bod
 
 } // namespace
 
-void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool atomic, bool relu,
-                       const Operand *scale_operand) {
+WayOut::WayOut(const Operands &operands, uint32_t first) {
+    int options = 0;
+    for (uint32_t i = first; i < operands.count; ++i) {
+        if (operands[i].kind != Operand::Option)
+            scale = &operands[i];
+        else if (options++ == 0)
+            relu = operands[i].option != 0;
+        else
+            mode = static_cast<ToVector>(operands[i].option);
+    }
+}
+
+void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool atomic,
+                       const WayOut &way_out) {
     int size = type_size(g.type);
-    float scale = 1;
-    bool scaled = scale_of(scale_operand, scale);
+    const Scale scale(core, "TSTORE", way_out.scale);
     int64_t rows = tile.valid_rows, cols = tile.valid_cols;
     bool nz = g.layout == 2;
     if (g.layout > 2) core.unsupported("TSTORE of an Acc tile to global layout %d", g.layout);
@@ -89,7 +152,7 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
                     for (int64_t c = 0; c < cols; ++c) {
                         T *to = contiguous ? line + c
                                            : reinterpret_cast<T *>(core.global(address(r, c), sizeof(T)));
-                        T value = convert<T>(view.at(r, c), relu, scaled ? &scale : nullptr);
+                        T value = convert<T>(view.at(r, c), g.type, way_out.relu, scale, c);
                         *to = adds ? T(wrap_add(Wide<T>(*to), Wide<T>(value))) : value;
                     }
                 }
@@ -101,25 +164,52 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
     if (atomic) core.set_register(PipeId::S, 0);
 }
 
-void move_accumulator(Core &core, const TileRef &dst, Corner to, const TileRef &src, Corner from,
-                      int64_t rows, int64_t cols, bool relu, const Operand *scale_operand) {
-    float scale = 1;
-    bool scaled = scale_of(scale_operand, scale);
-    rows = std::min({rows, src.rows - from.row, dst.rows - to.row});
-    cols = std::min({cols, src.cols - from.col, dst.cols - to.col});
+namespace {
+
+// What the instruction moves: whole boxes where the destination has boxes.
+void boxed_extent(const TileRef &dst, const TileRef &src, Corner from, ToVector mode, int64_t &rows,
+                  int64_t &cols) {
+    int64_t unit = mode == ToVector::SplitRows ? 16 : mode == ToVector::SplitCols ? 32 : inner_cols(dst);
+    cols = (cols + unit - 1) / unit * unit;
+    if (from.row == 0) rows = src.rows;
+}
+
+} // namespace
+
+void move_accumulator(Core &core, const char *op, const TileRef &dst, Corner to, const TileRef &src,
+                      Corner from, int64_t rows, int64_t cols, const WayOut &way_out) {
+    const bool to_vector = dst.space == Space::UB;
+    if (!to_vector && dst.space != Space::L1) core.kernel_error("%s out of an Acc tile goes to Vec or Mat", op);
+    if (to_vector && !core.register_based())
+        core.unsupported("%s from an Acc to a Vec tile: this chip has no such path", op);
     if (rows <= 0 || cols <= 0) return;
-    if (core.computes)
+    const Scale scale(core, op, way_out.scale);
+    const bool by_rows = way_out.mode == ToVector::SplitRows, by_cols = way_out.mode == ToVector::SplitCols;
+    if ((by_rows || by_cols) && (scale.given() || dst.type != src.type || (dst.inner == 0 && !dst.row_major)))
+        core.kernel_error("%s to both vector cores neither converts nor turns", op);
+    if (dst.inner != 0 && core.register_based()) boxed_extent(dst, src, from, way_out.mode, rows, cols);
+    const int64_t part_rows = by_rows ? rows / 2 : rows, part_cols = by_cols ? cols / 2 : cols;
+    const int64_t put_rows = std::min({part_rows, src.rows - from.row, dst.rows - to.row});
+    const int64_t put_cols = std::min({part_cols, src.cols - from.col, dst.cols - to.col});
+    const int parts = by_rows || by_cols ? 2 : 1;
+    for (int part = 0; core.computes && part < parts; ++part) {
+        const int64_t lane = parts == 2 ? part : way_out.mode == ToVector::Second ? 1 : 0;
+        Core *owner = owner_of(core, dst.space, lane);
+        if (!owner) continue; // nothing runs there
+        const int64_t row = from.row + (by_rows ? part * part_rows : 0);
+        const int64_t col = from.col + (by_cols ? part * part_cols : 0);
         with_accumulator(core, src, [&](auto view) {
             with_type(dst.type, [&](auto tag) {
                 using T = decltype(tag);
-                View<T> out(core, dst);
-                for (int64_t r = 0; r < rows; ++r)
-                    for (int64_t c = 0; c < cols; ++c)
+                View<T> out(*owner, dst);
+                for (int64_t r = 0; r < put_rows && row + r < src.rows; ++r)
+                    for (int64_t c = 0; c < put_cols && col + c < src.cols; ++c)
                         out.at(to.row + r, to.col + c) =
-                            convert<T>(view.at(from.row + r, from.col + c), relu, scaled ? &scale : nullptr);
+                            convert<T>(view.at(row + r, col + c), dst.type, way_out.relu, scale, col + c);
             });
         });
-    Instr instr = dst.space == Space::UB ? Instr::FIX_L0C_TO_UB : Instr::FIX_L0C_TO_L1;
+    }
+    Instr instr = to_vector ? Instr::FIX_L0C_TO_UB : Instr::FIX_L0C_TO_L1;
     core.fixpipe(instr, dst.type, 0, dst.address, src.address, rows, cols, rows * cols * type_size(dst.type));
 }
 

@@ -7,16 +7,30 @@
 
 namespace insight_trace::engine {
 
-void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool atomic, bool relu,
-                       const Operand *scale);
+// pto::AccToVecMode: to one vector core, or half of the rows or of the columns to each.
+enum class ToVector : uint8_t { First, Second, SplitRows, SplitCols };
+
+// What happens to values on their way out.
+struct WayOut {
+    bool relu = false;
+    const Operand *scale = nullptr; // one word, or a Scaling tile with a word for every column
+    ToVector mode = ToVector::First;
+
+    // The operands from `first` on, as far as they are there: relu and mode are options, in this order.
+    WayOut(const Operands &operands, uint32_t first);
+    WayOut(bool relu_, const Operand *scale_) : relu(relu_), scale(scale_) {}
+};
+
+void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool atomic,
+                       const WayOut &way_out);
 
 // Where a part of one tile lies in another.
 struct Corner {
     int64_t row = 0, col = 0;
 };
 // Acc -> Mat or Vec: `rows` x `cols` elements from one corner to the other.
-void move_accumulator(Core &core, const TileRef &dst, Corner to, const TileRef &src, Corner from,
-                      int64_t rows, int64_t cols, bool relu, const Operand *scale);
+void move_accumulator(Core &core, const char *op, const TileRef &dst, Corner to, const TileRef &src,
+                      Corner from, int64_t rows, int64_t cols, const WayOut &way_out);
 
 // The value that PadValue stands for in a type.
 template <class T> T pad_value(uint64_t pad) {

@@ -19,12 +19,13 @@ inline RunShape run_shape(const TileRef &t) {
     return t.inner == 1 ? RunShape{false, inner_cols(t)} : RunShape{true, inner_rows(t)};
 }
 
-// dst(r, c) = src(row + r, col + c) for r < rows, c < cols; same element size, bytes as they are.
-inline void copy_tile(Core &core, const TileRef &dst, const TileRef &src, int64_t row, int64_t col,
-                      int64_t rows, int64_t cols) {
+// dst(r, c) = src(row + r, col + c) for r < rows, c < cols; same element size, bytes as they are. `dst` lies
+// in the memory of `owner`.
+inline void copy_tile(Core &owner, const TileRef &dst, Core &core, const TileRef &src, int64_t row,
+                      int64_t col, int64_t rows, int64_t cols) {
     int size = type_size(dst.type);
     auto bytes = [size](const TileRef &t) { return uint64_t(t.rows) * uint64_t(t.cols) * uint64_t(size); };
-    uint8_t *to = core.local(dst.space, dst.address, bytes(dst));
+    uint8_t *to = owner.local(dst.space, dst.address, bytes(dst));
     const uint8_t *from = core.local(src.space, src.address, bytes(src));
     RunShape a = run_shape(dst), b = run_shape(src);
     if (a.along_rows != b.along_rows) {

@@ -1,6 +1,7 @@
 // Tile to tile: TMOV, TEXTRACT, TINSERT.
 #include <algorithm>
 
+#include "cluster.hpp"
 #include "fixpipe.hpp"
 #include "layout_copy.hpp"
 #include "nibbles.hpp"
@@ -74,18 +75,6 @@ void move_in_ub(Core &core, const TileRef &dst, const TileRef &src, int64_t rows
               rounded(line * size, 32) * lines);
 }
 
-// What an op does to values on their way out of the accumulator: the operands from `first` on, if there are
-// any.
-struct Conversion {
-    bool relu = false;
-    const Operand *scale = nullptr;
-
-    Conversion(Operands operands, uint32_t first) {
-        relu = operands.count > first && operands[first].option != 0;
-        if (operands.count > first + 1) scale = &operands[first + 1];
-    }
-};
-
 void check_corner(Core &core, const char *op, const TileRef &src, int64_t row, int64_t col) {
     if (row < 0 || col < 0 || row >= src.rows || col >= src.cols)
         core.kernel_error("%s from row %lld, column %lld of a %d x %d tile", op, (long long)row,
@@ -106,12 +95,64 @@ void move_nibbles(Core &core, const char *op, const TileRef &dst, const TileRef 
               dst.type, dst.address, src.address, 1, rows * cols / 2);
 }
 
+// Vec -> Mat: blocks of 32 bytes as they are, from a corner of the source to a corner of the destination.
+void to_matrix(Core &core, const char *op, TileRef dst, Corner to, TileRef src, Corner from, int64_t rows,
+               int64_t cols) {
+    if (dst.inner != src.inner || dst.row_major != src.row_major)
+        core.unsupported("%s from a Vec to a Mat tile of another layout", op);
+    if (is_nibble(dst.type)) {
+        const bool down = pairs_along_columns(src);
+        for (int64_t *value : {down ? &rows : &cols, down ? &to.row : &to.col, down ? &from.row : &from.col})
+            *value = (*value + 1) / 2;
+        dst = as_bytes(core, dst);
+        src = as_bytes(core, src);
+    }
+    const int size = type_size(dst.type);
+    const int64_t unit = 32 / size;
+    // whole blocks, as far as both tiles have them
+    int64_t &along = src.inner == 2 || (src.inner == 0 && !src.row_major) ? rows : cols;
+    along = rounded(along, unit);
+    rows = std::min({rows, dst.rows - to.row, src.rows - from.row});
+    cols = std::min({cols, dst.cols - to.col, src.cols - from.col});
+    Core *owner = owner_of(core, dst.space, 0);
+    if (core.computes && owner)
+        with_type(dst.type, [&](auto tag) {
+            using T = decltype(tag);
+            View<T> out(*owner, dst), in(core, src);
+            for (int64_t r = 0; r < rows; ++r)
+                for (int64_t c = 0; c < cols; ++c)
+                    out.at(to.row + r, to.col + c) = in.at(from.row + r, from.col + c);
+        });
+    core.move(Instr::MOV_UB_TO_L1, dst.type, dst.address, src.address, rows, rows * cols * size);
+}
+
+// A bias of 16-bit floats becomes one of floats on its way.
+void widen_bias(Core &core, const char *op, const TileRef &dst, const TileRef &src) {
+    if (!core.register_based() || dst.type != Type::F32 || type_size(src.type) != 2)
+        core.kernel_error("%s from a %s to a %s tile", op, type_name(src.type), type_name(dst.type));
+    const int64_t count = std::min(dst.cols, src.cols);
+    if (core.computes) {
+        const uint16_t *from = core.local_as<uint16_t>(src.space, src.address, uint64_t(count));
+        float *to = core.local_as<float>(dst.space, dst.address, uint64_t(count));
+        for (int64_t i = 0; i < count; ++i)
+            to[i] = src.type == Type::F16 ? half_to_float(from[i]) : bf16_to_float(from[i]);
+    }
+    core.move(Instr::MOV_L1_TO_BT, dst.type, dst.address, src.address, 1, count * 2);
+}
+
 // dst(r, c) = src(row + r, col + c).
 void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src, int64_t row, int64_t col) {
+    if (dst.space == Space::L1 && src.space == Space::UB)
+        return to_matrix(core, op, dst, {}, src, {row, col}, dst.valid_rows, dst.valid_cols);
     if (is_nibble(dst.type) && is_nibble(src.type)) {
+        if (dst.space == Space::UB && src.space == Space::UB && !pairs_along_columns(dst) &&
+            !pairs_along_columns(src))
+            return extract(core, op, as_bytes(core, dst), as_bytes(core, src), row, col / 2);
         if (row || col) core.unsupported("%s of a part of a tile of 4-bit floats", op);
         return move_nibbles(core, op, dst, src);
     }
+    if (dst.space == Space::Bias && type_size(dst.type) != type_size(src.type))
+        return widen_bias(core, op, dst, src);
     if (type_size(dst.type) != type_size(src.type))
         core.kernel_error("%s between tiles of different element sizes", op);
     int64_t rows = 0, cols = 0;
@@ -123,7 +164,7 @@ void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src,
     }
     int64_t copied_rows = std::min<int64_t>(rows, src.rows - row),
             copied_cols = std::min<int64_t>(cols, src.cols - col);
-    if (core.computes) copy_tile(core, dst, src, row, col, copied_rows, copied_cols);
+    if (core.computes) copy_tile(core, dst, core, src, row, col, copied_rows, copied_cols);
     int64_t bytes = rows * cols * type_size(dst.type);
     if (dst.space == Space::L0A)
         load_left(core, dst, src, rows, cols);
@@ -138,8 +179,6 @@ void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src,
                   dst.type, dst.address, src.address, 1, bytes);
     else if (dst.space == Space::UB && src.space == Space::UB)
         move_in_ub(core, dst, src, copied_rows, copied_cols);
-    else if (dst.space == Space::L1 && src.space == Space::UB)
-        core.move(Instr::MOV_UB_TO_L1, dst.type, dst.address, src.address, rows, bytes);
     else
         core.unsupported("%s between these two memories", op);
 }
@@ -149,8 +188,7 @@ void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src,
 TILE_OP_BODY(TMOV) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
     if (src.space != Space::L0C) return extract(core, "TMOV", dst, src, 0, 0);
-    Conversion way_out(operands, 2);
-    move_accumulator(core, dst, {}, src, {}, src.valid_rows, src.valid_cols, way_out.relu, way_out.scale);
+    move_accumulator(core, "TMOV", dst, {}, src, {}, src.valid_rows, src.valid_cols, WayOut(operands, 2));
 }
 
 TILE_OP_BODY(TEXTRACT) {
@@ -159,23 +197,27 @@ TILE_OP_BODY(TEXTRACT) {
     int64_t col = operands.count > 3 ? scalar_as<int64_t>(operands[3]) : 0;
     check_corner(core, "TEXTRACT", src, row, col);
     if (src.space != Space::L0C) return extract(core, "TEXTRACT", dst, src, row, col);
-    Conversion way_out(operands, 4);
-    move_accumulator(core, dst, {}, src, {row, col}, dst.valid_rows, dst.valid_cols, way_out.relu,
-                     way_out.scale);
+    const WayOut way_out(operands, 4);
+    const bool both = way_out.mode > ToVector::Second; // halves of the source, not what one of them holds
+    if (both && dst.inner != 0) core.unsupported("TEXTRACT to boxes in both vector cores");
+    move_accumulator(core, "TEXTRACT", dst, {}, src, {row, col}, both ? src.valid_rows : dst.valid_rows,
+                     both ? src.valid_cols : dst.valid_cols, way_out);
 }
 
 TILE_OP_BODY(TINSERT) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
     int64_t row = scalar_as<int64_t>(operands[2]), col = scalar_as<int64_t>(operands[3]);
     int64_t rows = src.valid_rows, cols = src.valid_cols;
-    if (row < 0 || col < 0 || row + rows > dst.rows || col + cols > dst.cols)
+    const WayOut way_out(operands, 4);
+    const int64_t share_rows = way_out.mode == ToVector::SplitRows ? rows / 2 : rows;
+    const int64_t share_cols = way_out.mode == ToVector::SplitCols ? cols / 2 : cols;
+    if (row < 0 || col < 0 || row + share_rows > dst.rows || col + share_cols > dst.cols)
         core.kernel_error("TINSERT of %lld x %lld at row %lld, column %lld goes past the %d x %d tile",
                           (long long)rows, (long long)cols, (long long)row, (long long)col, dst.rows,
                           dst.cols);
-    if (src.space == Space::L0C) {
-        Conversion way_out(operands, 4);
-        return move_accumulator(core, dst, {row, col}, src, {}, rows, cols, way_out.relu, way_out.scale);
-    }
+    if (src.space == Space::L0C)
+        return move_accumulator(core, "TINSERT", dst, {row, col}, src, {}, rows, cols, way_out);
+    if (dst.space == Space::L1) return to_matrix(core, "TINSERT", dst, {row, col}, src, {}, rows, cols);
     if (core.computes)
         with_type(dst.type, [&](auto tag) {
             using T = decltype(tag);
@@ -184,10 +226,7 @@ TILE_OP_BODY(TINSERT) {
                 for (int64_t c = 0; c < cols; ++c) to.at(row + r, col + c) = from.at(r, c);
         });
     int64_t bytes = rows * cols * type_size(dst.type);
-    if (dst.space == Space::UB)
-        core.move(Instr::MOV_UB_TO_UB, dst.type, dst.address, src.address, rows, bytes);
-    else
-        core.move(Instr::MOV_UB_TO_L1, dst.type, dst.address, src.address, rows, bytes);
+    core.move(Instr::MOV_UB_TO_UB, dst.type, dst.address, src.address, rows, bytes);
 }
 
 } // namespace insight_trace::engine

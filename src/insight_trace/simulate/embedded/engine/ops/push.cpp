@@ -1,24 +1,8 @@
 // TPUSH on chips whose cube and vector cores write into each other's memory.
-#include "../machine.hpp"
+#include "cluster.hpp"
 #include "elements.hpp"
 
 namespace insight_trace::engine {
-
-namespace {
-
-// The other end of the pipe: a vector core of this block, or its cube core. None when nothing runs there.
-Core *receiver(const Core &core, int64_t lane) {
-    Machine &machine = current_machine();
-    for (size_t i = 0; i < machine.core_count(); ++i) {
-        Core &other = machine.core(i);
-        if (other.identity.block != core.identity.block || other.identity.cube == core.identity.cube)
-            continue;
-        if (other.identity.cube || other.identity.sub_block == lane) return &other;
-    }
-    return nullptr;
-}
-
-} // namespace
 
 // Operands: the place in the other core's memory, the tile, the lane, and the row and column: of the tile
 // where a vector core's part begins, or of the place where a vector core's tile goes.
@@ -37,7 +21,7 @@ TILE_OP_BODY(TPUSH) {
         core.kernel_error("TPUSH of %lld x %lld at row %lld, column %lld goes past a %d x %d tile",
                           (long long)rows, (long long)cols, (long long)row, (long long)col, larger_one.rows,
                           larger_one.cols);
-    Core *other = receiver(core, lane);
+    Core *other = cluster_core(core, lane);
     if (core.computes && other)
         with_type(tile.type, [&](auto tag) {
             using T = decltype(tag);

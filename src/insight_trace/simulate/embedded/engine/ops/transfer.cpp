@@ -270,9 +270,7 @@ TILE_OP_BODY(TSTORE) {
     const GlobalRef &g = operands[0].global;
     const TileRef &tile = operands[1].tile;
     bool atomic = operands[2].option != 0;
-    bool relu = operands[3].option != 0;
-    const Operand *scale = operands.count > 4 ? &operands[4] : nullptr;
-    if (tile.space == Space::L0C) return store_accumulator(core, g, tile, atomic, relu, scale);
+    if (tile.space == Space::L0C) return store_accumulator(core, g, tile, atomic, WayOut(operands, 3));
     check(core, "TSTORE", tile, g);
     int size = type_size(tile.type);
     if (g.layout == NZ) return move_nz(core, tile, g, true);
