@@ -68,7 +68,8 @@ template <class To> To held(float value) { // within the finite numbers of a 16-
 }
 
 // The bits of `value` in the type of the destination.
-template <class To, class From> To convert(From value, Type type, bool relu, const Scale &scale, int64_t col) {
+template <class To, class From>
+To convert(From value, Type type, bool relu, const Scale &scale, int64_t col) {
     if (relu && value < From(0)) value = From(0);
     const float plain = static_cast<float>(value);
     if (!scale.given()) {
@@ -179,7 +180,8 @@ void boxed_extent(const TileRef &dst, const TileRef &src, Corner from, ToVector 
 void move_accumulator(Core &core, const char *op, const TileRef &dst, Corner to, const TileRef &src,
                       Corner from, int64_t rows, int64_t cols, const WayOut &way_out) {
     const bool to_vector = dst.space == Space::UB;
-    if (!to_vector && dst.space != Space::L1) core.kernel_error("%s out of an Acc tile goes to Vec or Mat", op);
+    if (!to_vector && dst.space != Space::L1)
+        core.kernel_error("%s out of an Acc tile goes to Vec or Mat", op);
     if (to_vector && !core.register_based())
         core.unsupported("%s from an Acc to a Vec tile: this chip has no such path", op);
     if (rows <= 0 || cols <= 0) return;

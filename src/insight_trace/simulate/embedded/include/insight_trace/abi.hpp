@@ -128,9 +128,17 @@ enum class Intrinsic : uint16_t {
     Unsupported, // a: text of what was called
 };
 
+// Instructions that a kernel issues itself, below the tile ops. An address is a byte offset in its memory, or
+// what the data() of a tile gave.
+enum class Raw : uint16_t {
+    Copy, // dst space, dst address, src space, src address, pieces, bytes of one, dst step, src step, lane
+    Fill, // space, address, pieces, bytes of one, step, pattern, bytes of the pattern
+};
+
 } // namespace insight_trace
 
 extern "C" {
+void insight_trace_raw(insight_trace::Raw which, const uint64_t *values, insight_trace::Site at);
 void insight_trace_op(insight_trace::Op op, const insight_trace::Operand *operands, uint32_t count,
                       insight_trace::Site at);
 void insight_trace_set_flag(insight_trace::PipeId from, insight_trace::PipeId to, int64_t event,

@@ -65,7 +65,7 @@ enum class ScatterAtomicOp : uint8_t { None, Add, Max, Min };
 enum class ScatterOOB : uint8_t { Undefined, Skip, Clamp, Wrap };
 enum class ScatterConflict : uint8_t { Last, Default };
 enum class GatherOOB : uint8_t { Undefined, Clamp, Wrap, Zero };
-enum class TInsertMode : uint8_t { NZ, NZ_PLUS_1, ND };
+enum class TInsertMode : uint8_t { SPLIT2 = 2, SPLIT4 = 3 };
 enum class Coalesce : uint8_t { Row, Elem };
 enum class DivAlgorithm : uint8_t { DEFAULT, HIGH_PRECISION };
 enum class ExpAlgorithm : uint8_t { DEFAULT, HIGH_PRECISION };

@@ -1,0 +1,116 @@
+// Copies and fills that kernels issue themselves, below the tile ops. Lengths and gaps are in blocks of 32
+// bytes unless said otherwise.
+#pragma once
+
+#include "insight_trace/device.hpp"
+
+namespace insight_trace {
+
+template <class D, class S>
+inline void raw_copy(Space dst_space, D *dst, Space src_space, S *src, uint64_t pieces, uint64_t bytes,
+                     uint64_t dst_step, uint64_t src_step, Site at, uint64_t lane = 0) {
+    const uint64_t values[] = {uint64_t(dst_space),
+                               reinterpret_cast<uint64_t>(dst),
+                               uint64_t(src_space),
+                               reinterpret_cast<uint64_t>(src),
+                               pieces,
+                               bytes,
+                               dst_step,
+                               src_step,
+                               lane};
+    insight_trace_raw(Raw::Copy, values, at);
+}
+constexpr uint64_t kBlock = 32;
+
+// Device assembler in a kernel: what only reads a register of the core has no effect here.
+inline void device_assembly(const char *text, Site at) {
+    auto names = [text](const char *word) {
+        for (const char *p = text; *p; ++p) {
+            const char *a = p, *b = word;
+            while (*b && *a == *b) ++a, ++b;
+            if (!*b) return true;
+        }
+        return false;
+    };
+    if (!names("MOV %0, PC") && !names("MOV %0, SYS_CNT"))
+        insight_trace_intrinsic(Intrinsic::Unsupported,
+                                reinterpret_cast<uint64_t>("assembler of the device in a kernel"), 0, 0, at);
+}
+
+} // namespace insight_trace
+
+#define INSIGHT_TRACE_COPY(name, TO, FROM)                                                                   \
+    template <class D, class S>                                                                              \
+    inline void name(D *dst, S *src, uint8_t, uint16_t pieces, uint16_t length, uint16_t src_gap,            \
+                     uint16_t dst_gap, INSIGHT_TRACE_AT) {                                                   \
+        using namespace insight_trace;                                                                       \
+        raw_copy(Space::TO, dst, Space::FROM, src, pieces, length *kBlock, (length + dst_gap) * kBlock,      \
+                 (length + src_gap) * kBlock, at);                                                           \
+    }
+INSIGHT_TRACE_COPY(copy_gm_to_ubuf, UB, GM)
+INSIGHT_TRACE_COPY(copy_ubuf_to_gm, GM, UB)
+INSIGHT_TRACE_COPY(copy_ubuf_to_ubuf, UB, UB)
+INSIGHT_TRACE_COPY(copy_ubuf_to_cbuf, L1, UB)
+#undef INSIGHT_TRACE_COPY
+// To one vector core of the cluster.
+template <class D, class S>
+inline void copy_cbuf_to_ubuf(D *dst, S *src, uint8_t lane, uint16_t pieces, uint16_t length,
+                              uint16_t src_gap, uint16_t dst_gap, INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    raw_copy(Space::UB, dst, Space::L1, src, pieces, length * kBlock, (length + dst_gap) * kBlock,
+             (length + src_gap) * kBlock, at, lane);
+}
+// Lengths and steps from start to start in bytes; a step of 0 for one piece. On chip a piece begins a block.
+template <class D, class S>
+inline void copy_ubuf_to_gm_align_v2(D *dst, S *src, uint8_t, uint32_t pieces, uint32_t bytes, uint8_t,
+                                     uint64_t dst_step, uint64_t src_step, INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    raw_copy(Space::GM, dst, Space::UB, src, pieces, bytes, dst_step, src_step, at);
+}
+template <class D, class S>
+inline void copy_gm_to_ubuf_align_v2(D *dst, S *src, uint8_t, uint32_t pieces, uint32_t bytes, uint8_t,
+                                     uint8_t, bool, uint8_t, uint64_t src_step, uint32_t dst_step,
+                                     INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    raw_copy(Space::UB, dst, Space::GM, src, pieces, bytes, dst_step, src_step, at);
+}
+template <class D, class S>
+inline void copy_gm_to_cbuf_align_v2(D *dst, S *src, uint8_t, uint32_t pieces, uint32_t bytes, uint8_t,
+                                     uint8_t, bool, uint8_t, uint64_t src_step, uint32_t dst_step,
+                                     INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    raw_copy(Space::L1, dst, Space::GM, src, pieces, bytes, dst_step, src_step, at);
+}
+// Repeats in bits 0..14, blocks of one in 16..30, the gap between two in 32..46. Two or four bytes, over and
+// over.
+template <class T, class V>
+inline void create_cbuf_matrix(T *dst, int64_t repeats, V value, INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    const uint64_t count = repeats & 0x7fff, blocks = repeats >> 16 & 0x7fff, gap = repeats >> 32 & 0x7fff;
+    uint64_t pattern;
+    if constexpr (std::is_same_v<V, half> || std::is_same_v<V, bfloat16_t>)
+        pattern = value.bits;
+    else
+        pattern = as_bits(value);
+    const uint64_t values[] = {uint64_t(Space::L1),
+                               reinterpret_cast<uint64_t>(dst),
+                               count,
+                               blocks * kBlock,
+                               (blocks + gap) * kBlock,
+                               pattern,
+                               sizeof(T)};
+    insight_trace_raw(Raw::Fill, values, at);
+}
+
+// The instruction cache is not modelled.
+inline void preload(const void *, int64_t) {}
+inline uint64_t get_icache_prl_st() { return 0; }
+
+// A tile's data() is its pointer already.
+template <class T> inline T *__cce_get_tile_ptr(T *pointer) { return pointer; }
+
+// `asm volatile(…)` of a kernel is for another processor. A function-like macro: the plain word is not
+// touched.
+#define volatile(...)                                                                                        \
+    volatile("");                                                                                            \
+    ::insight_trace::device_assembly(#__VA_ARGS__, ::insight_trace::Site::here())
