@@ -11,7 +11,9 @@ N = 32
 
 def _factors() -> tuple[NDArray[np.float16], NDArray[np.float16]]:
     random = np.random.default_rng(5)
-    return random.integers(-4, 5, (N, N)).astype(np.float16), random.integers(-4, 5, (N, N)).astype(np.float16)
+    return random.integers(-4, 5, (N, N)).astype(np.float16), random.integers(-4, 5, (N, N)).astype(
+        np.float16
+    )
 
 
 def _words(scales: NDArray[np.float32]) -> NDArray[np.int32]:
@@ -24,7 +26,9 @@ def _run(path: int, dtype: type = np.float32, perturb: int = 0) -> NDArray[np.fl
     a, b = _factors()
     scales = _words(np.linspace(0.25, 4, N).astype(np.float32))
     out = np.zeros((2, N, N), dtype)
-    simulation = run(mix("cluster_paths.cpp", 2), [a, b, out, path, scales], [2], target="a5", perturb=perturb)
+    simulation = run(
+        mix("cluster_paths.cpp", 2), [a, b, out, path, scales], [2], target="a5", perturb=perturb
+    )
     return outputs(simulation)[2]
 
 

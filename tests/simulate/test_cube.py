@@ -104,13 +104,13 @@ def test_a_vector_tile_is_put_into_a_larger_one(kind, data, seed):
 @settings(max_examples=10)
 @given(data=st.data(), seed=SEEDS)
 def test_an_accumulator_goes_back_to_l1_converted(op, acc, kind, data, seed):
-    """TMOV and TINSERT take what is valid in the accumulator, TEXTRACT what the result has room for."""
+    """TMOV and TINSERT take the accumulator, TEXTRACT what the result has room for, both in whole blocks."""
     rows, cols = 32 * data.draw(st.integers(1, 3)), 32 * data.draw(st.integers(1, 3))
     values = numbers(seed, acc, (rows, cols)) * 3
     before = numbers(seed + 1, kind, (rows, cols))
     want = before.copy()
     narrow = values if kind != "int8" else np.clip(np.rint(values * np.float32(0.5)), -128, 127)
-    extra = (Option(0), scalar(0x3F000000, "uint64")) if kind == "int8" else ()
+    extra = (Option(0), scalar(1 << 46 | 0x3F000000, "uint64")) if kind == "int8" else ()  # signed, a half
     source = accumulator(values, acc, (rows, cols), 0)
     operands: tuple = ()
     if op == "TMOV":
@@ -120,14 +120,18 @@ def test_an_accumulator_goes_back_to_l1_converted(op, acc, kind, data, seed):
     elif op == "TEXTRACT":
         row, col = data.draw(st.sampled_from([0, 16])), data.draw(st.sampled_from([0, 16]))
         valid = data.draw(st.integers(1, rows - row)), data.draw(st.integers(1, cols - col))
-        part = narrow[row : row + valid[0], col : col + valid[1]]
-        want[: valid[0], : valid[1]] = part.astype(want.dtype)
+        block = 32 // want.dtype.itemsize
+        wide = min(-(-valid[1] // block) * block, cols - col)  # whole blocks
+        part = narrow[row : row + valid[0], col : col + wide]
+        want[: valid[0], :wide] = part.astype(want.dtype)
         operands = (scalar(row, INDEX), scalar(col, INDEX), *extra)
     else:
         source = accumulator(values, acc, (rows - 16, cols - 16), 0)
         row, col = data.draw(st.sampled_from([0, 16])), data.draw(st.sampled_from([0, 16]))
-        part = narrow[: rows - 16, : cols - 16]
-        want[row : row + rows - 16, col : col + cols - 16] = part.astype(want.dtype)
+        block = 32 // want.dtype.itemsize
+        wide = min(-(-(cols - 16) // block) * block, cols - col)
+        # every row of the accumulator's boxes, as far as there is room
+        want[row:, col : col + wide] = narrow[: rows - row, :wide].astype(want.dtype)
         operands = (scalar(row, INDEX), scalar(col, INDEX), *extra)
         valid = rows, cols
     into = tile(before, dtype_name=kind, layout="NZ", space="l1", valid=valid)

@@ -208,7 +208,8 @@ def test_the_accumulator_is_converted_on_its_way_out(acc, kind, scales, layout, 
     scale = data.draw(st.sampled_from([0.5, 0.25, 3.0])) if scales else None
     rng = np.random.default_rng(seed)
     values = (rng.normal(size=(rows, cols)) * 300).astype(acc)
-    extra = () if scale is None else (scalar(int(np.float32(scale).view(np.uint32)), "uint64"),)
+    signed = int(kind == "int8") << 46
+    extra = () if scale is None else (scalar(signed | int(np.float32(scale).view(np.uint32)), "uint64"),)
     c0 = 16 if dtype(kind).size > 1 else 32
     if layout == ND:
         valid = data.draw(st.integers(1, rows)), data.draw(st.integers(1, cols))

@@ -167,12 +167,12 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
 
 namespace {
 
-// What the instruction moves: whole boxes where the destination has boxes.
-void boxed_extent(const TileRef &dst, const TileRef &src, Corner from, ToVector mode, int64_t &rows,
-                  int64_t &cols) {
-    int64_t unit = mode == ToVector::SplitRows ? 16 : mode == ToVector::SplitCols ? 32 : inner_cols(dst);
-    cols = (cols + unit - 1) / unit * unit;
-    if (from.row == 0) rows = src.rows;
+// What the instruction moves: whole blocks where the destination has boxes.
+int64_t whole_blocks(const TileRef &dst, ToVector mode, int64_t cols) {
+    const int64_t unit = mode == ToVector::SplitRows   ? 16
+                         : mode == ToVector::SplitCols ? 32
+                                                       : inner_cols(dst);
+    return (cols + unit - 1) / unit * unit;
 }
 
 } // namespace
@@ -189,7 +189,7 @@ void move_accumulator(Core &core, const char *op, const TileRef &dst, Corner to,
     const bool by_rows = way_out.mode == ToVector::SplitRows, by_cols = way_out.mode == ToVector::SplitCols;
     if ((by_rows || by_cols) && (scale.given() || dst.type != src.type || (dst.inner == 0 && !dst.row_major)))
         core.kernel_error("%s to both vector cores neither converts nor turns", op);
-    if (dst.inner != 0 && core.register_based()) boxed_extent(dst, src, from, way_out.mode, rows, cols);
+    if (dst.inner != 0) cols = whole_blocks(dst, way_out.mode, cols);
     const int64_t part_rows = by_rows ? rows / 2 : rows, part_cols = by_cols ? cols / 2 : cols;
     const int64_t put_rows = std::min({part_rows, src.rows - from.row, dst.rows - to.row});
     const int64_t put_cols = std::min({part_cols, src.cols - from.col, dst.cols - to.col});

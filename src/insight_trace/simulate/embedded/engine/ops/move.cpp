@@ -188,7 +188,9 @@ void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src,
 TILE_OP_BODY(TMOV) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
     if (src.space != Space::L0C) return extract(core, "TMOV", dst, src, 0, 0);
-    move_accumulator(core, "TMOV", dst, {}, src, {}, src.valid_rows, src.valid_cols, WayOut(operands, 2));
+    // into boxes every row of them, valid or not
+    move_accumulator(core, "TMOV", dst, {}, src, {}, dst.inner ? src.rows : src.valid_rows, src.valid_cols,
+                     WayOut(operands, 2));
 }
 
 TILE_OP_BODY(TEXTRACT) {
@@ -216,7 +218,8 @@ TILE_OP_BODY(TINSERT) {
                           (long long)rows, (long long)cols, (long long)row, (long long)col, dst.rows,
                           dst.cols);
     if (src.space == Space::L0C)
-        return move_accumulator(core, "TINSERT", dst, {row, col}, src, {}, rows, cols, way_out);
+        return move_accumulator(core, "TINSERT", dst, {row, col}, src, {}, dst.inner ? src.rows : rows, cols,
+                                way_out);
     if (dst.space == Space::L1) return to_matrix(core, "TINSERT", dst, {row, col}, src, {}, rows, cols);
     if (core.computes)
         with_type(dst.type, [&](auto tag) {
