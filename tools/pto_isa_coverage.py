@@ -31,15 +31,10 @@ from typing import Any
 
 from insight_trace.errors import InsightTraceError
 from insight_trace.model import CoreType
+from insight_trace.simulate.embedded.engine_objects import INCLUDE
 from insight_trace.simulate.embedded.memory import escape, unescape
 from insight_trace.simulate.embedded.soc import load_soc
-from insight_trace.simulate.embedded.toolchain import (
-    ARCH_DEFINES,
-    INCLUDE,
-    PRELUDE,
-    KernelBuildError,
-    Toolchain,
-)
+from insight_trace.simulate.embedded.toolchain import ARCH_DEFINES, PRELUDE, KernelBuildError, Toolchain
 
 HERE = Path(__file__).resolve().parent
 STAND_INS = HERE / "pto_isa" / "include"
@@ -233,7 +228,7 @@ class Bench:
         return made
 
     def _program(self, family: str, source: Path) -> Path:
-        prelude = ("-std=c++17", "-include", str(INCLUDE / PRELUDE), "-D__DAV_VEC__", "-fno-gnu-unique")
+        prelude = ("-std=c++17", "-include", str(PRELUDE), "-D__DAV_VEC__", "-fno-gnu-unique")
         return self.toolchain.host_object(
             source / "main.cpp",
             "test program",

@@ -21,11 +21,12 @@ from typing import Any
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import RequestError
 from insight_trace.model import Fault
+from insight_trace.simulate.embedded.engine_objects import INCLUDE
 from insight_trace.simulate.embedded.op_forms import OpRequest, operands_of
 from insight_trace.simulate.embedded.op_script import GlobalSpec, Option, ScalarSpec, Spec, TileSpec, run_op
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 from insight_trace.simulate.embedded.soc import FOLDER
-from insight_trace.simulate.embedded.toolchain import INCLUDE, Toolchain
+from insight_trace.simulate.embedded.toolchain import Toolchain
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "tile-ops.md"
 TYPES = ("float32", "float16", "bfloat16", "int32", "int16", "int8", "uint32", "uint16", "uint8")

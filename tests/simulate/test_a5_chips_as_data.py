@@ -4,8 +4,8 @@ import tomllib
 
 import pytest
 
+from insight_trace.simulate.embedded.engine_objects import ENGINE
 from insight_trace.simulate.embedded.soc import FOLDER, load_soc, soc_names
-from insight_trace.simulate.embedded.toolchain import ENGINE
 
 KINDS = {"measured", "published", "derived", "estimate"}
 

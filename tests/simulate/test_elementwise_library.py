@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from insight_trace.simulate.embedded.compiler import find_compiler
-from insight_trace.simulate.embedded.toolchain import INCLUDE
+from insight_trace.simulate.embedded.engine_objects import INCLUDE
 from tests.simulate.elementwise_cases import ROOM
 from tests.simulate.op_harness import Option, dtype, run_tile_op, scalar, tile
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from insight_trace.errors import RequestError
 from insight_trace.model import Scene
-from insight_trace.simulate.embedded.toolchain import ARCH_DEFINES, INCLUDE, Toolchain
+from insight_trace.simulate.embedded.engine_objects import INCLUDE
+from insight_trace.simulate.embedded.toolchain import ARCH_DEFINES, Toolchain
 
 HERE = Path(__file__).resolve().parent
 HEADERS = HERE / "include"

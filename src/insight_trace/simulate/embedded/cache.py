@@ -89,17 +89,27 @@ class Cache:
         """Removes an entry that turned out to be broken."""
         shutil.rmtree(entry, ignore_errors=True)
 
-    def put(self, kind: str, key: str, build: Callable[[Path], None]) -> Path:
-        """The entry under `key`, built into an empty directory first if it is not there."""
+    def put(
+        self,
+        kind: str,
+        key: str,
+        build: Callable[[Path], None],
+        usable: Callable[[Path], bool] = Path.is_dir,
+    ) -> Path:
+        """The entry under `key`, built into an empty directory first if it is not there or not `usable`."""
         found = self.get(kind, key)
-        if found:
+        if found and usable(found):
             return found
         parent = self.root / kind
         try:
             parent.mkdir(parents=True, exist_ok=True)
             with self._lock(parent / f".{key}.lock"):
                 found = self.get(kind, key)
-                return found or self._build(parent, key, build)
+                if found and usable(found):
+                    return found
+                if found:
+                    self.drop(found)
+                return self._build(parent, key, build)
         except OSError as error:
             spare = _spare_root()
             if spare is None or spare == self.root:
@@ -109,7 +119,7 @@ class Cache:
                     hint="set INSIGHT_TRACE_CACHE or TMPDIR to a directory with free space",
                 ) from None
             warnings.warn(f"the cache at {self.root} cannot be used ({error}); using {spare}", stacklevel=2)
-            return Cache(spare, self.limit).put(kind, key, build)
+            return Cache(spare, self.limit).put(kind, key, build, usable)
 
     def _build(self, parent: Path, key: str, build: Callable[[Path], None]) -> Path:
         beside = Path(tempfile.mkdtemp(prefix=f".{key}.", dir=parent))

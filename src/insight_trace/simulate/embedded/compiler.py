@@ -6,6 +6,7 @@ import functools
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from insight_trace.errors import JobError, RequestError
@@ -23,6 +24,14 @@ class Compiler:
     @property
     def is_clang(self) -> bool:
         return "clang" in self.version.lower() or "zig" in self.command[0]
+
+    @property
+    def is_zig(self) -> bool:
+        return "ziglang" in self.command or "zig" in self.version
+
+    def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """One run of the compiler to its end, with what it printed."""
+        return subprocess.run([*self.command, *arguments], capture_output=True, text=True)
 
 
 @functools.lru_cache(maxsize=8)

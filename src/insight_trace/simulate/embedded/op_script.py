@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 from insight_trace.dtypes import DType
 from insight_trace.errors import RequestError
 from insight_trace.model import Simulation
+from insight_trace.simulate.embedded.engine_objects import INCLUDE
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory
 from insight_trace.simulate.embedded.records import load_instructions
 from insight_trace.simulate.embedded.runner import job_directory, run_job
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, chip_of, job_options
-from insight_trace.simulate.embedded.toolchain import INCLUDE, Toolchain
+from insight_trace.simulate.embedded.toolchain import Toolchain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,12 +15,13 @@ from functools import lru_cache
 
 from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Simulation
+from insight_trace.simulate.embedded.engine_objects import ENGINE
 from insight_trace.simulate.embedded.memory import GlobalMemory
 from insight_trace.simulate.embedded.op_script import STEP_SIZE, pack_step
 from insight_trace.simulate.embedded.records import load_instructions
 from insight_trace.simulate.embedded.runner import job_directory, run_job
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, chip_of, job_options
-from insight_trace.simulate.embedded.toolchain import ENGINE, Toolchain
+from insight_trace.simulate.embedded.toolchain import Toolchain
 
 _INSTRUCTION, _SET, _WAIT, _BARRIER, _SIGNAL, _AWAIT = range(3, 9)
 _FROM_GM = 0x1000  # where transfers start in the one buffer there is: aligned, as tensors are

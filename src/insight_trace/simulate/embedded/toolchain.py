@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,18 +14,24 @@ from insight_trace.errors import InputError, JobError
 from insight_trace.model import CoreType, Failure, Fault
 from insight_trace.simulate.embedded.cache import Cache, content_key
 from insight_trace.simulate.embedded.compiler import Compiler, find_compiler
+from insight_trace.simulate.embedded.engine_objects import (
+    ENGINE,
+    HERE,
+    INCLUDE,
+    RUNNER,
+    STANDARD,
+    Includes,
+    contents,
+    engine_sources,
+)
 from insight_trace.simulate.embedded.source_lines import keep_lines
 
-HERE = Path(__file__).resolve().parent
-INCLUDE = HERE / "include"
-ENGINE = HERE / "engine"
 KERNEL_OBJECT = "kernel.so"
-PRELUDE = "insight_trace/prelude.hpp"
-_RUNNER = ENGINE / "runner.cpp"
+PRELUDE = INCLUDE / "insight_trace" / "prelude.hpp"
 
 _STANDARD = "-std=c++17"
 # One rounding per operation on every machine: no fused multiply-add behind our back.
-_ENGINE_FLAGS = ("-O2", "-g1", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing")
+_ENGINE_FLAGS = ("-O2", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing")
 _KERNEL_FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing")
 
 # target -> what the device compiler defines
@@ -57,7 +62,7 @@ def sanitizers() -> tuple[str, ...]:
 
 def _engine_flags() -> tuple[str, ...]:
     # checks in every expression of optimised code take minutes to compile and find no more
-    return ("-O0", *_ENGINE_FLAGS[1:]) if sanitizers() else _ENGINE_FLAGS
+    return ("-O0", "-g1", *_ENGINE_FLAGS[1:], *sanitizers()) if sanitizers() else _ENGINE_FLAGS
 
 
 @dataclass(frozen=True)
@@ -80,66 +85,56 @@ class Toolchain:
     @cached_property
     def identity(self) -> str:
         """Names all that goes into a kernel beside its own source: the compiler, flags, our headers."""
-        return content_key([self._compiler_identity, *_contents(sorted(INCLUDE.rglob("*")))])
+        return content_key([self._compiler_identity, *contents(sorted(INCLUDE.rglob("*")))])
 
     # --- the runner -----------------------------------------------------------------------------
 
     def runner(self) -> Path:
         """The executable that runs jobs, built on first use."""
-        return self.executable("runner", [_RUNNER])
+        return self.executable("runner", [RUNNER])
 
     def executable(self, name: str, sources: Sequence[Path], include_dirs: Sequence[Path] = ()) -> Path:
         """A program made of `sources` and the engine. What it includes of its own is in `include_dirs`."""
-        engine = sorted([*ENGINE.glob("*.cpp"), *(ENGINE / "ops").glob("*.cpp")])
-        engine.remove(_RUNNER)
-        shared = self._engine_headers
-        own = content_key(
-            [shared, *(part for folder in include_dirs for part in _contents(folder.rglob("*")))]
-        )
-        # what each object file is made of: one that nobody touched is not compiled again
-        keys: list[tuple[Path, str, Sequence[Path]]] = [
-            (source, content_key([shared, *_contents([source])]), ()) for source in engine
-        ]
-        keys += [(source, content_key([own, *_contents([source])]), include_dirs) for source in sources]
+        own = (path for folder in include_dirs for path in sorted(folder.rglob("*")))
+        everything = [*sorted(ENGINE.rglob("*")), *sorted((INCLUDE / "insight_trace").rglob("*")), *own]
+        key = content_key([name, self._compiler_identity, *contents([*everything, *sources])])
 
         def build(into: Path) -> None:
             from concurrent.futures import ThreadPoolExecutor  # wanted only where something is built
 
+            folders = [*include_dirs, ENGINE, INCLUDE]
+            includes = Includes(folders)
+            flags = [_STANDARD, *_engine_flags()]
+            early = self._precompiled("standard", STANDARD, flags, includes.key(STANDARD))
+            flags += [*early, *(f"-I{folder}" for folder in folders)]
+
+            def compiled(source: Path) -> Path:
+                return self._object(source, flags, includes.key(source))
+
+            all_sources = [*engine_sources(), *sources]
+            all_sources.sort(key=lambda source: -source.stat().st_size)  # no large one alone at the end
             with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-                objects = list(pool.map(lambda item: self._object(*item), keys))
-            command = [*self.compiler.command, *sanitizers(), "-rdynamic"]
+                objects = sorted(pool.map(compiled, all_sources))
             made = [*map(str, objects), "-o", str(into / name)]
-            self._run([*command, *made, "-ldl", "-lpthread"], f"linking {name}")
+            self._run([*sanitizers(), "-rdynamic", *made, "-ldl", "-lpthread"], f"linking {name}")
 
-        return self.cache.put(name, content_key([name, *(key for _, key, _ in keys)]), build) / name
+        return self.cache.put(name, key, build) / name
 
-    @cached_property
-    def _engine_headers(self) -> str:
-        headers = [
-            *ENGINE.rglob("*.hpp"),
-            *ENGINE.rglob("*.def"),
-            *(INCLUDE / "insight_trace").rglob("*.def"),
-        ]
-        names = ("abi.hpp", "numbers.hpp", "element_types.hpp")
-        headers += [INCLUDE / "insight_trace" / name for name in names]
-        return content_key([self._compiler_identity, *_contents(sorted(headers))])
-
-    def _object(self, source: Path, key: str, include_dirs: Sequence[Path]) -> Path:
-        folders = [*include_dirs, ENGINE, INCLUDE]
-        flags = [_STANDARD, *_engine_flags(), *sanitizers(), *(f"-I{folder}" for folder in folders)]
+    def _object(self, source: Path, flags: list[str], content: str) -> Path:
+        """One source of the engine compiled; again only when it or a file that it includes has changed."""
 
         def build(into: Path) -> None:
-            command = [*self.compiler.command, *flags, "-c", str(source), "-o", str(into / "made.o")]
-            self._run(command, f"compiling {source.name}")
+            made = ["-c", str(source), "-o", str(into / "made.o")]
+            self._run([*flags, *made], f"compiling {source.name}")
 
-        return self.cache.put("object", key, build) / "made.o"
+        return self.cache.put("object", content_key([self._compiler_identity, content]), build) / "made.o"
 
-    def _run(self, command: list[str], what: str) -> None:
-        done = subprocess.run(command, capture_output=True, text=True)
+    def _run(self, arguments: list[str], what: str) -> None:
+        done = self.compiler.run(arguments)
         if done.returncode != 0:
             from insight_trace.simulate.embedded.compile_errors import first_error
 
-            error = first_error(done.stderr, Path(command[-1]))
+            error = first_error(done.stderr, Path(arguments[-1]))
             raise JobError(
                 f"{what} failed: {error.message}",
                 where=f"{error.file}:{error.line}",
@@ -191,15 +186,12 @@ class Toolchain:
         self, what: str, source: Path, text: bytes, flags: list[str], includes: list[str], *, device: bool
     ) -> Path:
         key = content_key([self.identity, text, source.name, str(source.parent), *flags, *includes])
-        found = self.cache.get(what, key)
-        if found and not self._usable(found):
-            self.cache.drop(found)
 
         def build(into: Path) -> None:
-            early = self._prelude(flags) if device else []
+            early = self._precompiled("prelude", PRELUDE, flags, self.identity) if device else []
             self._build_object(what, source, [*flags, *early, *includes], into)
 
-        return self.cache.put(what, key, build) / KERNEL_OBJECT
+        return self.cache.put(what, key, build, self._usable) / KERNEL_OBJECT
 
     def _usable(self, entry: Path) -> bool:
         """Whole, and made from headers that still have the content they had then."""
@@ -215,18 +207,14 @@ class Toolchain:
 
     def _hooks(self) -> tuple[str, ...]:
         """Calls into the runner at every plain load and store of a kernel (engine/scalar_memory.hpp)."""
-        is_zig = self.compiler.command[0].endswith("python") or "zig" in self.compiler.version
-        return () if is_zig else ("-fsanitize=thread",)
+        return () if self.compiler.is_zig else ("-fsanitize=thread",)
 
     def _build_object(self, what: str, source: Path, flags: list[str], into: Path) -> None:
         made, made_object, rule = into / KERNEL_OBJECT, into / "kernel.o", into / "rule"
-        command = [*self.compiler.command, *flags, "-MD", "-MF", str(rule)]
+        compiled = [*flags, "-MD", "-MF", str(rule), "-c", str(source), "-o", str(made_object)]
         # in two steps: hooks are compiled in, but the runtime that usually goes with them is not linked
-        for step in (
-            [*command, "-c", str(source), "-o", str(made_object)],
-            [*self.compiler.command, *sanitizers(), "-shared", str(made_object), "-o", str(made)],
-        ):
-            done = subprocess.run(step, capture_output=True, text=True)
+        for step in (compiled, [*sanitizers(), "-shared", str(made_object), "-o", str(made)]):
+            done = self.compiler.run(step)
             if done.returncode != 0:
                 raise KernelBuildError(self._build_failure(done.stderr, source, what))
         made_object.unlink()
@@ -237,29 +225,26 @@ class Toolchain:
         (into / "depends").write_text("\n".join(lines), encoding="utf-8")
         rule.unlink()
 
-    def _prelude(self, flags: list[str]) -> list[str]:
-        """Our headers, precompiled where that pays."""
-        if self.compiler.command[0].endswith("python") or "zig" in self.compiler.version:
-            return ["-include", str(INCLUDE / PRELUDE)]
+    def _precompiled(self, kind: str, header: Path, flags: list[str], content: str) -> list[str]:
+        """What makes the compiler read `header` first: precompiled where it can be."""
+        if self.compiler.is_zig:
+            return ["-include", str(header)]
 
         def build(into: Path) -> None:
             if self.compiler.is_clang:
                 # clang remembers where the header was; times do not matter, its content is in the key
-                header, made = INCLUDE / PRELUDE, into / "prelude.hpp.pch"
-                extra = ["-Xclang", "-fno-pch-timestamp"]
+                read, extra = header, ["-Xclang", "-fno-pch-timestamp"]
             else:
                 # g++ takes X.gch for a header X beside it
-                header, made, extra = into / "prelude.hpp", into / "prelude.hpp.gch", []
-                shutil.copyfile(INCLUDE / PRELUDE, header)
-            command = [*self.compiler.command, *flags, *extra, f"-I{INCLUDE}"]
-            self._run(
-                [*command, "-x", "c++-header", str(header), "-o", str(made)], "precompiling our headers"
-            )
+                read, extra = into / header.name, []
+                shutil.copyfile(header, read)
+            made = [f"-I{INCLUDE}", "-x", "c++-header", str(read), "-o", str(into / f"{header.name}.gch")]
+            self._run([*flags, *extra, *made], "precompiling our headers")
 
-        entry = self.cache.put("prelude", content_key([self.identity, *flags]), build)
+        entry = self.cache.put(kind, content_key([self._compiler_identity, content, *flags]), build)
         if self.compiler.is_clang:
-            return ["-include-pch", str(entry / "prelude.hpp.pch")]
-        return ["-include", str(entry / "prelude.hpp")]
+            return ["-include-pch", str(entry / f"{header.name}.gch")]
+        return ["-include", str(entry / header.name)]
 
     def _build_failure(self, log: str, source: Path, what: str) -> Failure:
         from insight_trace.simulate.embedded.compile_errors import (
@@ -293,14 +278,6 @@ class Toolchain:
         except OSError:
             return ""
         return str(path)
-
-
-def _contents(paths: Iterable[Path]) -> Iterator[bytes | str]:
-    """Name and content of every file among `paths`, for a key."""
-    for path in paths:
-        if path.is_file():
-            yield path.name
-            yield path.read_bytes()
 
 
 def _rule_paths(rule: Path) -> list[Path]:

@@ -1,0 +1,16 @@
+// The standard headers that most of the engine includes, read once: they are precompiled, and every source is
+// compiled as if it included this first. A source still names what it uses.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>

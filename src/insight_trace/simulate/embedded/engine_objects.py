@@ -1,0 +1,68 @@
+"""The engine's object files: what each is made of, and how it is compiled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from insight_trace.simulate.embedded.cache import content_key
+
+HERE = Path(__file__).resolve().parent
+INCLUDE = HERE / "include"
+ENGINE = HERE / "engine"
+RUNNER = ENGINE / "runner.cpp"
+STANDARD = ENGINE / "standard.hpp"
+
+_INCLUDED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
+
+
+def engine_sources() -> list[Path]:
+    """What every program of ours is made of, without a main function."""
+    return sorted(path for path in [*ENGINE.glob("*.cpp"), *(ENGINE / "ops").glob("*.cpp")] if path != RUNNER)
+
+
+def contents(paths: Iterable[Path]) -> Iterator[bytes | str]:
+    """Name and content of every file among `paths`, for a key."""
+    for path in paths:
+        if path.is_file():
+            yield path.name
+            yield path.read_bytes()
+
+
+class Includes:
+    """Which files of ours a source is compiled from. Every include counts, whatever #if stands around it."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders = folders
+        self._direct: dict[Path, list[Path]] = {}
+        self._content: dict[Path, bytes] = {}
+
+    def key(self, source: Path) -> str:
+        """A name for the content of `source` and of all that it includes."""
+        files = [source, *sorted(self.of(source) - {source})]
+        return content_key(part for path in files for part in (path.name, self._read(path)))
+
+    def of(self, source: Path) -> set[Path]:
+        """`source` and every file of ours that it includes, directly or not."""
+        found: set[Path] = set()
+        wanted = [source]
+        while wanted:
+            path = wanted.pop()
+            if path not in found:
+                found.add(path)
+                wanted += self._included_by(path)
+        return found
+
+    def _included_by(self, path: Path) -> list[Path]:
+        if path not in self._direct:
+            names = [name.decode() for name in _INCLUDED.findall(self._read(path))]
+            places = ([folder / name for folder in (path.parent, *self._folders)] for name in names)
+            files = (next((place for place in some if place.is_file()), None) for some in places)
+            self._direct[path] = [file.resolve() for file in files if file]
+        return self._direct[path]
+
+    def _read(self, path: Path) -> bytes:
+        if path not in self._content:
+            self._content[path] = path.read_bytes()
+        return self._content[path]
