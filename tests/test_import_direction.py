@@ -12,6 +12,7 @@ ORDER = [
     "callable_package",
     "errors",
     "dtypes",
+    "chips",
     "model",
     "storage",
     "scene",

@@ -295,8 +295,9 @@ def generated_kernels(root: Path) -> list[tuple[Path, str, str]]:
 
 
 def check_compiles(root: Path, every: int) -> int:
+    from insight_trace.chips import family_named
     from insight_trace.simulate.embedded.engine_objects import INCLUDE
-    from insight_trace.simulate.embedded.toolchain import ARCH_DEFINES, PRELUDE, Toolchain
+    from insight_trace.simulate.embedded.toolchain import PRELUDE, Toolchain
 
     compiler = Toolchain.find().compiler.command
     kernels = generated_kernels(root)[::every]
@@ -308,7 +309,7 @@ def check_compiles(root: Path, every: int) -> int:
         with tempfile.TemporaryDirectory() as place:
             source = Path(place) / "raw.cpp"
             source.write_text(f'#include "pto/pto-inst.hpp"\nusing namespace pto;\n{raw}', encoding="utf-8")
-            flags = ["-std=c++17", "-fsyntax-only", "-w", side, *ARCH_DEFINES[target], f"-I{INCLUDE}"]
+            flags = ["-std=c++17", "-fsyntax-only", "-w", side, *family_named(target).defines, f"-I{INCLUDE}"]
             command = [*compiler, *flags, "-include", str(PRELUDE), str(source)]
             done = subprocess.run(command, capture_output=True, text=True, errors="replace")
         lines = [line.partition(" error: ")[2] for line in done.stderr.splitlines() if " error: " in line]

@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from insight_trace.chips import FOLDER
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import RequestError
 from insight_trace.model import Fault
@@ -25,7 +26,6 @@ from insight_trace.simulate.embedded.engine_objects import INCLUDE
 from insight_trace.simulate.embedded.op_forms import OpRequest, operands_of
 from insight_trace.simulate.embedded.op_script import GlobalSpec, Option, ScalarSpec, Spec, TileSpec, run_op
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
-from insight_trace.simulate.embedded.soc import FOLDER
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "tile-ops.md"
@@ -326,7 +326,7 @@ and column by column. A type that is not listed ends the run with "not supported
   TCVT of float32 and float16 to hifloat8 and back to float32, and of bfloat16 to float4_e2m1 and float4_e1m2 and back.
 - "becomes" are hardware instructions under the names that the vendor's simulator prints; `MOV_SPR_XN` sets masks, counts
   and strides. Longer tiles take more repeats or more instructions of the same kind.
-- "cycles are" names the weakest and the best kind of source behind the instructions' timing (`soc/*.toml` names each):
+- "cycles are" names the weakest and the best kind of source behind the instructions' timing (`chips/*.toml` names each):
   measured on a chip, published by the vendor, derived from those, or an estimate.
 - Tiles of the cube core are boxed: Mat NZ or ZN, Left ZZ (a2a3) or NZ (a5), Right ZN, Acc NZ.
 - TASSIGN, TRESHAPE and TSUBVIEW issue nothing. TPUSH, TPOP, TFREE and TALLOC through global memory are a TSTORE or TLOAD

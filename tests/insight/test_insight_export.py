@@ -16,15 +16,14 @@ from hypothesis import strategies as st
 from insight_made_up import rows_of, small_trace
 
 from insight_trace.__main__ import main
+from insight_trace.chips import LogFamily, find_chip
 from insight_trace.errors import InputError, RequestError
 from insight_trace.insight import open_trace, throughput_counters, validate, write_insight_directory
-from insight_trace.insight.camodel.chips import Family, family_of
 from insight_trace.insight.camodel.lines import parse_cache_miss, parse_line
 from insight_trace.insight.camodel.operands import bank_conflicts, bytes_moved, vector_utilisation
 from insight_trace.insight.camodel.read import ExportOptions, read_dump
 from insight_trace.insight.camodel.registers import live_registers
 from insight_trace.insight.container import BlockType, blocks_of
-from insight_trace.insight.lanes import clock_of
 from insight_trace.model import Pipe
 
 SETS = [("910B", "Ascend910B1"), ("sample", "Ascend910B1"), ("91095", "Ascend950PR_9599")]
@@ -73,7 +72,7 @@ def test_the_vendors_output_keeps_every_rule_and_opens(shared_data, name, soc):
     expected = shared_data / "camodel" / name / "expected_simulator"
     assert [each for each in validate(expected) if each.rule != "path"] == []
     trace = open_trace(expected)
-    assert trace.mhz == clock_of(soc)
+    assert trace.mhz == find_chip(soc).mhz
     exported, _ = read_dump(shared_data / "camodel" / name / "dump", ExportOptions(soc_version=soc))
     theirs, ours = rows_of(trace), rows_of(exported)
     # the timeline names no detail for a user mark, and flags of the logs have no recorded partner
@@ -289,35 +288,33 @@ def test_nested_user_marks_are_left_out_with_a_warning(tmp_path):
 def test_registers_bytes_conflicts_and_lanes_follow_the_operands():
     names = ["MOV_XD_IMM", "MOVK", "MOV_XD_SPR", "ADD", "NOP"]
     details = ["XD:X29=0x7f80,", "XD:X29=0x1,", "XD:X15=0,", "XD:X29=0x1,XN:X29=0x1,XM:X15=0,", ""]
-    assert live_registers(Family.A2, names, details).tolist() == [1, 1, 2, 2, 0]
-    assert live_registers(Family.A1, names, details) is None
+    assert live_registers(LogFamily.A2, names, details).tolist() == [1, 1, 2, 2, 0]
+    assert live_registers(LogFamily.A1, names, details) is None
     move = "XD:X0=0x0,XN:X1=0x0,XM:X2=0x40020,"
-    assert bytes_moved(Family.A2, "MOV_OUT_TO_UB", move) == 4 * 32 * 2
-    assert bytes_moved(Family.A2, "ADD", move) == 0
-    assert bytes_moved(Family.A2, "LOAD_2D", "XD:X0=0,XN:X1=0,XM:X2=0x30000,") == 3 * 512
+    assert bytes_moved(LogFamily.A2, "MOV_OUT_TO_UB", move) == 4 * 32 * 2
+    assert bytes_moved(LogFamily.A2, "ADD", move) == 0
+    assert bytes_moved(LogFamily.A2, "LOAD_2D", "XD:X0=0,XN:X1=0,XM:X2=0x30000,") == 3 * 512
     aligned = "XD:X0=0,XN:X1=0,XM:X2=0x210010,XT:X3=0,Src:UB,"
-    assert bytes_moved(Family.A2, "MOV_SRC_TO_DST_ALIGN", aligned) == 64
-    assert bytes_moved(Family.INFER, "mov_out_to_ub", "xdValue:0x0,xnValue:0x0,xmValue:0x40020") == 256
+    assert bytes_moved(LogFamily.A2, "MOV_SRC_TO_DST_ALIGN", aligned) == 64
+    assert bytes_moved(LogFamily.INFER, "mov_out_to_ub", "xdValue:0x0,xnValue:0x0,xmValue:0x40020") == 256
     config = (1 << 56) | (8 << 24) | (1 << 16) | (16 << 8) | 1
     vector = f"XD:X0=0,XN:X1=0,XM:X2=0x2000,XT:X3=0x{config:x},Dtype:F16,"
-    assert bank_conflicts(Family.A2, "VADD", vector) == (8, 0)
-    assert bank_conflicts(Family.A2, "ADD", vector) == (-1, -1)
+    assert bank_conflicts(LogFamily.A2, "VADD", vector) == (8, 0)
+    assert bank_conflicts(LogFamily.A2, "ADD", vector) == (-1, -1)
     mask = ["XN:X1=0xffffffffffffffff,Pos:0,", "XN:X1=0xffffffffffffffff,Pos:1,"]
-    used = vector_utilisation(Family.A2, ["MOVEMASK", "MOVEMASK", "VADD"], [*mask, vector])
+    used = vector_utilisation(LogFamily.A2, ["MOVEMASK", "MOVEMASK", "VADD"], [*mask, vector])
     assert used.tolist()[:2] == [-1.0, -1.0]
     assert used[2] == pytest.approx(128 * 2 / (255 * 256) * 100)
 
 
 def test_chips_have_their_clock_and_family():
-    assert (clock_of("Ascend910B4"), clock_of("Ascend910B4-1"), clock_of("910_9382")) == (1650, 1850, 1850)
-    assert (clock_of("Ascend950PR_9599"), clock_of("Ascend950DT_9571"), clock_of("Ascend310P3")) == (
-        1800,
-        1650,
-        1060,
-    )
-    assert family_of("Ascend910_9382") is Family.A3
+    clocks = {"Ascend910B4": 1650, "Ascend910B4-1": 1850, "910_9382": 1850, "Ascend950PR_9599": 1800}
+    clocks |= {"Ascend950DT_9571": 1650, "Ascend310P3": 1060, "310B4": 500}
+    for name, mhz in clocks.items():
+        assert find_chip(name).mhz == mhz, name
+    assert find_chip("Ascend910_9382").family.logs is LogFamily.A3
     with pytest.raises(RequestError, match="not a chip"):
-        family_of("Pentium")
+        read_dump(Path(), ExportOptions(soc_version="Pentium"))
 
 
 def test_lines_of_the_kernel_come_from_its_debug_information(tmp_path, capsys):

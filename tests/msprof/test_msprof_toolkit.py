@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standin_toolkit import make_toolkit
 
+from insight_trace.chips import family_named
 from insight_trace.errors import JobError, RequestError
 from insight_trace.simulate.msprof.preflight import choose_soc, simulators
 from insight_trace.simulate.msprof.simulator import find_ready
-from insight_trace.simulate.msprof.targets import target_named
 from insight_trace.simulate.msprof.toolkit import find_toolkits, version_key
 
 
@@ -205,7 +205,7 @@ def test_only_folders_with_a_camodel_library_count_as_chips(install):
 )
 def test_an_exact_chip_comes_before_a_prefix(install, target, requested, socs, chosen):
     home = install("cann-8.5", socs=socs)
-    soc, lib = choose_soc(home, target_named(target), requested)
+    soc, lib = choose_soc(home, family_named(target), requested)
     assert soc == chosen
     assert (lib / "libruntime_camodel.so").is_file()
 
@@ -213,16 +213,16 @@ def test_an_exact_chip_comes_before_a_prefix(install, target, requested, socs, c
 def test_a_chip_that_is_not_there_is_answered_with_those_that_are(install):
     home = install("cann-8.5", socs=("Ascend910B1", "Ascend310P"))
     with pytest.raises(RequestError, match=r"Ascend950(.|\n)*Ascend310P, Ascend910B1"):
-        choose_soc(home, target_named("a2a3"), "Ascend950")
+        choose_soc(home, family_named("a2a3"), "Ascend950")
     with pytest.raises(JobError, match=r"a5 family(.|\n)*Ascend310P, Ascend910B1"):
-        choose_soc(home, target_named("a5"), None)
+        choose_soc(home, family_named("a5"), None)
 
 
 def test_targets_are_known_by_their_platform_names_too():
-    assert target_named("a2a3sim").name == "a2a3"
-    assert target_named("a5").aicore_arch == "dav-c310"
+    assert family_named("a2a3sim").target == "a2a3"
+    assert family_named("a5").aicore_arch == "dav-c310"
     with pytest.raises(RequestError, match="a2a3, a5"):
-        target_named("a7")
+        family_named("a7")
 
 
 def test_looking_for_a_toolkit_leaves_this_process_as_it_was(install, clean_environ, tmp_path):

@@ -4,8 +4,8 @@ import tomllib
 
 import pytest
 
+from insight_trace.chips import FOLDER, chip_names, load_chip
 from insight_trace.simulate.embedded.engine_objects import ENGINE
-from insight_trace.simulate.embedded.soc import FOLDER, load_soc, soc_names
 
 KINDS = {"measured", "published", "derived", "estimate"}
 
@@ -36,8 +36,8 @@ def test_both_families_have_a_cost_for_the_same_vector_instructions():
 
 def test_no_table_names_an_instruction_that_does_not_exist():
     known = (ENGINE / "instructions.def").read_text("utf-8")
-    for name in soc_names():
-        for line in load_soc(name).job_lines:
+    for name in chip_names():
+        for line in load_chip(name).job_lines:
             kind, instr, *_ = line.split("\t")
             assert kind == "value" or f"INSTR({instr}," in known, line
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from insight_trace.chips import chip_names, family_named, load_chip
 from insight_trace.model import Pipe
 from insight_trace.simulate.embedded.op_forms import OpRequest
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 from insight_trace.simulate.embedded.single_op import time_op
-from insight_trace.simulate.embedded.soc import DEFAULT_SOC, load_soc, soc_names
 from tests.simulate.op_harness import Option, dtype, run_tile_op, scalar, tile
 
 A5 = EmbeddedOptions(target="a5")
@@ -180,15 +180,15 @@ def test_its_memories_are_larger():
 
 
 def test_the_clock_follows_the_name_of_the_chip():
-    assert load_soc("Ascend950PR_9599").mhz == 1800
-    assert load_soc("ascend950pr_9589").mhz == 1650
-    assert load_soc("Ascend950DT_95A1").mhz == 1800
-    assert load_soc("Ascend950DT_9571").name == "Ascend950DT_9571"
-    assert load_soc(target="a5").name == DEFAULT_SOC["a5"]
-    assert len([name for name in soc_names() if name.startswith("Ascend950")]) == 32
+    assert load_chip("Ascend950PR_9599").mhz == 1800
+    assert load_chip("ascend950pr_9589").mhz == 1650
+    assert load_chip("Ascend950DT_95A1").mhz == 1800
+    assert load_chip("Ascend950DT_9571").name == "Ascend950DT_9571"
+    assert load_chip(target="a5").name == family_named("a5").default_chip
+    assert len([name for name in chip_names() if name.startswith("Ascend950")]) == 32
 
 
 def test_presets_differ_where_the_vendors_simulator_differs_from_the_chip():
-    device, camodel = load_soc(target="a5"), load_soc(target="a5", preset="camodel")
+    device, camodel = load_chip(target="a5"), load_chip(target="a5", preset="camodel")
     changed = {line.split("\t")[1] for line in set(device.job_lines) ^ set(camodel.job_lines)}
     assert {"fixpipe.head", "LOAD_L1_TO_L0A_2D", "LOAD_L1_TO_L0B_2D"} <= changed

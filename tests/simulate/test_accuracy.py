@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from insight_trace.__main__ import main
-from insight_trace.simulate.embedded.soc import entries, load_soc
+from insight_trace.chips import entries, load_chip
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -71,7 +71,7 @@ def test_the_page_names_a_reason_for_every_large_miss(
 @pytest.mark.parametrize("name", ["Ascend910B1", "Ascend910B2", "Ascend910B3", "Ascend910B4"])
 @pytest.mark.parametrize("preset", ["device", "camodel"])
 def test_every_number_of_a_chip_says_where_it_comes_from(name: str, preset: str) -> None:
-    chip = load_soc(name, preset=preset)
+    chip = load_chip(name, preset=preset)
     listed = list(entries(chip.table))
     assert len(listed) > 80
     assert all(entry["kind"] in ("measured", "published", "derived", "estimate") for _, entry in listed)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from insight_trace.chips import load_chip
 from insight_trace.errors import InputError
 from insight_trace.model import CoreType, Fault, Simulation, Stall
 from insight_trace.simulate.embedded.program import (
@@ -25,7 +26,6 @@ from insight_trace.simulate.embedded.program import (
     wait_flag,
 )
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
-from insight_trace.simulate.embedded.soc import load_soc
 
 CHIP = Path(__file__).parents[1] / "data" / "chips" / "round_numbers.toml"
 
@@ -271,12 +271,12 @@ def test_a_flag_that_nobody_waits_for_is_reported() -> None:
 
 def test_a_chip_without_a_clock_or_without_a_source_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "chip.toml"
-    path.write_text('name = "X"\ntarget = "a2a3"\n')
-    with pytest.raises(InputError, match=r"clock\.mhz"):
-        load_soc(str(path))
+    path.write_text('name = "X"\nbase = "a2a3"\n')
+    with pytest.raises(InputError, match=r"no clock\.mhz, chip\.cube_cores"):
+        load_chip(str(path))
     path = tmp_path / "other.toml"
-    path.write_text('name = "X"\ntarget = "a2a3"\n[value]\n"clock.mhz" = { value = 1, kind = "guess" }\n')
+    path.write_text('name = "X"\nbase = "a2a3"\n[value]\n"clock.mhz" = { value = 1, kind = "guess" }\n')
     with pytest.raises(InputError, match=r"clock\.mhz needs a kind"):
-        load_soc(str(path))
+        load_chip(str(path))
     with pytest.raises(InputError, match="cannot be read"):
-        load_soc(str(tmp_path / "absent.toml"))
+        load_chip(str(tmp_path / "absent.toml"))

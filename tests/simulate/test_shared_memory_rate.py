@@ -2,10 +2,10 @@
 
 import pytest
 
+from insight_trace.chips import load_chip
 from insight_trace.model import Simulation, Stall
 from insight_trace.simulate.embedded.program import run_program, time_instruction, transfer
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
-from insight_trace.simulate.embedded.soc import load_soc
 
 SIZE = 65536
 
@@ -28,7 +28,7 @@ def test_one_core_alone_is_not_held_back_by_the_chip() -> None:
 @pytest.mark.parametrize(("l2_hit", "parameter"), [(False, "gm.chip_rate"), (True, "l2.chip_rate")])
 def test_all_cores_together_get_what_the_chip_gives(l2_hit: bool, parameter: str) -> None:
     done = together(48, l2_hit=l2_hit)
-    assert cycles(done) == pytest.approx(SIZE * 48 / load_soc().value(parameter), rel=0.01)
+    assert cycles(done) == pytest.approx(SIZE * 48 / load_chip().value(parameter), rel=0.01)
     assert Stall(int(done.instructions.stall[0])) is Stall.BANDWIDTH
 
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from insight_trace.chips import roofs_of
 from insight_trace.model import Pipe, Trace
 from insight_trace.simulate.embedded.op_forms import OpRequest
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 from insight_trace.simulate.embedded.single_op import named_dtype, time_op
 from insight_trace.trace.advice import advise
 from insight_trace.trace.critical import critical_path
-from insight_trace.trace.roofs import roofs_of
 from insight_trace.trace.stats import stats
 from insight_trace.trace.work import path_of
 from tests.synthetic_trace import TraceBuilder, flag_detail

@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from insight_trace.chips import family_named
 from insight_trace.errors import RequestError
 from insight_trace.model import Scene
 from insight_trace.simulate.embedded.engine_objects import INCLUDE
-from insight_trace.simulate.embedded.toolchain import ARCH_DEFINES, Toolchain
+from insight_trace.simulate.embedded.toolchain import Toolchain
 
 HERE = Path(__file__).resolve().parent
 HEADERS = HERE / "include"
@@ -31,7 +32,7 @@ def build(scene: Scene, target: str, toolchain: Toolchain) -> Builds:
     if scene.orchestration is None:
         raise RequestError(f"{scene.class_name} has no orchestration", where=str(scene.path))
     source = scene.orchestration.source
-    defines = ARCH_DEFINES[target]
+    defines = family_named(target).defines
     with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
         runner = pool.submit(
             toolchain.executable, "capture-runner", sorted(HOST.glob("*.cpp")), [HEADERS, HOST]

@@ -18,12 +18,12 @@ from insight_trace.capture.arena import Arena
 from insight_trace.capture.builds import Builds, build
 from insight_trace.capture.golden import GoldenResult, compare
 from insight_trace.capture.process import RunnerReport, run_runner
+from insight_trace.chips import family_named, load_chip
 from insight_trace.errors import RequestError
 from insight_trace.model import Case, CoreType, Failure, Scene
 from insight_trace.scene.live import LiveScalar, LiveScene, LiveTensor, load_scene_live
 from insight_trace.simulate.embedded.memory import escape
 from insight_trace.simulate.embedded.runner import job_directory
-from insight_trace.simulate.embedded.soc import load_soc
 from insight_trace.simulate.embedded.toolchain import KernelBuildError, Toolchain
 from insight_trace.storage import refuse_existing, whole_directory
 
@@ -150,10 +150,7 @@ def choose_case(live: LiveScene, name: str | None, platform: str | None) -> Case
 
 def _target(case: Case, platform: str | None) -> str:
     platform = platform or next(iter(case.platforms), "a2a3")
-    target = platform.removesuffix("sim")
-    if target not in ("a2a3", "a5"):
-        raise RequestError(f"there is no platform {platform}", hint="a2a3, a2a3sim, a5 or a5sim")
-    return target
+    return family_named(platform).target
 
 
 def _now() -> str:
@@ -174,7 +171,7 @@ def _job_lines(scene: Scene, found: Any, builds: Builds, target: str, options: C
     assert scene.orchestration is not None
     workers = max(1, min(options.workers or os.cpu_count() or 2, _MAX_WORKERS))
     lines = [
-        *(line for line in load_soc(None, target=target).job_lines if line.startswith("value\t")),
+        *load_chip(target=target).job_lines,
         f"level\t{options.level}",
         f"workers\t{workers}",
         f"shuffle\t{options.shuffle}",
@@ -204,7 +201,7 @@ def _run(
     drive: Callable[[], None] | None = None,
 ) -> RunnerReport:
     order, result = job / "job", job / "result"
-    order.write_text("\n".join([*lines, f"result\t{result}"]) + "\n", encoding="utf-8")
+    order.write_text("\n".join([f"result\t{result}", *lines]) + "\n", encoding="utf-8")
     return run_runner(builds.runner, order, result, (arena.file, *files), recorder.look, drive)
 
 

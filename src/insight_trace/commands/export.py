@@ -21,7 +21,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, help="folder in which OPPROF_* is created")
     parser.add_argument("--validate", type=Path, metavar="PATH", help="check PATH instead of exporting")
     parser.add_argument(
-        "--soc-version", default="Ascend910B1", help="chip of the logs (default: %(default)s)"
+        "--soc-version", default="", metavar="V", help="chip of the logs (default: Ascend910B1)"
     )
     parser.add_argument(
         "--aic-metrics",

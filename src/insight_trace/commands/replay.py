@@ -275,11 +275,11 @@ def _show_result(replay: Replay) -> None:
 
 
 def _estimates(replay: Replay) -> str:
+    from insight_trace.chips import load_chip
     from insight_trace.simulate.embedded.estimates import estimate_share
-    from insight_trace.simulate.embedded.soc import load_soc
 
     assert replay.simulation is not None
-    soc = load_soc(replay.simulation.soc_version, preset=replay.preset)
+    soc = load_chip(replay.simulation.soc_version, preset=replay.preset)
     return estimate_share(replay.simulation, soc).text
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from insight_trace.insight.lanes import DEFAULT_MHZ, KNOWN_CLOCKS
+from insight_trace.chips import known_clocks, load_chip
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,17 +34,18 @@ def infer_clock(
             ratio = float(np.median(cycles[longest] / lasting[longest]))
             return _snapped(ratio)
     times = _sample(begin, lasting)
-    fitting = [mhz for mhz in KNOWN_CLOCKS if _fits(times, mhz)]
+    fitting = [mhz for mhz in known_clocks() if _fits(times, mhz)]
     if len(times) and fitting:
         return fitting[0]
+    mhz = load_chip().mhz
     warnings.append(
-        f"the clock is not known; times were read as cycles of {DEFAULT_MHZ:g} MHz (give mhz= to change it)"
+        f"the clock is not known; times were read as cycles of {mhz:g} MHz (give mhz= to change it)"
     )
-    return DEFAULT_MHZ
+    return mhz
 
 
 def _snapped(ratio: float) -> float:
-    nearest = min(KNOWN_CLOCKS, key=lambda mhz: abs(mhz - ratio))
+    nearest = min(known_clocks(), key=lambda mhz: abs(mhz - ratio))
     if abs(nearest - ratio) <= 1e-4 * ratio:
         return nearest
     if abs(ratio - round(ratio)) <= 1e-5 * ratio and round(ratio) > 0:

@@ -79,20 +79,6 @@ PROCESS_CODES = {
     "USERMARK": 120,
 }
 
-DEFAULT_MHZ = 1850.0
-_MHZ: tuple[tuple[str, float], ...] = (
-    (r"310B[123]", 1224.0),
-    (r"310B4", 500.0),
-    (r"310P[1-4]", 1060.0),
-    (r"310P5", 800.0),
-    (r"310P7", 550.0),
-    (r"910B(2|2C|3)", 1800.0),
-    (r"910B4", 1650.0),
-    (r"950(DT|PR)_95([0-7].|8[0-9B])", 1650.0),
-    (r"950(DT|PR)_95(91|92|95|96|99|A1|A2)", 1800.0),
-)
-KNOWN_CLOCKS = (1850.0, 1800.0, 1650.0, 1224.0, 1060.0, 800.0, 550.0, 500.0)
-
 _CORE_NAME = re.compile(r"core(\d+)(?:\.(cubecore|veccore|mixcore)(\d+))?")
 
 
@@ -111,12 +97,3 @@ def core_order(core: str) -> int:
         return 0
     block = 3 * int(match[1])
     return block + 2 + int(match[3]) if match[2] == "veccore" else block + 1
-
-
-def clock_of(soc_version: str) -> float:
-    """MHz of a chip by its name, with or without the `Ascend` in front."""
-    name = soc_version.removeprefix("Ascend").upper()
-    for pattern, mhz in _MHZ:
-        if re.fullmatch(pattern, name, re.IGNORECASE):
-            return mhz
-    return DEFAULT_MHZ

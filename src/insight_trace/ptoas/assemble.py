@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from insight_trace.chips import arch_named, family_named
 from insight_trace.errors import InsightTraceError, RequestError
-from insight_trace.ptoas.discovery import KernelSource, arch_named
+from insight_trace.ptoas.discovery import KernelSource
 from insight_trace.ptoas.pto_text import read_pto
 from insight_trace.ptoas.pto_tree import operations
 
 _RELATIVE = ("ptoas", "ptoas.sh", "bin/ptoas", "build/tools/ptoas/ptoas")
-_PTOAS_ARCH = {"a2a3": "a3", "a5": "a5"}
 
 
 def find_ptoas(given: Path | None, environment: Mapping[str, str] = os.environ) -> Path | None:
@@ -58,7 +58,7 @@ def _flags(pto: Path) -> list[str]:
         flags.append("--pto-level=level3")
     arch = arch_named(module.attributes.get("pto.target_arch", ""))
     if arch:
-        flags.append(f"--pto-arch={_PTOAS_ARCH[arch]}")
+        flags.append(f"--pto-arch={family_named(arch).ptoas_arch}")
     return flags
 
 

@@ -9,20 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from insight_trace.chips import arch_named
 from insight_trace.errors import RequestError
 
 RUN_PREFIX = "kernel_insight_all_funcs"
 # Directories of earlier runs; their copies of kernels are not kernels of the build.
 _RUN_PARTS = frozenset({"cases", "builds", "collect", "export", "funcs"})
 _PLAIN_PARTS = frozenset({"ptoas", "next_levels", "kernels", "aic", "aiv"})
-_ARCH_WORDS = (
-    ("a5", "a5"),
-    ("950", "a5"),
-    ("910_95", "a5"),
-    ("a2a3", "a2a3"),
-    ("910b", "a2a3"),
-    ("a3", "a2a3"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +131,6 @@ def unique_names(sources: Sequence[KernelSource], entries: Sequence[str]) -> tup
         taken.add(candidate.casefold())
         result.append(candidate)
     return tuple(result)
-
-
-def arch_named(text: str) -> str:
-    """`a2a3` or `a5` from what a build calls its target; "" when the words say neither."""
-    lowered = text.casefold()
-    return next((arch for word, arch in _ARCH_WORDS if word in lowered), "")
 
 
 def recorded_arch(source: Path, build: Path) -> str:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from insight_trace.chips import family_named
 from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError
 from insight_trace.ptoas.figures import bound_by, core_pipes, cycles_of, write_figures
 from insight_trace.ptoas.foreign_case import find_generator, foreign_case, given_to
@@ -41,7 +42,6 @@ from insight_trace.simulate.msprof.collecting import Application, ExportError, r
 from insight_trace.simulate.msprof.preflight import Ready, WorkerError, check
 from insight_trace.simulate.msprof.processes import Workplace
 from insight_trace.simulate.msprof.simulator import find_ready
-from insight_trace.simulate.msprof.targets import target_named
 from insight_trace.simulate.msprof.toolkit import Toolkit, find_toolkits
 from insight_trace.simulate.msprof.worker import find_worker, with_worker
 from insight_trace.storage import write_whole
@@ -98,7 +98,7 @@ class MsprofRunner:
             folder = Path(tempfile.mkdtemp(prefix="insight-trace-cann-"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             self._seen = with_worker(toolkit, worker, folder)
-        return check(self._seen, target_named(arch), soc)
+        return check(self._seen, family_named(arch), soc)
 
     def require(self, arches: Iterable[str]) -> None:
         """Raises what keeps kernels of these targets from running, before anything is built."""

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from insight_trace.chips import arch_named
 from insight_trace.errors import InputError, InsightTraceError, RequestError
 from insight_trace.model import CoreType
 from insight_trace.ptoas.arguments import KernelArguments, Wishes, kernel_arguments
 from insight_trace.ptoas.cpp_signature import CppFunction, CppKernel, CppParameter, CppSource, Form, read_cpp
-from insight_trace.ptoas.discovery import KernelSource, arch_named, recorded_arch, unique_names
+from insight_trace.ptoas.discovery import KernelSource, recorded_arch, unique_names
 from insight_trace.ptoas.element_types import is_pointer, pointee
 from insight_trace.ptoas.pto_facts import Facts
 from insight_trace.ptoas.pto_text import read_pto

@@ -13,11 +13,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from insight_trace.chips import family_named
 from insight_trace.errors import InputError
 from insight_trace.ptoas.cpp_signature import Form
 from insight_trace.ptoas.inputs import write_content
 from insight_trace.ptoas.spec import BufferArg, Content, ProfileKernel, Purpose, ValueArg
-from insight_trace.simulate.msprof.targets import target_named
 from insight_trace.storage import whole_directory
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?: [A-Za-z_]\w*)*")
@@ -148,7 +148,7 @@ def render_testcase(
         "bare": kernel.functions[0].form is Form.BARE,
         "calls": _calls(kernel),
         "parameters": [_parameter(argument) for argument in kernel.arguments],
-        "arch": aicore_arch or target_named(kernel.arch).aicore_arch,
+        "arch": aicore_arch or family_named(kernel.arch).aicore_arch,
         "debug_lines": debug_lines,
         "recipe": _Word(recipe.strip()),
         "seed": kernel.seed,

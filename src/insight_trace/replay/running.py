@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.arguments.verification import OutputCheck, Status, verify_outputs
+from insight_trace.chips import TARGETS, target_of_chip
 from insight_trace.errors import JobError, RequestError
 from insight_trace.model import Dispatch, Instructions, Kernel, Pipe, Simulation, Trace
 from insight_trace.replay.gathering import Gathered, gather_arguments
@@ -135,7 +136,7 @@ def _workspace(path: Path, request: ReplayRequest, kernels: tuple[Kernel, ...]) 
 
 def _target_of(request: ReplayRequest, selection: Selection) -> str:
     """a5 when the chip, the platform, the case's only platforms, or the kernel's place say so."""
-    chip = _family_of_chip(request.soc_version or "")
+    chip = target_of_chip(request.soc_version or "")
     if chip:
         return chip
     if request.platform:
@@ -146,20 +147,12 @@ def _target_of(request: ReplayRequest, selection: Selection) -> str:
     return _family_of_place(selection.kernels[0].source) or "a2a3"
 
 
-def _family_of_chip(name: str) -> str:
-    """By the beginning of its name, so that chips only the vendor's simulator knows are told apart as well."""
-    name = name.casefold()
-    if name.startswith(("ascend950", "ascend910_95", "dav_3510")):
-        return "a5"
-    return "a2a3" if name.startswith(("ascend910", "dav_2201")) else ""
-
-
 def _family_of_place(source: Path) -> str:
     """The family that a checkout keeps the kernel under; folders above the checkout say nothing about it."""
     for folder in source.parents:
         if (folder / ".git").exists():
             return ""
-        if folder.name in ("a2a3", "a5"):
+        if folder.name in TARGETS:
             return folder.name
     return ""
 
@@ -167,7 +160,7 @@ def _family_of_place(source: Path) -> str:
 def _require_target(request: ReplayRequest, selection: Selection) -> None:
     """A kernel that was written for one family is not run on the other without a word."""
     target = request.target or _target_of(request, selection)
-    chip = _family_of_chip(request.soc_version or "")
+    chip = target_of_chip(request.soc_version or "")
     if chip and chip != target:
         raise RequestError(
             f"{request.soc_version} is a chip of {chip}, and --target says {target}",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from insight_trace.chips import Roofs, roofs_of
 from insight_trace.model import Instructions, Trace
 from insight_trace.trace.critical import CriticalPath, critical_path
 from insight_trace.trace.flags import flag_key, partners
 from insight_trace.trace.kinds import Kind, finish
 from insight_trace.trace.lanes import VECTOR_LANES, pipe_name, units
 from insight_trace.trace.pipes import Cores, CoreStats, PipeStats
-from insight_trace.trace.roofs import Roofs, roofs_of
 from insight_trace.trace.source import line_text, user_frames
 from insight_trace.trace.work import Arithmetic, Traffic, arithmetic, traffic
 

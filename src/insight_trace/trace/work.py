@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from insight_trace.chips import Roofs
 from insight_trace.model import Instructions, Pipe
 from insight_trace.trace.intervals import union
 from insight_trace.trace.kinds import Kind, finish
 from insight_trace.trace.lanes import VECTOR_ARITHMETIC
-from insight_trace.trace.roofs import Roofs
 
 if TYPE_CHECKING:
     import numpy as np

@@ -38,7 +38,8 @@ struct Job {
     int kernel_row(int32_t func_id) const;
 };
 
-Job read_job(const std::string &path);
+// Into `job` line by line, so that where the result goes is known when a later line is wrong.
+void read_job(const std::string &path, Job &job);
 void map_arena(const Job &job);
 
 // Why the run ended before its end. Text in fixed arrays: it is filled in by signal handlers, and lies in

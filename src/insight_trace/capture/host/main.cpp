@@ -194,7 +194,7 @@ int main(int argc, char **argv) {
     }
     prctl(PR_SET_PDEATHSIG, SIGHUP); // not what the caller sends: who is gone cannot write the manifests
     try {
-        g_job = read_job(argv[1]);
+        read_job(argv[1], g_job);
         map_arena(g_job);
         engine::load_kernels(g_job.machine.kernels);
         for (const ChipTensor &tensor : g_job.tensors)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from insight_trace.chips import LogFamily
 from insight_trace.errors import InputError, RequestError
-from insight_trace.insight.camodel.chips import Family
 
 _LARGEST_FILE = 1 << 30
 _LONGEST_LINE = 1 << 16
@@ -38,9 +38,9 @@ class CoreLogs:
     def ends(self) -> list[Path]:
         return self.files.get(_ENDS, [])
 
-    def caches(self, family: Family) -> list[Path]:
+    def caches(self, family: LogFamily) -> list[Path]:
         """Families differ in which unit logs the instruction cache."""
-        unit = "ifu.icache_log" if family.a2_or_a3 or family is Family.EDGE else "icache_log"
+        unit = "ifu.icache_log" if family.a2_or_a3 or family is LogFamily.EDGE else "icache_log"
         return self.files.get(unit, [])
 
     @property

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from insight_trace.insight.camodel.chips import Family
+from insight_trace.chips import LogFamily
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,12 +162,12 @@ _NAMES = {name: name for name in ("XN", "XD", "XM", "XT", "XS")}
 _NAMES_310P = {name: name.lower() for name in _NAMES}
 
 
-def bytes_moved(family: Family, name: str, detail: str) -> int:
+def bytes_moved(family: LogFamily, name: str, detail: str) -> int:
     """Bytes that a move processes; 0 where they are not known."""
     if family.a2_or_a3:
         move = _MOVES.get(name)
         fields = _Fields(_field, _NAMES, detail)
-    elif family is Family.INFER:
+    elif family is LogFamily.INFER:
         move = _MOVES_310P.get(name)
         fields = _Fields(_field_310p, _NAMES_310P, detail)
     else:
@@ -181,9 +181,9 @@ class _Memory(NamedTuple):
     stride: int
 
 
-def bank_conflicts(family: Family, name: str, detail: str) -> tuple[int, int]:
+def bank_conflicts(family: LogFamily, name: str, detail: str) -> tuple[int, int]:
     """Most blocks of one repeat beyond the first that fall into the same bank group: read, written."""
-    if family is Family.INFER:
+    if family is LogFamily.INFER:
         return _conflicts_310p(detail) if name in _VECTOR_310P else (-1, -1)
     if not family.a2_or_a3 or name not in _VECTOR or ELEMENT_SIZE.get(_word("Dtype", detail)) is None:
         return -1, -1
@@ -234,7 +234,7 @@ def _most_alike(memories: list[_Memory]) -> int:
 class _MaskState:
     """The vector mask, which earlier instructions set."""
 
-    def __init__(self, family: Family) -> None:
+    def __init__(self, family: LogFamily) -> None:
         self._a2 = family.a2_or_a3
         self._mask = [0, 0]
         self._counting = False
@@ -263,10 +263,12 @@ class _MaskState:
         return sum(mask.bit_count() for mask in self._mask) * repeats & 0xFFFFFFFF
 
 
-def vector_utilisation(family: Family, names: Sequence[str], details: Sequence[str]) -> NDArray[np.float32]:
+def vector_utilisation(
+    family: LogFamily, names: Sequence[str], details: Sequence[str]
+) -> NDArray[np.float32]:
     """Percent of the lanes that each vector instruction uses; instructions in the vendor's order."""
     found = np.full(len(names), -1, dtype=np.float32)
-    if not family.a2_or_a3 and family is not Family.INFER:
+    if not family.a2_or_a3 and family is not LogFamily.INFER:
         return found
     vector = _VECTOR if family.a2_or_a3 else _VECTOR_310P
     state = _MaskState(family)

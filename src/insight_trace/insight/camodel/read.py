@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from insight_trace.errors import InputError
-from insight_trace.insight.camodel.chips import DEFAULT_SOC, Family, family_of
+from insight_trace.chips import LogFamily, find_chip, load_chip
+from insight_trace.errors import InputError, RequestError
 from insight_trace.insight.camodel.files import CoreLogs, core_logs, find_dump, lines_of, throughput_logs
 from insight_trace.insight.camodel.lines import Line, is_repeated, parse_cache_miss, parse_line, warp_of
 from insight_trace.insight.camodel.marks import Mark, Marks
@@ -22,7 +22,7 @@ from insight_trace.insight.camodel.registers import live_registers
 from insight_trace.insight.camodel.sources import Symbols, read_sources
 from insight_trace.insight.camodel.throughput import read_throughput
 from insight_trace.insight.columns import Extras
-from insight_trace.insight.lanes import CACHE_MISS, FLAG_NAMES, clock_of
+from insight_trace.insight.lanes import CACHE_MISS, FLAG_NAMES
 from insight_trace.model import Instructions, Pipe, Trace
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _LARGEST_PC = 1 << 64
 class ExportOptions:
     """What to take from the logs."""
 
-    soc_version: str = DEFAULT_SOC
+    soc_version: str = ""  # that of a2a3 unless it is said
     flags: bool = True  # SET and WAIT instructions
     overhead: bool = False
     throughput: bool = False
@@ -58,7 +58,13 @@ class _Core:
 def read_dump(path: Path, options: ExportOptions | None = None) -> tuple[Trace, Extras]:
     """The trace of a dump folder, and the facts that have no column. Warnings count what was not usable."""
     options = options or ExportOptions()
-    family = family_of(options.soc_version)
+    chip = find_chip(options.soc_version) if options.soc_version else load_chip()
+    if chip is None or chip.family.logs is None:
+        raise RequestError(
+            f"{options.soc_version!r} is not a chip that is known",
+            hint="for example Ascend910B1, Ascend910_9382, Ascend310P3 or Ascend950PR_9599",
+        )
+    family = chip.family.logs
     folder = find_dump(path)
     warnings: list[str] = []
     cores: dict[str, _Core] = {}
@@ -79,15 +85,14 @@ def read_dump(path: Path, options: ExportOptions | None = None) -> tuple[Trace, 
             where=str(folder),
             hint="both core*.instr_popped_log.dump and core*.instr_log.dump are needed",
         )
-    mhz = clock_of(options.soc_version)
-    counters = read_throughput(throughput_logs(folder), mhz) if options.throughput else ()
+    counters = read_throughput(throughput_logs(folder), chip.mhz) if options.throughput else ()
     ordered = [cores[name] for name in sorted(cores)]
     symbols = Symbols.of(folder, _addresses(ordered), warnings)
     instructions, extras = _columns(ordered, family, symbols)
     trace = Trace(
         instructions=instructions,
-        mhz=mhz,
-        soc_version=options.soc_version,
+        mhz=chip.mhz,
+        soc_version=options.soc_version or chip.name,
         sources=read_sources(instructions.stacks, options.source_root),
         counters=counters,
         path=folder,
@@ -96,12 +101,14 @@ def read_dump(path: Path, options: ExportOptions | None = None) -> tuple[Trace, 
     return trace, extras
 
 
-def _read_core(logs: CoreLogs, family: Family, options: ExportOptions, warnings: list[str]) -> _Core | None:
+def _read_core(
+    logs: CoreLogs, family: LogFamily, options: ExportOptions, warnings: list[str]
+) -> _Core | None:
     if not logs.starts or not logs.ends:
         absent = "instr_popped_log" if not logs.starts else "instr_log"
         warnings.append(f"{logs.core}: {absent} is missing or empty, the core is left out")
         return None
-    by_id = family is Family.A5
+    by_id = family is LogFamily.A5
     starts, name, number = _read_starts(logs, family, options, by_id, warnings)
     if options.core_ids and number not in options.core_ids:
         return None
@@ -124,7 +131,7 @@ def _read_core(logs: CoreLogs, family: Family, options: ExportOptions, warnings:
 
 
 def _read_starts(
-    logs: CoreLogs, family: Family, options: ExportOptions, by_id: bool, warnings: list[str]
+    logs: CoreLogs, family: LogFamily, options: ExportOptions, by_id: bool, warnings: list[str]
 ) -> tuple[dict[int, list[Line]], str, int]:
     """Starts by address or id, the core's logical name and its number."""
     found: dict[int, list[Line]] = defaultdict(list)
@@ -195,7 +202,7 @@ def _addresses(cores: list[_Core]) -> set[int]:
     return found
 
 
-def _columns(cores: list[_Core], family: Family, symbols: Symbols) -> tuple[Instructions, Extras]:
+def _columns(cores: list[_Core], family: LogFamily, symbols: Symbols) -> tuple[Instructions, Extras]:
     """Executions of each core in the vendor's order, then its cache misses, then its marks."""
     names: dict[str, int] = {}
     stacks: dict[str, int] = {}

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from insight_trace.insight.camodel.chips import Family
+from insight_trace.chips import LogFamily
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PATTERNS = {
-    Family.INFER: re.compile(r"X([0-9]{1,2})|x[a-z]:0x([0-9]{1,2})|x[a-z]:([0-9]{1,2})|x\[([0-9]{1,2})\]"),
-    Family.A2: re.compile(r"X([0-9]{1,2})"),
-    Family.A3: re.compile(r"X([0-9]{1,2})"),
-    Family.A5: re.compile(r"R([a-z0-9]{1,2}):([0-9a-f]{1,2})\|R"),
+    LogFamily.INFER: re.compile(r"X([0-9]{1,2})|x[a-z]:0x([0-9]{1,2})|x[a-z]:([0-9]{1,2})|x\[([0-9]{1,2})\]"),
+    LogFamily.A2: re.compile(r"X([0-9]{1,2})"),
+    LogFamily.A3: re.compile(r"X([0-9]{1,2})"),
+    LogFamily.A5: re.compile(r"R([a-z0-9]{1,2}):([0-9a-f]{1,2})\|R"),
 }
 _WRITES_FIRST = (
     "ADD SUB MUL MADD DIV REM MAX MIN SEL AND OR XOR CMPN LD_XD_XN LD_DDR SQRT NEG ABS NOT SHL SHR SBCNT SFF "
@@ -38,12 +38,14 @@ _WRITES_A2: dict[str, tuple[int, ...]] = dict.fromkeys(_WRITES_FIRST.split(), (0
 _WRITES_A2 |= {"LDP_XI_XJ_XN": (0, 1), "ST_ATOMIC_IMM": (1,), "ST_DEV": (1,)}
 _WRITES_310P: dict[str, tuple[int, ...]] = {f"scalar_{name}": (0,) for name in _WRITES_FIRST_310P.split()}
 _WRITES_310P |= {"scalar_ldp": (0, 1)}
-_WRITES = {Family.A2: _WRITES_A2, Family.A3: _WRITES_A2, Family.INFER: _WRITES_310P}
+_WRITES = {LogFamily.A2: _WRITES_A2, LogFamily.A3: _WRITES_A2, LogFamily.INFER: _WRITES_310P}
 _WRITES_FOUR = frozenset({"scalar_ld4", "scalar_ld4_imm", "LD4_XD_XN", "LD4_XD_XN_IMM"})
 _GENERAL_REGISTERS = 32
 
 
-def live_registers(family: Family, names: Sequence[str], details: Sequence[str]) -> NDArray[np.int32] | None:
+def live_registers(
+    family: LogFamily, names: Sequence[str], details: Sequence[str]
+) -> NDArray[np.int32] | None:
     """Counts for instructions in the vendor's order, or None where the vendor counts nothing."""
     pattern = _PATTERNS.get(family)
     if pattern is None:
@@ -76,10 +78,10 @@ def live_registers(family: Family, names: Sequence[str], details: Sequence[str])
 
 
 def _registers(
-    family: Family, pattern: re.Pattern[str], name: str, detail: str
+    family: LogFamily, pattern: re.Pattern[str], name: str, detail: str
 ) -> tuple[list[str], list[str]]:
     """Registers written and read."""
-    if family is Family.A5:
+    if family is LogFamily.A5:
         found = pattern.findall(detail)
         written = [number for letter, number in found if letter.startswith("d")]
         return written, [number for letter, number in found if not letter.startswith("d")]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from insight_trace.chips import LogFamily, find_chip
 from insight_trace.insight.columns import chunks, details_of
 from insight_trace.model import Instructions, Pipe, Trace
 
@@ -22,7 +23,6 @@ _LOG_NAMES = {Pipe.VECTOR: "VEC"}
 _FOREIGN_NAME = re.compile(r"[^0-9A-Za-z_-]")
 _FOREIGN_DETAIL = re.compile(r"[^\[\]|A-Za-z0-9_, :=/#-]")
 _NOT_LOGGED = (Pipe.CACHEMISS, Pipe.USERMARK)
-_A5 = "950"
 
 
 def write_logs(trace: Trace, directory: Path) -> None:
@@ -32,7 +32,8 @@ def write_logs(trace: Trace, directory: Path) -> None:
     """
     directory.mkdir(parents=True, mode=0o750)
     columns = trace.instructions
-    numbered = trace.soc_version.removeprefix("Ascend").startswith(_A5)
+    chip = find_chip(trace.soc_version)
+    numbered = chip is not None and chip.family.logs is LogFamily.A5
     logged = ~np.isin(columns.pipe, [int(pipe) for pipe in _NOT_LOGGED])
     for core in np.unique(columns.core).tolist():
         rows = np.flatnonzero((columns.core == core) & logged)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from insight_trace.simulate.embedded.soc import Soc
+    from insight_trace.chips import Chip
 
 # Which number times an instruction that has no entry of its own.
 _BY_NAME = {
@@ -62,7 +62,7 @@ class EstimateShare:
         return f"{self.share:.0%} of the time rests on estimates"
 
 
-def estimate_share(simulation: Simulation, soc: Soc) -> EstimateShare:
+def estimate_share(simulation: Simulation, soc: Chip) -> EstimateShare:
     """What part of the time that instructions take is timed by parameters of kind `estimate`.
 
     An instruction counts with its whole duration for the number that times it; flags, barriers and waits for
@@ -100,7 +100,7 @@ def estimate_share(simulation: Simulation, soc: Soc) -> EstimateShare:
     return EstimateShare(sum(e.cycles for e in listed) / total if total else 0.0, tuple(listed))
 
 
-def timed_by(name: str, type_code: int, soc: Soc) -> tuple[str, Any]:
+def timed_by(name: str, type_code: int, soc: Chip) -> tuple[str, Any]:
     """The parameter that times an instruction, and its entry; None for what costs nothing that is tabled."""
     moves, vectors, values = (soc.table.get(key, {}) for key in ("move", "vector", "value"))
     if name in moves:

@@ -6,13 +6,12 @@ the runner executes the steps through the same calls that compiled kernels make.
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import lru_cache
 
+from insight_trace.chips import instruction_pipes
 from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Simulation
 from insight_trace.simulate.embedded.engine_objects import ENGINE
@@ -50,16 +49,6 @@ class Step:
     c: int = 0
     number: int = 0
     touches_gm: bool = False
-
-
-@lru_cache(maxsize=1)
-def instruction_pipes() -> dict[str, tuple[int, str]]:
-    """Instructions by name: number and pipe, from the table that the engine is compiled from."""
-    table = (ENGINE / "instructions.def").read_text(encoding="utf-8")
-    return {
-        name: (number, pipe)
-        for number, (name, pipe) in enumerate(re.findall(r"^INSTR\((\w+),\s*(\w+)\)", table, re.M))
-    }
 
 
 def _number(name: str) -> int:

@@ -46,7 +46,7 @@ def job_directory() -> Iterator[Path]:
 def run_job(runner: Path, directory: Path, lines: list[str], seconds: float) -> RunnerResult:
     """Runs one job in a process of its own; every way to end becomes a result."""
     job, result = directory / "job", directory / "result"
-    job.write_text("\n".join([*lines, f"result\t{result}", f"seconds\t{seconds}"]) + "\n", encoding="utf-8")
+    job.write_text("\n".join([f"result\t{result}", *lines, f"seconds\t{seconds}"]) + "\n", encoding="utf-8")
     # a file, not a pipe: a kernel that prints without end fills neither our memory nor a buffer it would wait for
     printed = directory / "printed"
     with printed.open("w+b") as output:

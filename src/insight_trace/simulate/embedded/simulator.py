@@ -18,12 +18,12 @@ from insight_trace.arguments.contexts import (
 from insight_trace.arguments.descriptor import DESCRIPTOR_SIZE, pack_descriptor
 from insight_trace.arguments.packing import ARGS_SIZE, pack_arguments
 from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
+from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Failure, Kernel, Simulation
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory, escape
 from insight_trace.simulate.embedded.records import Site, load_instructions
 from insight_trace.simulate.embedded.runner import RunnerResult, job_directory, run_job
-from insight_trace.simulate.embedded.soc import Soc, load_soc
 from insight_trace.simulate.embedded.source_lines import line_of_crash
 from insight_trace.simulate.embedded.toolchain import KERNEL_OBJECT, KernelBuildError, Toolchain
 
@@ -41,7 +41,7 @@ _VECTOR_LANES = 2
 class EmbeddedOptions:
     """How to run, as opposed to what."""
 
-    soc_version: str | None = None  # a chip by name, or the path of a .toml file like those in soc/
+    soc_version: str | None = None  # a chip by name, or the path of a .toml file like those in chips/
     target: str = "a2a3"
     preset: str = "device"
     timing_only: bool = False
@@ -60,12 +60,12 @@ class _CorePlan:
     name: str
 
 
-def chip_of(options: EmbeddedOptions) -> Soc:
+def chip_of(options: EmbeddedOptions) -> Chip:
     """The chip that the options name."""
-    return load_soc(options.soc_version, target=options.target, preset=options.preset)
+    return load_chip(options.soc_version, target=options.target, preset=options.preset)
 
 
-def job_options(soc: Soc, options: EmbeddedOptions, directory: Path) -> list[str]:
+def job_options(soc: Chip, options: EmbeddedOptions, directory: Path) -> list[str]:
     """The lines of a job that say how to run it."""
     lines = [
         *soc.job_lines,
@@ -205,7 +205,7 @@ def _owner(tensor: ReplayTensor) -> int:
 
 
 def _simulation(
-    directory: Path, result: RunnerResult, gm: _Layout, plans: Sequence[_CorePlan], soc: Soc
+    directory: Path, result: RunnerResult, gm: _Layout, plans: Sequence[_CorePlan], soc: Chip
 ) -> Simulation:
     failure = result.failure
     if failure and result.crash:
@@ -255,7 +255,7 @@ def _sources(sites: Sequence[Site]) -> Mapping[str, Path]:
     return {file: Path(file) for file in sorted({site.file for site in sites if site.file})}
 
 
-def _nothing(soc: Soc, failure: Failure | None) -> Simulation:
+def _nothing(soc: Chip, failure: Failure | None) -> Simulation:
     """A run that got no further than its failure."""
     import numpy as np
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from insight_trace import __version__
+from insight_trace.chips import family_named
 from insight_trace.errors import InputError, JobError
 from insight_trace.model import CoreType, Failure, Fault
 from insight_trace.simulate.embedded.cache import Cache, content_key
@@ -34,11 +35,6 @@ _STANDARD = "-std=c++17"
 _ENGINE_FLAGS = ("-O2", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing")
 _KERNEL_FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing")
 
-# target -> what the device compiler defines
-ARCH_DEFINES = {
-    "a2a3": ("-D__CCE_AICORE__=220", "-D__NPU_ARCH__=2201", "-DPTO_NPU_ARCH_A2A3", "-DMEMORY_BASE"),
-    "a5": ("-D__CCE_AICORE__=310", "-D__NPU_ARCH__=3510", "-DPTO_NPU_ARCH_A5", "-DREGISTER_BASE"),
-}
 _CORE_DEFINES = {CoreType.AIC: "-D__DAV_CUBE__", CoreType.AIV: "-D__DAV_VEC__"}
 
 
@@ -161,7 +157,7 @@ class Toolchain:
             ) from None
         flags = [
             _STANDARD, *_KERNEL_FLAGS, *(sanitizers() or self._hooks()),
-            _CORE_DEFINES[core_type], *ARCH_DEFINES[target], *defines,
+            _CORE_DEFINES[core_type], *family_named(target).defines, *defines,
         ]  # fmt: skip
         includes = [
             f"-I{INCLUDE}",

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from insight_trace.chips import Family
 from insight_trace.errors import InsightTraceError, JobError, RequestError
 from insight_trace.simulate.msprof.processes import capture
-from insight_trace.simulate.msprof.targets import Target
 from insight_trace.simulate.msprof.toolkit import TRIPLETS, Toolkit
 
 CAMODEL = "lib/libruntime_camodel.so"
@@ -29,14 +29,14 @@ class Ready:
     """An installation that passed, and the chip to simulate."""
 
     toolkit: Toolkit
-    target: Target
+    target: Family
     msprof: Path
     bisheng: Path
     soc_version: str
     simulator_lib: Path
 
 
-def prepare(toolkits: Iterable[Toolkit], target: Target, soc_version: str | None, none: JobError) -> Ready:
+def prepare(toolkits: Iterable[Toolkit], target: Family, soc_version: str | None, none: JobError) -> Ready:
     """The first installation that passes. If none does, why the best one did not; `none` if there is none."""
     first: InsightTraceError | None = None
     for toolkit in toolkits:
@@ -47,14 +47,14 @@ def prepare(toolkits: Iterable[Toolkit], target: Target, soc_version: str | None
     raise first or none
 
 
-def check(toolkit: Toolkit, target: Target, soc_version: str | None) -> Ready:
+def check(toolkit: Toolkit, target: Family, soc_version: str | None) -> Ready:
     """Everything a build and a run need, or an error that says what is missing."""
     bisheng = toolkit.program("bisheng")
     if bisheng is None:
         raise JobError("the compiler bisheng is missing", where=_named(toolkit))
     if not tl_capable(bisheng, target, toolkit.environment):
         raise JobError(
-            f"bisheng does not know the tile language that kernels for {target.name} use (no __biasbuf__)",
+            f"bisheng does not know the tile language that kernels for {target.target} use (no __biasbuf__)",
             where=_named(toolkit),
             hint="a newer CANN is needed; --cann-home names another one",
         )
@@ -72,7 +72,7 @@ def check(toolkit: Toolkit, target: Target, soc_version: str | None) -> Ready:
     return Ready(toolkit, target, msprof, bisheng, soc, lib)
 
 
-def tl_capable(bisheng: Path, target: Target, environment: Mapping[str, str]) -> bool:
+def tl_capable(bisheng: Path, target: Family, environment: Mapping[str, str]) -> bool:
     """Whether the compiler knows the tile language. Only its own words against it count as a no."""
     with tempfile.TemporaryDirectory(prefix="insight-trace-") as folder:
         source = Path(folder, "probe.cpp")
@@ -113,7 +113,7 @@ def simulators(home: Path) -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
-def choose_soc(home: Path, target: Target, requested: str | None) -> tuple[str, Path]:
+def choose_soc(home: Path, target: Family, requested: str | None) -> tuple[str, Path]:
     """The simulator folder to use: an exact name before a prefix, and only one that has its library."""
     found = simulators(home)
     listed = ", ".join(found) or "none"
@@ -125,10 +125,10 @@ def choose_soc(home: Path, target: Target, requested: str | None) -> tuple[str, 
                 hint=f"with a camodel library: {listed}",
             )
     else:
-        matches = _matching(found, target.soc_exact, target.soc_prefixes)
+        matches = _matching(found, target.simulators, target.vendor_names)
         if not matches:
             raise JobError(
-                f"no simulator of the {target.name} family below {home} has a camodel library",
+                f"no simulator of the {target.target} family below {home} has a camodel library",
                 hint=f"there are: {listed}; is --target right?",
             )
     return matches[0], found[matches[0]]

@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from insight_trace.chips import family_named
 from insight_trace.errors import RequestError
 from insight_trace.simulate.msprof.building import build
 from insight_trace.simulate.msprof.collecting import Collected, collect
 from insight_trace.simulate.msprof.preflight import Ready, prepare
-from insight_trace.simulate.msprof.targets import target_named
 from insight_trace.simulate.msprof.toolkit import find_toolkits, not_found
 from insight_trace.simulate.msprof.workspace import ReplayJob, write_workspace
 
@@ -26,7 +26,7 @@ def find_ready(
 ) -> Ready:
     """The best installation here that can simulate the target, or an error that says what is missing."""
     toolkits = find_toolkits(environ, cann_home=cann_home, set_env=set_env, places=places)
-    return prepare(toolkits, target_named(target), soc_version, not_found(environ, places))
+    return prepare(toolkits, family_named(target), soc_version, not_found(environ, places))
 
 
 def simulate(

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from insight_trace.arguments.buffers import content_span, reserve, span_bytes
 from insight_trace.arguments.descriptor import DESCRIPTOR_SIZE
 from insight_trace.arguments.slots import ReplayArguments, ReplayTensor, view_extent
+from insight_trace.chips import Family, family_named
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import ARG_SLOTS, GLOBAL_CONTEXT_SLOT, LOCAL_CONTEXT_SLOT, MAX_TENSOR_DIMS, Kernel
 from insight_trace.simulate.msprof.escaping import template_environment
 from insight_trace.simulate.msprof.members import CORES_PER_BLOCK, Layout, lay_out
-from insight_trace.simulate.msprof.targets import Target, target_named
 from insight_trace.storage import whole_file, write_whole
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def write_workspace(job: ReplayJob, directory: Path) -> None:
 def generate(job: ReplayJob, layout: Layout | None = None) -> dict[str, str]:
     """The five generated texts by file name."""
     layout = layout or lay_out(job.kernels)
-    target = target_named(job.target)
+    target = family_named(job.target)
     values = _template_values(job, layout, target)
     environment = template_environment()
     try:
@@ -172,7 +172,7 @@ def _window(tensor: ReplayTensor) -> _Buffer:
     return _Buffer(end - first, first)
 
 
-def _template_values(job: ReplayJob, layout: Layout, target: Target) -> dict[str, Any]:
+def _template_values(job: ReplayJob, layout: Layout, target: Family) -> dict[str, Any]:
     arguments = job.arguments
     buffers, index = _buffers(arguments)
     payloads, outputs = [], []
@@ -209,7 +209,7 @@ def _template_values(job: ReplayJob, layout: Layout, target: Target) -> dict[str
             {"slot": s.slot, "bits": s.bits, "name": s.name, "dtype_name": s.dtype.name}
             for s in arguments.scalars
         ],
-        "soc_version": job.soc_version or target.soc_exact[0],
+        "soc_version": job.soc_version or target.simulators[0],
         "pto_isa_root": str(job.pto_isa_root.absolute()) if job.pto_isa_root else "",
         "simpler_root": str(job.simpler_root.absolute()) if job.simpler_root else "",
         "runtime": job.runtime,

@@ -12,13 +12,13 @@ static const char *pipe_name(PipeId pipe) {
 }
 
 Clock::Clock(const Parameters &parameters, Records &records) : records_(records) {
-    issue_cost_ = parameters.get("scalar.issue", 1000);
-    flag_cost_ = parameters.get("flag.set", 1000);
-    flag_latency_ = parameters.get("flag.latency", 1000);
-    barrier_cost_ = parameters.get("barrier.cost", 1000);
-    dispatch_latency_ = parameters.get("scalar.dispatch", 1000);
-    now_ = parameters.get("start.cycles", 0);
-    depth_ = static_cast<size_t>(std::max<int64_t>(1, parameters.get("queue.depth", 32000) / 1000));
+    issue_cost_ = parameters.scalar_issue;
+    flag_cost_ = parameters.flag_set;
+    flag_latency_ = parameters.flag_latency;
+    barrier_cost_ = parameters.barrier_cost;
+    dispatch_latency_ = parameters.scalar_dispatch;
+    now_ = parameters.start_cycles;
+    depth_ = static_cast<size_t>(std::max<int64_t>(1, parameters.queue_depth / 1000));
     for (Pipe &pipe : pipes_) pipe.taken.assign(depth_, 0);
 }
 

@@ -21,14 +21,16 @@ const Region *GlobalMemory::find(uint64_t address) const {
 Core::Core(const CoreIdentity &identity_, const Parameters &parameters_, Records &records, GlobalMemory &gm,
            bool timing_only)
     : identity(identity_), computes(!timing_only), clock(parameters_, records), parameters(parameters_),
-      tile_op_cost(parameters_.get("scalar.tile_op", 0)),
-      function(parameters_.get("vector.functions", 0) ? new VectorFunction(parameters_) : nullptr),
-      register_cost_(parameters_.get("register.write", 1000)), records_(records), gm_(gm) {
-    static const char *keys[] = {"memory.ub",        "memory.l1",     "memory.l0a", "memory.l0b",
-                                 "memory.l0c",       "memory.bt",     "memory.fb",  "memory.l0a_scale",
-                                 "memory.l0b_scale", "memory.control"};
-    for (int i = 0; i < static_cast<int>(Space::GM); ++i)
-        sizes_[i] = static_cast<uint64_t>(parameters.get(keys[i], 64 * 1024 * 1000) / 1000);
+      tile_op_cost(parameters_.scalar_tile_op),
+      function(parameters_.vector_functions ? new VectorFunction(parameters_) : nullptr),
+      register_cost_(parameters_.register_write), records_(records), gm_(gm) {
+    const int64_t sizes[] = {parameters.memory_ub,        parameters.memory_l1,
+                             parameters.memory_l0a,       parameters.memory_l0b,
+                             parameters.memory_l0c,       parameters.memory_bt,
+                             parameters.memory_fb,        parameters.memory_l0a_scale,
+                             parameters.memory_l0b_scale, parameters.memory_control};
+    static_assert(sizeof sizes / sizeof sizes[0] == static_cast<size_t>(Space::GM), "a size for each memory");
+    for (int i = 0; i < static_cast<int>(Space::GM); ++i) sizes_[i] = static_cast<uint64_t>(sizes[i] / 1000);
 }
 
 Core::~Core() = default;

@@ -31,8 +31,7 @@ static uint64_t read_bits(const uint8_t *from, int size) {
 
 static int64_t sys_cnt(Core &core) {
     // a free-running counter of its own frequency
-    return core.clock.now() * core.parameters.get("sys_cnt.mhz", 50000) /
-           core.parameters.get("clock.mhz", 1850000);
+    return core.clock.now() * core.parameters.sys_cnt_mhz / core.parameters.clock_mhz;
 }
 
 // A loop that does nothing but read the counter waits for a time: after a thousand turns each one stands for
@@ -93,7 +92,7 @@ extern "C" uint64_t insight_trace_get_value(const TileRef *tile, uint64_t index,
     core.at = at;
     int size = type_size(tile->type);
     uint64_t address = tile->address + index * uint64_t(size);
-    core.scalar(Instr::LD_XD_XN_IMM, address, core.parameters.get("scalar.load_ub", 1000));
+    core.scalar(Instr::LD_XD_XN_IMM, address, core.parameters.scalar_load_ub);
     return read_bits(core.local(tile->space, address, uint64_t(size)), size);
 }
 
@@ -102,7 +101,7 @@ extern "C" void insight_trace_set_value(const TileRef *tile, uint64_t index, uin
     core.at = at;
     int size = type_size(tile->type);
     uint64_t address = tile->address + index * uint64_t(size);
-    core.scalar(Instr::ST_XD_XN_IMM, address, core.parameters.get("scalar.store_ub", 1000));
+    core.scalar(Instr::ST_XD_XN_IMM, address, core.parameters.scalar_store_ub);
     memcpy(core.local(tile->space, address, uint64_t(size)), &bits, static_cast<size_t>(size));
 }
 
@@ -117,7 +116,7 @@ static void wait_for_core(Core &core, Instr instr, PipeId pipe, int flag) {
     r.a = static_cast<uint64_t>(flag);
     r.partner = row;
     int64_t now = core.clock.now();
-    int64_t until = time + core.parameters.get("cross_core.latency", 1000);
+    int64_t until = time + core.parameters.cross_core_latency;
     int64_t cycles = until > now ? until - now : 1000;
     if (until > now) r.stall = static_cast<uint8_t>(Stall::CrossCore);
     // the scalar unit stops here whatever pipe is named: what follows reads what the other core wrote
@@ -235,15 +234,14 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
     Core &core = current_core();
     core.at = at;
     Machine &machine = current_machine();
-    auto cycles = [&core](const char *name) { return core.parameters.get(name, 1000); };
     switch (which) {
     case Intrinsic::Dcci:
-        core.scalar(Instr::DCCI, a, cycles("scalar.dcci"));
+        core.scalar(Instr::DCCI, a, core.parameters.scalar_dcci);
         forget_scalar_lines(a, b != 0);
         machine.poll(core, a, line_content(core, a)); // a loop that polls memory goes through here
         return 0;
     case Intrinsic::Dsb:
-        core.scalar(Instr::DSB, a, cycles("scalar.dsb"));
+        core.scalar(Instr::DSB, a, core.parameters.scalar_dsb);
         return 0;
     case Intrinsic::SetMaskNorm:
         core.set_register(PipeId::V, 0);
@@ -271,7 +269,7 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         return 0;
     case Intrinsic::GetSysCnt:
         machine.yield(core);
-        core.scalar(Instr::MOV_XD_SPR, 0, cycles("scalar.sys_cnt") + waited_longer(core));
+        core.scalar(Instr::MOV_XD_SPR, 0, core.parameters.scalar_sys_cnt + waited_longer(core));
         return static_cast<uint64_t>(sys_cnt(core));
     case Intrinsic::GetBlockIdx:
         core.scalar(Instr::MOV_XD_SPR, 0, 1000);
@@ -292,15 +290,16 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         return core.identity.index;
     case Intrinsic::LoadDev:
         machine.poll(core, a, line_content(core, a));
-        return read_shared(core, a, static_cast<int>(b), cycles("scalar.load_gm"));
+        return read_shared(core, a, static_cast<int>(b), core.parameters.scalar_load_gm);
     case Intrinsic::StoreDev:
         machine.progressed();
-        store_shared(core, Instr::ST_DEV, a, b, c, cycles("scalar.store_gm"));
+        store_shared(core, Instr::ST_DEV, a, b, c, core.parameters.scalar_store_gm);
         return 0;
     case Intrinsic::AtomicAdd: {
         machine.progressed();
         uint64_t old_bits = read_bits(core.global(a, b), static_cast<int>(b));
-        store_shared(core, Instr::ST_ATOMIC, a, b, combined(core, old_bits, c, b), cycles("scalar.store_gm"));
+        store_shared(core, Instr::ST_ATOMIC, a, b, combined(core, old_bits, c, b),
+                     core.parameters.scalar_store_gm);
         return 0;
     }
     case Intrinsic::SetStoreAtomic:
@@ -309,11 +308,11 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         core.set_register(PipeId::S, a << 8 | b);
         return 0;
     case Intrinsic::WaitSignal:
-        wait_for_signal(core, a, b, static_cast<int32_t>(c), cycles("scalar.load_gm"));
+        wait_for_signal(core, a, b, static_cast<int32_t>(c), core.parameters.scalar_load_gm);
         return 0;
     case Intrinsic::TestSignal:
         machine.poll(core, a, line_content(core, a));
-        return compares(static_cast<int32_t>(read_shared(core, a, 4, cycles("scalar.load_gm"))), b,
+        return compares(static_cast<int32_t>(read_shared(core, a, 4, core.parameters.scalar_load_gm)), b,
                         static_cast<int32_t>(c));
     case Intrinsic::SetCrossCore: {
         PipeId pipe = static_cast<PipeId>(a);

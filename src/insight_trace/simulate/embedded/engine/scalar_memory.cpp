@@ -46,8 +46,8 @@ void fetch_line(Core &core, uint64_t address, bool store, const void *caller) {
         return;
     }
     if (!lines.load) {
-        lines.load = core.parameters.get("scalar.load_gm", 1000);
-        lines.store = core.parameters.get("scalar.store_gm", 1000);
+        lines.load = core.parameters.scalar_load_gm;
+        lines.store = core.parameters.scalar_store_gm;
     }
     Site here = core.at;
     Site found = site_of(caller);

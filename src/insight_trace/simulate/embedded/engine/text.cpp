@@ -55,6 +55,7 @@ static Instr instr_of(const std::string &name) {
 
 static void read_vector_cost(const std::vector<std::string> &f, Parameters &into) {
     VectorCost cost;
+    cost.given = true;
     cost.head = std::stoi(f.at(3));
     cost.slope = std::stoi(f.at(4));
     cost.gap = std::stoi(f.at(5));
@@ -63,7 +64,7 @@ static void read_vector_cost(const std::vector<std::string> &f, Parameters &into
         cost.nested_row = std::stoi(f[7]);
         cost.nested_head = std::stoi(f[8]);
     }
-    auto &row = into.vector[static_cast<size_t>(instr_of(f.at(1)))];
+    auto &row = into.vectors[static_cast<size_t>(instr_of(f.at(1)))];
     if (f.at(2) == "*")
         row.fill(cost);
     else
@@ -71,7 +72,8 @@ static void read_vector_cost(const std::vector<std::string> &f, Parameters &into
 }
 
 static void read_move_cost(const std::vector<std::string> &f, Parameters &into) {
-    MoveCost &cost = into.move[static_cast<size_t>(instr_of(f.at(1)))];
+    MoveCost &cost = into.moves[static_cast<size_t>(instr_of(f.at(1)))];
+    cost.given = true;
     cost.latency = std::stoll(f.at(2));
     cost.rate = std::stoll(f.at(3));
     cost.per_burst = std::stoll(f.at(4));
@@ -89,7 +91,7 @@ static void read_move_cost(const std::vector<std::string> &f, Parameters &into) 
 bool read_parameter(const std::vector<std::string> &fields, Parameters &into) {
     const std::string &key = fields.at(0);
     if (key == "value")
-        into.value[fields.at(1)] = std::stoll(fields.at(2));
+        into.set(fields.at(1), std::stoll(fields.at(2)));
     else if (key == "vector")
         read_vector_cost(fields, into);
     else if (key == "move")
@@ -100,6 +102,10 @@ bool read_parameter(const std::vector<std::string> &fields, Parameters &into) {
 }
 
 void write_result_file(const std::string &path, const std::string &text) {
+    if (path.empty()) { // a job that does not say where: whoever reads its errors sees it
+        fputs(text.c_str(), stderr);
+        return;
+    }
     std::string beside = path + ".part";
     std::ofstream file(beside, std::ios::binary);
     file << text << "end\n";

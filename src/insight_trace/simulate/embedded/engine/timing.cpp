@@ -28,7 +28,7 @@ static bool minds_its_mask(Instr instr) {
 Cost vector_cost(const Parameters &parameters, Instr instr, Type type, int repeat, const VectorOperand &dst,
                  const VectorOperand &src0, const VectorOperand &src1, bool some_lanes,
                  Conflicts &conflicts) {
-    const VectorCost &cost = parameters.vector[static_cast<int>(instr)][static_cast<int>(type)];
+    const VectorCost &cost = parameters.vector(instr, type);
     BankPattern banks = bank_pattern(dst, src0, src1);
     int64_t own = cost.slope;
     int64_t reading = banks.read_turns > 1 ? banks.read_turns * parameters.bank_turn : 0;
@@ -78,15 +78,16 @@ static Cost moved(const Parameters &parameters, const MoveCost &cost, int64_t bu
 
 Cost transfer_cost(const Parameters &parameters, Instr instr, uint64_t gm, int64_t bursts,
                    int64_t burst_bytes, int64_t) {
-    const MoveCost &cost = parameters.move[static_cast<int>(instr)];
+    const MoveCost &cost = parameters.move(instr);
     // GM moves whole blocks of 32 bytes; a start that is not on 512 bytes costs bandwidth
     int64_t bytes = bursts * ((burst_bytes + 31) / 32 * 32);
-    if (gm % 512 && bytes > parameters.unaligned_from) bytes = bytes * parameters.unaligned_cost / 1000;
+    if (gm % 512 && bytes > parameters.gm_unaligned_from / 1000)
+        bytes = bytes * parameters.gm_unaligned_cost / 1000;
     return moved(parameters, cost, bursts, bytes, true);
 }
 
 Cost move_cost(const Parameters &parameters, Instr instr, int64_t repeat, int64_t bytes) {
-    const MoveCost &cost = parameters.move[static_cast<int>(instr)];
+    const MoveCost &cost = parameters.move(instr);
     Cost result = moved(parameters, cost, repeat, bytes, false);
     result.occupy = result.latency + cost.interval; // on-chip moves follow each other
     result.channel = 0;
@@ -98,13 +99,13 @@ Cost multiply_cost(const Parameters &parameters, Type type, int64_t m, int64_t k
     const bool four_bits = type == Type::F4E2M1 || type == Type::F4E1M2;
     int64_t k_box = four_bits ? 64 : 32 / type_size(type);
     int64_t fractals = ((m + 15) / 16) * ((k + k_box - 1) / k_box) * ((n + 15) / 16);
-    int64_t body = fractals * (type == Type::F32 ? parameters.mmad_f32 : 1000);
+    int64_t body = fractals * (type == Type::F32 ? parameters.mmad_passes_f32 : 1000);
     return {body + parameters.mmad_gap, body + parameters.mmad_head, 0, Stall::None};
 }
 
 Cost fixpipe_cost(const Parameters &parameters, Instr instr, int64_t rows, int64_t cols, int64_t bytes,
                   bool to_nd) {
-    const MoveCost &cost = parameters.move[static_cast<int>(instr)];
+    const MoveCost &cost = parameters.move(instr);
     Cost result = moved(parameters, cost, rows, bytes, instr == Instr::FIX_L0C_TO_OUT);
     if (to_nd) {
         // row by row: the slower of a row's start and its bytes, and one more pass for each odd part of its

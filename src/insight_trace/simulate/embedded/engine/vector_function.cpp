@@ -32,9 +32,8 @@ int64_t loops_for(int64_t elements, int size, int64_t loop_bytes) {
 } // namespace
 
 VectorFunction::VectorFunction(const Parameters &parameters)
-    : parameters_(parameters), startup_(parameters.get("function.startup", 0)),
-      load_(parameters.get("function.load", 0)), shared_(parameters.get("function.shared", 0)),
-      step_(parameters.get("function.step", 1000)) {}
+    : parameters_(parameters), startup_(parameters.function_startup), load_(parameters.function_load),
+      shared_(parameters.function_shared), step_(parameters.function_step) {}
 
 void VectorFunction::open(Op op, const Operands &operands) {
     open_ = true;
@@ -164,8 +163,7 @@ int64_t VectorFunction::cycles(int64_t &latency) const {
     int64_t head = 0, body = 0, row = 0;
     latency = 0;
     for (const Work &work : work_) {
-        const VectorCost &cost =
-            parameters_.vector[static_cast<int>(work.instr)][static_cast<int>(work.type)];
+        const VectorCost &cost = parameters_.vector(work.instr, work.type);
         bool nested = nested_ && cost.nested_slope > 0;
         int64_t own = nested ? cost.nested_head : cost.head;
         // starting, loading and storing are paid once
@@ -182,8 +180,7 @@ int64_t VectorFunction::cycles(int64_t &latency) const {
     int64_t whole = head + body + row * outer_;
     if (as_one_run_) { // rows of one loop follow each other as loops do
         const Work &work = work_.front();
-        const VectorCost &cost =
-            parameters_.vector[static_cast<int>(work.instr)][static_cast<int>(work.type)];
+        const VectorCost &cost = parameters_.vector(work.instr, work.type);
         whole = std::min(whole, cost.head + cost.slope * as_one_run_);
     }
     return std::max<int64_t>(startup_ + load_ + 2000, whole);

@@ -161,8 +161,7 @@ TILE_OP_BODY(TCMPS) {
     bool from_tile = operands[2].kind == Operand::Tile;
     if (from_tile) {
         for (PipeId pipe : {PipeId::V, PipeId::MTE1, PipeId::MTE2}) handshake(core, pipe, PipeId::S);
-        core.scalar(Instr::LD_XD_XN_IMM, operands[2].tile.address,
-                    core.parameters.get("scalar.load_ub", 1000));
+        core.scalar(Instr::LD_XD_XN_IMM, operands[2].tile.address, core.parameters.scalar_load_ub);
     }
     with_type_of(core, op, compared_as(src.type), Types<float, half, int32_t>(), [&](auto tag) {
         using T = decltype(tag);
@@ -242,7 +241,7 @@ TILE_OP_BODY(TSELS) {
             for (int i = 0; i < to.width; ++i)
                 into[i] = mask_bit(bits, mask_pitch(mask), row, i) ? x[i] : value;
     });
-    core.scalar(Instr::ST_XD_XN_IMM, tmp.address, core.parameters.get("scalar.store_ub", 1000));
+    core.scalar(Instr::ST_XD_XN_IMM, tmp.address, core.parameters.scalar_store_ub);
     count_elements(core, to.width);
     handshake(core, PipeId::S, PipeId::V);
     core.set_register(PipeId::V, tmp.address); // the mask register

@@ -96,7 +96,7 @@ void issue_part_block(Core &core, const Padding &p) {
         for (int r = 0; r < rows; ++r)
             for (int i = 0; i < missing; ++i)
                 scalar_store(core, element_address(p.dst, int64_t(r) * p.dst.cols + p.src.valid_cols + i));
-        core.scalar(Instr::DSB, 2, core.parameters.get("scalar.dsb", 1000));
+        core.scalar(Instr::DSB, 2, core.parameters.scalar_dsb);
         return;
     }
     bit_mode(core);

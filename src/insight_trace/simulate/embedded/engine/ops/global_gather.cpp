@@ -147,10 +147,10 @@ void gather_elements_to_matrix(Core &core, const TileRef &dst, const Table &tabl
                             size_t(table.size));
             scalar_store_gm(core, scratch.address + uint64_t(offset));
         }
-    int64_t cost = core.parameters.get("scalar.dcci", 1000);
+    int64_t cost = core.parameters.scalar_dcci;
     for (int64_t line = 0; line < bytes; line += 64)
         core.scalar(Instr::DCCI, scratch.address + uint64_t(line), cost);
-    core.scalar(Instr::DSB, 1, core.parameters.get("scalar.dsb", 1000));
+    core.scalar(Instr::DSB, 1, core.parameters.scalar_dsb);
     handshake(core, PipeId::S, PipeId::MTE2);
     if (core.computes) std::memcpy(core.local(dst.space, dst.address, uint64_t(bytes)), out, size_t(bytes));
     core.transfer(Instr::MOV_OUT_TO_L1, dst.type, scratch.address, dst.address, 1, bytes, 0);

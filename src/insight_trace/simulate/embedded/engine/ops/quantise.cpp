@@ -147,7 +147,7 @@ TILE_OP_BODY(TDEQUANT) {
         core.barrier(PipeId::V);
     }
     count_off(core);
-    int64_t load = core.parameters.get("scalar.load_ub", 1000);
+    int64_t load = core.parameters.scalar_load_ub;
     count_elements(core, to.width);
     for (int row = 0; row < to.lines; ++row) {
         handshake(core, PipeId::V, PipeId::S);

@@ -113,7 +113,7 @@ TILE_OP_BODY(TCI) {
     });
     if (operands.count > 3)
         return issue_with_scratch(core, dst, to, tile_operand(core, op, operands, 3).address, down);
-    int64_t store = core.parameters.get("scalar.store_ub", 1000);
+    int64_t store = core.parameters.scalar_store_ub;
     for (int i = 0; i < dst.valid_cols; ++i)
         core.scalar(Instr::ST_XD_XN_IMM, dst.address + uint64_t(i) * uint64_t(to.size), store);
 }

@@ -47,10 +47,10 @@ inline void counted(Core &core, Instr instr, Type type, int64_t elements, Vector
 
 // --- scalar accesses
 inline void scalar_load(Core &core, uint32_t address) {
-    core.scalar(Instr::LD_XD_XN_IMM, address, core.parameters.get("scalar.load_ub", 1000));
+    core.scalar(Instr::LD_XD_XN_IMM, address, core.parameters.scalar_load_ub);
 }
 inline void scalar_store(Core &core, uint32_t address) {
-    core.scalar(Instr::ST_XD_XN_IMM, address, core.parameters.get("scalar.store_ub", 1000));
+    core.scalar(Instr::ST_XD_XN_IMM, address, core.parameters.scalar_store_ub);
 }
 
 // --- checks

@@ -61,10 +61,10 @@ inline Place placed(uint32_t index, int64_t count, Beyond beyond) {
 }
 
 inline void scalar_load_gm(Core &core, uint64_t address) {
-    core.scalar(Instr::LD_XD_XN_IMM, address, core.parameters.get("scalar.load_gm", 1000));
+    core.scalar(Instr::LD_XD_XN_IMM, address, core.parameters.scalar_load_gm);
 }
 inline void scalar_store_gm(Core &core, uint64_t address) {
-    core.scalar(Instr::ST_XD_XN_IMM, address, core.parameters.get("scalar.store_gm", 1000));
+    core.scalar(Instr::ST_XD_XN_IMM, address, core.parameters.scalar_store_gm);
 }
 
 inline void check_index_tile(const Core &core, const char *op, const TileRef &idx) {

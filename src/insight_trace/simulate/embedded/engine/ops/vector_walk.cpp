@@ -81,8 +81,7 @@ void handshake(Core &core, PipeId from, PipeId to) {
 }
 
 void scalar_loop(Core &core, const Lines &dst, int loads) {
-    int64_t load = core.parameters.get("scalar.load_ub", 1000),
-            store = core.parameters.get("scalar.store_ub", 1000);
+    int64_t load = core.parameters.scalar_load_ub, store = core.parameters.scalar_store_ub;
     handshake(core, PipeId::V, PipeId::S);
     for (int line = 0; line < dst.lines; ++line)
         for (int i = 0; i < dst.width; ++i) {
