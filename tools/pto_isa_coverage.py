@@ -29,12 +29,12 @@ from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+from insight_trace.chips import family_named, load_chip
 from insight_trace.errors import InsightTraceError
 from insight_trace.model import CoreType
 from insight_trace.simulate.embedded.engine_objects import INCLUDE
 from insight_trace.simulate.embedded.memory import escape, unescape
-from insight_trace.simulate.embedded.soc import load_soc
-from insight_trace.simulate.embedded.toolchain import ARCH_DEFINES, PRELUDE, KernelBuildError, Toolchain
+from insight_trace.simulate.embedded.toolchain import PRELUDE, KernelBuildError, Toolchain
 
 HERE = Path(__file__).resolve().parent
 STAND_INS = HERE / "pto_isa" / "include"
@@ -233,7 +233,7 @@ class Bench:
             source / "main.cpp",
             "test program",
             [STAND_INS, INCLUDE, self.root / "tests" / "common"],
-            [*prelude, *ARCH_DEFINES[family]],
+            [*prelude, *family_named(family).defines],
         )
 
     def _uncompiled(self, source: Path, message: str, where: str = "") -> tuple[Outcome, ...]:
@@ -274,7 +274,7 @@ class Bench:
         run.mkdir(exist_ok=True)
         result.unlink(missing_ok=True)
         lines = [
-            *load_soc(target=family).job_lines,
+            *load_chip(target=family).job_lines,
             *(f"object\t{kind}\t{escape(str(path))}" for kind, path in objects),
             f"program\t{escape(str(program))}",
             f"directory\t{escape(str(run))}",

@@ -14,7 +14,6 @@ from enum import IntEnum
 from insight_trace.chips import instruction_pipes
 from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Simulation
-from insight_trace.simulate.embedded.engine_objects import ENGINE
 from insight_trace.simulate.embedded.memory import GlobalMemory
 from insight_trace.simulate.embedded.op_script import STEP_SIZE, pack_step
 from insight_trace.simulate.embedded.records import load_instructions
