@@ -11,10 +11,13 @@ ROOT = Path(insight_trace.__file__).parent
 ORDER = [
     "callable_package",
     "errors",
+    "limits",
+    "reading",
     "dtypes",
     "chips",
     "model",
     "storage",
+    "supervisor",
     "scene",
     "dump",
     "arguments",

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
-from insight_trace.commands import run
+
+def _ended(kind: type[BaseException], error: BaseException, trace: object) -> None:
+    """An interruption before the command line is there to say it: one line, and the code of an interruption."""
+    if issubclass(kind, KeyboardInterrupt):
+        os.write(2, b"insight-trace: interrupted\n")
+        os._exit(130)
+    sys.__excepthook__(kind, error, trace)  # type: ignore[arg-type]
+
+
+sys.excepthook = _ended
 
 
 def main(argv: list[str] | None = None) -> int:
-    return run(sys.argv[1:] if argv is None else argv)
+    """Runs one command line in this process and ends with it everything that it started."""
+    from insight_trace.commands import run
+    from insight_trace.commands.ending import orderly
+
+    with orderly():
+        return run(sys.argv[1:] if argv is None else argv)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,13 @@
-"""The one error type that a user can act on."""
+"""The one error type that a user can act on, and what becomes of errors of other kinds."""
 
 from __future__ import annotations
+
+import errno
+import os
+import re
+
+_LONG_WORD = re.compile(r"\S{201,}")
+_LONGEST_TEXT = 4000
 
 
 class InsightTraceError(Exception):
@@ -34,3 +41,68 @@ class InputError(InsightTraceError):
 
 class JobError(InsightTraceError):
     """The job was right but did not get done: a kernel, a compiler or a simulator failed."""
+
+
+# --- errors of the system --------------------------------------------------------------------------------
+
+_NEXT_STEP = {
+    errno.ENOSPC: "make room on that disk, or write elsewhere (-o, TMPDIR, INSIGHT_TRACE_CACHE)",
+    errno.EDQUOT: "your quota there is used up: make room, or write elsewhere (-o, TMPDIR)",
+    errno.EROFS: "that place is read-only: name another with -o",
+    errno.EACCES: "you may not do that there: change its permissions, or name another place",
+    errno.EPERM: "you may not do that there: change its permissions, or name another place",
+    errno.ENAMETOOLONG: "shorten the name",
+    errno.ENOENT: "check the spelling; it must exist",
+    errno.ENOTDIR: "a file stands where a folder is needed: name another place",
+    errno.EISDIR: "a folder stands where a file is needed: name a file",
+    errno.EEXIST: "something stands there already: name another place",
+    errno.ELOOP: "links there lead in a circle: name the file itself",
+    errno.EMFILE: "too many files are open: raise the limit (ulimit -n)",
+    errno.ENFILE: "too many files are open on this machine",
+    errno.ENOMEM: "the machine has no memory left: end other programs, or ask for less",
+    errno.EIO: "the device reports an error: look at its health",
+}
+
+
+def as_error(error: Exception) -> InsightTraceError:
+    """Any exception as one that a user can act on."""
+    if isinstance(error, InsightTraceError):
+        return error
+    if isinstance(error, OSError):
+        return _of_the_system(error)
+    if isinstance(error, MemoryError):
+        return JobError("the machine has no memory left for this", hint=_NEXT_STEP[errno.ENOMEM])
+    if isinstance(error, RecursionError):
+        return InputError("the input is nested too deeply", hint="docs/limits.md says what is taken")
+    return JobError(
+        f"{type(error).__name__}: {error}",
+        where="a fault of Insight Trace",
+        hint="run it again with --debug, and report what that prints",
+    )
+
+
+def _of_the_system(error: OSError) -> InsightTraceError:
+    reason = os.strerror(error.errno) if error.errno is not None else str(error) or type(error).__name__
+    names = [os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
+    if not names and error.errno == errno.ENOENT and not _has_working_folder():
+        return RequestError("the working folder is gone", hint="change to a folder that exists")
+    hint = _NEXT_STEP.get(error.errno or 0, "look at that place and try again")
+    return JobError(reason, where=names[-1] if names else "", hint=hint)
+
+
+def _has_working_folder() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109
+    except OSError:
+        return False
+    return True
+
+
+# --- for a terminal ---------------------------------------------------------------------------------------
+
+
+def shown(text: str) -> str:
+    """A message for a terminal: no control characters, no endless words, not endless itself."""
+    text = _LONG_WORD.sub(lambda m: f"{m[0][:150]}…{m[0][-40:]}", text)
+    text = "".join(c if c == "\n" or c.isprintable() else repr(c)[1:-1] for c in text[: _LONGEST_TEXT + 1])
+    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"

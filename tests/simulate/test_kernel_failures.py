@@ -11,6 +11,7 @@ from insight_trace import simulate
 from insight_trace.errors import RequestError
 from insight_trace.model import Failure, Fault
 from insight_trace.simulate.embedded import runner
+from insight_trace.supervisor import Ended
 from tests.simulate.kernel_text import line_of, write_kernel
 
 
@@ -239,10 +240,10 @@ OURS = Path(runner.__file__).parent
             Fault.OUR_BUG, f"{OURS}/engine/ops/elementwise.cpp", 40,
         ),
         ("==9==ERROR: AddressSanitizer: out of memory", Fault.OUR_BUG, "", 0),
-        ("no word of why", Fault.OUR_BUG, "", 0),
+        ("no word of why", Fault.KERNEL, "", 0),
     ],
 )  # fmt: skip
 def test_a_sanitizers_report_belongs_to_whose_source_it_names(said, fault, file, line):
-    failure = runner._silent_end(1, said)
+    failure = runner._silent_end(Ended(1, said.encode(), 0.1), said, 60)
     assert (failure.fault, failure.file, failure.line) == (fault, file, line)
     assert "\n" not in failure.message

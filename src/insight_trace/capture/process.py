@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import subprocess
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from insight_trace.errors import JobError
+from insight_trace import limits
+from insight_trace.errors import InputError, JobError
 from insight_trace.model import Failure, Fault
+from insight_trace.reading import open_regular, read_regular
+from insight_trace.simulate.embedded import sandbox as rules
 from insight_trace.simulate.embedded.memory import unescape
+from insight_trace.simulate.embedded.sandbox import Sandbox
 from insight_trace.simulate.embedded.source_lines import line_of_crash
+from insight_trace.supervisor import Child, Limits
 
-_LOOK_SECONDS = 0.2
 _GRACE_SECONDS = 3.0
 
 
@@ -29,7 +31,8 @@ class RunnerReport:
     said: str = ""  # what orchestration and runtime logged
 
     def number(self, key: str) -> int:
-        return int(self.facts.get(key, ["0"])[0])
+        text = self.facts.get(key, ["0"])[0]
+        return int(text) if text.isdecimal() and len(text) < 20 else 0
 
 
 def run_runner(
@@ -39,42 +42,49 @@ def run_runner(
     files: tuple[int, ...],
     on_look: Callable[[], None],
     drive: Callable[[], None] | None = None,
+    sandbox: Sandbox = Sandbox.DEFAULT,
 ) -> RunnerReport:
     """Runs a job to its end; `on_look` is called now and then. An interruption ends the runner gently.
 
     `drive` is an orchestration that runs here, beside the runner, and talks to it.
     """
     log = result.with_suffix(".log")
+    interrupted: list[bool] = []
     try:
         with log.open("wb") as said:
-            process = subprocess.Popen(
-                [str(runner), str(job)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=said,
-                start_new_session=True,
+            child = Child(
+                [runner, job],
+                bounds=Limits(grace=_GRACE_SECONDS),
+                environment=rules.environment(sandbox),
+                cwd=rules.working_folder(sandbox, job.parent),
+                output=said,
+                only_errors=True,
                 pass_fds=files,
+                leash=False,  # whoever is killed leaves it the manifests to write
             )
     except OSError as error:
         raise JobError(f"the runner does not start: {error}", where=str(runner)) from None
     if drive is not None:
         # a thread that may be left behind: an orchestration that never ends must not keep us
         threading.Thread(target=drive, daemon=True).start()
-    interrupted = False
+
+    def stop() -> None:
+        interrupted.append(True)
+        child.process.send_signal(signal.SIGTERM)
+
+    def look() -> None:
+        if log.stat().st_size > limits.PRINTED_BYTES:
+            raise JobError(
+                f"the run logged more than {limits.PRINTED_BYTES >> 20} MiB: it was ended",
+                hint="take prints out of its orchestration and kernels",
+            )
+        on_look()
+
     with _sigterm_as_interrupt():
-        while process.poll() is None:
-            try:
-                _wait(process)
-                on_look()
-            except KeyboardInterrupt:
-                interrupted = True
-                _stop(process)
-            except BaseException:
-                process.kill()
-                process.wait()
-                raise
-    report = _read(result, process.returncode)
-    report.said = log.read_text(encoding="utf-8", errors="replace")
+        ended = child.wait(look=look, on_interrupt=stop)
+    report = _read(result, ended.code)
+    with open_regular(log, follow=False) as file:
+        report.said = file.read(limits.PRINTED_KEPT).decode("utf-8", errors="replace")
     if interrupted and report.failure is None:
         report.failure = Failure(Fault.ENVIRONMENT, "the run was interrupted")
     return report
@@ -98,37 +108,31 @@ def _sigterm_as_interrupt():  # type: ignore[no-untyped-def]
         signal.signal(signal.SIGTERM, before)
 
 
-def _wait(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(_LOOK_SECONDS)
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGTERM)
-    deadline = time.monotonic() + _GRACE_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    if process.poll() is None:
-        process.kill()
-        process.wait()
-
-
 def _read(path: Path, code: int) -> RunnerReport:
     report = RunnerReport()
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
+        text = read_regular(path, most=limits.RESULT_BYTES, follow=False).decode("utf-8", "surrogateescape")
+    except (OSError, InputError):
+        text = ""
+    for line in text.splitlines():
         key, *rest = (unescape(part) for part in line.split("\t"))
         report.facts.setdefault(key, rest)
     facts = report.facts
     if "end" not in facts:
         signalled = -code if code < 0 else 0
-        fault = Fault.ENVIRONMENT if signalled == signal.SIGKILL else Fault.OUR_BUG
-        report.failure = Failure(fault, f"the runner ended with {code} before its time", signal=signalled)
-    elif facts["status"][0] != "ok":
-        report.failure = _failure(facts)
+        if signalled == signal.SIGKILL:
+            text = "the runner was killed (out of memory?)"
+            report.failure = Failure(Fault.ENVIRONMENT, text, signal=signalled)
+        else:
+            text = f"signal {signalled}" if signalled else f"exit code {code}"
+            text = f"the orchestration ended its process with {text}"
+            report.failure = Failure(Fault.INPUT, text, signal=signalled)
+    elif facts.get("status", [""])[:1] != ["ok"]:
+        try:
+            report.failure = _failure(facts)
+        except (ValueError, KeyError, IndexError) as error:
+            text = f"the run wrote over what the runner says of it: {limits.cut(str(error))}"
+            report.failure = Failure(Fault.KERNEL, text)
     return report
 
 

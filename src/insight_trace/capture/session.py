@@ -9,10 +9,11 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from insight_trace import limits
 from insight_trace.capture import recover
 from insight_trace.capture.arena import Arena
 from insight_trace.capture.builds import Builds, build
@@ -22,8 +23,10 @@ from insight_trace.chips import family_named, load_chip
 from insight_trace.errors import RequestError
 from insight_trace.model import Case, CoreType, Failure, Scene
 from insight_trace.scene.live import LiveScalar, LiveScene, LiveTensor, load_scene_live
+from insight_trace.simulate.embedded.job_files import job_directory
 from insight_trace.simulate.embedded.memory import escape
-from insight_trace.simulate.embedded.runner import job_directory
+from insight_trace.simulate.embedded.sandbox import Sandbox
+from insight_trace.simulate.embedded.sandbox import job_lines as sandbox_lines
 from insight_trace.simulate.embedded.toolchain import KernelBuildError, Toolchain
 from insight_trace.storage import refuse_existing, whole_directory
 
@@ -44,6 +47,7 @@ class CaptureOptions:
     workers: int | None = None
     golden: bool = True
     force: bool = False
+    sandbox: Sandbox = field(default_factory=Sandbox.chosen)
     shuffle: int = 0  # for tests: run ready tasks in another order
 
 
@@ -72,6 +76,7 @@ class Capture:
 
 def run_capture(path: Path, case: str | None, output: Path | None, options: CaptureOptions) -> Capture:
     """Runs one case of a scene and records it."""
+    limits.seconds_given(options.seconds, "--time-limit")
     if options.level not in LEVELS:
         raise RequestError(f"there is no dump level {options.level}", hint="0, 1, 2 or 3")
     live = load_scene_live(path)
@@ -97,11 +102,11 @@ def run_capture(path: Path, case: str | None, output: Path | None, options: Capt
             lines = _job_lines(scene, found, builds, target, options)
             started = time.monotonic()
             recorder = _Recorder(dump, options.level, scene)
-            lines += [*arena.job_lines(), *recorder.job_lines]
+            lines += [*arena.job_lines(), *recorder.job_lines, *_sandbox_lines(options, job, dump, toolchain)]
             if builds.orchestration is None:
-                report = _run_python(live, found, job, builds, lines, arena, recorder)
+                report = _run_python(live, found, job, builds, lines, arena, recorder, options.sandbox)
             else:
-                report = _run(job, builds, lines, arena, recorder)
+                report = _run(job, builds, lines, arena, recorder, sandbox=options.sandbox)
             seconds = time.monotonic() - started
             arena.copy_back()
             result = None
@@ -191,6 +196,16 @@ def _job_lines(scene: Scene, found: Any, builds: Builds, target: str, options: C
     return lines
 
 
+def _sandbox_lines(options: CaptureOptions, job: Path, dump: Path | None, toolchain: Toolchain) -> list[str]:
+    """Where it may write beside its own folder is the dump; what may finish that for a dead caller is Python."""
+    package = Path(__file__).resolve().parents[2]
+    readable = (toolchain.cache.root, Path(sys.prefix), Path(sys.base_prefix), package)
+    lines = sandbox_lines(options.sandbox, job, readable)
+    if dump is not None and options.sandbox is not Sandbox.OFF:
+        lines.append(f"allow\twrite\t{escape(str(dump.resolve()))}")
+    return lines
+
+
 def _run(
     job: Path,
     builds: Builds,
@@ -199,10 +214,11 @@ def _run(
     recorder: _Recorder,
     files: tuple[int, ...] = (),
     drive: Callable[[], None] | None = None,
+    sandbox: Sandbox = Sandbox.DEFAULT,
 ) -> RunnerReport:
     order, result = job / "job", job / "result"
     order.write_text("\n".join([f"result\t{result}", *lines]) + "\n", encoding="utf-8")
-    return run_runner(builds.runner, order, result, (arena.file, *files), recorder.look, drive)
+    return run_runner(builds.runner, order, result, (arena.file, *files), recorder.look, drive, sandbox)
 
 
 def _run_python(
@@ -213,6 +229,7 @@ def _run_python(
     lines: list[str],
     arena: Arena,
     recorder: _Recorder,
+    sandbox: Sandbox,
 ) -> RunnerReport:
     """The same for an orchestration in Python: it runs here and talks to the runner over a socket."""
     import socket
@@ -226,7 +243,7 @@ def _run_python(
     with ours, theirs:
         drive = driver(function, arena, scalars, ours)
         lines = [*lines, f"channel\t{theirs.fileno()}"]
-        return _run(job, builds, lines, arena, recorder, (theirs.fileno(),), drive)
+        return _run(job, builds, lines, arena, recorder, (theirs.fileno(),), drive, sandbox)
 
 
 # --- the dump while it grows ----------------------------------------------------------------------------

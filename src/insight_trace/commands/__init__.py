@@ -6,12 +6,17 @@ Only the module of the command that was typed is imported; a module imports what
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import NoReturn
 
 from insight_trace import __version__
-from insight_trace.errors import InsightTraceError
+from insight_trace.commands.ending import Terminated, abandon, flushed
+from insight_trace.errors import as_error, shown
 
 # command -> its line in `insight-trace --help`; the module is insight_trace.commands.<command>
 COMMANDS: dict[str, str] = {
@@ -53,10 +58,93 @@ def _unknown(word: str) -> str:
     return f"insight-trace: there is no command '{word}'\n  {guess}"
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with a value without repeating all of it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(2, f"{self.prog}: error: {shown(message)}\n")
+
+
+def _parser(name: str, command: ModuleType) -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=f"insight-trace {name}",
+        description=command.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.prepare(parser)
+    if getattr(command, "RUNS_KERNELS", False):
+        bounds = parser.add_argument_group("limits (docs/limits.md)")
+        bounds.add_argument(
+            "--sandbox",
+            choices=("strict", "default", "off"),
+            help="what the kernels' processes may do (default: default; SECURITY.md)",
+        )
+        bounds.add_argument(
+            "--compile-limit", type=float, metavar="S", help="seconds that one compilation may take (120)"
+        )
+    return parser
+
+
+@contextlib.contextmanager
+def _bounds_of(options: argparse.Namespace) -> Iterator[None]:
+    """The two options are variables of this process for a while, so that they hold wherever a kernel runs."""
+    variables = {}
+    if getattr(options, "sandbox", None):
+        variables["INSIGHT_TRACE_SANDBOX"] = options.sandbox
+    for name in ("time_limit", "compile_limit"):
+        seconds = getattr(options, name, None)
+        if seconds is not None:
+            from insight_trace.limits import seconds_given
+
+            seconds_given(seconds, f"--{name.replace('_', '-')}")
+    if getattr(options, "compile_limit", None) is not None:
+        variables["INSIGHT_TRACE_COMPILE_SECONDS"] = str(options.compile_limit)
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
 def run(argv: list[str]) -> int:
     """Runs one command line; returns the exit code (0 done, 1 the job failed, 2 the request was wrong)."""
     debug = "--debug" in argv
     argv = [word for word in argv if word != "--debug"]
+    name = argv[0] if argv and argv[0] in COMMANDS else ""
+    told = f"insight-trace {name}".strip()
+    try:
+        code = _run(argv)
+        error = flushed()
+        if error is not None and not isinstance(error, BrokenPipeError):
+            raise error
+        return code
+    except BrokenPipeError:
+        # the reader of our output went away (`| head`): nothing more to say to it
+        abandon(sys.stdout)
+        return 0
+    except KeyboardInterrupt as interrupt:
+        _say(f"{told}: {'ended' if isinstance(interrupt, Terminated) else 'interrupted'}")
+        return interrupt.code if isinstance(interrupt, Terminated) else 130
+    except Exception as error:
+        if debug:
+            raise
+        known = as_error(error)
+        _say(f"{told}: {shown(str(known))}")
+        return known.exit_code
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def _run(argv: list[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
         print(_overview())
         return 0 if argv else 2
@@ -65,31 +153,17 @@ def run(argv: list[str]) -> int:
         return 0
     name, rest = argv[0], argv[1:]
     if name not in COMMANDS:
-        print(_unknown(name), file=sys.stderr)
+        _say(shown(_unknown(name)))
         return 2
     command = importlib.import_module(f"insight_trace.commands.{name}")
-    parser = argparse.ArgumentParser(
-        prog=f"insight-trace {name}",
-        description=command.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    command.prepare(parser)
     try:
-        options = parser.parse_args(rest)
+        options = _parser(name, command).parse_args(rest)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 2
-    try:
-        return int(command.run(options))
-    except InsightTraceError as error:
-        if debug:
-            raise
-        print(f"insight-trace {name}: {error}", file=sys.stderr)
-        return error.exit_code
-    except BrokenPipeError:
-        # the reader of our output went away (`| head`): nothing more to say to it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        print(f"insight-trace {name}: interrupted", file=sys.stderr)
-        return 130
+    with _bounds_of(options):
+        if not getattr(command, "RUNS_KERNELS", False):
+            return int(command.run(options))
+        from insight_trace.supervisor import adopting
+
+        with adopting():
+            return int(command.run(options))

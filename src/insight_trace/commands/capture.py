@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from insight_trace.capture.session import Capture
 
+RUNS_KERNELS = True
+
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scene", metavar="SCENE", help="a scene's Python file")

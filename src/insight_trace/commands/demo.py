@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+RUNS_KERNELS = True
+
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from insight_trace.simulate.embedded.simulator import EmbeddedOptions
     from insight_trace.simulate.embedded.single_op import OpTiming, TableRow
 
+RUNS_KERNELS = True
+
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("op", nargs="?", metavar="OP", help="the op, as kernels spell it")

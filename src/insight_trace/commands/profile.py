@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from insight_trace.ptoas.runner import RunnerOptions
     from insight_trace.ptoas.spec import PlannedKernel
 
+RUNS_KERNELS = True
+
 
 def _positive(text: str) -> int:
     try:

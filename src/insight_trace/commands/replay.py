@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _CORES_SHOWN = 3
 
+RUNS_KERNELS = True
+
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scene", type=Path, metavar="SCENE", help="the scene module, or an earlier workspace")

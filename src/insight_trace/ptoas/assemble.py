@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from insight_trace import supervisor
 from insight_trace.chips import arch_named, family_named
 from insight_trace.errors import InsightTraceError, RequestError
+from insight_trace.limits import COMPILE_OUTPUT, PROBE_OUTPUT, PROBE_SECONDS
 from insight_trace.ptoas.discovery import KernelSource
 from insight_trace.ptoas.pto_text import read_pto
 from insight_trace.ptoas.pto_tree import operations
+from insight_trace.supervisor import Limits
 
 _RELATIVE = ("ptoas", "ptoas.sh", "bin/ptoas", "build/tools/ptoas/ptoas")
 
@@ -36,16 +38,15 @@ def find_ptoas(given: Path | None, environment: Mapping[str, str] = os.environ) 
 def ptoas_version(ptoas: Path) -> str:
     """What the assembler calls itself, or why it does not start."""
     try:
-        command = [str(ptoas), "--version"]
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=20, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = supervisor.run([ptoas, "--version"], bounds=Limits(PROBE_SECONDS, output=PROBE_OUTPUT))
+    except OSError as error:
         return f"does not start: {error}"
-    said = [line.strip() for line in (done.stdout or done.stderr).splitlines() if line.strip()]
+    if done.over:
+        return f"does not start: --version went over its limit of {done.over}"
+    said = [line.strip() for line in done.said.decode(errors="replace").splitlines() if line.strip()]
     named = [line for line in said if "ptoas" in line.casefold()]
-    if done.returncode != 0:
-        return f"does not start: {(said or ['exit code ' + str(done.returncode)])[0]}"
+    if done.code != 0:
+        return f"does not start: {(said or ['exit code ' + str(done.code)])[0]}"
     return (named or said or ["says nothing"])[0]
 
 
@@ -77,20 +78,20 @@ def assemble(
         cpp = directory / f"{source.pto.stem}.cpp"
         try:
             command = [str(ptoas), str(source.pto), "-o", str(cpp), *_flags(source.pto)]
-            done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", timeout=timeout, check=False
-            )
+            done = supervisor.run(command, bounds=Limits(timeout, output=COMPILE_OUTPUT))
         except InsightTraceError as error:
             problems[source.pto] = str(error)
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
             problems[source.pto] = f"{source.pto}: {ptoas}: {error}"
         else:
-            if done.returncode == 0 and cpp.is_file():
+            if done.code == 0 and not done.over and cpp.is_file():
                 made = source.pto.stat()  # the same text gives the same kernel, whenever it is assembled
                 os.utime(cpp, ns=(made.st_atime_ns, made.st_mtime_ns))
                 result.append(replace(source, cpp=cpp))
                 continue
-            said = [line for line in done.stderr.splitlines() if line.strip()]
+            said = [line for line in done.said.decode(errors="replace").splitlines() if line.strip()]
+            if done.over:
+                said = [f"error: it went over its limit of {done.over}"]
             cause = next((line for line in said if "error" in line), said[-1] if said else "no message")
             problems[source.pto] = f"{source.pto}: the assembler refused it: {cause.strip()[:400]}"
         result.append(source)

@@ -40,7 +40,9 @@ void read_job(const std::string &path, Job &job) {
     std::string line;
     while (std::getline(in, line)) {
         std::vector<std::string> f = engine::fields_of(line);
-        if (f.empty() || engine::read_parameter(f, job.machine.parameters)) continue;
+        if (f.empty() || engine::read_parameter(f, job.machine.parameters) ||
+            engine::read_sandbox(f, job.sandbox))
+            continue;
         const std::string &key = f[0];
         if (key == "orchestration") {
             job.orchestration = f.at(1);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "machine.hpp"
+#include "sandbox.hpp"
 #include "tensor.h"
 
 namespace insight_trace::capture {
@@ -33,6 +34,7 @@ struct Job {
     std::vector<std::string> tensor_names;
     std::vector<uint64_t> scalars;
     std::vector<KernelEntry> kernels;
+    engine::Sandbox sandbox;
     engine::Job machine; // parameters and kernel images, in the order of `kernels`
 
     int kernel_row(int32_t func_id) const;

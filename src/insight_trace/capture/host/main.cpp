@@ -196,6 +196,7 @@ int main(int argc, char **argv) {
     try {
         read_job(argv[1], g_job);
         map_arena(g_job);
+        if (g_job.sandbox.on) engine::enter_host_sandbox(g_job.sandbox);
         engine::load_kernels(g_job.machine.kernels);
         for (const ChipTensor &tensor : g_job.tensors)
             g_job.machine.regions.push_back(

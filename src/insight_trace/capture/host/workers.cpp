@@ -51,6 +51,17 @@ void on_time(int) {
     _exit(1);
 }
 
+#ifdef __GLIBC__
+// Only a kernel gets here: a worker leaves by _exit.
+void on_kernel_exit(int status, void *) {
+    char text[64];
+    snprintf(text, sizeof text, "the kernel called exit(%d)", status);
+    insight_trace::Site at = where_it_stands();
+    g_order->failure.set(Fault::Kernel, text, at.file, static_cast<int>(at.line));
+    _exit(1);
+}
+#endif
+
 void catch_signals() {
     engine::catch_crashes(on_crash);
     struct sigaction late{};
@@ -90,6 +101,10 @@ void run_order(Job &job, WorkOrder &order) {
     g_job = &job;
     g_order = &order;
     catch_signals();
+    engine::enter_sandbox(job.sandbox, 0, 0);
+#ifdef __GLIBC__
+    on_exit(on_kernel_exit, nullptr);
+#endif
     char byte;
     while (read(channel, &byte, 1) == 1) {
         alarm_after(job.seconds);
@@ -156,8 +171,13 @@ int Workers::wait(int milliseconds) {
         if (read(worker.channel, &byte, 1) != 1 && !worker.order->failure.failed) {
             int status = 0;
             waitpid(worker.process, &status, 0);
-            worker.order->failure.set(Fault::Environment, "a worker process was killed (out of memory?)",
-                                      nullptr, 0);
+            if (WIFEXITED(status)) {
+                std::string text =
+                    "the kernel ended its process with exit code " + std::to_string(WEXITSTATUS(status));
+                worker.order->failure.set(Fault::Kernel, text.c_str(), nullptr, 0);
+            } else
+                worker.order->failure.set(Fault::Environment, "a worker process was killed (out of memory?)",
+                                          nullptr, 0);
             worker.order->failure.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
         }
         worker.busy = false;

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from insight_trace import limits, supervisor
 from insight_trace.errors import JobError, RequestError
 
 _HINT = "install g++ (11 or newer) or clang++ (14 or newer), or `pip install insight-trace[compiler]`"
@@ -29,19 +29,28 @@ class Compiler:
     def is_zig(self) -> bool:
         return "ziglang" in self.command or "zig" in self.version
 
-    def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """One run of the compiler to its end, with what it printed."""
-        return subprocess.run([*self.command, *arguments], capture_output=True, text=True)
+    def run(self, arguments: Sequence[str]) -> supervisor.Ended:
+        """One run of the compiler to its end or its limits; what it says is in English on every machine."""
+        bounds = supervisor.Limits(
+            limits.compile_seconds(),
+            output=limits.COMPILE_OUTPUT,
+            kept=limits.COMPILE_OUTPUT,
+            address_space=None if self.is_zig else limits.COMPILE_BYTES,
+            file=limits.COMPILE_FILE_BYTES,
+        )
+        words = [*self.command, *arguments]
+        return supervisor.run(words, bounds=bounds, environment={**os.environ, "LC_ALL": "C.UTF-8"})
 
 
 @functools.lru_cache(maxsize=8)
 def _probe(command: tuple[str, ...]) -> Compiler | None:
     try:
-        done = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=20)
-    except (OSError, subprocess.TimeoutExpired):
+        bounds = supervisor.Limits(limits.PROBE_SECONDS, output=limits.PROBE_OUTPUT)
+        done = supervisor.run([*command, "--version"], bounds=bounds)
+    except OSError:
         return None
-    lines = done.stdout.splitlines()
-    return Compiler(command, lines[0]) if done.returncode == 0 and lines else None
+    lines = done.said.decode("utf-8", errors="replace").splitlines()
+    return Compiler(command, limits.cut(lines[0])) if done.code == 0 and not done.over and lines else None
 
 
 def _ziglang() -> tuple[str, ...] | None:
@@ -59,7 +68,7 @@ def find_compiler() -> Compiler:
     if asked:
         found = _probe(tuple(asked.split()))
         if found is None:
-            raise RequestError(f"CXX is '{asked}', which does not run", hint=_HINT)
+            raise RequestError(f"CXX is '{limits.cut(asked)}', which does not run", hint=_HINT)
         return found
     for name in ("g++", "clang++"):
         path = shutil.which(name)

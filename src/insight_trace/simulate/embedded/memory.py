@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import mmap
 import os
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from insight_trace.errors import JobError
+from insight_trace.simulate.embedded.job_files import take_room
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,6 +44,7 @@ class GlobalMemory:
         self.buffers: list[Buffer] = []
         self.end = BASE
         self._map: mmap.mmap | None = None
+        self._file = -1
 
     def reserve(self, name: str, size: int, padded: int | None = None) -> Buffer:
         padded = max(size, padded or size, 1)
@@ -57,11 +60,17 @@ class GlobalMemory:
             with path.open("w+b") as file:
                 os.ftruncate(file.fileno(), size)
                 self._map = mmap.mmap(file.fileno(), size)
+                self._file = os.dup(file.fileno())
+                weakref.finalize(self, os.close, self._file)
         except (OSError, OverflowError) as error:
             raise JobError(
                 f"no room for {size} bytes of global memory: {error}",
                 hint="set TMPDIR to a file system that supports sparse files of that size",
             ) from None
+
+    def take_room(self, buffer: Buffer, size: int) -> None:
+        """Makes sure that the first bytes of a buffer can be written; NoRoomError if not."""
+        take_room(self._file, buffer.address - BASE, min(size, buffer.padded))
 
     def view(self, buffer: Buffer) -> NDArray[np.uint8]:
         import numpy as np
@@ -72,6 +81,7 @@ class GlobalMemory:
     def write(self, buffer: Buffer, offset: int, content: bytes) -> None:
         assert self._map is not None, "create() comes first"
         start = buffer.address - BASE + offset
+        take_room(self._file, start, len(content))
         self._map[start : start + len(content)] = content
 
     def job_lines(self, path: Path) -> list[str]:

@@ -13,12 +13,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import DType
-from insight_trace.errors import RequestError
+from insight_trace.errors import JobError, RequestError
 from insight_trace.model import Simulation
 from insight_trace.simulate.embedded.engine_objects import INCLUDE
+from insight_trace.simulate.embedded.job_files import job_directory
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory
 from insight_trace.simulate.embedded.records import load_instructions
-from insight_trace.simulate.embedded.runner import job_directory, run_job
+from insight_trace.simulate.embedded.runner import run_job
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, chip_of, job_options
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
@@ -138,6 +139,8 @@ def run_op(
             f"core\t0\t{'aic' if cube else 'aiv'}\t0\t1\t0\t{script.args.address}\t{core}",
         ]
         result = run_job(toolchain.runner(), directory, lines, options.seconds)
+        if not result.told:
+            raise JobError(str(result.failure))
         instructions = load_instructions(directory / "records", result.sites, (core,), soc.target)
         simulation = Simulation(
             outputs={},

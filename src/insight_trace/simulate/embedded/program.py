@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from insight_trace.chips import instruction_pipes
-from insight_trace.errors import RequestError
+from insight_trace.errors import JobError, RequestError
 from insight_trace.model import CoreType, Simulation
+from insight_trace.simulate.embedded.job_files import job_directory
 from insight_trace.simulate.embedded.memory import GlobalMemory
 from insight_trace.simulate.embedded.op_script import STEP_SIZE, pack_step
 from insight_trace.simulate.embedded.records import load_instructions
-from insight_trace.simulate.embedded.runner import job_directory, run_job
+from insight_trace.simulate.embedded.runner import run_job
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, chip_of, job_options
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
@@ -145,6 +146,8 @@ def run_program(
             *core_lines,
         ]
         result = run_job(toolchain.runner(), directory, lines, options.seconds)
+        if not result.told:
+            raise JobError(str(result.failure))
         return Simulation(
             outputs={},
             instructions=load_instructions(directory / "records", result.sites, tuple(cores)),

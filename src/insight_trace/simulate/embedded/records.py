@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from insight_trace.dtypes import DTYPES
+from insight_trace.errors import JobError
 from insight_trace.model import Instructions, Pipe
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ _FIELDS = [
     ("form", "u1"), ("partner", "<u4"), ("bytes", "<u4"), ("a", "<u8"), ("dst", "<u4"), ("src0", "<u4"),
     ("src1", "<u4"), ("repeat", "<u2"), ("read_conflict", "<u2"),
 ]  # fmt: skip
+ROW_BYTES = 64
 _NO_PARTNER = 0xFFFFFFFF
 _PLAIN, _FLAG, _BARRIER, _VECTOR, _TRANSFER, _LOCAL, _MULTIPLY, _SCALAR, _FUNCTION = range(9)
 
@@ -135,6 +137,18 @@ def tabled_name(name: str) -> str:
     return name.removeprefix("RV_")
 
 
+def _require_known(rows: NDArray[Any], sites: int, cores: int) -> None:
+    """The runner shares its process with a kernel, which may have written over its rows."""
+    if not len(rows):
+        return
+    site, core = int(rows["site"].max()), int(rows["core"].max())
+    if site >= sites or core >= cores:
+        raise JobError(
+            f"the kernel wrote over the recorded instructions: site {site} of {sites}, core {core} of {cores}",
+            hint="look for a store through a wild pointer in the kernel",
+        )
+
+
 def load_instructions(
     path: Path, sites: list[Site], cores: tuple[str, ...], target: str = "a2a3"
 ) -> Instructions:
@@ -158,6 +172,7 @@ def load_instructions(
         [stack_index[f"{s.file}:{s.line}" if s.file else ""] for s in sites] or [0], np.uint32
     )
     site_pipe = np.array([int(lane) for _, lane in shown] or [0], np.uint8)
+    _require_known(rows, len(sites), len(cores))
     site = rows["site"]
     form = rows["form"]
     vector = form == _VECTOR

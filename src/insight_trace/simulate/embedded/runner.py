@@ -1,27 +1,27 @@
-"""Starting the runner on a job, and reading what it says of it."""
+"""Starting the runner on a job, and reading what it says of it.
+
+A kernel runs inside the runner and can do to its files what it likes: they are read as a stranger's.
+"""
 
 from __future__ import annotations
 
-import os
 import re
-import select
 import signal
-import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from insight_trace.errors import JobError
+from insight_trace import limits
+from insight_trace.errors import InputError, JobError
 from insight_trace.model import Failure, Fault
+from insight_trace.reading import open_regular, read_regular
+from insight_trace.simulate.embedded import sandbox as rules
+from insight_trace.simulate.embedded.job_files import NoRoomError
 from insight_trace.simulate.embedded.memory import unescape
-from insight_trace.simulate.embedded.records import Site
+from insight_trace.simulate.embedded.records import ROW_BYTES, Site
+from insight_trace.simulate.embedded.sandbox import Sandbox
+from insight_trace.supervisor import Child, Ended, Limits
 
-_SHARED_MEMORY = Path("/dev/shm")
-# The runner stops itself at its limit; this much later it is stopped from outside.
-_GRACE_SECONDS = 10.0
-_PRINTED_LIMIT = 1 << 20
+_PIPES = 8  # abi.hpp PipeId
 
 
 @dataclass
@@ -33,54 +33,46 @@ class RunnerResult:
     unused_flags: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     printed: str = ""
     crash: tuple[str, int] | None = None  # shared object and offset of the instruction that crashed
+    instructions: int = 0
+    told: bool = False  # the runner itself said how it ended, and its files fit that
 
 
-@contextmanager
-def job_directory() -> Iterator[Path]:
-    """A private directory for one job's files, in memory where the machine has that."""
-    where = str(_SHARED_MEMORY) if _SHARED_MEMORY.is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="insight-trace-", dir=where) as name:
-        yield Path(name)
+def run_job(
+    runner: Path,
+    directory: Path,
+    lines: list[str],
+    seconds: float,
+    sandbox: Sandbox = Sandbox.DEFAULT,
+    readable: tuple[Path, ...] = (),
+) -> RunnerResult:
+    """Runs one job in a process of its own; every way to end becomes a result.
 
-
-def run_job(runner: Path, directory: Path, lines: list[str], seconds: float) -> RunnerResult:
-    """Runs one job in a process of its own; every way to end becomes a result."""
+    `readable` is what a strict sandbox lets it see beside its own folder.
+    """
+    seconds = limits.seconds_given(seconds, "--time-limit")
     job, result = directory / "job", directory / "result"
-    job.write_text("\n".join([f"result\t{result}", *lines, f"seconds\t{seconds}"]) + "\n", encoding="utf-8")
-    # a file, not a pipe: a kernel that prints without end fills neither our memory nor a buffer it would wait for
-    printed = directory / "printed"
-    with printed.open("w+b") as output:
-        try:
-            process = subprocess.Popen(
-                [str(runner), str(job)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise JobError(f"the runner does not start: {error}", where=str(runner)) from None
-        if not _ended(process, seconds + _GRACE_SECONDS):
-            process.kill()
-        process.wait()
-        output.seek(0)
-        said = output.read(_PRINTED_LIMIT).decode(errors="replace")
-    parsed = _parse(result)
-    if parsed is not None:
-        parsed.printed = said
-        return parsed
-    return RunnerResult(failure=_silent_end(process.returncode, said))
-
-
-def _ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Whether the process ended in time, known at once: Popen.wait with a limit looks ever more seldom."""
-    file = os.pidfd_open(process.pid)
+    own = [f"seconds\t{seconds}", *rules.job_lines(sandbox, directory, readable)]
+    text = "\n".join([f"result\t{result}", *lines, *own]) + "\n"
+    job.write_text(text, encoding="utf-8", errors="surrogateescape")
+    bounds = Limits(seconds + limits.RUN_GRACE_SECONDS, output=limits.PRINTED_BYTES, kept=limits.PRINTED_KEPT)
     try:
-        end = select.poll()
-        end.register(file, select.POLLIN)
-        return bool(end.poll(seconds * 1000))
-    finally:
-        os.close(file)
+        child = Child(
+            [runner, job],
+            bounds=bounds,
+            environment=rules.environment(sandbox),
+            cwd=rules.working_folder(sandbox, directory),
+        )
+    except OSError as error:
+        raise JobError(f"the runner does not start: {error}", where=str(runner)) from None
+    ended = child.wait()
+    said = ended.said.decode(errors="replace")
+    parsed = None if ended.over else _read(result, directory / "records")
+    if parsed is None:
+        return RunnerResult(failure=_silent_end(ended, said, seconds), printed=said)
+    if parsed.failure is not None and parsed.failure.limit == "room":
+        raise NoRoomError(parsed.failure.message, hint="make room, or set TMPDIR to where there is some")
+    parsed.printed = said
+    return parsed
 
 
 # What a sanitizer says first, and the first place in a source file that it names after that.
@@ -88,10 +80,14 @@ _REPORT = re.compile(r"(?P<what>runtime error|ERROR: \w+Sanitizer): (?P<message>
 _PLACE = re.compile(r"(?:^|\s)(?P<file>/(?!usr/)[^\s:]+\.\w+):(?P<line>\d+)", re.MULTILINE)
 
 
-def _silent_end(code: int, said: str) -> Failure:
-    """The runner wrote no result: it was killed, or a sanitizer ended it."""
-    if code == -signal.SIGKILL:
-        return Failure(Fault.ENVIRONMENT, "the runner was killed (out of memory?)", signal=signal.SIGKILL)
+def _silent_end(ended: Ended, said: str, seconds: float) -> Failure:
+    """The runner wrote no result: a limit ended it, the kernel did, the system, or a sanitizer."""
+    if ended.over == "time":
+        text = f"still running {limits.RUN_GRACE_SECONDS:g} s after its limit of {seconds:g} s: it was ended"
+        return Failure(Fault.KERNEL, text, signal=signal.SIGKILL, limit="time")
+    if ended.over == "output":
+        text = f"the kernel printed more than {limits.PRINTED_BYTES >> 20} MiB: it was ended"
+        return Failure(Fault.KERNEL, text, signal=signal.SIGKILL, limit="output")
     lines = said.strip().splitlines()
     for number, line in enumerate(lines):
         report = _REPORT.search(line)
@@ -105,38 +101,92 @@ def _silent_end(code: int, said: str) -> Failure:
             place["file"] if place else "",
             int(place["line"]) if place else 0,
         )
-    message = lines[0] if lines else ""
-    return Failure(Fault.OUR_BUG, f"the runner ended with {code}: {message}", signal=-code if code < 0 else 0)
+    code = ended.code
+    if code == -signal.SIGKILL:
+        return Failure(Fault.ENVIRONMENT, "the runner was killed (out of memory?)", signal=signal.SIGKILL)
+    if code == -signal.SIGSYS:
+        text = "the kernel started a process or reached out of its own, which no kernel may"
+        return Failure(Fault.KERNEL, text, signal=signal.SIGSYS)
+    if code == -signal.SIGALRM:
+        text = "the kernel broke its process so far that the crash could not be reported"
+        return Failure(Fault.KERNEL, text, signal=signal.SIGALRM)
+    if code >= 0:
+        return Failure(Fault.KERNEL, f"the kernel ended its process with exit code {code}")
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
+    return Failure(Fault.KERNEL, f"the kernel's process ended with {name} and left no result", signal=-code)
 
 
-def _parse(path: Path) -> RunnerResult | None:
+def _read(result: Path, records: Path) -> RunnerResult | None:
+    """What the runner says, checked; None if it says nothing. What does not fit is the kernel's doing."""
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
+        text = read_regular(result, most=limits.RESULT_BYTES, follow=False)
+    except FileNotFoundError:
         return None
+    except (OSError, InputError) as error:
+        return _garbled(f"the result is not the runner's ({error})")
+    try:
+        parsed = _parse(text.decode("utf-8", errors="surrogateescape"))
+        if parsed is not None:
+            parsed.told = _has_rows(records, parsed)
+        return parsed
+    except (ValueError, KeyError, IndexError, OverflowError, OSError, InputError) as error:
+        return _garbled(limits.cut(str(error)))
+
+
+def _garbled(why: str) -> RunnerResult:
+    text = f"the kernel wrote over what the runner keeps of its run: {why}"
+    return RunnerResult(failure=Failure(Fault.KERNEL, text))
+
+
+def _has_rows(records: Path, parsed: RunnerResult) -> bool:
+    """Whether there are as many instructions as it says; ValueError if there are others."""
+    if not records.exists() and parsed.failure is not None:
+        return False
+    with open_regular(records, follow=False) as file:
+        size = file.seek(0, 2)
+    if size != parsed.instructions * ROW_BYTES:
+        raise ValueError(f"{size} bytes of instructions where {parsed.instructions} instructions are told")
+    return True
+
+
+def _parse(text: str) -> RunnerResult | None:
     result = RunnerResult()
     facts: dict[str, list[str]] = {}
-    for line in lines:
+    for line in text.splitlines():
         key, *rest = (unescape(part) for part in line.split("\t"))
         if key == "site":
-            result.sites.append(Site(rest[0], int(rest[1]), rest[2], int(rest[3])))
+            file, at, name, pipe = rest
+            result.sites.append(Site(file, _number(at), name, _number(pipe, _PIPES - 1)))
         elif key == "unused":
-            core, source, target, event, count = map(int, rest)
+            core, source, target, event, count = map(_number, rest)
+            if max(source, target) >= _PIPES:
+                raise ValueError(f"there is no pipe {max(source, target)}")
             result.unused_flags.append((core, source, target, event, count))
         elif key not in facts:
             facts[key] = rest
     if "end" not in facts:
         return None
+    result.instructions = _number(facts.get("instructions", ["0"])[0], 1 << 40)
     if facts["status"][0] != "ok":
-        at = facts.get("at", ["", "0"])
+        file, at = facts.get("at", ["", "0"])
         result.failure = Failure(
             fault=Fault(facts["fault"][0]),
-            message=facts.get("message", [""])[0],
-            file=at[0],
-            line=int(at[1]),
-            signal=int(facts.get("signal", ["0"])[0]),
-            limit=facts.get("limit", [""])[0],
+            message=limits.cut(facts.get("message", [""])[0], 2000),
+            file=file,
+            line=_number(at),
+            signal=_number(facts.get("signal", ["0"])[0]),
+            limit=limits.cut(facts.get("limit", [""])[0]),
         )
         if "pc" in facts:
-            result.crash = (facts["pc"][0], int(facts["pc"][1]))
+            image, offset = facts["pc"]
+            result.crash = (image, _number(offset, 1 << 64))
     return result
+
+
+def _number(text: str, most: int = 1 << 62) -> int:
+    if len(text) > 24 or not text.isascii():
+        raise ValueError(f"{limits.cut(text)} is no number")
+    value = int(text)
+    if not -1 <= value <= most:
+        raise ValueError(f"{value} is out of range")
+    return value

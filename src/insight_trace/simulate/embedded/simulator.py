@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from insight_trace import limits
 from insight_trace.arguments.buffers import scatter, view_of
 from insight_trace.arguments.contexts import (
     GLOBAL_CONTEXT_SIZE,
@@ -21,9 +22,11 @@ from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Failure, Kernel, Simulation
+from insight_trace.simulate.embedded.job_files import with_job_directory
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory, escape
 from insight_trace.simulate.embedded.records import Site, load_instructions
-from insight_trace.simulate.embedded.runner import RunnerResult, job_directory, run_job
+from insight_trace.simulate.embedded.runner import RunnerResult, run_job
+from insight_trace.simulate.embedded.sandbox import Sandbox
 from insight_trace.simulate.embedded.source_lines import line_of_crash
 from insight_trace.simulate.embedded.toolchain import KERNEL_OBJECT, KernelBuildError, Toolchain
 
@@ -31,8 +34,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-DEFAULT_SECONDS = 60.0
-DEFAULT_BYTES = 4 * 1024**3
+DEFAULT_SECONDS = limits.RUN_SECONDS
+DEFAULT_BYTES = limits.RUN_BYTES
 _PIPE_TEXT = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "ALL", "FIX")
 _VECTOR_LANES = 2
 
@@ -47,8 +50,12 @@ class EmbeddedOptions:
     timing_only: bool = False
     seconds: float = DEFAULT_SECONDS
     memory_limit: int = DEFAULT_BYTES
+    sandbox: Sandbox = field(default_factory=Sandbox.chosen)
     perturb: int = 0  # for tests: change the order in which cores run
     l2_hit: bool = False  # global memory answers from L2: what the cores share is its rate, not HBM's
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sandbox", Sandbox(self.sandbox))  # by its name, too
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,8 @@ def run_embedded(
         ]
     except KernelBuildError as error:
         return _nothing(soc, error.failure)
-    with job_directory() as directory:
+
+    def run_in(directory: Path) -> Simulation:
         gm = _Layout(arguments, plans)
         image = directory / "gm"
         gm.fill(image)
@@ -110,8 +118,13 @@ def run_embedded(
             *(f"kernel\t{escape(str(o))}\t{k.entry}" for o, k in zip(objects, kernels, strict=True)),
             *(_core_line(plan, gm, arguments.block_count) for plan in plans),
         ]
-        result = run_job(toolchain.runner(), directory, lines, options.seconds)
+        readable = (toolchain.cache.root, *{o.parent for o in objects})
+        result = run_job(
+            toolchain.runner(), directory, lines, options.seconds, options.sandbox, tuple(readable)
+        )
         return _simulation(directory, result, gm, plans, soc)
+
+    return with_job_directory(run_in)
 
 
 def _plan_cores(kernels: Sequence[Kernel], block_count: int) -> list[_CorePlan]:
@@ -124,6 +137,12 @@ def _plan_cores(kernels: Sequence[Kernel], block_count: int) -> list[_CorePlan]:
         raise RequestError(
             f"a cluster has one cube core and {_VECTOR_LANES} vector cores; "
             f"{len(cubes)} cube and {len(vectors)} vector kernels do not fit"
+        )
+    if block_count * len(kernels) > limits.CORES:
+        raise RequestError(
+            f"{block_count:,} blocks of {len(kernels)} kernels are more than the {limits.CORES:,} cores that "
+            "one simulation takes",
+            hint="--block-dim N replays fewer blocks",
         )
     plans = []
     for block in range(block_count):
@@ -175,6 +194,8 @@ class _Layout:
             addresses[tensor.slot] = self.descriptors.address + offset
             buffer = self.buffers[tensor.slot]
             self.memory.write(self.descriptors, offset, pack_descriptor(tensor, buffer.address))
+            if tensor.extent <= 2 * tensor.numel:  # of a view with wide gaps only some pages are touched
+                self.memory.take_room(buffer, tensor.extent * tensor.dtype.size)
             scatter(tensor, self.memory.view(buffer))
         for i, plan in enumerate(self.plans):
             row = i * self.row_size
@@ -217,8 +238,8 @@ def _simulation(
         failure = dataclasses.replace(failure, file=place[0], line=place[1])
     records = directory / "records"
     cores = tuple(plan.name for plan in plans)
-    if not records.exists():
-        return _nothing(soc, failure)
+    if not result.told:
+        return dataclasses.replace(_nothing(soc, failure), printed=result.printed)
     sites = [_in_source(site) for site in result.sites]
     return Simulation(
         outputs=gm.outputs(),

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from insight_trace import __version__
+from insight_trace import __version__, limits, supervisor
 from insight_trace.chips import family_named
 from insight_trace.errors import InputError, JobError
 from insight_trace.model import CoreType, Failure, Fault
+from insight_trace.reading import read_regular
 from insight_trace.simulate.embedded.cache import Cache, content_key
 from insight_trace.simulate.embedded.compiler import Compiler, find_compiler
 from insight_trace.simulate.embedded.engine_objects import (
@@ -127,10 +128,22 @@ class Toolchain:
 
     def _run(self, arguments: list[str], what: str) -> None:
         done = self.compiler.run(arguments)
-        if done.returncode != 0:
+        said = done.said.decode("utf-8", errors="replace")
+        _require_room(said)
+        if done.over:
+            raise JobError(
+                f"{what} went over its limit of {done.over}",
+                hint="INSIGHT_TRACE_COMPILE_SECONDS=SECONDS gives the compiler more time",
+            )
+        if done.code == 0 and not Path(arguments[arguments.index("-o") + 1]).is_file():
+            raise JobError(
+                f"{what} gave nothing: {self.compiler.command[0]} is no C++ compiler",
+                hint=f"it says '{self.compiler.version}'; unset CXX, or set it to g++ or clang++",
+            )
+        if done.code != 0:
             from insight_trace.simulate.embedded.compile_errors import first_error
 
-            error = first_error(done.stderr, Path(arguments[-1]))
+            error = first_error(said, Path(arguments[-1]))
             raise JobError(
                 f"{what} failed: {error.message}",
                 where=f"{error.file}:{error.line}",
@@ -150,7 +163,7 @@ class Toolchain:
     ) -> Path:
         """The kernel as a shared object; compiled only if it, a header of its or a flag has changed."""
         try:
-            text = source.read_bytes()
+            text = read_regular(source, most=limits.SOURCE_BYTES)
         except OSError as error:
             raise InputError(
                 f"the kernel source cannot be read: {error.strerror}", where=str(source)
@@ -171,7 +184,7 @@ class Toolchain:
     ) -> Path:
         """Host code of a scene (its orchestration) as a shared object, against headers in `include_dirs`."""
         try:
-            text = source.read_bytes()
+            text = read_regular(source, most=limits.SOURCE_BYTES)
         except OSError as error:
             raise InputError(f"the {what} cannot be read: {error.strerror}", where=str(source)) from None
         flags = ["-std=c++20", "-O1", "-g1", "-fPIC", "-w", *sanitizers(), *defines]
@@ -211,8 +224,12 @@ class Toolchain:
         # in two steps: hooks are compiled in, but the runtime that usually goes with them is not linked
         for step in (compiled, [*sanitizers(), "-shared", str(made_object), "-o", str(made)]):
             done = self.compiler.run(step)
-            if done.returncode != 0:
-                raise KernelBuildError(self._build_failure(done.stderr, source, what))
+            said = done.said.decode("utf-8", errors="replace")
+            if done.over:
+                raise KernelBuildError(self._over_limit(done, source, what))
+            if done.code != 0:
+                _require_room(said)
+                raise KernelBuildError(self._build_failure(said, source, what))
         made_object.unlink()
         keep_lines(made)
         depends = [path for path in _rule_paths(rule) if not path.is_relative_to(HERE) and path != source]
@@ -241,6 +258,16 @@ class Toolchain:
         if self.compiler.is_clang:
             return ["-include-pch", str(entry / f"{header.name}.gch")]
         return ["-include", str(entry / header.name)]
+
+    def _over_limit(self, done: supervisor.Ended, source: Path, what: str) -> Failure:
+        most = limits.compile_seconds()
+        text = {
+            "time": f"compiling the {what} took more than {most:g} s; --compile-limit gives it more",
+            "output": f"compiling the {what} gave more than {limits.COMPILE_OUTPUT >> 20} MiB of messages",
+        }[done.over]
+        log = self._keep_log(done.said.decode("utf-8", errors="replace"), source)
+        fault = Fault.KERNEL if what == "kernel" else Fault.INPUT
+        return Failure(fault, text, str(source), 1, limit=done.over, log=log)
 
     def _build_failure(self, log: str, source: Path, what: str) -> Failure:
         from insight_trace.simulate.embedded.compile_errors import (
@@ -274,6 +301,14 @@ class Toolchain:
         except OSError:
             return ""
         return str(path)
+
+
+def _require_room(said: str) -> None:
+    if "No space left on device" in said:
+        raise JobError(
+            "the compiler found no room on a disk",
+            hint="make room where temporary files (TMPDIR) and the cache (INSIGHT_TRACE_CACHE) are",
+        )
 
 
 def _rule_paths(rule: Path) -> list[Path]:

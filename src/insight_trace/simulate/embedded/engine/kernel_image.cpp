@@ -5,7 +5,10 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <pthread.h>
 #include <ucontext.h>
+
+#include "sandbox.hpp"
 
 namespace insight_trace::engine {
 
@@ -41,44 +44,122 @@ void load_kernels(std::vector<KernelImage> &images) {
         if (!image.call) load(image);
 }
 
-Crash crash_in_kernel(int signal, const siginfo_t *info, const void *context,
-                      const std::vector<KernelImage> &images) {
-    uint64_t pc = 0;
+// Where the calling thread's stack lies; known from use_crash_stack on.
+static thread_local uint64_t t_stack_begin = 0, t_stack_end = 0;
+
+namespace {
+
+struct Registers {
+    uint64_t pc = 0, sp = 0;
+};
+
+Registers registers_of(const void *context) {
 #if defined(__x86_64__)
-    pc = static_cast<uint64_t>(static_cast<const ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP]);
+    const auto &all = static_cast<const ucontext_t *>(context)->uc_mcontext.gregs;
+    return {static_cast<uint64_t>(all[REG_RIP]), static_cast<uint64_t>(all[REG_RSP])};
 #elif defined(__aarch64__)
-    pc = static_cast<const ucontext_t *>(context)->uc_mcontext.pc;
+    const auto &all = static_cast<const ucontext_t *>(context)->uc_mcontext;
+    return {all.pc, all.sp};
 #else
     (void)context;
+    return {};
 #endif
-    Crash crash{};
-    // a jump through a wild pointer, or an abort that the kernel called
-    crash.fault = signal == SIGABRT || pc < 4096 ? Fault::Kernel : Fault::OurBug;
+}
+
+bool place_in(uint64_t pc, const std::vector<KernelImage> &images, Crash &crash) {
     for (const KernelImage &image : images)
         if (pc >= image.base && pc < image.end) {
-            crash.fault = Fault::Kernel;
             crash.image = &image;
             crash.offset = pc - image.base;
+            return true;
         }
-    if (signal == SIGSEGV || signal == SIGBUS)
+    return false;
+}
+
+extern "C" char __executable_start, etext; // of this program, from the linker
+
+bool is_ours(uint64_t pc) {
+    return pc >= reinterpret_cast<uint64_t>(&__executable_start) && pc < reinterpret_cast<uint64_t>(&etext);
+}
+
+// A crash in a library: whoever called it stands on the stack, nearest first.
+Fault caller_of(uint64_t sp, const std::vector<KernelImage> &images, Crash &crash, bool called) {
+    constexpr uint64_t kMost = 4096;
+    for (uint64_t at = sp & ~7ull, n = 0; at >= t_stack_begin && at + 8 <= t_stack_end && n < kMost;
+         at += 8, ++n) {
+        const uint64_t word = *reinterpret_cast<const uint64_t *>(at);
+        if (place_in(word - 1, images, crash)) return Fault::Kernel;
+        if (!called && is_ours(word)) return Fault::OurBug;
+    }
+    return Fault::Kernel; // a stack that the kernel left behind: a jump to nowhere, a longjmp
+}
+
+} // namespace
+
+Crash crash_in_kernel(int signal, const siginfo_t *info, const void *context,
+                      const std::vector<KernelImage> &images) {
+    const Registers at = registers_of(context);
+    const uint64_t touched = reinterpret_cast<uint64_t>(info->si_addr);
+    const bool memory = signal == SIGSEGV || signal == SIGBUS;
+    // below the stack's lowest page, or with the stack pointer itself there: an array larger than the stack
+    constexpr uint64_t kNear = 1 << 20, kFar = 1 << 30;
+    auto below = [](uint64_t address, uint64_t reach) {
+        return t_stack_begin && address < t_stack_begin + 4096 && address + reach > t_stack_begin;
+    };
+    const bool full = memory && (below(touched, kNear) || below(at.sp, kFar));
+    Crash crash{};
+    crash.fault = Fault::Kernel;
+    // an abort or a forbidden call comes out of a library, and never from us
+    const bool called = signal == SIGSYS || signal == SIGABRT;
+    if (!place_in(at.pc, images, crash) && !full) {
+        const Fault whose = is_ours(at.pc) ? Fault::OurBug : caller_of(at.sp, images, crash, called);
+        if (!called) crash.fault = whose;
+    }
+    const char *call = signal == SIGSYS ? forbidden_call(info->si_syscall) : nullptr;
+    if (full)
+        snprintf(crash.message, sizeof crash.message,
+                 "the kernel overflowed its stack of %llu KiB: a recursion without end, or arrays too large "
+                 "for it",
+                 static_cast<unsigned long long>((t_stack_end - t_stack_begin) >> 10));
+    else if (signal == SIGSYS)
+        snprintf(crash.message, sizeof crash.message,
+                 "the kernel called %s (system call %d), which no kernel may", call ? call : "the system",
+                 info->si_syscall);
+    else if (memory)
         snprintf(crash.message, sizeof crash.message,
                  "the kernel touched address 0x%llx, which belongs to no buffer",
-                 static_cast<unsigned long long>(reinterpret_cast<uint64_t>(info->si_addr)));
+                 static_cast<unsigned long long>(touched));
+    else if (signal == SIGABRT)
+        snprintf(crash.message, sizeof crash.message, "the kernel aborted (signal %d)", signal);
     else
         snprintf(crash.message, sizeof crash.message, "the kernel ended with signal %d", signal);
     return crash;
 }
 
-void catch_crashes(void (*handler)(int, siginfo_t *, void *)) {
-    static uint8_t stack[1 << 18];
+void use_crash_stack() {
+    static thread_local uint8_t stack[1 << 17];
     stack_t alternative{};
     alternative.ss_sp = stack;
     alternative.ss_size = sizeof stack;
     sigaltstack(&alternative, nullptr);
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+    void *begin = nullptr;
+    size_t size = 0;
+    if (pthread_attr_getstack(&attributes, &begin, &size) == 0) {
+        t_stack_begin = reinterpret_cast<uint64_t>(begin);
+        t_stack_end = t_stack_begin + size;
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+void catch_crashes(void (*handler)(int, siginfo_t *, void *)) {
+    use_crash_stack();
     struct sigaction action{};
     action.sa_sigaction = handler;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND; // a crash in the report ends the program
-    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGXFSZ, SIGXCPU})
+        sigaction(signal, &action, nullptr);
 }
 
 } // namespace insight_trace::engine

@@ -33,5 +33,7 @@ Crash crash_in_kernel(int signal, const siginfo_t *info, const void *context,
 
 // Calls `handler` when the program crashes, on a stack of its own: the crash may be that of a full stack.
 void catch_crashes(void (*handler)(int, siginfo_t *, void *));
+// The same stack for the calling thread; every thread that runs a kernel has to ask for its own.
+void use_crash_stack();
 
 } // namespace insight_trace::engine

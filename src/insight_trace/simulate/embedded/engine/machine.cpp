@@ -56,6 +56,7 @@ void Machine::run() {
 void Machine::body(size_t index) {
     CoreThread &me = threads_[index];
     t_core = me.core.get();
+    use_crash_stack();
     {
         std::unique_lock<std::mutex> lock(mutex_);
         me.turn.wait(lock, [&] { return running_ == index || over_; });
@@ -72,7 +73,9 @@ void Machine::body(size_t index) {
         failure = std::make_unique<Failure>(caught);
         if (!failure->at.file) failure->at = me.core->at;
     } catch (const std::exception &caught) {
-        failure = std::make_unique<Failure>(Fault::OurBug, me.core->at, caught.what());
+        // what goes wrong here ends in a Failure; other exceptions come out of the kernel
+        failure = std::make_unique<Failure>(Fault::Kernel, me.core->at,
+                                            std::string("the kernel threw an exception: ") + caught.what());
     } catch (...) {
         failure = std::make_unique<Failure>(Fault::Kernel, me.core->at, "the kernel threw an exception");
     }

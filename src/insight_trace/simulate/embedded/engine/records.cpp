@@ -31,6 +31,12 @@ void Records::grow() {
     size_t bytes = wanted * sizeof(Record);
     if (file_ >= 0 && ftruncate(file_, static_cast<off_t>(bytes)) != 0)
         fail(Fault::Environment, {}, "no room for %zu instructions: %s", wanted, strerror(errno));
+    // taken now: a page of a full file system that is only found missing when it is written ends the process
+    const size_t had = size_t(capacity_) * sizeof(Record);
+    const int room =
+        file_ < 0 ? 0 : posix_fallocate(file_, static_cast<off_t>(had), static_cast<off_t>(bytes - had));
+    if (room == ENOSPC || room == EDQUOT || room == EFBIG)
+        fail(Fault::Environment, {}, "no room for %zu instructions: %s", wanted, strerror(room));
     void *mapped = MAP_FAILED;
     if (rows_) {
         mapped = mremap(rows_, size_t(capacity_) * sizeof(Record), bytes, MREMAP_MAYMOVE);

@@ -9,11 +9,13 @@
 #include <pthread.h>
 #include <sstream>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "machine.hpp"
 #include "op_script.hpp"
+#include "sandbox.hpp"
 #include "scalar_memory.hpp"
 #include "text.hpp"
 
@@ -23,6 +25,7 @@ using namespace insight_trace::engine;
 namespace {
 
 Job g_job;
+Sandbox g_sandbox;
 Records *g_records = nullptr;
 Machine *g_active = nullptr;
 std::atomic<bool> g_reported{false};
@@ -67,15 +70,55 @@ std::string failure_head(const Failure &failure) {
     out << "status\tfailed\nfault\t" << fault_name(failure.fault) << "\nmessage\t" << escaped(failure.what())
         << "\n";
     if (failure.at.file) out << "at\t" << escaped(failure.at.file) << "\t" << failure.at.line << "\n";
+    if (!strncmp(failure.what(), "no room", 7)) out << "limit\troom\n";
     return out.str();
 }
 
 // --- crashes
 // ---------------------------------------------------------------------------------------------------
 
-void on_crash(int signal, siginfo_t *info, void *context) {
+// A call that is not allowed may come from within a library that holds its locks: nothing is allocated here.
+// The instructions up to then are given up.
+void report_forbidden_call(const Crash &crash) {
+    if (g_reported.exchange(true)) return;
+    static char text[4096];
+    int size = snprintf(text, sizeof text, "status\tfailed\nfault\tkernel\nsignal\t%d\nmessage\t%s\n", SIGSYS,
+                        crash.message);
+    if (crash.image)
+        size += snprintf(text + size, sizeof text - static_cast<size_t>(size), "pc\t%s\t%llu\n",
+                         crash.image->path.c_str(), static_cast<unsigned long long>(crash.offset));
+    Core *core = running_core();
+    if (core && core->at.file)
+        size += snprintf(text + size, sizeof text - static_cast<size_t>(size), "at\t%s\t%u\n", core->at.file,
+                         core->at.line);
+    size += snprintf(text + size, sizeof text - static_cast<size_t>(size), "end\n");
+    if (truncate(g_job.records_path.c_str(), 0) != 0) return;
+    int file = open(g_job.result_path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (write(file, text, static_cast<size_t>(size)) != size) return;
+}
+
+void on_crash(int crashed, siginfo_t *info, void *context) {
+    // a heap that the kernel broke can keep us from telling; then the end itself has to do
+    signal(SIGALRM, SIG_DFL);
+    alarm(3);
+    const int signal = crashed;
     Crash crash = crash_in_kernel(signal, info, context, g_job.kernels);
+    if (signal == SIGSYS) {
+        report_forbidden_call(crash);
+        _exit(1);
+    }
     std::ostringstream out;
+    const uint64_t touched = reinterpret_cast<uint64_t>(info->si_addr);
+    if (signal == SIGBUS && touched - g_job.gm_base < g_job.gm_size) {
+        // a page of the file that the file system has no room for
+        write_result(
+            failure_head(Failure(Fault::Environment, {}, "no room for global memory where its file lies")));
+        _exit(1);
+    }
+    if (signal == SIGBUS && crash.fault == Fault::OurBug) {
+        crash.fault = Fault::Kernel;
+        snprintf(crash.message, sizeof crash.message, "the kernel cut off the runner's file of instructions");
+    }
     out << "status\tfailed\nfault\t" << fault_name(crash.fault) << "\nsignal\t" << signal << "\nmessage\t"
         << crash.message << "\n";
     if (crash.image) out << "pc\t" << escaped(crash.image->path) << "\t" << crash.offset << "\n";
@@ -85,6 +128,18 @@ void on_crash(int signal, siginfo_t *info, void *context) {
     write_result(out.str());
     _exit(1);
 }
+
+#ifdef __GLIBC__
+// Only a kernel gets here: we ourselves leave by _exit.
+void on_kernel_exit(int status, void *) {
+    std::ostringstream out;
+    out << "status\tfailed\nfault\tkernel\nmessage\tthe kernel called exit(" << status << ")\n";
+    Core *core = running_core();
+    if (core && core->at.file) out << "at\t" << escaped(core->at.file) << "\t" << core->at.line << "\n";
+    write_result(out.str());
+    _exit(1);
+}
+#endif
 
 void end_run(const Failure &failure) {
     write_result(failure_head(failure));
@@ -141,7 +196,7 @@ void read_job(std::istream &in) {
     while (std::getline(in, line)) {
         ++number;
         std::vector<std::string> f = fields_of(line);
-        if (f.empty() || read_parameter(f, g_job.parameters)) continue;
+        if (f.empty() || read_parameter(f, g_job.parameters) || read_sandbox(f, g_sandbox)) continue;
         auto n = [&](size_t i) {
             return f.size() > i ? std::stoull(f[i], nullptr, 0) : (bad_job(number, line), 0ull);
         };
@@ -206,6 +261,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: runner JOB\n");
         return 2;
     }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     try {
         std::ifstream file(argv[1]);
         if (!file) fail(Fault::Environment, {}, "cannot read the job %s", argv[1]);
@@ -213,6 +269,11 @@ int main(int argc, char **argv) {
         catch_crashes(on_crash);
         g_job.parameters.settle(static_cast<int64_t>(g_job.cores.size()));
         map_gm();
+        // a core has a stack of its own and memories of at most 2 MiB
+        enter_sandbox(g_sandbox, 2 * g_job.limit_bytes + (g_job.cores.size() << 25), g_job.limit_seconds);
+#ifdef __GLIBC__
+        on_exit(on_kernel_exit, nullptr);
+#endif
         watch_scalar_memory(g_job.gm_base, g_job.gm_size, end_run);
         load_kernels(g_job.kernels);
         // they live until the process ends: a failure is reported from them

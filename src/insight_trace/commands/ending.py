@@ -1,0 +1,79 @@
+"""How a command line ends: by signals, with what it started, and with streams that may be gone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM or SIGHUP: everything is put away as after Ctrl-C."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.code = 128 + number
+
+
+@contextlib.contextmanager
+def orderly() -> Iterator[None]:
+    """While it lasts, signals end what we started; the streams are such that printing never fails."""
+    prepare_streams()
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def on_signal(number: int, _frame: object) -> None:
+        started = sys.modules.get("insight_trace.supervisor")
+        if started is not None:
+            started.end_all()  # also what other threads wait for
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise Terminated(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    # who started us with a signal ignored (nohup) wants it ignored
+    wanted = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, on_signal) for number in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def prepare_streams() -> None:
+    """Streams that are closed get a place to write to; what a terminal cannot show becomes a question mark."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            # closed by who started us: whatever opens next must not become it
+            with contextlib.suppress(OSError):
+                setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def flushed() -> OSError | None:
+    """Writes out what was printed; what went wrong with that, if anything did."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        abandon(sys.stdout)
+        return error
+    except ValueError:  # it is closed
+        return None
+    return None
+
+
+def abandon(stream: TextIO) -> None:
+    """What is left in a stream that nobody reads goes nowhere, so that the interpreter can end in peace."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)

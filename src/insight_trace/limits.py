@@ -1,0 +1,69 @@
+"""Every bound that keeps an input, a kernel or a child process from taking the machine (docs/limits.md)."""
+
+from __future__ import annotations
+
+import math
+import os
+
+from insight_trace.errors import RequestError
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+# --- a kernel's process -----------------------------------------------------------------------------------
+RUN_SECONDS = 60.0  # --time-limit
+RUN_SECONDS_MOST = 7 * 24 * 3600.0
+RUN_BYTES = 4 * GIB  # resident
+RUN_FILE_BYTES = 64 * GIB  # a file that it writes: the instructions of the longest run
+RUN_DESCRIPTORS = 256
+RUN_GRACE_SECONDS = 10.0  # it ends itself at its limit; this much later it is ended from outside
+PRINTED_BYTES = 64 * MIB  # a kernel that prints more is ended
+PRINTED_KEPT = MIB
+RESULT_BYTES = 256 * MIB  # what the runner says of a job
+BLOCKS = 1 << 16  # blocks of one dispatch; the largest chip has fewer than 100 cores
+CORES = 1 << 12  # of one simulation
+
+# --- the compiler -----------------------------------------------------------------------------------------
+COMPILE_SECONDS = 120.0  # --compile-limit, INSIGHT_TRACE_COMPILE_SECONDS
+COMPILE_BYTES = 4 * GIB  # address space of each of its processes
+COMPILE_FILE_BYTES = GIB
+COMPILE_OUTPUT = 16 * MIB  # what it may say
+SOURCE_BYTES = 64 * MIB  # a source or header
+
+# --- other people's programs ------------------------------------------------------------------------------
+PROBE_SECONDS = 20.0  # --version and the like
+PROBE_OUTPUT = MIB
+LOG_BYTES = 4 * GIB  # a log that a program writes
+
+# --- reading ----------------------------------------------------------------------------------------------
+SCENE_BYTES = 16 * MIB  # a scene's Python file
+SCENE_STEPS = 2_000_000  # expressions evaluated while a scene is read
+SCENE_ELEMENTS = 4_000_000  # elements of all lists, tuples, dictionaries and texts made on the way
+SCENE_DIGITS = 4_000  # of a whole number
+JSON_BYTES = 4 * GIB  # a JSON file; sizes are checked against the memory that is free, too
+RECORD_BYTES = 64 * MIB  # replay.json
+MESSAGE_CHARACTERS = 200  # of a foreign value in a message
+
+
+def cut(value: object, characters: int = MESSAGE_CHARACTERS) -> str:
+    """A foreign value for a message: one line that a terminal shows as it is, not longer than `characters`."""
+    text = value if isinstance(value, str) else repr(value)
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: characters + 1])
+    return shown if len(shown) <= characters else shown[: characters - 1] + "…"
+
+
+def seconds_given(value: float, option: str, most: float = RUN_SECONDS_MOST) -> float:
+    """A time limit from the command line: a number above 0 and not beyond `most`."""
+    if math.isnan(value) or not 0 < value <= most:
+        raise RequestError(f"{option} {value:g}: a limit is above 0 and at most {most:g} seconds")
+    return value
+
+
+def compile_seconds() -> float:
+    """How long one call of the compiler may take."""
+    given = os.environ.get("INSIGHT_TRACE_COMPILE_SECONDS")
+    if given is None:
+        return COMPILE_SECONDS
+    try:
+        return seconds_given(float(given), "INSIGHT_TRACE_COMPILE_SECONDS")
+    except ValueError:
+        raise RequestError(f"INSIGHT_TRACE_COMPILE_SECONDS is {cut(given)}, not a number") from None

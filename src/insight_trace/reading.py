@@ -1,0 +1,54 @@
+"""Opening files that others wrote: regular ones alone, of a size that was looked at before it is read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import IO
+
+from insight_trace.errors import InputError
+from insight_trace.limits import cut
+
+
+def open_regular(path: Path, *, most: int | None = None, follow: bool = True) -> IO[bytes]:
+    """The file, to be read; InputError if it is a pipe, a device or a folder, or larger than `most` bytes.
+
+    `follow=False` refuses a link, for places where only a program of ours should have written. OSError is the
+    caller's, or that of the command line, which names the path.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    handle = os.open(path, flags)
+    try:
+        facts = os.fstat(handle)
+        if not stat.S_ISREG(facts.st_mode):
+            raise InputError(f"is {_kind(facts.st_mode)}, not a file", where=cut(str(path)))
+        if most is not None and facts.st_size > most:
+            raise InputError(
+                f"has {facts.st_size:,} bytes, and at most {most:,} are read",
+                where=cut(str(path)),
+                hint="docs/limits.md says which sizes are taken",
+            )
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_regular(path: Path, *, most: int, follow: bool = True) -> bytes:
+    """The content of a regular file of at most `most` bytes."""
+    with open_regular(path, most=most, follow=follow) as file:
+        content = file.read(most + 1)  # it may grow meanwhile
+    if len(content) > most:
+        raise InputError(f"grew beyond {most:,} bytes while it was read", where=cut(str(path)))
+    return content
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    if stat.S_ISSOCK(mode):
+        return "a socket"
+    return "a device"

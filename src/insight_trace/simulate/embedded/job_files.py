@@ -1,0 +1,79 @@
+"""Where the files of a job lie: in memory where there is room for them, else among the temporary files."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from insight_trace.errors import JobError
+from insight_trace.limits import MIB
+from insight_trace.storage import remove_if_dead
+
+PREFIX = "insight-trace-"
+_SHARED_MEMORY = Path("/dev/shm")
+_LEAST_ROOM = 32 * MIB  # in memory, below which a job is not begun there
+
+Result = TypeVar("Result")
+
+
+class NoRoomError(JobError):
+    """A job's files do not fit where they were put."""
+
+
+@contextlib.contextmanager
+def job_directory(*, in_memory: bool = True) -> Iterator[Path]:
+    """A private directory for one job's files, gone afterwards; what dead runs left there is removed."""
+    parent = _SHARED_MEMORY if in_memory and _has_room(_SHARED_MEMORY) else Path(tempfile.gettempdir())
+    with contextlib.suppress(OSError):
+        for left in parent.glob(f"{PREFIX}job-*"):
+            remove_if_dead(left)
+    place = Path(tempfile.mkdtemp(prefix=f"{PREFIX}job-", dir=parent))
+    handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held as long as we live
+        yield place
+    finally:
+        os.close(handle)
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _has_room(folder: Path) -> bool:
+    try:
+        facts = os.statvfs(folder)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK) and facts.f_bavail * facts.f_frsize >= _LEAST_ROOM
+
+
+def with_job_directory(work: Callable[[Path], Result]) -> Result:
+    """Does the work in memory, and again on disk if memory had no room for it."""
+    try:
+        with job_directory() as place:
+            return work(place)
+    except NoRoomError:
+        with job_directory(in_memory=False) as place:
+            return work(place)
+
+
+def take_room(file: int, start: int, size: int) -> None:
+    """Makes sure that bytes of a file can be written: NoRoomError now instead of a crash later."""
+    if size <= 0:
+        return
+    try:
+        os.posix_fallocate(file, start, size)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise NoRoomError(
+                f"no room for {size:,} bytes of a job's files",
+                hint="make room, or set TMPDIR to a file system that has it",
+            ) from None
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+            raise

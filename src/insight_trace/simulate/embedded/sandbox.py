@@ -1,0 +1,73 @@
+"""What a kernel's process may do: a kernel is code that somebody else wrote.
+
+`default` and `strict` are carried out by the runner itself before it loads a kernel (engine/sandbox.cpp); the
+environment and the working folder are chosen here. docs/limits.md and SECURITY.md say what that holds back.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from insight_trace import limits
+from insight_trace.errors import RequestError
+
+
+class Sandbox(enum.StrEnum):
+    """How much of the machine a kernel sees."""
+
+    STRICT = "strict"  # also: files outside its own folder read-only or absent, no network
+    DEFAULT = "default"  # no secrets of the environment, no processes, bounded, nothing to gain
+    OFF = "off"  # as the user who started it
+
+    @classmethod
+    def chosen(cls) -> Sandbox:
+        """As INSIGHT_TRACE_SANDBOX says, which --sandbox sets."""
+        given = os.environ.get("INSIGHT_TRACE_SANDBOX", "default")
+        try:
+            return cls(given)
+        except ValueError:
+            raise RequestError(
+                f"INSIGHT_TRACE_SANDBOX is {limits.cut(given)}", hint="strict, default or off"
+            ) from None
+
+
+_ENVIRONMENT = frozenset(
+    {"PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
+)
+_ENVIRONMENT_PREFIXES = ("INSIGHT_TRACE_", "ASAN_", "UBSAN_", "TSAN_", "LSAN_", "PTO")
+
+
+def environment(sandbox: Sandbox, given: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables that a kernel's process gets: outside `off` an allow-list, for others may hold secrets."""
+    if sandbox is Sandbox.OFF:
+        return dict(given)
+    return {
+        name: value
+        for name, value in given.items()
+        if name in _ENVIRONMENT or name.startswith(_ENVIRONMENT_PREFIXES)
+    }
+
+
+def working_folder(sandbox: Sandbox, job: Path) -> Path | None:
+    """A folder of its own, empty; None where it works in ours."""
+    if sandbox is Sandbox.OFF:
+        return None
+    place = job / "work"
+    place.mkdir(mode=0o700, exist_ok=True)
+    return place
+
+
+def job_lines(sandbox: Sandbox, job: Path, readable: Sequence[Path] = ()) -> list[str]:
+    """What the runner is to do to itself before it loads a kernel."""
+    from insight_trace.simulate.embedded.memory import escape
+
+    lines = [f"sandbox\t{sandbox.value}"]
+    if sandbox is Sandbox.OFF:
+        return lines
+    lines.append(f"allow\twrite\t{escape(str(job))}")
+    lines += [f"allow\tread\t{escape(str(path))}" for path in ("/usr", "/lib", "/lib64", "/etc", *readable)]
+    bounds = {"files": limits.RUN_DESCRIPTORS, "file": limits.RUN_FILE_BYTES}
+    return lines + [f"bound\t{name}\t{most}" for name, most in bounds.items()]

@@ -1,0 +1,94 @@
+"""Kernels that mean harm are contained, what they did is told, and nothing outlives them."""
+
+import os
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from insight_trace import simulate
+from insight_trace.model import Fault
+from tests.simulate.kernel_text import write_kernel
+from tests.trust.hostile_kernels import BEFORE, KERNELS, Hostile, source
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory) -> Path:
+    before, body = source()
+    return write_kernel(tmp_path_factory.mktemp("hostile"), body, before=before, name="hostile.cpp")
+
+
+def _children() -> set[int]:
+    return {
+        int(number)
+        for task in Path("/proc/self/task").iterdir()
+        for number in (task / "children").read_text().split()
+    }
+
+
+def _jobs() -> set[str]:
+    return {name for name in os.listdir("/dev/shm") if name.startswith("insight-trace-")}
+
+
+@pytest.mark.parametrize("hostile", KERNELS, ids=lambda k: k.name)
+def test_a_hostile_kernel_is_contained_and_what_it_did_is_told(kernel, hostile: Hostile):
+    before = _children()
+    begin = time.monotonic()
+    number = KERNELS.index(hostile)
+    values = {0: np.zeros(64, np.float32), 1: number}
+    failure = simulate(kernel, values, seconds=hostile.seconds, memory_limit=256 << 20).failure
+    assert failure is not None
+    assert re.search(hostile.says, failure.message), failure.message
+    assert failure.fault in (Fault.KERNEL, Fault.ENVIRONMENT), failure
+    assert "\n" not in failure.message
+    assert len(failure.message) < 2100
+    if hostile.line:
+        assert Path(failure.file).name == "hostile.cpp"
+        assert failure.line > 0
+    assert time.monotonic() - begin < hostile.seconds + 40
+    assert _children() <= before
+
+
+def test_there_are_sixty_of_them():
+    assert len(KERNELS) >= 60
+    assert len({k.name for k in KERNELS}) == len(KERNELS)
+
+
+def test_a_kernel_sees_no_secret_of_the_environment_and_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("MY_TOKEN", "secret")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").touch()
+    body = """\
+    int entries = 0;
+    DIR *folder = opendir(".");
+    while (dirent *entry = readdir(folder)) entries += entry->d_name[0] != '.';
+    printf("[%s] %d entries", getenv("MY_TOKEN") ? getenv("MY_TOKEN") : "none", entries);"""
+    kernel = write_kernel(tmp_path, body, before=BEFORE)
+    assert simulate(kernel, {0: 1}).printed == "[none] 0 entries"
+    assert simulate(kernel, {0: 1}, sandbox="off").printed.startswith("[secret] ")
+
+
+def test_strict_shows_no_files_of_the_user_and_no_network(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    body = f"""\
+    int file = open("{secret}", O_RDONLY), made = open("{tmp_path}/made", O_WRONLY | O_CREAT, 0600);
+    printf("%d %d", file, made);
+    if (args[0]) socket(AF_INET, SOCK_STREAM, 0);"""
+    kernel = write_kernel(tmp_path, body, before=BEFORE)
+    run = simulate(kernel, {0: 0}, sandbox="strict")
+    if run.failure is not None and "Landlock" in run.failure.message:
+        pytest.skip(run.failure.message)
+    assert run.failure is None
+    assert run.printed == "-1 -1"
+    assert not (tmp_path / "made").exists()
+    failure = simulate(kernel, {0: 1}, sandbox="strict").failure
+    assert "the kernel called socket" in failure.message
+
+
+def test_a_job_leaves_no_files(kernel):
+    before = _jobs()
+    simulate(kernel, {0: np.zeros(64, np.float32), 1: 0})
+    assert _jobs() <= before
