@@ -122,14 +122,18 @@ def _read(result: Path, records: Path) -> RunnerResult | None:
         text = read_regular(result, most=limits.RESULT_BYTES, follow=False)
     except FileNotFoundError:
         return None
-    except (OSError, InputError) as error:
-        return _garbled(f"the result is not the runner's ({error})")
+    except OSError as error:
+        return _garbled(f"its result cannot be read: {error.strerror}")
+    except InputError as error:
+        return _garbled(f"its result {error.what}")
     try:
         parsed = _parse(text.decode("utf-8", errors="surrogateescape"))
         if parsed is not None:
             parsed.told = _has_rows(records, parsed)
         return parsed
-    except (ValueError, KeyError, IndexError, OverflowError, OSError, InputError) as error:
+    except InputError as error:
+        return _garbled(f"its instructions: {error.what}")
+    except (ValueError, KeyError, IndexError, OverflowError, OSError) as error:
         return _garbled(limits.cut(str(error)))
 
 
