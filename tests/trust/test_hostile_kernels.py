@@ -2,6 +2,7 @@
 
 import os
 import re
+import tempfile
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from insight_trace import simulate
 from insight_trace.model import Fault
+from insight_trace.simulate.embedded import job_files, memory
 from tests.simulate.kernel_text import write_kernel
 from tests.trust.hostile_kernels import BEFORE, KERNELS, Hostile, source
 
@@ -26,10 +28,6 @@ def _children() -> set[int]:
         for task in Path("/proc/self/task").iterdir()
         for number in (task / "children").read_text().split()
     }
-
-
-def _jobs() -> set[str]:
-    return {name for name in os.listdir("/dev/shm") if name.startswith("insight-trace-")}
 
 
 @pytest.mark.parametrize("hostile", KERNELS, ids=lambda k: k.name)
@@ -88,7 +86,39 @@ def test_strict_shows_no_files_of_the_user_and_no_network(tmp_path):
     assert "the kernel called socket" in failure.message
 
 
-def test_a_job_leaves_no_files(kernel):
-    before = _jobs()
-    simulate(kernel, {0: np.zeros(64, np.float32), 1: 0})
-    assert _jobs() <= before
+def test_a_job_leaves_no_files(kernel, tmp_path, monkeypatch):
+    monkeypatch.setattr(job_files, "_SHARED_MEMORY", tmp_path)
+    assert simulate(kernel, {0: np.zeros(64, np.float32), 1: 0}).failure is not None
+    assert not list(tmp_path.iterdir())
+
+
+def test_memory_without_room_sends_the_job_to_disk(kernel, tmp_path, monkeypatch):
+    """As with the 64 MiB that a container has: reserving fails in the first place and not in the second."""
+    places = []
+
+    def take_room(file: int, start: int, size: int) -> None:
+        place = Path(os.readlink(f"/proc/self/fd/{file}"))
+        if place.parent not in places:
+            places.append(place.parent)
+        if len(places) == 1:
+            raise job_files.NoRoomError("no room")
+
+    monkeypatch.setattr(memory, "take_room", take_room)
+    monkeypatch.setattr(job_files, "_SHARED_MEMORY", tmp_path / "shm")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    for name in ("shm", "tmp"):
+        (tmp_path / name).mkdir()
+    assert simulate(kernel, {0: np.zeros(64, np.float32), 1: 10_000}).failure is None
+    assert [place.parent.name for place in places] == ["shm", "tmp"]
+
+
+def test_what_a_dead_run_left_in_memory_is_removed_and_a_living_ones_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(job_files, "_SHARED_MEMORY", tmp_path)
+    dead = tmp_path / "insight-trace-job-dead"
+    dead.mkdir()
+    os.utime(dead, (1, 1))
+    with job_files.job_directory() as living:
+        os.utime(living, (1, 1))
+        with job_files.job_directory():
+            assert living.is_dir()
+            assert not dead.exists()
