@@ -97,7 +97,7 @@ def test_memory_without_room_sends_the_job_to_disk(kernel, tmp_path, monkeypatch
     places = []
 
     def take_room(file: int, start: int, size: int) -> None:
-        place = Path(os.readlink(f"/proc/self/fd/{file}"))
+        place = Path(f"/proc/self/fd/{file}").readlink()
         if place.parent not in places:
             places.append(place.parent)
         if len(places) == 1:
