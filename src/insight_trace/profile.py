@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from insight_trace.callable_package import make_callable
 from insight_trace.errors import JobError, RequestError
 from insight_trace.ptoas.assemble import assemble, find_ptoas
+from insight_trace.ptoas.build_run import check_choice, with_workloads
 from insight_trace.ptoas.discovery import RUN_PREFIX, KernelSource, find_sources
 from insight_trace.ptoas.manifest import MANIFEST, latest_run, write_pointer
 from insight_trace.ptoas.plan import Settings, plan_kernels, refuse_unused_names, select_kernels
@@ -54,6 +55,8 @@ class ProfileRequest:
     resume_root: Path | None = None  # None: the latest run of the build
     ptoas_bin: Path | None = None
     step_timeout: float = 300.0
+    dispatch: str = "median"  # of the build's own run: see build_run.CHOICES, or a number
+    synthetic: bool = False  # do not run the build: made-up arguments
 
 
 def make_runner(
@@ -205,6 +208,31 @@ def profile(
         return _run(request, sources, planned, runner, report, warn)
 
 
+def _on_real_work(
+    request: ProfileRequest,
+    planned: tuple[PlannedKernel, ...],
+    runner: KernelRunner,
+    root: Path,
+    warn: Callable[[str], None],
+) -> tuple[PlannedKernel, ...]:
+    """The kernels on dispatches of the build's own run, where it can be run and the simulator takes them."""
+    if not getattr(runner, "takes_dispatches", False):
+        because = f"{runner.name.split()[0]} runs kernels on made-up arguments"
+        return tuple(
+            dataclasses.replace(k, synthetic_because=because) if isinstance(k, ProfileKernel) else k
+            for k in planned
+        )
+    return with_workloads(
+        planned,
+        request.build,
+        root / "run",
+        check_choice(request.dispatch),
+        target=request.settings.target,
+        seconds=request.step_timeout,
+        warn=warn,
+    )
+
+
 def _on_cluster(
     address: str, simulator: str, options: RunnerOptions, warn: Callable[[str], None]
 ) -> ClusterRunner:
@@ -227,9 +255,18 @@ def _run(
     if any(source.cpp is None for source in sources):
         ptoas = find_ptoas(request.ptoas_bin)
         if ptoas is not None:
-            sources, problems = assemble(sources, ptoas, root / "assembled", timeout=request.step_timeout)
+            sources, problems = assemble(
+                sources,
+                ptoas,
+                root / "assembled",
+                timeout=request.step_timeout,
+                build=request.build,
+                target=request.settings.target,
+            )
             planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
             planned = tuple(_with_cause(kernel, problems) for kernel in planned)
+    if not request.synthetic:
+        planned = _on_real_work(request, planned, runner, root, warn)
     write_whole(root / "README.txt", _about(root, request, planned, runner), mode=0o600)
     for place in dict.fromkeys((request.build, request.output_root or request.build)):
         try:

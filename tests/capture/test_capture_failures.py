@@ -28,13 +28,6 @@ ORCHESTRATIONS = {
         "input",
         "too many tensors",
     ),
-    "a read of what nobody wrote": (
-        "TaskOutputTensors made = alloc_tensors(info); const ChipTensor &t = made.get_ref(0);"
-        "CoreTaskArgs r; r.add_input(t, b); r.add_output(out); rt_submit_aiv_task(0, r);",
-        "r.add_input",
-        "input",
-        "no task has written",
-    ),
     "a view that leaves its tensor": (
         "uint32_t at[2] = {60, 0}; a.view(shape, at);",
         "a.view(shape, at)",

@@ -12,7 +12,7 @@ import pytest
 from capture_scenes import EXAMPLES
 
 import insight_trace
-from insight_trace.capture.recording import ROW
+from insight_trace.capture.dump_rows import ROW
 
 SCENE = EXAMPLES / "paged_attention" / "scene.py"
 

@@ -61,7 +61,7 @@ def test_a_whole_run_ends_with_the_count(example_build, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "EXPORTED 12/12"
     assert lines[-2].startswith("RUN_ROOT ")
-    assert "OK matmul_64: artifacts=4 cycles=1009 bound by VECTOR" in lines
+    assert "OK matmul_64: artifacts=4 cycles=1009 bound by VECTOR workload: synthetic" in lines
 
 
 @pytest.mark.usefixtures("scripted")

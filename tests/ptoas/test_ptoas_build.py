@@ -10,9 +10,10 @@ from insight_trace.chips import arch_named
 from insight_trace.errors import JobError, RequestError
 from insight_trace.ptoas.assemble import assemble, find_ptoas, ptoas_version
 from insight_trace.ptoas.case_run import case_command, run_for_build, shell_command, submitted
-from insight_trace.ptoas.discovery import find_sources, recorded_arch, unique_names
+from insight_trace.ptoas.discovery import find_sources, unique_names
 from insight_trace.ptoas.plan import Settings, plan_kernels, refuse_unused_names, select_kernels
 from insight_trace.ptoas.spec import BrokenKernel
+from insight_trace.scene.build_directory import recorded_arch
 
 
 def planned(build, **settings):
@@ -136,12 +137,31 @@ def script(path, text):
     return path
 
 
+def assembled(folder, ptoas, target=""):
+    build = folder / "build"
+    return assemble(find_sources(build), ptoas, folder / "out", timeout=20, build=build, target=target)
+
+
+def test_the_assembler_gets_the_target_that_is_named_where_the_text_names_none(tmp_path):
+    cpp = write_kernel(tmp_path / "build" / "ptoas", "k")
+    pto = cpp.with_suffix(".pto")
+    pto.write_text(pto.read_text().replace('attributes {pto.target_arch = "a2a3"} ', ""))
+    assert "target_arch" not in pto.read_text()
+    cpp.unlink()
+    ptoas = script(tmp_path / "ptoas", f'echo "$@" > {tmp_path}/args')
+    for target, meta, wanted in (("a5", {}, "a5"), ("", {"platform": "a5sim"}, "a5"), ("", {}, "")):
+        (tmp_path / "build" / "compiled_meta.json").write_text(json.dumps(meta))
+        assembled(tmp_path, ptoas, target)
+        given = (tmp_path / "args").read_text()
+        assert f"--pto-arch={wanted}" in given if wanted else "--pto-arch" not in given
+
+
 def test_an_assembler_makes_kernels_of_pto_files_without_cpp(tmp_path):
     cpp = write_kernel(tmp_path / "build" / "ptoas", "k")
     made = tmp_path / "made.cpp"
     cpp.rename(made)
     ptoas = script(tmp_path / "ptoas", f'echo "$@" > {tmp_path}/args; cp {made} "$3"')
-    sources, problems = assemble(find_sources(tmp_path / "build"), ptoas, tmp_path / "out", timeout=20)
+    sources, problems = assembled(tmp_path, ptoas)
     assert not problems
     (kernel,) = plan_kernels(sources, tmp_path / "build", Settings())
     assert kernel.source.parent.parent == tmp_path / "out"
@@ -151,7 +171,7 @@ def test_an_assembler_makes_kernels_of_pto_files_without_cpp(tmp_path):
 def test_what_the_assembler_says_is_the_problem(tmp_path):
     write_kernel(tmp_path / "build" / "ptoas", "k").unlink()
     ptoas = script(tmp_path / "ptoas", "echo 'k.pto:3:1: error: bad tile' >&2; exit 1")
-    sources, problems = assemble(find_sources(tmp_path / "build"), ptoas, tmp_path / "out", timeout=20)
+    sources, problems = assembled(tmp_path, ptoas)
     assert "error: bad tile" in problems[tmp_path / "build" / "ptoas" / "k.pto"]
     (kernel,) = plan_kernels(sources, tmp_path / "build", Settings())
     assert isinstance(kernel, BrokenKernel)

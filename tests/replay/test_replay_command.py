@@ -99,7 +99,7 @@ def test_the_workspace_alone_holds_the_five_files_for_the_vendors_simulator(dump
     assert capsys.readouterr().out.splitlines()[-1] == "workspace  w"
 
 
-def test_a_changed_payload_is_a_mismatch_and_strict_makes_it_an_error(dump, tmp_path, capsys):
+def test_a_changed_payload_is_a_mismatch_which_fails_and_says_what_differs(dump, tmp_path, capsys):
     import shutil
 
     broken = tmp_path / "broken"
@@ -112,9 +112,14 @@ def test_a_changed_payload_is_a_mismatch_and_strict_makes_it_an_error(dump, tmp_
         file.write(b"\x7e")
     task = record["task_id"]
     command = ["replay", SCENE, "--func-id", "0", "--dump-dir", str(broken), "--task-id", task]
-    assert main([*command, "-o", "a"]) == 0
-    assert "mismatch" in capsys.readouterr().out
-    assert main([*command, "-o", "b", "--strict"]) == 1
+    assert main([*command, "-o", "a"]) == 1
+    said = capsys.readouterr()
+    assert "mismatch" in said.out
+    assert "its inputs, members and blocks are those of the recording" in said.err
+    assert "insight-trace why a --first-mismatch" in said.err
+    changed = [*command, "-o", "b", "--json"]
+    assert main(changed) == 1
+    assert json.loads(capsys.readouterr().out)["differences"] == []
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,9 @@ def capture(
     golden: bool = True,
     force: bool = False,
     shuffle: int = 0,
+    max_payload: int | None = None,
 ) -> Capture:
-    """Runs one case of a scene on modelled cores and records its dispatches below `output`.
+    """Runs one case of a scene, or a PyPTO build directory, on modelled cores and records its dispatches below `output`.
 
     `level` is 0 (nothing), 1 (what the orchestration marked), 2 (everything) or 3 (all metadata, payload of
     what was marked). `seconds` limits each dispatch, and the orchestration between two of its calls. A run
@@ -42,6 +43,7 @@ def capture(
         golden=golden,
         force=force,
         shuffle=shuffle,
+        max_payload=max_payload,
     )
     return run_capture(Path(scene), case, None if output is None else Path(output), options)
 

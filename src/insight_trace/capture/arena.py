@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from insight_trace.errors import JobError, RequestError
 from insight_trace.model import MAX_TENSOR_DIMS
 from insight_trace.scene.live import LiveTensor
-from insight_trace.simulate.embedded.memory import BASE, GlobalMemory, escape
+from insight_trace.simulate.embedded.memory import BASE, Buffer, GlobalMemory, escape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 HEAP_BYTES = 1 << 38
+MARGIN = 64 << 10  # bytes after each tensor that a kernel may read, as it may on a device
 
 
 class Arena:
@@ -28,7 +29,7 @@ class Arena:
     def __init__(self, tensors: Sequence[LiveTensor]) -> None:
         self.tensors = tensors
         memory = GlobalMemory()
-        self._buffers = [memory.reserve(t.name, t.array.nbytes) for t in tensors]
+        self._buffers = [memory.reserve(t.name, t.array.nbytes, t.array.nbytes + MARGIN) for t in tensors]
         self.heap = memory.end
         self.end = self.heap + HEAP_BYTES
         try:
@@ -71,10 +72,24 @@ class Arena:
                 tensor.array[...] = seen.reshape(tensor.array.shape)
             del seen
 
+    def overruns(self) -> list[str]:
+        """What was written past the end of a tensor: nothing is put there before the run."""
+        return [
+            f"something was written past the end of {tensor.name}"
+            for tensor, buffer in zip(self.tensors, self._buffers, strict=True)
+            if any(self._after(buffer))
+        ]
+
+    def _after(self, buffer: Buffer) -> bytes:
+        start = buffer.address - BASE + buffer.size
+        return self._map[start : start + MARGIN]
+
     def close(self) -> None:
         self._map.close()
         os.close(self.file)
 
 
-def _bytes(array: NDArray[Any]) -> bytes:
-    return array.tobytes()
+def _bytes(array: NDArray[Any]) -> memoryview:
+    import numpy as np
+
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

@@ -29,6 +29,7 @@ class RunnerReport:
     failure: Failure | None = None
     facts: dict[str, list[str]] = field(default_factory=dict)
     said: str = ""  # what orchestration and runtime logged
+    remarks: list[str] = field(default_factory=list)  # what kernels did that is hardly meant
 
     def number(self, key: str) -> int:
         text = self.facts.get(key, ["0"])[0]
@@ -116,6 +117,8 @@ def _read(path: Path, code: int) -> RunnerReport:
         text = ""
     for line in text.splitlines():
         key, *rest = (unescape(part) for part in line.split("\t"))
+        if key == "remark":
+            report.remarks.append(f"{rest[0]}:{rest[1]} {rest[2]}")
         report.facts.setdefault(key, rest)
     facts = report.facts
     if "end" not in facts:

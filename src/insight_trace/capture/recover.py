@@ -21,7 +21,7 @@ def command(folder: Path, level: int, names: Mapping[int, str]) -> list[str]:
 
 
 def main(folder: Path, level: int, names: Mapping[int, str]) -> None:
-    from insight_trace.capture.recording import read_rows, write_args_dump, write_kernel_dump
+    from insight_trace.capture.dump_rows import read_rows, write_args_dump, write_kernel_dump
 
     rows = read_rows(folder / ".rows")
     if not len(rows):

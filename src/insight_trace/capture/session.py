@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from insight_trace import limits
-from insight_trace.capture import recover
-from insight_trace.capture.arena import Arena
+from insight_trace.capture.arena import MARGIN, Arena
 from insight_trace.capture.builds import Builds, build
 from insight_trace.capture.golden import GoldenResult, compare
+from insight_trace.capture.growing_dump import RECORD, GrowingDump, Ran, dump_directory, payload_limit
 from insight_trace.capture.process import RunnerReport, run_runner
 from insight_trace.chips import family_named, load_chip
 from insight_trace.errors import RequestError
@@ -28,10 +27,9 @@ from insight_trace.simulate.embedded.memory import escape
 from insight_trace.simulate.embedded.sandbox import Sandbox
 from insight_trace.simulate.embedded.sandbox import job_lines as sandbox_lines
 from insight_trace.simulate.embedded.toolchain import KernelBuildError, Toolchain
-from insight_trace.storage import refuse_existing, whole_directory
+from insight_trace.storage import refuse_existing
 
 LEVELS = (0, 1, 2, 3)
-RECORD = ("args_dump/args_dump.json",)  # what a folder has that a capture made
 _MAX_WORKERS = 64  # kMaxWorkers in capture/host/workers.hpp
 _LETTERS = {"IN": "I", "OUT": "O", "INOUT": "B"}
 
@@ -49,6 +47,15 @@ class CaptureOptions:
     force: bool = False
     sandbox: Sandbox = field(default_factory=Sandbox.chosen)
     shuffle: int = 0  # for tests: run ready tasks in another order
+    max_payload: int | None = None  # bytes; None: what growing_dump.MOST_PAYLOAD says
+    # Record only these and end the run when they are done: dispatches by id, or the first of these kernels
+    only_dispatches: tuple[int, ...] = ()
+    only_kernels: tuple[int, ...] = ()
+    only_task: int | None = None  # with only_kernels: the one with this task id
+
+    @property
+    def partly(self) -> bool:
+        return bool(self.only_dispatches or self.only_kernels)
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,7 @@ class Capture:
     failure: Failure | None = None
     task: str = ""  # the one that failed
     note: str = ""  # why there is no dump, what the orchestration logged
+    ran: tuple[Ran, ...] = ()  # the tasks that were recorded, by dispatch id
 
     @property
     def passed(self) -> bool:
@@ -84,9 +92,11 @@ def run_capture(path: Path, case: str | None, output: Path | None, options: Capt
     chosen = choose_case(live, case, options.platform)
     target = _target(chosen, options.platform)
     directory = output or Path("outputs") / f"{scene.class_name}_{chosen.name}_{_now()}"
-    inputs = [path, *(kernel.source for kernel in scene.kernels)]
+    inputs = [scene.path, *(kernel.source for kernel in scene.kernels)]
+    most_payload = 0
     if options.level:
         refuse_existing(directory, force=options.force, record=RECORD, inputs=inputs)
+        most_payload = payload_limit(directory, options.max_payload)
     _seed(options.seed)
     args = live.generate_args(chosen)
     toolchain = Toolchain.find()
@@ -94,14 +104,17 @@ def run_capture(path: Path, case: str | None, output: Path | None, options: Capt
         builds = build(scene, target, toolchain)
     except KernelBuildError as error:
         return _nothing(scene, chosen, options, error.failure)
-    golden = live.compute_golden(args, chosen) if options.golden else None
+    golden = live.compute_golden(args, chosen) if options.golden and not options.partly else None
     found = live.arguments(args)
     arena = Arena([a for a in found if isinstance(a, LiveTensor)])
     try:
-        with job_directory() as job, _dump_directory(directory, options, inputs) as dump:
-            lines = _job_lines(scene, found, builds, target, options)
+        with (
+            job_directory() as job,
+            dump_directory(directory, options.level, inputs, force=options.force) as dump,
+        ):
+            lines = _job_lines(scene, found, builds, target, options, most_payload)
             started = time.monotonic()
-            recorder = _Recorder(dump, options.level, scene)
+            recorder = GrowingDump(dump, options.level, scene)
             lines += [*arena.job_lines(), *recorder.job_lines, *_sandbox_lines(options, job, dump, toolchain)]
             if builds.orchestration is None:
                 report = _run_python(live, found, job, builds, lines, arena, recorder, options.sandbox)
@@ -113,10 +126,16 @@ def run_capture(path: Path, case: str | None, output: Path | None, options: Capt
             if golden is not None and report.failure is None:
                 result = compare(live, chosen.name, args, golden, live.output_names(args))
             golden = None  # as large as the arguments
-            records, payload = recorder.finish(report)
+            overruns = arena.overruns()
+            recorded = recorder.finish(report)
     finally:
         arena.close()
-    note = "" if report.failure or records or not options.level else _empty_note(options.level, report)
+    records = recorded.records
+    note = "" if report.failure or records or not options.level else _empty_note(options, report)
+    notes = [note, *report.remarks, *overruns, report.said.strip()]
+    if "full" in report.facts:  # a dump that had no room is of no use and in the way
+        shutil.rmtree(directory, ignore_errors=True)
+        notes.append("--dump-args 3 records no payload; --max-payload GB allows more of it")
     return Capture(
         scene=scene,
         case=chosen.name,
@@ -125,12 +144,13 @@ def run_capture(path: Path, case: str | None, output: Path | None, options: Capt
         tasks=report.number("completed"),
         dispatches=report.number("dispatches"),
         records=records,
-        payload_bytes=payload,
+        payload_bytes=recorded.payload_bytes,
         seconds=seconds,
         golden=result,
         failure=report.failure,
         task=_task_text(report, scene),
-        note=note or report.said.strip(),
+        note="\n".join(filter(None, notes)),
+        ran=recorded.tasks,
     )
 
 
@@ -172,12 +192,19 @@ def _seed(seed: int) -> None:
         torch.manual_seed(seed)
 
 
-def _job_lines(scene: Scene, found: Any, builds: Builds, target: str, options: CaptureOptions) -> list[str]:
+def _job_lines(
+    scene: Scene, found: Any, builds: Builds, target: str, options: CaptureOptions, most_payload: int
+) -> list[str]:
     assert scene.orchestration is not None
     workers = max(1, min(options.workers or os.cpu_count() or 2, _MAX_WORKERS))
     lines = [
         *load_chip(target=target).job_lines,
         f"level\t{options.level}",
+        f"margin\t{MARGIN}",
+        f"most_payload\t{most_payload}",
+        *(f"picked\t{dispatch}" for dispatch in options.only_dispatches),
+        *(f"picked_kernel\t{func_id}" for func_id in options.only_kernels),
+        *([] if options.only_task is None else [f"picked_task\t{options.only_task}"]),
         f"workers\t{workers}",
         f"shuffle\t{options.shuffle}",
         f"seconds\t{options.seconds}",
@@ -211,7 +238,7 @@ def _run(
     builds: Builds,
     lines: list[str],
     arena: Arena,
-    recorder: _Recorder,
+    recorder: GrowingDump,
     files: tuple[int, ...] = (),
     drive: Callable[[], None] | None = None,
     sandbox: Sandbox = Sandbox.DEFAULT,
@@ -228,7 +255,7 @@ def _run_python(
     builds: Builds,
     lines: list[str],
     arena: Arena,
-    recorder: _Recorder,
+    recorder: GrowingDump,
     sandbox: Sandbox,
 ) -> RunnerReport:
     """The same for an orchestration in Python: it runs here and talks to the runner over a socket."""
@@ -246,91 +273,10 @@ def _run_python(
         return _run(job, builds, lines, arena, recorder, (theirs.fileno(),), drive, sandbox)
 
 
-# --- the dump while it grows ----------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _dump_directory(path: Path, options: CaptureOptions, inputs: list[Path]) -> Iterator[Path | None]:
-    """The directory, holding a valid dump of nothing from the moment it exists; gone if nothing came."""
-    if not options.level:
-        yield None
-        return
-    import numpy as np
-
-    from insight_trace.capture.recording import ROW, write_args_dump
-
-    with whole_directory(path, force=options.force, record=RECORD, inputs=inputs) as beside:
-        (beside / "args_dump").mkdir()
-        (beside / "args_dump" / "args.bin").touch()
-        write_args_dump(beside / "args_dump", np.empty(0, ROW), options.level, {}, partial=True)
-    try:
-        yield path / "args_dump"
-    finally:
-        rows = path / "args_dump" / ".rows"
-        if not rows.exists() or rows.stat().st_size == 0:
-            shutil.rmtree(path)
-        else:
-            rows.unlink(missing_ok=True)
-
-
-class _Recorder:
-    """Keeps the manifests at the state of the rows: now and then while they grow, and at the end."""
-
-    def __init__(self, folder: Path | None, level: int, scene: Scene) -> None:
-        self.folder = folder
-        self.level = level
-        self.names = {k.func_id: k.name for k in scene.kernels if k.func_id is not None}
-        self._seen = 0
-        self._next = time.monotonic() + 1.0
-
-    @property
-    def job_lines(self) -> list[str]:
-        if self.folder is None:
-            return []
-        folder = self.folder.resolve()
-        after_a_kill = "\t".join(map(escape, recover.command(folder, self.level, self.names)))
-        return [
-            f"records\t{escape(str(folder / '.rows'))}",
-            f"payload\t{escape(str(folder / 'args.bin'))}",
-            f"recover\t{after_a_kill}",
-        ]
-
-    def look(self) -> None:
-        """Writes a partial manifest when it is due: the longer that takes, the less often."""
-        if self.folder is None or time.monotonic() < self._next:
-            return
-        from insight_trace.capture.recording import read_rows, write_args_dump
-
-        started = time.monotonic()
-        rows = read_rows(self.folder / ".rows")
-        if len(rows) > self._seen:
-            write_args_dump(self.folder, rows, self.level, self.names, partial=True)
-            self._seen = len(rows)
-        self._next = time.monotonic() + max(1.0, 20 * (time.monotonic() - started))
-
-    def finish(self, report: RunnerReport) -> tuple[int, int]:
-        """Both manifests in their last state; how many records, how many bytes of payload."""
-        if self.folder is None:
-            return 0, 0
-        from insight_trace.capture.recording import read_rows, write_args_dump, write_kernel_dump
-
-        rows = read_rows(self.folder / ".rows")
-        if not len(rows):
-            return 0, 0
-        failure = None
-        if report.failure is not None:
-            failure = {"fault": report.failure.fault.value, "message": report.failure.message}
-            failure |= {"where": report.failure.where} if report.failure.where else {}
-            failure |= {"task_id": report.facts["task"][0]} if "task" in report.facts else {}
-        write_kernel_dump(self.folder, rows, self.names)
-        write_args_dump(
-            self.folder, rows, self.level, self.names, partial=report.failure is not None, failure=failure
-        )
-        return len(rows), int((self.folder / "args.bin").stat().st_size)
-
-
-def _empty_note(level: int, report: RunnerReport) -> str:
-    if level == 1 and report.number("marked") == 0:
+def _empty_note(options: CaptureOptions, report: RunnerReport) -> str:
+    if options.partly:
+        return "nothing was recorded: the run has no such dispatch"
+    if options.level == 1 and report.number("marked") == 0:
         return (
             "nothing was recorded: level 1 records what CoreTaskArgs::dump(...) marks, and nothing is marked"
         )

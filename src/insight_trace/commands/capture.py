@@ -22,7 +22,7 @@ RUNS_KERNELS = True
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scene", metavar="SCENE", help="a scene's Python file")
+    parser.add_argument("scene", metavar="SCENE", help="a scene's Python file, or a PyPTO build directory")
     parser.add_argument("--case", metavar="NAME", help="which case; default: the first that is not manual")
     parser.add_argument(
         "--dump-args", type=int, default=2, metavar="LEVEL", help="what to record: 0, 1, 2 or 3; default 2"
@@ -38,6 +38,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         "--time-limit", type=float, default=60.0, metavar="SECONDS", help="of one dispatch; default 60"
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="worker processes; default: one per CPU")
+    parser.add_argument(
+        "--max-payload", type=float, metavar="GB", help="most payload to record; default 16, or what fits"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -57,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
             workers=options.jobs,
             golden=not options.skip_golden,
             force=options.force,
+            max_payload=None if options.max_payload is None else int(options.max_payload * 1e9),
         )
     if options.json:
         print(json.dumps(as_json(result), indent=2))

@@ -77,6 +77,10 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     what.add_argument("case_args", nargs="*", metavar="-- ARGS", help="arguments of --case")
 
     values = parser.add_argument_group("values of arguments")
+    values.add_argument("--dispatch", default="median", metavar="WHICH",
+                        help="of the build's own run: median (by cycles), first, slowest, all, or a number")  # fmt: skip
+    values.add_argument("--synthetic", action="store_true",
+                        help="made-up arguments, also where the build can be run")  # fmt: skip
     values.add_argument(
         "--dynamic-dim", type=_positive, default=256, metavar="N", help="size of open dimensions (256)"
     )
@@ -106,6 +110,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--name", default="kernel_insight_all_funcs", metavar="PREFIX", help="prefix of the run directory"
     )
+    how.add_argument("--keep-outputs", action="store_true", help="keep what kernels wrote, as .npy")
+    how.add_argument("--no-source", action="store_true",
+                     help="no source text in visualize_data.bin (pypto's clean_sim_trace reads no other)")  # fmt: skip
     how.add_argument(
         "--step-timeout", type=_seconds, default=300.0, metavar="S", help="per step of a kernel (300)"
     )
@@ -214,6 +221,8 @@ def _request(options: argparse.Namespace) -> ProfileRequest:
         options.resume if isinstance(options.resume, Path) else None,
         options.ptoas_bin,
         options.step_timeout,
+        options.dispatch,
+        options.synthetic,
     )
 
 
@@ -234,6 +243,8 @@ def _runner_options(options: argparse.Namespace) -> RunnerOptions:
         options.step_timeout,
         options.build_timeout,
         options.debug_lines,
+        not options.no_source,
+        options.keep_outputs,
     )
 
 

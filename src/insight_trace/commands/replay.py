@@ -57,7 +57,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--timing-only", action="store_true", help="instructions and times, no arithmetic")
     how.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="seconds the kernel may run")
     how.add_argument("--check", action="store_true", help="print what the run revealed about the kernel")
-    how.add_argument("--strict", action="store_true", help="a mismatch with the recording fails (exit 1)")
+    how.add_argument("--strict", action="store_true", help=argparse.SUPPRESS)  # a mismatch always fails now
     vendor = parser.add_argument_group("the vendor's simulator")
     vendor.add_argument("--cann-home", type=Path, metavar="P")
     vendor.add_argument("--cann-set-env", type=Path, metavar="P")
@@ -106,7 +106,18 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(_as_json(replay), indent=2))
     else:
         _show(replay, options)
-    return 1 if options.strict and replay.mismatched else 0
+    if replay.mismatched and not options.json:
+        print(f"insight-trace replay: {mismatch_text(replay)}", file=sys.stderr)
+    return 1 if replay.mismatched else 0
+
+
+def mismatch_text(replay: Replay) -> str:
+    """What is different from the recording, and where to look next."""
+    different = "; ".join(replay.differences) or "its inputs, members and blocks are those of the recording"
+    return (
+        "an output is not what was recorded\n"
+        f"  {different}; `insight-trace why {replay.workspace} --first-mismatch` follows the first wrong element"
+    )
 
 
 def _request(options: argparse.Namespace) -> ReplayRequest:
@@ -220,6 +231,7 @@ def _as_json(replay: Replay) -> dict[str, Any]:
             }
             for item in replay.arguments.slots
         ],
+        "differences": list(replay.differences),
         "warnings": list(replay.warnings),
         "findings": list(replay.findings),
     }

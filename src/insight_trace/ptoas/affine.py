@@ -236,4 +236,34 @@ def compare(predicate: str, a: Affine, b: Affine) -> Affine:
     test = _ORDERINGS.get(predicate)
     if test is not None and a.is_number and b.is_number:
         return Affine(int(test(a.constant, b.constant)), {}, a.origins | b.origins)
+    decided = _decided(predicate, a, b)
+    if decided is not None:
+        return Affine(int(decided), {}, a.sources | b.sources)
     return bounded("condition", (0, 1), (a, b))
+
+
+def _decided(predicate: str, a: Affine, b: Affine) -> bool | None:
+    """What an ordering comes to whatever the variables are, if their bounds tell."""
+    order = predicate.lstrip("su")
+    if order in ("gt", "ge"):
+        a, b, order = b, a, "lt" if order == "gt" else "le"
+    if order not in ("lt", "le"):
+        return None
+    slack = 0 if order == "lt" else 1
+    if a.high is not None and b.low is not None and a.high < b.low + slack:
+        return True
+    if a.low is not None and b.high is not None and a.low >= b.high + slack:
+        return False
+    return None
+
+
+def keeps_true(predicate: str, a: Affine, b: Affine) -> tuple[frozenset[str], int] | None:
+    """For a guard like `counter < argument`: the argument, and the least value with which it always holds."""
+    order = predicate.lstrip("su")
+    if order in ("gt", "ge"):
+        a, b, order = b, a, "lt" if order == "gt" else "le"
+    if order not in ("lt", "le") or not a.terms or a.high is None or len(b.sources) != 1:
+        return None
+    if b.sources & a.sources:
+        return None
+    return b.sources, a.high + (order == "lt")

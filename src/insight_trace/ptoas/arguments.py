@@ -117,7 +117,19 @@ def kernel_arguments(kernel: CppKernel, module: Module, wishes: Wishes) -> Kerne
         else:
             arguments.append(_value(position, parameter, cpp, choices, wishes))
     warnings += _strays(choices.facts, friendly)
+    warnings += _skipped(choices)
     return KernelArguments(tuple(arguments), choices.facts, tuple(warnings))
+
+
+def _skipped(choices: Choices) -> list[str]:
+    """Branches that values of our own choosing keep the kernel from."""
+    found = []
+    for line, deciding in dict.fromkeys(choices.facts.skipped):
+        chosen = [n for n in sorted(deciding) if n in choices.values and choices.values[n].why != "given"]
+        if chosen:
+            who = ", ".join(f"{name} = {choices.values[name].binding}" for name in chosen)
+            found.append(f".pto line {line}: a branch is not taken with {who}; set it with --scalar")
+    return found
 
 
 def _strays(facts: Facts, friendly: Mapping[str, str]) -> list[str]:

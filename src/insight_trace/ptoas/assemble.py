@@ -15,6 +15,7 @@ from insight_trace.limits import COMPILE_OUTPUT, PROBE_OUTPUT, PROBE_SECONDS
 from insight_trace.ptoas.discovery import KernelSource
 from insight_trace.ptoas.pto_text import read_pto
 from insight_trace.ptoas.pto_tree import operations
+from insight_trace.scene.build_directory import recorded_arch
 from insight_trace.supervisor import Limits
 
 _RELATIVE = ("ptoas", "ptoas.sh", "bin/ptoas", "build/tools/ptoas/ptoas")
@@ -50,21 +51,30 @@ def ptoas_version(ptoas: Path) -> str:
     return (named or said or ["says nothing"])[0]
 
 
-def _flags(pto: Path) -> list[str]:
-    """Level 3 for text whose tiles have fixed addresses; sync is inserted as PyPTO has it inserted."""
+def _flags(pto: Path, build: Path, target: str) -> list[str]:
+    """Level 3 for text whose tiles have fixed addresses; sync is inserted as PyPTO has it inserted.
+
+    The target is what the user names, else what the text says, else what its build records.
+    """
     module = read_pto(pto)
     flags = ["--enable-insert-sync"]
     tiles = [o for f in module.functions.values() for o in operations(f.body) if o.name == "pto.alloc_tile"]
     if tiles and all(tile.after("addr") is not None for tile in tiles):
         flags.append("--pto-level=level3")
-    arch = arch_named(module.attributes.get("pto.target_arch", ""))
+    arch = target or arch_named(module.attributes.get("pto.target_arch", "")) or recorded_arch(pto, build)
     if arch:
         flags.append(f"--pto-arch={family_named(arch).ptoas_arch}")
     return flags
 
 
 def assemble(
-    sources: Sequence[KernelSource], ptoas: Path, into: Path, *, timeout: float
+    sources: Sequence[KernelSource],
+    ptoas: Path,
+    into: Path,
+    *,
+    timeout: float,
+    build: Path,
+    target: str = "",
 ) -> tuple[tuple[KernelSource, ...], Mapping[Path, str]]:
     """Sources with a `.cpp` each where the assembler could make one; by `.pto`, what it said where not."""
     result: list[KernelSource] = []
@@ -77,7 +87,7 @@ def assemble(
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         cpp = directory / f"{source.pto.stem}.cpp"
         try:
-            command = [str(ptoas), str(source.pto), "-o", str(cpp), *_flags(source.pto)]
+            command = [str(ptoas), str(source.pto), "-o", str(cpp), *_flags(source.pto, build, target)]
             done = supervisor.run(command, bounds=Limits(timeout, output=COMPILE_OUTPUT))
         except InsightTraceError as error:
             problems[source.pto] = str(error)

@@ -75,6 +75,9 @@ def _roles(facts: Facts, parameter: Parameter, dynamic_dim: int) -> list[Choice]
         if is_pointer(parameter.type):
             found += [Choice((0, count - 1), "index") for count in _INDEX_COUNTS]
         found.append(Choice(0, "index"))
+    needed = [value for names, value in facts.guards if name in names]
+    if needed:
+        found.append(Choice(max(needed), "loop bound, by a guard"))
     if any(name in condition.sources for condition in facts.conditions):
         found += [Choice(1, "condition"), Choice(0, "condition")]
     return found
@@ -88,6 +91,7 @@ def _complaints(facts: Facts) -> int:
     for length in facts.lengths:
         high = length.value.high
         bad += high is not None and not 0 < high <= length.limit
+    bad += len(facts.skipped)
     for loop in facts.loops:
         bad += loop.most_trips == 0 and bool(loop.upper.sources)
     return bad

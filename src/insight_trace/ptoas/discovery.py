@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from insight_trace.chips import arch_named
 from insight_trace.errors import RequestError
 
 RUN_PREFIX = "kernel_insight_all_funcs"
@@ -131,22 +129,3 @@ def unique_names(sources: Sequence[KernelSource], entries: Sequence[str]) -> tup
         taken.add(candidate.casefold())
         result.append(candidate)
     return tuple(result)
-
-
-def recorded_arch(source: Path, build: Path) -> str:
-    """The target that compiled_meta.json beside or above a kernel records, or ""."""
-    for directory in (source.parent, *source.parents):
-        meta = directory / "compiled_meta.json"
-        if meta.is_file() and meta.stat().st_size < 16 << 20:
-            try:
-                content = json.loads(meta.read_text(encoding="utf-8"))
-            except (OSError, ValueError, RecursionError):
-                content = None
-            if isinstance(content, dict):
-                for key in ("platform", "backend_type"):
-                    found = arch_named(str(content.get(key, "")))
-                    if found:
-                        return found
-        if directory == build:
-            break
-    return ""

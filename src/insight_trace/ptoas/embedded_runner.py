@@ -12,6 +12,7 @@ from pathlib import Path
 
 from insight_trace.arguments.content import Given, Zero
 from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
+from insight_trace.arguments.verification import Status, verify_outputs
 from insight_trace.errors import InputError, JobError
 from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Simulation, Tier, Trace
 from insight_trace.ptoas.figures import bound_by, core_pipes, write_figures
@@ -34,11 +35,22 @@ _SIDES = {
 class EmbeddedRunner:
     """Runs one kernel per call; calls may come from several threads."""
 
-    def __init__(self, *, preset: str = "device", seconds: float = 300.0) -> None:
+    def __init__(
+        self,
+        *,
+        preset: str = "device",
+        seconds: float = 300.0,
+        include_source: bool = True,
+        keep_outputs: bool = False,
+    ) -> None:
         self.preset = preset
         self.seconds = seconds
+        self.include_source = include_source
+        self.keep_outputs = keep_outputs
         self._stopped = threading.Event()
         self._build = threading.Lock()
+
+    takes_dispatches = True  # of a build's own run, besides made-up arguments
 
     @cached_property
     def toolchain(self) -> Toolchain:
@@ -53,7 +65,13 @@ class EmbeddedRunner:
         self._stopped.set()
 
     def simulate(self, kernel: ProfileKernel) -> Simulation:
-        """One run, with the outputs by slot: the i-th buffer is slot i."""
+        """One run, with the outputs by slot: the i-th buffer is slot i, or as the build's run dispatched it."""
+        if kernel.workload is not None:
+            work = kernel.workload
+            options = EmbeddedOptions(target=kernel.arch, preset=self.preset, seconds=self.seconds)
+            with self._build:
+                self.toolchain.runner()
+            return run_embedded(work.kernels, work.arguments, options, self.toolchain)
         members = [
             Kernel(
                 kernel.name, self._entry(kernel), side, include_dirs=(str(kernel.source.parent),), entry=ENTRY
@@ -94,7 +112,11 @@ class EmbeddedRunner:
             moves[str(source.parent)] = str(places.origin)
             source = places.origin / source.name
         trace = _as_from(make_trace(simulation), moves)
-        _write(kernel, trace, places.out)
+        _write(kernel, trace, places.out, self.include_source)
+        if self.keep_outputs:
+            _keep_outputs(kernel, simulation, places.folder / "outputs")
+        checks = verify_outputs(kernel.workload.arguments, simulation.buffers) if kernel.workload else ()
+        wrong = [check.text for check in checks if check.status is Status.MISMATCH]
         about = {"source": str(source), "simulator": f"embedded, preset {self.preset}"}
         write_figures(trace, places.folder, kernel.name, about)
         pipes = core_pipes(simulation.instructions)
@@ -103,7 +125,9 @@ class EmbeddedRunner:
             cycles=simulation.cycles,
             bound_by=bound_by(pipes),
             pipes=pipes,
-            warnings=simulation.findings,
+            warnings=(*(f"not what the run gave: {text}" for text in wrong), *simulation.findings),
+            verified=bool(checks) and all(check.status is Status.VERIFIED for check in checks),
+            facts={"verified": "; ".join(check.text for check in checks)},
         )
 
 
@@ -160,14 +184,30 @@ def replay_arguments(kernel: ProfileKernel) -> ReplayArguments:
     return ReplayArguments(tuple(tensors))
 
 
-def _write(kernel: ProfileKernel, trace: Trace, out: Path) -> None:
+def _keep_outputs(kernel: ProfileKernel, simulation: Simulation, folder: Path) -> None:
+    """What the kernel wrote, one .npy per output; the element type stands in the name where NumPy has none."""
+    import numpy as np
+
+    folder.mkdir(parents=True, exist_ok=True)
+    arguments = kernel.workload.arguments if kernel.workload else replay_arguments(kernel)
+    for tensor in arguments.tensors:
+        if not tensor.is_output or tensor.slot not in simulation.outputs:
+            continue
+        array = simulation.outputs[tensor.slot]
+        plain = array.dtype.kind in "fiub"
+        name = f"slot{tensor.slot}" + (f"_{tensor.name}" if tensor.name else "")
+        stored = array if plain else array.view(f"u{array.dtype.itemsize}")
+        np.save(folder / f"{name}{'' if plain else '.' + array.dtype.name}.npy", stored)
+
+
+def _write(kernel: ProfileKernel, trace: Trace, out: Path, include_source: bool) -> None:
     from insight_trace.insight.writer import write_insight_directory
 
     # Named by the kernel and dated by its source, so that the same kernel gives the same bytes.
     digest = hashlib.sha256(kernel.name.encode()).digest()
     letters = "".join(chr(ord("A") + byte % 26) for byte in digest[:16])
     stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(kernel.source.stat().st_mtime))
-    write_insight_directory(trace, out, name=letters, timestamp=stamp)
+    write_insight_directory(trace, out, name=letters, timestamp=stamp, include_source=include_source)
 
 
 def _as_from(trace: Trace, moves: Mapping[str, str]) -> Trace:
@@ -188,4 +228,9 @@ def _as_from(trace: Trace, moves: Mapping[str, str]) -> Trace:
 
 def make(options: RunnerOptions) -> EmbeddedRunner:
     """The embedded runner for the command line's options."""
-    return EmbeddedRunner(preset=options.preset, seconds=options.step_timeout)
+    return EmbeddedRunner(
+        preset=options.preset,
+        seconds=options.step_timeout,
+        include_source=options.include_source,
+        keep_outputs=options.keep_outputs,
+    )

@@ -41,7 +41,22 @@ COLUMNS = (
     "duration_sec",
     "message",
 )
-OUR_COLUMNS = ("kind", "arch", "entry", "cycles", "bound_by", "pipe_cycles", "warnings", "fingerprint")
+OUR_COLUMNS = (
+    "kind",
+    "arch",
+    "entry",
+    "cycles",
+    "bound_by",
+    "pipe_cycles",
+    "warnings",
+    "fingerprint",
+    "workload",  # run: a dispatch of the build's own run; synthetic: made-up arguments
+    "workload_note",
+    "verified",
+)
+
+
+WORKLOADS = ("run", "synthetic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +90,12 @@ def write_books(root: Path, rows: Iterable[Row], total: int) -> None:
         f"total={total}",
         f"exported={exported}",
         f"failed={sum(not row.exported for row in listed)}",
+        *(f"workload_{kind}={sum(row.cell('workload') == kind for row in listed)}" for kind in WORKLOADS),
         "",
         "exports:",
     ]
-    lines += ["\t".join(row.cell(c) for c in ("func", "status", "export_dir", "message")) for row in listed]
+    shown = ("func", "status", "export_dir", "message", "workload", "workload_note")
+    lines += ["\t".join(row.cell(c) for c in shown) for row in listed]
     write_whole(root / SUMMARY, "\n".join(lines) + "\n", mode=0o600)
 
 

@@ -13,12 +13,13 @@ from insight_trace.errors import InputError, InsightTraceError, RequestError
 from insight_trace.model import CoreType
 from insight_trace.ptoas.arguments import KernelArguments, Wishes, kernel_arguments
 from insight_trace.ptoas.cpp_signature import CppFunction, CppKernel, CppParameter, CppSource, Form, read_cpp
-from insight_trace.ptoas.discovery import KernelSource, recorded_arch, unique_names
+from insight_trace.ptoas.discovery import KernelSource, unique_names
 from insight_trace.ptoas.element_types import is_pointer, pointee
 from insight_trace.ptoas.pto_facts import Facts
 from insight_trace.ptoas.pto_text import read_pto
 from insight_trace.ptoas.pto_tree import Module
 from insight_trace.ptoas.spec import BrokenKernel, PlannedKernel, ProfileKernel
+from insight_trace.scene.build_directory import recorded_arch
 
 T = TypeVar("T")
 
@@ -165,6 +166,7 @@ def _kernel(
         facts.vector,
         seed,
         (*notes, *prepared.warnings),
+        has_operations=bool(facts.operations),
     )
 
 

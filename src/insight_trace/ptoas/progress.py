@@ -26,6 +26,8 @@ def result_line(progress: Progress) -> str:
     parts = [f"artifacts={row.cell('artifact_count')}"]
     parts += [f"cycles={row.cell('cycles')}"] if row.cell("cycles") else []
     parts += [f"bound by {row.cell('bound_by')}"] if row.cell("bound_by") else []
+    parts += [f"workload: {row.cell('workload')}"] if row.cell("workload") else []
+    parts += ["verified"] if row.cell("verified") and "mismatch" not in row.cell("warnings") else []
     parts += ["kept from the earlier run"] if progress.reused else []
     warnings = row.cell("warnings")
     text = f"{'WARN' if warnings else 'OK'} {row.func}: {' '.join(parts)}"
@@ -65,11 +67,13 @@ class _LiveTable:
         from rich.table import Table
 
         table = Table(box=None, pad_edge=False)
-        for title in ("kernel", "step", "cycles", "bound by"):
+        for title in ("kernel", "step", "cycles", "bound by", "workload"):
             table.add_column(title)
         for progress in list(self.latest.values())[-self.SHOWN :]:
             row = progress.row
-            cells = ("", "") if row is None else (row.cell("cycles"), row.cell("bound_by"))
+            cells = ("", "", "")
+            if row is not None:
+                cells = (row.cell("cycles"), row.cell("bound_by"), row.cell("workload"))
             table.add_row(progress.kernel, progress.step, *cells)
         return table
 

@@ -99,6 +99,9 @@ class Facts:
     lengths: list[Length] = field(default_factory=list)
     accesses: list[Access] = field(default_factory=list)
     conditions: list[Affine] = field(default_factory=list)
+    # (arguments, value): comparisons with a loop's counter, and with what value they hold in every turn
+    guards: list[tuple[frozenset[str], int]] = field(default_factory=list)
+    skipped: list[tuple[int, frozenset[str]]] = field(default_factory=list)  # (line, arguments): not taken
     indices: list[tuple[frozenset[str], int]] = field(default_factory=list)  # (arguments, limit)
     pipes: set[str] = field(default_factory=set)  # arguments that hold GM pipe slots
     ffts: set[str] = field(default_factory=set)

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from insight_trace.errors import InputError
-from insight_trace.ptoas.affine import BINARY, CASTS, Affine, bounded, compare, hull, sane, unknown
+from insight_trace.ptoas.affine import (
+    BINARY,
+    CASTS,
+    Affine,
+    bounded,
+    compare,
+    hull,
+    keeps_true,
+    sane,
+    unknown,
+)
 from insight_trace.ptoas.pto_effects import STEPS, Effects, Scope, Tile, Value
 from insight_trace.ptoas.pto_facts import Binding, Facts, Loop, Pointer
 from insight_trace.ptoas.pto_tree import Function, Module, Operation, Parameter
@@ -106,6 +116,9 @@ class _Walk(Effects):
             scope.names[result] = operands[0]
         elif op.name == "arith.cmpi" and len(operands) > 1:
             scope.names[result] = compare(op.tokens[0].text, operands[0], operands[1])
+            guard = keeps_true(op.tokens[0].text, operands[0], operands[1])
+            if guard is not None:
+                self.facts.guards.append(guard)
         elif op.name == "arith.select" and len(operands) > 2:
             condition, yes, no = operands[:3]
             if condition.is_number:
@@ -202,6 +215,8 @@ class _Walk(Effects):
     def branch(self, op: Operation, scope: Scope) -> None:
         condition = self.number(scope, f"%{op.values()[0]}") if op.values() else unknown("condition")
         self.facts.conditions.append(condition)
+        if condition.is_number and not condition.constant and condition.origins:
+            self.facts.skipped.append((op.line, condition.origins))
         yields: list[tuple[Value | None, ...]] = []
         for index, region in enumerate(op.regions):
             taken = condition.is_number and bool(condition.constant) == (index == 0)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from insight_trace import __version__
 from insight_trace.errors import InputError, InsightTraceError
+from insight_trace.ptoas.build_run import workload_columns
 from insight_trace.ptoas.manifest import Row, read_manifest, write_books
 from insight_trace.ptoas.runner import (
     EXPORT_FAILED,
@@ -55,13 +56,24 @@ def fingerprint(kernel: ProfileKernel, runner: str) -> str:
     """What a result depends on: if this is the same, a finished kernel need not run again."""
     digest = hashlib.sha256()
     given = [a.file for a in kernel.arguments if isinstance(a, BufferArg) and a.file is not None]
-    for path in (kernel.source, kernel.pto, *given):
+    sources = [kernel.source, kernel.pto, *given]
+    sources += [member.source for member in kernel.workload.kernels] if kernel.workload else []
+    for path in sources:
         try:
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    about = (__version__, runner, kernel.entry, kernel.kind.value, kernel.arch, kernel.seed, kernel.arguments)
+    work = kernel.workload
+    about: tuple[object, ...] = (
+        __version__,
+        runner,
+        kernel.entry,
+        kernel.kind.value,
+        kernel.arch,
+        kernel.seed,
+    )
+    about += (kernel.arguments,) if work is None else (work.digest, work.number, work.count)
     digest.update(repr(about).encode())
     return digest.hexdigest()[:32]
 
@@ -144,6 +156,7 @@ class ProfileRun:
             "duration_sec": f"{seconds:.2f}",
             "fingerprint": mark,
         }
+        columns |= workload_columns(kernel)
         columns |= outcome.facts
         status, message = outcome.status, outcome.message
         warnings = [*kernel.warnings, *outcome.warnings]
@@ -152,7 +165,7 @@ class ProfileRun:
             columns |= _artifacts(out)
             if not columns["trace_json"] or not columns["visualize_data_bin"]:
                 status, message = EXPORT_FAILED, "the simulator left no trace.json or no visualize_data.bin"
-            empty = near_empty(kernel, outcome.pipes)
+            empty = "" if outcome.verified else near_empty(kernel, outcome.pipes)
             if empty:
                 warnings.insert(0, empty)
                 message = "; ".join(filter(None, (message, empty)))

@@ -33,6 +33,8 @@ class RunnerOptions:
     step_timeout: float = 300.0
     build_timeout: float = 600.0
     debug_lines: bool = True
+    include_source: bool = True  # False: no source text in what is exported
+    keep_outputs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class RunOutcome:
     pipes: tuple[CorePipes, ...] = ()
     warnings: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)  # manifest columns: symbol, app, kernel_lib, …
+    verified: bool = False  # its outputs are those of the build's own run
 
 
 @dataclass(frozen=True, slots=True)

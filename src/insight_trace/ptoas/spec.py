@@ -6,8 +6,9 @@ import enum
 from dataclasses import dataclass
 from pathlib import Path
 
+from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.dtypes import DType
-from insight_trace.model import CoreType, Role
+from insight_trace.model import CoreType, Kernel, Role
 from insight_trace.ptoas.cpp_signature import CppFunction
 from insight_trace.ptoas.pto_facts import NO_WORK, Work
 
@@ -80,6 +81,19 @@ class ValueArg:
 KernelArg = BufferArg | ValueArg
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Workload:
+    """A dispatch of the build's own run: the kernels as they were dispatched, and what they started with."""
+
+    kernels: tuple[Kernel, ...]
+    arguments: ReplayArguments
+    dispatch_id: int
+    number: int  # among the dispatches of this kernel
+    count: int  # how many there are
+    digest: str  # of what it starts with
+    golden: bool | None  # whether the run gave what its golden says; None: it has none
+
+
 @dataclass(frozen=True, slots=True)
 class ProfileKernel:
     """One kernel of a build, ready to run."""
@@ -96,6 +110,15 @@ class ProfileKernel:
     vector: Work = NO_WORK
     seed: int = 0
     warnings: tuple[str, ...] = ()
+    workload: Workload | None = None  # None: the arguments above are made up
+    synthetic_because: str = ""
+    has_operations: bool = True  # False: its `.pto` has no tile operation at all
+
+    @property
+    def has_given(self) -> bool:
+        """Whether the user gave one of its arguments."""
+        given = (a.why for a in self.arguments)
+        return any(why == "given" or why.startswith("given;") for why in given)
 
     @property
     def moves_only(self) -> bool:

@@ -54,6 +54,8 @@ def suspects(kernel: ProfileKernel) -> tuple[str, ...]:
 
 def near_empty(kernel: ProfileKernel, pipes: tuple[CorePipes, ...]) -> str:
     """Why a trace counts as near-empty, core by core; "" for one that shows work."""
+    if not kernel.has_operations:
+        return "empty kernel: its .pto has no tile operation"
     complaints = []
     for core in pipes:
         cube = "cube" in core.core

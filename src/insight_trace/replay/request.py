@@ -60,8 +60,8 @@ class ReplayRequest:
         sources = [self.dump_dir is not None, self.arg_spec is not None, self.recipe].count(True)
         if sources > 1:
             raise RequestError("choose one of --dump-dir, --arg-spec and --recipe")
-        if self.dump_dir is None and (self.dispatch_id is not None or self.task_id is not None):
-            raise RequestError("--dispatch-id and --task-id choose from a dump: give --dump-dir")
+        if self.dump_dir is None and self.dispatch_id is not None:
+            raise RequestError("--dispatch-id chooses from a dump: give --dump-dir")
         if self.block_dim is not None and self.block_dim < 1:
             raise RequestError(f"--block-dim {self.block_dim}: a kernel runs in at least one block")
         if self.simulator not in ("auto", "embedded", "msprof"):

@@ -14,10 +14,10 @@ from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.arguments.verification import OutputCheck, Status, verify_outputs
 from insight_trace.chips import TARGETS, target_of_chip
 from insight_trace.errors import JobError, RequestError
-from insight_trace.model import Dispatch, Instructions, Kernel, Pipe, Simulation, Trace
+from insight_trace.model import Dispatch, Instructions, Kernel, Pipe, Simulation, Tier, Trace
 from insight_trace.replay.gathering import Gathered, gather_arguments
 from insight_trace.replay.request import ReplayRequest
-from insight_trace.replay.selection import Selection, select_case, select_kernels
+from insight_trace.replay.selection import Selection, select_case, select_kernels, with_recorded_members
 from insight_trace.replay.workspace import RECORD, workspace_path, write_record
 from insight_trace.storage import whole_directory
 
@@ -78,6 +78,25 @@ class Replay:
     def mismatched(self) -> bool:
         return any(check.status is Status.MISMATCH for check in self.checks)
 
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """In what the replay is not the dispatch that was recorded."""
+        found = []
+        if self.dispatch is not None:
+            ran, recorded = len(self.selection.kernels), len(self.dispatch.func_ids)
+            if ran < recorded:
+                found.append(f"{ran} of {recorded} members ran")
+            if self.arguments.block_count != self.dispatch.block_count:
+                found.append(f"{self.arguments.block_count} blocks ran, not {self.dispatch.block_count}")
+        for tier in (Tier.SYNTHETIC, Tier.FILLED, Tier.RECONSTRUCTED):
+            slots = [str(item.slot) for item in self.arguments.slots if item.tier is tier]
+            if slots:
+                found.append(f"slot {', '.join(slots)} {tier}")
+        platforms = self.selection.case.platforms if self.selection.case else ()
+        if platforms and self.target not in {platform.removesuffix("sim") for platform in platforms}:
+            found.append(f"it ran on {self.target}, the case is for {', '.join(platforms)}")
+        return tuple(found)
+
 
 def run_replay(request: ReplayRequest, progress: Progress = lambda _step: None) -> Replay:
     """Selects, gathers, simulates, verifies and exports."""
@@ -92,7 +111,9 @@ def run_replay(request: ReplayRequest, progress: Progress = lambda _step: None) 
     )
     _require_target(request, selection)
     progress("arguments")
-    return replay_gathered(request, selection, gather_arguments(request, selection), progress)
+    gathered = gather_arguments(request, selection)
+    selection = with_recorded_members(selection, gathered.dispatch)
+    return replay_gathered(request, selection, gathered, progress)
 
 
 def replay_gathered(
@@ -223,7 +244,7 @@ def _with_embedded(request: ReplayRequest, replay: Replay, workspace: Path, prog
         simulation=simulation,
         checks=checks,
         directory=replay.workspace / directory.relative_to(workspace),
-        warnings=(*replay.warnings, *_degenerate(simulation.instructions, replay.arguments)),
+        warnings=(*replay.warnings, *_degenerate(simulation.instructions, replay.arguments, checks)),
     )
 
 
@@ -252,9 +273,17 @@ def make_trace(simulation: Simulation) -> Trace:
     )
 
 
-def _degenerate(columns: Instructions, arguments: ReplayArguments) -> tuple[str, ...]:
-    """A kernel that moved and computed nothing was usually steered there by made-up numbers."""
+def _degenerate(
+    columns: Instructions, arguments: ReplayArguments, checks: tuple[OutputCheck, ...]
+) -> tuple[str, ...]:
+    """A kernel that moved and computed nothing was usually steered there by made-up numbers.
+
+    Not if its outputs are what was recorded: then it did all that it does.
+    """
     import numpy as np
+
+    if any(check.status is Status.VERIFIED for check in checks):
+        return ()
 
     idle_names = [i for i, name in enumerate(columns.names) if name in _NO_WORK]
     work = np.isin(columns.pipe, _WORK_PIPES) & ~np.isin(columns.name, idle_names)

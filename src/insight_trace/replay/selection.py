@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from insight_trace.dump.load import Dump, load_dump
-from insight_trace.errors import RequestError
+from insight_trace.dump.locate import find_manifest
+from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Case, CoreType, Dispatch, Kernel, Scene
 
 
@@ -22,7 +23,15 @@ class Selection:
     @property
     def label(self) -> str:
         """The kernels as one word, for names of files."""
-        return "_".join(kernel.name for kernel in self.kernels)
+        return "_".join(dict.fromkeys(kernel.name for kernel in self.kernels))
+
+
+def with_recorded_members(selection: Selection, dispatch: Dispatch | None) -> Selection:
+    """The kernels as they were dispatched: a mix recorded as 0,1,1 runs kernel 1 on both vector cores."""
+    asked = {kernel.func_id: kernel for kernel in selection.kernels}
+    if dispatch is None or not dispatch.func_ids or set(dispatch.func_ids) != set(asked):
+        return selection
+    return replace(selection, kernels=tuple(asked[func_id] for func_id in dispatch.func_ids))
 
 
 def select_case(scene: Scene, name: str | None) -> Case | None:
@@ -105,10 +114,22 @@ class Recorded:
     step: int  # how many dispatches of the same kernel came before it
 
 
+def require_complete(path: Path) -> None:
+    """A capture that still runs, or that was killed with its finisher, leaves its rows beside the manifest."""
+    manifest = find_manifest(path)
+    if (manifest.parent / ".rows").exists():
+        raise InputError(
+            "the capture that writes this dump has not ended, or was killed",
+            where=str(manifest),
+            hint="capture the case again",
+        )
+
+
 def select_dispatch(
     path: Path, scene: Scene, func_ids: Sequence[int], dispatch_id: int | None, task_id: int | None
 ) -> Recorded:
     """The dispatch that matches the func ids and the id; without an id the first of that kernel."""
+    require_complete(path)
     dump = load_dump(path, scene)
     dispatch = dump.dispatch(func_ids=func_ids, dispatch_id=dispatch_id, task_id=task_id)
     step = 0

@@ -85,17 +85,16 @@ def scene_lines(scene: Scene) -> Iterator[str]:
         yield f"{case.name:<{width}}  {','.join(case.platforms):<16}  {shown:<6}  {text}".rstrip()
     yield ""
     width = max([6, *(len(k.name) for k in scene.kernels)])
+    folder = scene.path if scene.path.is_dir() else scene.path.parent
     yield f"func  {'kernel':<{width}}  core  {'reads':<10}  signature · source"
     for kernel, shape in _shapes(scene):
         func = "" if kernel.func_id is None else kernel.func_id
         signature = "not declared" if kernel.signature is None else ",".join(kernel.signature)
         source = kernel.source
-        if source.is_relative_to(scene.path.parent):
-            source = source.relative_to(scene.path.parent)
+        if source.is_relative_to(folder):
+            source = source.relative_to(folder)
         reads = "no source" if shape is None else _ranges(shape)
-        print(
-            f"{func:>4}  {kernel.name:<{width}}  {kernel.core_type:<4}  {reads:<10}  {signature} · {source}"
-        )
+        yield f"{func:>4}  {kernel.name:<{width}}  {kernel.core_type:<4}  {reads:<10}  {signature} · {source}"
     for note in scene.notes:
         yield f"note       {note}"
 

@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError
 from insight_trace.model import Case, Scene
+from insight_trace.scene.build_golden import GoldenFile, golden_class, read_golden
 from insight_trace.scene.standins import runtime_is_installed, standing_in
 from insight_trace.scene.static import completed, load_scene
 from insight_trace.scene.tensors import tensor_array
@@ -139,6 +140,8 @@ def load_scene_live(path: str | Path) -> LiveScene:
     only if the module imports it.
     """
     scene = load_scene(path)
+    if scene.path.is_dir():
+        return _live_build(scene)
     if scene.level >= 3:
         raise RequestError(
             f"{scene.class_name} is a level-{scene.level} scene: its orchestration is a Python function over "
@@ -162,6 +165,34 @@ def load_scene_live(path: str | Path) -> LiveScene:
     if scene_class is None:
         raise RequestError(f"{scene.path} defines no {scene.class_name} when it is run")
     return LiveScene(completed(scene, scene_class), scene_class, real)
+
+
+class LiveBuild(LiveScene):
+    """A PyPTO build that has a golden.py: which tensors a run writes is what that file lists."""
+
+    def __init__(self, scene: Scene, golden: GoldenFile) -> None:
+        super().__init__(scene, golden_class(golden, scene.cases[0].name), runtime_is_installed())
+        self._outputs = golden.outputs
+
+    def arguments(self, args: Any) -> tuple[LiveTensor | LiveScalar, ...]:
+        found = super().arguments(args)
+        return tuple(
+            replace(a, direction="INOUT") if isinstance(a, LiveTensor) and a.name in self._outputs else a
+            for a in found
+        )
+
+    def output_names(self, args: Any) -> tuple[str, ...]:  # noqa: ARG002 - as every scene is asked
+        return self._outputs
+
+
+def _live_build(scene: Scene) -> LiveBuild:
+    golden = scene.path / "golden.py"
+    if not golden.is_file():
+        raise RequestError(
+            f"{scene.path} has no golden.py, so there is nothing to run it with",
+            hint="profile its kernels (insight-trace profile --build-dir), or replay from a run's args dump",
+        )
+    return LiveBuild(scene, read_golden(golden))
 
 
 def _package_of(path: Path) -> str:

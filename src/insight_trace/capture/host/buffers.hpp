@@ -18,7 +18,6 @@ struct Access {
 struct Buffer {
     uint64_t size = 0;
     std::string name;
-    bool unwritten = false; // allocated, and no task has been submitted that writes it
     std::vector<Access> accesses;
 };
 

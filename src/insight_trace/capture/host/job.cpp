@@ -65,6 +65,16 @@ void read_job(const std::string &path, Job &job) {
             job.end = std::stoull(f.at(4));
         } else if (key == "level")
             job.level = std::stoi(f.at(1));
+        else if (key == "picked")
+            job.picked.insert(static_cast<uint32_t>(std::stoul(f.at(1))));
+        else if (key == "picked_kernel")
+            job.picked_kernels.insert(std::stoi(f.at(1)));
+        else if (key == "picked_task")
+            job.picked_task = std::stoull(f.at(1));
+        else if (key == "most_payload")
+            job.most_payload = std::stoull(f.at(1));
+        else if (key == "margin")
+            job.margin = std::stoull(f.at(1));
         else if (key == "workers")
             job.workers = std::stoi(f.at(1));
         else if (key == "shuffle")

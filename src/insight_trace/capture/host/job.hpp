@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,18 +26,25 @@ struct Job {
     int arena = -1;                   // file descriptor of global memory
     uint64_t base = 0, heap = 0, end = 0;
     int level = 2;
+    // Not empty: only these dispatches are recorded, and the run ends when they are done.
+    std::set<uint32_t> picked;
+    std::set<int32_t> picked_kernels;   // not empty: the first dispatch of exactly these kernels
+    uint64_t picked_task = UINT64_MAX;  // and of this task id, if it is one
+    uint64_t most_payload = UINT64_MAX; // bytes
     int workers = 1;
     uint64_t shuffle = 0; // not 0: run ready tasks in a random order
     double seconds = 60;  // that one dispatch, or the orchestration between two calls, may take
     bool rings = true;    // task ids by scope depth; else one plain count
     int32_t clusters = 24;
     std::vector<ChipTensor> tensors;
+    uint64_t margin = 0; // bytes after each of them that may be read
     std::vector<std::string> tensor_names;
     std::vector<uint64_t> scalars;
     std::vector<KernelEntry> kernels;
     engine::Sandbox sandbox;
     engine::Job machine; // parameters and kernel images, in the order of `kernels`
 
+    bool picks() const { return !picked.empty() || !picked_kernels.empty(); }
     int kernel_row(int32_t func_id) const;
 };
 

@@ -62,10 +62,12 @@ void run_submitted() {
                 text += "lost\t1\n";
             }
         }
+        text += g_runtime->remark_text();
         text += "tasks\t" + std::to_string(g_runtime->tasks());
         text += "\ncompleted\t" + std::to_string(g_runtime->completed());
         text += "\ndispatches\t" + std::to_string(g_runtime->dispatches());
         text += "\nmarked\t" + std::to_string(g_runtime->marked());
+        if (g_recorder.full()) text += "\nfull\t1";
         text += "\nrows\t" + std::to_string(g_recorder.rows()) + "\n";
     }
     g_workers.end();
@@ -198,9 +200,11 @@ int main(int argc, char **argv) {
         map_arena(g_job);
         if (g_job.sandbox.on) engine::enter_host_sandbox(g_job.sandbox);
         engine::load_kernels(g_job.machine.kernels);
-        for (const ChipTensor &tensor : g_job.tensors)
+        for (size_t i = 0; i < g_job.tensors.size(); ++i) {
+            const auto &buffer = g_job.tensors[i].buffer;
             g_job.machine.regions.push_back(
-                {tensor.buffer.addr, tensor.buffer.size, tensor.buffer.size, "tensor"});
+                {buffer.addr, buffer.size, buffer.size + g_job.margin, g_job.tensor_names[i], true});
+        }
         uint64_t payload = g_job.heap;
         g_job.heap += (kMaxWorkers * kPayloadBytes + 4095) / 4096 * 4096;
         g_job.machine.regions.push_back(
@@ -215,6 +219,8 @@ int main(int argc, char **argv) {
         g_runtime = &runtime;
         run_orchestration();
         runtime.finish();
+    } catch (const AllPicked &) {
+        end_run(0);
     } catch (const Failure &failure) {
         g_failure = failure;
         end_run(1);

@@ -20,6 +20,7 @@ static int create(const std::string &path) {
 
 void Recorder::open(const Job &job) {
     level_ = job.level;
+    most_ = job.most_payload;
     if (!on()) return;
     rows_ = create(job.records_path);
     bytes_ = create(job.payload_path);
@@ -29,6 +30,9 @@ void Recorder::open(const Job &job) {
 uint64_t Recorder::reserve(uint64_t bytes) {
     uint64_t offset = next_;
     next_ += bytes;
+    if (next_ > most_)
+        fail(Fault::Environment, {}, "the payload grows past %.3g GB, which is all there may be here",
+             double(most_) * 1e-9);
     return offset;
 }
 

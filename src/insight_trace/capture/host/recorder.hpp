@@ -12,7 +12,7 @@ namespace insight_trace::capture {
 enum class Role : uint8_t { Input, Output, InOut };
 enum class Stage : uint8_t { Before, After };
 
-// Read by capture/recording.py; the layout is the same there.
+// Read by capture/dump_rows.py; the layout is the same there.
 struct Row {
     uint64_t task_id;
     uint64_t start_offset;
@@ -41,8 +41,9 @@ struct Row {
     uint8_t core_type; // 0 aic, 1 aiv, 2 mix
     uint8_t subtask;
     uint8_t reserved[2];
+    uint64_t cycles; // of the whole task, in rows of what it left
 };
-static_assert(sizeof(Row) == 136, "the reader has this size");
+static_assert(sizeof(Row) == 144, "the reader has this size");
 
 class Recorder {
   public:
@@ -51,14 +52,17 @@ class Recorder {
     // Whether an argument gets a row, and whether the row has payload.
     bool wants(bool marked) const { return level_ == 2 || level_ == 3 || (level_ == 1 && marked); }
     bool wants_payload(bool marked) const { return level_ == 2 || ((level_ == 1 || level_ == 3) && marked); }
-    uint64_t reserve(uint64_t bytes); // of the payload file
+    // Of the payload file; more than the job allows is a failure.
+    uint64_t reserve(uint64_t bytes);
     void payload(const ChipTensor &tensor, uint64_t offset);
     void append(const Row &row);
     void flush();
     uint64_t rows() const { return count_; }
+    bool full() const { return next_ > most_; } // there was more to record than the job allows
 
   private:
     int level_ = 0;
+    uint64_t most_ = UINT64_MAX;
     int rows_ = -1, bytes_ = -1;
     uint64_t next_ = 0, count_ = 0;
     std::vector<Row> buffer_;

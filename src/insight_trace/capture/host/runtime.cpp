@@ -14,7 +14,8 @@ Runtime::Runtime(Job &job, Recorder &recorder, Workers &workers)
     : job_(job), recorder_(recorder), workers_(workers),
       at_work_(static_cast<size_t>(workers.count()), nullptr),
       blocks_at_work_(static_cast<size_t>(workers.count()), 0),
-      blocks_of_(job.kernels.size(), Blocks::Unknown), ring_next_(kRings, 0), dice_(job.shuffle) {
+      blocks_of_(job.kernels.size(), Blocks::Unknown), ring_next_(kRings, 0),
+      picked_left_(job.picked_kernels.empty() ? job.picked.size() : 1), dice_(job.shuffle) {
     buffers_.start(job);
     scope_begin(); // the one that the whole orchestration stands in
 }
@@ -88,11 +89,12 @@ uint64_t Runtime::submit(const TaskCall &call, const ChipTensor **outputs, uint3
 
     bool runs = call.kind == CallKind::Kernels;
     if (!runs) task.rows[0] = task.rows[1] = task.rows[2] = -1;
-    choose_roles(task);
     if (runs) {
         task.dispatch_id = next_dispatch_;
         next_dispatch_ += static_cast<uint32_t>(task.block_count);
+        task.picked = picked_of(task);
     }
+    choose_roles(task);
     task.scopes = scopes_;
     for (auto &scope : task.scopes) ++scope->running;
     find_dependencies(task, call);
@@ -105,6 +107,21 @@ uint64_t Runtime::submit(const TaskCall &call, const ChipTensor **outputs, uint3
     turn(0);
     while (tasks_.size() >= kMaxOutstanding) turn(-1);
     return id;
+}
+
+uint32_t Runtime::picked_of(const Task &task) {
+    if (!job_.picked_kernels.empty()) {
+        std::set<int32_t> members;
+        for (int row : task.rows)
+            if (row >= 0) members.insert(job_.kernels[static_cast<size_t>(row)].func_id);
+        bool asked = job_.picked_task == UINT64_MAX || job_.picked_task == task.id;
+        if (first_found_ || !asked || members != job_.picked_kernels) return 0;
+        first_found_ = true;
+        return 1;
+    }
+    auto from = job_.picked.lower_bound(task.dispatch_id);
+    auto to = job_.picked.lower_bound(task.dispatch_id + static_cast<uint32_t>(task.block_count));
+    return static_cast<uint32_t>(std::distance(from, to));
 }
 
 void Runtime::make_outputs(const TaskCall &call, Task &task, const ChipTensor **outputs, uint32_t &count) {
@@ -125,19 +142,25 @@ void Runtime::make_outputs(const TaskCall &call, Task &task, const ChipTensor **
             for (uint64_t at = 0; at < bytes; at += size)
                 memcpy(static_cast<uint8_t *>(address) + at, &info.initial_value, size);
         }
-        buffers_.find(made.buffer.addr)->unwritten =
-            call.kind == CallKind::Allocate && !info.has_initial_value && bytes > 0;
         task.tensors.push_back({made, tag, Role::Output});
         outputs_.push_back(made);
         outputs[count++] = &outputs_.back();
     }
 }
 
+// Whether every tensor was declared as read. A kernel whose task says so writes to what it calls inputs.
+static bool writes_nothing(const Task &task) {
+    auto read = [](const TaskTensor &argument) { return argument.tag == TensorArgType::INPUT; };
+    return std::all_of(task.tensors.begin(), task.tensors.end(), read);
+}
+
 // A kernel's signature decides where it covers the slot, as it does in the device's dumps.
 void Runtime::choose_roles(Task &task) {
+    bool none_written = writes_nothing(task);
     for (size_t slot = 0; slot < task.tensors.size(); ++slot) {
         TaskTensor &argument = task.tensors[slot];
-        argument.role = argument.tag == TensorArgType::INPUT ? Role::Input
+        argument.role = none_written                           ? Role::InOut
+                        : argument.tag == TensorArgType::INPUT ? Role::Input
                         : argument.tag == TensorArgType::INOUT || argument.tag == TensorArgType::NO_DEP
                             ? Role::InOut
                             : Role::Output;
@@ -151,7 +174,8 @@ void Runtime::choose_roles(Task &task) {
         }
         if (task.rows[0] < 0 && task.rows[1] < 0 && task.rows[2] < 0) continue;
         bool marked = task.marked >> slot & 1;
-        uint64_t bytes = recorder_.wants_payload(marked) ? argument.tensor.nbytes() : 0;
+        bool wanted = job_.picks() ? task.picked > 0 : recorder_.wants_payload(marked);
+        uint64_t bytes = wanted ? argument.tensor.nbytes() : 0;
         if (argument.role != Role::Output) argument.before = recorder_.reserve(bytes);
         if (argument.role != Role::Input) argument.after = recorder_.reserve(bytes);
     }
@@ -191,12 +215,10 @@ void Runtime::find_dependencies(Task &task, const TaskCall &call) {
             if ((writes || earlier.writes) && earlier.begin < end && begin < earlier.end)
                 wait_for(task, earlier.task);
     };
+    bool none_written = writes_nothing(task);
     for (const TaskTensor &argument : task.tensors) {
         Buffer &buffer = buffer_of(argument.tensor, call.site);
-        bool writes = argument.tag != TensorArgType::INPUT;
-        if (argument.tag == TensorArgType::INPUT && buffer.unwritten && call.kind == CallKind::Kernels)
-            wrong("a tensor is read that no task has written", call.site);
-        if (writes) buffer.unwritten = false;
+        bool writes = none_written || argument.tag != TensorArgType::INPUT;
         if (argument.tag == TensorArgType::NO_DEP) continue;
         depend(argument.tensor, writes, buffer);
     }
@@ -210,7 +232,8 @@ void Runtime::find_dependencies(Task &task, const TaskCall &call) {
         auto [begin, end] = byte_range(argument.tensor);
         if (begin == end) continue;
         buffer_of(argument.tensor, call.site)
-            .accesses.push_back({begin, end, task.number, argument.tag != TensorArgType::INPUT});
+            .accesses.push_back(
+                {begin, end, task.number, none_written || argument.tag != TensorArgType::INPUT});
     }
 }
 
@@ -254,7 +277,6 @@ void Runtime::set(const ChipTensor &tensor, uint32_t ndims, const uint32_t *indi
     last_site = site;
     uint64_t address = element_address(tensor, ndims, indices, site);
     wait_for_access(tensor, true);
-    buffer_of(tensor, site).unwritten = false;
     memcpy(reinterpret_cast<void *>(address), &value, get_element_size(tensor.dtype));
 }
 

@@ -16,6 +16,9 @@
 
 namespace insight_trace::capture {
 
+// Thrown when every dispatch that the job asks for is recorded: there is nothing left to do.
+struct AllPicked {};
+
 struct Scope {
     uint64_t heap_begin = 0, heap_end = 0;
     uint32_t running = 0; // tasks of this scope, and of scopes in it, that are not done
@@ -45,6 +48,8 @@ struct Task {
     int64_t predicate_target = 0;
     Site site{};
     uint32_t dispatch_id = 0; // of its first block
+    uint32_t picked = 0;      // of the dispatches that the job asks for, how many are its own
+    int64_t cycles = 0;
 
     uint32_t waits_for = 0;
     std::vector<uint32_t> followers;
@@ -74,6 +79,7 @@ class Runtime {
     uint64_t dispatches() const { return next_dispatch_; }
     uint64_t completed() const { return completed_; }
     uint64_t marked() const { return marked_; }
+    std::string remark_text() const;
     Site last_site{};
     const Task *failed_task = nullptr;
 
@@ -81,6 +87,7 @@ class Runtime {
     uint64_t new_id();
     void make_outputs(const TaskCall &call, Task &task, const ChipTensor **outputs, uint32_t &count);
     void choose_roles(Task &task);
+    uint32_t picked_of(const Task &task);
     void find_dependencies(Task &task, const TaskCall &call);
     void wait_for(Task &task, uint32_t number);
     void wait_for_access(const ChipTensor &tensor, bool readers_too);
@@ -120,7 +127,9 @@ class Runtime {
     std::vector<std::shared_ptr<Scope>> scopes_;
     std::vector<uint32_t> ring_next_;
     uint32_t next_number_ = 0, next_dispatch_ = 0;
-    uint64_t completed_ = 0, marked_ = 0;
+    uint64_t completed_ = 0, marked_ = 0, picked_left_;
+    bool first_found_ = false;
+    std::map<std::pair<std::string, int>, std::string> remarks_; // by file and line
     std::mt19937_64 dice_;
 };
 

@@ -125,6 +125,11 @@ void Runtime::end_of_work(int worker) {
         }
     at_work_[index] = nullptr;
     task.blocks_left -= blocks_at_work_[index];
+    task.cycles = std::max(task.cycles, workers_.order(worker).cycles);
+    const WorkOrder &order = workers_.order(worker);
+    for (size_t i = 0; i < order.remark_count; ++i)
+        remarks_.emplace(std::pair(std::string(order.remarks[i].file), order.remarks[i].line),
+                         order.remarks[i].text);
 }
 
 // --- conditions that outlive a kernel
@@ -238,6 +243,8 @@ void Runtime::dispatch(Task &task, int worker) {
 void Runtime::complete(Task &task) {
     if (task.dispatched()) record(task, Stage::After, 0, false);
     ++completed_;
+    picked_left_ -= task.picked;
+    bool last_one = task.picked && picked_left_ == 0;
     for (auto &scope : task.scopes)
         if (--scope->running == 0 && scope->closed && job_.rings)
             buffers_.release(scope->heap_begin, scope->heap_end);
@@ -247,6 +254,10 @@ void Runtime::complete(Task &task) {
     for (uint32_t number : followers) {
         Task &follower = *tasks_.at(number);
         if (--follower.waits_for == 0) ready_.insert(number);
+    }
+    if (last_one) {
+        recorder_.flush();
+        throw AllPicked();
     }
 }
 
@@ -279,15 +290,16 @@ Row Runtime::row_of(const Task &task, int32_t block) const {
 }
 
 void Runtime::record(Task &task, Stage stage, int32_t block, bool partial) {
-    if (!recorder_.on()) return;
+    if (!recorder_.on() || (job_.picks() && !task.picked)) return;
     Row row = row_of(task, block);
     row.stage = static_cast<uint8_t>(stage);
+    if (stage == Stage::After) row.cycles = static_cast<uint64_t>(task.cycles);
     row.partial = partial;
     for (size_t i = 0; i < task.tensors.size(); ++i) {
         const TaskTensor &argument = task.tensors[i];
         if (argument.role == (stage == Stage::Before ? Role::Output : Role::Input)) continue;
         bool marked = task.marked >> i & 1;
-        if (!recorder_.wants(marked)) continue;
+        if (!job_.picks() && !recorder_.wants(marked)) continue;
         const ChipTensor &tensor = argument.tensor;
         row.arg_index = static_cast<uint8_t>(i);
         row.role = static_cast<uint8_t>(argument.role);
@@ -302,7 +314,7 @@ void Runtime::record(Task &task, Stage stage, int32_t block, bool partial) {
         Buffer *buffer = buffers_.find(tensor.buffer.addr);
         row.buffer_size = buffer ? buffer->size : tensor.buffer.size;
         row.bin_offset = row.bin_size = 0;
-        if (recorder_.wants_payload(marked)) {
+        if (job_.picks() || recorder_.wants_payload(marked)) {
             row.bin_size = tensor.nbytes();
             row.bin_offset = stage == Stage::Before ? argument.before : argument.after;
             // blocks of one task share what was taken when its first one was dispatched
@@ -313,7 +325,7 @@ void Runtime::record(Task &task, Stage stage, int32_t block, bool partial) {
     if (stage == Stage::After) return;
     for (size_t i = 0; i < task.scalars.size(); ++i) {
         size_t slot = task.tensors.size() + i;
-        if (!recorder_.wants(task.marked >> slot & 1)) continue;
+        if (!job_.picks() && !recorder_.wants(task.marked >> slot & 1)) continue;
         Row scalar = row_of(task, block);
         scalar.arg_index = static_cast<uint8_t>(slot);
         scalar.scalar = 1;
@@ -348,6 +360,14 @@ void Runtime::record_unfinished() {
         if (task && done.insert(task).second) record(*task, Stage::After, 0, true);
     for (uint32_t number : deferred_) record(*tasks_.at(number), Stage::After, 0, true);
     recorder_.flush();
+}
+
+std::string Runtime::remark_text() const {
+    std::string out;
+    for (const auto &[place, text] : remarks_)
+        out += "remark\t" + engine::escaped(place.first) + "\t" + std::to_string(place.second) + "\t" +
+               engine::escaped(text) + "\n";
+    return out;
 }
 
 std::string Runtime::running_text() const {

@@ -1,5 +1,6 @@
 #include "workers.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -71,6 +72,18 @@ void catch_signals() {
     signal(SIGINT, SIG_IGN);
 }
 
+void take_remarks(engine::Machine &machine, WorkOrder &order) {
+    order.remark_count = 0;
+    for (size_t i = 0; i < machine.core_count(); ++i)
+        for (const engine::Remark &remark : machine.core(i).remarks) {
+            if (order.remark_count == kMaxRemarks) return;
+            Remark &to = order.remarks[order.remark_count++];
+            snprintf(to.text, sizeof to.text, "%s", remark.text.c_str());
+            snprintf(to.file, sizeof to.file, "%s", remark.at.file ? remark.at.file : "");
+            to.line = static_cast<int>(remark.at.line);
+        }
+}
+
 void run_order(Job &job, WorkOrder &order) {
     job.machine.cores.clear();
     for (int i = 0; i < order.core_count; ++i) {
@@ -93,6 +106,10 @@ void run_order(Job &job, WorkOrder &order) {
     g_machine = &machine;
     machine.run();
     order.met_other_blocks = machine.met_other_blocks();
+    order.cycles = 0;
+    for (size_t i = 0; i < machine.core_count(); ++i)
+        order.cycles = std::max(order.cycles, machine.core(i).clock.cycle());
+    take_remarks(machine, order);
     g_machine = nullptr;
 }
 

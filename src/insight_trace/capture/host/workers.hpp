@@ -40,10 +40,21 @@ struct CoreOrder {
     uint64_t args;
 };
 
+inline constexpr size_t kMaxRemarks = 4; // of one piece of work
+struct Remark {
+    char text[256];
+    char file[512];
+    int line;
+};
+
 // In memory that runner and worker share.
 struct WorkOrder {
     int32_t core_count;
-    bool met_other_blocks; // the answer: a core looked at what other blocks do
+    // The answer: whether a core looked at what other blocks do, how long it took, what is to be said of it.
+    bool met_other_blocks;
+    int64_t cycles;
+    size_t remark_count;
+    Remark remarks[kMaxRemarks];
     CoreOrder cores[kMaxCores];
     Failure failure;
 };

@@ -31,6 +31,7 @@ class RunnerResult:
     failure: Failure | None = None
     sites: list[Site] = field(default_factory=list)
     unused_flags: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)  # what the kernel did that is hardly meant
     printed: str = ""
     crash: tuple[str, int] | None = None  # shared object and offset of the instruction that crashed
     instructions: int = 0
@@ -166,6 +167,8 @@ def _parse(text: str) -> RunnerResult | None:
             if max(source, target) >= _PIPES:
                 raise ValueError(f"there is no pipe {max(source, target)}")
             result.unused_flags.append((core, source, target, event, count))
+        elif key == "remark":
+            result.remarks.append(f"{rest[0]}:{rest[1]} {rest[2]}")
         elif key not in facts:
             facts[key] = rest
     if "end" not in facts:

@@ -249,7 +249,10 @@ def _simulation(
         soc_version=soc.name,
         failure=failure,
         printed=result.printed,
-        findings=tuple(_unused_flag_text(cores, *flag) for flag in result.unused_flags),
+        findings=(
+            *dict.fromkeys(result.remarks),
+            *(_unused_flag_text(cores, *flag) for flag in result.unused_flags),
+        ),
         sources=_sources(sites),
     )
 

@@ -58,7 +58,21 @@ uint8_t *Core::global(uint64_t address, uint64_t bytes) {
                      (long long)(offset + bytes - region->padded), (unsigned long long)region->size,
                      (unsigned long long)region->address);
     last_region_ = region;
+    if (region->exact && offset + bytes > region->size)
+        remark("reaches %llu bytes past the end of %s", (unsigned long long)(offset + bytes - region->size),
+               region->name.c_str());
     return reinterpret_cast<uint8_t *>(address);
+}
+
+void Core::remark(const char *format, ...) {
+    for (const Remark &known : remarks)
+        if (known.at.file == at.file && known.at.line == at.line) return;
+    char text[256];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    remarks.push_back({at, text});
 }
 
 Record Core::record(Instr instr, PipeId pipe, Form form) const {

@@ -28,6 +28,13 @@ struct VectorOperand {
 struct Region { // a buffer of global memory
     uint64_t address, size, padded;
     std::string name;
+    bool exact = false; // going past its size, into its padding, is worth a word
+};
+
+// Something a kernel did that a device lets it do, and that is hardly meant.
+struct Remark {
+    Site at;
+    std::string text;
 };
 
 struct GlobalMemory {
@@ -102,8 +109,11 @@ class Core {
     [[noreturn, gnu::format(printf, 2, 3)]] void unsupported(const char *format, ...) const;
     [[noreturn, gnu::format(printf, 2, 3)]] void kernel_error(const char *format, ...) const;
 
+    [[gnu::format(printf, 2, 3)]] void remark(const char *format, ...); // once per line
+
     Record record(Instr instr, PipeId pipe, Form form) const;
 
+    std::vector<Remark> remarks;
     Clock clock;
     const Parameters &parameters;
     const int64_t tile_op_cost;                                 // scalar work around one tile op, thousandths

@@ -57,6 +57,9 @@ void write_result(const std::string &head) {
             Core &core = g_active->core(i);
             out << "core\t" << i << "\t" << core.clock.cycle() << "\t"
                 << escaped(core.at.file ? core.at.file : "") << "\t" << core.at.line << "\n";
+            for (const Remark &remark : core.remarks)
+                out << "remark\t" << escaped(remark.at.file ? remark.at.file : "") << "\t" << remark.at.line
+                    << "\t" << escaped(remark.text) << "\n";
             for (const auto &flag : core.clock.unused_flags())
                 out << "unused\t" << i << "\t" << static_cast<int>(flag.from) << "\t"
                     << static_cast<int>(flag.to) << "\t" << flag.event << "\t" << flag.count << "\n";

@@ -59,13 +59,21 @@ void check(Core &core, const char *op, const TileRef &tile, const GlobalRef &g) 
 // Moves one piece, line by line, in the runs that the tile's layout allows.
 void copy_piece(Core &core, const TileRef &tile, const Piece &piece, int size, bool lines_are_columns,
                 bool store) {
-    uint8_t *memory =
-        core.local(tile.space, tile.address, uint64_t(tile.rows) * uint64_t(tile.cols) * uint64_t(size));
     RunShape shape = run_shape(tile);
     int64_t most = lines_are_columns ? tile.cols : tile.rows;
-    if (piece.line + piece.count > most)
-        core.kernel_error("the tensor has %lld %s, the tile only %lld", (long long)(piece.line + piece.count),
-                          lines_are_columns ? "columns" : "rows", (long long)most);
+    int64_t lines = std::max(most, piece.line + piece.count);
+    if (lines > most) {
+        // Lines that follow each other in memory go on after the tile, as they do on a device.
+        bool in_line = tile.inner == 0 && lines_are_columns == !tile.row_major;
+        if (!in_line)
+            core.kernel_error("the tensor has %lld %s or more, the tile only %lld", (long long)lines,
+                              lines_are_columns ? "columns" : "rows", (long long)most);
+        core.remark("the tensor has more %s than the tile, which has %lld: what follows the tile is %s",
+                    lines_are_columns ? "columns" : "rows", (long long)most,
+                    store ? "stored" : "overwritten");
+    }
+    int64_t pitch = lines_are_columns ? tile.rows : tile.cols;
+    uint8_t *memory = core.local(tile.space, tile.address, uint64_t(lines * pitch * size));
     if (piece.length <= 0) return;
     for (int64_t i = 0; i < piece.count; ++i) {
         uint8_t *gm = core.global(piece.gm + uint64_t(i * piece.step * size), uint64_t(piece.length * size));

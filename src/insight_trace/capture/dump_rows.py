@@ -41,9 +41,10 @@ ROW = np.dtype(
             "func_count", "arg_index", "role", "stage", "scalar", "dtype", "ndims", "contiguous", "ambiguous",
             "partial", "core_type", "subtask", "reserved0", "reserved1",
         )),
+        ("cycles", "<u8"),
     ]
 )  # fmt: skip
-assert ROW.itemsize == 136
+assert ROW.itemsize == 144
 
 _ROLES, _STAGES, _CORES = tuple(Role), tuple(Stage), (CoreType.AIC, CoreType.AIV, CoreType.MIX)
 _ROLE_NAMES, _STAGE_NAMES = [r.value for r in _ROLES], [s.value for s in _STAGES]
