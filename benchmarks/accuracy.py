@@ -137,9 +137,18 @@ def loaded_points() -> list[Point]:
     whole, count = 12288 * 12288 * 2, 9
     found = []
     for entry in published()["loaded"]:
-        load = transfer(entry["instruction"], entry["row_bytes"], entry["rows"])
-        kind = CoreType.AIV if entry["cores"] == 48 else CoreType.AIC
-        run = run_program(*[[load] * count] * entry["cores"], kinds=[kind] * entry["cores"])
+        size, cores = entry["row_bytes"] * entry["rows"], entry["cores"]
+        loads = [
+            [
+                transfer(
+                    entry["instruction"], entry["row_bytes"], entry["rows"], offset=(core * count + i) * size
+                )
+                for i in range(count)
+            ]
+            for core in range(cores)
+        ]
+        kind = CoreType.AIV if cores == 48 else CoreType.AIC
+        run = run_program(*loads, kinds=[kind] * cores, options=EmbeddedOptions(l2="cold"))
         ends = run.instructions.end[run.instructions.core == 0]
         each = float(ends[count - 1] - ends[0]) / (count - 1)
         pieces = whole / entry["cores"] / (entry["rows"] * entry["row_bytes"])
@@ -165,7 +174,7 @@ def step_points() -> list[Point]:
         core_type="aic",
         block_count=blocks,
         timing_only=True,
-        l2_hit=True,
+        l2="warm",
     )
     assert run.failure is None, run.failure
     columns = run.instructions

@@ -331,6 +331,36 @@ class Failure:
         return f"{self.message}{place} [{self.fault}]"
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """What a run asked of the chip's memory, in bytes of whole sectors."""
+
+    asked: int
+    hits: int  # of them, found in L2
+    fetched: int  # read from memory
+    written_back: int  # lines that made room
+
+    @property
+    def hit_rate(self) -> float:
+        return self.hits / self.asked if self.asked else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What is around a kernel, in cycles, and when its cores ran."""
+
+    before: int  # from the launch to its first block; 0 when it was not launched by itself
+    after: int
+    waves: int  # how often the cores took up blocks
+    starts: tuple[int, ...]  # by core
+    ends: tuple[int, ...]
+    overfull: bool = False  # blocks waited for blocks that had no core: a chip would wait for ever
+
+    @property
+    def around(self) -> int:
+        return self.before + self.after
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulation:
     """What one run of a dispatch gave."""
@@ -345,6 +375,8 @@ class Simulation:
     buffers: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
     printed: str = ""  # what the kernel printed (TPRINT, printf)
     sources: Mapping[str, Path] = field(default_factory=dict)  # paths in `stacks` -> where they are
+    memory: MemoryUse | None = None
+    launch: Launch | None = None
 
     @property
     def cycles(self) -> int:

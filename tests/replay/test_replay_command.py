@@ -192,7 +192,7 @@ def test_many_blocks_load_faster_when_their_data_is_in_l2(dump, capsys):
     command = ["replay", SCENE, "--func-id", "3", "--dump-dir", dump, "--block-dim", "24", "--json"]
     assert main([*command, "-o", "a"]) == 0
     from_memory = json.loads(capsys.readouterr().out)["cycles"]
-    assert main([*command, "-o", "b", "--l2-hit"]) == 0
+    assert main([*command, "-o", "b", "--l2", "warm"]) == 0
     from_l2 = json.loads(capsys.readouterr().out)["cycles"]
     assert from_l2 < from_memory
     assert main(["replay", "b", "-o", "again", "--json"]) == 0

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from insight_trace.model import Simulation
     from insight_trace.replay.request import ReplayRequest
     from insight_trace.replay.running import Replay
 
@@ -52,7 +53,12 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--soc-version", metavar="V", help="the chip, e.g. Ascend910B1")
     how.add_argument("--block-dim", type=int, metavar="N", help="blocks (default: as recorded)")
     how.add_argument(
-        "--l2-hit", action="store_true", help="its data is in L2: cores share that rate, not HBM's"
+        "--l2",
+        choices=("cold", "warm", "trace"),
+        help="what L2 holds at first: nothing, what the same run left, what earlier dispatches of the dump left",
+    )
+    how.add_argument(
+        "--launch", choices=("task", "kernel"), help="a task of a scheduler, or a kernel launched by itself"
     )
     how.add_argument("--timing-only", action="store_true", help="instructions and times, no arithmetic")
     how.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="seconds the kernel may run")
@@ -144,7 +150,8 @@ def _request(options: argparse.Namespace) -> ReplayRequest:
         any_target=options.any_target,
         block_dim=options.block_dim,
         timing_only=options.timing_only,
-        l2_hit=options.l2_hit,
+        l2=options.l2,
+        launch=options.launch,
         seconds=options.time_limit,
         cann_home=options.cann_home,
         cann_set_env=options.cann_set_env,
@@ -171,7 +178,8 @@ def _repeated(request: ReplayRequest, record: dict[str, Any]) -> ReplayRequest:
         soc_version=request.soc_version or record.get("soc_version"),
         simulator=request.simulator if request.simulator != "auto" else record.get("simulator") or "embedded",
         timing_only=request.timing_only or bool(record.get("timing_only")),
-        l2_hit=request.l2_hit or bool(record.get("l2_hit")),
+        l2=request.l2 or record.get("l2"),
+        launch=request.launch or record.get("launch"),
     )
 
 
@@ -278,6 +286,8 @@ def _show_result(replay: Replay) -> None:
             f"simulated  {simulation.cycles:,} cycles · {micros:.3f} us at {simulation.mhz:.0f} MHz · "
             f"{simulation.soc_version} · {len(simulation.instructions):,} instructions · {_estimates(replay)}"
         )
+        for line in around_lines(simulation):
+            print(line)
     from insight_trace.arguments.verification import Status
 
     groups: dict[str, list[str]] = {}
@@ -286,6 +296,26 @@ def _show_result(replay: Replay) -> None:
     for status in (Status.VERIFIED, Status.MISMATCH, Status.UNVERIFIABLE):
         if status in groups:
             print(f"{status:<10} {' · '.join(groups[status])}")
+
+
+def around_lines(simulation: Simulation) -> list[str]:
+    """What is around the kernel, and what it asked of the memory."""
+    lines = []
+    launch, memory = simulation.launch, simulation.memory
+    if launch is not None and (launch.around or launch.waves > 1):
+        whole = launch.around + simulation.cycles
+        waves = f" · {launch.waves} waves of blocks" if launch.waves > 1 else ""
+        lines.append(
+            f"launch     {launch.around:,} cycles around the kernel, {whole / simulation.mhz:.3f} us with it{waves}"
+        )
+    if launch is not None and launch.overfull:
+        lines.append("warning    blocks wait for blocks that have no core: on a chip this never ends")
+    if memory is not None and memory.asked:
+        lines.append(
+            f"memory     {memory.asked / 1e6:,.2f} MB asked of L2, {memory.hit_rate:.0%} found · "
+            f"{memory.fetched / 1e6:,.2f} MB from HBM, {memory.written_back / 1e6:,.2f} MB back to it"
+        )
+    return lines
 
 
 def _estimates(replay: Replay) -> str:

@@ -34,7 +34,8 @@ class ReplayRequest:
     any_target: bool = False  # run on a target that the scene does not name
     block_dim: int | None = None
     timing_only: bool = False
-    l2_hit: bool = False  # what the kernel reads is in L2 already
+    l2: str | None = None  # what L2 holds at first: cold (None), warm, trace: what earlier dispatches left
+    launch: str | None = None  # task (None): started by a scheduler; kernel: launched by itself
     seconds: float = 60.0
     # the vendor's simulator
     cann_home: Path | None = None

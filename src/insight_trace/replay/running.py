@@ -17,6 +17,7 @@ from insight_trace.errors import JobError, RequestError
 from insight_trace.model import Dispatch, Instructions, Kernel, Pipe, Simulation, Tier, Trace
 from insight_trace.replay.gathering import Gathered, gather_arguments
 from insight_trace.replay.request import ReplayRequest
+from insight_trace.replay.residue import held_slots
 from insight_trace.replay.selection import Selection, select_case, select_kernels, with_recorded_members
 from insight_trace.replay.workspace import RECORD, workspace_path, write_record
 from insight_trace.storage import whole_directory
@@ -222,7 +223,9 @@ def _with_embedded(request: ReplayRequest, replay: Replay, workspace: Path, prog
         target=replay.target,
         preset=request.preset,
         timing_only=request.timing_only,
-        l2_hit=request.l2_hit,
+        l2=request.l2,
+        held=held_slots(request.dump_dir, replay.dispatch) if request.l2 == "trace" else (),
+        launch=request.launch == "kernel",
         seconds=request.seconds,
     )
     simulation = run_embedded(replay.selection.kernels, replay.arguments, options)

@@ -61,7 +61,8 @@ def write_record(request: ReplayRequest, replay: Replay, workspace: Path) -> Non
         "soc_version": simulation.soc_version if simulation else request.soc_version,
         "preset": request.preset,
         "timing_only": request.timing_only,
-        "l2_hit": request.l2_hit,
+        "l2": request.l2,
+        "launch": request.launch,
         "cycles": replay.cycles,
         "outputs": [
             {"slot": c.slot, "status": str(c.status), "max_error": c.max_error} for c in replay.checks

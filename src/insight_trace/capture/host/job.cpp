@@ -100,7 +100,7 @@ void read_job(const std::string &path, Job &job) {
             fail(Fault::OurBug, {}, "the job line cannot be read: %s", line.c_str());
     }
     job.machine.limit_seconds = job.seconds;
-    job.machine.parameters.settle(1); // kernels run one after the other here
+    job.machine.parameters.settle();
 }
 
 void map_arena(const Job &job) {

@@ -133,7 +133,7 @@ def run_op(
         script.fill(image)
         core = "core0.cubecore0" if cube else "core0.veccore0"
         lines = [
-            *job_options(soc, options, directory),
+            *job_options(soc, options, directory, usual_l2="warm"),
             *script.memory.job_lines(image),
             "kernel\tbuiltin:op_script\top_script",
             f"core\t0\t{'aic' if cube else 'aiv'}\t0\t1\t0\t{script.args.address}\t{core}",
@@ -149,6 +149,7 @@ def run_op(
             soc_version=soc.name,
             failure=result.failure,
             printed=result.printed,
+            memory=result.memory,
         )
         return OpRun(simulation, script.contents())
 

@@ -19,7 +19,7 @@ from insight_trace.simulate.embedded.memory import GlobalMemory
 from insight_trace.simulate.embedded.op_script import STEP_SIZE, pack_step
 from insight_trace.simulate.embedded.records import load_instructions
 from insight_trace.simulate.embedded.runner import run_job
-from insight_trace.simulate.embedded.simulator import EmbeddedOptions, chip_of, job_options
+from insight_trace.simulate.embedded.simulator import EmbeddedOptions, chip_of, job_options, launch_of
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 _INSTRUCTION, _SET, _WAIT, _BARRIER, _SIGNAL, _AWAIT = range(3, 9)
@@ -108,10 +108,11 @@ def wait_core(flag: int) -> Step:
 def run_program(
     *programs: Sequence[Step],
     kinds: Sequence[CoreType] = (),
+    blocks: int = 1,
     options: EmbeddedOptions | None = None,
     toolchain: Toolchain | None = None,
 ) -> Simulation:
-    """Runs one program per core of a block; vector cores unless `kinds` says otherwise."""
+    """Runs one program per core of a block, the same in every block; vector cores unless `kinds` says otherwise."""
     options = options or EmbeddedOptions()
     toolchain = toolchain or Toolchain.find()
     soc = chip_of(options)
@@ -121,14 +122,17 @@ def run_program(
     scripts = [memory.reserve(f"program {i}", 8 + STEP_SIZE * len(p)) for i, p in enumerate(programs)]
     reach = max([0, *(s.a + s.b * s.c for p in programs for s in p if s.touches_gm)])
     buffer = memory.reserve("the transfers' buffer", reach)
-    cores, core_lines, vectors = [], [], 0
-    for i, kind in enumerate(kinds):
-        cube = kind is CoreType.AIC
-        lane = 0 if cube else vectors
-        vectors += not cube
-        cores.append("core0.cubecore0" if cube else f"core0.veccore{lane}")
-        where = args.address + 64 * i
-        core_lines.append(f"core\t0\t{'aic' if cube else 'aiv'}\t0\t1\t{lane}\t{where}\t{cores[-1]}")
+    cores, core_lines = [], []
+    for block in range(blocks):
+        vectors = 0
+        for i, kind in enumerate(kinds):
+            cube = kind is CoreType.AIC
+            lane = 0 if cube else vectors
+            vectors += not cube
+            cores.append(f"core{block}.cubecore0" if cube else f"core{block}.veccore{lane}")
+            where = args.address + 64 * i
+            kind_name = "aic" if cube else "aiv"
+            core_lines.append(f"core\t0\t{kind_name}\t{block}\t{blocks}\t{lane}\t{where}\t{cores[-1]}")
     with job_directory() as directory:
         image = directory / "gm"
         memory.create(image)
@@ -140,7 +144,7 @@ def run_program(
             ]
             memory.write(script, 0, struct.pack("<Q", len(program)) + b"".join(packed))
         lines = [
-            *job_options(soc, options, directory),
+            *job_options(soc, options, directory, usual_l2="warm"),
             *memory.job_lines(image),
             "kernel\tbuiltin:op_script\top_script",
             *core_lines,
@@ -155,6 +159,8 @@ def run_program(
             soc_version=soc.name,
             failure=result.failure,
             findings=tuple(str(flag) for flag in result.unused_flags),
+            memory=result.memory,
+            launch=launch_of(result, soc, options.launch),
         )
 
 

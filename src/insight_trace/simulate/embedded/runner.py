@@ -12,7 +12,7 @@ from pathlib import Path
 
 from insight_trace import limits
 from insight_trace.errors import InputError, JobError
-from insight_trace.model import Failure, Fault
+from insight_trace.model import Failure, Fault, MemoryUse
 from insight_trace.reading import open_regular, read_regular
 from insight_trace.simulate.embedded import sandbox as rules
 from insight_trace.simulate.embedded.job_files import NoRoomError
@@ -36,6 +36,10 @@ class RunnerResult:
     crash: tuple[str, int] | None = None  # shared object and offset of the instruction that crashed
     instructions: int = 0
     told: bool = False  # the runner itself said how it ended, and its files fit that
+    memory: MemoryUse | None = None
+    waves: int | None = None  # None: the run did not get that far
+    overfull: bool = False
+    core_times: list[tuple[int, int]] = field(default_factory=list)
 
 
 def run_job(
@@ -169,11 +173,17 @@ def _parse(text: str) -> RunnerResult | None:
             result.unused_flags.append((core, source, target, event, count))
         elif key == "remark":
             result.remarks.append(f"{rest[0]}:{rest[1]} {rest[2]}")
+        elif key == "time":
+            start, end = map(_number, rest)
+            result.core_times.append((start, end))
         elif key not in facts:
             facts[key] = rest
     if "end" not in facts:
         return None
     result.instructions = _number(facts.get("instructions", ["0"])[0], 1 << 40)
+    if "waves" in facts:
+        result.memory = MemoryUse(*map(_number, facts["l2"]))
+        result.waves, result.overfull = _number(facts["waves"][0]), facts["waves"][1] == "1"
     if facts["status"][0] != "ok":
         file, at = facts.get("at", ["", "0"])
         result.failure = Failure(

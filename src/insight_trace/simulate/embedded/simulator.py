@@ -21,7 +21,7 @@ from insight_trace.arguments.packing import ARGS_SIZE, pack_arguments
 from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import RequestError
-from insight_trace.model import CoreType, Failure, Kernel, Simulation
+from insight_trace.model import CoreType, Failure, Kernel, Launch, Simulation
 from insight_trace.simulate.embedded.job_files import with_job_directory
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory, escape
 from insight_trace.simulate.embedded.records import Site, load_instructions
@@ -38,6 +38,7 @@ DEFAULT_SECONDS = limits.RUN_SECONDS
 DEFAULT_BYTES = limits.RUN_BYTES
 _PIPE_TEXT = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "ALL", "FIX")
 _VECTOR_LANES = 2
+L2_STATES = ("cold", "warm", "trace")
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,11 @@ class EmbeddedOptions:
     memory_limit: int = DEFAULT_BYTES
     sandbox: Sandbox = field(default_factory=Sandbox.chosen)
     perturb: int = 0  # for tests: change the order in which cores run
-    l2_hit: bool = False  # global memory answers from L2: what the cores share is its rate, not HBM's
+    # what L2 holds at first: cold nothing, warm what the same run left, trace what `held` names. None: what is usual,
+    # cold for kernels and warm for single instructions and ops
+    l2: str | None = None
+    held: tuple[tuple[int, bool], ...] = ()  # slots, the longest ago first, and whether they were written
+    launch: bool = False  # the kernel is launched by itself: cores start one after the other
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sandbox", Sandbox(self.sandbox))  # by its name, too
@@ -72,8 +77,10 @@ def chip_of(options: EmbeddedOptions) -> Chip:
     return load_chip(options.soc_version, target=options.target, preset=options.preset)
 
 
-def job_options(soc: Chip, options: EmbeddedOptions, directory: Path) -> list[str]:
+def job_options(soc: Chip, options: EmbeddedOptions, directory: Path, usual_l2: str = "cold") -> list[str]:
     """The lines of a job that say how to run it."""
+    if options.l2 not in (None, *L2_STATES):
+        raise RequestError(f"there is no L2 state '{options.l2}'", hint=f"known: {', '.join(L2_STATES)}")
     lines = [
         *soc.job_lines,
         f"records\t{directory / 'records'}",
@@ -81,8 +88,10 @@ def job_options(soc: Chip, options: EmbeddedOptions, directory: Path) -> list[st
         f"timing_only\t{int(options.timing_only)}",
         f"perturb\t{options.perturb}",
     ]
-    if options.l2_hit:
-        lines.append(f"value\tgm.chip_rate\t{round(soc.value('l2.chip_rate') * 1000)}")
+    if (options.l2 or usual_l2) == "warm":
+        lines.append("warm\t1")
+    if not options.launch:
+        lines.append("value\tlaunch.skew\t0")
     return lines
 
 
@@ -115,6 +124,7 @@ def run_embedded(
         lines = [
             *job_options(soc, options, directory),
             *gm.memory.job_lines(image),
+            *gm.held_lines(options.held if options.l2 == "trace" else ()),
             *(f"kernel\t{escape(str(o))}\t{k.entry}" for o, k in zip(objects, kernels, strict=True)),
             *(_core_line(plan, gm, arguments.block_count) for plan in plans),
         ]
@@ -122,7 +132,7 @@ def run_embedded(
         result = run_job(
             toolchain.runner(), directory, lines, options.seconds, options.sandbox, tuple(readable)
         )
-        return _simulation(directory, result, gm, plans, soc)
+        return _simulation(directory, result, gm, plans, soc, options.launch)
 
     return with_job_directory(run_in)
 
@@ -208,6 +218,11 @@ class _Layout:
             self.memory.write(self.args, local, pack_local_context(plan.block, self.arguments.block_count))
             self.memory.write(self.args, global_, pack_global_context(plan.sub_block))
 
+    def held_lines(self, held: Sequence[tuple[int, bool]]) -> list[str]:
+        """What L2 holds when the run begins."""
+        found = ((self.buffers[slot], dirty) for slot, dirty in held if slot in self.buffers)
+        return [f"held\t{buffer.address}\t{buffer.size}\t{int(dirty)}" for buffer, dirty in found]
+
     def contents(self) -> dict[int, NDArray[np.uint8]]:
         """Every tensor slot's buffer as the run left it; the mapping outlives the file."""
         return {slot: self.memory.view(buffer) for slot, buffer in self.buffers.items()}
@@ -226,7 +241,7 @@ def _owner(tensor: ReplayTensor) -> int:
 
 
 def _simulation(
-    directory: Path, result: RunnerResult, gm: _Layout, plans: Sequence[_CorePlan], soc: Chip
+    directory: Path, result: RunnerResult, gm: _Layout, plans: Sequence[_CorePlan], soc: Chip, launched: bool
 ) -> Simulation:
     failure = result.failure
     if failure and result.crash:
@@ -254,7 +269,19 @@ def _simulation(
             *(_unused_flag_text(cores, *flag) for flag in result.unused_flags),
         ),
         sources=_sources(sites),
+        memory=result.memory,
+        launch=launch_of(result, soc, launched),
     )
+
+
+def launch_of(result: RunnerResult, soc: Chip, launched: bool) -> Launch | None:
+    """What the runner says of blocks and cores, and what the chip adds around them."""
+    if result.waves is None:
+        return None
+    before, after = (round(soc.value(f"launch.{end}")) if launched else 0 for end in ("head", "tail"))
+    starts = tuple(start for start, _ in result.core_times)
+    ends = tuple(end for _, end in result.core_times)
+    return Launch(before, after, result.waves, starts, ends, result.overfull)
 
 
 def _unused_flag_text(

@@ -22,6 +22,23 @@ Clock::Clock(const Parameters &parameters, Records &records) : records_(records)
     for (Pipe &pipe : pipes_) pipe.taken.assign(depth_, 0);
 }
 
+void Clock::keep(StepKind kind, PipeId pipe, uint32_t row, const Cost &cost, PipeId to, int event) {
+    constexpr int64_t kMost = UINT32_MAX;
+    if (work_ > kMost) {
+        steps_.list.push_back({kNone, 0, StepKind::Scalar, 0, 0, 0, kNone, 0, work_});
+        work_ = 0;
+    }
+    uint32_t link = kNone;
+    if (cost.access) {
+        link = static_cast<uint32_t>(steps_.accesses.size());
+        steps_.accesses.push_back(*cost.access);
+    }
+    steps_.list.push_back({row, static_cast<uint32_t>(work_), kind, static_cast<uint8_t>(pipe),
+                           static_cast<uint8_t>(to), static_cast<uint8_t>(event), link, cost.occupy,
+                           cost.latency});
+    work_ = 0;
+}
+
 void Clock::require_queue_room(PipeId id, Site at) {
     Pipe &pipe = pipes_[static_cast<int>(id)];
     if (pipe.issued < depth_) return;
@@ -39,6 +56,22 @@ uint32_t Clock::enqueue(PipeId id, Record &record, const Pending &work, Site at)
     Pipe &pipe = pipes_[static_cast<int>(id)];
     Pending mine = work;
     mine.row = records_.append(record);
+    switch (work.kind) {
+    case Kind::Work:
+        // of work that conflicts in banks, why; whether the pipe goes on to it by itself
+        keep(work.cost.access ? StepKind::Transfer : StepKind::Work, id, mine.row, work.cost,
+             static_cast<PipeId>(work.cost.stretched), work.cost.follows);
+        break;
+    case Kind::Set:
+        keep(StepKind::Set, id, mine.row, {}, work.to, work.event);
+        break;
+    case Kind::Wait:
+        keep(StepKind::Wait, id, mine.row, {}, work.from, work.event);
+        break;
+    case Kind::Barrier:
+        keep(StepKind::Barrier, id, mine.row, {});
+        break;
+    }
     if (!work.cost.follows) ++pipe.issued;
     if (!pipe.pending.empty() || !schedule(id, mine)) pipe.pending.push_back(mine);
     return mine.row;
@@ -117,7 +150,9 @@ uint32_t Clock::issue(PipeId pipe, Record record, const Cost &cost, Site at) {
         record.issue = record.start = whole(now_);
         now_ += cost.latency;
         record.end = whole(now_);
-        return records_.append(record);
+        uint32_t row = records_.append(record);
+        keep(StepKind::Scalar, pipe, row, cost);
+        return row;
     }
     return enqueue(pipe, record, {0, Kind::Work, pipe, pipe, 0, cost, at}, at);
 }
@@ -128,6 +163,7 @@ uint32_t Clock::set_flag(PipeId from, PipeId to, int event, Record record, Site 
         now_ += flag_cost_;
         record.end = whole(now_);
         uint32_t row = records_.append(record);
+        keep(StepKind::ScalarSet, from, row, {}, to, event);
         flag(from, to, event).push(now_, row);
         if (to != PipeId::S) resume(to);
         return row;
@@ -152,7 +188,20 @@ uint32_t Clock::wait_flag(PipeId from, PipeId to, int event, Record record, Site
     now_ = std::max(now_, time) + flag_latency_;
     record.end = whole(now_);
     record.partner = row;
-    return records_.append(record);
+    uint32_t mine = records_.append(record);
+    keep(StepKind::ScalarWait, from, mine, {}, to, event);
+    return mine;
+}
+
+uint32_t Clock::meet(Record record, int64_t own, int64_t until, uint32_t meeting) {
+    record.issue = record.start = whole(now_);
+    if (until > now_ + own) record.stall = static_cast<uint8_t>(Stall::CrossCore);
+    now_ = std::max(now_ + own, until);
+    record.end = whole(now_);
+    uint32_t row = records_.append(record);
+    keep(StepKind::Meet, PipeId::S, row, {own, own, 0, Stall::None});
+    steps_.list.back().link = meeting;
+    return row;
 }
 
 uint32_t Clock::barrier(PipeId pipe, Record record, Site at) {
@@ -170,7 +219,10 @@ uint32_t Clock::barrier(PipeId pipe, Record record, Site at) {
     }
     now_ += barrier_cost_;
     record.end = whole(now_);
-    return records_.append(record);
+    uint32_t row = records_.append(record);
+    keep(pipe == PipeId::ALL ? StepKind::BarrierAll : StepKind::Scalar, PipeId::S, row,
+         {barrier_cost_, barrier_cost_});
+    return row;
 }
 
 uint32_t Clock::signal(PipeId pipe, Record record, Site at) {
@@ -197,6 +249,7 @@ void Clock::deadlock(PipeId id, Site at) const {
 
 void Clock::finish(Site at) {
     for (int i = 0; i < kPipes; ++i) now_ = std::max(now_, drained(static_cast<PipeId>(i), at));
+    keep(StepKind::BarrierAll, PipeId::S, kNone, {0, 0});
 }
 
 std::vector<Clock::LeftOver> Clock::unused_flags() const {

@@ -1,7 +1,9 @@
 // The clock of one core: in-order scalar issue, finite queues per pipe, flags, barriers.
 //
 // Instructions arrive in program order. Each gets its times as soon as they can be known: a pipe that waits
-// for a flag nobody has set yet keeps what comes after it pending until the set is scheduled.
+// for a flag nobody has set yet keeps what comes after it pending until the set is scheduled. These are the
+// times of a core that has the chip for itself; its steps are kept, and the timeline places them among those
+// of the other cores.
 #pragma once
 
 #include <array>
@@ -12,6 +14,7 @@
 #include "failure.hpp"
 #include "parameters.hpp"
 #include "record.hpp"
+#include "core_step.hpp"
 
 namespace insight_trace::engine {
 
@@ -27,7 +30,8 @@ struct Cost {
     int64_t latency = 1000; // until its result is there
     int64_t channel = 0;    // of that, time on the pipe's data channel, which transfers in flight share
     Stall stretched = Stall::None;
-    bool follows = false; // the pipe itself goes on to it: the scalar unit does not issue it
+    bool follows = false;           // the pipe itself goes on to it: the scalar unit does not issue it
+    const Access *access = nullptr; // what it reads or writes in global memory
 };
 
 class Records; // where rows live (records.cpp)
@@ -44,7 +48,13 @@ class Clock {
     // An instruction that ends when all earlier work of its pipe has ended (a flag for another core).
     uint32_t signal(PipeId pipe, Record record, Site at);
     // The scalar unit works for `milli` without issuing anything.
-    void scalar_work(int64_t milli) { now_ += milli; }
+    void scalar_work(int64_t milli) {
+        now_ += milli;
+        work_ += milli;
+    }
+    // The scalar unit works for `own` at least, and until `until`: signals of other cores.
+    uint32_t meet(Record record, int64_t own, int64_t until, uint32_t meeting);
+    const CoreSteps &steps() const { return steps_; }
     // When everything that `pipe` was given has ended; the pipe must not be waiting.
     int64_t drained(PipeId pipe, Site at) const;
     int64_t now() const { return now_; }          // thousandths
@@ -96,6 +106,8 @@ class Clock {
         }
     };
 
+    void keep(StepKind kind, PipeId pipe, uint32_t row, const Cost &cost, PipeId to = PipeId::S,
+              int event = 0);
     uint32_t enqueue(PipeId pipe, Record &record, const Pending &work, Site at);
     bool schedule(PipeId pipe, const Pending &work); // false: it must wait for a flag
     void resume(PipeId pipe);
@@ -106,7 +118,9 @@ class Clock {
     }
 
     Records &records_;
+    CoreSteps steps_;
     int64_t now_ = 0;
+    int64_t work_ = 0; // of the scalar unit since the last step
     int64_t issue_cost_, flag_cost_, flag_latency_, barrier_cost_, dispatch_latency_;
     std::array<Pipe, kPipes> pipes_;
     std::array<std::array<std::array<Flag, kEvents>, kPipes>, kPipes> flags_;

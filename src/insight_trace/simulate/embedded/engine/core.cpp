@@ -157,7 +157,8 @@ void Core::transfer(Instr instr, Type type, uint64_t gm, uint32_t local, int64_t
     r.dst = packed(local, static_cast<uint8_t>(type));
     r.repeat = static_cast<uint16_t>(std::min<int64_t>(bursts, 65535));
     r.bytes = static_cast<uint32_t>(std::min<int64_t>(bursts * burst_bytes, 0xffffffff));
-    clock.issue(pipe, r, transfer_cost(parameters, instr, gm, bursts, burst_bytes, gm_step), at);
+    Access access;
+    clock.issue(pipe, r, transfer_cost(parameters, instr, gm, bursts, burst_bytes, gm_step, access), at);
 }
 
 void Core::move(Instr instr, Type type, uint32_t dst, uint32_t src, int64_t repeat, int64_t bytes) {
@@ -185,14 +186,17 @@ void Core::multiply(Type type, int64_t m, int64_t k, int64_t n, uint32_t dst, ui
 }
 
 void Core::fixpipe(Instr instr, Type type, uint64_t gm, uint32_t dst, uint32_t src, int64_t rows,
-                   int64_t cols, int64_t bytes, bool to_nd) {
+                   int64_t cols, int64_t bytes, bool to_nd, int64_t gm_step) {
     Record r = record(instr, PipeId::FIX, gm ? Form::Transfer : Form::Local);
     r.a = gm ? gm : static_cast<uint64_t>(bytes);
     r.dst = packed(gm ? src : dst, static_cast<uint8_t>(type));
     r.src0 = packed(src, 0);
     r.repeat = static_cast<uint16_t>(std::min<int64_t>(rows, 65535));
     r.bytes = gm ? static_cast<uint32_t>(bytes) : 0;
-    clock.issue(PipeId::FIX, r, fixpipe_cost(parameters, instr, rows, cols, bytes, to_nd), at);
+    Access access;
+    if (!gm_step) gm_step = bytes / std::max<int64_t>(1, rows);
+    clock.issue(PipeId::FIX, r,
+                fixpipe_cost(parameters, instr, rows, cols, bytes, to_nd, gm, gm_step, access), at);
 }
 
 void Core::set_register(PipeId pipe, uint64_t value) {
@@ -203,11 +207,13 @@ void Core::set_register(PipeId pipe, uint64_t value) {
     clock.issue(pipe, r, {register_cost_, register_cost_, 0, Stall::None}, at);
 }
 
-void Core::scalar(Instr instr, uint64_t value, int64_t milli) {
+void Core::scalar(Instr instr, uint64_t value, int64_t milli, const Access *access) {
     if (function && function->replaces_body()) return;
     Record r = record(instr, PipeId::S, Form::Scalar);
     r.a = value;
-    clock.issue(PipeId::S, r, {milli, milli, 0, Stall::None}, at);
+    Cost cost{milli, milli, 0, Stall::None};
+    cost.access = access;
+    clock.issue(PipeId::S, r, cost, at);
 }
 
 void Core::barrier(PipeId pipe) {

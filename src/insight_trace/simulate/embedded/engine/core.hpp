@@ -95,13 +95,13 @@ class Core {
     // On chip: `bytes` in `repeat` pieces.
     void move(Instr instr, Type type, uint32_t dst, uint32_t src, int64_t repeat, int64_t bytes);
     void multiply(Type type, int64_t m, int64_t k, int64_t n, uint32_t dst, uint32_t left, uint32_t right);
-    // Out of the accumulator; `to_nd` when boxes become rows on the way.
+    // Out of the accumulator; `to_nd` when boxes become rows on the way, `gm_step` bytes apart (0: no gap).
     void fixpipe(Instr instr, Type type, uint64_t gm, uint32_t dst, uint32_t src, int64_t rows, int64_t cols,
-                 int64_t bytes, bool to_nd = false);
+                 int64_t bytes, bool to_nd = false, int64_t gm_step = 0);
     // A register write on the pipe that owns the register (masks, strides, pad values).
     void set_register(PipeId pipe, uint64_t value);
     // An instruction of the scalar unit itself that takes `milli` thousandths of a cycle.
-    void scalar(Instr instr, uint64_t value, int64_t milli);
+    void scalar(Instr instr, uint64_t value, int64_t milli, const Access *access = nullptr);
     // Scalar work of generated address code, without an instruction of its own in the trace.
     void scalar_work(int64_t milli) { clock.scalar_work(milli); }
     void barrier(PipeId pipe);

@@ -6,17 +6,16 @@
 
 namespace insight_trace::engine {
 
-void CrossCore::deliver(const Core &to, int flag, int64_t time, uint32_t row) {
-    raised_[{to.identity.index, flag}].emplace_back(time, row);
-}
+int CrossCore::core_index(const Core &core) { return core.identity.index; }
 
 void CrossCore::set(Machine &machine, Core &from, int mode, int flag, int64_t time, uint32_t row) {
     const CoreIdentity &me = from.identity;
     if (mode == 0) machine.meets_other_blocks();
     if (mode == 2 && me.cube) {
+        const Taken raised{time, row, machine.add_meeting({row})};
         for (size_t i = 0; i < machine.core_count(); ++i) {
             Core &other = machine.core(i);
-            if (!other.identity.cube && other.identity.block == me.block) deliver(other, flag, time, row);
+            if (!other.identity.cube && other.identity.block == me.block) deliver(other, flag, raised);
         }
         return;
     }
@@ -39,17 +38,24 @@ void CrossCore::set(Machine &machine, Core &from, int mode, int flag, int64_t ti
         if (found == arrived_.end() || found->second.empty()) return;
         if (found->second.front().first > latest.first) latest = found->second.front();
     }
-    for (Core *sender : senders) arrived_[{group, flag, sender->identity.index}].pop_front();
-    for (Core *receiver : receivers) deliver(*receiver, flag, latest.first, latest.second);
+    std::vector<uint32_t> rows;
+    for (Core *sender : senders) {
+        auto &sets = arrived_[{group, flag, sender->identity.index}];
+        rows.push_back(sets.front().second);
+        sets.pop_front();
+    }
+    const Taken raised{latest.first, latest.second, machine.add_meeting(rows)};
+    for (Core *receiver : receivers) deliver(*receiver, flag, raised);
 }
 
 void CrossCore::set_intra(Machine &machine, Core &from, int flag, int64_t time, uint32_t row) {
     const CoreIdentity &me = from.identity;
+    const Taken raised{time, row, machine.add_meeting({row})};
     for (size_t i = 0; i < machine.core_count(); ++i) {
         Core &other = machine.core(i);
         if (other.identity.block != me.block || other.identity.cube == me.cube) continue;
-        if (me.cube && other.identity.sub_block == flag / 16) deliver(other, flag % 16, time, row);
-        if (!me.cube) deliver(other, flag % 16 + 16 * me.sub_block, time, row);
+        if (me.cube && other.identity.sub_block == flag / 16) deliver(other, flag % 16, raised);
+        if (!me.cube) deliver(other, flag % 16 + 16 * me.sub_block, raised);
     }
 }
 
@@ -66,9 +72,9 @@ bool CrossCore::ready(const Core &to, int flag) const {
     return found != raised_.end() && !found->second.empty();
 }
 
-std::pair<int64_t, uint32_t> CrossCore::take(const Core &to, int flag) {
-    Raised &raised = raised_[{to.identity.index, flag}];
-    auto first = raised.front();
+CrossCore::Taken CrossCore::take(const Core &to, int flag) {
+    std::deque<Taken> &raised = raised_[{to.identity.index, flag}];
+    const Taken first = raised.front();
     raised.pop_front();
     return first;
 }

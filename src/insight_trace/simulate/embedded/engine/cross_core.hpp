@@ -23,13 +23,21 @@ class CrossCore {
     // What `to` waits for and who has to raise it, for a deadlock report.
     std::string wait_text(const Core &to, bool intra_block, int flag) const;
     bool ready(const Core &to, int flag) const;
-    std::pair<int64_t, uint32_t> take(const Core &to, int flag); // time, row of the set
+    struct Taken {
+        int64_t time;
+        uint32_t row;     // of the set that came last
+        uint32_t meeting; // all of them, for the timeline
+    };
+    Taken take(const Core &to, int flag);
 
   private:
-    using Raised = std::deque<std::pair<int64_t, uint32_t>>;
-    void deliver(const Core &to, int flag, int64_t time, uint32_t row);
-    std::map<std::pair<int, int>, Raised> raised_;        // (core index, flag)
-    std::map<std::tuple<int, int, int>, Raised> arrived_; // (group, flag, core index): sets not yet matched
+    void deliver(const Core &to, int flag, const Taken &raised) {
+        raised_[{core_index(to), flag}].push_back(raised);
+    }
+    static int core_index(const Core &core);
+    std::map<std::pair<int, int>, std::deque<Taken>> raised_; // (core index, flag)
+    // (group, flag, core index): time and row of sets not yet matched
+    std::map<std::tuple<int, int, int>, std::deque<std::pair<int64_t, uint32_t>>> arrived_;
 };
 
 } // namespace insight_trace::engine

@@ -111,16 +111,12 @@ static void wait_for_core(Core &core, Instr instr, PipeId pipe, int flag) {
     machine.progressed();
     machine.wait_until(core, machine.cross_core.wait_text(core, instr == Instr::WAIT_INTRA_BLOCK, flag),
                        [&machine, &core, flag] { return machine.cross_core.ready(core, flag); });
-    auto [time, row] = machine.cross_core.take(core, flag);
+    const CrossCore::Taken taken = machine.cross_core.take(core, flag);
     Record r = core.record(instr, pipe, Form::Plain);
     r.a = static_cast<uint64_t>(flag);
-    r.partner = row;
-    int64_t now = core.clock.now();
-    int64_t until = time + core.parameters.cross_core_latency;
-    int64_t cycles = until > now ? until - now : 1000;
-    if (until > now) r.stall = static_cast<uint8_t>(Stall::CrossCore);
+    r.partner = taken.row;
     // the scalar unit stops here whatever pipe is named: what follows reads what the other core wrote
-    core.clock.issue(PipeId::S, r, {cycles, cycles, 0, Stall::None}, core.at);
+    core.clock.meet(r, 1000, taken.time + core.parameters.cross_core_latency, taken.meeting);
 }
 
 // Reads what another core may write: the clock goes on to the write, if a scalar store of a core made it.
@@ -128,15 +124,13 @@ static uint64_t read_shared(Core &core, uint64_t address, int size, int64_t mill
     const uint8_t *from = core.global(address, static_cast<uint64_t>(size));
     Record r = core.record(Instr::LD_DEV, PipeId::S, Form::Scalar);
     r.a = address;
-    int64_t cycles = milli;
-    if (const Written *written = current_machine().written(address)) {
-        if (written->core != core.identity.index && written->time > core.clock.now() + milli) {
-            cycles = written->time - core.clock.now();
-            r.partner = written->row;
-            r.stall = static_cast<uint8_t>(Stall::CrossCore);
-        }
+    const Written *written = current_machine().written(address);
+    if (written && written->core != core.identity.index) {
+        if (written->time > core.clock.now() + milli) r.partner = written->row;
+        core.clock.meet(r, milli, written->time, current_machine().meet_store(*written));
+    } else {
+        core.clock.issue(PipeId::S, r, {milli, milli, 0, Stall::None}, core.at);
     }
-    core.clock.issue(PipeId::S, r, {cycles, cycles, 0, Stall::None}, core.at);
     return read_bits(from, size);
 }
 

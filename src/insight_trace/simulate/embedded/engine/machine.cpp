@@ -13,7 +13,8 @@ Core &current_core() { return *t_core; }
 Core *running_core() { return t_core; }
 Machine &current_machine() { return *g_machine; }
 
-Machine::Machine(Job &job, Records &records) : job_(job), threads_(job.cores.size()), dice_(job.perturb) {
+Machine::Machine(Job &job, Records &records)
+    : job_(job), threads_(job.cores.size()), dice_(job.perturb), records_(records) {
     g_machine = this;
     gm_.regions = job.regions;
     gm_.base = job.gm_base;
@@ -51,6 +52,20 @@ void Machine::run() {
         throw *failure_;
     }
     for (auto &thread : threads_) thread.thread.join();
+}
+
+void Machine::place() {
+    for (const CoreThread &thread : threads_) {
+        const CoreIdentity &identity = thread.core->identity;
+        placed_.push_back({&thread.core->clock.steps(), identity.block, identity.cube});
+    }
+    L2Cache cache(gm_.base, gm_.size, job_.parameters.l2_capacity / 1000);
+    L2Traffic before;
+    for (const HeldRange &held : job_.held)
+        cache.touch(held.address, static_cast<int64_t>(held.bytes), held.dirty, before, kNobody);
+    timeline_ = std::make_unique<Timeline>(job_.parameters, records_, placed_, meetings_);
+    if (job_.warm) timeline_->run(cache, false);
+    timeline_->run(cache, true);
 }
 
 void Machine::body(size_t index) {

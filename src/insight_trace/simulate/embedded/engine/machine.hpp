@@ -15,6 +15,7 @@
 #include "core.hpp"
 #include "cross_core.hpp"
 #include "kernel_image.hpp"
+#include "timeline.hpp"
 
 namespace insight_trace::engine {
 
@@ -24,13 +25,21 @@ struct CoreJob {
     uint64_t args = 0;
 };
 
+// Global memory that L2 holds when the run begins.
+struct HeldRange {
+    uint64_t address, bytes;
+    bool dirty;
+};
+
 struct Job {
     std::string records_path, result_path, gm_path;
     uint64_t gm_base = 0, gm_size = 0;
     double limit_seconds = 60;
     uint64_t limit_bytes = 4ull << 30;
     bool timing_only = false;
-    uint64_t perturb = 0; // not 0: hand the baton on at random, to test that nothing depends on it
+    bool warm = false;           // L2 holds what the same run left there
+    std::vector<HeldRange> held; // and before that, these
+    uint64_t perturb = 0;        // not 0: hand the baton on at random, to test that nothing depends on it
     Parameters parameters;
     std::vector<Region> regions;
     std::vector<KernelImage> kernels;
@@ -49,6 +58,9 @@ class Machine {
     Machine(Job &job, Records &records);
     // Runs every core to its end; throws the first Failure.
     void run();
+    // Places what the cores did on one axis of time, with the memory that they share.
+    void place();
+    const Timeline *timeline() const { return timeline_.get(); }
     // Hands the baton on until `ready` holds. `what` says what is waited for, for a deadlock report.
     void wait_until(Core &core, const std::string &what, const std::function<bool()> &ready);
     // Lets other cores run; for loops that poll memory which another core writes.
@@ -60,6 +72,16 @@ class Machine {
     // A core looked at what cores of other blocks may do: their stores, or a flag of all blocks.
     void meets_other_blocks() { met_other_blocks_ = true; }
     bool met_other_blocks() const { return met_other_blocks_; }
+    uint32_t add_meeting(std::vector<uint32_t> rows) {
+        meetings_.push_back({std::move(rows), job_.parameters.cross_core_latency});
+        return static_cast<uint32_t>(meetings_.size() - 1);
+    }
+    // A scalar store of another core that a load finds.
+    uint32_t meet_store(const Written &store) {
+        meetings_.push_back({{store.row}, 0});
+        return static_cast<uint32_t>(meetings_.size() - 1);
+    }
+    const std::vector<Meeting> &meetings() const { return meetings_; }
     void wrote(uint64_t address, const Written &by) { written_[address] = by; }
     const Written *written(uint64_t address) const {
         auto found = written_.find(address);
@@ -103,6 +125,10 @@ class Machine {
     std::unordered_map<uint64_t, Written> written_;
     std::unordered_map<uint64_t, uint64_t> seen_; // what polls found, by address
     uint64_t idle_polls_ = 0;
+    std::vector<Meeting> meetings_;
+    Records &records_;
+    std::vector<TimelineCore> placed_;
+    std::unique_ptr<Timeline> timeline_;
     bool met_other_blocks_ = false;
 };
 

@@ -25,10 +25,9 @@ void Parameters::set(const std::string &name, int64_t thousandths) {
     fail(Fault::OurBug, {}, "there is no parameter %s", name.c_str());
 }
 
-void Parameters::settle(int64_t active_cores) {
+void Parameters::settle() const {
     for (size_t i = 0; i < kParameterCount; ++i)
         if (!given[i]) fail(Fault::OurBug, {}, "the job lacks the parameter %s", kRows[i].name);
-    gm_share = gm_chip_rate / (active_cores > 0 ? active_cores : 1);
 }
 
 void Parameters::missing(Instr instr) {

@@ -60,7 +60,6 @@ struct Parameters {
 #define PARAMETER(group, name) int64_t group##_##name = 0;
 #include "parameters.def"
 #undef PARAMETER
-    int64_t gm_share = 0; // bytes per 1000 cycles that one of the active cores gets; 0: no limit
 
     // Whether the job said so: nothing about a chip has a default here.
     std::array<bool, kParameterCount> given{};
@@ -77,8 +76,8 @@ struct Parameters {
     }
 
     void set(const std::string &name, int64_t thousandths);
-    // Refuses a job that lacks a parameter; shares the memory's rate among the cores.
-    void settle(int64_t active_cores);
+    // Refuses a job that lacks a parameter.
+    void settle() const;
 
     std::array<std::array<VectorCost, kTypeCount>, kInstrCount> vectors{};
     std::array<MoveCost, kInstrCount> moves{};

@@ -65,6 +65,14 @@ void write_result(const std::string &head) {
                     << static_cast<int>(flag.to) << "\t" << flag.event << "\t" << flag.count << "\n";
         }
     }
+    if (g_active && g_active->timeline()) {
+        const Timeline &timeline = *g_active->timeline();
+        const L2Traffic &traffic = timeline.traffic();
+        out << "l2\t" << traffic.bytes << "\t" << traffic.hits << "\t" << traffic.fetched << "\t"
+            << traffic.replaced << "\n";
+        out << "waves\t" << timeline.waves() << "\t" << timeline.more_blocks_than_cores_wait() << "\n";
+        for (const auto &core : timeline.times()) out << "time\t" << core.start << "\t" << core.end << "\n";
+    }
     write_result_file(g_job.result_path, out.str());
 }
 
@@ -220,6 +228,10 @@ void read_job(std::istream &in) {
             g_job.limit_bytes = n(1);
         else if (key == "timing_only")
             g_job.timing_only = n(1) != 0;
+        else if (key == "warm")
+            g_job.warm = n(1) != 0;
+        else if (key == "held")
+            g_job.held.push_back({n(1), n(2), n(3) != 0});
         else if (key == "perturb")
             g_job.perturb = n(1);
         else if (key == "kernel") {
@@ -270,7 +282,7 @@ int main(int argc, char **argv) {
         if (!file) fail(Fault::Environment, {}, "cannot read the job %s", argv[1]);
         read_job(file);
         catch_crashes(on_crash);
-        g_job.parameters.settle(static_cast<int64_t>(g_job.cores.size()));
+        g_job.parameters.settle();
         map_gm();
         // a core has a stack of its own and memories of at most 2 MiB
         enter_sandbox(g_sandbox, 2 * g_job.limit_bytes + (g_job.cores.size() << 25), g_job.limit_seconds);
@@ -284,6 +296,7 @@ int main(int argc, char **argv) {
         g_active = new Machine(g_job, *g_records);
         std::thread(watch_limits).detach();
         g_active->run();
+        g_active->place();
         write_result("status\tok\n");
     } catch (const Failure &failure) {
         write_result(failure_head(failure));

@@ -52,7 +52,13 @@ void fetch_line(Core &core, uint64_t address, bool store, const void *caller) {
     Site here = core.at;
     Site found = site_of(caller);
     if (found.file) core.at = found;
-    core.scalar(store ? Instr::ST_XD_XN_IMM : Instr::LD_XD_XN_IMM, address, store ? lines.store : lines.load);
+    Access access;
+    access.address = address;
+    access.bursts = 1;
+    access.burst_bytes = 1 << kLineBits;
+    access.write = store;
+    core.scalar(store ? Instr::ST_XD_XN_IMM : Instr::LD_XD_XN_IMM, address, store ? lines.store : lines.load,
+                &access);
     core.at = here;
 }
 

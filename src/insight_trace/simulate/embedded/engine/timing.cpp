@@ -55,40 +55,56 @@ static int64_t on_curve(const MoveCost &cost, int64_t bytes) {
 }
 
 // The time on the data channel, and the whole time of one transfer that finds it free.
-static Cost moved(const Parameters &parameters, const MoveCost &cost, int64_t bursts, int64_t bytes,
-                  bool touches_gm) {
+static Cost moved(const MoveCost &cost, int64_t bursts, int64_t bytes) {
     int64_t data = bytes * 1000000 / std::max<int64_t>(1, cost.rate);
     data = std::max(data, cost.per_burst * bursts);
     if (cost.burst_rate)
         data = std::max(data, bytes / std::max<int64_t>(1, bursts) * 1000000 / cost.burst_rate);
-    Stall why = Stall::None;
-    if (touches_gm && parameters.gm_share > 0) {
-        // all active cores together get no more than the memory gives
-        int64_t shared = bytes * 1000000 / parameters.gm_share;
-        if (shared > data) {
-            data = shared;
-            why = Stall::Bandwidth;
-        }
-    }
     int64_t whole = cost.points ? std::max(on_curve(cost, bytes), data) : cost.latency + data;
     whole = std::max({whole, cost.floor, int64_t(1000)});
     int64_t occupy = cost.interval ? std::min(cost.interval, whole) : whole;
-    return {occupy, whole, std::max<int64_t>(1, std::min(data, whole)), why};
+    return {occupy, whole, std::max<int64_t>(1, std::min(data, whole)), Stall::None};
+}
+
+static bool writes_memory(Instr instr) {
+    return instr == Instr::MOV_UB_TO_OUT || instr == Instr::MOV_UB_TO_OUT_ALIGN ||
+           instr == Instr::MOV_L1_TO_OUT || instr == Instr::FIX_L0C_TO_OUT;
+}
+
+static Access access_of(Instr instr, uint64_t gm, int64_t bursts, int64_t burst_bytes, int64_t gm_step) {
+    Access access;
+    access.address = gm;
+    access.bursts = static_cast<uint32_t>(std::min<int64_t>(bursts, UINT32_MAX));
+    access.burst_bytes = static_cast<uint32_t>(std::min<int64_t>(burst_bytes, UINT32_MAX));
+    access.step = gm_step;
+    access.write = writes_memory(instr);
+    access.to_l1 = instr == Instr::MOV_OUT_TO_L1 || instr == Instr::MOV_OUT_TO_L1_MULTI_ND2NZ;
+    return access;
 }
 
 Cost transfer_cost(const Parameters &parameters, Instr instr, uint64_t gm, int64_t bursts,
-                   int64_t burst_bytes, int64_t) {
+                   int64_t burst_bytes, int64_t gm_step, Access &access) {
     const MoveCost &cost = parameters.move(instr);
     // GM moves whole blocks of 32 bytes; a start that is not on 512 bytes costs bandwidth
     int64_t bytes = bursts * ((burst_bytes + 31) / 32 * 32);
-    if (gm % 512 && bytes > parameters.gm_unaligned_from / 1000)
-        bytes = bytes * parameters.gm_unaligned_cost / 1000;
-    return moved(parameters, cost, bursts, bytes, true);
+    access = access_of(instr, gm, bursts, burst_bytes, gm_step);
+    // rows that start off 32 bytes are put together from two blocks each
+    const bool ragged = instr == Instr::MOV_OUT_TO_L1_MULTI_ND2NZ && bursts > 1 && gm_step % 32 != 0;
+    if ((gm % 512 || ragged) && bytes > parameters.gm_unaligned_from / 1000) {
+        const int64_t more = ragged ? parameters.gm_unaligned_cost_l1 : parameters.gm_unaligned_cost;
+        bytes = bytes * more / 1000;
+        access.weight = static_cast<uint32_t>(more);
+    }
+    Cost result = moved(cost, bursts, bytes);
+    access.data = result.channel;
+    access.serial = cost.interval == 0;
+    result.access = &access;
+    return result;
 }
 
 Cost move_cost(const Parameters &parameters, Instr instr, int64_t repeat, int64_t bytes) {
     const MoveCost &cost = parameters.move(instr);
-    Cost result = moved(parameters, cost, repeat, bytes, false);
+    Cost result = moved(cost, repeat, bytes);
     result.occupy = result.latency + cost.interval; // on-chip moves follow each other
     result.channel = 0;
     return result;
@@ -104,20 +120,29 @@ Cost multiply_cost(const Parameters &parameters, Type type, int64_t m, int64_t k
 }
 
 Cost fixpipe_cost(const Parameters &parameters, Instr instr, int64_t rows, int64_t cols, int64_t bytes,
-                  bool to_nd) {
+                  bool to_nd, uint64_t gm, int64_t gm_step, Access &access) {
     const MoveCost &cost = parameters.move(instr);
-    Cost result = moved(parameters, cost, rows, bytes, instr == Instr::FIX_L0C_TO_OUT);
+    Cost result = moved(cost, rows, bytes);
+    int64_t data = result.channel;
     if (to_nd) {
         // row by row: the slower of a row's start and its bytes, and one more pass for each odd part of its
         // blocks
+        const int64_t row_bytes = bytes / std::max<int64_t>(1, rows);
         int64_t row = std::max(parameters.fixpipe_row,
-                               4 * cols * 1000000 / std::max<int64_t>(1, parameters.fixpipe_rate));
+                               row_bytes * 1000000 / std::max<int64_t>(1, parameters.fixpipe_rate));
         int64_t odd = std::max<int64_t>(1, (cols + 7) / 8);
         while (odd % 2 == 0) odd /= 2;
-        result.latency = parameters.fixpipe_head + rows * (row + parameters.fixpipe_pass * (odd - 1));
+        data = rows * (row + parameters.fixpipe_pass * (odd - 1));
+        result.latency = parameters.fixpipe_head + data;
     }
     result.occupy = result.latency;
     result.channel = 0;
+    if (instr == Instr::FIX_L0C_TO_OUT) {
+        access = access_of(instr, gm, rows, bytes / std::max<int64_t>(1, rows), gm_step);
+        access.data = std::max<int64_t>(1, data);
+        access.serial = true;
+        result.access = &access;
+    }
     return result;
 }
 

@@ -161,7 +161,7 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
         });
     if (!nz) core.set_register(PipeId::FIX, 1); // how many matrices, and how far apart
     core.fixpipe(Instr::FIX_L0C_TO_OUT, g.type, g.address, 0, tile.address, rows, cols, rows * cols * size,
-                 !nz);
+                 !nz, nz ? 0 : g.stride[3] * size);
     if (atomic) core.set_register(PipeId::S, 0);
 }
 

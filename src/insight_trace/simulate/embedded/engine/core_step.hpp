@@ -1,0 +1,61 @@
+// What a core did, without times: the timeline (timeline.hpp) places the steps of all cores together.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace insight_trace::engine {
+
+// Bytes of global memory that an instruction reads or writes: `bursts` pieces, `step` bytes apart.
+struct Access {
+    uint64_t address = 0;
+    int64_t step = 0;
+    int64_t data = 0; // thousandths of a cycle on the pipe's data channel, with nobody else on the chip
+    uint32_t bursts = 0;
+    uint32_t burst_bytes = 0;
+    uint32_t weight = 1000; // thousandths: what its bytes take of the chip's rates, more off their alignment
+    bool write = false;
+    bool to_l1 = false;  // loads of the cube core, which reach a little less of the chip's rate
+    bool serial = false; // the pipe takes up nothing before this has ended
+};
+
+enum class StepKind : uint8_t {
+    Scalar,     // the scalar unit works `latency`
+    Work,       // an instruction of a pipe
+    Transfer,   // the same, with an access
+    Set,        // a flag, by a pipe
+    Wait,       // for a flag, by a pipe
+    Barrier,    // of one pipe
+    ScalarSet,  // a flag, by the scalar unit
+    ScalarWait, // for a flag, by the scalar unit
+    BarrierAll, // of all pipes
+    Meet,       // the scalar unit waits for signals of other cores
+};
+
+constexpr uint32_t kNone = 0xffffffffu;
+
+struct CoreStep {
+    uint32_t row;    // of its record
+    uint32_t before; // thousandths that the scalar unit works before it
+    StepKind kind;
+    uint8_t pipe;
+    uint8_t to;    // of a flag
+    uint8_t event; // of a flag; of Work: 1 when the pipe itself goes on to it
+    uint32_t link; // Transfer, Scalar: its access; Meet: the meeting
+    int64_t occupy;
+    int64_t latency;
+};
+static_assert(sizeof(CoreStep) == 32, "one per instruction of a run");
+
+// Signals that a core waits for: it goes on `latency` after the last of them.
+struct Meeting {
+    std::vector<uint32_t> rows; // the instructions that signal
+    int64_t latency = 0;
+};
+
+struct CoreSteps {
+    std::vector<CoreStep> list;
+    std::vector<Access> accesses;
+};
+
+} // namespace insight_trace::engine

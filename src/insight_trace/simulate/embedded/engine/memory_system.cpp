@@ -1,0 +1,190 @@
+#include "memory_system.hpp"
+
+#include <algorithm>
+
+namespace insight_trace::engine {
+
+static constexpr int64_t kMillion = 1000000;
+
+MemorySystem::MemorySystem(const MemoryRates &rates, L2Cache &cache, uint32_t cores, uint32_t channels_each)
+    : rates_(rates), cache_(cache), each_(channels_each), channels_(size_t(cores) * channels_each),
+      asked_(cores) {}
+
+static void add(L2Traffic &to, const L2Traffic &more) {
+    to.bytes += more.bytes;
+    to.hits += more.hits;
+    to.shared += more.shared;
+    to.fetched += more.fetched;
+    to.replaced += more.replaced;
+}
+
+static L2Traffic traffic_of(L2Cache &cache, const Access &access, uint32_t core) {
+    L2Traffic traffic;
+    uint64_t address = access.address;
+    if (access.step == static_cast<int64_t>(access.burst_bytes)) {
+        cache.touch(address, int64_t(access.bursts) * access.burst_bytes, access.write, traffic, core);
+        return traffic;
+    }
+    for (uint32_t i = 0; i < access.bursts; ++i, address += static_cast<uint64_t>(access.step))
+        cache.touch(address, access.burst_bytes, access.write, traffic, core);
+    return traffic;
+}
+
+int64_t MemorySystem::look(uint32_t core, const Access &access, L2Traffic &traffic) {
+    traffic = traffic_of(cache_, access, core);
+    add(total_, traffic);
+    return traffic.fetched ? rates_.miss : 0;
+}
+
+void MemorySystem::submit(uint32_t channel, const Access &access, int64_t start, int64_t latency,
+                          uint32_t token) {
+    events_.push({start, order_++, channel, token, latency, &access});
+}
+
+void MemorySystem::look_up(const Event &event) {
+    L2Traffic traffic = traffic_of(cache_, *event.access, event.channel / each_);
+    add(total_, traffic);
+    int64_t latency = event.latency + (traffic.fetched ? rates_.miss : 0);
+    Channel &channel = channels_[event.channel];
+    channel.queue.push_back({event.access, event.time + latency, event.token, traffic});
+    if (channel.queue.size() == 1) try_begin(event.channel);
+}
+
+// The first in the queue of a channel that is free: now, or when its latency is over.
+void MemorySystem::try_begin(uint32_t number) {
+    Channel &channel = channels_[number];
+    if (channel.busy || channel.queue.empty()) return;
+    const Waiting &first = channel.queue.front();
+    if (first.begin > now_) {
+        events_.push({first.begin, order_++, number, 0, 0, nullptr});
+        return;
+    }
+    begin(number, first);
+    channel.queue.pop_front();
+}
+
+void MemorySystem::begin(uint32_t number, const Waiting &waiting) {
+    channels_[number].busy = true;
+    const Access &access = *waiting.access;
+    const L2Traffic &traffic = waiting.traffic;
+    const int64_t bytes = std::max<int64_t>(1, traffic.bytes);
+    Flow flow{};
+    flow.channel = number;
+    flow.token = waiting.token;
+    flow.left = bytes * kMillion;
+    flow.wants = std::max<int64_t>(1, flow.left / std::max<int64_t>(1, access.data));
+    // what a path reaches of the chip's rate is told by how much of it its bytes take
+    int64_t l2 = 1000, hbm = 1000;
+    if (access.to_l1) {
+        if (rates_.l2_to_l1) l2 = rates_.l2 * 1000 / rates_.l2_to_l1;
+        if (rates_.hbm_to_l1) hbm = rates_.hbm * 1000 / rates_.hbm_to_l1;
+    }
+    const int64_t more = access.write ? 0 : traffic.shared * (rates_.shared - 1000) / bytes;
+    flow.l2 = l2 * access.weight / 1000 * (1000 + more) / 1000;
+    flow.hbm = hbm * access.weight / 1000 * (traffic.fetched + traffic.replaced) / bytes;
+    flow.traffic = traffic;
+    flows_.push_back(flow);
+    changed_ = true;
+}
+
+// As much as the others, unless it wants less: the largest share under which all together stay below the
+// limit.
+int64_t MemorySystem::fair(int64_t limit, int64_t Flow::*weight) const {
+    int64_t all = 0;
+    for (const Flow &flow : flows_) all += flow.rate * (flow.*weight) / 1000;
+    if (!limit || all <= limit) return 0; // nobody has to wait
+    int64_t share = 0, left = limit, count = 0;
+    for (const Flow &flow : flows_) count += flow.*weight > 0;
+    // those that want less than an equal part leave the rest to the others
+    while (count > 0) {
+        share = left / count;
+        int64_t rest = limit, more = 0;
+        for (const Flow &flow : flows_) {
+            if (flow.*weight <= 0) continue;
+            const int64_t wanted = flow.rate * (flow.*weight) / 1000;
+            if (wanted <= share)
+                rest -= wanted;
+            else
+                ++more;
+        }
+        if (more == count) break;
+        left = rest;
+        count = more;
+    }
+    return std::max<int64_t>(1, share);
+}
+
+// What one core reads and writes at the same time goes through one port.
+void MemorySystem::share_ports() {
+    for (const Flow &flow : flows_) asked_[flow.channel / each_] += flow.wants;
+    for (Flow &flow : flows_) {
+        const uint32_t core = flow.channel / each_;
+        if (asked_[core] <= rates_.core) continue;
+        // two or three: in order of what they want, each takes an equal part of what is left or less
+        int64_t left = rates_.core, count = 0, above = 0;
+        for (const Flow &other : flows_)
+            if (other.channel / each_ == core) {
+                ++count;
+                if (other.wants < flow.wants) left -= other.wants, ++above;
+            }
+        const int64_t part = left / (count - above);
+        if (part < flow.wants) flow.rate = std::max<int64_t>(1, part);
+    }
+    for (const Flow &flow : flows_) asked_[flow.channel / each_] = 0;
+}
+
+void MemorySystem::share() {
+    for (Flow &flow : flows_) flow.rate = flow.wants;
+    if (rates_.core) share_ports();
+    if (int64_t most = fair(rates_.hbm, &Flow::hbm))
+        for (Flow &flow : flows_)
+            if (flow.hbm > 0) flow.rate = std::max<int64_t>(1, std::min(flow.rate, most * 1000 / flow.hbm));
+    if (int64_t most = fair(rates_.l2, &Flow::l2))
+        for (Flow &flow : flows_)
+            if (flow.l2 > 0) flow.rate = std::max<int64_t>(1, std::min(flow.rate, most * 1000 / flow.l2));
+    changed_ = false;
+}
+
+void MemorySystem::advance(int64_t time) {
+    const int64_t passed = time - now_;
+    if (passed > 0)
+        for (Flow &flow : flows_) flow.left -= flow.rate * passed;
+    now_ = time;
+}
+
+bool MemorySystem::next(Ended &ended) {
+    while (true) {
+        if (changed_) share();
+        size_t first = flows_.size();
+        int64_t soonest = INT64_MAX;
+        for (size_t i = 0; i < flows_.size(); ++i) {
+            const Flow &flow = flows_[i];
+            const int64_t end = flow.left <= 0 ? now_ : now_ + (flow.left + flow.rate - 1) / flow.rate;
+            if (end < soonest) {
+                soonest = end;
+                first = i;
+            }
+        }
+        if (!events_.empty() && events_.top().time <= soonest) {
+            Event event = events_.top();
+            events_.pop();
+            advance(std::max(now_, event.time));
+            if (event.access)
+                look_up(event);
+            else
+                try_begin(event.channel);
+            continue;
+        }
+        if (first == flows_.size()) return false;
+        advance(soonest);
+        Flow flow = flows_[first];
+        flows_.erase(flows_.begin() + static_cast<std::ptrdiff_t>(first));
+        changed_ = true;
+        channels_[flow.channel].busy = false;
+        try_begin(flow.channel);
+        ended = {flow.channel, flow.token, now_, flow.traffic};
+        return true;
+    }
+}
+
+} // namespace insight_trace::engine

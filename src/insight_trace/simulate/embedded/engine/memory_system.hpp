@@ -1,0 +1,101 @@
+// Global memory as all cores of a chip share it: L2, and HBM behind it.
+//
+// An access has a data phase on the channel of its pipe. Phases that run at the same moment share the rates
+// of L2 and of HBM, each as much as the others unless it wants less; reads and writes are in one pool. Times
+// in thousandths of a cycle, rates in bytes per 1000 cycles: integers, so that every machine gives the same.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <queue>
+#include <vector>
+
+#include "l2_cache.hpp"
+#include "parameters.hpp"
+#include "core_step.hpp"
+
+namespace insight_trace::engine {
+
+struct MemoryRates {
+    int64_t hbm = 0, hbm_to_l1 = 0; // of the chip; 0: no limit
+    int64_t l2 = 0, l2_to_l1 = 0;
+    int64_t miss = 0;      // more latency of an access that finds something missing
+    int64_t shared = 1000; // what a byte takes of L2's rate that several cores read, thousandths
+    int64_t core = 0;      // of one core, its channels together
+};
+
+class MemorySystem {
+  public:
+    // A channel's number is that of its core x `channels_each` + its own.
+    MemorySystem(const MemoryRates &rates, L2Cache &cache, uint32_t cores, uint32_t channels_each);
+
+    // An access that is taken up at `start` and whose data phase begins `latency` later at the earliest,
+    // after those that the channel was given before. `token` comes back when it has ended.
+    void submit(uint32_t channel, const Access &access, int64_t start, int64_t latency, uint32_t token);
+    // An access that only waits: its latency on top of a hit's.
+    int64_t look(uint32_t core, const Access &access, L2Traffic &traffic);
+
+    struct Ended {
+        uint32_t channel, token;
+        int64_t time;
+        L2Traffic traffic;
+    };
+    // The next access that ends; false when none is in flight. Later submissions never start before `time`.
+    bool next(Ended &ended);
+    int64_t now() const { return now_; }
+    const L2Traffic &total() const { return total_; }
+
+  private:
+    struct Waiting { // taken up, not yet in its data phase
+        const Access *access;
+        int64_t begin; // the earliest
+        uint32_t token;
+        L2Traffic traffic;
+    };
+    struct Channel {
+        std::deque<Waiting> queue; // looked up, in order
+        bool busy = false;
+    };
+    struct Event { // a look-up at `time`, or a data phase that may begin
+        int64_t time;
+        uint64_t order;
+        uint32_t channel;
+        uint32_t token;
+        int64_t latency;
+        const Access *access; // null: a data phase
+        bool operator>(const Event &other) const {
+            return time != other.time ? time > other.time : order > other.order;
+        }
+    };
+    struct Flow { // a data phase
+        uint32_t channel;
+        uint32_t token;
+        int64_t left;  // millionths of a byte
+        int64_t wants; // rate
+        int64_t rate;  // what it gets
+        int64_t l2;    // what a byte of it takes of L2's rate, thousandths
+        int64_t hbm;   // what a byte of it takes of HBM's rate, thousandths
+        L2Traffic traffic;
+    };
+    void look_up(const Event &event);
+    void try_begin(uint32_t channel);
+    void begin(uint32_t channel, const Waiting &waiting);
+    void advance(int64_t time);
+    void share();
+    void share_ports();
+    int64_t fair(int64_t limit, int64_t Flow::*weight) const;
+
+    MemoryRates rates_;
+    L2Cache &cache_;
+    uint32_t each_;
+    std::vector<Channel> channels_;
+    std::vector<int64_t> asked_; // by core: what its flows want together
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+    uint64_t order_ = 0;
+    std::vector<Flow> flows_;
+    int64_t now_ = 0;
+    L2Traffic total_;
+    bool changed_ = false;
+};
+
+} // namespace insight_trace::engine

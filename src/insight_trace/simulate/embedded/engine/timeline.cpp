@@ -1,0 +1,372 @@
+#include "timeline.hpp"
+
+#include <algorithm>
+
+#include "failure.hpp"
+
+namespace insight_trace::engine {
+
+Timeline::Timeline(const Parameters &parameters, Records &records, const std::vector<TimelineCore> &cores,
+                   const std::vector<Meeting> &meetings)
+    : parameters_(parameters), records_(records), given_(cores), meetings_(meetings), times_(cores.size()) {
+    issue_cost_ = parameters.scalar_issue;
+    flag_cost_ = parameters.flag_set;
+    flag_latency_ = parameters.flag_latency;
+    barrier_cost_ = parameters.barrier_cost;
+    dispatch_latency_ = parameters.scalar_dispatch;
+    start_ = parameters.start_cycles;
+    depth_ = static_cast<size_t>(std::max<int64_t>(1, parameters.queue_depth / 1000));
+    rates_ = {parameters.gm_chip_rate,    parameters.gm_chip_rate_l1, parameters.l2_chip_rate,
+              parameters.l2_chip_rate_l1, parameters.l2_miss_latency, parameters.l2_shared_cost,
+              parameters.gm_core_rate};
+    skew_ = parameters.launch_skew;
+    next_block_ = parameters.launch_next_block;
+    cube_cores_ = static_cast<int>(parameters.chip_cube_cores / 1000);
+    signals_.assign(records.size(), false);
+    for (const Meeting &meeting : meetings)
+        for (uint32_t row : meeting.rows) signals_[row] = true;
+    for (uint32_t i = 0; i < cores.size(); ++i) {
+        const size_t block = static_cast<size_t>(cores[i].block);
+        if (blocks_.size() <= block) blocks_.resize(block + 1);
+        blocks_[block].push_back(i);
+    }
+}
+
+Timeline::~Timeline() = default;
+
+// How many blocks the chip runs at once: a cluster has a cube core and two vector cores.
+static size_t slots_of(const std::vector<TimelineCore> &cores, const std::vector<uint32_t> &block,
+                       int cube_cores) {
+    if (cube_cores <= 0) return SIZE_MAX;
+    bool cube = false;
+    size_t lanes = 0;
+    for (uint32_t core : block) {
+        cube = cube || cores[core].cube;
+        lanes += !cores[core].cube;
+    }
+    return static_cast<size_t>(cube_cores) * (!cube && lanes == 1 ? 2 : 1);
+}
+
+void Timeline::run(L2Cache &cache, bool write_records) {
+    writes_ = write_records;
+    memory_ = std::make_unique<MemorySystem>(rates_, cache, static_cast<uint32_t>(given_.size()), kPipes);
+    cores_.clear();
+    for (const TimelineCore &given : given_) {
+        auto core = std::make_unique<Core>();
+        core->steps = given.steps;
+        core->block = given.block;
+        for (Pipe &pipe : core->pipes) pipe.taken.assign(depth_, 0);
+        cores_.push_back(std::move(core));
+    }
+    signalled_.clear();
+    begun_ = 0;
+    left_.clear();
+    for (const auto &block : blocks_) left_.push_back(static_cast<int>(block.size()));
+    const size_t slots = blocks_.empty() ? 1 : slots_of(given_, blocks_[0], cube_cores_);
+    waves_ = slots == SIZE_MAX ? 1 : static_cast<int>((blocks_.size() + slots - 1) / slots);
+    // cores are started one after the other
+    int64_t started = 0;
+    while (begun_ < blocks_.size() && begun_ < slots) {
+        const auto cores = static_cast<int64_t>(blocks_[begun_].size());
+        begin_block(start_ + skew_ * started);
+        started += cores;
+    }
+    size_t done = 0;
+    while (true) {
+        while (!ready_.empty()) {
+            uint32_t core = ready_.front();
+            ready_.pop_front();
+            go_on(core);
+        }
+        MemorySystem::Ended event;
+        if (memory_->next(event)) {
+            ended(event);
+            continue;
+        }
+        done = static_cast<size_t>(
+            std::count_if(cores_.begin(), cores_.end(), [](const auto &core) { return core->done; }));
+        if (done == cores_.size()) break;
+        if (begun_ == blocks_.size())
+            fail(Fault::OurBug, {}, "the timeline stands still with %zu of %zu cores at their end", done,
+                 cores_.size());
+        // blocks that run wait for blocks that have no core: on the chip this never ends
+        overfull_ = true;
+        while (begun_ < blocks_.size()) begin_block(memory_->now());
+    }
+    traffic_ = memory_->total();
+    cores_.clear();
+}
+
+void Timeline::begin_block(int64_t at) {
+    for (uint32_t core : blocks_[begun_]) {
+        cores_[core]->now = at;
+        cores_[core]->begun = true;
+        times_[core].start = Clock::whole(at);
+        ready_.push_back(core);
+    }
+    ++begun_;
+}
+
+void Timeline::go_on(uint32_t index) {
+    Core &core = *cores_[index];
+    const std::vector<CoreStep> &steps = core.steps->list;
+    while (core.next < steps.size()) {
+        if (!take(core, index, steps[core.next])) return;
+        ++core.next;
+    }
+    if (core.done) return;
+    core.done = true;
+    times_[index].end = Clock::whole(core.now);
+    if (--left_[static_cast<size_t>(core.block)] > 0 || begun_ == blocks_.size()) return;
+    int64_t end = 0;
+    for (uint32_t other : blocks_[static_cast<size_t>(core.block)]) end = std::max(end, cores_[other]->now);
+    begin_block(end + next_block_);
+}
+
+void Timeline::put(uint32_t row, int64_t issue, int64_t start, int64_t end, Stall stall, uint32_t partner) {
+    if (signals_[row]) signal(row, end);
+    if (!writes_) return;
+    Record &record = records_[row];
+    record.issue = Clock::whole(issue);
+    record.start = Clock::whole(start);
+    record.end = Clock::whole(end);
+    record.stall = static_cast<uint8_t>(stall);
+    if (partner != kNone) record.partner = partner;
+}
+
+void Timeline::signal(uint32_t row, int64_t time) {
+    signalled_[row] = time;
+    for (uint32_t i = 0; i < cores_.size(); ++i) {
+        const Core &core = *cores_[i];
+        if (core.begun && core.next < core.steps->list.size() &&
+            core.steps->list[core.next].kind == StepKind::Meet)
+            ready_.push_back(i);
+    }
+}
+
+// The queue of a pipe has room for one more; the scalar unit waits until then.
+bool Timeline::room(Core &core, const CoreStep &step) {
+    Pipe &pipe = core.pipes[step.pipe];
+    if (pipe.issued < depth_) return true;
+    const uint64_t oldest = pipe.issued - depth_;
+    if (oldest >= pipe.started) return false;
+    core.now = std::max(core.now, pipe.taken[oldest % depth_]);
+    return true;
+}
+
+// One step of the scalar unit, in program order; false when something it needs has no time yet.
+bool Timeline::take(Core &core, uint32_t index, const CoreStep &step) {
+    const int64_t before = core.now;
+    switch (step.kind) {
+    case StepKind::Scalar: {
+        const int64_t start = core.now + step.before;
+        int64_t end = start + step.latency;
+        if (step.link != kNone) {
+            L2Traffic traffic;
+            end += memory_->look(index, core.steps->accesses[step.link], traffic);
+        }
+        core.now = end;
+        if (step.row != kNone) put(step.row, start, start, end, Stall::None);
+        return true;
+    }
+    case StepKind::ScalarSet: {
+        const int64_t start = core.now + step.before;
+        core.now = start + flag_cost_;
+        put(step.row, start, start, core.now, Stall::None);
+        core.flags[0][step.to][step.event].sets.emplace_back(core.now, step.row);
+        if (step.to != 0) resume(core, index, step.to);
+        return true;
+    }
+    case StepKind::ScalarWait: {
+        auto &sets = core.flags[step.pipe][0][step.event].sets;
+        if (sets.empty()) return false;
+        const int64_t start = core.now + step.before;
+        auto [time, row] = sets.front();
+        sets.pop_front();
+        core.now = std::max(start, time) + flag_latency_;
+        put(step.row, start, start, core.now, time > start ? Stall::Flag : Stall::None, row);
+        return true;
+    }
+    case StepKind::BarrierAll: {
+        int64_t end = core.now + step.before;
+        const int64_t start = end;
+        for (const Pipe &pipe : core.pipes) {
+            if (!drained(pipe)) return false;
+            end = std::max(end, pipe.busy_until);
+        }
+        core.now = end + step.latency;
+        if (step.row != kNone)
+            put(step.row, start, start, core.now, end > start ? Stall::Barrier : Stall::None);
+        return true;
+    }
+    case StepKind::Meet: {
+        const Meeting &meeting = meetings_[step.link];
+        int64_t last = -1;
+        uint32_t partner = kNone;
+        for (uint32_t row : meeting.rows) {
+            auto found = signalled_.find(row);
+            if (found == signalled_.end()) return false;
+            if (found->second > last) {
+                last = found->second;
+                partner = row;
+            }
+        }
+        const int64_t start = core.now + step.before, own = start + step.latency;
+        const int64_t until = last + meeting.latency;
+        core.now = std::max(own, until);
+        put(step.row, start, start, core.now, until > own ? Stall::CrossCore : Stall::None);
+        // a flag always has its partner, a plain load only one that kept it waiting
+        if (writes_) records_[step.row].partner = until > own || meeting.latency ? partner : kNoPartner;
+        return true;
+    }
+    default:
+        break;
+    }
+    const bool follows = step.kind == StepKind::Work && step.event;
+    core.now += step.before;
+    const int64_t issued = core.now;
+    if (!follows && !room(core, step)) {
+        core.now = before;
+        return false;
+    }
+    Pipe &pipe = core.pipes[step.pipe];
+    const int64_t issue = core.now;
+    // a queue that was full shows in the sign: the record keeps why it was late
+    const int64_t marked = issue > issued ? -issue - 1 : issue;
+    if (!follows) {
+        core.now += issue_cost_;
+        ++pipe.issued;
+    }
+    if (!pipe.pending.empty() || !schedule(core, index, step, marked))
+        pipe.pending.emplace_back(&step, marked);
+    return true;
+}
+
+bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_t marked) {
+    Pipe &pipe = core.pipes[step.pipe];
+    if (pipe.held) return false;
+    const bool follows = step.kind == StepKind::Work && step.event;
+    const int64_t issue = marked < 0 ? -marked - 1 : marked;
+    const int64_t ready = issue + dispatch_latency_;
+    const int64_t start = std::max(ready, pipe.next_start);
+    Stall stall = marked < 0 ? Stall::Queue : start > ready && !follows ? Stall::Pipe : Stall::None;
+    int64_t end = start;
+    switch (step.kind) {
+    case StepKind::Work:
+        end = start + step.latency;
+        pipe.next_start = start + step.occupy;
+        if (stall == Stall::None) stall = static_cast<Stall>(step.to);
+        put(step.row, issue, start, end, stall);
+        break;
+    case StepKind::Transfer: {
+        const Access &access = core.steps->accesses[step.link];
+        pipe.held = access.serial;
+        pipe.next_start = start + step.occupy;
+        ++pipe.submitted;
+        if (writes_) {
+            Record &record = records_[step.row];
+            record.issue = Clock::whole(issue);
+            record.start = start; // thousandths until it has ended
+            record.stall = static_cast<uint8_t>(stall);
+        }
+        memory_->submit(index * kPipes + step.pipe, access, start, step.latency - access.data,
+                        static_cast<uint32_t>(&step - core.steps->list.data()));
+        end = start;
+        break;
+    }
+    case StepKind::Set:
+        pipe.next_start = start + flag_cost_;
+        if (pipe.submitted != pipe.ended || !pipe.late.empty()) {
+            // the flag is raised when they have ended; the pipe goes on meanwhile
+            if (writes_) {
+                records_[step.row].issue = Clock::whole(issue);
+                records_[step.row].stall = static_cast<uint8_t>(stall);
+            }
+            pipe.late.push_back({&step, start, pipe.busy_until, pipe.submitted});
+        } else {
+            end = std::max(start, pipe.busy_until) + flag_cost_;
+            put(step.row, issue, start, end, stall);
+        }
+        break;
+    case StepKind::Wait: {
+        auto &sets = core.flags[step.to][step.pipe][step.event].sets;
+        if (sets.empty()) return false;
+        auto [time, row] = sets.front();
+        sets.pop_front();
+        end = std::max(start, time) + flag_latency_;
+        pipe.next_start = end;
+        put(step.row, issue, start, end, time > start ? Stall::Flag : stall, row);
+        break;
+    }
+    default: // a barrier of the pipe
+        if (pipe.submitted != pipe.ended) return false;
+        end = std::max(start, pipe.busy_until) + barrier_cost_;
+        put(step.row, issue, start, end, pipe.busy_until > start ? Stall::Barrier : stall);
+        pipe.next_start = end;
+        break;
+    }
+    if (!follows) pipe.taken[pipe.started++ % depth_] = start;
+    if (step.kind == StepKind::Set) {
+        if (end > start) raise(core, index, step, end);
+    } else {
+        pipe.busy_until = std::max(pipe.busy_until, end);
+    }
+    return true;
+}
+
+void Timeline::raise(Core &core, uint32_t index, const CoreStep &step, int64_t time) {
+    Pipe &pipe = core.pipes[step.pipe];
+    pipe.busy_until = std::max(pipe.busy_until, time);
+    core.flags[step.pipe][step.to][step.event].sets.emplace_back(time, step.row);
+    if (step.to != 0) resume(core, index, step.to);
+}
+
+void Timeline::resume(Core &core, uint32_t index, int number) {
+    Pipe &pipe = core.pipes[static_cast<size_t>(number)];
+    while (!pipe.pending.empty()) {
+        auto [step, issue] = pipe.pending.front();
+        pipe.pending.pop_front();
+        if (!schedule(core, index, *step, issue)) {
+            pipe.pending.emplace_front(step, issue);
+            return;
+        }
+    }
+}
+
+void Timeline::ended(const MemorySystem::Ended &event) {
+    const uint32_t index = event.channel / kPipes, number = event.channel % kPipes;
+    Core &core = *cores_[index];
+    Pipe &pipe = core.pipes[number];
+    const CoreStep &step = core.steps->list[event.token];
+    const Access &access = core.steps->accesses[step.link];
+    ++pipe.ended;
+    pipe.busy_until = std::max(pipe.busy_until, event.time);
+    if (writes_) {
+        Record &record = records_[step.row];
+        if (event.time > record.start + step.latency + 500)
+            record.stall = static_cast<uint8_t>(Stall::Bandwidth);
+        record.start = Clock::whole(record.start);
+        record.end = Clock::whole(event.time);
+        record.src1 =
+            static_cast<uint32_t>(std::min<int64_t>(event.traffic.bytes - event.traffic.hits, UINT32_MAX));
+    }
+    if (access.serial) {
+        pipe.held = false;
+        pipe.next_start = std::max(pipe.next_start, event.time);
+    }
+    while (!pipe.late.empty() && pipe.late.front().after <= pipe.ended) {
+        const LateSet late = pipe.late.front();
+        pipe.late.pop_front();
+        const int64_t end = std::max({late.start, late.busy, event.time}) + flag_cost_;
+        if (writes_) {
+            Record &record = records_[late.step->row];
+            record.start = Clock::whole(late.start);
+            record.end = Clock::whole(end);
+        }
+        raise(core, index, *late.step, end);
+    }
+    resume(core, index, static_cast<int>(number));
+    ready_.push_back(index);
+}
+
+} // namespace insight_trace::engine

@@ -1,0 +1,110 @@
+// The steps of all cores on one axis of time, with the memory that they share.
+//
+// Cores run one after the other on the host and leave their steps without times (clock.hpp keeps times of its
+// own, with nobody else on the chip, for what a kernel asks of the clock). Here all of them go on together: a
+// transfer ends when the memory system says so, and what waits for it goes on then.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "clock.hpp"
+#include "memory_system.hpp"
+#include "records.hpp"
+#include "core_step.hpp"
+
+namespace insight_trace::engine {
+
+struct TimelineCore {
+    const CoreSteps *steps;
+    int32_t block;
+    bool cube;
+};
+
+class Timeline {
+  public:
+    Timeline(const Parameters &parameters, Records &records, const std::vector<TimelineCore> &cores,
+             const std::vector<Meeting> &meetings);
+    ~Timeline();
+    // Places every step. With `records` false nothing is written: the run only leaves its lines in L2.
+    void run(L2Cache &cache, bool write_records);
+
+    struct CoreTime {
+        int64_t start = 0, end = 0; // whole cycles
+    };
+    const std::vector<CoreTime> &times() const { return times_; }
+    const L2Traffic &traffic() const { return traffic_; }
+    int waves() const { return waves_; }
+    bool more_blocks_than_cores_wait() const { return overfull_; }
+
+  private:
+    struct Flag {
+        std::deque<std::pair<int64_t, uint32_t>> sets; // time, row
+    };
+    struct LateSet { // a flag whose pipe has transfers in flight
+        const CoreStep *step;
+        int64_t start, busy;
+        uint64_t after; // how many transfers of the pipe must have ended
+    };
+    struct Pipe {
+        int64_t next_start = 0, busy_until = 0;
+        std::vector<int64_t> taken;
+        uint64_t issued = 0, started = 0;
+        uint64_t submitted = 0, ended = 0;                        // transfers
+        bool held = false;                                        // by a transfer that lets nothing pass
+        std::deque<std::pair<const CoreStep *, int64_t>> pending; // step, when it was issued
+        std::deque<LateSet> late;
+    };
+    struct Core {
+        const CoreSteps *steps;
+        size_t next = 0;
+        int64_t now = 0;
+        bool begun = false, done = false;
+        int32_t block;
+        std::array<Pipe, kPipes> pipes;
+        std::array<std::array<std::array<Flag, kEvents>, kPipes>, kPipes> flags;
+    };
+
+    void begin_block(int64_t at);
+    void go_on(uint32_t core);
+    bool take(Core &core, uint32_t index, const CoreStep &step); // false: not yet
+    bool room(Core &core, const CoreStep &step);
+    bool schedule(Core &core, uint32_t index, const CoreStep &step, int64_t issue);
+    void resume(Core &core, uint32_t index, int pipe);
+    void raise(Core &core, uint32_t index, const CoreStep &step, int64_t time);
+    void ended(const MemorySystem::Ended &ended);
+    void signal(uint32_t row, int64_t time);
+    bool drained(const Pipe &pipe) const { return pipe.pending.empty() && pipe.submitted == pipe.ended; }
+    void put(uint32_t row, int64_t issue, int64_t start, int64_t end, Stall stall, uint32_t partner = kNone);
+
+    const Parameters &parameters_;
+    Records &records_;
+    const std::vector<TimelineCore> &given_;
+    const std::vector<Meeting> &meetings_;
+    std::vector<bool> signals_; // by row: somebody waits for it
+    int64_t issue_cost_, flag_cost_, flag_latency_, barrier_cost_, dispatch_latency_, start_;
+    size_t depth_;
+    MemoryRates rates_;
+    int64_t skew_, next_block_;
+    int cube_cores_;
+
+    // of one run
+    std::vector<std::unique_ptr<Core>> cores_;
+    std::unique_ptr<MemorySystem> memory_;
+    std::vector<std::vector<uint32_t>> blocks_;       // cores of each
+    size_t begun_ = 0;                                // blocks
+    std::vector<int> left_;                           // cores of a block that run
+    std::unordered_map<uint32_t, int64_t> signalled_; // by row: when
+    std::deque<uint32_t> ready_;                      // cores to go on with
+    bool writes_ = false;
+    std::vector<CoreTime> times_;
+    L2Traffic traffic_;
+    int waves_ = 1;
+    bool overfull_ = false;
+};
+
+} // namespace insight_trace::engine

@@ -1,0 +1,252 @@
+"""What cores share: L2, the rates of L2 and HBM, the cores themselves; worked out on paper and by invariants."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from insight_trace.chips import load_chip
+from insight_trace.model import Simulation, Stall
+from insight_trace.simulate.embedded.program import (
+    On,
+    Step,
+    barrier,
+    run_program,
+    scalar,
+    time_instruction,
+    transfer,
+    vector,
+)
+from insight_trace.simulate.embedded.simulator import EmbeddedOptions
+
+ROUND = Path(__file__).parents[1] / "data" / "chips" / "round_numbers.toml"
+MB = 1 << 20
+
+
+def chip(folder: Path, **values: float) -> str:
+    """The chip of round numbers with some of them changed: `gm_chip_rate=32` is gm.chip_rate."""
+    changed = {name.replace("_", ".", 1): value for name, value in values.items()}
+    lines = []
+    for line in ROUND.read_text(encoding="utf-8").splitlines():
+        name = line.split('"')[1] if line.startswith('"') else ""
+        if name in changed:
+            continue
+        lines.append(line)
+        if line == "[value]":
+            made = 'kind = "estimate", source = "made up"'
+            lines += [f'"{key}" = {{ value = {value}, {made} }}' for key, value in changed.items()]
+    path = folder / ("chip-" + "-".join(f"{k}-{v}" for k, v in sorted(changed.items())) + ".toml")
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return str(path)
+
+
+def run(*programs: list[Step], blocks: int = 1, **options: object) -> Simulation:
+    done = run_program(*programs, blocks=blocks, options=EmbeddedOptions(**options))  # type: ignore[arg-type]
+    assert done.failure is None, done.failure
+    return done
+
+
+def ends(done: Simulation, name: str = "MOV_OUT_TO_UB") -> list[int]:
+    rows = done.instructions
+    return [int(e) for e, n in zip(rows.end, rows.name, strict=True) if rows.names[n] == name]
+
+
+# --- rates that are shared, on paper: a transfer is issued in 2 cycles, takes 100 and then 32 bytes a cycle
+
+
+def test_two_cores_share_what_memory_gives_while_both_want_it(tmp_path: Path) -> None:
+    soc = chip(tmp_path, gm_chip_rate=32)
+    load = [transfer("MOV_OUT_TO_UB", 3200)]
+    assert ends(run(load, soc_version=soc, l2="cold")) == [2 + 100 + 100]
+    assert ends(run(load, load, soc_version=soc, l2="cold")) == [2 + 100 + 200] * 2
+
+
+def test_a_core_that_comes_later_shares_only_what_is_left_of_the_first(tmp_path: Path) -> None:
+    soc = chip(tmp_path, gm_chip_rate=32)
+    first = [transfer("MOV_OUT_TO_UB", 3200)]
+    later = [scalar(50), transfer("MOV_OUT_TO_UB", 3200)]
+    # 50 cycles alone, 100 at half the rate for both; the second has 50 more to itself
+    assert ends(run(first, later, soc_version=soc, l2="cold")) == [2 + 100 + 150, 2 + 100 + 200]
+
+
+def test_a_core_that_waits_takes_nothing_from_the_others(tmp_path: Path) -> None:
+    soc = chip(tmp_path, gm_chip_rate=32)
+    idle = [scalar(5000)]
+    load = [transfer("MOV_OUT_TO_UB", 3200)]
+    assert ends(run(load, idle, idle, idle, soc_version=soc, l2="cold")) == [2 + 100 + 100]
+
+
+def test_reads_and_writes_are_in_one_pool(tmp_path: Path) -> None:
+    soc = chip(tmp_path, gm_chip_rate=32)
+    done = run(
+        [transfer("MOV_OUT_TO_UB", 3200)],
+        [transfer("MOV_UB_TO_OUT", 3200, offset=MB)],
+        soc_version=soc,
+        l2="cold",
+    )
+    # the store needs 50 cycles where the load needs 100: alone until then
+    assert ends(done, "MOV_UB_TO_OUT") == [2 + 50 + 50 + 100]
+    assert ends(done) == [2 + 100 + 75 + 75 - 50 + 50]
+
+
+def test_loads_and_stores_of_one_core_share_its_port(tmp_path: Path) -> None:
+    soc = chip(tmp_path, gm_core_rate=32)
+    both = [transfer("MOV_OUT_TO_UB", 3200), transfer("MOV_UB_TO_OUT", 3200, offset=MB)]
+    together = run(both, soc_version=soc)
+    apart = run(both[:1], both[1:], soc_version=soc)
+    assert ends(together)[0] > ends(apart)[0]
+
+
+def test_the_same_rate_for_all_shows_as_stalls_for_bandwidth(tmp_path: Path) -> None:
+    done = run(
+        *[[transfer("MOV_OUT_TO_UB", 65536)]] * 4, soc_version=chip(tmp_path, gm_chip_rate=32), l2="cold"
+    )
+    assert all(Stall(int(s)) is Stall.BANDWIDTH for s in done.instructions.stall[:1])
+
+
+# --- L2
+
+
+def test_what_was_read_once_is_in_l2_and_a_miss_waits_longer(tmp_path: Path) -> None:
+    soc = chip(tmp_path, l2_capacity=4 * MB, l2_miss_latency=300)
+    twice = [transfer("MOV_OUT_TO_UB", 3200), barrier(On.MTE2), transfer("MOV_OUT_TO_UB", 3200)]
+    first, second = ends(run(twice, soc_version=soc, l2="cold"))
+    assert first == 2 + 300 + 100 + 100
+    cold = run(twice, soc_version=soc, l2="cold").memory
+    assert cold is not None
+    assert cold.asked == 2 * 3200
+    assert cold.hits == 3200
+    assert cold.fetched == 3200
+    assert ends(run(twice, soc_version=soc, l2="warm"))[0] == 2 + 100 + 100
+    assert second - first < first
+
+
+def test_sectors_are_fetched_and_not_whole_lines(tmp_path: Path) -> None:
+    soc = chip(tmp_path, l2_capacity=4 * MB)
+    memory = run([transfer("MOV_OUT_TO_UB", 32)], soc_version=soc, l2="cold").memory
+    assert memory is not None
+    assert memory.fetched == 128
+
+
+def test_written_lines_cost_memory_only_when_they_are_replaced(tmp_path: Path) -> None:
+    soc = chip(tmp_path, l2_capacity=2 * MB)
+    store = [transfer("MOV_UB_TO_OUT", 64 * 1024, offset=i * 64 * 1024) for i in range(16)]
+    load = [transfer("MOV_OUT_TO_UB", 64 * 1024, offset=8 * MB + i * 64 * 1024) for i in range(64)]
+    fits = run(store, soc_version=soc, l2="cold").memory
+    assert fits is not None
+    assert (fits.fetched, fits.written_back) == (0, 0)
+    replaced = run([*store, barrier(On.ALL), *load], soc_version=soc, l2="cold").memory
+    assert replaced is not None
+    assert replaced.written_back == MB
+
+
+PIECES = st.lists(st.tuples(st.integers(0, 95), st.integers(1, 4), st.booleans()), min_size=1, max_size=40)
+
+
+def _program(pieces: list[tuple[int, int, bool]], writes: bool) -> list[Step]:
+    size = 64 * 1024
+    return [
+        transfer("MOV_UB_TO_OUT" if write and writes else "MOV_OUT_TO_UB", size * count, offset=place * size)
+        for place, count, write in pieces
+    ]
+
+
+@settings(max_examples=15, deadline=None)
+@given(PIECES)
+def test_every_byte_that_is_read_is_found_or_fetched(pieces: list[tuple[int, int, bool]]) -> None:
+    memory = run(_program(pieces, writes=False), l2="cold").memory
+    assert memory is not None
+    assert memory.hits + memory.fetched == memory.asked
+
+
+@settings(max_examples=10, deadline=None)
+@given(PIECES)
+def test_a_larger_cache_never_finds_less(tmp_path_factory, pieces: list[tuple[int, int, bool]]) -> None:
+    folder = tmp_path_factory.mktemp("chips")
+    found = []
+    for capacity in (0, MB, 2 * MB, 3 * MB, 8 * MB):
+        soc = chip(folder, l2_capacity=capacity)
+        memory = run(_program(pieces, writes=True), soc_version=soc, l2="cold").memory
+        assert memory is not None
+        found.append(memory.hits)
+    assert found == sorted(found)
+
+
+@settings(max_examples=10, deadline=None)
+@given(PIECES)
+def test_a_cold_cache_is_never_faster_than_a_warm_one(pieces: list[tuple[int, int, bool]]) -> None:
+    program = _program(pieces, writes=True)
+    assert run(program, l2="cold").cycles >= run(program, l2="warm").cycles
+
+
+@settings(max_examples=10, deadline=None)
+@given(PIECES)
+def test_one_core_alone_is_held_back_by_nobody(tmp_path_factory, pieces: list[tuple[int, int, bool]]) -> None:
+    program = _program(pieces, writes=False)
+    free = chip(tmp_path_factory.mktemp("chips"))
+    held = chip(tmp_path_factory.mktemp("chips"), gm_chip_rate=32, l2_chip_rate=32, gm_core_rate=32)
+    assert run(program, soc_version=free).cycles == run(program, soc_version=held).cycles
+
+
+# --- blocks, waves and launches
+
+
+def test_blocks_beyond_the_cores_run_in_waves(tmp_path: Path) -> None:
+    soc = chip(tmp_path, chip_cube_cores=1, launch_next_block=40)
+    one = run([vector(64)], soc_version=soc)
+    assert one.launch is not None
+    assert one.launch.waves == 1
+    took = one.launch.ends[0]
+    five = run([vector(64)], blocks=5, soc_version=soc)  # one cluster has two vector cores
+    assert five.launch is not None
+    assert five.launch.waves == 3
+    assert five.launch.starts == (0, 0, took + 40, took + 40, 2 * (took + 40))
+    assert five.launch.ends[4] == 2 * (took + 40) + took
+
+
+def test_a_block_starts_on_the_first_core_that_is_free(tmp_path: Path) -> None:
+    soc = chip(tmp_path, chip_cube_cores=24)
+    done = run([vector(64)], blocks=49, soc_version=soc)
+    assert done.launch is not None
+    assert max(done.launch.starts[:48]) == 0
+    assert done.launch.starts[48] == min(done.launch.ends) + round(load_chip(soc).value("launch.next_block"))
+
+
+def test_cores_of_a_launched_kernel_start_one_after_the_other(tmp_path: Path) -> None:
+    soc = chip(tmp_path, chip_cube_cores=4, launch_skew=30, launch_head=500, launch_tail=20)
+    task = run([vector(1)], blocks=3, soc_version=soc).launch
+    assert task is not None
+    assert (task.starts, task.around) == ((0, 0, 0), 0)
+    launched = run([vector(1)], blocks=3, soc_version=soc, launch=True).launch
+    assert launched is not None
+    assert launched.starts == (0, 30, 60)
+    assert (launched.before, launched.after) == (500, 20)
+
+
+# --- what alignment does
+
+
+def test_a_large_transfer_that_starts_off_512_bytes_is_slower_and_a_small_one_is_not() -> None:
+    def timed(size: int, offset: int) -> int:
+        return time_instruction(transfer("MOV_OUT_TO_UB", size, offset=offset))
+
+    assert timed(131072, 32) > 1.2 * timed(131072, 0)
+    assert timed(131072, 512) == timed(131072, 0)
+    assert timed(8192, 32) == timed(8192, 0)
+
+
+def test_pieces_that_are_not_whole_blocks_cost_whole_blocks() -> None:
+    assert time_instruction(transfer("MOV_OUT_TO_UB_ALIGN", 33, 64)) == time_instruction(
+        transfer("MOV_OUT_TO_UB_ALIGN", 64, 64)
+    )
+
+
+@pytest.mark.parametrize("preset", ["device", "camodel"])
+def test_the_same_run_gives_the_same_times_in_whatever_order_cores_run_on_the_host(preset: str) -> None:
+    load = [transfer("MOV_OUT_TO_UB", 65536, offset=i * 65536) for i in range(6)]
+    usual = run(*[load] * 5, preset=preset, l2="cold")
+    other = run(*[load] * 5, preset=preset, l2="cold", perturb=7)
+    for core in range(5):
+        mine, theirs = (d.instructions.end[d.instructions.core == core].tolist() for d in (usual, other))
+        assert mine == theirs
