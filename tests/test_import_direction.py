@@ -18,6 +18,7 @@ ORDER = [
     "model",
     "storage",
     "supervisor",
+    "recording",
     "scene",
     "dump",
     "arguments",

@@ -245,6 +245,29 @@ class Stall(enum.IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Operands:
+    """What instructions work on: columns by row of the stream, and the tables that they index.
+
+    `recording.operands` has the types of the tables and what can be asked of them.
+    """
+
+    times: NDArray[np.int64]  # issue, start, end in thousandths of a cycle
+    form: NDArray[np.uint8]  # recording.operands.Form
+    value: NDArray[np.uint64]  # of flags, barriers, registers and scalar accesses
+    geometry: NDArray[np.uint32]  # row of `geometries`; NONE where the form has none
+    call: NDArray[np.uint32]  # row of `calls`: the tile op that issued it; NONE outside of one
+    first: NDArray[np.uint32]  # its operands are `count` rows of `rows` from here on
+    count: NDArray[np.uint32]
+    rows: NDArray[Any]
+    geometries: NDArray[Any]
+    footprints: NDArray[Any]
+    tiles: NDArray[Any]
+    calls: NDArray[Any]
+    lists: NDArray[np.uint32]  # tiles of a call: a count, and as many rows of `tiles`
+    ops: tuple[str, ...]  # names of tile ops, by number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Instructions:
     """Executed instructions, a column per fact and a row per execution.
 
@@ -270,6 +293,7 @@ class Instructions:
     read_conflict: NDArray[np.int32]  # UB bank conflict cycles
     write_conflict: NDArray[np.int32]
     utilisation: NDArray[np.float32]  # vector lanes in use, percent
+    operands: Operands | None = None  # None: the trace does not say more than `detail`
 
     def __len__(self) -> int:
         return len(self.start)
@@ -295,6 +319,7 @@ class Trace:
     counters: tuple[Counter, ...] = ()
     path: Path | None = None
     warnings: tuple[str, ...] = ()
+    origin: str = ""  # what was read: "recording", or the name of a file of an Insight directory
 
 
 # --- simulation -------------------------------------------------------------------------------------
@@ -374,6 +399,9 @@ class Simulation:
     # by slot, whole, mapped not copied
     buffers: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
     printed: str = ""  # what the kernel printed (TPRINT, printf)
+    parameters: tuple[str, ...] = ()  # of the chip, as the engine was given them
+    # buffers of global memory: name, address, declared size, bytes that may be touched
+    regions: tuple[tuple[str, int, int, int], ...] = ()
     sources: Mapping[str, Path] = field(default_factory=dict)  # paths in `stacks` -> where they are
     memory: MemoryUse | None = None
     launch: Launch | None = None

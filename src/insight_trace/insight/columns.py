@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,13 +13,13 @@ import numpy as np
 from insight_trace.errors import InputError
 from insight_trace.insight.lanes import CROSS_CORE_NAMES, FLAG_NAMES, SET_NAMES, WAIT_NAMES
 from insight_trace.model import Instructions, Pipe
+from insight_trace.recording.stream import details_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CHUNK = 1 << 11  # rows that are text at the same time
 LARGEST_CYCLE = 1 << 40  # ten minutes of the fastest clock; sums over many instructions stay exact
-_SPARSE = 32  # a slice of details may be this much longer than the rows wanted from it
 _CROSS_CORE = re.compile(r"PIPE:([A-Za-z0-9]{1,10}),.*sync_id:([0-9]{1,10})")
 _CORE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -32,44 +32,6 @@ class Extras:
     warp: NDArray[np.int16] | None = None  # SIMT warp
     fetched: NDArray[np.int64] | None = None  # cycle of the instruction fetch, with the overhead metric
     decoded: NDArray[np.int64] | None = None  # cycle at which the control unit handed it on
-
-
-class Details(Sequence[str]):
-    """The details of chosen rows, fetched from a possibly lazy sequence only when they are needed."""
-
-    def __init__(self, origin: Sequence[str], rows: NDArray[np.int64]) -> None:
-        self._origin = origin
-        self._rows = rows
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, slice):
-            return details_of(self._origin, self._rows[key])
-        return self._origin[int(self._rows[key])]
-
-
-def details_of(detail: Sequence[str], rows: NDArray[Any]) -> list[str]:
-    """The details of `rows`, by slices of the sequence."""
-    if len(rows) == 0:
-        return []
-    if isinstance(detail, list | tuple):
-        return [detail[row] for row in rows.tolist()]
-    first, last = int(rows.min()), int(rows.max())
-    if last - first < _SPARSE * len(rows) + 64:
-        part = detail[first : last + 1]
-        return [part[row] for row in (rows - first).tolist()]
-    order = np.argsort(rows, kind="stable")
-    ordered = rows[order]
-    runs = np.split(np.arange(len(rows)), np.flatnonzero(np.diff(ordered) > _SPARSE) + 1)
-    found = [""] * len(rows)
-    for run in runs:
-        base = int(ordered[run[0]])
-        part = detail[base : int(ordered[run[-1]]) + 1]
-        for place, row in zip(order[run].tolist(), ordered[run].tolist(), strict=True):
-            found[place] = part[row - base]
-    return found
 
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
@@ -87,7 +49,7 @@ def check_columns(instructions: Instructions) -> None:
     """Refuses columns that cannot be drawn, and says which row is wrong."""
     rows = len(instructions)
     for column in fields(instructions):
-        if column.name in ("cores", "names", "stacks"):
+        if column.name in ("cores", "names", "stacks", "operands"):
             continue
         if len(getattr(instructions, column.name)) != rows:
             raise InputError(

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from insight_trace.errors import InputError
-from insight_trace.insight.columns import Prepared, details_of
+from insight_trace.insight.columns import Prepared
 from insight_trace.insight.hotspots import Counts, Lines, running_time
 from insight_trace.model import Pipe
+from insight_trace.recording.stream import details_of
 
 INSTRUCTION_HEADER = "instr,addr,pipe,call_count,cycles,running_time(us),detail"
 CODE_HEADER = "code,call_count,cycles,running_time(us)"

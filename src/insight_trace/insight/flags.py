@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from insight_trace.insight.columns import Prepared, details_of, distinct
+from insight_trace.insight.columns import Prepared, distinct
+from insight_trace.recording.stream import details_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from insight_trace.insight.columns import Prepared, details_of
+from insight_trace.insight.columns import Prepared
 from insight_trace.insight.encoding import json_text, json_texts, pick, texts
 from insight_trace.insight.lanes import FLAG_NAMES, pipe_colour, simt_colour
 from insight_trace.model import Pipe
+from insight_trace.recording.stream import details_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import IO
 
@@ -12,13 +13,16 @@ from insight_trace.insight.gathered import Gathered
 from insight_trace.insight.locate import find_simulator
 from insight_trace.insight.metrics import Metrics, metrics_of_csvs, metrics_of_table
 from insight_trace.model import Trace
+from insight_trace.recording.store import HEADER, beside, open_recording
 
 _LARGEST_TABLE = 1 << 30
 
 
-def open_trace(path: str | Path, *, mhz: float | None = None) -> Trace:
+def open_trace(path: str | Path, *, mhz: float | None = None, recorded: bool = True) -> Trace:
     """Opens a bin, a trace.json, a `simulator/`, an `OPPROF_*` or a folder above one.
 
+    A folder that has a recording of ours beside its `simulator/` is read from that, unless `recorded` is False
+    or a clock is given; `Trace.origin` says what was read.
     Files hold microseconds; `mhz` is the clock that turns them into cycles. It is worked out from the tables
     or from the times themselves when it is not given.
     """
@@ -26,15 +30,20 @@ def open_trace(path: str | Path, *, mhz: float | None = None) -> Trace:
     if not path.exists():
         raise RequestError(f"{path} does not exist", hint="give an Insight directory or a file from one")
     try:
-        return _open(path, mhz)
+        return _open(path, mhz, recorded and mhz is None)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", where=str(path)) from error
 
 
-def _open(path: Path, mhz: float | None) -> Trace:
+def _open(path: Path, mhz: float | None, recorded: bool) -> Trace:
     if path.is_dir():
+        if recorded and (path / HEADER).is_file():
+            return open_recording(path).trace
         directory = find_simulator(path)
         bin_ = directory / "visualize_data.bin"
+        if recorded and (beside(directory) / HEADER).is_file():
+            trace = open_recording(beside(directory)).trace
+            return dataclasses.replace(trace, path=bin_ if bin_.is_file() else directory / "trace.json")
         if bin_.is_file() and any(block.type == BlockType.TRACE for block in _blocks(bin_)):
             return _open_bin(bin_, mhz)
         return _open_json(directory / "trace.json", mhz)
@@ -75,7 +84,7 @@ def _open_bin(path: Path, mhz: float | None) -> Trace:
                 metrics = _table(file, block, path, gathered.warnings)
     if metrics is None:
         metrics = _csvs(path.parent, gathered.warnings)
-    return assemble(gathered, metrics, sources, mhz, path)
+    return dataclasses.replace(assemble(gathered, metrics, sources, mhz, path), origin=path.name)
 
 
 def _table(file: IO[bytes], block: Block, path: Path, warnings: list[str]) -> Metrics | None:
@@ -108,13 +117,13 @@ def _open_json(path: Path, mhz: float | None) -> Trace:
     metrics: Metrics | None = None
     sources: dict[str, bytes] = {}
     for directory in (path.parent, path.parent.parent):
-        beside = directory / "visualize_data.bin"
-        if beside.is_file():
+        neighbour = directory / "visualize_data.bin"
+        if neighbour.is_file():
             try:
-                with beside.open("rb") as file:
-                    for block in _blocks(beside):
+                with neighbour.open("rb") as file:
+                    for block in _blocks(neighbour):
                         if block.type == BlockType.API_INSTR and metrics is None:
-                            metrics = _table(file, block, beside, gathered.warnings)
+                            metrics = _table(file, block, neighbour, gathered.warnings)
                         elif block.type == BlockType.SOURCE and not block.truncated:
                             sources.setdefault(block.path, block.read(file))
             except InputError as error:
@@ -122,4 +131,4 @@ def _open_json(path: Path, mhz: float | None) -> Trace:
             break
     if metrics is None:
         metrics = _csvs(path.parent, gathered.warnings)
-    return assemble(gathered, metrics, sources, mhz, path)
+    return dataclasses.replace(assemble(gathered, metrics, sources, mhz, path), origin=path.name)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from insight_trace.insight.columns import Prepared, details_of
+from insight_trace.insight.columns import Prepared
 from insight_trace.insight.hotspots import Counts, Lines
 from insight_trace.insight.lanes import FLAG_NAMES, SET_NAMES, TOOLKIT
 from insight_trace.model import Pipe
+from insight_trace.recording.stream import details_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

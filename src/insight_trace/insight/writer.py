@@ -16,7 +16,7 @@ import numpy as np
 
 from insight_trace.errors import JobError, RequestError
 from insight_trace.insight import container
-from insight_trace.insight.columns import Details, Extras, Prepared, check_columns
+from insight_trace.insight.columns import Extras, Prepared, check_columns
 from insight_trace.insight.container import BlockType
 from insight_trace.insight.core_timeline import core_timeline_pieces
 from insight_trace.insight.csv_files import code_csv, instruction_csv
@@ -26,7 +26,9 @@ from insight_trace.insight.processes import beside_work
 from insight_trace.insight.tables import instruction_table, line_table, usable_sources
 from insight_trace.insight.timeline import timeline_pieces
 from insight_trace.insight.validator import validate_directory
-from insight_trace.model import Instructions, Trace
+from insight_trace.model import Trace
+from insight_trace.recording.store import FOLDER, Recording, save
+from insight_trace.recording.stream import take
 from insight_trace.storage import whole_directory
 
 if TYPE_CHECKING:
@@ -74,12 +76,13 @@ def write_insight_directory(
     dump_logs: bool = False,
     force: bool = False,
     extras: Extras | None = None,
+    recording: Recording | None = None,
 ) -> Path:
     """Writes `parent/OPPROF_*/simulator/`, checks it, puts it into place, and returns that path.
 
     With `name` and `timestamp` given the same trace gives the same bytes. `split` ("core" or "time") writes
     `OPPROF_*/<part>/simulator/` for each part and returns `OPPROF_*`. `dump_logs` adds `dump/`, logs that the
-    vendor's exporter reads.
+    vendor's exporter reads. A `recording` is kept beside `simulator/`, and moves with it.
     """
     if split is not None and split not in SPLITS:
         raise RequestError(f"split {split!r} is not one of {', '.join(SPLITS)}")
@@ -98,6 +101,8 @@ def write_insight_directory(
                 from insight_trace.insight.camodel.write import write_logs
 
                 write_logs(part, place / "dump")
+        if recording is not None:
+            save(recording, beside / FOLDER)
     return directory if split else directory / "simulator"
 
 
@@ -202,21 +207,6 @@ def _parts(trace: Trace, extras: Extras, split: str) -> Iterable[tuple[str, Trac
         counters = trace.counters if number == 0 else ()
         part = replace(trace, instructions=take(columns, rows), counters=counters)
         yield f"part{number:0{width}d}", part, _take(extras, rows)
-
-
-def take(columns: Instructions, rows: NDArray[np.int64]) -> Instructions:
-    """The same columns with the chosen rows only; a partner that is not among them is forgotten."""
-    place = np.full(len(columns) + 1, -1, dtype=np.int64)
-    place[rows] = np.arange(len(rows))
-    kept = {
-        name: getattr(columns, name)[rows]
-        for name in (
-            *("core", "pipe", "name", "stack", "pc", "start", "end", "issue", "process_bytes"),
-            *("stall", "read_conflict", "write_conflict", "utilisation"),
-        )
-    }
-    partner = place[columns.partner[rows]]
-    return replace(columns, **kept, partner=partner, detail=Details(columns.detail, rows))
 
 
 def _take(extras: Extras, rows: NDArray[np.int64]) -> Extras:

@@ -19,6 +19,7 @@ from insight_trace.ptoas.figures import bound_by, core_pipes, write_figures
 from insight_trace.ptoas.inputs import content_of
 from insight_trace.ptoas.runner import EXPORTED, FAILED, Places, RunnerOptions, RunOutcome
 from insight_trace.ptoas.spec import BufferArg, Content, KernelArg, ProfileKernel
+from insight_trace.recording.store import Recording
 from insight_trace.simulate.embedded.cache import content_key
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 from insight_trace.simulate.embedded.toolchain import Toolchain
@@ -94,6 +95,7 @@ class EmbeddedRunner:
 
     def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
         from insight_trace.replay.running import make_trace
+        from insight_trace.simulate.recorded import recording_of
 
         if self._stopped.is_set():
             raise JobError("interrupted")
@@ -112,13 +114,16 @@ class EmbeddedRunner:
             moves[str(source.parent)] = str(places.origin)
             source = places.origin / source.name
         trace = _as_from(make_trace(simulation), moves)
-        _write(kernel, trace, places.out, self.include_source)
+        checks = verify_outputs(kernel.workload.arguments, simulation.buffers) if kernel.workload else ()
+        arguments = kernel.workload.arguments if kernel.workload else replay_arguments(kernel)
+        about = {"target": kernel.arch, "preset": self.preset, "kernel": kernel.name}
+        recording = recording_of(simulation, trace, arguments=arguments, checks=checks, about=about)
+        _write(kernel, trace, places.out, self.include_source, recording)
         if self.keep_outputs:
             _keep_outputs(kernel, simulation, places.folder / "outputs")
-        checks = verify_outputs(kernel.workload.arguments, simulation.buffers) if kernel.workload else ()
         wrong = [check.text for check in checks if check.status is Status.MISMATCH]
-        about = {"source": str(source), "simulator": f"embedded, preset {self.preset}"}
-        write_figures(trace, places.folder, kernel.name, about)
+        shown = {"source": str(source), "simulator": f"embedded, preset {self.preset}"}
+        write_figures(trace, places.folder, kernel.name, shown)
         pipes = core_pipes(simulation.instructions)
         return RunOutcome(
             EXPORTED,
@@ -200,14 +205,18 @@ def _keep_outputs(kernel: ProfileKernel, simulation: Simulation, folder: Path) -
         np.save(folder / f"{name}{'' if plain else '.' + array.dtype.name}.npy", stored)
 
 
-def _write(kernel: ProfileKernel, trace: Trace, out: Path, include_source: bool) -> None:
+def _write(
+    kernel: ProfileKernel, trace: Trace, out: Path, include_source: bool, recording: Recording
+) -> None:
     from insight_trace.insight.writer import write_insight_directory
 
     # Named by the kernel and dated by its source, so that the same kernel gives the same bytes.
     digest = hashlib.sha256(kernel.name.encode()).digest()
     letters = "".join(chr(ord("A") + byte % 26) for byte in digest[:16])
     stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(kernel.source.stat().st_mtime))
-    write_insight_directory(trace, out, name=letters, timestamp=stamp, include_source=include_source)
+    write_insight_directory(
+        trace, out, name=letters, timestamp=stamp, include_source=include_source, recording=recording
+    )
 
 
 def _as_from(trace: Trace, moves: Mapping[str, str]) -> Trace:

@@ -216,6 +216,7 @@ def _choose_simulator(request: ReplayRequest) -> str:
 def _with_embedded(request: ReplayRequest, replay: Replay, workspace: Path, progress: Progress) -> Replay:
     from insight_trace.insight.writer import write_insight_directory
     from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
+    from insight_trace.simulate.recorded import recording_of
 
     progress("simulate")
     options = EmbeddedOptions(
@@ -236,11 +237,22 @@ def _with_embedded(request: ReplayRequest, replay: Replay, workspace: Path, prog
     progress("verify")
     checks = () if request.timing_only else _verify(request, replay, simulation)
     progress("export")
+    trace = make_trace(simulation)
+    selection = replay.selection
+    about = {
+        "scene": str(selection.scene.path),
+        "case": selection.case.name if selection.case else None,
+        "dispatch": replay.dispatch.dispatch_id if replay.dispatch else None,
+        "target": replay.target,
+        "preset": request.preset,
+        "timing_only": request.timing_only,
+    }
     directory = write_insight_directory(
-        make_trace(simulation),
+        trace,
         workspace / "insight_export",
         include_source=request.include_source,
         dump_logs=request.dump_logs,
+        recording=recording_of(simulation, trace, selection.kernels, replay.arguments, checks, about),
     )
     return dataclasses.replace(
         replay,

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from insight_trace.chips import LogFamily, find_chip
-from insight_trace.insight.columns import chunks, details_of
+from insight_trace.insight.columns import chunks
 from insight_trace.model import Instructions, Pipe, Trace
+from insight_trace.recording.stream import details_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import dtype_named
 from insight_trace.model import Instructions, Simulation
-from insight_trace.simulate.embedded.records import Details, tabled_name
+from insight_trace.recording.operands import element_types
+from insight_trace.simulate.embedded.records import tabled_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,11 +120,7 @@ def _groups(columns: Instructions) -> Iterator[tuple[int, int, NDArray[np.int64]
     """Rows by instruction and element type."""
     import numpy as np
 
-    codes = (
-        columns.detail.type_codes()
-        if isinstance(columns.detail, Details)
-        else np.zeros(len(columns), np.uint8)
-    )
+    codes = element_types(columns)
     keys = columns.name.astype(np.int64) << 8 | codes
     order = np.argsort(keys, kind="stable")
     keys = keys[order]

@@ -5,20 +5,17 @@ The runner has an interpreter of tile ops (engine/op_script.cpp); this packs wha
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import DType
 from insight_trace.errors import JobError, RequestError
 from insight_trace.model import Simulation
-from insight_trace.simulate.embedded.engine_objects import INCLUDE
 from insight_trace.simulate.embedded.job_files import job_directory
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory
-from insight_trace.simulate.embedded.records import load_instructions
+from insight_trace.simulate.embedded.records import load_instructions, op_names
 from insight_trace.simulate.embedded.runner import run_job
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, chip_of, job_options
 from insight_trace.simulate.embedded.toolchain import Toolchain
@@ -103,14 +100,9 @@ class OpRun:
     contents: list[NDArray[Any] | None]
 
 
-@lru_cache(maxsize=1)
 def op_numbers() -> dict[str, int]:
-    """Tile ops by name, from the tables that the engine is compiled from."""
-    table = (INCLUDE / "insight_trace" / "ops.def").read_text(encoding="utf-8")
-    names: list[str] = []
-    for file in re.findall(r'^#include "(.+)"', table, re.M):
-        names += re.findall(r"^TILE_OP\((\w+)", (INCLUDE / file).read_text(encoding="utf-8"), re.M)
-    return {name: number for number, name in enumerate(names)}
+    """Tile ops by name."""
+    return {name: number for number, name in enumerate(op_names())}
 
 
 def run_op(

@@ -1,40 +1,40 @@
-"""The runner's instruction file as columns."""
+"""The runner's files as columns (engine/record.hpp)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import DTYPES
 from insight_trace.errors import JobError
-from insight_trace.model import Instructions, Pipe
+from insight_trace.model import Instructions, Operands, Pipe
+from insight_trace.recording.detail import Details
+from insight_trace.recording.operands import (
+    CALL_FIELDS,
+    FOOTPRINT_FIELDS,
+    GEOMETRY_FIELDS,
+    NONE,
+    OPERAND_FIELDS,
+    TILE_FIELDS,
+    Form,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FIRST_PC = 0x10000000
+_LARGE = 1 << 24
 
-# engine/record.hpp
 _FIELDS = [
-    ("issue", "<i8"), ("start", "<i8"), ("end", "<i8"), ("site", "<u4"), ("core", "<u2"), ("stall", "u1"),
-    ("form", "u1"), ("partner", "<u4"), ("bytes", "<u4"), ("a", "<u8"), ("dst", "<u4"), ("src0", "<u4"),
-    ("src1", "<u4"), ("repeat", "<u2"), ("read_conflict", "<u2"),
+    ("issue", "<i8"), ("start", "<i8"), ("end", "<i8"), ("a", "<u8"), ("site", "<u4"), ("partner", "<u4"),
+    ("geometry", "<u4"), ("operands", "<u4"), ("call", "<u4"), ("core", "<u2"), ("stall", "u1"), ("form", "u1"),
+    ("read_conflict", "<u4"), ("write_conflict", "<u4"),
 ]  # fmt: skip
 ROW_BYTES = 64
-_NO_PARTNER = 0xFFFFFFFF
-_PLAIN, _FLAG, _BARRIER, _VECTOR, _TRANSFER, _LOCAL, _MULTIPLY, _SCALAR, _FUNCTION = range(9)
 
 # abi.hpp PipeId: S V M MTE1 MTE2 MTE3 ALL FIX
 _PIPES = [Pipe.SCALAR, Pipe.VECTOR, Pipe.CUBE, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.ALL, Pipe.FIXP]
-# the same as the vendor's simulator spells them in operands
-_PIPE_TEXT = ["SCALAR", "VEC", "CUBE", "MTE1", "MTE2", "MTE3", "ALL", "FIXP"]
-_TYPE_TEXT = {
-    "FLOAT32": "F32", "FLOAT16": "F16", "BFLOAT16": "BF16", "INT64": "S64", "INT32": "S32", "INT16": "S16",
-    "INT8": "S8", "UINT64": "U64", "UINT32": "U32", "UINT16": "U16", "UINT8": "U8",
-}  # fmt: skip
-_FOUR_BITS = frozenset({14, 17, 18})  # abi.hpp: F4E2M1, F4E1M2, I4
-
 
 # The vendor's simulator of the 950 family: a lane each for pushed functions, loads, stores and arithmetic, and names of
 # its own for what works on vector registers.
@@ -49,12 +49,6 @@ _A5_TABLED = {shown: name for name, shown in reversed(_A5_NAMES.items())}
 _A5_VECTOR = frozenset({"SET_FLAG", "WAIT_FLAG", "BAR", "MOV_SPR_XN"})
 
 
-def _type_text(code: int) -> str:
-    if code in _FOUR_BITS:
-        return "B4"
-    return _TYPE_TEXT.get(DTYPES[code].name, "B8") if code < len(DTYPES) else "B8"
-
-
 class Site:
     """A kernel line and the instruction it issues."""
 
@@ -62,60 +56,6 @@ class Site:
 
     def __init__(self, file: str, line: int, name: str, pipe: int) -> None:
         self.file, self.line, self.name, self.pipe = file, line, name, pipe
-
-
-class Details(Sequence[str]):
-    """Operand text per row, spelled when it is asked for."""
-
-    def __init__(self, rows: NDArray[Any], names: list[str]) -> None:
-        self._rows = rows
-        self._names = names
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def type_codes(self) -> NDArray[Any]:
-        """The element type of every row that has one; 0 elsewhere, as of the first type."""
-        codes: NDArray[Any] = (self._rows["dst"] >> 24).astype("u1")
-        return codes
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [_spell(row) for row in self._rows[index].tolist()]
-        return _spell(self._rows[index].tolist())
-
-
-def _spell(row: tuple[Any, ...]) -> str:
-    form, moved, a, dst, src0, src1, repeat = row[6], row[8], row[9], row[10], row[11], row[12], row[13]
-    dtype = _type_text(dst >> 24)
-    if form == _FLAG:
-        source, target, event = a & 0xFF, a >> 8 & 0xFF, a >> 16
-        return f"PIPE:{_PIPE_TEXT[source]},TRIGGERPIPE:{_PIPE_TEXT[target]},FLAGID:{event},"
-    if form == _BARRIER:
-        return f"PIPE:{_PIPE_TEXT[a]},"
-    if form == _VECTOR:
-        text = f"dtype:{dtype},XD:{dst & 0xFFFFFF:#x},"
-        if src0 >> 24:
-            text += f"XN:{src0 & 0xFFFFFF:#x},"
-        if src1 >> 24:
-            text += f"XM:{src1 & 0xFFFFFF:#x},"
-        strides = "/".join(str(a >> shift & 0xFF) for shift in (0, 8, 16, 24, 32, 40))
-        return f"{text}repeat:{repeat},stride:{strides},elements:{moved},"
-    if form == _TRANSFER:
-        return f"dtype:{dtype},GM:{a:#x},local:{dst & 0xFFFFFF:#x},bursts:{repeat},bytes:{moved},"
-    if form == _LOCAL:
-        return f"dtype:{dtype},XD:{dst & 0xFFFFFF:#x},XN:{src0 & 0xFFFFFF:#x},repeat:{repeat},bytes:{a},"
-    if form == _MULTIPLY:
-        m, k, n = a & 0xFFFFF, a >> 20 & 0xFFFFF, a >> 40
-        where = f"XD:{dst & 0xFFFFFF:#x},XN:{src0 & 0xFFFFFF:#x},XM:{src1 & 0xFFFFFF:#x}"
-        return f"dtype:{dtype},{where},M:{m},K:{k},N:{n},"
-    if form == _FUNCTION:
-        return f"loops:{a & 0xFFFFFFFF},rows:{a >> 32},"
-    return f"value:{a:#x}," if a else ""
 
 
 def _shown(site: Site, target: str) -> tuple[str, Pipe]:
@@ -149,16 +89,38 @@ def _require_known(rows: NDArray[Any], sites: int, cores: int) -> None:
         )
 
 
+@lru_cache(maxsize=1)
+def op_names() -> tuple[str, ...]:
+    """Tile ops by number, from the tables that the engine is compiled from."""
+    import re
+
+    from insight_trace.simulate.embedded.engine_objects import INCLUDE
+
+    table = (INCLUDE / "insight_trace" / "ops.def").read_text(encoding="utf-8")
+    names: list[str] = []
+    for file in re.findall(r'^#include "(.+)"', table, re.M):
+        names += re.findall(r"^TILE_OP\((\w+)", (INCLUDE / file).read_text(encoding="utf-8"), re.M)
+    return tuple(names)
+
+
+def _table(path: Path, fields: Any) -> NDArray[Any]:
+    import numpy as np
+
+    if not path.exists():
+        return np.zeros(0, np.dtype(fields))
+    # a copy is quicker than a mapping for small tables, and outlives the file either way
+    size = path.stat().st_size
+    return np.fromfile(path, fields) if size < _LARGE else np.memmap(path, fields, "r")
+
+
 def load_instructions(
     path: Path, sites: list[Site], cores: tuple[str, ...], target: str = "a2a3"
 ) -> Instructions:
-    """Maps the runner's file; nothing is copied but the small columns that need another type."""
+    """Maps the runner's files; nothing is copied but the small columns that need another type."""
     import numpy as np
 
-    size = path.stat().st_size
-    dtype = np.dtype(_FIELDS)
-    # a copy is quicker than a mapping for small streams, and outlives the file either way
-    rows = np.fromfile(path, dtype) if size < 1 << 24 else np.memmap(path, dtype, "r")
+    rows = _table(path, _FIELDS)
+    operands = _operands(path, rows)
     order = sorted(range(len(sites)), key=lambda i: (sites[i].file, sites[i].line, i))
     pc_of_site = np.zeros(max(1, len(sites)), np.uint64)
     pc_of_site[order] = FIRST_PC + 4 * np.arange(len(order), dtype=np.uint64)
@@ -174,17 +136,11 @@ def load_instructions(
     site_pipe = np.array([int(lane) for _, lane in shown] or [0], np.uint8)
     _require_known(rows, len(sites), len(cores))
     site = rows["site"]
-    form = rows["form"]
-    vector = form == _VECTOR
-    moved = rows["bytes"].astype(np.int64)
-    partner = rows["partner"].astype(np.int64)
-    banked = vector & (target != "a5")  # nothing is known of the 950's banks, and -1 says so
-    lanes = np.array([256 // max(1, d.size) for d in DTYPES] + [256] * (256 - len(DTYPES)))
-    capacity = rows["repeat"].astype(np.float32) * lanes[rows["dst"] >> 24]
-    utilisation = np.full(len(rows), -1.0, np.float32)
-    np.divide(
-        moved * np.float32(100), capacity, out=utilisation, where=vector & (capacity > 0), casting="unsafe"
-    )
+    issue, start, end = ((rows[key] + 500) // 1000 for key in ("issue", "start", "end"))
+    # nothing is known of the 950's banks, and -1 says so
+    banked = (rows["form"] == Form.VECTOR) & (target != "a5")
+    of_geometry = np.minimum(rows["geometry"], len(operands.geometries))  # the last one stands for none
+    moved, utilisation = _by_geometry(operands.geometries)
     return Instructions(
         cores=cores,
         names=tuple(names),
@@ -194,14 +150,56 @@ def load_instructions(
         name=site_name[site],
         stack=site_stack[site],
         pc=pc_of_site[site],
-        start=rows["start"],
-        end=rows["end"],
-        detail=Details(rows, names),
-        issue=rows["issue"],
-        process_bytes=np.where(form == _TRANSFER, moved, -1),
-        partner=np.where((partner == _NO_PARTNER) | vector, -1, partner),
+        start=start,
+        end=end,
+        detail=Details(operands),
+        issue=issue,
+        process_bytes=moved[of_geometry],
+        partner=np.where(rows["partner"] == NONE, -1, rows["partner"].astype(np.int64)),
         stall=rows["stall"],
         read_conflict=np.where(banked, rows["read_conflict"].astype(np.int32), -1).astype(np.int32),
-        write_conflict=np.where(banked, partner, -1).astype(np.int32),
-        utilisation=utilisation,
+        write_conflict=np.where(banked, rows["write_conflict"].astype(np.int32), -1).astype(np.int32),
+        utilisation=utilisation[of_geometry],
+        operands=operands,
     )
+
+
+def _operands(path: Path, rows: NDArray[Any]) -> Operands:
+    import numpy as np
+
+    def beside(name: str, fields: Any) -> NDArray[Any]:
+        return _table(path.with_name(f"{path.name}.{name}"), fields)
+
+    table = beside("operands", OPERAND_FIELDS)
+    first = rows["operands"]
+    return Operands(
+        times=np.stack([rows["issue"], rows["start"], rows["end"]], axis=1),
+        form=rows["form"],
+        value=rows["a"],
+        geometry=rows["geometry"],
+        call=rows["call"],
+        first=first,
+        count=np.diff(first.astype(np.int64), append=len(table)).astype(np.uint32),
+        rows=table,
+        geometries=beside("geometries", GEOMETRY_FIELDS),
+        footprints=beside("footprints", FOOTPRINT_FIELDS),
+        tiles=beside("tiles", TILE_FIELDS),
+        calls=beside("calls", CALL_FIELDS),
+        lists=beside("lists", "<u4"),
+        ops=op_names(),
+    )
+
+
+def _by_geometry(geometries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Bytes moved to or from GM, and percent of the vector lanes in use; -1 behind the last one."""
+    import numpy as np
+
+    moved = np.where(geometries["form"] == Form.TRANSFER, geometries["bytes"], -1)
+    lanes = np.array([256 // max(1, d.size) for d in DTYPES] + [256] * (256 - len(DTYPES)))
+    capacity = np.minimum(geometries["repeat"], 0xFFFF).astype(np.float32) * lanes[geometries["type"]]
+    utilisation = np.full(len(geometries), -1.0, np.float32)
+    np.divide(
+        geometries["elements"].astype(np.int64) * np.float32(100), capacity, out=utilisation,
+        where=(geometries["form"] == Form.VECTOR) & (capacity > 0), casting="unsafe",
+    )  # fmt: skip
+    return np.append(moved, -1), np.append(utilisation, np.float32(-1))

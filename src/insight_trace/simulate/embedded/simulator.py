@@ -22,6 +22,7 @@ from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Failure, Kernel, Launch, Simulation
+from insight_trace.recording.stream import empty
 from insight_trace.simulate.embedded.job_files import with_job_directory
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory, escape
 from insight_trace.simulate.embedded.records import Site, load_instructions
@@ -271,6 +272,8 @@ def _simulation(
         sources=_sources(sites),
         memory=result.memory,
         launch=launch_of(result, soc, launched),
+        parameters=tuple(soc.job_lines),
+        regions=tuple((b.name, b.address, b.size, b.padded) for b in gm.memory.buffers),
     )
 
 
@@ -308,17 +311,4 @@ def _sources(sites: Sequence[Site]) -> Mapping[str, Path]:
 
 def _nothing(soc: Chip, failure: Failure | None) -> Simulation:
     """A run that got no further than its failure."""
-    import numpy as np
-
-    from insight_trace.model import Instructions
-
-    def none(kind: Any) -> NDArray[Any]:
-        return np.empty(0, kind)
-
-    empty = Instructions(
-        cores=(), names=(), stacks=("",), core=none(np.uint16), pipe=none(np.uint8), name=none(np.uint16),
-        stack=none(np.uint32), pc=none(np.uint64), start=none(np.int64), end=none(np.int64), detail=[],
-        issue=none(np.int64), process_bytes=none(np.int64), partner=none(np.int64), stall=none(np.uint8),
-        read_conflict=none(np.int32), write_conflict=none(np.int32), utilisation=none(np.float32),
-    )  # fmt: skip
-    return Simulation(outputs={}, instructions=empty, mhz=soc.mhz, soc_version=soc.name, failure=failure)
+    return Simulation(outputs={}, instructions=empty(), mhz=soc.mhz, soc_version=soc.name, failure=failure)

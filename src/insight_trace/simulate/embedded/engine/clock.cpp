@@ -51,7 +51,7 @@ uint32_t Clock::enqueue(PipeId id, Record &record, const Pending &work, Site at)
     int64_t before = now_;
     if (!work.cost.follows) require_queue_room(id, at);
     if (now_ > before) record.stall = static_cast<uint8_t>(Stall::Queue);
-    record.issue = now_; // thousandths until it is scheduled
+    record.issue = now_;
     if (!work.cost.follows) now_ += issue_cost_;
     Pipe &pipe = pipes_[static_cast<int>(id)];
     Pending mine = work;
@@ -123,9 +123,8 @@ bool Clock::schedule(PipeId id, const Pending &work) {
         pipe.next_start = end;
         break;
     }
-    record.issue = whole(record.issue);
-    record.start = whole(start);
-    record.end = whole(end);
+    record.start = start;
+    record.end = end;
     pipe.busy_until = std::max(pipe.busy_until, end);
     if (!work.cost.follows) pipe.taken[pipe.started++ % depth_] = start;
     if (work.kind == Kind::Set && work.to != PipeId::S) resume(work.to);
@@ -147,9 +146,9 @@ void Clock::resume(PipeId id) {
 
 uint32_t Clock::issue(PipeId pipe, Record record, const Cost &cost, Site at) {
     if (pipe == PipeId::S) {
-        record.issue = record.start = whole(now_);
+        record.issue = record.start = now_;
         now_ += cost.latency;
-        record.end = whole(now_);
+        record.end = now_;
         uint32_t row = records_.append(record);
         keep(StepKind::Scalar, pipe, row, cost);
         return row;
@@ -159,9 +158,9 @@ uint32_t Clock::issue(PipeId pipe, Record record, const Cost &cost, Site at) {
 
 uint32_t Clock::set_flag(PipeId from, PipeId to, int event, Record record, Site at) {
     if (from == PipeId::S) {
-        record.issue = record.start = whole(now_);
+        record.issue = record.start = now_;
         now_ += flag_cost_;
-        record.end = whole(now_);
+        record.end = now_;
         uint32_t row = records_.append(record);
         keep(StepKind::ScalarSet, from, row, {}, to, event);
         flag(from, to, event).push(now_, row);
@@ -183,10 +182,10 @@ uint32_t Clock::wait_flag(PipeId from, PipeId to, int event, Record record, Site
              pipe_name(from), event);
     }
     auto [time, row] = waited.pop();
-    record.issue = record.start = whole(now_);
+    record.issue = record.start = now_;
     if (time > now_) record.stall = static_cast<uint8_t>(Stall::Flag);
     now_ = std::max(now_, time) + flag_latency_;
-    record.end = whole(now_);
+    record.end = now_;
     record.partner = row;
     uint32_t mine = records_.append(record);
     keep(StepKind::ScalarWait, from, mine, {}, to, event);
@@ -194,10 +193,10 @@ uint32_t Clock::wait_flag(PipeId from, PipeId to, int event, Record record, Site
 }
 
 uint32_t Clock::meet(Record record, int64_t own, int64_t until, uint32_t meeting) {
-    record.issue = record.start = whole(now_);
+    record.issue = record.start = now_;
     if (until > now_ + own) record.stall = static_cast<uint8_t>(Stall::CrossCore);
     now_ = std::max(now_ + own, until);
-    record.end = whole(now_);
+    record.end = now_;
     uint32_t row = records_.append(record);
     keep(StepKind::Meet, PipeId::S, row, {own, own, 0, Stall::None});
     steps_.list.back().link = meeting;
@@ -207,7 +206,7 @@ uint32_t Clock::meet(Record record, int64_t own, int64_t until, uint32_t meeting
 uint32_t Clock::barrier(PipeId pipe, Record record, Site at) {
     if (pipe != PipeId::ALL && pipe != PipeId::S)
         return enqueue(pipe, record, {0, Kind::Barrier, pipe, pipe, 0, {}, at}, at);
-    record.issue = record.start = whole(now_);
+    record.issue = record.start = now_;
     if (pipe == PipeId::ALL) {
         for (int i = 0; i < kPipes; ++i) {
             int64_t end = drained(static_cast<PipeId>(i), at);
@@ -218,7 +217,7 @@ uint32_t Clock::barrier(PipeId pipe, Record record, Site at) {
         }
     }
     now_ += barrier_cost_;
-    record.end = whole(now_);
+    record.end = now_;
     uint32_t row = records_.append(record);
     keep(pipe == PipeId::ALL ? StepKind::BarrierAll : StepKind::Scalar, PipeId::S, row,
          {barrier_cost_, barrier_cost_});

@@ -23,7 +23,7 @@ Core::Core(const CoreIdentity &identity_, const Parameters &parameters_, Records
     : identity(identity_), computes(!timing_only), clock(parameters_, records), parameters(parameters_),
       tile_op_cost(parameters_.scalar_tile_op),
       function(parameters_.vector_functions ? new VectorFunction(parameters_) : nullptr),
-      register_cost_(parameters_.register_write), records_(records), gm_(gm) {
+      register_cost_(parameters_.register_write), detailed_(records.detailed()), records_(records), gm_(gm) {
     const int64_t sizes[] = {parameters.memory_ub,        parameters.memory_l1,
                              parameters.memory_l0a,       parameters.memory_l0b,
                              parameters.memory_l0c,       parameters.memory_bt,
@@ -75,19 +75,6 @@ void Core::remark(const char *format, ...) {
     remarks.push_back({at, text});
 }
 
-Record Core::record(Instr instr, PipeId pipe, Form form) const {
-    Record r{};
-    r.site = records_.site(at, instr, pipe);
-    r.core = identity.index;
-    r.form = static_cast<uint8_t>(form);
-    r.partner = kNoPartner;
-    return r;
-}
-
-static uint32_t packed(uint32_t address, uint8_t above) {
-    return (address & 0xffffffu) | (uint32_t(above) << 24);
-}
-
 void Core::vector(Instr instr, Type type, int repeat, int64_t elements, VectorOperand dst, VectorOperand src0,
                   VectorOperand src1) {
     if (repeat <= 0) return;
@@ -109,25 +96,23 @@ void Core::vector(Instr instr, Type type, int repeat, int64_t elements, VectorOp
 void Core::issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements, const VectorOperand &dst,
                         const VectorOperand &src0, const VectorOperand &src1, bool counted) {
     if (function) {
-        function->add(instr, type, repeat, elements, dst, src0, src1);
+        std::vector<Area> reads, writes;
+        if (detailed_ && !function->replaces_body())
+            gather_areas(instr, type, repeat, elements, {&dst, &src0, &src1}, counted, reads, writes);
+        further_.clear();
+        function->add(instr, type, repeat, elements, dst, src0, src1, reads, writes);
         if (!function->is_open()) function->flush(*this);
         return;
     }
     Record r = record(instr, PipeId::V, Form::Vector);
-    r.dst = packed(dst.address, static_cast<uint8_t>(type));
-    r.src0 = packed(src0.address, src0.used);
-    r.src1 = packed(src1.address, src1.used);
-    r.repeat = static_cast<uint16_t>(std::min<int64_t>(repeat, 65535));
-    r.bytes = static_cast<uint32_t>(elements);
-    auto byte = [](uint16_t v) { return uint64_t(std::min<uint16_t>(v, 255)); };
-    r.a = byte(dst.block_stride) | byte(src0.block_stride) << 8 | byte(src1.block_stride) << 16 |
-          byte(dst.repeat_stride) << 24 | byte(src0.repeat_stride) << 32 | byte(src1.repeat_stride) << 40;
+    const VectorOperand *const operands[] = {&dst, &src0, &src1};
+    describe_vector(r, instr, type, repeat, elements, operands, counted);
     Conflicts conflicts;
     bool some_lanes = counted || elements * type_size(type) < repeat * 256;
     Cost cost = vector_cost(parameters, instr, type, static_cast<int>(repeat), dst, src0, src1, some_lanes,
                             conflicts);
-    r.read_conflict = static_cast<uint16_t>(std::min<int64_t>(conflicts.read, 65535));
-    r.partner = static_cast<uint32_t>(conflicts.write);
+    r.read_conflict = static_cast<uint32_t>(conflicts.read);
+    r.write_conflict = static_cast<uint32_t>(conflicts.write);
     clock.issue(PipeId::V, r, cost, at);
 }
 
@@ -148,55 +133,82 @@ void Core::vector_counted(Instr instr, Type type, int64_t elements, VectorOperan
     issue_vector(instr, type, (elements + per_repeat - 1) / per_repeat, elements, dst, src0, src1, true);
 }
 
-void Core::transfer(Instr instr, Type type, uint64_t gm, uint32_t local, int64_t bursts, int64_t burst_bytes,
-                    int64_t gm_step) {
+void Core::transfer(Instr instr, Type type, const Area &gm, const Area &local, int64_t bursts,
+                    int64_t burst_bytes, int64_t gm_step) {
     if (bursts <= 0 || burst_bytes <= 0) return;
     PipeId pipe = instr_pipe(instr);
     Record r = record(instr, pipe, Form::Transfer);
-    r.a = gm;
-    r.dst = packed(local, static_cast<uint8_t>(type));
-    r.repeat = static_cast<uint16_t>(std::min<int64_t>(bursts, 65535));
-    r.bytes = static_cast<uint32_t>(std::min<int64_t>(bursts * burst_bytes, 0xffffffff));
+    Geometry geometry;
+    geometry.form = r.form;
+    geometry.type = static_cast<uint8_t>(type);
+    geometry.repeat = static_cast<uint32_t>(bursts);
+    geometry.bytes = bursts * burst_bytes;
+    geometry.burst_bytes = burst_bytes;
+    geometry.gm_step = gm_step;
+    r.geometry = geometry_of(geometry);
+    const Ends ends = ends_of(instr);
+    const bool stores = ends.to == Space::GM;
+    const Area &there = gm.parts ? gm : lines_at(gm.address, bursts, gm_step, burst_bytes);
+    operand(stores ? 0 : 1, stores ? kWrites : kReads, Space::GM, type, there, 0);
+    operand(stores ? 1 : 0, stores ? kReads : kWrites, stores ? ends.from : ends.to, type, local,
+            geometry.bytes);
+    take_further_operands();
     Access access;
-    clock.issue(pipe, r, transfer_cost(parameters, instr, gm, bursts, burst_bytes, gm_step, access), at);
+    clock.issue(pipe, r, transfer_cost(parameters, instr, gm.address, bursts, burst_bytes, gm_step, access),
+                at);
 }
 
-void Core::move(Instr instr, Type type, uint32_t dst, uint32_t src, int64_t repeat, int64_t bytes) {
+void Core::move(Instr instr, Type type, const Area &dst, const Area &src, int64_t repeat, int64_t bytes) {
     if (bytes <= 0) return;
     PipeId pipe = instr_pipe(instr);
     if (function && pipe == PipeId::V) {
-        issue_vector(instr, type, (bytes + 255) / 256, bytes / type_size(type), dst, src, {}, false);
+        auto to = static_cast<uint32_t>(dst.address), from = static_cast<uint32_t>(src.address);
+        also(kWrites, Space::UB, type, dst.parts ? dst : lines_at(to, 1, 0, bytes));
+        also(kReads, Space::UB, type, src.parts ? src : lines_at(from, 1, 0, bytes));
+        issue_vector(instr, type, (bytes + 255) / 256, bytes / type_size(type), VectorOperand(to).elsewhere(),
+                     VectorOperand(from).elsewhere(), {}, false);
         return;
     }
     Record r = record(instr, pipe, Form::Local);
-    r.dst = packed(dst, static_cast<uint8_t>(type));
-    r.src0 = packed(src, 0);
-    r.repeat = static_cast<uint16_t>(std::min<int64_t>(repeat, 65535));
-    r.a = static_cast<uint64_t>(bytes);
+    r.geometry = moved_geometry(r, type, repeat, bytes);
+    const Ends ends = ends_of(instr);
+    operand(0, kWrites, ends.to, type, dst, bytes);
+    if (instr != Instr::SET_L1_2D) operand(1, kReads, ends.from, type, src, bytes);
+    take_further_operands();
     clock.issue(pipe, r, move_cost(parameters, instr, repeat, bytes), at);
 }
 
-void Core::multiply(Type type, int64_t m, int64_t k, int64_t n, uint32_t dst, uint32_t left, uint32_t right) {
+void Core::multiply(Type type, int64_t m, int64_t k, int64_t n, const Area &dst, const Area &left,
+                    const Area &right) {
     Record r = record(Instr::MMAD, PipeId::M, Form::Multiply);
-    r.dst = packed(dst, static_cast<uint8_t>(type));
-    r.src0 = packed(left, 1);
-    r.src1 = packed(right, 1);
-    r.a = uint64_t(m) | uint64_t(k) << 20 | uint64_t(n) << 40;
+    Geometry geometry;
+    geometry.form = r.form;
+    geometry.type = static_cast<uint8_t>(type);
+    geometry.m = static_cast<uint32_t>(m);
+    geometry.k = static_cast<uint32_t>(k);
+    geometry.n = static_cast<uint32_t>(n);
+    r.geometry = geometry_of(geometry);
+    const int64_t size = type_size(type);
+    const bool whole_numbers = type == Type::I8 || type == Type::I4;
+    operand(0, kWrites, Space::L0C, whole_numbers ? Type::I32 : Type::F32, dst, m * n * 4);
+    operand(1, kReads, Space::L0A, type, left, m * k * size);
+    operand(2, kReads, Space::L0B, type, right, k * n * size);
+    take_further_operands();
     clock.issue(PipeId::M, r, multiply_cost(parameters, type, m, k, n), at);
 }
 
-void Core::fixpipe(Instr instr, Type type, uint64_t gm, uint32_t dst, uint32_t src, int64_t rows,
+void Core::fixpipe(Instr instr, Type type, const Area &gm, const Area &dst, const Area &src, int64_t rows,
                    int64_t cols, int64_t bytes, bool to_nd, int64_t gm_step) {
-    Record r = record(instr, PipeId::FIX, gm ? Form::Transfer : Form::Local);
-    r.a = gm ? gm : static_cast<uint64_t>(bytes);
-    r.dst = packed(gm ? src : dst, static_cast<uint8_t>(type));
-    r.src0 = packed(src, 0);
-    r.repeat = static_cast<uint16_t>(std::min<int64_t>(rows, 65535));
-    r.bytes = gm ? static_cast<uint32_t>(bytes) : 0;
+    const bool out = gm.address != 0;
+    Record r = record(instr, PipeId::FIX, out ? Form::Transfer : Form::Local);
+    r.geometry = moved_geometry(r, type, rows, bytes);
+    operand(0, kWrites, out ? Space::GM : ends_of(instr).to, type, out ? gm : dst, bytes);
+    operand(1, kReads, Space::L0C, Type::F32, src, rows * cols * 4);
+    take_further_operands();
     Access access;
     if (!gm_step) gm_step = bytes / std::max<int64_t>(1, rows);
     clock.issue(PipeId::FIX, r,
-                fixpipe_cost(parameters, instr, rows, cols, bytes, to_nd, gm, gm_step, access), at);
+                fixpipe_cost(parameters, instr, rows, cols, bytes, to_nd, gm.address, gm_step, access), at);
 }
 
 void Core::set_register(PipeId pipe, uint64_t value) {
@@ -208,12 +220,24 @@ void Core::set_register(PipeId pipe, uint64_t value) {
 }
 
 void Core::scalar(Instr instr, uint64_t value, int64_t milli, const Access *access) {
-    if (function && function->replaces_body()) return;
+    if (function && function->replaces_body()) return further_.clear();
     Record r = record(instr, PipeId::S, Form::Scalar);
     r.a = value;
+    take_further_operands();
     Cost cost{milli, milli, 0, Stall::None};
     cost.access = access;
     clock.issue(PipeId::S, r, cost, at);
+}
+
+void Core::scalar_access(Instr instr, Space space, uint64_t address, int64_t bytes, int64_t milli,
+                         const Access *access) {
+    const bool stores = instr != Instr::LD_XD_XN_IMM && instr != Instr::LD_DEV;
+    if (!bytes) {
+        const CallTile *tile = find_tile(space, address, !stores);
+        bytes = tile ? tile->size : 4;
+    }
+    also(stores ? kWrites : kReads, space, Type::U8, lines_at(address, 1, 0, bytes));
+    scalar(instr, address, milli, access);
 }
 
 void Core::barrier(PipeId pipe) {

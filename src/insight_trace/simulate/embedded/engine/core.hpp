@@ -1,6 +1,7 @@
 // One AI core as tile ops see it: its memories, and the hardware instructions that an op issues.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -8,22 +9,11 @@
 
 #include "clock.hpp"
 #include "failure.hpp"
+#include "operands.hpp"
 #include "parameters.hpp"
 #include "records.hpp"
 
 namespace insight_trace::engine {
-
-// A vector operand: where it lies and how it advances, in blocks of 32 bytes.
-struct VectorOperand {
-    uint32_t address = 0;
-    uint16_t block_stride = 1;  // between the eight blocks of one repeat
-    uint16_t repeat_stride = 8; // between repeats
-    bool used = false;
-
-    VectorOperand() = default;
-    VectorOperand(uint32_t address_, uint16_t repeat_stride_ = 8, uint16_t block_stride_ = 1)
-        : address(address_), block_stride(block_stride_), repeat_stride(repeat_stride_), used(true) {}
-};
 
 struct Region { // a buffer of global memory
     uint64_t address, size, padded;
@@ -57,6 +47,7 @@ struct CounterLoop {
     int64_t first = 0, last = 0, step = 0, turns = 0;
 };
 class VectorFunction;
+struct Operands;
 
 class Core {
   public:
@@ -89,19 +80,27 @@ class Core {
     // One instruction under a count mask that the caller has set: no limit of 255 repeats.
     void vector_counted(Instr instr, Type type, int64_t elements, VectorOperand dst, VectorOperand src0 = {},
                         VectorOperand src1 = {});
-    // GM <-> on chip: `bursts` pieces of `burst_bytes`, `gm_step` bytes apart in GM.
-    void transfer(Instr instr, Type type, uint64_t gm, uint32_t local, int64_t bursts, int64_t burst_bytes,
-                  int64_t gm_step);
+    // GM <-> on chip: `bursts` pieces of `burst_bytes`, `gm_step` bytes apart in GM. An area that is only an
+    // address stands for those pieces in GM, and for the same bytes one after the other on chip.
+    void transfer(Instr instr, Type type, const Area &gm, const Area &local, int64_t bursts,
+                  int64_t burst_bytes, int64_t gm_step);
     // On chip: `bytes` in `repeat` pieces.
-    void move(Instr instr, Type type, uint32_t dst, uint32_t src, int64_t repeat, int64_t bytes);
-    void multiply(Type type, int64_t m, int64_t k, int64_t n, uint32_t dst, uint32_t left, uint32_t right);
+    void move(Instr instr, Type type, const Area &dst, const Area &src, int64_t repeat, int64_t bytes);
+    void multiply(Type type, int64_t m, int64_t k, int64_t n, const Area &dst, const Area &left,
+                  const Area &right);
     // Out of the accumulator; `to_nd` when boxes become rows on the way, `gm_step` bytes apart (0: no gap).
-    void fixpipe(Instr instr, Type type, uint64_t gm, uint32_t dst, uint32_t src, int64_t rows, int64_t cols,
-                 int64_t bytes, bool to_nd = false, int64_t gm_step = 0);
+    // With an address in GM it goes there.
+    void fixpipe(Instr instr, Type type, const Area &gm, const Area &dst, const Area &src, int64_t rows,
+                 int64_t cols, int64_t bytes, bool to_nd = false, int64_t gm_step = 0);
+    // Bytes that the next instruction touches beside the operands it names. Not `exact`: somewhere in there.
+    void also(Role role, Space space, Type type, const Area &area, bool exact = true);
     // A register write on the pipe that owns the register (masks, strides, pad values).
     void set_register(PipeId pipe, uint64_t value);
     // An instruction of the scalar unit itself that takes `milli` thousandths of a cycle.
     void scalar(Instr instr, uint64_t value, int64_t milli, const Access *access = nullptr);
+    // The same, reading or writing `bytes` of a memory; 0: an element of the tile it lies in.
+    void scalar_access(Instr instr, Space space, uint64_t address, int64_t bytes, int64_t milli,
+                       const Access *access = nullptr);
     // Scalar work of generated address code, without an instruction of its own in the trace.
     void scalar_work(int64_t milli) { clock.scalar_work(milli); }
     void barrier(PipeId pipe);
@@ -111,7 +110,20 @@ class Core {
 
     [[gnu::format(printf, 2, 3)]] void remark(const char *format, ...); // once per line
 
+    // A row for an instruction whose operands are added next.
     Record record(Instr instr, PipeId pipe, Form form) const;
+    // Adds an operand to the row that was made last; `bytes` is what a plain address stands for.
+    void operand(int which, Role role, Space space, Type type, const Area &area, int64_t bytes,
+                 bool exact = true);
+    void take_further_operands(); // those of `also`
+    uint32_t moved_geometry(const Record &r, Type type, int64_t repeat, int64_t bytes);
+    uint32_t geometry_of(const Geometry &geometry) {
+        return detailed_ ? records_.geometries.index_of(geometry) : 0;
+    }
+
+    // A tile op begins and ends: instructions between belong to it.
+    void begin_call(Op op, const Operands &operands);
+    void end_call();
 
     std::vector<Remark> remarks;
     Clock clock;
@@ -129,7 +141,44 @@ class Core {
     void issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements, const VectorOperand &dst,
                       const VectorOperand &src0, const VectorOperand &src1, bool counted);
 
+    struct VectorSpec { // what of a vector operand its footprint depends on
+        uint32_t piece = 0, distance = 0;
+        uint64_t mask = 0;
+        uint8_t used = 0, typed = 0, element = 0, unseen = 0, reserved[4] = {};
+    };
+    struct VectorForm { // an instruction's geometry, and where it is kept
+        Geometry geometry;
+        VectorSpec spec[3];
+        uint32_t site = 0, index = 0, footprint[3] = {}, reserved = 0;
+        bool filled = false;
+    };
+    struct CallTile {
+        Space space;
+        uint64_t begin, end;
+        uint32_t tile;
+        int size; // of an element
+    };
+    struct Further {
+        Role role;
+        Space space;
+        Type type;
+        bool exact;
+        Area area;
+    };
+    void describe_vector(Record &r, Instr instr, Type type, int64_t repeat, int64_t elements,
+                         const VectorOperand *const operands[3], bool counted);
+    void gather_areas(Instr instr, Type type, int64_t repeat, int64_t elements,
+                      std::array<const VectorOperand *, 3> operands, bool counted, std::vector<Area> &reads,
+                      std::vector<Area> &writes) const;
+    const CallTile *find_tile(Space space, uint64_t address, bool source) const;
+    uint32_t tile_at(Space space, uint64_t address, bool source) const;
+
     const int64_t register_cost_;
+    const bool detailed_; // operands are kept
+    uint32_t call_ = kNoCall;
+    std::vector<CallTile> call_tiles_;
+    std::vector<Further> further_;
+    std::array<VectorForm, 256> vector_forms_;
     Records &records_;
     GlobalMemory &gm_;
     uint64_t sizes_[static_cast<int>(Space::GM)];

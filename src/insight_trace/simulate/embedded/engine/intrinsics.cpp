@@ -52,9 +52,11 @@ extern "C" void insight_trace_op(Op op, const Operand *operands, uint32_t count,
     core.at = at;
     current_machine().progressed();
     core.scalar_work(core.tile_op_cost);
+    core.begin_call(op, {operands, count});
     if (core.function) core.function->open(op, {operands, count});
     op_bodies[static_cast<int>(op)](core, {operands, count});
     if (core.function) core.function->close(core);
+    core.end_call();
 }
 
 extern "C" void insight_trace_set_flag(PipeId from, PipeId to, int64_t event, Site at) {
@@ -92,7 +94,7 @@ extern "C" uint64_t insight_trace_get_value(const TileRef *tile, uint64_t index,
     core.at = at;
     int size = type_size(tile->type);
     uint64_t address = tile->address + index * uint64_t(size);
-    core.scalar(Instr::LD_XD_XN_IMM, address, core.parameters.scalar_load_ub);
+    core.scalar_access(Instr::LD_XD_XN_IMM, tile->space, address, size, core.parameters.scalar_load_ub);
     return read_bits(core.local(tile->space, address, uint64_t(size)), size);
 }
 
@@ -101,7 +103,7 @@ extern "C" void insight_trace_set_value(const TileRef *tile, uint64_t index, uin
     core.at = at;
     int size = type_size(tile->type);
     uint64_t address = tile->address + index * uint64_t(size);
-    core.scalar(Instr::ST_XD_XN_IMM, address, core.parameters.scalar_store_ub);
+    core.scalar_access(Instr::ST_XD_XN_IMM, tile->space, address, size, core.parameters.scalar_store_ub);
     memcpy(core.local(tile->space, address, uint64_t(size)), &bits, static_cast<size_t>(size));
 }
 
@@ -123,6 +125,7 @@ static void wait_for_core(Core &core, Instr instr, PipeId pipe, int flag) {
 static uint64_t read_shared(Core &core, uint64_t address, int size, int64_t milli) {
     const uint8_t *from = core.global(address, static_cast<uint64_t>(size));
     Record r = core.record(Instr::LD_DEV, PipeId::S, Form::Scalar);
+    core.operand(3, kReads, Space::GM, Type::U8, address, size);
     r.a = address;
     const Written *written = current_machine().written(address);
     if (written && written->core != core.identity.index) {
@@ -138,6 +141,8 @@ static void store_shared(Core &core, Instr instr, uint64_t address, uint64_t siz
                          int64_t milli) {
     uint8_t *to = core.global(address, size);
     Record r = core.record(instr, PipeId::S, Form::Scalar);
+    core.operand(3, instr == Instr::ST_ATOMIC ? kReadsAndWrites : kWrites, Space::GM, Type::U8, address,
+                 static_cast<int64_t>(size));
     r.a = address;
     uint32_t row = core.clock.issue(PipeId::S, r, {milli, milli, 0, Stall::None}, core.at);
     memcpy(to, &bits, static_cast<size_t>(size));

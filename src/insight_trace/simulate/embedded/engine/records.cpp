@@ -12,49 +12,58 @@ namespace insight_trace::engine {
 
 static constexpr size_t kMaxRows = 0xfffffff0u;
 
-Records::Records(const std::string &path) {
-    if (!path.empty()) {
-        file_ = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        if (file_ < 0) fail(Fault::Environment, {}, "cannot write %s: %s", path.c_str(), strerror(errno));
-    }
+static int created(const std::string &path) {
+    int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0) fail(Fault::Environment, {}, "cannot write %s: %s", path.c_str(), strerror(errno));
+    return file;
+}
+
+MappedBytes::MappedBytes(const std::string &path, size_t row_bytes) : row_bytes_(row_bytes) {
+    if (!path.empty()) file_ = created(path);
     grow();
 }
 
-Records::~Records() {
-    if (rows_) munmap(rows_, size_t(capacity_) * sizeof(Record));
+MappedBytes::~MappedBytes() {
+    if (bytes_) munmap(bytes_, capacity_ * row_bytes_);
     if (file_ >= 0) ::close(file_);
 }
 
-void Records::grow() {
-    size_t wanted = capacity_ ? size_t(capacity_) * 2 : 1u << 14;
+void MappedBytes::grow() {
+    size_t wanted = capacity_ ? capacity_ * 2 : 1u << 14;
     if (wanted > kMaxRows) fail(Fault::NotSupported, {}, "more than %zu instructions in one run", kMaxRows);
-    size_t bytes = wanted * sizeof(Record);
+    size_t bytes = wanted * row_bytes_;
     if (file_ >= 0 && ftruncate(file_, static_cast<off_t>(bytes)) != 0)
         fail(Fault::Environment, {}, "no room for %zu instructions: %s", wanted, strerror(errno));
     // taken now: a page of a full file system that is only found missing when it is written ends the process
-    const size_t had = size_t(capacity_) * sizeof(Record);
+    const size_t had = capacity_ * row_bytes_;
     const int room =
         file_ < 0 ? 0 : posix_fallocate(file_, static_cast<off_t>(had), static_cast<off_t>(bytes - had));
     if (room == ENOSPC || room == EDQUOT || room == EFBIG)
         fail(Fault::Environment, {}, "no room for %zu instructions: %s", wanted, strerror(room));
     void *mapped = MAP_FAILED;
-    if (rows_) {
-        mapped = mremap(rows_, size_t(capacity_) * sizeof(Record), bytes, MREMAP_MAYMOVE);
+    if (bytes_) {
+        mapped = mremap(bytes_, capacity_ * row_bytes_, bytes, MREMAP_MAYMOVE);
     } else {
         int flags = file_ >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
         mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file_, 0);
     }
     if (mapped == MAP_FAILED)
         fail(Fault::Environment, {}, "no memory for %zu instructions: %s", wanted, strerror(errno));
-    rows_ = static_cast<Record *>(mapped);
-    capacity_ = static_cast<uint32_t>(wanted);
+    bytes_ = static_cast<uint8_t *>(mapped);
+    capacity_ = wanted;
 }
 
-uint32_t Records::append(const Record &record) {
-    if (count_ == capacity_) grow();
-    rows_[count_] = record;
-    return count_++;
+void MappedBytes::close(size_t rows) {
+    if (file_ >= 0 && ftruncate(file_, static_cast<off_t>(rows * row_bytes_)) != 0)
+        fail(Fault::Environment, {}, "cannot finish the instruction file: %s", strerror(errno));
 }
+
+static std::string beside(const std::string &path, const char *what) {
+    return path.empty() ? path : path + what;
+}
+
+Records::Records(const std::string &path)
+    : path_(path), rows_(path), operands_(beside(path, ".operands")), calls_(beside(path, ".calls")) {}
 
 uint32_t Records::site(Site at, Instr instr, PipeId pipe) {
     Key key{at.file, (uint64_t(at.line) << 24) | (uint64_t(instr) << 8) | uint64_t(pipe)};
@@ -66,9 +75,42 @@ uint32_t Records::site(Site at, Instr instr, PipeId pipe) {
     return found->second;
 }
 
+uint32_t Records::call(Op op, uint16_t core, const std::vector<uint32_t> &tiles) {
+    std::string key(reinterpret_cast<const char *>(tiles.data()), tiles.size() * sizeof(uint32_t));
+    auto [found, added] = list_index_.try_emplace(key, static_cast<uint32_t>(lists_.size()));
+    if (added) {
+        lists_.push_back(static_cast<uint32_t>(tiles.size()));
+        lists_.insert(lists_.end(), tiles.begin(), tiles.end());
+    }
+    return calls_.append({static_cast<uint16_t>(op), core, found->second});
+}
+
+template <class Row> static void write_table(const std::string &path, const std::vector<Row> &rows) {
+    int file = created(path);
+    const auto *bytes = reinterpret_cast<const char *>(rows.data());
+    size_t left = rows.size() * sizeof(Row);
+    while (left > 0) {
+        ssize_t written = write(file, bytes, left);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) {
+            ::close(file);
+            fail(Fault::Environment, {}, "cannot write %s: %s", path.c_str(), strerror(errno));
+        }
+        bytes += written;
+        left -= static_cast<size_t>(written);
+    }
+    ::close(file);
+}
+
 void Records::close() {
-    if (file_ >= 0 && ftruncate(file_, static_cast<off_t>(size_t(count_) * sizeof(Record))) != 0)
-        fail(Fault::Environment, {}, "cannot finish the instruction file: %s", strerror(errno));
+    rows_.finish();
+    operands_.finish();
+    calls_.finish();
+    if (path_.empty()) return;
+    write_table(path_ + ".geometries", geometries.rows());
+    write_table(path_ + ".footprints", footprints.rows());
+    write_table(path_ + ".tiles", tiles.rows());
+    write_table(path_ + ".lists", lists_);
 }
 
 } // namespace insight_trace::engine

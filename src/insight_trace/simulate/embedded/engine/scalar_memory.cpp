@@ -57,8 +57,8 @@ void fetch_line(Core &core, uint64_t address, bool store, const void *caller) {
     access.bursts = 1;
     access.burst_bytes = 1 << kLineBits;
     access.write = store;
-    core.scalar(store ? Instr::ST_XD_XN_IMM : Instr::LD_XD_XN_IMM, address, store ? lines.store : lines.load,
-                &access);
+    core.scalar_access(store ? Instr::ST_XD_XN_IMM : Instr::LD_XD_XN_IMM, Space::GM, address, 1 << kLineBits,
+                       store ? lines.store : lines.load, &access);
     core.at = here;
 }
 

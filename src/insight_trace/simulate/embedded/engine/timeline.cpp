@@ -127,9 +127,9 @@ void Timeline::put(uint32_t row, int64_t issue, int64_t start, int64_t end, Stal
     if (signals_[row]) signal(row, end);
     if (!writes_) return;
     Record &record = records_[row];
-    record.issue = Clock::whole(issue);
-    record.start = Clock::whole(start);
-    record.end = Clock::whole(end);
+    record.issue = issue;
+    record.start = start;
+    record.end = end;
     record.stall = static_cast<uint8_t>(stall);
     if (partner != kNone) record.partner = partner;
 }
@@ -265,8 +265,8 @@ bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_
         ++pipe.submitted;
         if (writes_) {
             Record &record = records_[step.row];
-            record.issue = Clock::whole(issue);
-            record.start = start; // thousandths until it has ended
+            record.issue = issue;
+            record.start = start;
             record.stall = static_cast<uint8_t>(stall);
         }
         memory_->submit(index * kPipes + step.pipe, access, start, step.latency - access.data,
@@ -279,7 +279,7 @@ bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_
         if (pipe.submitted != pipe.ended || !pipe.late.empty()) {
             // the flag is raised when they have ended; the pipe goes on meanwhile
             if (writes_) {
-                records_[step.row].issue = Clock::whole(issue);
+                records_[step.row].issue = issue;
                 records_[step.row].stall = static_cast<uint8_t>(stall);
             }
             pipe.late.push_back({&step, start, pipe.busy_until, pipe.submitted});
@@ -345,10 +345,9 @@ void Timeline::ended(const MemorySystem::Ended &event) {
         Record &record = records_[step.row];
         if (event.time > record.start + step.latency + 500)
             record.stall = static_cast<uint8_t>(Stall::Bandwidth);
-        record.start = Clock::whole(record.start);
-        record.end = Clock::whole(event.time);
-        record.src1 =
-            static_cast<uint32_t>(std::min<int64_t>(event.traffic.bytes - event.traffic.hits, UINT32_MAX));
+        record.end = event.time;
+        if (record.form == static_cast<uint8_t>(Form::Transfer))
+            record.a = static_cast<uint64_t>(event.traffic.bytes - event.traffic.hits);
     }
     if (access.serial) {
         pipe.held = false;
@@ -360,8 +359,8 @@ void Timeline::ended(const MemorySystem::Ended &event) {
         const int64_t end = std::max({late.start, late.busy, event.time}) + flag_cost_;
         if (writes_) {
             Record &record = records_[late.step->row];
-            record.start = Clock::whole(late.start);
-            record.end = Clock::whole(end);
+            record.start = late.start;
+            record.end = end;
         }
         raise(core, index, *late.step, end);
     }

@@ -104,7 +104,11 @@ void VectorFunction::lower(Op op, const Operands &operands) {
         const TileRef &tile = operands[i].tile;
         (seen++ ? also : from) = VectorOperand(tile.address);
         int64_t bytes = int64_t(tile.valid_rows) * tile.valid_cols * type_size(tile.type);
-        loads_.push_back({tile.address, tile.type, loops, bytes});
+        const bool as_result = !over_source && shape != Shape::Spread;
+        Area area = as_result ? part_of(tile, 0, 0, std::min(tile.valid_rows, dst.valid_rows),
+                                        std::min(tile.valid_cols, dst.valid_cols))
+                              : valid_of(tile);
+        loads_.push_back({tile.address, tile.type, loops, bytes, {area}});
     }
     if (shape == Shape::Scattered)
         work_.push_back({Instr::MOVEV,
@@ -126,12 +130,16 @@ void VectorFunction::lower(Op op, const Operands &operands) {
             {is_first ? first : step.instr, type, turns, count, to, from, is_first ? also : VectorOperand()});
     }
     int64_t stored = reduces && shape != Shape::Columns ? rows : shape == Shape::Columns ? inner : loops;
-    stores_.push_back(
-        {dst.address, dst.type, stored, int64_t(dst.valid_rows) * dst.valid_cols * type_size(dst.type)});
+    stores_.push_back({dst.address,
+                       dst.type,
+                       stored,
+                       int64_t(dst.valid_rows) * dst.valid_cols * type_size(dst.type),
+                       {shape == Shape::Scattered ? whole_of(dst) : valid_of(dst)}});
 }
 
 void VectorFunction::add(Instr instr, Type type, int64_t loops, int64_t elements, const VectorOperand &dst,
-                         const VectorOperand &src0, const VectorOperand &src1) {
+                         const VectorOperand &src0, const VectorOperand &src1, const std::vector<Area> &reads,
+                         const std::vector<Area> &writes) {
     // a loop that has nothing to do is not entered
     if ((lowered_ && open_) || elements <= 0) return;
     int64_t bytes = elements * type_size(type);
@@ -143,19 +151,21 @@ void VectorFunction::add(Instr instr, Type type, int64_t loops, int64_t elements
     } else {
         work_.push_back({instr, type, loops, elements, dst, src0, src1});
     }
-    auto access = [&](std::vector<Access> &list, const VectorOperand &operand) {
+    auto access = [&](std::vector<Access> &list, const VectorOperand &operand,
+                      const std::vector<Area> &areas) {
         if (!operand.used) return;
         // a function of many steps shows one load and one store for each type
         for (Access &one : list)
             if (one.type == type) {
                 one.loops += loops;
                 one.bytes += bytes;
+                one.areas.insert(one.areas.end(), areas.begin(), areas.end());
                 return;
             }
-        list.push_back({operand.address, type, loops, bytes});
+        list.push_back({operand.address, type, loops, bytes, areas});
     };
-    access(loads_, src0);
-    access(stores_, dst);
+    access(loads_, src0, reads);
+    access(stores_, dst, writes);
 }
 
 // Cycles of the whole function; `latency`: of that, from a loaded register to a computed one.
@@ -204,11 +214,10 @@ void VectorFunction::flush(Core &core) {
     std::vector<Part> parts;
     auto memory = [&](Instr instr, const Access &access, int64_t begin, int64_t busy) {
         Record r = core.record(instr, PipeId::V, Form::Local);
-        uint32_t address = access.address & 0xffffffu, type = uint32_t(access.type) << 24;
-        r.dst = instr == Instr::VLD ? type : address | type;
-        r.src0 = instr == Instr::VLD ? address : 0;
-        r.repeat = static_cast<uint16_t>(std::min<int64_t>(access.loops, 65535));
-        r.a = static_cast<uint64_t>(access.bytes);
+        r.geometry = core.moved_geometry(r, access.type, access.loops, access.bytes);
+        const bool loads = instr == Instr::VLD;
+        for (const Area &area : access.areas)
+            core.operand(loads ? 1 : 0, loads ? kReads : kWrites, Space::UB, access.type, area, 0);
         parts.push_back({r, begin, busy});
     };
     int64_t at = loads_.empty() ? 0 : load_, last_load = rest - latency - 1000;
@@ -217,12 +226,18 @@ void VectorFunction::flush(Core &core) {
     for (int64_t i = 0; i < count; ++i, at += step) {
         const Work &work = work_[size_t(i)];
         Record r = core.record(work.instr, PipeId::V, Form::Vector);
-        r.dst = (work.dst.address & 0xffffffu) | uint32_t(work.type) << 24;
-        r.src0 = (work.src0.address & 0xffffffu) | uint32_t(work.src0.used) << 24;
-        r.src1 = (work.src1.address & 0xffffffu) | uint32_t(work.src1.used) << 24;
-        r.repeat = static_cast<uint16_t>(std::min<int64_t>(work.loops, 65535));
-        r.bytes = static_cast<uint32_t>(work.elements);
-        r.partner = 0; // no bank conflicts are known of this chip
+        Geometry geometry;
+        geometry.form = r.form;
+        geometry.type = static_cast<uint8_t>(work.type);
+        geometry.repeat = static_cast<uint32_t>(work.loops);
+        geometry.elements = static_cast<uint32_t>(work.elements);
+        r.geometry = core.geometry_of(geometry);
+        // it works on registers: the operands are named, and no byte of them is touched
+        const VectorOperand *const named[] = {&work.dst, &work.src0, &work.src1};
+        for (int which = 0; which < 3; ++which)
+            if (which == 0 || named[which]->used)
+                core.operand(which, which ? kReads : kWrites, Space::UB, work.type,
+                             lines_at(named[which]->address, 0, 0, 0), 0);
         parts.push_back({r, at, rest - at - (stores_.empty() ? 0 : (count - 1 - i) * step + 1000)});
     }
     for (const Access &access : stores_) memory(Instr::VST, access, at, rest - at);

@@ -25,7 +25,8 @@ class VectorFunction {
     bool replaces_body() const { return open_ && lowered_; }
     // The op's body issues a vector instruction.
     void add(Instr instr, Type type, int64_t loops, int64_t elements, const VectorOperand &dst,
-             const VectorOperand &src0, const VectorOperand &src1);
+             const VectorOperand &src0, const VectorOperand &src1, const std::vector<Area> &reads,
+             const std::vector<Area> &writes);
     // Issues what has been gathered; the op may go on.
     void flush(Core &core);
     void close(Core &core);
@@ -41,6 +42,7 @@ class VectorFunction {
         uint32_t address;
         Type type;
         int64_t loops, bytes;
+        std::vector<Area> areas;
     };
     void lower(Op op, const Operands &operands);
     int64_t cycles(int64_t &latency) const;

@@ -161,7 +161,8 @@ TILE_OP_BODY(TCMPS) {
     bool from_tile = operands[2].kind == Operand::Tile;
     if (from_tile) {
         for (PipeId pipe : {PipeId::V, PipeId::MTE1, PipeId::MTE2}) handshake(core, pipe, PipeId::S);
-        core.scalar(Instr::LD_XD_XN_IMM, operands[2].tile.address, core.parameters.scalar_load_ub);
+        core.scalar_access(Instr::LD_XD_XN_IMM, Space::UB, operands[2].tile.address, 0,
+                           core.parameters.scalar_load_ub);
     }
     with_type_of(core, op, compared_as(src.type), Types<float, half, int32_t>(), [&](auto tag) {
         using T = decltype(tag);
@@ -215,6 +216,9 @@ TILE_OP_BODY(TSEL) {
         core.set_register(PipeId::V, tmp.address); // the mask register
         core.barrier(PipeId::V);
         core.set_register(PipeId::V, static_cast<uint64_t>(to.width));
+        core.also(
+            kReads, Space::UB, Type::U8,
+            lines_at(mask.address + uint64_t(row) * uint64_t(mask_pitch(mask)), 1, 0, (to.width + 7) / 8));
         core.vector_counted(Instr::VSEL, type, to.width, at(to), at(x), at(y));
     }
     count_off(core);
@@ -241,7 +245,7 @@ TILE_OP_BODY(TSELS) {
             for (int i = 0; i < to.width; ++i)
                 into[i] = mask_bit(bits, mask_pitch(mask), row, i) ? x[i] : value;
     });
-    core.scalar(Instr::ST_XD_XN_IMM, tmp.address, core.parameters.scalar_store_ub);
+    core.scalar_access(Instr::ST_XD_XN_IMM, Space::UB, tmp.address, to.size, core.parameters.scalar_store_ub);
     count_elements(core, to.width);
     handshake(core, PipeId::S, PipeId::V);
     core.set_register(PipeId::V, tmp.address); // the mask register
@@ -250,7 +254,9 @@ TILE_OP_BODY(TSELS) {
         core.vector_counted(Instr::VSEL, to.size == 4 ? Type::F32 : Type::F16, to.width,
                             VectorOperand(to.address + static_cast<uint32_t>(row * to.pitch * to.size)),
                             VectorOperand(from.address + static_cast<uint32_t>(row * from.pitch * from.size)),
-                            VectorOperand(mask.address + static_cast<uint32_t>(row * mask_pitch(mask))));
+                            VectorOperand(mask.address + static_cast<uint32_t>(row * mask_pitch(mask)))
+                                .of(Type::U8)
+                                .spanning((to.width + 7) / 8));
     count_off(core);
 }
 

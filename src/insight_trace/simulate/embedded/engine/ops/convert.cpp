@@ -260,7 +260,8 @@ class Issuer {
         auto address = [&](const Lines &tile) {
             return tile.address + static_cast<uint32_t>((int64_t(line) * tile.pitch + column) * tile.size);
         };
-        VectorOperand dst(address(dst_), dst_stride), src(address(src_), src_stride);
+        VectorOperand dst = VectorOperand(address(dst_), dst_stride).of(job_.to),
+                      src = VectorOperand(address(src_), src_stride).of(job_.from);
         if (job_.from == Type::I32 && job_.to == Type::F16) { // dequantised with the scale 1
             core_.set_register(PipeId::V, 0x3c00);
             core_.barrier(PipeId::V);
@@ -275,7 +276,7 @@ class Issuer {
     }
 
     void through_tmp(int repeat, int width, VectorOperand dst, VectorOperand src) {
-        VectorOperand tmp(tmp_->address, src.repeat_stride);
+        VectorOperand tmp = VectorOperand(tmp_->address, src.repeat_stride).of(Type::I32);
         set_wrapping(false);
         one(Instr::VCONV, Type::I32, repeat, width, tmp, src);
         core_.barrier(PipeId::V);
@@ -292,6 +293,8 @@ class Issuer {
                 int count = std::min(kChunk, width - done);
                 VectorOperand to(dst.address + uint32_t(row * dst.repeat_stride * 32 + done * dst_.size));
                 VectorOperand from(src.address + uint32_t(row * src.repeat_stride * 32 + done * src_.size));
+                to = to.of(job_.to);
+                from = from.of(job_.from);
                 auto step = [&](Instr instr, Type type, VectorOperand a, VectorOperand b,
                                 VectorOperand c = {}) {
                     one(instr, type, 1, count, a, b, c);
@@ -299,17 +302,17 @@ class Issuer {
                 };
                 mask_elements(core_, count);
                 set_wrapping(false);
-                step(Instr::VCONV, Type::I32, low, from);
+                step(Instr::VCONV, Type::I32, low.of(Type::I32), from);
                 set_wrapping(true);
                 if (job_.to == Type::I16) {
-                    step(Instr::VCONV, Type::I16, to, low);
+                    step(Instr::VCONV, Type::I16, to, low.of(Type::I32));
                     continue;
                 }
-                step(Instr::VCONV, Type::I16, low, low);
+                step(Instr::VCONV, Type::I16, low, low.of(Type::I32));
                 step(Instr::MOVEV, Type::I16, high, {});
                 step(Instr::VAND, Type::I16, low, low, high);
                 step(Instr::VCONV, Type::F16, high, low);
-                step(Instr::VCONV, Type::I8, to, high);
+                step(Instr::VCONV, Type::I8, to, high.of(Type::F16));
             }
         mask_all(core_);
     }

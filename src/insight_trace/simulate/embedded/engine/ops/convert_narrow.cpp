@@ -138,7 +138,10 @@ void convert_narrow(Core &core, const TileRef &dst, const TileRef &src, Round mo
     }
     // its cost is the function's, which is made from the operands
     const int64_t elements = int64_t(dst.valid_rows) * dst.valid_cols;
-    core.vector(Instr::VCONV, dst.type, 1, elements, VectorOperand(dst.address), VectorOperand(src.address));
+    core.also(kWrites, dst.space, dst.type, valid_of(dst));
+    core.also(kReads, src.space, src.type, part_of(src, 0, 0, dst.valid_rows, dst.valid_cols));
+    core.vector(Instr::VCONV, dst.type, 1, elements, VectorOperand(dst.address).elsewhere(),
+                VectorOperand(src.address).elsewhere());
 }
 
 } // namespace insight_trace::engine

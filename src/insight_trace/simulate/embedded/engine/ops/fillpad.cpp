@@ -103,14 +103,19 @@ void issue_part_block(Core &core, const Padding &p) {
     mask_value(core, ((1ull << missing) - 1) << (block - missing));
     uint32_t at = element_address(p.dst, std::max(0, p.aligned - block));
     core.vector(Instr::MOVEV, p.dst.type, rows, int64_t(rows) * missing,
-                VectorOperand(at, static_cast<uint16_t>(p.dst.cols / block)));
+                VectorOperand(at, static_cast<uint16_t>(p.dst.cols / block))
+                    .masked(((1ull << missing) - 1) << (block - missing)));
     core.barrier(PipeId::V);
 }
 
 // One copy of `width` elements in each of `rows` rows; a wide row takes several repeats of the unit.
 void copy_rows(Core &core, Type type, int rows, int64_t width, VectorOperand dst, VectorOperand src) {
     int64_t repeats = rows * std::max<int64_t>(1, ceil_div(width, per_repeat(type)));
-    core.vector(Instr::VCOPY, type, static_cast<int>(repeats), rows * width, dst, src);
+    const auto bytes = static_cast<uint32_t>(width * type_size(type));
+    core.also(kWrites, Space::UB, type, lines_at(dst.address, rows, dst.repeat_stride * kBlockBytes, bytes));
+    core.also(kReads, Space::UB, type, lines_at(src.address, rows, src.repeat_stride * kBlockBytes, bytes));
+    core.vector(Instr::VCOPY, type, static_cast<int>(repeats), rows * width, dst.elsewhere(),
+                src.elsewhere());
 }
 
 // Whole blocks to the right, then whole rows below. Bytes go two by two.
@@ -177,7 +182,8 @@ void fill_matrix(Core &core, const TileRef &tile) {
                 std::memset(core.local(tile.space, at + uint64_t(i * step * kBlockBytes),
                                        uint64_t(blocks * kBlockBytes)),
                             0, size_t(blocks * kBlockBytes));
-        core.move(Instr::SET_L1_2D, tile.type, at, 0, repeat, repeat * blocks * kBlockBytes);
+        core.move(Instr::SET_L1_2D, tile.type, lines_at(at, repeat, step * kBlockBytes, blocks * kBlockBytes),
+                  0, repeat, repeat * blocks * kBlockBytes);
     };
     if (rows_end > tile.valid_rows) // each column of boxes: one block a row
         clear(int64_t(tile.valid_rows) * block, cols_end / block, rows_end - tile.valid_rows, tile.rows);

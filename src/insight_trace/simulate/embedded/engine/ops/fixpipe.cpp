@@ -103,6 +103,39 @@ template <class Body> void with_accumulator(Core &core, const TileRef &tile, Bod
         core.kernel_error("an Acc tile holds float or int32");
 }
 
+// Where the rows of an accumulator go in a tensor.
+Area rows_in_gm(const GlobalRef &g, int64_t rows, int64_t cols) {
+    const int64_t size = type_size(g.type);
+    if (g.stride[4] == 1) return lines_at(g.address, rows, g.stride[3] * size, cols * size);
+    Area area = lines_at(g.address, rows, g.stride[3] * size, size);
+    area.walk[0].count[1] = static_cast<uint32_t>(cols);
+    area.walk[0].step[1] = g.stride[4] * size;
+    return area;
+}
+
+// The same in a tensor of boxes: the columns of the last one may be fewer.
+Area boxes_in_gm(const GlobalRef &g, int64_t rows, int64_t cols) {
+    const int64_t size = type_size(g.type), c0 = g.shape[4], box = g.shape[3];
+    const bool one_outer = g.shape[1] * c0 >= cols;
+    Area area(g.address);
+    for (int64_t first = 0; first < cols && area.parts < Area::kMost;) {
+        const bool whole = cols - first >= c0;
+        const int64_t column = first / c0, boxes = whole ? (one_outer ? (cols - first) / c0 : 1) : 1;
+        Traversal &walk = area.add();
+        walk.offset = (column / g.shape[1] * g.stride[0] + column % g.shape[1] * g.stride[1]) * size;
+        walk.count[0] = static_cast<uint32_t>(boxes);
+        walk.step[0] = g.stride[1] * size;
+        walk.count[1] = static_cast<uint32_t>((rows + box - 1) / box);
+        walk.step[1] = g.stride[2] * size;
+        walk.count[2] = static_cast<uint32_t>(box);
+        walk.step[2] = g.stride[3] * size;
+        walk.run = static_cast<uint32_t>((whole ? c0 : cols - first) * size);
+        walk.lead = static_cast<uint32_t>(rows * walk.run);
+        first += boxes * c0;
+    }
+    return area;
+}
+
 } // namespace
 
 WayOut::WayOut(const Operands &operands, uint32_t first) {
@@ -160,8 +193,8 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
             });
         });
     if (!nz) core.set_register(PipeId::FIX, 1); // how many matrices, and how far apart
-    core.fixpipe(Instr::FIX_L0C_TO_OUT, g.type, g.address, 0, tile.address, rows, cols, rows * cols * size,
-                 !nz, nz ? 0 : g.stride[3] * size);
+    core.fixpipe(Instr::FIX_L0C_TO_OUT, g.type, nz ? boxes_in_gm(g, rows, cols) : rows_in_gm(g, rows, cols),
+                 0, valid_of(tile), rows, cols, rows * cols * size, !nz, nz ? 0 : g.stride[3] * size);
     if (atomic) core.set_register(PipeId::S, 0);
 }
 
@@ -212,7 +245,13 @@ void move_accumulator(Core &core, const char *op, const TileRef &dst, Corner to,
         });
     }
     Instr instr = to_vector ? Instr::FIX_L0C_TO_UB : Instr::FIX_L0C_TO_L1;
-    core.fixpipe(instr, dst.type, 0, dst.address, src.address, rows, cols, rows * cols * type_size(dst.type));
+    const Area there = part_of(dst, to.row, to.col, put_rows, put_cols);
+    const uint8_t first = to_vector ? vector_core(way_out.mode == ToVector::Second ? 1 : 0) : 0;
+    if (parts == 2) core.also(kWrites, dst.space, dst.type, in_core(vector_core(1), there));
+    core.fixpipe(instr, dst.type, 0, in_core(first, there),
+                 part_of(src, from.row, from.col, std::min<int64_t>(rows, src.rows - from.row),
+                         std::min<int64_t>(cols, src.cols - from.col)),
+                 rows, cols, rows * cols * type_size(dst.type));
 }
 
 } // namespace insight_trace::engine

@@ -50,7 +50,9 @@ void gather_by_index(Core &core, const Operands &operands) {
         counted(core, Instr::VMULS, Type::I32, cols, VectorOperand(offsets),
                 VectorOperand(element_address(idx, int64_t(r) * idx.cols)));
         core.barrier(PipeId::V);
-        counted(core, Instr::VGATHER, dst.type, cols, VectorOperand(out), VectorOperand(offsets));
+        core.also(kReads, src.space, src.type, whole_of(src), false);
+        counted(core, Instr::VGATHER, dst.type, cols, VectorOperand(out),
+                VectorOperand(offsets).of(Type::U32).spanning(int64_t(cols) * 4));
     }
     count_off(core);
 }
@@ -98,9 +100,11 @@ void gather_by_pattern(Core &core, const Operands &operands) {
                     std::memmove(to, from + (int64_t(r) * src.cols + pattern.position(i)) * size,
                                  size_t(size));
         int repeats = src.valid_rows * static_cast<int>(ceil_div(src.valid_cols, per_repeat(src.type)));
-        core.vector(Instr::VREDUCEV2, src.type, repeats, int64_t(src.valid_rows) * src.valid_cols,
-                    VectorOperand(dst.address),
-                    VectorOperand(src.address, static_cast<uint16_t>(src.cols * size / kBlockBytes)));
+        core.also(kReads, src.space, src.type, valid_of(src));
+        core.vector(
+            Instr::VREDUCEV2, src.type, repeats, int64_t(src.valid_rows) * src.valid_cols,
+            VectorOperand(dst.address).spanning(picked * src.valid_rows * size),
+            VectorOperand(src.address, static_cast<uint16_t>(src.cols * size / kBlockBytes)).elsewhere());
     }
     count_off(core);
 }
@@ -160,7 +164,8 @@ void gather_by_comparison(Core &core, const Operands &operands) {
     else
         core.vector(Instr::VCONV, src.type,
                     static_cast<int>(ceil_div(rows, kRepeatBytes / type_size(k.type))), rows,
-                    VectorOperand(limits), VectorOperand(k.address));
+                    VectorOperand(limits).spanning(rows * size),
+                    VectorOperand(k.address).of(k.type).spanning(rows * type_size(k.type)));
     count_off(core);
     int repeats = static_cast<int>(ceil_div(cols, per_repeat(src.type)));
     for (int r = 0; r < rows; ++r) {
@@ -177,7 +182,7 @@ void gather_by_comparison(Core &core, const Operands &operands) {
         counted(core, Instr::VREDUCEV2, Type::U32, cols,
                 VectorOperand(element_address(dst, int64_t(r) * dst.cols)),
                 VectorOperand(positions + uint32_t(int64_t(r) * src.cols * 4)),
-                VectorOperand(tmp.address + uint32_t(r * tmp.cols)));
+                VectorOperand(tmp.address + uint32_t(r * tmp.cols)).of(Type::U8).spanning((cols + 7) / 8));
         core.scalar(Instr::MOV_XD_SPR, 0, 1000);
         scalar_store(core, element_address(counts, r));
     }
@@ -221,15 +226,23 @@ TILE_OP_BODY(TGATHERB) {
     }
     Type type = size == 1 ? Type::U16 : dst.type;
     int lanes = per_repeat(dst.type), full = dst.valid_cols / lanes;
-    for (int r = 0; full > 0 && r < rows; ++r)
+    for (int r = 0; full > 0 && r < rows; ++r) {
+        core.also(kReads, src.space, src.type, whole_of(src), false);
         core.vector(Instr::VGATHERB, type, full, int64_t(full) * lanes,
                     VectorOperand(element_address(dst, int64_t(r) * dst.cols)),
-                    VectorOperand(element_address(offsets, int64_t(r) * offsets.cols), 1));
-    if (int rest = dst.valid_cols % lanes)
+                    VectorOperand(element_address(offsets, int64_t(r) * offsets.cols), 1)
+                        .of(Type::U32)
+                        .pieces(32, 32));
+    }
+    if (int rest = dst.valid_cols % lanes) {
+        core.also(kReads, src.space, src.type, whole_of(src), false);
         core.vector(Instr::VGATHERB, type, rows, int64_t(rows) * rest,
                     VectorOperand(element_address(dst, int64_t(full) * lanes),
                                   static_cast<uint16_t>(dst.cols / block)),
-                    VectorOperand(element_address(offsets, int64_t(full) * 8), 1));
+                    VectorOperand(element_address(offsets, int64_t(full) * 8), 1)
+                        .of(Type::U32)
+                        .pieces(uint32_t(4 * ceil_div(rest, block)), uint32_t(offsets.cols * 4)));
+    }
 }
 
 } // namespace insight_trace::engine

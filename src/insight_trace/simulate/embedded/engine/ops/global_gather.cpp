@@ -67,8 +67,8 @@ void gather_rows(Core &core, const TileRef &dst, const Table &table, const TileR
         for (int64_t i = 0; i < table.global.shape[0]; ++i) {
             int64_t first = i * table.global.shape[1] * (kBlockBytes / table.size);
             core.transfer(Instr::MOV_OUT_TO_UB_ALIGN, dst.type, table.at(place.index, first),
-                          element_address(dst, tile_offset(dst, r, first)), table.global.shape[1],
-                          kBlockBytes, table.global.stride[1] * table.size);
+                          box_row(dst, r, first, table), table.global.shape[1], kBlockBytes,
+                          table.global.stride[1] * table.size);
         }
     }
     finish_rows(core);
@@ -122,9 +122,10 @@ void gather_rows_to_matrix(Core &core, const TileRef &dst, const Table &table, c
             for (int c = 0; c < dst.valid_cols; ++c)
                 std::memcpy(element(core, dst, r, c),
                             core.global(table.at(place.index, c), uint64_t(table.size)), size_t(table.size));
-        core.transfer(Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, dst.type, table.at(place.index, 0),
-                      element_address(dst, tile_offset(dst, r, 0)), 1, int64_t(dst.valid_cols) * table.size,
-                      table.global.stride[3] * table.size);
+        core.transfer(
+            Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, dst.type, table.at(place.index, 0),
+            named_at(element_address(dst, tile_offset(dst, r, 0)), part_of(dst, r, 0, 1, dst.valid_cols)), 1,
+            int64_t(dst.valid_cols) * table.size, table.global.stride[3] * table.size);
     }
     handshake(core, PipeId::S, PipeId::MTE2);
 }

@@ -60,8 +60,8 @@ void scatter_rows(Core &core, const Table &table, const TileRef &src, const Tile
             for (int64_t i = 0; i < table.global.shape[0]; ++i) {
                 int64_t first = i * table.global.shape[1] * (kBlockBytes / table.size);
                 core.transfer(Instr::MOV_UB_TO_OUT_ALIGN, src.type, table.at(place.index, first),
-                              element_address(src, tile_offset(src, r, first)), table.global.shape[1],
-                              kBlockBytes, table.global.stride[1] * table.size);
+                              box_row(src, r, first, table), table.global.shape[1], kBlockBytes,
+                              table.global.stride[1] * table.size);
             }
         if (how == Replace) handshake(core, PipeId::MTE3, PipeId::S); // rows land in their order
     }

@@ -27,14 +27,21 @@ template <class T> std::vector<T> row_of(Core &core, const TileRef &tile, int ro
 }
 
 // Each half of the columns in repeats, for every row.
-void issue_halves(Core &core, Instr instr, const TileRef &dst1, const TileRef &dst0, const TileRef &src0) {
+void issue_halves(Core &core, Instr instr, const TileRef &dst1, const TileRef &dst0,
+                  std::initializer_list<const TileRef *> sources) {
+    const TileRef &src0 = **sources.begin();
     int lanes = per_repeat(dst0.type), half = dst0.valid_cols / 2;
     for (int r = 0; r < dst0.valid_rows; ++r)
         for (const TileRef *dst : {&dst0, &dst1})
-            for (int c = 0; c < half; c += lanes)
-                core.vector(instr, dst->type, 1, 2 * std::min(lanes, half - c),
-                            VectorOperand(element_address(*dst, int64_t(r) * dst->cols + 2 * c)),
-                            VectorOperand(element_address(src0, int64_t(r) * src0.cols + c)));
+            for (int c = 0; c < half; c += lanes) {
+                const int64_t width = 2 * std::min(lanes, half - c);
+                for (const TileRef *src : sources)
+                    core.also(kReads, src->space, src->type, part_of(*src, r, 0, 1, src->valid_cols), false);
+                core.vector(instr, dst->type, 1, width,
+                            VectorOperand(element_address(*dst, int64_t(r) * dst->cols + 2 * c))
+                                .spanning(width * type_size(dst->type)),
+                            VectorOperand(element_address(src0, int64_t(r) * src0.cols + c)).elsewhere());
+            }
 }
 
 } // namespace
@@ -57,7 +64,7 @@ TILE_OP_BODY(TINTERLEAVE) {
                 }
             }
         });
-    issue_halves(core, Instr::VINTLV, dst1, dst0, src0);
+    issue_halves(core, Instr::VINTLV, dst1, dst0, {&src0, &src1});
 }
 
 // (dst1, dst0, src1, src0): even columns of src0, then of src1, to dst0; odd ones to dst1. (dst1, dst0, src):
@@ -84,7 +91,7 @@ TILE_OP_BODY(TDEINTERLEAVE) {
                 }
             }
         });
-    issue_halves(core, Instr::VDINTLV, dst1, dst0, first);
+    issue_halves(core, Instr::VDINTLV, dst1, dst0, {&first, &second});
 }
 
 } // namespace insight_trace::engine

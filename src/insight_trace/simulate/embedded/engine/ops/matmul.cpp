@@ -127,7 +127,11 @@ void matmul(Core &core, const char *op, const TileRef &c, const TileRef *added, 
         }
     }
     // a single row would start the vector-matrix mode, so the hardware is given sixteen
-    core.multiply(a.type, m == 1 ? 16 : m, k, n, c.address, a.address, b.address);
+    if (added)
+        core.also(kReads, added->space, added->type,
+                  added_is_row ? part_of(*added, 0, 0, 1, n) : part_of(*added, 0, 0, m, n));
+    core.multiply(a.type, m == 1 ? 16 : m, k, n, part_of(c, 0, 0, m, n), part_of(a, 0, 0, m, k),
+                  part_of(b, 0, 0, k, n));
 }
 
 } // namespace

@@ -101,7 +101,12 @@ TILE_OP_BODY(TMATMUL_MX) {
             for (int64_t j = 0; j < n; ++j) to.at(i, j) = row[size_t(j)];
         }
     }
-    core.multiply(a.type, m == 1 ? 16 : m, k, n, c.address, a.address, b.address);
+    if (added) core.also(kReads, added->space, added->type, part_of(*added, 0, 0, accumulates ? m : 1, n));
+    const int64_t groups = (k + kGroup - 1) / kGroup;
+    core.also(kReads, a_scale.space, a_scale.type, part_of(a_scale, 0, 0, m, groups));
+    core.also(kReads, b_scale.space, b_scale.type, part_of(b_scale, 0, 0, groups, n));
+    core.multiply(a.type, m == 1 ? 16 : m, k, n, part_of(c, 0, 0, m, n), part_of(a, 0, 0, m, k),
+                  part_of(b, 0, 0, k, n));
 }
 
 } // namespace insight_trace::engine

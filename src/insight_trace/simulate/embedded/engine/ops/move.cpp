@@ -22,57 +22,86 @@ void loaded_extent(const TileRef &dst, int64_t &rows, int64_t &cols) {
     }
 }
 
-void load_left(Core &core, const TileRef &dst, const TileRef &src, int64_t rows, int64_t cols) {
+// dst(r, c) = src(row + r, col + c) for r < rows, c < cols: what of both tiles an instruction touches.
+struct Copy {
+    const TileRef &dst, &src;
+    int64_t row, col, rows, cols;
+
+    Area to() const { return part_of(dst, 0, 0, rows, cols); }
+    Area from() const { return part_of(src, row, col, rows, cols); }
+    // Of that, some rows or some columns.
+    Copy only_rows(int64_t first, int64_t count) const {
+        return {dst, src, row + first, col, std::clamp<int64_t>(rows - first, 0, count), cols};
+    }
+    Copy only_cols(int64_t first, int64_t count) const {
+        return {dst, src, row, col + first, rows, std::clamp<int64_t>(cols - first, 0, count)};
+    }
+    Area to_rows(int64_t first, int64_t count) const {
+        return part_of(dst, first, 0, std::clamp<int64_t>(rows - first, 0, count), cols);
+    }
+    Area to_cols(int64_t first, int64_t count) const {
+        return part_of(dst, 0, first, rows, std::clamp<int64_t>(cols - first, 0, count));
+    }
+};
+
+void load_left(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
+    const TileRef &dst = copy.dst, &src = copy.src;
     int size = type_size(dst.type);
     int64_t bytes = rows * cols * size;
     if (core.register_based()) // one instruction, turned or not; sizes are operands
-        return core.move(Instr::LOAD_L1_TO_L0A_2D, dst.type, dst.address, src.address, 1, bytes);
+        return core.move(Instr::LOAD_L1_TO_L0A_2D, dst.type, copy.to(), copy.from(), 1, bytes);
     bool transposed = src.inner == 2; // ZN source: its boxes are turned on the way
     if (transposed && size == 1) {
         int64_t boxes = rounded(rows, 32) / 32;
         for (int64_t i = 0; i < boxes; ++i)
-            core.move(Instr::LOAD_L1_TO_L0A_2D_TRANSPOSE, dst.type, dst.address, src.address, cols / 32,
-                      bytes / boxes);
+            core.move(Instr::LOAD_L1_TO_L0A_2D_TRANSPOSE, dst.type, copy.to_rows(32 * i, 32),
+                      copy.only_rows(32 * i, 32).from(), cols / 32, bytes / boxes);
         return;
     }
     core.set_register(PipeId::MTE1, uint64_t(rows) << 16 | uint64_t(cols));
-    core.move(Instr::LOAD_L1_TO_L0A_3Dv2, dst.type, dst.address, src.address, 1, bytes);
+    core.move(Instr::LOAD_L1_TO_L0A_3Dv2, dst.type, copy.to(), copy.from(), 1, bytes);
 }
 
-void load_right(Core &core, const TileRef &dst, const TileRef &src, int64_t rows, int64_t cols) {
+void load_right(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
+    const TileRef &dst = copy.dst, &src = copy.src;
     int size = type_size(dst.type);
     int64_t bytes = rows * cols * size, c0 = 32 / size;
     if (core.register_based())
-        return core.move(Instr::LOAD_L1_TO_L0B_2D, dst.type, dst.address, src.address, 1, bytes);
+        return core.move(Instr::LOAD_L1_TO_L0B_2D, dst.type, copy.to(), copy.from(), 1, bytes);
     if (src.inner == 1) { // NZ source: turned on the way
         if (size == 1) {
             int64_t boxes = rounded(cols, 32) / 32;
             for (int64_t i = 0; i < boxes; ++i)
-                core.move(Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE, dst.type, dst.address, src.address, rows / 32,
-                          bytes / boxes);
+                core.move(Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE, dst.type, copy.to_cols(32 * i, 32),
+                          copy.only_cols(32 * i, 32).from(), rows / 32, bytes / boxes);
             return;
         }
         core.set_register(PipeId::MTE1, uint64_t(rows) << 16 | uint64_t(cols));
-        core.move(Instr::LOAD_L1_TO_L0B_3Dv2, dst.type, dst.address, src.address, 1, bytes);
+        core.move(Instr::LOAD_L1_TO_L0B_3Dv2, dst.type, copy.to(), copy.from(), 1, bytes);
         return;
     }
     int64_t k_boxes = rounded(rows, c0) / c0, n_boxes = rounded(cols, 16) / 16;
     int64_t fewer = std::min(k_boxes, n_boxes), more = std::max(k_boxes, n_boxes);
-    for (int64_t i = 0; i < fewer; ++i)
-        core.move(Instr::LOAD_L1_TO_L0B_2D, dst.type, dst.address + uint32_t(i * more * 512), src.address,
-                  more, bytes / fewer);
+    for (int64_t i = 0; i < fewer; ++i) {
+        const bool down = k_boxes <= n_boxes; // a row of boxes, or a column of them
+        core.move(Instr::LOAD_L1_TO_L0B_2D, dst.type,
+                  named_at(dst.address + uint32_t(i * more * 512),
+                           down ? copy.to_rows(i * c0, c0) : copy.to_cols(i * 16, 16)),
+                  (down ? copy.only_rows(i * c0, c0) : copy.only_cols(i * 16, 16)).from(), more,
+                  bytes / fewer);
+    }
 }
 
-void move_in_ub(Core &core, const TileRef &dst, const TileRef &src, int64_t rows, int64_t cols) {
+void move_in_ub(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
+    const TileRef &dst = copy.dst, &src = copy.src;
     int size = type_size(dst.type);
     int64_t line = dst.row_major ? cols : rows, lines = dst.row_major ? rows : cols;
     int64_t dst_pitch = dst.row_major ? dst.cols : dst.rows, src_pitch = src.row_major ? src.cols : src.rows;
     if (line == dst_pitch && line == src_pitch) {
-        core.move(Instr::MOV_UB_TO_UB, dst.type, dst.address, src.address, 1, line * lines * size);
+        core.move(Instr::MOV_UB_TO_UB, dst.type, copy.to(), copy.from(), 1, line * lines * size);
         return;
     }
-    core.move(Instr::MOV_UB_TO_UB, dst.type, dst.address, src.address, lines,
-              rounded(line * size, 32) * lines);
+    core.move(Instr::MOV_UB_TO_UB, dst.type, copy.to(), copy.from(), lines, rounded(line * size, 32) * lines);
 }
 
 void check_corner(Core &core, const char *op, const TileRef &src, int64_t row, int64_t col) {
@@ -92,7 +121,7 @@ void move_nibbles(Core &core, const char *op, const TileRef &dst, const TileRef 
             for (int64_t c = 0; c < cols; ++c) to.set(r, c, from.get(r, c));
     }
     core.move(dst.space == Space::L0A ? Instr::LOAD_L1_TO_L0A_2D : Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE,
-              dst.type, dst.address, src.address, 1, rows * cols / 2);
+              dst.type, whole_of(dst), whole_of(src), 1, rows * cols / 2);
 }
 
 // Vec -> Mat: blocks of 32 bytes as they are, from a corner of the source to a corner of the destination.
@@ -123,7 +152,8 @@ void to_matrix(Core &core, const char *op, TileRef dst, Corner to, TileRef src, 
                 for (int64_t c = 0; c < cols; ++c)
                     out.at(to.row + r, to.col + c) = in.at(from.row + r, from.col + c);
         });
-    core.move(Instr::MOV_UB_TO_L1, dst.type, dst.address, src.address, rows, rows * cols * size);
+    core.move(Instr::MOV_UB_TO_L1, dst.type, in_core(kCubeCore, part_of(dst, to.row, to.col, rows, cols)),
+              part_of(src, from.row, from.col, rows, cols), rows, rows * cols * size);
 }
 
 // A bias of 16-bit floats becomes one of floats on its way.
@@ -137,7 +167,8 @@ void widen_bias(Core &core, const char *op, const TileRef &dst, const TileRef &s
         for (int64_t i = 0; i < count; ++i)
             to[i] = src.type == Type::F16 ? half_to_float(from[i]) : bf16_to_float(from[i]);
     }
-    core.move(Instr::MOV_L1_TO_BT, dst.type, dst.address, src.address, 1, count * 2);
+    core.move(Instr::MOV_L1_TO_BT, dst.type, lines_at(dst.address, 1, 0, count * 4),
+              lines_at(src.address, 1, 0, count * 2), 1, count * 2);
 }
 
 // dst(r, c) = src(row + r, col + c).
@@ -166,19 +197,20 @@ void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src,
             copied_cols = std::min<int64_t>(cols, src.cols - col);
     if (core.computes) copy_tile(core, dst, core, src, row, col, copied_rows, copied_cols);
     int64_t bytes = rows * cols * type_size(dst.type);
+    const Copy copy{dst, src, row, col, copied_rows, copied_cols};
     if (dst.space == Space::L0A)
-        load_left(core, dst, src, rows, cols);
+        load_left(core, copy, rows, cols);
     else if (dst.space == Space::L0B)
-        load_right(core, dst, src, rows, cols);
+        load_right(core, copy, rows, cols);
     else if (dst.space == Space::Bias)
-        core.move(Instr::MOV_L1_TO_BT, dst.type, dst.address, src.address, 1, bytes);
+        core.move(Instr::MOV_L1_TO_BT, dst.type, copy.to(), copy.from(), 1, bytes);
     else if (dst.space == Space::Scaling)
-        core.move(Instr::MOV_L1_TO_FB, dst.type, dst.address, src.address, 1, bytes);
+        core.move(Instr::MOV_L1_TO_FB, dst.type, copy.to(), copy.from(), 1, bytes);
     else if (dst.space == Space::ScaleLeft || dst.space == Space::ScaleRight)
         core.move(dst.space == Space::ScaleLeft ? Instr::LOAD_L1_TO_L0A_2D : Instr::LOAD_L1_TO_L0B_2D,
-                  dst.type, dst.address, src.address, 1, bytes);
+                  dst.type, copy.to(), copy.from(), 1, bytes);
     else if (dst.space == Space::UB && src.space == Space::UB)
-        move_in_ub(core, dst, src, copied_rows, copied_cols);
+        move_in_ub(core, copy, copied_rows, copied_cols);
     else
         core.unsupported("%s between these two memories", op);
 }
@@ -229,7 +261,8 @@ TILE_OP_BODY(TINSERT) {
                 for (int64_t c = 0; c < cols; ++c) to.at(row + r, col + c) = from.at(r, c);
         });
     int64_t bytes = rows * cols * type_size(dst.type);
-    core.move(Instr::MOV_UB_TO_UB, dst.type, dst.address, src.address, rows, bytes);
+    core.move(Instr::MOV_UB_TO_UB, dst.type, part_of(dst, row, col, rows, cols),
+              part_of(src, 0, 0, rows, cols), rows, bytes);
 }
 
 } // namespace insight_trace::engine

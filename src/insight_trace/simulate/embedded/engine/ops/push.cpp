@@ -37,10 +37,12 @@ TILE_OP_BODY(TPUSH) {
         });
     const int64_t bytes = rows * cols * type_size(tile.type);
     if (out_of_cube)
-        core.fixpipe(Instr::FIX_L0C_TO_UB, tile.type, 0, there.address, tile.address, rows, cols, bytes,
-                     true);
+        core.fixpipe(Instr::FIX_L0C_TO_UB, tile.type, 0,
+                     in_core(vector_core(lane), part_of(there, 0, 0, rows, cols)),
+                     part_of(tile, row, col, rows, cols), rows, cols, bytes, true);
     else
-        core.move(Instr::MOV_UB_TO_L1, tile.type, there.address, tile.address, rows, bytes);
+        core.move(Instr::MOV_UB_TO_L1, tile.type, in_core(kCubeCore, part_of(there, row, col, rows, cols)),
+                  part_of(tile, 0, 0, rows, cols), rows, bytes);
 }
 
 } // namespace insight_trace::engine

@@ -63,8 +63,9 @@ void rectify_and_narrow(Core &core, const Operands &operands, const char *op, In
         });
     int narrow = 8 / x.size * to.size;
     walk_conversion(core, to, x.size, [&](int line, int column, int repeat, int width) {
-        core.vector(instr, a.type, repeat, int64_t(repeat) * width, place_in(to, line, column, narrow),
-                    place_in(x, line, column, 8), place_in(y, line, column, 8));
+        core.vector(instr, a.type, repeat, int64_t(repeat) * width,
+                    place_in(to, line, column, narrow).of(dst.type), place_in(x, line, column, 8),
+                    place_in(y, line, column, 8));
     });
 }
 
@@ -105,7 +106,7 @@ TILE_OP_BODY(TADDDEQRELU) {
         for (int step = 0; step < 3; ++step) then(Instr::VMULS, Type::F32, p, p);
         then(Instr::MOVEV, Type::F32, t, {});
         then(Instr::VMAX, Type::F32, q, p, t);
-        then(Instr::VCONV, Type::F16, place_in(to, line, column, 4), q);
+        then(Instr::VCONV, Type::F16, place_in(to, line, column, 4), q.of(Type::F32));
     });
 }
 
@@ -138,11 +139,14 @@ TILE_OP_BODY(TDEQUANT) {
     count_elements(core, to.width);
     for (int row = 0; row < to.lines; ++row) {
         if (src.type == Type::I8) { // over half, in dst itself
-            core.vector_counted(Instr::VCONV, Type::F16, to.width, at(to, row), at(from, row));
+            core.vector_counted(Instr::VCONV, Type::F16, to.width, at(to, row).spanning(2 * to.width),
+                                at(from, row).of(src.type).spanning(to.width));
             core.barrier(PipeId::V);
-            core.vector_counted(Instr::VCONV, Type::F32, to.width, at(to, row), at(to, row));
+            core.vector_counted(Instr::VCONV, Type::F32, to.width, at(to, row).spanning(4 * to.width),
+                                at(to, row).of(Type::F16).spanning(2 * to.width));
         } else {
-            core.vector_counted(Instr::VCONV, Type::F32, to.width, at(to, row), at(from, row));
+            core.vector_counted(Instr::VCONV, Type::F32, to.width, at(to, row).spanning(4 * to.width),
+                                at(from, row).of(src.type).spanning(from.size * to.width));
         }
         core.barrier(PipeId::V);
     }
@@ -151,8 +155,8 @@ TILE_OP_BODY(TDEQUANT) {
     count_elements(core, to.width);
     for (int row = 0; row < to.lines; ++row) {
         handshake(core, PipeId::V, PipeId::S);
-        core.scalar(Instr::LD_XD_XN_IMM, parameter(offset, row), load);
-        core.scalar(Instr::LD_XD_XN_IMM, parameter(scale, row), load);
+        core.scalar_access(Instr::LD_XD_XN_IMM, Space::UB, parameter(offset, row), 4, load);
+        core.scalar_access(Instr::LD_XD_XN_IMM, Space::UB, parameter(scale, row), 4, load);
         handshake(core, PipeId::S, PipeId::V);
         core.vector_counted(Instr::VADDS, Type::F32, to.width, at(to, row), at(to, row));
         core.barrier(PipeId::V);

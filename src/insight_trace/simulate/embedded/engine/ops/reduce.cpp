@@ -141,7 +141,9 @@ void issue_row_reduction(Core &core, const RowReduction &op, const TileRef &dst,
         return;
     }
     if (full == 1) { // nothing to fold yet: the whole repeat moves as it is
-        core.move(Instr::MOV_UB_TO_UB, src.type, tmp.address, src.address, rows,
+        core.move(Instr::MOV_UB_TO_UB, src.type,
+                  lines_at(tmp.address, rows, int64_t(tmp.cols) * type_size(tmp.type), kRepeatBytes),
+                  lines_at(src.address, rows, int64_t(src.cols) * type_size(src.type), kRepeatBytes), rows,
                   int64_t(rows) * kRepeatBytes);
         core.barrier(PipeId::V);
     } else if (op.pairs) {

@@ -64,8 +64,9 @@ void issue_narrow(Core &core, const ArgOp &op, const ArgTiles &t) {
     const TileRef &out = t.value ? t.tmp : t.index;
     int64_t step = t.value ? 2 : out.cols; // value and index side by side, or the index alone
     auto to = [&](int first) {
-        return VectorOperand(element_address(out, first * step), static_cast<uint16_t>(t.value ? 1 : step),
-                             0);
+        const auto size = static_cast<uint32_t>(type_size(out.type));
+        return VectorOperand(element_address(out, first * step), static_cast<uint16_t>(t.value ? 1 : step), 0)
+            .pieces(t.value ? 2 * size : size, static_cast<uint32_t>(step) * size);
     };
     if (cols == lanes) {
         count_elements(core, int64_t(rows) * lanes);
@@ -86,7 +87,8 @@ void issue_narrow(Core &core, const ArgOp &op, const ArgTiles &t) {
     }
     auto unpack = [&](const TileRef &to) {
         core.vector(Instr::VREDUCEV2, t.src.type, static_cast<int>(ceil_div(rows * 2, lanes)), rows * 2,
-                    VectorOperand(to.address), VectorOperand(t.tmp.address));
+                    VectorOperand(to.address).spanning(rows * type_size(t.src.type)),
+                    VectorOperand(t.tmp.address).spanning(rows * 2 * type_size(t.src.type)));
         core.barrier(PipeId::V);
     };
     bool value_packed = t.value->cols == 1, index_packed = t.index.cols == 1;
@@ -124,6 +126,8 @@ void issue_narrow(Core &core, const ArgOp &op, const ArgTiles &t) {
 void issue_wide(Core &core, const ArgOp &op, const ArgTiles &t) {
     int rows = t.src.valid_rows, lanes = per_repeat(t.src.type);
     Type type = t.src.type;
+    const int64_t size = type_size(type);
+    const auto pair = static_cast<uint32_t>(2 * size); // value and index
     count_mode(core);
     int levels = 0;
     for (int r = 0; r < rows; ++r) {
@@ -131,18 +135,19 @@ void issue_wide(Core &core, const ArgOp &op, const ArgTiles &t) {
         VectorOperand from = row_at(t.src, r), held(element_address(t.tmp, int64_t(r) * t.tmp.cols));
         for (levels = 0; count > lanes; ++levels) {
             mask_value(core, uint64_t(count));
-            counted(core, op.whole, type, count, held, from);
+            counted(core, op.whole, type, count, held.pieces(pair, pair), from);
             core.barrier(PipeId::V);
             count = ceil_div(count, lanes);
             mask_value(core, uint64_t(count) * 2);
             for (int i = 0; i < 2; ++i) { // values, then indices
-                counted(core, Instr::VREDUCEV2, type, count * 2, held, held);
+                counted(core, Instr::VREDUCEV2, type, count * 2, held.spanning(count * size),
+                        held.spanning(count * 2 * size));
                 core.barrier(PipeId::V);
             }
             from = held;
         }
         mask_value(core, uint64_t(count));
-        counted(core, op.whole, type, count, held, held);
+        counted(core, op.whole, type, count, held.pieces(pair, pair), held);
         core.barrier(PipeId::V);
     }
     count_off(core);
@@ -218,10 +223,10 @@ void issue_columns(Core &core, const ArgOp &op, const ArgTiles &t, int col, int 
         core.barrier(PipeId::V);
     }
     if (half_index) { // to half, then to 32 bits
-        core.vector(Instr::VCONV, Type::F16, 1, width, index, index);
+        core.vector(Instr::VCONV, Type::F16, 1, width, index.of(Type::F16), index.of(Type::I16));
         core.barrier(PipeId::V);
         core.vector(Instr::VCONV, Type::I32, 2, width, VectorOperand(element_address(t.index, col), 8),
-                    index);
+                    index.of(Type::F16).spanning(2 * width));
         core.barrier(PipeId::V);
     }
     if (t.value) {

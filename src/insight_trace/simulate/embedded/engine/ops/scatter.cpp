@@ -105,7 +105,8 @@ void scatter_by_pattern(Core &core, const Operands &operands) {
     }
     int size = type_size(dst.type);
     if (pattern.group == 1) { // every element stays where it is: a copy
-        core.move(Instr::MOV_UB_TO_UB, dst.type, dst.address, src.address, rows,
+        core.move(Instr::MOV_UB_TO_UB, dst.type, part_of(dst, 0, 0, rows, cols),
+                  part_of(src, 0, 0, rows, cols), rows,
                   int64_t(rows) * ceil_div(int64_t(cols) * size, kBlockBytes) * kBlockBytes);
         return;
     }

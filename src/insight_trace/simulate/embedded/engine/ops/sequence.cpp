@@ -28,7 +28,7 @@ void make_first_numbers(Core &core, uint32_t tmp, bool wide, VectorOperand into,
     then(Instr::VCGADD, F, 64, sums, eighths);
     if (!wide) {
         then(Instr::VCGADD, F, 64, VectorOperand(sums.address + 32), VectorOperand(tmp + 256));
-        then(Instr::VCONV, H, 64, halves, sums);
+        then(Instr::VCONV, H, 64, halves.spanning(128), sums.of(F).spanning(256));
     }
     core.set_register(PipeId::V, 8);
     then(Instr::VMULS, wide ? F : H, 8, wide ? eighths : spread, wide ? sums : halves);
@@ -115,7 +115,8 @@ TILE_OP_BODY(TCI) {
         return issue_with_scratch(core, dst, to, tile_operand(core, op, operands, 3).address, down);
     int64_t store = core.parameters.scalar_store_ub;
     for (int i = 0; i < dst.valid_cols; ++i)
-        core.scalar(Instr::ST_XD_XN_IMM, dst.address + uint64_t(i) * uint64_t(to.size), store);
+        core.scalar_access(Instr::ST_XD_XN_IMM, Space::UB, dst.address + uint64_t(i) * uint64_t(to.size),
+                           to.size, store);
 }
 
 // dst, the diagonal, 0 for ones at and below it, 1 for ones at and above it.

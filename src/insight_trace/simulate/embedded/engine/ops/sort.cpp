@@ -96,7 +96,8 @@ TILE_OP_BODY(TSORT32) {
         core.barrier(PipeId::V);
         bit_mode(core);
         mask_value(core, ~((1ull << rest) - 1) & 0xffffffffull);
-        core.vector(Instr::MOVEV, src.type, 1, kGroup - rest, VectorOperand(group));
+        core.vector(Instr::MOVEV, src.type, 1, kGroup - rest,
+                    VectorOperand(group).masked(~((1ull << rest) - 1) & 0xffffffffull));
         core.barrier(PipeId::V);
     };
     for (int r = 0; r < rows; ++r) {
@@ -188,7 +189,8 @@ void merge_blocks(Core &core, const Operands &operands) {
                     size_t(total * kPairBytes));
     }
     core.vector(Instr::VMS4v2, src.type, merge_repeats(total), total * kPairBytes / size,
-                VectorOperand(dst.address), VectorOperand(src.address));
+                VectorOperand(dst.address).spanning(total * kPairBytes),
+                VectorOperand(src.address).spanning(total * kPairBytes));
 }
 
 // TMRGSORT<…, exhausted>(dst, executed, tmp, src0, src1[, src2[, src3]]): whole lists into one.
@@ -218,9 +220,14 @@ void merge_lists(Core &core, const Operands &operands) {
         std::memmove(core.local(dst.space, dst.address, kept), core.local(tmp.space, tmp.address, kept),
                      kept);
     }
+    auto list = [&](uint32_t i) {
+        const TileRef &src = operands[i].tile;
+        return VectorOperand(src.address).spanning(int64_t(src.valid_cols) * size);
+    };
+    for (uint32_t i = 6; i < operands.count; ++i)
+        core.also(kReads, operands[i].tile.space, dst.type, valid_of(operands[i].tile));
     core.vector(Instr::VMS4v2, dst.type, merge_repeats(total), total * kPairBytes / size,
-                VectorOperand(tmp.address), VectorOperand(operands[4].tile.address),
-                VectorOperand(operands[5].tile.address));
+                VectorOperand(tmp.address).spanning(total * kPairBytes), list(4), list(5));
     if (suspend) {
         handshake(core, PipeId::V, PipeId::S);
         core.scalar(Instr::MOV_XD_SPR, 0, 1000);

@@ -46,11 +46,11 @@ inline void counted(Core &core, Instr instr, Type type, int64_t elements, Vector
 }
 
 // --- scalar accesses
-inline void scalar_load(Core &core, uint32_t address) {
-    core.scalar(Instr::LD_XD_XN_IMM, address, core.parameters.scalar_load_ub);
+inline void scalar_load(Core &core, uint32_t address, int bytes = 0) {
+    core.scalar_access(Instr::LD_XD_XN_IMM, Space::UB, address, bytes, core.parameters.scalar_load_ub);
 }
-inline void scalar_store(Core &core, uint32_t address) {
-    core.scalar(Instr::ST_XD_XN_IMM, address, core.parameters.scalar_store_ub);
+inline void scalar_store(Core &core, uint32_t address, int bytes = 0) {
+    core.scalar_access(Instr::ST_XD_XN_IMM, Space::UB, address, bytes, core.parameters.scalar_store_ub);
 }
 
 // --- checks

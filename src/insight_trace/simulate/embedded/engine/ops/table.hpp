@@ -60,11 +60,18 @@ inline Place placed(uint32_t index, int64_t count, Beyond beyond) {
     }
 }
 
+// A row of one outer dimension of a table in boxes, as it lies in the tile.
+inline Area box_row(const TileRef &tile, int64_t row, int64_t first, const Table &table) {
+    const int64_t cols = table.global.shape[1] * (kBlockBytes / table.size);
+    return named_at(element_address(tile, tile_offset(tile, row, first)),
+                    part_of(tile, row, first, 1, std::min<int64_t>(cols, tile.cols - first)));
+}
+
 inline void scalar_load_gm(Core &core, uint64_t address) {
-    core.scalar(Instr::LD_XD_XN_IMM, address, core.parameters.scalar_load_gm);
+    core.scalar_access(Instr::LD_XD_XN_IMM, Space::GM, address, 0, core.parameters.scalar_load_gm);
 }
 inline void scalar_store_gm(Core &core, uint64_t address) {
-    core.scalar(Instr::ST_XD_XN_IMM, address, core.parameters.scalar_store_gm);
+    core.scalar_access(Instr::ST_XD_XN_IMM, Space::GM, address, 0, core.parameters.scalar_store_gm);
 }
 
 inline void check_index_tile(const Core &core, const char *op, const TileRef &idx) {

@@ -124,8 +124,15 @@ void issue_pieces(Core &core, Instr instr, const TileRef &tile, const Piece &pie
     for (int64_t first = 0; first < piece.count; first += kMaxBursts) {
         int64_t bursts = std::min(kMaxBursts, piece.count - first);
         uint32_t local = tile.address + uint32_t((piece.line + first) * pitch * size);
-        core.transfer(instr, tile.type, piece.gm + uint64_t(first * piece.step * size), local, bursts,
-                      piece.length * size, piece.step * size);
+        // a load fills up the last block of each line when the tile has a pad value
+        int64_t length = piece.length, most = lines_are_columns ? tile.rows : tile.cols;
+        if (tile.pad && instr == Instr::MOV_OUT_TO_UB_ALIGN)
+            length = std::min(most, (length * size + 31) / 32 * 32 / size);
+        int64_t line = piece.line + first;
+        Area there = lines_are_columns ? part_of(tile, 0, line, length, bursts)
+                                       : part_of(tile, line, 0, bursts, length);
+        core.transfer(instr, tile.type, piece.gm + uint64_t(first * piece.step * size),
+                      named_at(local, there), bursts, piece.length * size, piece.step * size);
     }
 }
 
@@ -152,7 +159,19 @@ void move_nz(Core &core, const TileRef &tile, const GlobalRef &g, bool store) {
                             memcpy(local, gm + c * size, size_t(size));
                     }
                 }
-        core.transfer(instr, tile.type, g.address + uint64_t(i * g.stride[0] * size), tile.address,
+        const int64_t rows = std::min<int64_t>(tile.valid_rows, g.shape[2] * box_rows);
+        const int64_t cols = std::min(tile.valid_cols - i * g.shape[1] * c0, g.shape[1] * c0);
+        Area gm =
+            lines_at(g.address + uint64_t(i * g.stride[0] * size), g.shape[1], g.stride[1] * size, c0 * size);
+        gm.walk[0].count[1] = static_cast<uint32_t>((rows + box_rows - 1) / box_rows);
+        gm.walk[0].step[1] = g.stride[2] * size;
+        gm.walk[0].count[2] = static_cast<uint32_t>(box_rows);
+        gm.walk[0].step[2] = g.stride[3] * size;
+        gm.walk[0].lead = static_cast<uint32_t>(rows * c0 * size);
+        // whole boxes across, even where fewer columns are valid
+        const int64_t boxes = (std::max<int64_t>(0, cols) + c0 - 1) / c0;
+        gm.walk[0].count[0] = static_cast<uint32_t>(boxes);
+        core.transfer(instr, tile.type, gm, part_of(tile, 0, i * g.shape[1] * c0, rows, boxes * c0),
                       g.shape[1], tile.valid_rows * c0 * size, g.stride[1] * size);
     }
 }
@@ -222,8 +241,12 @@ void load_scale_pairs(Core &core, const TileRef &tile, const GlobalRef &g) {
                 }
             }
     }
-    core.transfer(Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, tile.type, g.address, tile.address, outer, inner * 2,
-                  g.stride[2]);
+    Area gm = lines_at(g.address, outer, g.stride[2], 2);
+    gm.walk[0].count[1] = static_cast<uint32_t>(inner);
+    gm.walk[0].step[1] = g.stride[3];
+    core.transfer(Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, tile.type, gm,
+                  left ? part_of(tile, 0, 0, lines, groups) : part_of(tile, 0, 0, groups, lines), outer,
+                  inner * 2, g.stride[2]);
 }
 
 int64_t line_count(const GlobalRef &g) {
@@ -270,8 +293,12 @@ TILE_OP_BODY(TLOAD) {
     if (!converts) return;
     if (core.computes) zero_box_tails(core, tile, line_count(g), length, columns);
     int64_t lines = line_count(g);
-    core.transfer(Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, tile.type, g.address, tile.address, lines, length * size,
-                  g.stride[columns ? 4 : 3] * size);
+    // the tail of the last block of each line is zeroed
+    const int64_t filled =
+        std::min<int64_t>((length * size + 31) / 32 * 32 / size, columns ? tile.rows : tile.cols);
+    core.transfer(Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, tile.type, lines_of_tensor(g, columns, length),
+                  columns ? part_of(tile, 0, 0, filled, lines) : part_of(tile, 0, 0, lines, filled), lines,
+                  length * size, g.stride[columns ? 4 : 3] * size);
 }
 
 TILE_OP_BODY(TSTORE) {

@@ -18,15 +18,25 @@ void set_address_registers(Core &core, int count, uint32_t address) {
 }
 
 // 16 rows of one block each (32 rows of bytes) become columns; `repeat` such boxes per instruction.
-void transpose_boxes(Core &core, const TileRef &src, uint32_t from, uint32_t to, int repeat,
+void transpose_boxes(Core &core, const TileRef &src, uint32_t from, uint32_t to, int64_t to_pitch, int repeat,
                      uint16_t to_stride, uint16_t from_stride) {
     bool bytes = type_size(src.type) == 1;
+    const int64_t size = type_size(src.type), box_rows = bytes ? 32 : 16;
+    Area source = lines_at(from, repeat, from_stride * kBlockBytes, kBlockBytes);
+    source.walk[0].count[1] = static_cast<uint32_t>(box_rows);
+    source.walk[0].step[1] = src.cols * size;
+    Area result = lines_at(to, repeat, to_stride * kBlockBytes, box_rows * size);
+    result.walk[0].count[1] = static_cast<uint32_t>(per_block(src.type));
+    result.walk[0].step[1] = to_pitch * size;
     set_address_registers(core, bytes ? 8 : 4, from);
     if (repeat == 1) to_stride = from_stride = 0;
     int64_t elements = int64_t(repeat) * 16 * per_block(src.type);
-    for (int i = 0; i < (bytes ? 4 : 1); ++i)
+    for (int i = 0; i < (bytes ? 4 : 1); ++i) {
+        core.also(kWrites, Space::UB, src.type, result);
+        core.also(kReads, Space::UB, src.type, source);
         core.vector(Instr::VNCHWCONV, src.type, repeat, bytes ? elements / 2 : elements,
-                    VectorOperand(to, to_stride), VectorOperand(from, from_stride));
+                    VectorOperand(to, to_stride).elsewhere(), VectorOperand(from, from_stride).elsewhere());
+    }
 }
 
 } // namespace
@@ -71,12 +81,14 @@ TILE_OP_BODY(TTRANS) {
     if (down)
         for (int i = 0; i < across; ++i)
             transpose_boxes(core, src, element_address(src, int64_t(i) * block), scratch(i * block * pitch),
-                            down, blocks(box_rows), blocks(int64_t(box_rows) * src.cols));
+                            pitch, down, blocks(box_rows), blocks(int64_t(box_rows) * src.cols));
     if (rest)
         transpose_boxes(core, src, element_address(src, int64_t(down) * box_rows * src.cols),
-                        scratch(down * box_rows), across, blocks(block * pitch), 1);
+                        scratch(down * box_rows), pitch, across, blocks(block * pitch), 1);
     core.barrier(PipeId::V);
-    core.move(Instr::MOV_UB_TO_UB, dst.type, dst.address, tmp.address, cols,
+    core.move(Instr::MOV_UB_TO_UB, dst.type,
+              lines_at(dst.address, cols, int64_t(dst.cols) * size, rows * size),
+              lines_at(tmp.address, cols, pitch * size, rows * size), cols,
               int64_t(cols) * ceil_div(int64_t(rows) * size, kBlockBytes) * kBlockBytes);
 }
 

@@ -87,8 +87,9 @@ void scalar_loop(Core &core, const Lines &dst, int loads) {
         for (int i = 0; i < dst.width; ++i) {
             uint64_t address =
                 dst.address + (uint64_t(line) * uint64_t(dst.pitch) + uint64_t(i)) * uint64_t(dst.size);
-            for (int read = 0; read < loads; ++read) core.scalar(Instr::LD_XD_XN_IMM, address, load);
-            core.scalar(Instr::ST_XD_XN_IMM, address, store);
+            for (int read = 0; read < loads; ++read)
+                core.scalar_access(Instr::LD_XD_XN_IMM, Space::UB, address, dst.size, load);
+            core.scalar_access(Instr::ST_XD_XN_IMM, Space::UB, address, dst.size, store);
         }
     handshake(core, PipeId::S, PipeId::V);
 }

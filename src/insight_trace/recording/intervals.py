@@ -1,0 +1,67 @@
+"""Sets of time: unions of intervals and how much of one lies inside another. All in sorted arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spans:
+    """Disjoint intervals in order, and the length of all before each."""
+
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    before: NDArray[np.int64]
+
+    @property
+    def length(self) -> int:
+        return int((self.end - self.begin).sum())
+
+    def covered(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How much of the set lies before each point in time."""
+        import numpy as np
+
+        if not len(self.begin):
+            return np.zeros(len(time), np.int64)
+        index = np.searchsorted(self.begin, time, "right") - 1
+        inside = np.minimum(time, self.end[index]) - self.begin[index]
+        return np.where(index < 0, 0, self.before[index] + inside)
+
+    def inside(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How much of the set lies inside each interval."""
+        return self.covered(end) - self.covered(begin)
+
+    def overlap(self, other: Spans) -> int:
+        return int(self.inside(other.begin, other.end).sum())
+
+
+def union(begin: NDArray[np.int64], end: NDArray[np.int64]) -> Spans:
+    """The union of intervals in any order; empty and backward ones add nothing."""
+    import numpy as np
+
+    proper = end > begin
+    begin, end = begin[proper], end[proper]
+    if not len(begin):
+        empty = np.zeros(0, np.int64)
+        return Spans(empty, empty, empty)
+    if (begin[1:] < begin[:-1]).any():
+        order = np.argsort(begin, kind="stable")
+        begin, end = begin[order], end[order]
+    latest = np.maximum.accumulate(end)
+    opens = np.flatnonzero(np.r_[True, begin[1:] > latest[:-1]])
+    starts = begin[opens]
+    ends = latest[np.r_[opens[1:] - 1, len(begin) - 1]]
+    before = np.r_[0, np.cumsum(ends - starts)[:-1]]
+    return Spans(starts, ends, before)
+
+
+def together(first: Spans, second: Spans) -> Spans:
+    """The union of two sets."""
+    import numpy as np
+
+    return union(np.r_[first.begin, second.begin], np.r_[first.end, second.end])

@@ -1,0 +1,294 @@
+"""A recording on disk: one `.npy` file per column and table, and a header that names them (docs/recording.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tokenize import TokenError
+from typing import TYPE_CHECKING, Any
+
+from insight_trace import __version__
+from insight_trace.errors import InputError, RequestError
+from insight_trace.model import Counter, Instructions, Operands, Trace
+from insight_trace.recording.detail import Details
+from insight_trace.recording.operands import (
+    CALL_FIELDS,
+    FOOTPRINT_FIELDS,
+    GEOMETRY_FIELDS,
+    NONE,
+    OPERAND_FIELDS,
+    TILE_FIELDS,
+)
+from insight_trace.recording.stream import COLUMNS, OPERAND_COLUMNS
+from insight_trace.storage import write_whole
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FOLDER = "recording"
+HEADER = "recording.json"
+FORMAT = "insight-trace recording"
+VERSION = 1
+# What NumPy says to a file that is cut or garbled.
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    TypeError,
+    KeyError,
+    EOFError,
+    SyntaxError,
+    MemoryError,
+    TokenError,
+    Warning,
+)
+# start, end and issue are the times in whole cycles
+_DERIVED = ("issue", "start", "end")
+_TABLES: dict[str, Any] = {
+    "rows": OPERAND_FIELDS,
+    "geometries": GEOMETRY_FIELDS,
+    "footprints": FOOTPRINT_FIELDS,
+    "tiles": TILE_FIELDS,
+    "calls": CALL_FIELDS,
+    "lists": "<u4",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recording:
+    """Everything that one simulated dispatch showed."""
+
+    trace: Trace  # instructions with operands, clock, sources, counters
+    kernels: tuple[Mapping[str, Any], ...] = ()  # name, core_type, func_id, entry, source
+    arguments: tuple[Mapping[str, Any], ...] = ()  # by slot: dtype, shape, role, tier, origin, value
+    checks: tuple[Mapping[str, Any], ...] = ()  # by slot: status, max_error
+    findings: tuple[Any, ...] = ()
+    chip: Mapping[str, Any] = field(default_factory=dict)  # name, target, preset, parameters
+    about: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # scene, case, dispatch, and whatever else is known
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def instructions(self) -> Instructions:
+        return self.trace.instructions
+
+
+def beside(simulator: Path) -> Path:
+    """Where the recording of an Insight directory lies."""
+    return simulator.parent / FOLDER
+
+
+def save(recording: Recording, folder: Path) -> None:
+    """Fills a new folder; the caller sees to it that it appears whole."""
+    import numpy as np
+
+    instructions = recording.instructions
+    operands = instructions.operands
+    if operands is None:
+        raise RequestError(
+            "a trace without operands cannot be recorded: only the embedded simulator sees them"
+        )
+    folder.mkdir(parents=True)
+    columns: dict[str, NDArray[Any]] = {
+        name: getattr(instructions, name) for name in COLUMNS if name not in _DERIVED
+    }
+    columns |= {name: getattr(operands, name) for name in OPERAND_COLUMNS}
+    tables = {name: getattr(operands, name) for name in _TABLES}
+    for name, values in (columns | tables).items():
+        np.save(_file(folder, name), np.ascontiguousarray(values), allow_pickle=False)
+    trace = recording.trace
+    texts = [(path, text) for path, text in sorted(trace.sources.items())]
+    for number, (_, text) in enumerate(texts):
+        (folder / f"source{number}.txt").write_bytes(text)
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "instructions": len(instructions),
+        "operands": len(operands.rows),
+        "cores": instructions.cores,
+        "names": instructions.names,
+        "stacks": instructions.stacks,
+        "ops": operands.ops,
+        "mhz": trace.mhz,
+        "soc_version": trace.soc_version,
+        "sources": [path for path, _ in texts],
+        "counters": [
+            {
+                "name": c.name,
+                "micros": c.micros.tolist(),
+                "megabytes_per_second": c.megabytes_per_second.tolist(),
+            }
+            for c in trace.counters
+        ],
+        "kernels": recording.kernels,
+        "arguments": recording.arguments,
+        "checks": recording.checks,
+        "findings": recording.findings,
+        "chip": recording.chip,
+        "about": recording.about,
+        "versions": {"insight_trace": __version__, **recording.versions},
+    }
+    write_whole(folder / HEADER, json.dumps(header, separators=(",", ":")) + "\n", sync=False)
+
+
+def open_recording(path: str | Path) -> Recording:
+    """Opens a recording's folder, or the folder that holds one. Columns are mapped, not read."""
+    folder = Path(path)
+    if not (folder / HEADER).is_file():
+        folder = folder / FOLDER if (folder / FOLDER / HEADER).is_file() else _only_one_below(folder)
+    header = _header(folder)
+    try:
+        return _opened(folder, header)
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise InputError(f"the recording lacks or garbles {error}", where=str(folder / HEADER)) from error
+
+
+def _only_one_below(folder: Path) -> Path:
+    found = sorted(folder.glob(f"**/{FOLDER}/{HEADER}")) if folder.is_dir() else []
+    if len(found) != 1:
+        what = f"{len(found)} recordings lie" if found else "no recording lies"
+        raise RequestError(
+            f"{what} at or below {folder}",
+            hint=f"give the folder that holds a {HEADER}, or the OPPROF_* above it",
+        )
+    return found[0].parent
+
+
+def _header(folder: Path) -> dict[str, Any]:
+    where = str(folder / HEADER)
+    try:
+        header = json.loads((folder / HEADER).read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=where) from error
+    except ValueError as error:
+        raise InputError(f"not JSON: {error}", where=where) from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise InputError("this is not the header of a recording", where=where)
+    if header.get("version") != VERSION:
+        raise InputError(
+            f"this recording has version {header.get('version')!r}, and this program reads {VERSION}",
+            where=where,
+            hint="replay the dispatch again, or open it with the program that wrote it",
+        )
+    return header
+
+
+def _opened(folder: Path, header: dict[str, Any]) -> Recording:
+    import numpy as np
+
+    count = int(header["instructions"])
+    columns: dict[str, Any] = {
+        name: _column(folder, name, kind, count) for name, kind in COLUMNS.items() if name not in _DERIVED
+    }
+    parts: dict[str, Any] = {
+        name: _column(folder, name, kind, count) for name, kind in OPERAND_COLUMNS.items()
+    }
+    parts |= {name: _column(folder, name, kind, None) for name, kind in _TABLES.items()}
+    operands = Operands(**parts, ops=_texts(header["ops"]))
+    times = (operands.times + 500) // 1000
+    columns |= {name: times[:, place] for place, name in enumerate(_DERIVED)}
+    instructions = Instructions(
+        cores=_texts(header["cores"]),
+        names=_texts(header["names"]),
+        stacks=_texts(header["stacks"]),
+        detail=Details(operands),
+        operands=operands,
+        **columns,
+    )
+    _check_indices(instructions, operands, folder)
+    sources = {}
+    for number, name in enumerate(_texts(header["sources"])):
+        with _readable(folder / f"source{number}.txt") as file:
+            sources[name] = file.read_bytes()
+    trace = Trace(
+        instructions,
+        float(header["mhz"]),
+        str(header["soc_version"]),
+        sources,
+        tuple(
+            Counter(
+                str(each["name"]),
+                np.array(each["micros"], np.int64),
+                np.array(each["megabytes_per_second"], np.float64),
+            )
+            for each in header["counters"]
+        ),
+        path=folder,
+        origin=FOLDER,
+    )
+    facts: dict[str, Any] = {
+        name: tuple(header[name]) for name in ("kernels", "arguments", "checks", "findings")
+    }
+    facts |= {name: dict(header[name]) for name in ("chip", "about", "versions")}
+    return Recording(trace, **facts)
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError("a list of texts")
+    return tuple(values)
+
+
+def _file(folder: Path, name: str) -> Path:
+    return folder / f"{name}.npy"
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[Path]:
+    try:
+        yield path
+    except _UNREADABLE as error:
+        what = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"cannot be read: {what}", where=str(path), hint="the recording is damaged or was copied in part"
+        ) from error
+
+
+def _column(folder: Path, name: str, kind: Any, count: int | None) -> NDArray[Any]:
+    import numpy as np
+
+    path = _file(folder, name)
+    with _readable(path):
+        # mapping an empty file is an error, and a copy is quicker for small ones
+        small = path.stat().st_size < 1 << 22
+        values: NDArray[Any] = np.load(path, mmap_mode=None if small else "r", allow_pickle=False)
+    shape: tuple[int, ...] = (len(values) if values.ndim else -1,) if count is None else (count,)
+    if name == "times":
+        shape = (*shape, 3)
+    if values.dtype != np.dtype(kind) or values.shape != shape:
+        raise InputError(
+            f"holds {values.dtype} {list(values.shape)} instead of {np.dtype(kind)} {list(shape)}",
+            where=str(path),
+            hint="the recording is damaged or was copied in part",
+        )
+    return values
+
+
+def _check_indices(instructions: Instructions, operands: Operands, folder: Path) -> None:
+    """Every number that stands for a row of a table stands for one that is there."""
+    import numpy as np
+
+    rows = len(instructions)
+    ends = operands.first.astype(np.int64) + operands.count
+    for name, values, limit in (
+        ("core", instructions.core, len(instructions.cores)),
+        ("name", instructions.name, len(instructions.names)),
+        ("stack", instructions.stack, len(instructions.stacks)),
+        ("partner", instructions.partner, rows),
+        ("geometry", operands.geometry, len(operands.geometries)),
+        ("call", operands.call, len(operands.calls)),
+        ("first", ends, len(operands.rows) + 1),
+        ("rows", operands.rows["footprint"], len(operands.footprints)),
+        ("rows", operands.rows["tile"], len(operands.tiles)),
+        ("calls", operands.calls["tiles"], len(operands.lists)),
+    ):
+        largest = values[values != NONE] if values.dtype == np.uint32 else values
+        if len(largest) and (int(largest.max()) >= limit or int(largest.min()) < -1):
+            raise InputError(
+                f"names row {int(largest.max())} of a table of {limit}",
+                where=str(_file(folder, name)),
+                hint="the recording is damaged",
+            )

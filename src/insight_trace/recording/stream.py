@@ -1,0 +1,84 @@
+"""Streams of instructions: none, some of the rows of one, and checks that its columns fit together."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from insight_trace.model import Instructions, Operands
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+COLUMNS = {
+    "core": "<u2", "pipe": "|u1", "name": "<u2", "stack": "<u4", "pc": "<u8", "start": "<i8", "end": "<i8",
+    "issue": "<i8", "process_bytes": "<i8", "partner": "<i8", "stall": "|u1", "read_conflict": "<i4",
+    "write_conflict": "<i4", "utilisation": "<f4",
+}  # fmt: skip
+OPERAND_COLUMNS = {
+    "times": "<i8", "form": "|u1", "value": "<u8", "geometry": "<u4", "call": "<u4", "first": "<u4", "count": "<u4",
+}  # fmt: skip
+
+
+class Picked(Sequence[str]):
+    """Some of the rows' details, spelled when asked for."""
+
+    def __init__(self, details: Sequence[str], rows: NDArray[np.int64]) -> None:
+        self._details = details
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return details_of(self._details, self._rows[index])
+        return self._details[int(self._rows[index])]
+
+    def texts(self, rows: NDArray[np.int64]) -> list[str]:
+        return details_of(self._details, self._rows[rows])
+
+
+def details_of(details: Sequence[str], rows: NDArray[np.int64]) -> list[str]:
+    """The details of several rows."""
+    of_rows = getattr(details, "texts", None)
+    if of_rows is not None:
+        found: list[str] = of_rows(rows)
+        return found
+    return [details[row] for row in rows.tolist()]
+
+
+def empty(cores: tuple[str, ...] = ()) -> Instructions:
+    """A stream without instructions."""
+    import numpy as np
+
+    columns: dict[str, Any] = {name: np.empty(0, kind) for name, kind in COLUMNS.items()}
+    return Instructions(cores=cores, names=(), stacks=("",), detail=[], **columns)
+
+
+def take(instructions: Instructions, rows: NDArray[Any]) -> Instructions:
+    """The stream of some rows, in the order given; a partner that is left out is none."""
+    import numpy as np
+
+    rows = np.flatnonzero(rows) if rows.dtype == bool else np.asarray(rows, np.int64)
+    columns: dict[str, Any] = {name: getattr(instructions, name)[rows] for name in COLUMNS}
+    place = np.full(len(instructions) + 1, -1, np.int64)
+    place[rows] = np.arange(len(rows))
+    columns["partner"] = place[columns["partner"]]
+    operands = instructions.operands
+    if operands is not None:
+        operands = _take_operands(operands, rows)
+    return dataclasses.replace(
+        instructions, **columns, detail=Picked(instructions.detail, rows), operands=operands
+    )
+
+
+def _take_operands(operands: Operands, rows: NDArray[np.int64]) -> Operands:
+    chosen = {name: getattr(operands, name)[rows] for name in OPERAND_COLUMNS}
+    return dataclasses.replace(operands, **chosen)

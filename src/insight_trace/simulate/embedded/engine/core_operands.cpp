@@ -1,0 +1,213 @@
+// How a core writes down the operands of its instructions.
+#include <algorithm>
+
+#include "core.hpp"
+#include "elements.hpp"
+
+namespace insight_trace::engine {
+
+void Core::begin_call(Op op, const Operands &operands) {
+    if (!detailed_) return;
+    call_tiles_.clear();
+    std::vector<uint32_t> list;
+    for (uint32_t i = 0; i < operands.count; ++i) {
+        TileRow row;
+        uint64_t bytes = 0;
+        if (operands[i].kind == Operand::Tile) {
+            const TileRef &t = operands[i].tile;
+            row.address = t.address;
+            row.rows = t.rows;
+            row.cols = t.cols;
+            row.valid_rows = t.valid_rows;
+            row.valid_cols = t.valid_cols;
+            row.memory = static_cast<uint8_t>(t.space);
+            row.type = static_cast<uint8_t>(t.type);
+            row.row_major = t.row_major;
+            row.inner = t.inner;
+            row.compact = t.compact;
+            row.fractal = t.fractal;
+            bytes = uint64_t(t.rows) * uint64_t(t.cols) * uint64_t(type_size(t.type));
+        } else if (operands[i].kind == Operand::Global) {
+            const GlobalRef &g = operands[i].global;
+            row.address = g.address;
+            row.memory = static_cast<uint8_t>(Space::GM);
+            row.type = static_cast<uint8_t>(g.type);
+            row.layout = g.layout;
+            std::copy(g.shape, g.shape + 5, row.shape);
+            std::copy(g.stride, g.stride + 5, row.stride);
+            int64_t last = 0;
+            for (int d = 0; d < 5; ++d) last += std::max<int64_t>(0, g.shape[d] - 1) * g.stride[d];
+            bytes = uint64_t(std::max<int64_t>(0, last) + 1) * uint64_t(type_size(g.type));
+        } else {
+            continue;
+        }
+        const uint32_t tile = records_.tiles.index_of(row);
+        list.push_back(tile);
+        call_tiles_.push_back({static_cast<Space>(row.memory), row.address, row.address + bytes, tile,
+                               type_size(static_cast<Type>(row.type))});
+    }
+    call_ = records_.call(op, identity.index, list);
+}
+
+void Core::end_call() {
+    call_ = kNoCall;
+    call_tiles_.clear();
+    further_.clear();
+}
+
+// The tile operand of the running op that an address lies in; of several a source is the last of them.
+const Core::CallTile *Core::find_tile(Space space, uint64_t address, bool source) const {
+    const CallTile *found = nullptr;
+    for (const CallTile &tile : call_tiles_) {
+        if (tile.space != space || address < tile.begin || address >= tile.end) continue;
+        if (!source) return &tile;
+        found = &tile;
+    }
+    return found;
+}
+
+uint32_t Core::tile_at(Space space, uint64_t address, bool source) const {
+    const CallTile *found = find_tile(space, address, source);
+    return found ? found->tile : kNoTile;
+}
+
+Record Core::record(Instr instr, PipeId pipe, Form form) const {
+    Record r{};
+    r.site = records_.site(at, instr, pipe);
+    r.core = identity.index;
+    r.form = static_cast<uint8_t>(form);
+    r.partner = kNoPartner;
+    r.geometry = kNoGeometry;
+    r.operands = records_.operand_count();
+    r.call = call_;
+    return r;
+}
+
+void Core::operand(int which, Role role, Space space, Type type, const Area &area, int64_t bytes,
+                   bool exact) {
+    if (!detailed_) return;
+    Footprint footprint;
+    footprint.memory = static_cast<uint8_t>(space);
+    footprint.role = role;
+    footprint.type = static_cast<uint8_t>(type);
+    footprint.which = static_cast<uint8_t>(which);
+    footprint.exact = exact;
+    footprint.owner = area.owner;
+    const bool source = !(role & kWrites);
+    if (!area.parts) {
+        footprint.walk.run = static_cast<uint32_t>(bytes);
+        records_.operand(
+            {area.address, records_.footprints.index_of(footprint), tile_at(space, area.address, source)});
+        return;
+    }
+    for (int i = 0; i < area.parts; ++i) {
+        footprint.walk = area.walk[i];
+        const uint64_t first = area.address + static_cast<uint64_t>(footprint.walk.offset);
+        records_.operand(
+            {area.address, records_.footprints.index_of(footprint), tile_at(space, first, source)});
+    }
+}
+
+void Core::also(Role role, Space space, Type type, const Area &area, bool exact) {
+    if (detailed_) further_.push_back({role, space, type, exact, area});
+}
+
+void Core::take_further_operands() {
+    for (const Further &one : further_) operand(3, one.role, one.space, one.type, one.area, 0, one.exact);
+    further_.clear();
+}
+
+uint32_t Core::moved_geometry(const Record &r, Type type, int64_t repeat, int64_t bytes) {
+    Geometry geometry;
+    geometry.form = r.form;
+    geometry.type = static_cast<uint8_t>(type);
+    geometry.repeat = static_cast<uint32_t>(repeat);
+    geometry.bytes = bytes;
+    return geometry_of(geometry);
+}
+
+void Core::describe_vector(Record &r, Instr instr, Type type, int64_t repeat, int64_t elements,
+                           const VectorOperand *const operands[3], bool counted) {
+    if (!detailed_) return;
+    VectorForm form;
+    Geometry &geometry = form.geometry;
+    geometry.form = r.form;
+    geometry.type = static_cast<uint8_t>(type);
+    geometry.counted = counted;
+    geometry.repeat = static_cast<uint32_t>(repeat);
+    geometry.elements = static_cast<uint32_t>(elements);
+    for (int i = 0; i < 3; ++i) {
+        const VectorOperand &o = *operands[i];
+        geometry.block_stride[i] = o.block_stride;
+        geometry.repeat_stride[i] = o.repeat_stride;
+        VectorSpec &spec = form.spec[i];
+        spec.piece = o.piece;
+        spec.distance = o.distance;
+        spec.mask = o.mask;
+        spec.used = o.used;
+        spec.typed = o.typed;
+        spec.element = static_cast<uint8_t>(o.element);
+        spec.unseen = o.unseen;
+    }
+    const uint64_t mixed = (uint64_t(r.site) << 40 ^ uint64_t(geometry.repeat) << 20 ^ geometry.elements) *
+                           0x9e3779b97f4a7c15ull;
+    VectorForm &known = vector_forms_[mixed >> 56];
+    if (!known.filled || known.site != r.site ||
+        memcmp(&known.geometry, &form.geometry, sizeof(Geometry) - sizeof(int64_t) * 2) != 0 ||
+        memcmp(known.spec, form.spec, sizeof form.spec) != 0) {
+        form.filled = true;
+        form.site = r.site;
+        int widest = type_size(type);
+        for (const VectorOperand *o : {operands[0], operands[1], operands[2]})
+            if (o->used && o->typed && !o->piece) widest = std::max(widest, type_size(o->element));
+        const Repeats repeats{instr, type, repeat, elements, counted, 256 / widest};
+        for (int i = 0; i < 3; ++i) {
+            const VectorOperand &o = *operands[i];
+            if (!o.used) continue;
+            Footprint footprint;
+            footprint.memory = static_cast<uint8_t>(Space::UB);
+            footprint.role = role_of(instr, i);
+            footprint.type = static_cast<uint8_t>(o.typed ? o.element : type);
+            footprint.which = static_cast<uint8_t>(i);
+            footprint.walk = walk_of(repeats, i, o);
+            form.footprint[i] = records_.footprints.index_of(footprint);
+        }
+        known = form;
+        // the mask is a fact of the instruction too
+        if (!counted && repeat > 0) {
+            const int64_t active = std::min<int64_t>(repeats.lanes, (elements + repeat - 1) / repeat);
+            for (int word = 0; word < 2; ++word) {
+                const int64_t bits = std::clamp<int64_t>(active - 64 * word, 0, 64);
+                form.geometry.mask[word] = bits == 64 ? ~0ull : (1ull << bits) - 1;
+            }
+            if (operands[0]->mask) form.geometry.mask[0] = operands[0]->mask;
+        }
+        known.index = records_.geometries.index_of(form.geometry);
+    }
+    r.geometry = known.index;
+    for (int i = 0; i < 3; ++i)
+        if (operands[i]->used)
+            records_.operand(
+                {operands[i]->address, known.footprint[i], tile_at(Space::UB, operands[i]->address, i != 0)});
+    take_further_operands();
+}
+
+void Core::gather_areas(Instr instr, Type type, int64_t repeat, int64_t elements,
+                        std::array<const VectorOperand *, 3> operands, bool counted, std::vector<Area> &reads,
+                        std::vector<Area> &writes) const {
+    int widest = type_size(type);
+    for (const VectorOperand *o : operands)
+        if (o->used && o->typed && !o->piece) widest = std::max(widest, type_size(o->element));
+    const Repeats repeats{instr, type, repeat, elements, counted, 256 / widest};
+    for (int i = 0; i < 3; ++i) {
+        Area area(operands[size_t(i)]->address);
+        area.add() = walk_of(repeats, i, *operands[size_t(i)]);
+        if (!area.walk[0].run) continue;
+        const Role role = role_of(instr, i);
+        if (role & kReads) reads.push_back(area);
+        if (role & kWrites) writes.push_back(area);
+    }
+    for (const Further &one : further_) (one.role & kWrites ? writes : reads).push_back(one.area);
+}
+
+} // namespace insight_trace::engine
