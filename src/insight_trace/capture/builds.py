@@ -10,12 +10,13 @@ from pathlib import Path
 from insight_trace.chips import family_named
 from insight_trace.errors import RequestError
 from insight_trace.model import Scene
-from insight_trace.simulate.embedded.engine_objects import INCLUDE
+from insight_trace.simulate.embedded.engine_objects import INCLUDE, Program
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 HERE = Path(__file__).resolve().parent
 HEADERS = HERE / "include"
 HOST = HERE / "host"
+RUNNER = Program("capture-runner", tuple(sorted(HOST.glob("*.cpp"))), (HEADERS, HOST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,7 @@ def build(scene: Scene, target: str, toolchain: Toolchain) -> Builds:
     source = scene.orchestration.source
     defines = family_named(target).defines
     with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-        runner = pool.submit(
-            toolchain.executable, "capture-runner", sorted(HOST.glob("*.cpp")), [HEADERS, HOST]
-        )
+        runner = pool.submit(toolchain.executable, RUNNER)
         orchestration = None
         if source is not None:
             folders = [HEADERS, *_headers_beside(source), INCLUDE]

@@ -20,6 +20,7 @@ class Compiler:
 
     command: tuple[str, ...]
     version: str
+    emulator: tuple[str, ...] = ()  # runs what it makes, where that is for another machine
 
     @property
     def is_clang(self) -> bool:
@@ -50,7 +51,10 @@ def _probe(command: tuple[str, ...]) -> Compiler | None:
     except OSError:
         return None
     lines = done.said.decode("utf-8", errors="replace").splitlines()
-    return Compiler(command, limits.cut(lines[0])) if done.code == 0 and not done.over and lines else None
+    if done.code != 0 or done.over or not lines:
+        return None
+    emulator = tuple(os.environ.get("INSIGHT_TRACE_EMULATOR", "").split())
+    return Compiler(command, limits.cut(lines[0]), emulator)
 
 
 def _ziglang() -> tuple[str, ...] | None:

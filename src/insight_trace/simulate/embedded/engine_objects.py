@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace.simulate.embedded.cache import content_key
@@ -11,15 +12,15 @@ from insight_trace.simulate.embedded.cache import content_key
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
 ENGINE = HERE / "engine"
-RUNNER = ENGINE / "runner.cpp"
-STANDARD = ENGINE / "standard.hpp"
+_MAIN = ENGINE / "runner.cpp"
+PRECOMPILED = ENGINE / "precompiled.hpp"
 
 _INCLUDED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
 
 
 def engine_sources() -> list[Path]:
     """What every program of ours is made of, without a main function."""
-    return sorted(path for path in [*ENGINE.glob("*.cpp"), *(ENGINE / "ops").glob("*.cpp")] if path != RUNNER)
+    return sorted(path for path in [*ENGINE.glob("*.cpp"), *(ENGINE / "ops").glob("*.cpp")] if path != _MAIN)
 
 
 def contents(paths: Iterable[Path]) -> Iterator[bytes | str]:
@@ -28,6 +29,24 @@ def contents(paths: Iterable[Path]) -> Iterator[bytes | str]:
         if path.is_file():
             yield path.name
             yield path.read_bytes()
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program made of sources of its own and the engine."""
+
+    name: str
+    sources: tuple[Path, ...]
+    include_dirs: tuple[Path, ...] = ()  # what its own sources include
+
+    def content(self) -> str:
+        """A name for all that it is compiled from."""
+        folders = (ENGINE, INCLUDE / "insight_trace", *self.include_dirs)
+        files = [path for folder in folders for path in sorted(folder.rglob("*"))]
+        return content_key([self.name, *contents([*files, *self.sources])])
+
+
+RUNNER = Program("runner", (_MAIN,))
 
 
 class Includes:

@@ -15,14 +15,17 @@ from insight_trace.errors import InputError, JobError
 from insight_trace.model import CoreType, Failure, Fault
 from insight_trace.reading import read_regular
 from insight_trace.simulate.embedded.cache import Cache, content_key
+from insight_trace.simulate.embedded.carried_core import FOLDER as CARRIED
+from insight_trace.simulate.embedded.carried_core import copy_if_it_runs, fits
 from insight_trace.simulate.embedded.compiler import Compiler, find_compiler
 from insight_trace.simulate.embedded.engine_objects import (
     ENGINE,
     HERE,
     INCLUDE,
+    PRECOMPILED,
     RUNNER,
-    STANDARD,
     Includes,
+    Program,
     contents,
     engine_sources,
 )
@@ -76,7 +79,7 @@ class Toolchain:
     @cached_property
     def _compiler_identity(self) -> str:
         """Names the compiler and every flag of ours."""
-        flags = (_STANDARD, *_engine_flags(), *_KERNEL_FLAGS, *sanitizers())
+        flags = (_STANDARD, *_engine_flags(), *_KERNEL_FLAGS, *sanitizers(), *self.compiler.emulator)
         return content_key([__version__, *self.compiler.command, self.compiler.version, *flags])
 
     @cached_property
@@ -88,34 +91,42 @@ class Toolchain:
 
     def runner(self) -> Path:
         """The executable that runs jobs, built on first use."""
-        return self.executable("runner", [RUNNER])
+        return self.executable(RUNNER)
 
-    def executable(self, name: str, sources: Sequence[Path], include_dirs: Sequence[Path] = ()) -> Path:
-        """A program made of `sources` and the engine. What it includes of its own is in `include_dirs`."""
-        own = (path for folder in include_dirs for path in sorted(folder.rglob("*")))
-        everything = [*sorted(ENGINE.rglob("*")), *sorted((INCLUDE / "insight_trace").rglob("*")), *own]
-        key = content_key([name, self._compiler_identity, *contents([*everything, *sources])])
+    def executable(self, program: Program) -> Path:
+        """The program: what a wheel carries if that fits, else compiled here."""
+        name, content = program.name, program.content()
 
         def build(into: Path) -> None:
+            carried = CARRIED / name
+            if self._may_carry and fits(CARRIED, name, content) and copy_if_it_runs(carried, into / name):
+                return
             from concurrent.futures import ThreadPoolExecutor  # wanted only where something is built
 
-            folders = [*include_dirs, ENGINE, INCLUDE]
+            folders = [*program.include_dirs, ENGINE, INCLUDE]
             includes = Includes(folders)
             flags = [_STANDARD, *_engine_flags()]
-            early = self._precompiled("standard", STANDARD, flags, includes.key(STANDARD))
+            first = Includes([ENGINE, INCLUDE]).key(PRECOMPILED)
+            early = self._precompiled("precompiled", PRECOMPILED, flags, first)
             flags += [*early, *(f"-I{folder}" for folder in folders)]
 
             def compiled(source: Path) -> Path:
-                return self._object(source, flags, includes.key(source))
+                return self._object(source, flags, content_key([first, includes.key(source)]))
 
-            all_sources = [*engine_sources(), *sources]
+            all_sources = [*engine_sources(), *program.sources]
             all_sources.sort(key=lambda source: -source.stat().st_size)  # no large one alone at the end
             with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
                 objects = sorted(pool.map(compiled, all_sources))
             made = [*map(str, objects), "-o", str(into / name)]
             self._run([*sanitizers(), "-rdynamic", *made, "-ldl", "-lpthread"], f"linking {name}")
+            if self.compiler.emulator:
+                _put_emulator_before(into / name, self.compiler.emulator)
 
-        return self.cache.put(name, key, build) / name
+        return self.cache.put(name, content_key([self._compiler_identity, content]), build) / name
+
+    @property
+    def _may_carry(self) -> bool:
+        return not sanitizers() and not self.compiler.emulator
 
     def _object(self, source: Path, flags: list[str], content: str) -> Path:
         """One source of the engine compiled; again only when it or a file that it includes has changed."""
@@ -251,7 +262,15 @@ class Toolchain:
                 # g++ takes X.gch for a header X beside it
                 read, extra = into / header.name, []
                 shutil.copyfile(header, read)
-            made = [f"-I{INCLUDE}", "-x", "c++-header", str(read), "-o", str(into / f"{header.name}.gch")]
+            made = [
+                f"-I{ENGINE}",
+                f"-I{INCLUDE}",
+                "-x",
+                "c++-header",
+                str(read),
+                "-o",
+                str(into / f"{header.name}.gch"),
+            ]
             self._run([*flags, *extra, *made], "precompiling our headers")
 
         entry = self.cache.put(kind, content_key([self._compiler_identity, content, *flags]), build)
@@ -309,6 +328,17 @@ def _require_room(said: str) -> None:
             "the compiler found no room on a disk",
             hint="make room where temporary files (TMPDIR) and the cache (INSIGHT_TRACE_CACHE) are",
         )
+
+
+def _put_emulator_before(program: Path, emulator: Sequence[str]) -> None:
+    """In the place of a program for another machine stands a script that runs it in the emulator."""
+    import shlex
+
+    foreign = program.rename(program.with_name(f"{program.name}.bin"))
+    # the entry is renamed when it is whole, so the script looks beside itself
+    beside = f'"$(dirname "$0")/{foreign.name}"'
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(emulator)} {beside} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
 
 
 def _rule_paths(rule: Path) -> list[Path]:

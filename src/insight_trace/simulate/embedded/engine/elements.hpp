@@ -9,6 +9,14 @@
 #include "core.hpp"
 #include "insight_trace/numbers.hpp"
 
+// Loops over elements are worth vector code; everything else around an op is compiled quickly. Never inlined:
+// one copy for each type and op is enough.
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define HOT_LOOP __attribute__((noinline, optimize("O3")))
+#else
+#define HOT_LOOP __attribute__((noinline))
+#endif
+
 namespace insight_trace::engine {
 
 inline int type_size(Type type) {

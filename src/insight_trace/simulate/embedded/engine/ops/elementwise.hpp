@@ -3,11 +3,6 @@
 
 #include "vector_walk.hpp"
 
-// The second level of optimisation leaves loops of unknown length alone; these are worth vector code.
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#pragma GCC optimize("O3")
-#endif
-
 namespace insight_trace::engine {
 
 // Operands of the cube unit lie in the boxes that it reads: a kernel that was written for the other family
@@ -25,7 +20,8 @@ template <class T> T *elements_of(Core &core, const Lines &lines) {
 }
 
 // --- arithmetic: `body` takes and gives what the type computes in
-template <class T, class Body> void map_one(Core &core, const Lines &dst, const Lines &src, Body body) {
+template <class T, class Body>
+HOT_LOOP void map_one(Core &core, const Lines &dst, const Lines &src, Body body) {
     T *to = elements_of<T>(core, dst);
     const T *from = elements_of<T>(core, src);
     for (int line = 0; line < dst.lines; ++line, to += dst.pitch, from += src.pitch)
@@ -33,16 +29,21 @@ template <class T, class Body> void map_one(Core &core, const Lines &dst, const 
 }
 
 template <class T, class Body>
-void map_two(Core &core, const Lines &dst, const Lines &src0, const Lines &src1, Body body) {
+HOT_LOOP void map_two(Core &core, const Lines &dst, const Lines &src0, const Lines &src1, Body body) {
     T *to = elements_of<T>(core, dst);
     const T *a = elements_of<T>(core, src0), *b = elements_of<T>(core, src1);
     for (int line = 0; line < dst.lines; ++line, to += dst.pitch, a += src0.pitch, b += src1.pitch)
         for (int i = 0; i < dst.width; ++i) to[i] = T(body(Wide<T>(a[i]), Wide<T>(b[i])));
 }
 
+// One line of each.
+template <class T, class Body> HOT_LOOP void map_line(T *to, const T *a, const T *b, int count, Body body) {
+    for (int i = 0; i < count; ++i) to[i] = T(body(Wide<T>(a[i]), Wide<T>(b[i])));
+}
+
 // dst, too, is an input.
 template <class T, class Body>
-void map_into(Core &core, const Lines &dst, const Lines &src0, const Lines &src1, Body body) {
+HOT_LOOP void map_into(Core &core, const Lines &dst, const Lines &src0, const Lines &src1, Body body) {
     T *to = elements_of<T>(core, dst);
     const T *a = elements_of<T>(core, src0), *b = elements_of<T>(core, src1);
     for (int line = 0; line < dst.lines; ++line, to += dst.pitch, a += src0.pitch, b += src1.pitch)

@@ -14,10 +14,7 @@ template <class Body> void spread_columns(Core &core, const Spread &s, Body body
         for (int r = 0; r < rows; ++r) {
             T *out = to.data + int64_t(r) * s.dst.cols;
             const T *in = full.data + int64_t(r) * s.full.cols, *line = thin.data;
-            if (s.swapped)
-                for (int c = 0; c < cols; ++c) out[c] = T(body(Wide<T>(line[c]), Wide<T>(in[c])));
-            else
-                for (int c = 0; c < cols; ++c) out[c] = T(body(Wide<T>(in[c]), Wide<T>(line[c])));
+            map_line(out, s.swapped ? line : in, s.swapped ? in : line, cols, body);
         }
     });
 }

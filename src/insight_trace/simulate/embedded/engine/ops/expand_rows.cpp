@@ -37,15 +37,13 @@ template <class Body> void spread_rows(Core &core, const Spread &s, Body body) {
         std::vector<T> column(static_cast<size_t>(rows * width));
         for (int r = 0; r < rows; ++r)
             for (int i = 0; i < width; ++i) column[size_t(r * width + i)] = thin.at(r, i);
+        std::vector<T> spread(static_cast<size_t>(cols));
         for (int r = 0; r < rows; ++r) {
             T *out = to.data + int64_t(r) * s.dst.cols;
             const T *in = full.data + int64_t(r) * s.full.cols, *values = column.data() + r * width;
-            if (s.swapped)
-                for (int c = 0; c < cols; ++c)
-                    out[c] = T(body(Wide<T>(values[c & (width - 1)]), Wide<T>(in[c])));
-            else
-                for (int c = 0; c < cols; ++c)
-                    out[c] = T(body(Wide<T>(in[c]), Wide<T>(values[c & (width - 1)])));
+            const T *line = spread.data();
+            for (int c = 0; c < cols; ++c) spread[size_t(c)] = values[c & (width - 1)];
+            map_line(out, s.swapped ? line : in, s.swapped ? in : line, cols, body);
         }
     });
 }

@@ -10,7 +10,7 @@ namespace {
 
 // A tile's valid part as plain rows of the type that products are taken in.
 template <class W, class T>
-std::vector<W> gathered(Core &core, const TileRef &tile, int64_t rows, int64_t cols) {
+HOT_LOOP std::vector<W> gathered(Core &core, const TileRef &tile, int64_t rows, int64_t cols) {
     View<T> view(core, tile);
     std::vector<W> out(size_t(rows) * size_t(cols));
     for (int64_t r = 0; r < rows; ++r)
@@ -34,8 +34,8 @@ template <class W> std::vector<W> gathered_as(Core &core, const TileRef &tile, i
 }
 
 // sum over k in order, one output row at a time; products of 16-bit floats are exact in float.
-void multiply_rows(const std::vector<float> &a, const std::vector<float> &b, std::vector<float> &sum,
-                   int64_t m, int64_t k, int64_t n) {
+HOT_LOOP void multiply_rows(const std::vector<float> &a, const std::vector<float> &b, std::vector<float> &sum,
+                            int64_t m, int64_t k, int64_t n) {
     for (int64_t i = 0; i < m; ++i) {
         float *row = sum.data() + i * n;
         for (int64_t p = 0; p < k; ++p) {
@@ -47,8 +47,8 @@ void multiply_rows(const std::vector<float> &a, const std::vector<float> &b, std
 }
 
 // float x float: the product keeps its low bits until it is added, as a fused multiply-add does.
-void multiply_rows_fused(const std::vector<float> &a, const std::vector<float> &b, std::vector<float> &sum,
-                         int64_t m, int64_t k, int64_t n) {
+HOT_LOOP void multiply_rows_fused(const std::vector<float> &a, const std::vector<float> &b,
+                                  std::vector<float> &sum, int64_t m, int64_t k, int64_t n) {
     for (int64_t i = 0; i < m; ++i) {
         float *row = sum.data() + i * n;
         for (int64_t p = 0; p < k; ++p) {
@@ -60,8 +60,8 @@ void multiply_rows_fused(const std::vector<float> &a, const std::vector<float> &
     }
 }
 
-void multiply_rows_int(const std::vector<int32_t> &a, const std::vector<int32_t> &b,
-                       std::vector<int32_t> &sum, int64_t m, int64_t k, int64_t n) {
+HOT_LOOP void multiply_rows_int(const std::vector<int32_t> &a, const std::vector<int32_t> &b,
+                                std::vector<int32_t> &sum, int64_t m, int64_t k, int64_t n) {
     for (int64_t i = 0; i < m; ++i)
         for (int64_t p = 0; p < k; ++p) {
             int32_t left = a[size_t(i * k + p)];
@@ -73,8 +73,8 @@ void multiply_rows_int(const std::vector<int32_t> &a, const std::vector<int32_t>
 }
 
 template <class W>
-void store_sum(Core &core, const TileRef &c, const TileRef *added, bool added_is_row,
-               const std::vector<W> &sum, int64_t m, int64_t n) {
+HOT_LOOP void store_sum(Core &core, const TileRef &c, const TileRef *added, bool added_is_row,
+                        const std::vector<W> &sum, int64_t m, int64_t n) {
     View<W> to(core, c);
     if (!added) {
         for (int64_t i = 0; i < m; ++i)

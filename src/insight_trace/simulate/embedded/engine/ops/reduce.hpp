@@ -16,7 +16,7 @@ struct RowReduction {
 };
 
 // One repeat into one value: neighbours pair up, level by level; one rounding at the end.
-template <class T, class Fold> T fold_lanes(const T *lanes, int count, Fold fold) {
+template <class T, class Fold> HOT_LOOP T fold_lanes(const T *lanes, int count, Fold fold) {
     Wide<T> level[kRepeatBytes];
     for (int i = 0; i < count; ++i) level[i] = Wide<T>(lanes[i]);
     for (; count > 1; count = (count + 1) / 2) {
@@ -26,27 +26,23 @@ template <class T, class Fold> T fold_lanes(const T *lanes, int count, Fold fold
     return T(level[0]);
 }
 
-template <class T, class Fold> void fold_into(T *to, const T *a, const T *b, int count, Fold fold) {
-    for (int i = 0; i < count; ++i) to[i] = T(fold(Wide<T>(a[i]), Wide<T>(b[i])));
-}
-
 // A row of any width. `parts` has room for half the row, one repeat at least.
 template <class T, class Fold> T fold_row(const T *row, int cols, int lanes, Fold fold, T *parts) {
     int full = cols / lanes, rest = cols % lanes;
     if (cols <= lanes) return fold_lanes(row, cols, fold);
     if (full == 1) std::copy(row, row + lanes, parts);
     for (int i = 0; i < full / 2; ++i)
-        fold_into(parts + i * lanes, row + 2 * i * lanes, row + (2 * i + 1) * lanes, lanes, fold);
-    if (full > 1 && full % 2) fold_into(parts, parts, row + (full - 1) * lanes, lanes, fold);
-    if (rest) fold_into(parts, parts, row + full * lanes, rest, fold);
+        map_line(parts + i * lanes, row + 2 * i * lanes, row + (2 * i + 1) * lanes, lanes, fold);
+    if (full > 1 && full % 2) map_line(parts, parts, row + (full - 1) * lanes, lanes, fold);
+    if (rest) map_line(parts, parts, row + full * lanes, rest, fold);
     for (int left = full / 2; left > 1;) {
         for (int i = 0; i < left / 2; ++i)
-            fold_into(parts + i * lanes, parts + 2 * i * lanes, parts + (2 * i + 1) * lanes, lanes, fold);
+            map_line(parts + i * lanes, parts + 2 * i * lanes, parts + (2 * i + 1) * lanes, lanes, fold);
         bool odd = left % 2;
         left /= 2;
         if (odd) {
             T *last = parts + (left - 1) * lanes;
-            fold_into(last, last, parts + left * 2 * lanes, lanes, fold);
+            map_line(last, last, parts + left * 2 * lanes, lanes, fold);
         }
     }
     return fold_lanes(parts, lanes, fold);
@@ -70,7 +66,7 @@ template <class T, class Fold> T fold_row_by_block(const T *row, int cols, Fold 
         } else {
             cols /= 2;
             for (int i = 0; i < cols / block; ++i)
-                fold_into(parts + i * block, parts + 2 * i * block, parts + (2 * i + 1) * block, block, fold);
+                map_line(parts + i * block, parts + 2 * i * block, parts + (2 * i + 1) * block, block, fold);
         }
     }
     return parts[0];

@@ -28,8 +28,7 @@ template <class Fold> void fold_down(Core &core, const TileRef &dst, const TileR
         std::copy(from.data, from.data + src.valid_cols, to.data);
         for (int r = 1; r < src.valid_rows; ++r) {
             const T *row = from.data + int64_t(r) * src.cols;
-            for (int c = 0; c < src.valid_cols; ++c)
-                to.data[c] = T(fold(Wide<T>(to.data[c]), Wide<T>(row[c])));
+            map_line(to.data, to.data, row, src.valid_cols, fold);
         }
     });
 }
@@ -73,9 +72,8 @@ void column_reduction(Core &core, const Operands &operands, const char *name, In
 template <class T> void pair_sums(T *rows, int64_t pitch, int count, int cols) {
     for (; count > 1; count /= 2) {
         auto add = [&](int64_t to, int64_t a, int64_t b) {
-            for (int c = 0; c < cols; ++c)
-                rows[to * pitch + c] =
-                    T(wrap_add(Wide<T>(rows[a * pitch + c]), Wide<T>(rows[b * pitch + c])));
+            map_line(rows + to * pitch, rows + a * pitch, rows + b * pitch, cols,
+                     [](auto x, auto y) { return wrap_add(x, y); });
         };
         for (int i = 0; i < count / 2; ++i) add(i, 2 * i, 2 * i + 1);
         if (count % 2) add(0, 0, count - 1);

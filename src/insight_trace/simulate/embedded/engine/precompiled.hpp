@@ -1,5 +1,5 @@
-// The standard headers that most of the engine includes, read once: they are precompiled, and every source is
-// compiled as if it included this first. A source still names what it uses.
+// What most of the engine includes, precompiled: every source is compiled as if it included this first. A
+// source still names what it uses.
 #pragma once
 
 #include <algorithm>
@@ -14,3 +14,5 @@
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
+
+#include "elements.hpp"

@@ -1,0 +1,56 @@
+"""The compiled core that a platform wheel carries: programs, and the content that they were compiled from."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent / "carried"
+MANIFEST = "manifest.json"
+
+
+def fits(folder: Path, name: str, content: str) -> bool:
+    """Whether `folder` holds program `name`, compiled from `content`, for this machine and its C library."""
+    import json
+
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return (
+            manifest["programs"].get(name) == content
+            and manifest["machine"] == platform.machine()
+            and version(manifest["glibc"]) <= _glibc()
+        )
+    except (OSError, ValueError, KeyError, AttributeError):
+        return False
+
+
+def copy_if_it_runs(program: Path, to: Path) -> bool:
+    """Puts a copy of `program` at `to`; False, and no file, where the machine cannot start it."""
+    import shutil
+
+    shutil.copyfile(program, to)
+    to.chmod(0o755)
+    try:
+        # without a job it says how it is called; a missing library or symbol ends it with 127
+        done = subprocess.run([str(to)], capture_output=True, timeout=20)
+        if done.returncode >= 0 and done.returncode not in (126, 127):
+            return True
+    except (OSError, subprocess.TimeoutExpired):
+        pass
+    to.unlink()
+    return False
+
+
+def version(text: str) -> tuple[int, ...]:
+    """2.36 as numbers, to compare."""
+    return tuple(int(part) for part in text.split("."))
+
+
+def _glibc() -> tuple[int, ...]:
+    try:
+        said = os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (OSError, ValueError):  # another C library
+        return ()
+    return version(said.split()[-1]) if said.startswith("glibc ") else ()

@@ -1,0 +1,24 @@
+"""Hook of the wheel's build: puts a compiled core into the wheel when tools/build_wheel.py names one."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class CarryCore(BuildHookInterface):
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        named = os.environ.get("INSIGHT_TRACE_WHEEL_CORE")
+        if version == "editable" or not named:
+            return
+        files = sorted(Path(named).iterdir())
+        for file in files:
+            build_data["force_include"][str(file)] = f"insight_trace/simulate/embedded/carried/{file.name}"
+        core = json.loads((Path(named) / "manifest.json").read_text(encoding="utf-8"))
+        libc = core["glibc"].replace(".", "_")
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-manylinux_{libc}_{core['machine']}"
