@@ -35,9 +35,11 @@ KERNEL_OBJECT = "kernel.so"
 PRELUDE = INCLUDE / "insight_trace" / "prelude.hpp"
 
 _STANDARD = "-std=c++17"
-# One rounding per operation on every machine: no fused multiply-add behind our back.
-_ENGINE_FLAGS = ("-O2", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing")
-_KERNEL_FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing")
+# The same results on every machine: one rounding per operation (no fused multiply-add behind our back), and a
+# plain char has a sign.
+_SAME_EVERYWHERE = ("-ffp-contract=off", "-fno-strict-aliasing", "-fsigned-char")
+_ENGINE_FLAGS = ("-O2", "-fPIC", *_SAME_EVERYWHERE)
+_KERNEL_FLAGS = ("-O1", "-g1", "-fPIC", "-w", *_SAME_EVERYWHERE)
 
 _CORE_DEFINES = {CoreType.AIC: "-D__DAV_CUBE__", CoreType.AIV: "-D__DAV_VEC__"}
 
@@ -198,7 +200,7 @@ class Toolchain:
             text = read_regular(source, most=limits.SOURCE_BYTES)
         except OSError as error:
             raise InputError(f"the {what} cannot be read: {error.strerror}", where=str(source)) from None
-        flags = ["-std=c++20", "-O1", "-g1", "-fPIC", "-w", *sanitizers(), *defines]
+        flags = ["-std=c++20", "-O1", "-g1", "-fPIC", "-w", *_SAME_EVERYWHERE, *sanitizers(), *defines]
         includes = [f"-I{folder}" for folder in (*include_dirs, source.parent)]
         return self._shared_object(what, source, text, flags, includes, device=False)
 
