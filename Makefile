@@ -2,10 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+RUNS := $(VENV)/.runs
 STAMP := $(VENV)/.installed
+MACHINE ?= $(shell uname -m)
+AARCH64 := CXX=aarch64-linux-gnu-g++ INSIGHT_TRACE_EMULATOR="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 
-.PHONY: demo test lint bench format clean browser
-demo: $(STAMP)
+.PHONY: demo test test-aarch64 wheel sbom lint bench format clean browser
+demo: $(RUNS)
 	$(BIN)/insight-trace demo
 
 test: $(STAMP) lint browser
@@ -16,6 +20,22 @@ browser:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	  && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
 	  || echo "chromium is not installed: browser tests will be skipped"
+
+# Everything that is compiled, compiled for aarch64 and run by qemu: the same results, byte for byte.
+test-aarch64: $(STAMP)
+	@command -v aarch64-linux-gnu-g++ qemu-aarch64 >/dev/null || { apt-get update -qq \
+	  && apt-get install -y -qq g++-aarch64-linux-gnu qemu-user >/dev/null; }
+	$(BIN)/python tools/same_on_aarch64.py
+	$(AARCH64) $(BIN)/python -m pytest -n auto -q tests/simulate
+
+# A wheel with the compiled core in it: make wheel MACHINE=aarch64 compiles it with zig.
+wheel: $(STAMP)
+	@[ "$(MACHINE)" = "$$(uname -m)" ] || $(PIP) ziglang
+	$(BIN)/python tools/build_wheel.py --machine $(MACHINE)
+
+sbom: $(RUNS)
+	$(BIN)/python tools/sbom.py --check
+	$(BIN)/python tools/sbom.py -o sbom.json
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -34,8 +54,13 @@ format: $(STAMP)
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
 
-$(STAMP): pyproject.toml requirements-dev.lock
+# What runs, without what only tests need.
+$(RUNS): pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(PIP) -r requirements.lock
+	$(PIP) --no-deps -e .
+	touch $@
+
+$(STAMP): $(RUNS) requirements-dev.lock
+	$(PIP) -r requirements-dev.lock
 	touch $@

@@ -1,7 +1,9 @@
 """The compiled core: each object is made of what it includes, and of nothing else."""
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,3 +67,31 @@ def test_a_kernel_whose_header_changed_is_compiled_again_and_only_then(tmp_path,
     header.write_text("constexpr int width = 2;\n")
     assert steps() == 2
     assert steps() == 0
+
+
+_COMPILES = """
+import sys
+from pathlib import Path
+from insight_trace.model import CoreType
+from insight_trace.simulate.embedded.toolchain import Toolchain
+print(Toolchain.find().kernel(Path(sys.argv[1]), CoreType.AIV))
+"""
+
+
+def test_ten_processes_on_an_empty_cache_compile_each_thing_once(tmp_path):
+    source = tmp_path / "kernel.cpp"
+    source.write_text('extern "C" void kernel_entry(int64_t *args) { args[0] = 1; }\n')
+    log, compiler = tmp_path / "log", tmp_path / "compiler"
+    real = " ".join(find_compiler().command)
+    compiler.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexec {real} "$@"\n')
+    compiler.chmod(0o755)
+    environment = {**os.environ, "CXX": str(compiler), "INSIGHT_TRACE_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", _COMPILES, str(source)]
+    processes = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) for _ in range(10)]
+    made = {process.communicate()[0] for process in processes}
+    assert [process.returncode for process in processes] == [0] * 10
+    assert len(made) == 1
+    runs = [line for line in log.read_text().splitlines() if line != "--version"]
+    assert len([line for line in runs if "c++-header" in line]) == 1 - find_compiler().is_zig
+    assert len([line for line in runs if " -c " in line]) == 1
+    assert len([line for line in runs if "-shared" in line]) == 1
