@@ -66,7 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--python", nargs="+", default=["3.11", "3.12", "3.13"])
+    parser.add_argument("--python", nargs="+", default=["3.11", "3.12"])
     parser.add_argument("--machine", nargs="+", default=["x86_64", "aarch64"])
     options = parser.parse_args()
     texts = {lock: lock.read_text(encoding="utf-8") for lock in LOCKS}
