@@ -12,7 +12,7 @@
 // Loops over elements are worth vector code; everything else around an op is compiled quickly. Never inlined:
 // one copy for each type and op is enough.
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define HOT_LOOP __attribute__((noinline, optimize("O3")))
+#define HOT_LOOP __attribute__((noinline, optimize("tree-vectorize", "vect-cost-model=dynamic")))
 #else
 #define HOT_LOOP __attribute__((noinline))
 #endif
