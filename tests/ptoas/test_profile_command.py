@@ -104,7 +104,7 @@ def test_long_steps_have_a_line_and_every_step_is_in_the_table():
     console.print(table.table())
     text = [line.split() for line in console.file.getvalue().splitlines()]
     assert text == [
-        ["kernel", "step", "cycles", "bound", "by"],
+        ["kernel", "step", "cycles", "bound", "by", "workload"],
         ["a", "collect"],
         ["b", "exported", "77", "MTE2"],
     ]

@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "dump": "list, show, export and compare what a run recorded of its dispatches",
     "doctor": "what this machine has: compiler, CANN, msprof, ptoas, and what follows",
     "replay": "simulate one recorded dispatch, check it, write what Insight opens",
+    "core-swimlane": "one task under the flags of simpler's core_swimlane",
     "op": "cycles of one tile op, or of a table of them",
     "export": "core model dump logs to the Insight directory, or check any such directory",
     "clean": "a trace without clutter: lanes in dataflow order, flags as arrows, per-instruction numbers",
@@ -155,7 +156,7 @@ def _run(argv: list[str]) -> int:
     if name not in COMMANDS:
         _say(shown(_unknown(name)))
         return 2
-    command = importlib.import_module(f"insight_trace.commands.{name}")
+    command = importlib.import_module(f"insight_trace.commands.{name.replace('-', '_')}")
     try:
         options = _parser(name, command).parse_args(rest)
     except SystemExit as exit_:

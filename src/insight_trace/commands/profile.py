@@ -21,7 +21,7 @@ from insight_trace.errors import JobError, RequestError
 if TYPE_CHECKING:
     from insight_trace.profile import ProfileRequest
     from insight_trace.ptoas.runner import RunnerOptions
-    from insight_trace.ptoas.spec import PlannedKernel
+    from insight_trace.ptoas.spec import KernelArg, PlannedKernel
 
 RUNS_KERNELS = True
 
@@ -56,6 +56,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--case", type=_path, metavar="FILE.py", help="a script that makes a build; its arguments after --"
     )
+    what.add_argument("--python", metavar="P", help="interpreter of --case (default: python on PATH)")
     what.add_argument("--run-cmd", metavar="CMD", help="a shell command that makes a build")
     what.add_argument(
         "--run-env", action="append", default=[], metavar="K=V", help="environment of --case (repeatable)"
@@ -183,7 +184,7 @@ def _build(options: argparse.Namespace) -> Path:
         build: Path = options.build_dir
         return build
     if options.case is not None:
-        command = case_command(options.case, options.case_args, options.run_env)
+        command = case_command(options.case, options.case_args, options.run_env, options.python)
     else:
         if options.run_env:
             raise RequestError("--run-env goes with --case; write variables into --run-cmd itself")
@@ -262,36 +263,30 @@ def _print_list(planned: tuple[PlannedKernel, ...], build: Path) -> None:
             print(f"{'':<{width}}  cannot run: {kernel.problem}")
 
 
+def _argument_json(argument: KernelArg) -> dict[str, object]:
+    from insight_trace.profile import argument_line
+    from insight_trace.ptoas.spec import BufferArg
+
+    about: dict[str, object] = {"position": argument.position, "name": argument.name}
+    about |= {"label": argument.label, "why": argument.why, "text": argument_line(argument).strip()}
+    if isinstance(argument, BufferArg):
+        about |= {"dtype": argument.dtype.name, "elements": argument.elements}
+        return about | {"content": argument.content.value, "role": argument.role}
+    return about | {"type": argument.cpp_type, "value": argument.value, "per_lane": argument.per_lane}
+
+
 def _print_json(planned: tuple[PlannedKernel, ...], build: Path) -> None:
     import json
 
-    from insight_trace.profile import argument_line
-    from insight_trace.ptoas.spec import BufferArg, ProfileKernel
+    from insight_trace.ptoas.spec import ProfileKernel
 
     listed = []
     for kernel in planned:
         entry: dict[str, object] = {"name": kernel.name, "arch": kernel.arch, "source": str(kernel.source)}
+        entry["arguments"] = [_argument_json(argument) for argument in kernel.arguments]
         if isinstance(kernel, ProfileKernel):
-            arguments = []
-            for argument in kernel.arguments:
-                about: dict[str, object] = {"position": argument.position, "name": argument.name}
-                about |= {
-                    "label": argument.label,
-                    "why": argument.why,
-                    "text": argument_line(argument).strip(),
-                }
-                if isinstance(argument, BufferArg):
-                    about |= {"dtype": argument.dtype.name, "elements": argument.elements}
-                    about |= {"content": argument.content.value, "role": argument.role}
-                else:
-                    about |= {
-                        "type": argument.cpp_type,
-                        "value": argument.value,
-                        "per_lane": argument.per_lane,
-                    }
-                arguments.append(about)
             entry |= {"kind": kernel.kind.value, "entry": kernel.entry, "pto": str(kernel.pto)}
-            entry |= {"arguments": arguments, "warnings": list(kernel.warnings)}
+            entry["warnings"] = list(kernel.warnings)
         else:
             entry |= {"kind": kernel.kind, "problem": kernel.problem}
         listed.append(entry)

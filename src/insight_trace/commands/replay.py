@@ -14,31 +14,47 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from insight_trace.model import Simulation
-    from insight_trace.replay.request import ReplayRequest
-    from insight_trace.replay.running import Replay
+from insight_trace.commands.replay_text import as_json, mismatch_text, show, task_lines
 
-_CORES_SHOWN = 3
+if TYPE_CHECKING:
+    from insight_trace.model import Kernel, Trace
+    from insight_trace.replay.request import ReplayRequest
+
 
 RUNS_KERNELS = True
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scene", type=Path, metavar="SCENE", help="the scene module, or an earlier workspace")
+    parser.add_argument(
+        "scene", type=Path, metavar="SCENE", nargs="?",
+        help="the scene module, a PyPTO build directory, or an earlier workspace",
+    )  # fmt: skip
     what = parser.add_argument_group("what to replay")
+    what.add_argument("--build-dir", type=Path, metavar="B", help="a PyPTO build, with its run's args dump")
     what.add_argument("--case", metavar="C", help="case of the scene (default: its first)")
     what.add_argument("--func-id", metavar="A[,B,C]", help="the kernel, or the members of a mix")
-    what.add_argument("--kernel", metavar="NAME", help="the kernel by its name or its source's stem")
+    what.add_argument(
+        "--kernel",
+        "--func",
+        metavar="NAME",
+        dest="kernel",
+        help="the kernel by its name or its source's stem",
+    )
+    what.add_argument("--list-tasks", action="store_true", help="print the tasks of the dump and stop")
     what.add_argument("--kernel-source", type=Path, metavar="PATH", help="the kernel by its source file")
     source = parser.add_argument_group("where its arguments come from (none of these: a capture of the case)")
-    source.add_argument("--dump-dir", type=Path, metavar="D", help="a dump; needs --func-id")
+    source.add_argument(
+        "--dump-dir", "--args-dump", type=Path, metavar="D", dest="dump_dir",
+        help="a dump (default with --build-dir: that of the build's dfx_outputs)",
+    )  # fmt: skip
     source.add_argument("--dispatch-id", type=int, metavar="K")
     source.add_argument("--task-id", metavar="T", help="a task of the dump, hex or decimal")
     source.add_argument("--arg-spec", type=Path, metavar="F", help="a JSON file of arguments")
     source.add_argument("--recipe", action="store_true", help="made from the case's parameters")
     source.add_argument("--set-arg", action="append", default=[], metavar="SLOT=VALUE")
     source.add_argument("--restore-arg", action="append", default=[], metavar="SLOT")
+    source.add_argument("--zero-arg", type=int, action="append", default=[], metavar="SLOT",
+                        help="fill a tensor with zeros")  # fmt: skip
     source.add_argument("--fill", choices=("zero", "random"), help="content of tensors that have none")
     source.add_argument("--seed", type=int, help="of --fill random")
     how = parser.add_argument_group("how to run")
@@ -51,7 +67,10 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--preset", default="device", choices=("device", "camodel"))
     how.add_argument("--soc-version", metavar="V", help="the chip, e.g. Ascend910B1")
-    how.add_argument("--block-dim", type=int, metavar="N", help="blocks (default: as recorded)")
+    how.add_argument(
+        "--block-dim", "--replay-blocks", "--spmd-block-num", type=int, metavar="N", dest="block_dim",
+        help="blocks (default: as recorded)",
+    )  # fmt: skip
     how.add_argument(
         "--l2",
         choices=("cold", "warm", "trace"),
@@ -70,10 +89,14 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     vendor.add_argument("--pto-isa-root", type=Path, metavar="P")
     vendor.add_argument("--device", type=int, default=0)
     vendor.add_argument("--launch-count", type=int, default=1)
-    vendor.add_argument("--timeout", type=int, default=120, metavar="MINUTES")
+    vendor.add_argument(
+        "--timeout", "--msprof-timeout", type=int, default=120, metavar="MINUTES", dest="timeout"
+    )
     vendor.add_argument("--hw-block-num", type=int, default=1, metavar="N")
     out = parser.add_argument_group("what to write")
     out.add_argument("-o", "--output", "--output-dir", type=Path, metavar="WORKSPACE", dest="output")
+    out.add_argument("--output-root", type=Path, metavar="DIR", help="parent of a workspace <name>_<time>")
+    out.add_argument("--name", metavar="NAME", help="of that workspace (default: the kernel)")
     out.add_argument(
         "--no-collect", "--dry-run", action="store_true", dest="no_collect", help="stop after the workspace"
     )
@@ -88,6 +111,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="replace an existing workspace",
     )
+    out.add_argument(
+        "--debug-line", "-g", action="store_true", help=argparse.SUPPRESS
+    )  # lines are always there
     out.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -102,28 +128,66 @@ def run(options: argparse.Namespace) -> int:
             hint="insight-trace profile --build-dir DIR",
         )
     progress = _progress(options)
+    if (options.scene is None) == (options.build_dir is None):
+        raise RequestError("give either SCENE or --build-dir B", hint="insight-trace replay --help")
+    if options.build_dir is not None:
+        from insight_trace.replay.build_dump import build_and_dump
+
+        options.scene, options.dump_dir = build_and_dump(options.build_dir, options.dump_dir)
+    if options.list_tasks:
+        return _list_tasks(options)
+    if options.dump_dir is not None and options.kernel is not None and options.func_id is None:
+        from insight_trace.replay.build_dump import members_of
+
+        options.func_id = members_of(options.dump_dir, options.scene, options.kernel)
+        options.kernel = None
     request = _request(options)
     if (options.scene / RECORD).is_file():
         selection, gathered, record = read_record(options.scene)
         replay = replay_gathered(_repeated(request, record), selection, gathered, progress)
     else:
-        replay = run_replay(request, progress)
+        replay = run_replay(request, progress, _annotate)
     if options.json:
-        print(json.dumps(_as_json(replay), indent=2))
+        print(json.dumps(as_json(replay), indent=2))
     else:
-        _show(replay, options)
+        show(replay, check=options.check)
     if replay.mismatched and not options.json:
         print(f"insight-trace replay: {mismatch_text(replay)}", file=sys.stderr)
     return 1 if replay.mismatched else 0
 
 
-def mismatch_text(replay: Replay) -> str:
-    """What is different from the recording, and where to look next."""
-    different = "; ".join(replay.differences) or "its inputs, members and blocks are those of the recording"
-    return (
-        "an output is not what was recorded\n"
-        f"  {different}; `insight-trace why {replay.workspace} --first-mismatch` follows the first wrong element"
-    )
+def _annotate(trace: Trace, kernels: tuple[Kernel, ...]) -> Trace:
+    """The user's Python behind the lines of a PyPTO build's kernels."""
+    from insight_trace.ptoas.python_trace import lines_of_build, with_python
+    from insight_trace.scene.build_directory import CONFIG
+
+    build = next((p for p in kernels[0].source.parents if (p / CONFIG).is_file()), None)
+    if build is None:
+        return trace
+    return with_python(trace, lines_of_build(kernels, build), [build, *build.parents[:2]])
+
+
+def _below_root(options: argparse.Namespace) -> Path | None:
+    import datetime
+
+    if options.output_root is None and options.name is None:
+        return None
+    stamp = datetime.datetime.now().strftime("%Y%m%d_%H%M%S")
+    name = options.name or options.kernel or f"func{options.func_id}"
+    root: Path = options.output_root or Path("outputs")
+    return root / f"{name}_{stamp}"
+
+
+def _list_tasks(options: argparse.Namespace) -> int:
+    from insight_trace.dump.load import load_dump
+    from insight_trace.errors import RequestError
+    from insight_trace.scene.static import load_scene
+
+    if options.dump_dir is None:
+        raise RequestError("--list-tasks lists the tasks of a dump", hint="give --args-dump D")
+    scene = load_scene(options.scene)
+    print("\n".join(task_lines(load_dump(options.dump_dir, scene), scene)))
+    return 0
 
 
 def _request(options: argparse.Namespace) -> ReplayRequest:
@@ -133,15 +197,20 @@ def _request(options: argparse.Namespace) -> ReplayRequest:
     return ReplayRequest(
         scene=options.scene,
         case=options.case,
-        func_ids=_numbers(options.func_id, "--func-id"),
+        func_ids=numbers(options.func_id, "--func-id"),
         kernel=options.kernel,
         kernel_source=options.kernel_source,
         dump_dir=options.dump_dir,
         dispatch_id=options.dispatch_id,
-        task_id=_task(options.task_id),
+        task_id=task_number(options.task_id),
         arg_spec=options.arg_spec,
         recipe=options.recipe,
-        overrides=parse_overrides(options.set_arg, options.restore_arg, options.fill, options.seed),
+        overrides=parse_overrides(
+            [*options.set_arg, *(f"{slot}=0" for slot in options.zero_arg)],
+            options.restore_arg,
+            options.fill,
+            options.seed,
+        ),
         simulator=options.simulator,
         target=options.target,
         platform=options.platform,
@@ -160,7 +229,7 @@ def _request(options: argparse.Namespace) -> ReplayRequest:
         launch_count=options.launch_count,
         timeout_minutes=options.timeout,
         hardware_blocks=options.hw_block_num,
-        output=options.output,
+        output=options.output or _below_root(options),
         collect=not options.no_collect,
         include_source=not options.no_source,
         dump_logs=options.dump_logs,
@@ -183,7 +252,8 @@ def _repeated(request: ReplayRequest, record: dict[str, Any]) -> ReplayRequest:
     )
 
 
-def _numbers(text: str | None, flag: str) -> tuple[int, ...]:
+def numbers(text: str | None, flag: str) -> tuple[int, ...]:
+    """`0,1,2` as numbers."""
     from insight_trace.errors import RequestError
 
     if text is None:
@@ -194,7 +264,8 @@ def _numbers(text: str | None, flag: str) -> tuple[int, ...]:
         raise RequestError(f"{flag} '{text}' is not a number or a list like 0,1,2") from None
 
 
-def _task(text: str | None) -> int | None:
+def task_number(text: str | None) -> int | None:
+    """A task id in hex or decimal."""
     from insight_trace.errors import RequestError
 
     if text is None:
@@ -216,136 +287,3 @@ def _progress(options: argparse.Namespace) -> Callable[[str], None]:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
     return show
-
-
-def _as_json(replay: Replay) -> dict[str, Any]:
-    from insight_trace.arguments.slots import ReplayTensor
-
-    return {
-        "directory": str(replay.directory) if replay.directory else None,
-        "workspace": str(replay.workspace),
-        "simulator": replay.simulator,
-        "cycles": replay.cycles,
-        "outputs": [
-            {"slot": c.slot, "status": str(c.status), "max_error": c.max_error, "why": c.why}
-            for c in replay.checks
-        ],
-        "arguments": [
-            {
-                "slot": item.slot,
-                "kind": "tensor" if isinstance(item, ReplayTensor) else "scalar",
-                "dtype": item.dtype.name,
-                "tier": str(item.tier),
-            }
-            for item in replay.arguments.slots
-        ],
-        "differences": list(replay.differences),
-        "warnings": list(replay.warnings),
-        "findings": list(replay.findings),
-    }
-
-
-def _show(replay: Replay, options: argparse.Namespace) -> None:
-    from insight_trace.arguments.table import slot_table
-
-    selection, dispatch = replay.selection, replay.dispatch
-    case = f" · {selection.case.name}" if selection.case else ""
-    for i, kernel in enumerate(selection.kernels):
-        func = f", func {kernel.func_id}" if kernel.func_id is not None else ""
-        label = f"scene      {selection.scene.name}{case} · " if i == 0 else "           + "
-        print(f"{label}{kernel.name} ({kernel.core_type}{func}) · {_short(kernel.source)}")
-    if dispatch is not None:
-        inferred = f" · inferred: {', '.join(dispatch.inferred)}" if dispatch.inferred else ""
-        blocks = f"{replay.arguments.block_count} block{'s' if replay.arguments.block_count > 1 else ''}"
-        print(f"dispatch   {dispatch.dispatch_id} · task 0x{dispatch.task_id:016x} · {blocks}{inferred}")
-    else:
-        print(f"arguments  {replay.origin}")
-    for line in slot_table(replay.arguments):
-        print(f"           {line}")
-    for warning in replay.warnings:
-        print(f"warning    {warning}")
-    if replay.simulation is not None and replay.simulation.printed:
-        print(replay.simulation.printed, end="", file=sys.stderr)
-    _show_result(replay)
-    if options.check:
-        for finding in replay.findings or ("nothing to remark",):
-            print(f"found      {finding}")
-    if replay.simulation is not None:
-        _show_pipes(replay)
-    if replay.directory is None:
-        print(f"workspace  {replay.workspace}")
-        return
-    print(f"open       {replay.directory}/")
-
-
-def _show_result(replay: Replay) -> None:
-    simulation = replay.simulation
-    if simulation is not None:
-        micros = simulation.cycles / simulation.mhz
-        print(
-            f"simulated  {simulation.cycles:,} cycles · {micros:.3f} us at {simulation.mhz:.0f} MHz · "
-            f"{simulation.soc_version} · {len(simulation.instructions):,} instructions · {_estimates(replay)}"
-        )
-        for line in around_lines(simulation):
-            print(line)
-    from insight_trace.arguments.verification import Status
-
-    groups: dict[str, list[str]] = {}
-    for check in replay.checks:
-        groups.setdefault(str(check.status), []).append(check.text)
-    for status in (Status.VERIFIED, Status.MISMATCH, Status.UNVERIFIABLE):
-        if status in groups:
-            print(f"{status:<10} {' · '.join(groups[status])}")
-
-
-def around_lines(simulation: Simulation) -> list[str]:
-    """What is around the kernel, and what it asked of the memory."""
-    lines = []
-    launch, memory = simulation.launch, simulation.memory
-    if launch is not None and (launch.around or launch.waves > 1):
-        whole = launch.around + simulation.cycles
-        waves = f" · {launch.waves} waves of blocks" if launch.waves > 1 else ""
-        lines.append(
-            f"launch     {launch.around:,} cycles around the kernel, {whole / simulation.mhz:.3f} us with it{waves}"
-        )
-    if launch is not None and launch.overfull:
-        lines.append("warning    blocks wait for blocks that have no core: on a chip this never ends")
-    if memory is not None and memory.asked:
-        lines.append(
-            f"memory     {memory.asked / 1e6:,.2f} MB asked of L2, {memory.hit_rate:.0%} found · "
-            f"{memory.fetched / 1e6:,.2f} MB from HBM, {memory.written_back / 1e6:,.2f} MB back to it"
-        )
-    return lines
-
-
-def _estimates(replay: Replay) -> str:
-    from insight_trace.chips import load_chip
-    from insight_trace.simulate.embedded.estimates import estimate_share
-
-    assert replay.simulation is not None
-    soc = load_chip(replay.simulation.soc_version, preset=replay.preset)
-    return estimate_share(replay.simulation, soc).text
-
-
-def _show_pipes(replay: Replay) -> None:
-    from insight_trace.replay.running import make_trace
-    from insight_trace.trace.lanes import VECTOR_LANES
-    from insight_trace.trace.pipes import pipes
-
-    assert replay.simulation is not None
-    by_core: dict[str, list[str]] = {}
-    lanes = {pipe.name for pipe in VECTOR_LANES}  # VECTOR stands for them
-    for pipe in pipes(make_trace(replay.simulation)):
-        if pipe.pipe in lanes:
-            continue
-        share = pipe.busy / max(1, pipe.busy + pipe.waiting + pipe.idle)
-        by_core.setdefault(pipe.core, []).append(f"{pipe.pipe} {share:.0%}")
-    for core, shares in list(by_core.items())[:_CORES_SHOWN]:
-        print(f"pipes      {'  '.join(shares)} · {core}")
-
-
-def _short(path: Path) -> str:
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(Path(*path.parts[-3:]))

@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from insight_trace.errors import InputError
+from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Role
 from insight_trace.ptoas.choices import DEFERRED_ARGS, SUBBLOCK, Choices, choose, is_integer
 from insight_trace.ptoas.cpp_signature import CppKernel, CppParameter
 from insight_trace.ptoas.element_types import element_type, is_pointer, pointee
 from insight_trace.ptoas.extents import dimensions_beyond, extent_of
+from insight_trace.ptoas.inputs import read_array
 from insight_trace.ptoas.pto_facts import Facts
 from insight_trace.ptoas.pto_tree import Module, Parameter
+from insight_trace.ptoas.pto_walk import walk
 from insight_trace.ptoas.spec import BufferArg, Content, KernelArg, Purpose, ValueArg
 
 T = TypeVar("T")
@@ -98,6 +100,8 @@ def kernel_arguments(kernel: CppKernel, module: Module, wishes: Wishes) -> Kerne
         value = _by_any_name(wishes.scalars, parameter.name, cpp.name)
         if value is not None and is_integer(parameter.type):
             given[parameter.name] = int(value)
+    if wishes.inputs:
+        given = _dimensions_of(module, names, parameters, kernel, wishes, given) | given
     choices = choose(module, names, parameters, dynamic_dim=wishes.dynamic_dim, given=given)
     friendly = friendly_names(choices.facts)
     warnings: list[str] = []
@@ -129,6 +133,40 @@ def _skipped(choices: Choices) -> list[str]:
         if chosen:
             who = ", ".join(f"{name} = {choices.values[name].binding}" for name in chosen)
             found.append(f".pto line {line}: a branch is not taken with {who}; set it with --scalar")
+    return found
+
+
+def _dimensions_of(
+    module: Module,
+    names: tuple[str, ...],
+    parameters: tuple[Parameter, ...],
+    kernel: CppKernel,
+    wishes: Wishes,
+    given: Mapping[str, int],
+) -> dict[str, int]:
+    """Open dimensions as the given arrays have them: a view whose size is an argument gets the array's."""
+    facts = walk(module, names, parameters, dict(given))
+    friendly = friendly_names(facts)
+    cpp_names = {p.name: c.name for p, c in zip(parameters, kernel.parameters, strict=True)}
+    found: dict[str, int] = {}
+    for view in facts.views:
+        label = friendly.get(view.argument, view.argument)
+        file = _by_any_name(wishes.inputs, label, view.argument, cpp_names.get(view.argument, ""))
+        if file is None or file.suffix not in (".npy", ".pt"):
+            continue
+        shape = read_array(file).shape
+        if len(shape) != len(view.shape):
+            continue
+        for extent, size in zip(shape, view.shape, strict=True):
+            if size.constant or len(size.terms) != 1 or len(size.sources) != 1:
+                continue
+            (name,), (factor,) = size.sources, size.terms.values()
+            value, rest = divmod(extent, factor)
+            if rest or found.setdefault(name, value) != value:
+                other = (
+                    f"another input makes {name} {found[name]}" if not rest else f"not a multiple of {factor}"
+                )
+                raise RequestError(f"has a dimension of {extent}: {other}", where=str(file))
     return found
 
 

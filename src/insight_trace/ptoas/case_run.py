@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,19 @@ class BuildCommand:
     environment: Mapping[str, str] = field(default_factory=dict)  # on top of ours
 
 
-def case_command(script: Path, arguments: Sequence[str], settings: Sequence[str]) -> BuildCommand:
+def users_python(given: str | None) -> str:
+    """The interpreter that the user's script needs: the one given, else `python` as a shell would find it."""
+    if given is not None:
+        found = shutil.which(given)
+        if found is None:
+            raise RequestError(f"--python {given}: there is no such interpreter")
+        return found
+    return shutil.which("python") or shutil.which("python3") or sys.executable
+
+
+def case_command(
+    script: Path, arguments: Sequence[str], settings: Sequence[str], python: str | None = None
+) -> BuildCommand:
     """`--case FILE.py -- ARGS`, with `--run-env K=V` in its environment."""
     if not script.is_file():
         raise RequestError(f"--case: {script} is not a file")
@@ -30,7 +43,7 @@ def case_command(script: Path, arguments: Sequence[str], settings: Sequence[str]
         if not equals or not key:
             raise RequestError(f"--run-env {setting}: expected NAME=VALUE")
         extra[key] = value
-    return BuildCommand((sys.executable, str(script), *arguments), extra)
+    return BuildCommand((users_python(python), str(script), *arguments), extra)
 
 
 def shell_command(text: str) -> BuildCommand:
@@ -68,7 +81,11 @@ def run_for_build(command: BuildCommand, root: Path, log: Path) -> Path:
     before = _builds(root)
     code = run_step(command.words, log, environment=command.environment)
     if code != 0:
-        raise JobError(f"the build command ended with exit code {code}", where=str(log), hint=cause_in(log))
+        raise JobError(
+            f"the build command ended with exit code {code}: {shlex.join(command.words)[:200]}",
+            where=str(log),
+            hint=f"{cause_in(log)} (--python names another interpreter)",
+        )
     changed = {path: when for path, when in _builds(root).items() if when > before.get(path, -1)}
     if not changed:
         raise JobError(

@@ -220,7 +220,16 @@ def _kernels(definitions: list[_Definition]) -> tuple[CppKernel, ...]:
             found.append(CppKernel(base, (function, bare[f"{base}_aiv"])))
         elif not (name.endswith("_aiv") and f"{base}_aic" in bare):
             found.append(CppKernel(name, (function,)))
-    return tuple(found)
+    return tuple(found) or _wrapped(definitions)
+
+
+def _wrapped(definitions: list[_Definition]) -> tuple[CppKernel, ...]:
+    """What `kernel_entry` of a build's kernels/ unpacks its arguments for."""
+    entry = next((d for d in definitions if d.function.name == "kernel_entry"), None)
+    if entry is None:
+        return ()
+    inner = [d.function for d in definitions if d.function.name in entry.calls and d is not entry]
+    return tuple(CppKernel(function.name, (function,)) for function in inner)
 
 
 def parse_cpp(text: str) -> CppSource:

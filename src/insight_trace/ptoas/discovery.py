@@ -33,12 +33,23 @@ class KernelSource:
 
 def _pair(path: Path, root: Path) -> KernelSource:
     cpp, pto = path.with_suffix(".cpp"), path.with_suffix(".pto")
+    if not pto.is_file():
+        pto = _pto_of_wrapped(cpp) or pto
     try:
         parents = path.parent.relative_to(root).parts
     except ValueError:
         parents = ()
     place = tuple(part for part in parents if part not in _PLAIN_PARTS)
     return KernelSource(cpp if cpp.is_file() else None, pto if pto.is_file() else None, place)
+
+
+def _pto_of_wrapped(cpp: Path) -> Path | None:
+    """The `.pto` of a wrapped kernel, `kernels/ai*/name.cpp`: the one in ptoas/ that defines its function."""
+    if cpp.parent.name not in ("aic", "aiv") or cpp.parent.parent.name != "kernels":
+        return None
+    wanted = f"@{cpp.stem}(".encode()
+    ptos = sorted((cpp.parents[2] / "ptoas").glob("*.pto"))
+    return next((pto for pto in ptos if wanted in pto.read_bytes()), None)
 
 
 def _pairs(paths: Sequence[Path], root: Path) -> list[KernelSource]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import threading
 import time
 from collections.abc import Mapping
@@ -17,6 +18,8 @@ from insight_trace.errors import InputError, JobError
 from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Simulation, Tier, Trace
 from insight_trace.ptoas.figures import bound_by, core_pipes, write_figures
 from insight_trace.ptoas.inputs import content_of
+from insight_trace.ptoas.python_lines import python_lines
+from insight_trace.ptoas.python_trace import python_cycles, with_python
 from insight_trace.ptoas.runner import EXPORTED, FAILED, Places, RunnerOptions, RunOutcome
 from insight_trace.ptoas.spec import BufferArg, Content, KernelArg, ProfileKernel
 from insight_trace.recording.store import Recording
@@ -113,7 +116,10 @@ class EmbeddedRunner:
         if places.origin is not None:
             moves[str(source.parent)] = str(places.origin)
             source = places.origin / source.name
-        trace = _as_from(make_trace(simulation), moves)
+        lines = {str(path): python_lines(kernel.pto, path) for path in _generated(kernel)}
+        plain = make_trace(simulation)
+        hot, _ = python_cycles(plain, lines)
+        trace = _as_from(with_python(plain, lines, _python_roots(kernel)), moves)
         checks = verify_outputs(kernel.workload.arguments, simulation.buffers) if kernel.workload else ()
         arguments = kernel.workload.arguments if kernel.workload else replay_arguments(kernel)
         about = {"target": kernel.arch, "preset": self.preset, "kernel": kernel.name}
@@ -122,6 +128,11 @@ class EmbeddedRunner:
         if self.keep_outputs:
             _keep_outputs(kernel, simulation, places.folder / "outputs")
         wrong = [check.text for check in checks if check.status is Status.MISMATCH]
+        if hot:
+            rows = [dataclasses.asdict(row) for row in hot]
+            (places.folder / "python_lines.json").write_text(
+                json.dumps(rows, indent=1) + "\n", encoding="utf-8"
+            )
         shown = {"source": str(source), "simulator": f"embedded, preset {self.preset}"}
         write_figures(trace, places.folder, kernel.name, shown)
         pipes = core_pipes(simulation.instructions)
@@ -132,8 +143,20 @@ class EmbeddedRunner:
             pipes=pipes,
             warnings=(*(f"not what the run gave: {text}" for text in wrong), *simulation.findings),
             verified=bool(checks) and all(check.status is Status.VERIFIED for check in checks),
-            facts={"verified": "; ".join(check.text for check in checks)},
+            facts={
+                "verified": "; ".join(check.text for check in checks),
+                "python": "; ".join(f"{row.frame} {row.operation} {row.share:.0%}" for row in hot[:3]),
+            },
         )
+
+
+def _generated(kernel: ProfileKernel) -> list[Path]:
+    return [kernel.source] if kernel.workload is None else [k.source for k in kernel.workload.kernels]
+
+
+def _python_roots(kernel: ProfileKernel) -> list[Path]:
+    """Where the user's Python may lie: beside the build, or above it."""
+    return list(kernel.pto.parents)[1:4]
 
 
 def entry_source(kernel: ProfileKernel) -> str:

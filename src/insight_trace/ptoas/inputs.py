@@ -10,7 +10,6 @@ from insight_trace.errors import InputError
 from insight_trace.ptoas.spec import BufferArg, Content
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 MAX_FILLED_BYTES = 8 << 30
@@ -71,12 +70,14 @@ def write_content(argument: BufferArg, seed: int, path: Path) -> None:
 
 
 def _from_file(argument: BufferArg, path: Path) -> NDArray[Any]:
-    """A .npy array, or raw bytes; it must fill the buffer from its start, and may be shorter only as .npy."""
+    """A .npy or .pt array, or raw bytes; it fills the buffer exactly."""
     import numpy as np
 
+    shape: tuple[int, ...] = ()
     try:
-        if path.suffix == ".npy":
-            array = np.load(path, allow_pickle=False, mmap_mode="r")
+        if path.suffix in (".npy", ".pt"):
+            array = read_array(path)
+            shape = array.shape
             flat = np.ascontiguousarray(array).reshape(-1)
             if flat.dtype.itemsize != argument.dtype.size:
                 flat = flat.astype(argument.dtype.numpy)
@@ -93,15 +94,29 @@ def _from_file(argument: BufferArg, path: Path) -> NDArray[Any]:
         raise InputError(f"cannot be read: {error.strerror or error}", where=str(path)) from None
     except ValueError as error:
         raise InputError(f"is not a plain array: {error}", where=str(path)) from None
-    if len(flat) > argument.elements:
+    if len(flat) != argument.elements:
+        form = "x".join(map(str, shape)) or str(len(flat))
         raise InputError(
-            f"has {len(flat)} elements, but {argument.label} takes {argument.elements}", where=str(path)
+            f"is {form}, {len(flat)} elements, but {argument.label} takes {argument.elements}",
+            where=str(path),
+            hint="give an array of the tensor's own shape; open dimensions follow it",
         )
-    return _padded(flat, argument, np)
+    raw: NDArray[Any] = flat.view(np.uint8).view(argument.dtype.numpy)
+    return raw
 
 
-def _padded(flat: NDArray[Any], argument: BufferArg, numpy: Any) -> NDArray[Any]:
-    raw: NDArray[np.uint8] = numpy.zeros(argument.nbytes, dtype=numpy.uint8)
-    given = flat.view(numpy.uint8).reshape(-1)
-    raw[: given.size] = given
-    return raw.view(argument.dtype.numpy)
+def read_array(path: Path) -> NDArray[Any]:
+    """The array of a .npy or .pt file."""
+    import numpy as np
+
+    from insight_trace.scene.torch_file import read_torch_file
+
+    if path.suffix == ".pt":
+        return read_torch_file(path)
+    try:
+        array: NDArray[Any] = np.load(path, allow_pickle=False, mmap_mode="r")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", where=str(path)) from None
+    except ValueError as error:
+        raise InputError(f"is not a plain array: {error}", where=str(path)) from None
+    return array

@@ -53,6 +53,7 @@ OUR_COLUMNS = (
     "workload",  # run: a dispatch of the build's own run; synthetic: made-up arguments
     "workload_note",
     "verified",
+    "python",  # the lines of the user's program that take most of its cycles
 )
 
 

@@ -18,7 +18,7 @@ from insight_trace.ptoas.element_types import is_pointer, pointee
 from insight_trace.ptoas.pto_facts import Facts
 from insight_trace.ptoas.pto_text import read_pto
 from insight_trace.ptoas.pto_tree import Module
-from insight_trace.ptoas.spec import BrokenKernel, PlannedKernel, ProfileKernel
+from insight_trace.ptoas.spec import BrokenKernel, KernelArg, PlannedKernel, ProfileKernel
 from insight_trace.scene.build_directory import recorded_arch
 
 T = TypeVar("T")
@@ -122,8 +122,8 @@ def plan_kernels(
 def _planned(name: str, item: _Found, build: Path, settings: Settings) -> PlannedKernel:
     source, kernel = item.source, item.kernel
     if kernel is None:
-        kind, arch = _told_by_pto(source, build, settings)
-        return BrokenKernel(name, source.path, item.problem, kind, arch)
+        kind, arch, arguments = _told_by_pto(name, source, build, settings)
+        return BrokenKernel(name, source.path, item.problem, kind, arch, arguments)
     assert source.cpp is not None
     try:
         if source.pto is None:
@@ -134,6 +134,8 @@ def _planned(name: str, item: _Found, build: Path, settings: Settings) -> Planne
             )
         module = read_pto(source.pto)
         prepared = kernel_arguments(kernel, module, settings.wishes_for(name))
+    except RequestError:
+        raise  # what was given for it contradicts itself
     except InsightTraceError as error:
         return BrokenKernel(name, source.cpp, str(error), arch=settings.target or "?")
     arch, notes = _arch(module, source.cpp, build, settings)
@@ -170,21 +172,25 @@ def _kernel(
     )
 
 
-def _told_by_pto(source: KernelSource, build: Path, settings: Settings) -> tuple[str, str]:
-    """Kind and target of a kernel that has no C++, as far as its `.pto` can be read."""
+def _told_by_pto(
+    name: str, source: KernelSource, build: Path, settings: Settings
+) -> tuple[str, str, tuple[KernelArg, ...]]:
+    """Kind, target and arguments of a kernel that has no C++, as far as its `.pto` can be read."""
     if source.pto is None:
-        return "?", settings.target or "?"
+        return "?", settings.target or "?", ()
     try:
         module = read_pto(source.pto)
         kernels = kernels_of_pto(module)
         kinds = set()
+        arguments: tuple[KernelArg, ...] = ()
         for kernel in kernels:
-            facts = kernel_arguments(kernel, module, Wishes(settings.dynamic_dim)).facts
-            kinds.add(CoreType.MIX if len(kernel.functions) > 1 else kind_of(facts))
+            prepared = kernel_arguments(kernel, module, settings.wishes_for(name))
+            arguments = arguments or prepared.arguments
+            kinds.add(CoreType.MIX if len(kernel.functions) > 1 else kind_of(prepared.facts))
     except InsightTraceError:
-        return "?", settings.target or "?"
+        return "?", settings.target or "?", ()
     kind = next(iter(kinds)).value if len(kinds) == 1 else "?"
-    return kind, _arch(module, source.pto, build, settings)[0]
+    return kind, _arch(module, source.pto, build, settings)[0], arguments
 
 
 def _arch(module: Module, source: Path, build: Path, settings: Settings) -> tuple[str, tuple[str, ...]]:
@@ -222,10 +228,9 @@ def refuse_unused_names(planned: Sequence[PlannedKernel], settings: Settings) ->
     """A --scalar or --input that names no argument of any kernel is a mistake, not a wish."""
     known: set[str] = set()
     for kernel in planned:
-        if isinstance(kernel, ProfileKernel):
-            for argument in kernel.arguments:
-                for name in (argument.name, argument.label):
-                    known |= {name, f"{kernel.name}:{name}"}
+        for argument in kernel.arguments:
+            for name in (argument.name, argument.label):
+                known |= {name, f"{kernel.name}:{name}"}
     for flag, table in (("--scalar", settings.scalars), ("--input", settings.inputs)):
         for name in table:
             if name not in known:

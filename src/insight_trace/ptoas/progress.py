@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TextIO
@@ -17,8 +18,8 @@ class Report(Protocol):
     def __call__(self, progress: Progress, /) -> None: ...
 
 
-def result_line(progress: Progress) -> str:
-    """One finished kernel: OK, WARN or FAIL, and why."""
+def result_line(progress: Progress, warnings: list[str]) -> str:
+    """One finished kernel: OK, WARN or FAIL, and why; `warnings` are those to print."""
     row = progress.row
     assert row is not None
     if not row.exported:
@@ -29,23 +30,41 @@ def result_line(progress: Progress) -> str:
     parts += [f"workload: {row.cell('workload')}"] if row.cell("workload") else []
     parts += ["verified"] if row.cell("verified") and "mismatch" not in row.cell("warnings") else []
     parts += ["kept from the earlier run"] if progress.reused else []
-    warnings = row.cell("warnings")
-    text = f"{'WARN' if warnings else 'OK'} {row.func}: {' '.join(parts)}"
-    return f"{text}\n  {warnings}" if warnings else text
+    text = f"{'WARN' if row.cell('warnings') else 'OK'} {row.func}: {' '.join(parts)}"
+    return "\n  ".join([text, *warnings])
 
 
 # Steps that take long enough for a line of their own: those of the vendor's simulator.
 _LONG_STEPS = frozenset({"generate", "build", "golden", "collect", "export"})
 
 
+class _Told:
+    """Warnings that were printed, and how often they came again."""
+
+    def __init__(self) -> None:
+        self.times: Counter[str] = Counter()
+
+    def line(self, progress: Progress) -> str:
+        """The kernel's line, with those of its warnings that are new."""
+        assert progress.row is not None
+        given = [text for text in progress.row.cell("warnings").split(" | ") if text]
+        new = [text for text in given if not self.times[text]]
+        self.times.update(given)
+        return result_line(progress, new)
+
+    def repeated(self) -> list[str]:
+        return [f"the same for {n - 1} more: {text}" for text, n in self.times.items() if n > 1]
+
+
 class _Lines:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.numbers: dict[str, int] = {}
+        self.told = _Told()
 
     def __call__(self, progress: Progress, /) -> None:
         if progress.row is not None:
-            print(result_line(progress), file=self.stream, flush=True)
+            print(self.told.line(progress), file=self.stream, flush=True)
             return
         step = "run" if progress.step == "running" else progress.step
         if step == "run" or step in _LONG_STEPS:
@@ -83,12 +102,15 @@ def reporting() -> Iterator[Report]:
     """A report to hand to a run; on a terminal it is a table that follows along."""
     stream = sys.stdout
     if not stream.isatty():
-        yield _Lines(stream)
+        lines = _Lines(stream)
+        yield lines
+        for line in lines.told.repeated():
+            print(line, file=stream, flush=True)
         return
     from rich.console import Console
     from rich.live import Live
 
-    state = _LiveTable()
+    state, told = _LiveTable(), _Told()
     console = Console(file=stream)
     with Live(state.table(), console=console, refresh_per_second=8) as live:
 
@@ -97,6 +119,8 @@ def reporting() -> Iterator[Report]:
             state.latest[progress.kernel] = progress
             live.update(state.table())
             if progress.row is not None and (not progress.row.exported or progress.row.cell("warnings")):
-                console.print(result_line(progress), markup=False, highlight=False)
+                console.print(told.line(progress), markup=False, highlight=False)
 
         yield follow
+    for line in told.repeated():
+        console.print(line, markup=False, highlight=False)

@@ -147,6 +147,7 @@ class BrokenKernel:
     problem: str
     kind: str = "?"
     arch: str = "?"
+    arguments: tuple[KernelArg, ...] = ()  # as far as its `.pto` tells them
 
 
 PlannedKernel = ProfileKernel | BrokenKernel

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Progress = Callable[[str], None]
+Annotate = Callable[[Trace, tuple[Kernel, ...]], Trace]
 
 # What a kernel that did its work has at least one of; synchronisation and register writes are not work.
 _WORK_PIPES = (
@@ -99,8 +100,12 @@ class Replay:
         return tuple(found)
 
 
-def run_replay(request: ReplayRequest, progress: Progress = lambda _step: None) -> Replay:
-    """Selects, gathers, simulates, verifies and exports."""
+def run_replay(
+    request: ReplayRequest,
+    progress: Progress = lambda _step: None,
+    annotate: Annotate = lambda trace, _kernels: trace,
+) -> Replay:
+    """Selects, gathers, simulates, verifies and exports; `annotate` may add to the trace before its export."""
     from insight_trace.scene.static import load_scene
 
     progress("scene")
@@ -114,11 +119,15 @@ def run_replay(request: ReplayRequest, progress: Progress = lambda _step: None) 
     progress("arguments")
     gathered = gather_arguments(request, selection)
     selection = with_recorded_members(selection, gathered.dispatch)
-    return replay_gathered(request, selection, gathered, progress)
+    return replay_gathered(request, selection, gathered, progress, annotate)
 
 
 def replay_gathered(
-    request: ReplayRequest, selection: Selection, gathered: Gathered, progress: Progress = lambda _step: None
+    request: ReplayRequest,
+    selection: Selection,
+    gathered: Gathered,
+    progress: Progress = lambda _step: None,
+    annotate: Annotate = lambda trace, _kernels: trace,
 ) -> Replay:
     """The same, once the arguments are known."""
     target = request.target or _target_of(request, selection)
@@ -143,7 +152,7 @@ def replay_gathered(
         elif simulator == "msprof":
             replay = _with_msprof(request, replay, workspace, progress)
         else:
-            replay = _with_embedded(request, replay, workspace, progress)
+            replay = _with_embedded(request, replay, workspace, progress, annotate)
         write_record(request, replay, workspace)
     return replay
 
@@ -213,7 +222,9 @@ def _choose_simulator(request: ReplayRequest) -> str:
     return "msprof" if found else "embedded"
 
 
-def _with_embedded(request: ReplayRequest, replay: Replay, workspace: Path, progress: Progress) -> Replay:
+def _with_embedded(
+    request: ReplayRequest, replay: Replay, workspace: Path, progress: Progress, annotate: Annotate
+) -> Replay:
     from insight_trace.insight.writer import write_insight_directory
     from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
     from insight_trace.simulate.recorded import recording_of
@@ -237,7 +248,7 @@ def _with_embedded(request: ReplayRequest, replay: Replay, workspace: Path, prog
     progress("verify")
     checks = () if request.timing_only else _verify(request, replay, simulation)
     progress("export")
-    trace = make_trace(simulation)
+    trace = annotate(make_trace(simulation), replay.selection.kernels)
     selection = replay.selection
     about = {
         "scene": str(selection.scene.path),

@@ -1,0 +1,8 @@
+"""The options of profile_extern_cce.py, by `insight-trace replay`."""
+
+import sys
+
+from insight_trace.commands import run
+
+if __name__ == "__main__":
+    sys.exit(run(["replay", *sys.argv[1:]]))

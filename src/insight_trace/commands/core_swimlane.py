@@ -1,0 +1,147 @@
+"""One task of a scene under the names and flags of simpler's core_swimlane.
+
+  insight-trace core-swimlane --test TEST.py --func-id 0,1,2 [--platform a2a3sim]
+  python -m simpler_setup.tools.core_swimlane ...              the same, where simpler itself is not installed
+
+The task's real arguments, payload included, come from a capture of the case or from --dump-json. Two traces stand
+in outputs/core_swimlane_<label>_<time>/: <label>_trace.json for Insight, <label>_trace_perfetto.json for Perfetto.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from insight_trace.model import Scene
+    from insight_trace.replay.request import ReplayRequest
+    from insight_trace.replay.running import Replay
+
+RUNS_KERNELS = True
+# flag -> why it changes nothing here
+_WITHOUT_MEANING = {
+    "device": "no device is used",
+    "max_time": "no device is reserved",
+    "debug_line": "traces always have source lines",
+}
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--test", type=Path, required=True, metavar="FILE", help="the scene's Python file")
+    parser.add_argument("--func-id", required=True, metavar="A[,B,C]", help="exactly the members of the task")
+    parser.add_argument("--task-id", metavar="HEX", help="which task of these members (default: the first)")
+    parser.add_argument("--platform", default="a2a3sim", help="a2a3, a2a3sim, a5 or a5sim (default a2a3sim)")
+    parser.add_argument("--case", metavar="NAME", help="case, or Class::case (default: the platform's first)")
+    parser.add_argument("--dump-json", type=Path, metavar="PATH", help="args_dump.json of an earlier run")
+    parser.add_argument("--restore-arg", action="append", default=[], metavar="SLOT")
+    parser.add_argument("--set-arg", action="append", default=[], metavar="SLOT=VALUE")
+    parser.add_argument(
+        "--spmd-block-num",
+        type=int,
+        metavar="N",
+        help="blocks that run (default: as the task was dispatched)",
+    )
+    parser.add_argument("--debug-line", "-g", action="store_true", help="accepted: lines are always there")
+    parser.add_argument("--no-collect", action="store_true", help="stop after the workspace")
+    parser.add_argument("--max-time", type=int, metavar="SEC", help="accepted: no device is reserved here")
+    parser.add_argument(
+        "--msprof-timeout", type=int, default=120, metavar="MIN", help="of the vendor's simulator (120)"
+    )
+    parser.add_argument("--device", metavar="ID", help="accepted: no device is used here")
+    parser.add_argument("--simulator", default="auto", choices=("auto", "embedded", "msprof"))
+    parser.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="of the kernel")
+
+
+def run(options: argparse.Namespace) -> int:
+    from insight_trace.commands.replay_text import mismatch_text, show
+    from insight_trace.replay.running import run_replay
+
+    ignored = [
+        f"--{name.replace('_', '-')} ({why})"
+        for name, why in _WITHOUT_MEANING.items()
+        if getattr(options, name)
+    ]
+    if ignored:
+        print(f"core-swimlane: without effect: {', '.join(ignored)}", file=sys.stderr)
+    request, label = _request(options)
+    replay = run_replay(request)
+    show(replay, check=False)
+    if replay.directory is not None:
+        for path in write_traces(replay, label):
+            print(f"trace      {path}")
+    if replay.mismatched:
+        print(f"insight-trace core-swimlane: {mismatch_text(replay)}", file=sys.stderr)
+    return 1 if replay.mismatched else 0
+
+
+def _request(options: argparse.Namespace) -> tuple[ReplayRequest, str]:
+    from insight_trace.arguments.overrides import parse_overrides
+    from insight_trace.commands.replay import numbers, task_number
+    from insight_trace.errors import RequestError
+    from insight_trace.replay.request import ReplayRequest
+    from insight_trace.scene.static import load_scene
+
+    if options.spmd_block_num is not None and options.spmd_block_num < 1:
+        raise RequestError(f"--spmd-block-num {options.spmd_block_num}: a task has at least one block")
+    if not 1 <= options.msprof_timeout <= 2880:
+        raise RequestError(f"--msprof-timeout {options.msprof_timeout}: minutes, 1 to 2880")
+    class_name, _, case = (options.case or "").rpartition("::")
+    test = Path(f"{options.test}::{class_name}") if class_name else options.test
+    scene = load_scene(test)
+    case = case or _first_case(scene, options.platform)
+    func_ids = numbers(options.func_id, "--func-id")
+    names = {k.func_id: k.name for k in scene.kernels}
+    kernel = re.sub(r"[^A-Za-z0-9.-]+", "-", names.get(func_ids[0], str(func_ids[0])))
+    words = [scene.class_name, case, options.platform, kernel, f"mix{'_'.join(map(str, func_ids))}"]
+    label = "_".join(words)
+    stamp = datetime.datetime.now().strftime("%Y%m%d_%H%M%S")
+    request = ReplayRequest(
+        scene=test,
+        case=case,
+        func_ids=func_ids,
+        dump_dir=options.dump_json,
+        task_id=task_number(options.task_id),
+        overrides=parse_overrides(options.set_arg, options.restore_arg, None, None),
+        simulator=options.simulator,
+        platform=options.platform,
+        block_dim=options.spmd_block_num,
+        seconds=options.time_limit,
+        timeout_minutes=options.msprof_timeout,
+        output=Path("outputs") / f"core_swimlane_{label}_{stamp}",
+        collect=not options.no_collect,
+    )
+    return request, label
+
+
+def _first_case(scene: Scene, platform: str) -> str:
+    from insight_trace.errors import RequestError
+
+    able = [case.name for case in scene.cases if platform in case.platforms]
+    if not able:
+        known = sorted({p for case in scene.cases for p in case.platforms})
+        raise RequestError(
+            f"no case of {scene.class_name} runs on {platform}", hint=f"--platform {' or '.join(known)}"
+        )
+    return able[0]
+
+
+def write_traces(replay: Replay, label: str) -> list[Path]:
+    """The two traces beside the workspace's export: as Insight has it, and as Perfetto shows it rightly."""
+    from insight_trace.insight import open_trace
+    from insight_trace.storage import whole_file, write_whole
+    from insight_trace.trace.chrome import write_chrome
+    from insight_trace.trace.clean import clean
+
+    assert replay.directory is not None
+    plain = replay.workspace / f"{label}_trace.json"
+    events = json.loads((replay.directory / "trace.json").read_text(encoding="utf-8"))
+    write_whole(plain, json.dumps(events, indent=1) + "\n")
+    perfetto = replay.workspace / f"{label}_trace_perfetto.json"
+    with whole_file(perfetto) as file:
+        write_chrome(clean(open_trace(replay.directory)), file)
+    return [plain, perfetto]

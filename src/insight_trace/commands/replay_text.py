@@ -1,0 +1,180 @@
+"""A replay as people and as scripts read it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from insight_trace.dump.load import Dump
+    from insight_trace.model import Scene, Simulation
+    from insight_trace.replay.running import Replay
+
+_CORES_SHOWN = 3
+
+
+def mismatch_text(replay: Replay) -> str:
+    """What is different from the recording, and where to look next."""
+    different = "; ".join(replay.differences) or "its inputs, members and blocks are those of the recording"
+    return (
+        "an output is not what was recorded\n"
+        f"  {different}; `insight-trace why {replay.workspace} --first-mismatch` follows the first wrong element"
+    )
+
+
+def task_lines(dump: Dump, scene: Scene) -> list[str]:
+    """One line per task of a dump: id, members, blocks, and which of its tensors have content."""
+    from insight_trace.model import TensorArg
+
+    names = {k.func_id: k.name for k in scene.kernels}
+    lines = [f"{'task':<18}  {'func':<8}  {'blocks':>6}  {'payload':>9}  kernels"]
+    seen: set[int] = set()
+    for dispatch in dump.dispatches:
+        if dispatch.task_id in seen:
+            continue
+        seen.add(dispatch.task_id)
+        tensors = [a for a in dispatch.arguments if isinstance(a, TensorArg)]
+        filled = sum(a.before is not None or a.after is not None for a in tensors)
+        ids = ",".join(map(str, dispatch.func_ids)) or "?"
+        called = "+".join(names.get(f, str(f)) for f in dispatch.func_ids) or dispatch.kernel
+        lines.append(
+            f"0x{dispatch.task_id:016x}  {ids:<8}  {dispatch.block_count:>6}  "
+            f"{f'{filled}/{len(tensors)}':>9}  {called}"
+        )
+    return lines
+
+
+def as_json(replay: Replay) -> dict[str, Any]:
+    """What `--json` prints."""
+    from insight_trace.arguments.slots import ReplayTensor
+
+    return {
+        "directory": str(replay.directory) if replay.directory else None,
+        "workspace": str(replay.workspace),
+        "simulator": replay.simulator,
+        "cycles": replay.cycles,
+        "outputs": [
+            {"slot": c.slot, "status": str(c.status), "max_error": c.max_error, "why": c.why}
+            for c in replay.checks
+        ],
+        "arguments": [
+            {
+                "slot": item.slot,
+                "kind": "tensor" if isinstance(item, ReplayTensor) else "scalar",
+                "dtype": item.dtype.name,
+                "tier": str(item.tier),
+            }
+            for item in replay.arguments.slots
+        ],
+        "differences": list(replay.differences),
+        "warnings": list(replay.warnings),
+        "findings": list(replay.findings),
+    }
+
+
+def show(replay: Replay, *, check: bool) -> None:
+    """Prints it; the last line is what to open."""
+    from insight_trace.arguments.table import slot_table
+
+    selection, dispatch = replay.selection, replay.dispatch
+    case = f" · {selection.case.name}" if selection.case else ""
+    for i, kernel in enumerate(selection.kernels):
+        func = f", func {kernel.func_id}" if kernel.func_id is not None else ""
+        label = f"scene      {selection.scene.name}{case} · " if i == 0 else "           + "
+        print(f"{label}{kernel.name} ({kernel.core_type}{func}) · {_short(kernel.source)}")
+    if dispatch is not None:
+        inferred = f" · inferred: {', '.join(dispatch.inferred)}" if dispatch.inferred else ""
+        blocks = f"{replay.arguments.block_count} block{'s' if replay.arguments.block_count > 1 else ''}"
+        print(f"dispatch   {dispatch.dispatch_id} · task 0x{dispatch.task_id:016x} · {blocks}{inferred}")
+    else:
+        print(f"arguments  {replay.origin}")
+    for line in slot_table(replay.arguments):
+        print(f"           {line}")
+    for warning in replay.warnings:
+        print(f"warning    {warning}")
+    if replay.simulation is not None and replay.simulation.printed:
+        print(replay.simulation.printed, end="", file=sys.stderr)
+    _show_result(replay)
+    if check:
+        for finding in replay.findings or ("nothing to remark",):
+            print(f"found      {finding}")
+    if replay.simulation is not None:
+        _show_pipes(replay)
+    if replay.directory is None:
+        print(f"workspace  {replay.workspace}")
+        return
+    print(f"open       {replay.directory}/")
+
+
+def _show_result(replay: Replay) -> None:
+    simulation = replay.simulation
+    if simulation is not None:
+        micros = simulation.cycles / simulation.mhz
+        print(
+            f"simulated  {simulation.cycles:,} cycles · {micros:.3f} us at {simulation.mhz:.0f} MHz · "
+            f"{simulation.soc_version} · {len(simulation.instructions):,} instructions · {_estimates(replay)}"
+        )
+        for line in around_lines(simulation):
+            print(line)
+    from insight_trace.arguments.verification import Status
+
+    groups: dict[str, list[str]] = {}
+    for check in replay.checks:
+        groups.setdefault(str(check.status), []).append(check.text)
+    for status in (Status.VERIFIED, Status.MISMATCH, Status.UNVERIFIABLE):
+        if status in groups:
+            print(f"{status:<10} {' · '.join(groups[status])}")
+
+
+def around_lines(simulation: Simulation) -> list[str]:
+    """What is around the kernel, and what it asked of the memory."""
+    lines = []
+    launch, memory = simulation.launch, simulation.memory
+    if launch is not None and (launch.around or launch.waves > 1):
+        whole = launch.around + simulation.cycles
+        waves = f" · {launch.waves} waves of blocks" if launch.waves > 1 else ""
+        lines.append(
+            f"launch     {launch.around:,} cycles around the kernel, {whole / simulation.mhz:.3f} us with it{waves}"
+        )
+    if launch is not None and launch.overfull:
+        lines.append("warning    blocks wait for blocks that have no core: on a chip this never ends")
+    if memory is not None and memory.asked:
+        lines.append(
+            f"memory     {memory.asked / 1e6:,.2f} MB asked of L2, {memory.hit_rate:.0%} found · "
+            f"{memory.fetched / 1e6:,.2f} MB from HBM, {memory.written_back / 1e6:,.2f} MB back to it"
+        )
+    return lines
+
+
+def _estimates(replay: Replay) -> str:
+    from insight_trace.chips import load_chip
+    from insight_trace.simulate.embedded.estimates import estimate_share
+
+    assert replay.simulation is not None
+    soc = load_chip(replay.simulation.soc_version, preset=replay.preset)
+    return estimate_share(replay.simulation, soc).text
+
+
+def _show_pipes(replay: Replay) -> None:
+    from insight_trace.replay.running import make_trace
+    from insight_trace.trace.lanes import VECTOR_LANES
+    from insight_trace.trace.pipes import pipes
+
+    assert replay.simulation is not None
+    by_core: dict[str, list[str]] = {}
+    lanes = {pipe.name for pipe in VECTOR_LANES}  # VECTOR stands for them
+    for pipe in pipes(make_trace(replay.simulation)):
+        if pipe.pipe in lanes:
+            continue
+        share = pipe.busy / max(1, pipe.busy + pipe.waiting + pipe.idle)
+        by_core.setdefault(pipe.core, []).append(f"{pipe.pipe} {share:.0%}")
+    for core, shares in list(by_core.items())[:_CORES_SHOWN]:
+        print(f"pipes      {'  '.join(shares)} · {core}")
+
+
+def _short(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(Path(*path.parts[-3:]))

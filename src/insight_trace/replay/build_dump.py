@@ -1,0 +1,74 @@
+"""The args dump of a PyPTO build's run: where it lies, which program it is of, and which tasks run a kernel.
+
+A run leaves `dfx_outputs/args_dump/`; a run on several chips `dfx_outputs/rank{r}/d{k}/args_dump/` with
+`dispatch_program.json`, which names the program of `next_levels/` that was dispatched.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from insight_trace.dump.load import load_dump
+from insight_trace.errors import RequestError
+from insight_trace.scene.build_directory import CONFIG
+from insight_trace.scene.static import load_scene
+
+_OUTPUTS = "dfx_outputs"
+_MOST_PROGRAM = 1 << 16  # bytes
+
+
+def build_and_dump(build: Path, dump: Path | None) -> tuple[Path, Path | None]:
+    """The scene that a dump of the build belongs to, and the dump; None: there is none, so the case is captured."""
+    if dump is None:
+        dump = _only_dump(build)
+    if dump is None:
+        return build, None
+    program = _program(dump)
+    if program and not (build / CONFIG).is_file():
+        return Path(f"{build}::{program}"), dump
+    return build, dump
+
+
+def _only_dump(build: Path) -> Path | None:
+    folder = build / _OUTPUTS
+    if (folder / "args_dump").is_dir():
+        return folder / "args_dump"
+    found = sorted(folder.glob("rank*/d[0-9]*/args_dump"))
+    if len(found) > 1:
+        listed = ", ".join(str(path.parent.relative_to(folder)) for path in found[:8])
+        raise RequestError(
+            f"{folder} holds {len(found)} dumps: {listed}", hint=f"choose one: --args-dump {found[0].parent}"
+        )
+    return found[0] if found else None
+
+
+def _program(dump: Path) -> str:
+    """What dispatch_program.json beside a dump says was dispatched, or ""."""
+    start = dump if dump.is_dir() else dump.parent
+    for folder in (start, start.parent):
+        marker = folder / "dispatch_program.json"
+        if marker.is_file() and marker.stat().st_size < _MOST_PROGRAM:
+            try:
+                content = json.loads(marker.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue
+            if isinstance(content, dict) and isinstance(content.get("program"), str):
+                return str(content["program"])
+    return ""
+
+
+def members_of(dump: Path, scene: Path, kernel: str) -> str:
+    """The func ids of the first task that runs the kernel of that name, as `--func-id` takes them.
+
+    A kernel that runs alone and in a mix is taken alone.
+    """
+    from insight_trace.replay.selection import select_kernels
+
+    declared = load_scene(scene)
+    (chosen,) = select_kernels(declared, name=kernel)
+    tasks = [d.func_ids for d in load_dump(dump, declared).dispatches if chosen.func_id in d.func_ids]
+    if not tasks:
+        raise RequestError(f"no task of {dump} runs {chosen.name}", hint="--list-tasks shows what ran")
+    members = min(tasks, key=len)
+    return ",".join(map(str, dict.fromkeys(members)))

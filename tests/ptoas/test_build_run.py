@@ -1,0 +1,91 @@
+"""Kernels are traced on dispatches of the build's own run, and the books say so."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from insight_trace.__main__ import main
+from insight_trace.insight import open_trace
+from insight_trace.ptoas.manifest import MANIFEST, SUMMARY
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BUILD = ROOT / "examples" / "pypto_run"
+
+
+@pytest.fixture
+def build(tmp_path):
+    return Path(shutil.copytree(BUILD, tmp_path / "build"))
+
+
+def profiled(build, *words):
+    assert main(["profile", "--build-dir", str(build), *words]) == 0
+    root = Path((build / "latest_all_funcs_kernel_insight_export_root.txt").read_text().strip())
+    with (root / MANIFEST).open(newline="") as file:
+        return root, {row["func"]: row for row in csv.DictReader(file)}
+
+
+def test_by_default_a_kernel_is_traced_on_the_median_dispatch_and_verified(build, capsys):
+    root, rows = profiled(build, "--keep-outputs")
+    said = capsys.readouterr().out
+    assert "EXPORTED 2/2" in said
+    assert "workload: run verified" in said
+    assert {row["workload"] for row in rows.values()} == {"run"}
+    assert rows["square_rows"]["workload_note"].endswith("of 8")
+    assert rows["square_rows"]["verified"] == "slot 1 exact"
+    assert rows["scale_blocks"]["warnings"] == ""
+    assert "workload_run=2" in (root / SUMMARY).read_text()
+    kept = np.load(root / "funcs" / "square_rows" / "outputs" / "slot1.npy")
+    assert kept.shape == (16, 64)
+    assert kept.any()
+
+
+def test_the_users_python_lines_are_behind_the_generated_ones(build):
+    root, rows = profiled(build, "--func", "scale_blocks")
+    (simulator,) = (root / "funcs" / "scale_blocks").glob("collect/out/OPPROF_*/simulator")
+    trace = open_trace(simulator)
+    model = str(build / "model.py")
+    assert any(stack.endswith(f"{model}:14") for stack in trace.instructions.stacks)
+    assert trace.sources[model] == (build / "model.py").read_bytes()
+    hot = json.loads((root / "funcs" / "scale_blocks" / "python_lines.json").read_text())
+    assert {row["frame"] for row in hot} == {f"model.py:{line}" for line in (14, 15, 16, 17)}
+    assert sum(row["share"] for row in hot) >= 0.95
+    assert rows["scale_blocks"]["python"].startswith(hot[0]["frame"])
+
+
+def test_any_dispatch_can_be_asked_for(build):
+    _, rows = profiled(build, "--dispatch", "all", "--jobs", "1")
+    assert len(rows) == 9
+    _, first = profiled(build, "--dispatch", "first", "--func", "square_rows")
+    assert first["square_rows"]["workload_note"] == "dispatch 0 of 8"
+    _, third = profiled(build, "--dispatch", "3", "--func", "square_rows")
+    assert third["square_rows"]["workload_note"] == "dispatch 3 of 8"
+    assert main(["profile", "--build-dir", str(build), "--dispatch", "99"]) == 2
+    assert main(["profile", "--build-dir", str(build), "--dispatch", "fastest"]) == 2
+
+
+def test_without_a_golden_arguments_are_made_up_and_a_guard_counts_as_a_loop_bound(build):
+    (build / "golden.py").unlink()
+    root, rows = profiled(build)
+    assert {row["workload"] for row in rows.values()} == {"synthetic"}
+    assert "golden.py" in rows["scale_blocks"]["workload_note"]
+    assert "int64_t = 8 (loop bound, by a guard)" in (root / "README.txt").read_text()
+    assert rows["scale_blocks"]["warnings"] == ""
+
+
+def test_a_value_of_the_user_is_what_the_kernel_runs_with(build, capsys):
+    _, rows = profiled(build, "--func", "scale_blocks", "--scalar", "arg3=2", "--no-source")
+    assert rows["scale_blocks"]["workload"] == "synthetic"
+    assert rows["scale_blocks"]["workload_note"] == "its arguments were given"
+    capsys.readouterr()
+
+
+def test_a_run_that_fails_is_named_and_its_kernels_get_made_up_arguments(build):
+    source = build / "orchestration" / "main.cpp"
+    source.write_text(source.read_text().replace("block < 8", "block < 9"))
+    _, rows = profiled(build)
+    assert "leaves dimension 0" in rows["square_rows"]["workload_note"]
+    assert {row["workload"] for row in rows.values()} == {"synthetic"}
