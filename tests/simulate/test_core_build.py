@@ -11,7 +11,7 @@ import pytest
 from insight_trace.simulate.embedded.cache import Cache
 from insight_trace.simulate.embedded.compiler import Compiler, find_compiler
 from insight_trace.simulate.embedded.engine_objects import ENGINE, INCLUDE, Includes, engine_sources
-from insight_trace.simulate.embedded.toolchain import Toolchain
+from insight_trace.simulate.embedded.toolchain import Toolchain, put_emulator_before
 
 
 def own_files_read(source: Path) -> set[Path]:
@@ -73,7 +73,7 @@ _COMPILES = """
 import sys
 from pathlib import Path
 from insight_trace.model import CoreType
-from insight_trace.simulate.embedded.toolchain import Toolchain
+from insight_trace.simulate.embedded.toolchain import Toolchain, put_emulator_before
 print(Toolchain.find().kernel(Path(sys.argv[1]), CoreType.AIV))
 """
 
@@ -95,3 +95,16 @@ def test_ten_processes_on_an_empty_cache_compile_each_thing_once(tmp_path):
     assert len([line for line in runs if "c++-header" in line]) == 1 - find_compiler().is_zig
     assert len([line for line in runs if " -c " in line]) == 1
     assert len([line for line in runs if "-shared" in line]) == 1
+
+
+def test_a_program_for_another_machine_is_run_by_the_emulator_from_wherever_it_lies(tmp_path):
+    program = tmp_path / "made" / "runner"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexit 9\n")
+    emulator = tmp_path / "emulator"
+    emulator.write_text('#!/bin/sh\necho "$@"\n')
+    emulator.chmod(0o755)
+    put_emulator_before(program, (str(emulator), "-L", "/a b"))
+    entry = program.parent.rename(tmp_path / "entry")
+    done = subprocess.run([entry / "runner", "job"], capture_output=True, text=True, env={}, check=True)
+    assert done.stdout.split("\n")[0] == f"-L /a b {entry / 'runner.bin'} job"

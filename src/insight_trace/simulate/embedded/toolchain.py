@@ -122,7 +122,7 @@ class Toolchain:
             made = [*map(str, objects), "-o", str(into / name)]
             self._run([*sanitizers(), "-rdynamic", *made, "-ldl", "-lpthread"], f"linking {name}")
             if self.compiler.emulator:
-                _put_emulator_before(into / name, self.compiler.emulator)
+                put_emulator_before(into / name, self.compiler.emulator)
 
         return self.cache.put(name, content_key([self._compiler_identity, content]), build) / name
 
@@ -332,14 +332,15 @@ def _require_room(said: str) -> None:
         )
 
 
-def _put_emulator_before(program: Path, emulator: Sequence[str]) -> None:
+def put_emulator_before(program: Path, emulator: Sequence[str]) -> None:
     """In the place of a program for another machine stands a script that runs it in the emulator."""
     import shlex
 
     foreign = program.rename(program.with_name(f"{program.name}.bin"))
-    # the entry is renamed when it is whole, so the script looks beside itself
-    beside = f'"$(dirname "$0")/{foreign.name}"'
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(emulator)} {beside} "$@"\n', encoding="utf-8")
+    # looks beside itself, as the entry is renamed when it is whole, and needs nothing of the environment
+    words = shlex.join([shutil.which(emulator[0]) or emulator[0], *emulator[1:]])
+    text = f'#!/bin/sh\nexec {words} "${{0%/*}}/{foreign.name}" "$@"\n'
+    program.write_text(text, encoding="utf-8")
     program.chmod(0o755)
 
 
