@@ -1,4 +1,4 @@
-"""Hook of the wheel's build: puts a compiled core into the wheel when tools/build_wheel.py names one."""
+"""Hook of the wheel's build: the demo's scene, and the compiled core that tools/build_wheel.py names."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class CarryCore(BuildHookInterface):
+class WheelContent(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if version == "editable":  # finds both where they are
+            return
+        scene = Path(self.root) / "examples" / "paged_attention"
+        build_data["force_include"][str(scene)] = "insight_trace/examples/paged_attention"
         named = os.environ.get("INSIGHT_TRACE_WHEEL_CORE")
-        if version == "editable" or not named:
+        if not named:
             return
         files = sorted(Path(named).iterdir())
         for file in files:
