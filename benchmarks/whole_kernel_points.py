@@ -74,7 +74,7 @@ def gemm_ar() -> Iterator[Whole]:
     rows, k, cols = 5504, 6144, 1536  # 5416 x 1408 in whole tiles
     for chip, folder, blocks, micros, call in (
         (A2, "a2a3", 24, 368.1, "GemmComputeKernel(p0, p1, p2, p3, 0, 24, 6144)"),
-        (A5, "a5", 32, 323.2, "GemmComputeKernel(p0, p1, p2, p3, 32, 6144)"),
+        (A5, "a5", 32, 323.2, "GemmComputeKernel(p0, p1, p2, p3, 0, 32, 6144)"),
     ):
         yield Whole(
             "gemm_ar, its product", "5416 x 6144 x 1408", micros,

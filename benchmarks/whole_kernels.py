@@ -32,7 +32,8 @@ from whole_kernel_points import Whole, points  # noqa: E402
 NEAR = 0.15
 _SECONDS = 1800.0
 # what the host does with a kernel: a launch becomes a call that nobody makes
-_LAUNCH = re.compile(r"<<<.*?>>>", re.S)
+_LAUNCH = re.compile(r"<<<.*?>>>|#include <pto/npu/kernels/Pto_prefetch.hpp>", re.S)
+_HOST = "#pragma once\n#include <cstdint>\nusing aclFloat16 = uint16_t;\nusing aclrtStream = void *;\n"
 _WRAPPER = """\
 {define}#define __COSTMODEL
 #include "{source}"
@@ -113,7 +114,10 @@ def _kernels(point: Whole, checkout: Path, scratch: Path) -> list[Kernel]:
         source = checkout / point.source
         text = source.read_text(encoding="utf-8")
         (folder / source.name).write_text(_LAUNCH.sub("", text), encoding="utf-8")
-        include, folders = str(folder / source.name), (source.parent,)
+        acl = folder / "acl" / "acl.h"  # what a kernel's header says of the host
+        acl.parent.mkdir(exist_ok=True)
+        acl.write_text(_HOST, encoding="utf-8")
+        include, folders = str(folder / source.name), (source.parent, folder)
     else:
         include, folders = str(ROOT / "benchmarks" / "kernels_add.hpp"), ()
     slots = len(point.tensors())

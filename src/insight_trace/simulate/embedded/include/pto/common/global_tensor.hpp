@@ -131,7 +131,9 @@ struct BaseShape2D : Stride<Rows == DYNAMIC || Cols == DYNAMIC ? DYNAMIC : Rows 
     using Parent = Stride<whole, whole, whole, Cols, 1>;
     using Parent::Parent;
     BaseShape2D() : Parent() {}
-    BaseShape2D(int64_t rows, int64_t cols) : Parent(rows * cols, rows * cols, rows * cols, cols, 1) {}
+    template <class R, class C>
+    BaseShape2D(R rows, C cols)
+        : Parent(int64_t(rows) * cols, int64_t(rows) * cols, int64_t(rows) * cols, cols, 1) {}
 };
 template <class T, int64_t Rows, int64_t Cols>
 struct BaseShape2D<T, Rows, Cols, Layout::DN>
@@ -142,7 +144,9 @@ struct BaseShape2D<T, Rows, Cols, Layout::DN>
     using Parent = Stride<whole, whole, whole, 1, Rows>;
     using Parent::Parent;
     BaseShape2D() : Parent() {}
-    BaseShape2D(int64_t rows, int64_t cols) : Parent(rows * cols, rows * cols, rows * cols, 1, rows) {}
+    template <class R, class C>
+    BaseShape2D(R rows, C cols)
+        : Parent(int64_t(rows) * cols, int64_t(rows) * cols, int64_t(rows) * cols, 1, rows) {}
 };
 template <class T, int64_t Rows, int64_t Cols>
 struct BaseShape2D<T, Rows, Cols, Layout::NZ>
@@ -154,7 +158,8 @@ struct BaseShape2D<T, Rows, Cols, Layout::NZ>
                           Rows == DYNAMIC ? DYNAMIC : Rows * c0, 16 * c0, c0, 1>;
     using Parent::Parent;
     BaseShape2D() : Parent() {}
-    BaseShape2D(int64_t rows, int64_t cols) : Parent(rows * cols, rows * c0, 16 * c0, c0, 1) {}
+    template <class R, class C>
+    BaseShape2D(R rows, C cols) : Parent(int64_t(rows) * cols, int64_t(rows) * c0, 16 * c0, c0, 1) {}
 };
 
 // Scales of groups that do not lie in boxes: pairs of them along k, line by line or pair by pair.
