@@ -27,6 +27,7 @@ ORDER = [
     "insight",
     "trace",
     "replay",
+    "run",
     "ptoas",
     "batch",
     "report",

@@ -136,6 +136,12 @@ def find_chip(name: str, preset: str = DEFAULT_PRESET) -> Chip | None:
     return None
 
 
+def chip_file(name: str) -> Path | None:
+    """The file of a chip that is known by its name."""
+    found = _index().names.get(name.casefold())
+    return found[1] if found else None
+
+
 def family_named(target: str) -> Family:
     """a2a3 or a5; a simulated platform (`a2a3sim`) is its chip's."""
     name = target.removesuffix("sim")

@@ -101,6 +101,15 @@ def estimate_share(simulation: Simulation, soc: Chip) -> EstimateShare:
     return EstimateShare(sum(e.cycles for e in listed) / total if total else 0.0, tuple(listed))
 
 
+def used_parameters(simulation: Simulation, soc: Chip) -> set[str]:
+    """The parameters that time the instructions of a run."""
+    columns = simulation.instructions
+    if not len(columns):
+        return set()
+    used = (timed_by(tabled_name(columns.names[name]), code, soc) for name, code, _ in _groups(columns))
+    return {parameter for parameter, entry in used if entry is not None}
+
+
 def timed_by(name: str, type_code: int, soc: Chip) -> tuple[str, Any]:
     """The parameter that times an instruction, and its entry; None for what costs nothing that is tabled."""
     moves, vectors, values = (soc.table.get(key, {}) for key in ("move", "vector", "value"))

@@ -1,0 +1,98 @@
+"""A chip's numbers from what a device measured: tasks simulated, compared, and the difference explained.
+
+Only parameters that the measurements can tell apart are fitted, each with its interval; the others are refused and
+stay as they are. The result is a chip file for `--soc-version`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from insight_trace.run.calibration import Calibration
+
+_REFUSED_SHOWN = 8
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scene", type=Path, metavar="SCENE", help="the scene, or a PyPTO build directory")
+    parser.add_argument("--case", metavar="C")
+    parser.add_argument("--dump-dir", type=Path, required=True, metavar="D", help="arguments of the tasks")
+    parser.add_argument("--pmu", type=Path, metavar="F", help="pmu.csv of the same run")
+    parser.add_argument(
+        "--swimlane", type=Path, metavar="F", help="chip_swimlane_records.json of the same run"
+    )
+    parser.add_argument("--soc-version", metavar="V", help="the chip it ran on")
+    parser.add_argument("--target", choices=("a2a3", "a5"), default="a2a3")
+    parser.add_argument("-o", "--output", type=Path, metavar="CHIP.toml", help="the chip file to write")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    from insight_trace.errors import RequestError
+    from insight_trace.run.calibration import calibrate
+    from insight_trace.run.measured import read_pmu, read_swimlane
+    from insight_trace.run.overlay import write_overlay
+    from insight_trace.run.recorded_tasks import recorded_tasks
+
+    if options.pmu is None and options.swimlane is None:
+        raise RequestError("nothing to calibrate with", hint="give --pmu, --swimlane or both")
+    measured = [
+        *(read_pmu(options.pmu) if options.pmu else ()),
+        *(read_swimlane(options.swimlane) if options.swimlane else ()),
+    ]
+    tasks = recorded_tasks(options.scene, options.dump_dir, options.case, {m.task_id for m in measured})
+    files = " and ".join(path.name for path in (options.pmu, options.swimlane) if path)
+    source = f"calibrated from {files}: {len(measured)} measurements of {len(tasks)} kinds of tasks"
+    name = options.output.stem if options.output else "Calibrated"
+    done = calibrate(tasks, measured, options.soc_version, options.target, source, name)
+    if options.output is not None and done.result.fitted:
+        write_overlay(options.output, done.overlay)
+    if options.json:
+        import json
+
+        print(json.dumps(as_data(done), indent=2))
+    else:
+        _show(done, options.output)
+    return 0
+
+
+def as_data(done: Calibration) -> dict[str, Any]:
+    result = done.result
+    return {
+        "chip": done.chip.name,
+        "quantities": [
+            {"task": q.task, "what": q.what, "measured": q.measured, "simulated": before, "calibrated": after}
+            for q, before, after in zip(done.quantities, result.simulated, result.after, strict=True)
+        ],
+        "fitted": [{"parameter": p.name, "factor": p.factor, "within": p.within} for p in result.fitted],
+        "refused": [{"parameter": p.name, "why": p.why} for p in result.refused],
+        "error_before": result.before,
+        "held_out_error": result.held_out,
+    }
+
+
+def _show(done: Calibration, output: Path | None) -> None:
+    result = done.result
+    print(f"chip       {done.chip.name} · {len(done.quantities)} quantities")
+    print(f"           {'task':<28} {'what':<9} {'measured':>12} {'simulated':>12} {'ratio':>6} {'after':>6}")
+    for q, before, after in zip(done.quantities, result.simulated, result.after, strict=True):
+        print(
+            f"           {q.task:<28} {q.what:<9} {q.measured:12,.1f} {before:12,.1f} "
+            f"{before / q.measured:6.2f} {after / q.measured:6.2f}"
+        )
+    for p in result.fitted:
+        print(f"fitted     {p.name:<34} x {p.factor:.3f} ± {p.within:.1%}")
+    for refused in result.refused[:_REFUSED_SHOWN]:
+        print(f"refused    {refused.name:<34} {refused.why}")
+    if len(result.refused) > _REFUSED_SHOWN:
+        print(f"           and {len(result.refused) - _REFUSED_SHOWN} more; --json names all")
+    print(
+        f"error      {result.before:.1%} before · {result.held_out:.1%} of tasks that were left out of the fit, in turns"
+    )
+    if not result.fitted:
+        print("nothing    is told by these measurements: no chip file is written")
+    elif output is not None:
+        print(f"written    {output}: use it with --soc-version {output}")

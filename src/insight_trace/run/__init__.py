@@ -1,0 +1,1 @@
+"""What a device measured of a run, and what follows from it."""

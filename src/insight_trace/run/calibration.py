@@ -1,0 +1,167 @@
+"""Measured tasks against simulated ones, and a chip's parameters from the difference."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from insight_trace.chips import Chip, load_chip
+from insight_trace.errors import InputError, JobError
+from insight_trace.model import CoreType, Dispatch, Instructions, Kernel, Pipe, Simulation, TensorArg
+from insight_trace.run.fitting import Fit, Quantity, fit
+from insight_trace.run.measured import DURATION, TOTAL, MeasuredTask
+from insight_trace.run.overlay import base_of, candidates, overlay_text
+from insight_trace.simulate.embedded.estimates import used_parameters
+from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
+
+if TYPE_CHECKING:
+    from insight_trace.arguments.slots import ReplayArguments
+
+NOISE = 0.05  # of one measurement, relative
+_PIPES = (Pipe.SCALAR, Pipe.VECTOR, Pipe.CUBE, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIXP)
+_IDLE = frozenset(
+    {"SET_FLAG", "WAIT_FLAG", "BAR", "WAIT_FLAG_DEV", "SET_CROSS_CORE", "WAIT_INTRA_BLOCK", "END"}
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Dispatches of one kernel with arguments of the same form: simulated once, measured many times."""
+
+    name: str
+    kernels: tuple[Kernel, ...]
+    arguments: ReplayArguments
+    held: tuple[tuple[int, bool], ...]
+    task_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    chip: Chip
+    quantities: tuple[Quantity, ...]
+    result: Fit
+    overlay: str  # the chip's file with what was fitted
+
+
+def same_form(dispatch: Dispatch) -> tuple[Any, ...]:
+    """What must be equal for two dispatches to take the same time."""
+    arguments = tuple(
+        (a.slot, a.dtype.name, a.shape, a.strides)
+        if isinstance(a, TensorArg)
+        else (a.slot, getattr(a, "bits", None))
+        for a in dispatch.arguments
+    )
+    return (dispatch.func_ids, dispatch.block_count, arguments)
+
+
+def quantities_of(
+    tasks: Sequence[Task], measured: Iterable[MeasuredTask], noise: float = NOISE
+) -> list[Quantity]:
+    """Means of what was measured, for each task and each kind of core that it ran on."""
+    by_id = {task_id: task for task in tasks for task_id in task.task_ids}
+    values: dict[tuple[str, str], list[float]] = {}
+    for row in measured:
+        task = by_id.get(row.task_id)
+        if task is None:
+            continue
+        cube = row.cube if row.cube is not None else task.kernels[0].core_type is CoreType.AIC
+        for what, value in row.cycles.items():
+            values.setdefault((f"{task.name} {'aic' if cube else 'aiv'}", what), []).append(value)
+    return [
+        Quantity(task, what, sum(found) / len(found), noise / math.sqrt(len(found)))
+        for (task, what), found in sorted(values.items())
+    ]
+
+
+def calibrate(
+    tasks: Sequence[Task],
+    measured: Iterable[MeasuredTask],
+    soc_version: str | None,
+    target: str,
+    source: str,
+    name: str,
+) -> Calibration:
+    """Fits the chip to the tasks; `source` is what the new file says of its numbers."""
+    chip = load_chip(soc_version, target=target)
+    base = base_of(chip)
+    first = [simulated(task, EmbeddedOptions(soc_version=soc_version, target=target)) for task in tasks]
+    known = _values(tasks, first, chip.mhz)
+    quantities = [q for q in quantities_of(tasks, measured) if known.get((q.task, q.what), 0) > 0]
+    if not quantities:
+        raise InputError(
+            "no task of the dump was measured", hint="the dump, pmu.csv and the swimlane must be of one run"
+        )
+    names = candidates(chip, {name for run in first for name in used_parameters(run, chip)})
+
+    def model(factors: Mapping[str, float]) -> list[float]:
+        if not factors:
+            return [known[q.task, q.what] for q in quantities]
+        with tempfile.TemporaryDirectory(prefix="insight-trace-chip-") as folder:
+            path = Path(folder) / "chip.toml"
+            path.write_text(overlay_text(chip, base, "Calibrating", factors, source), encoding="utf-8")
+            options = EmbeddedOptions(soc_version=str(path), target=target)
+            values = _values(tasks, [simulated(task, options) for task in tasks], chip.mhz)
+        return [values.get((q.task, q.what), 0.0) for q in quantities]
+
+    result = fit(quantities, model, names)
+    return Calibration(
+        chip, tuple(quantities), result, overlay_text(chip, base, name, result.factors, source)
+    )
+
+
+def simulated(task: Task, options: EmbeddedOptions) -> Simulation:
+    options = dataclasses.replace(options, timing_only=True, l2="trace", held=task.held)
+    run = run_embedded(task.kernels, task.arguments, options)
+    if run.failure:
+        raise JobError(f"{task.name}: {run.failure.message}", where=run.failure.where)
+    return run
+
+
+def _values(tasks: Sequence[Task], runs: Sequence[Simulation], mhz: float) -> dict[tuple[str, str], float]:
+    values = {}
+    for task, run in zip(tasks, runs, strict=True):
+        for kind, cycles in core_times(run).items():
+            for what, value in cycles.items():
+                values[f"{task.name} {kind}", what] = value
+            values[f"{task.name} {kind}", DURATION] = cycles[TOTAL] / mhz
+    return values
+
+
+def core_times(run: Simulation) -> dict[str, dict[str, float]]:
+    """Total and busy cycles by pipe, the mean over the cores of a kind, as counters give them."""
+    import numpy as np
+
+    assert run.launch is not None
+    columns = run.instructions
+    cubes = np.array(["cubecore" in name for name in columns.cores])
+    spans = np.array(run.launch.ends) - np.array(run.launch.starts)
+    found: dict[str, dict[str, float]] = {}
+    for kind, cores in (("aic", cubes), ("aiv", ~cubes)):
+        if not cores.any():
+            continue
+        times = {TOTAL: float(spans[cores].mean())}
+        for pipe in _PIPES:
+            if busy := _busy(columns, pipe, np.flatnonzero(cores)):
+                times[pipe.name] = busy / int(cores.sum())
+        found[kind] = times
+    return found
+
+
+def _busy(columns: Instructions, pipe: Pipe, cores: Any) -> int:
+    """Cycles in which a pipe of these cores works, all together."""
+    import numpy as np
+
+    works = np.array([name not in _IDLE for name in columns.names])[columns.name]
+    rows = np.flatnonzero((columns.pipe == pipe) & works & np.isin(columns.core, cores))
+    if not rows.size:
+        return 0
+    order = rows[np.lexsort((columns.start[rows], columns.core[rows]))]
+    start, end = columns.start[order].astype(np.int64), columns.end[order].astype(np.int64)
+    shift = columns.core[order].astype(np.int64) * (int(end.max()) + 1)  # cores far apart on one axis
+    start, end = start + shift, np.maximum.accumulate(end + shift)
+    return int(end[-1] - start[0] - np.maximum(0, start[1:] - end[:-1]).sum())

@@ -1,0 +1,77 @@
+"""What a device measured of tasks: counters of the AI cores (pmu.csv) and times of the swimlane."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from insight_trace.errors import InputError
+
+# Columns of busy cycles, of both families, by the pipe that they count.
+_BUSY = {
+    "vec_busy_cycles": "VECTOR", "cube_busy_cycles": "CUBE", "scalar_busy_cycles": "SCALAR",
+    "mte1_busy_cycles": "MTE1", "mte2_busy_cycles": "MTE2", "mte3_busy_cycles": "MTE3",
+    "pmu_idc_aic_vec_busy_o": "VECTOR", "cube_instr_busy": "CUBE", "scalar_instr_busy": "SCALAR",
+    "mte1_instr_busy": "MTE1", "mte2_instr_busy": "MTE2", "mte3_instr_busy": "MTE3", "pmu_fix_instr_busy": "FIXP",
+}  # fmt: skip
+TOTAL, DURATION = "total", "duration"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTask:
+    """One execution of one kernel on one core."""
+
+    task_id: int
+    func_id: int | None  # None: the record does not say
+    cube: bool | None
+    cycles: Mapping[str, float]  # total and busy cycles by pipe; `duration` is in microseconds
+
+
+def read_pmu(path: Path) -> list[MeasuredTask]:
+    """Rows of pmu.csv. Counters that are no busy cycles are left out."""
+    tasks = []
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = csv.DictReader(file)
+            for number, row in enumerate(rows, 2):
+                try:
+                    busy = {pipe: float(row[name]) for name, pipe in _BUSY.items() if row.get(name)}
+                    busy = {pipe: cycles for pipe, cycles in busy.items() if cycles > 0}
+                    cycles = {TOTAL: float(row["pmu_total_cycles"]), **busy}
+                    cube = row["core_type"].strip() == "0"
+                    tasks.append(MeasuredTask(int(row["task_id"], 16), int(row["func_id"]), cube, cycles))
+                except (KeyError, ValueError, TypeError, AttributeError) as error:
+                    raise InputError(
+                        f"this is no row of PMU counters: {error}", where=f"{path}:{number}",
+                        hint="a run with --enable-pmu 2 writes them",
+                    ) from None  # fmt: skip
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the counters cannot be read: {error}", where=str(path)) from None
+    return tasks
+
+
+def read_swimlane(path: Path) -> list[MeasuredTask]:
+    """Durations of tasks from chip_swimlane_records.json, in microseconds."""
+    try:
+        table: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"the swimlane cannot be read: {error}", where=str(path)) from None
+    try:
+        metadata = table["metadata"]
+        hertz, kinds = float(metadata["clock_freq_hz"]), metadata.get("core_types", [])
+        tasks = []
+        for core, token, _, start, end, *_rest in table["aicore_tasks"]:
+            cube = kinds[core] == "aic" if core < len(kinds) else None
+            micros = (end - start) / hertz * 1e6
+            if micros > 0:
+                tasks.append(MeasuredTask(int(token), None, cube, {DURATION: micros}))
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise InputError(
+            f"this is no swimlane of tasks: {error}", where=str(path),
+            hint="chip_swimlane_records.json of a run with --enable-chip-swimlane",
+        ) from None  # fmt: skip
+    return tasks
