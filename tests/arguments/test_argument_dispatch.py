@@ -9,10 +9,10 @@ from recorded_dispatches import dispatch, payload, real_dispatches, scalar, tens
 from insight_trace.arguments.buffers import materialise, materialise_all, view_of
 from insight_trace.arguments.content import Zero
 from insight_trace.arguments.dispatch import from_dispatch
-from insight_trace.arguments.verification import verify_outputs
 from insight_trace.dtypes import DTYPES
 from insight_trace.errors import InputError, InsightTraceError, RequestError
 from insight_trace.model import ContextArg, Payload, Role, TensorArg, Tier
+from insight_trace.replay.verification import verify_outputs
 
 FOUR = np.array([1, 2, 3, 4], np.float32).tobytes()
 

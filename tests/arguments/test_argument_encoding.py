@@ -7,15 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from insight_trace.arguments.encoding import (
+from insight_trace.dtypes import (
+    DTYPES,
     DoesNotFitError,
     decode_element,
+    dtype_named,
     encode_element,
     integer_range,
     scalar_bits,
     scalar_value,
 )
-from insight_trace.dtypes import DTYPES, dtype_named
 
 INTEGERS = [d for d in DTYPES if not d.is_float]
 FLOATS = [d for d in DTYPES if d.is_float]
@@ -78,3 +79,12 @@ def test_a_fraction_never_loses_its_fraction_in_an_integer():
 def test_a_negative_int32_scalar_is_zero_extended_as_the_runtime_packs_it():
     assert scalar_bits(dtype_named("INT32"), -1) == 0xFFFFFFFF
     assert scalar_value(dtype_named("INT32"), 0xFFFFFFFF) == -1
+
+
+def test_only_the_bytes_of_its_type_count_in_a_scalar_slot():
+    from insight_trace.dump.scalars import printed_value
+
+    for bits, value in ((0x100, False), (0x101, True), (1, True), (0, False)):
+        assert scalar_value(dtype_named("bool"), bits) is value  # as from_u64<bool> in a kernel
+        assert printed_value(bits, dtype_named("bool")) is value
+    assert scalar_value(dtype_named("i8"), 0x1FF) == -1

@@ -6,14 +6,15 @@ import struct
 import pytest
 
 from insight_trace.arguments.content import Zero
-from insight_trace.arguments.contexts import (
+from insight_trace.arguments.packing import (
+    ARGS_SIZE,
     GLOBAL_CONTEXT_SIZE,
     LOCAL_CONTEXT_SIZE,
+    pack_arguments,
+    pack_descriptor,
     pack_global_context,
     pack_local_context,
 )
-from insight_trace.arguments.descriptor import pack_descriptor
-from insight_trace.arguments.packing import ARGS_SIZE, pack_arguments
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, make_tensor
 from insight_trace.dtypes import dtype_named
 from insight_trace.errors import RequestError

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import insight_trace
-from insight_trace.arguments.verification import Status
 from insight_trace.insight import validate
 from insight_trace.model import Pipe
+from insight_trace.replay.verification import Status
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SCENES = sorted(path.parent.name for path in EXAMPLES.glob("*/scene.py"))

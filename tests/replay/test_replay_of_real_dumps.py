@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 import insight_trace
-from insight_trace.arguments.verification import Status
 from insight_trace.insight import validate
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.running import run_replay
+from insight_trace.replay.verification import Status
 
 ROOT = Path(__file__).resolve().parents[2]
 OUR_SCENE = ROOT / "examples" / "paged_attention" / "scene.py"

@@ -84,3 +84,34 @@ def test_a_declared_core_type_counts():
 def test_a_source_that_is_not_there_is_a_wrong_request(tmp_path):
     with pytest.raises(RequestError, match="does not exist"):
         kernel_shape(tmp_path / "k.cpp")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("// not a TMATMUL kernel, no TileAcc<float>\n TADD(a, b, c);", CoreType.AIV),
+        ('const char *s = "TMATMUL("; TADD(a, b, c);', CoreType.AIV),
+        ("TMATMUL(acc, left, right);", CoreType.AIC),
+        ("TGEMV_ACC(acc, left, right);", CoreType.AIC),
+        ("TileLeft<half, 16, 16> left; TEXTRACT(left, mat, 0, 0);", CoreType.AIC),
+        ("Tile<TileType::Right, half, 16, 16> right; TEXTRACT(right, mat, 0, 0);", CoreType.AIC),
+        ("Tile<TileType::Vec, half, 16, 16> row; TEXTRACT(row, other, 0, 0);", CoreType.AIV),
+    ],
+)
+def test_a_kernel_without_guards_is_for_the_core_that_has_its_tiles(body, kind, tmp_path):
+    from insight_trace.simulate import kernel_from_source
+
+    assert shape(body).core_type is kind
+    source = tmp_path / "kernel.cpp"
+    source.write_text(ENTRY.format(body))
+    assert kernel_from_source(source).core_type is kind  # one answer everywhere
+
+
+def test_a_source_for_both_kinds_of_core_is_asked_about(tmp_path):
+    from insight_trace.simulate import kernel_from_source
+
+    source = tmp_path / "kernel.cpp"
+    source.write_text("#ifdef __DAV_CUBE__\n#endif\n#ifdef __DAV_VEC__\n#endif\n" + ENTRY.format(""))
+    with pytest.raises(RequestError, match="both kinds of core"):
+        kernel_from_source(source)
+    assert kernel_from_source(source, "aic").core_type is CoreType.AIC

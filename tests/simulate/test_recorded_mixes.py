@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from insight_trace.arguments.dispatch import from_dispatch
-from insight_trace.arguments.verification import Status, verify_outputs
 from insight_trace.dump.load import load_dump
 from insight_trace.model import CoreType, Kernel
+from insight_trace.replay.verification import Status, verify_outputs
 from insight_trace.simulate.embedded.simulator import run_embedded
 
 DUMP = "mixed_example_case2_args_dump_level2"

@@ -9,7 +9,7 @@ import pytest
 from insight_trace import load_dump, load_scene, simulate
 from insight_trace.arguments.buffers import view_of
 from insight_trace.arguments.dispatch import from_dispatch
-from insight_trace.arguments.verification import Status, Tolerance, verify_outputs
+from insight_trace.replay.verification import Status, Tolerance, verify_outputs
 from tests.conftest import ROOT
 
 OURS = ROOT / "examples" / "paged_attention" / "scene.py"

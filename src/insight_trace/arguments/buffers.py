@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.arguments.content import Fill, FromFile, Given, OtherRecord, Random, Recorded, Zero
-from insight_trace.arguments.encoding import DoesNotFitError, encode_element, integer_range
 from insight_trace.arguments.slots import ReplayArguments, ReplayTensor, element_count, view_extent
+from insight_trace.dtypes import DoesNotFitError, encode_element, integer_range
 from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.model import Payload
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.arguments.content import Given
-from insight_trace.arguments.encoding import DoesNotFitError, scalar_bits
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
-from insight_trace.dtypes import DType, dtype_named
+from insight_trace.dtypes import DoesNotFitError, DType, dtype_named, scalar_bits
 from insight_trace.errors import RequestError
 from insight_trace.model import Role, Tier
 

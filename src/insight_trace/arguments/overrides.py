@@ -8,9 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from insight_trace.arguments.content import Fill, Random, Recorded, Zero
-from insight_trace.arguments.encoding import DoesNotFitError, decode_element, encode_element, scalar_bits
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, ReplayTensor
-from insight_trace.dtypes import DType, dtype_named
+from insight_trace.dtypes import (
+    DoesNotFitError,
+    DType,
+    decode_element,
+    dtype_named,
+    encode_element,
+    scalar_bits,
+)
 from insight_trace.errors import RequestError
 from insight_trace.model import Dispatch, Role, TensorArg, Tier
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from insight_trace.arguments.buffers import payload_bytes
 from insight_trace.arguments.content import Content, Fill, FromFile, OtherRecord, Random, Recorded, Zero
-from insight_trace.arguments.encoding import decode_element, encode_element
 from insight_trace.arguments.slots import (
     ReplayArguments,
     ReplayScalar,
@@ -22,7 +21,7 @@ from insight_trace.arguments.slots import (
     buffer_sizes,
     geometry_problem,
 )
-from insight_trace.dtypes import DType, dtype_named
+from insight_trace.dtypes import DType, decode_element, dtype_named, encode_element
 from insight_trace.errors import InputError, InsightTraceError
 from insight_trace.model import Payload, Role, Tier
 from insight_trace.storage import whole_file

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from insight_trace.arguments.content import Content
-from insight_trace.arguments.encoding import scalar_value
-from insight_trace.dtypes import DType
+from insight_trace.dtypes import DType, scalar_value
 from insight_trace.errors import RequestError
 from insight_trace.model import ARG_SLOTS, LOCAL_CONTEXT_SLOT, MAX_TENSOR_DIMS, Payload, Role, Tier
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from insight_trace.arguments.buffers import file_elements
 from insight_trace.arguments.content import Content, Fill, FromFile, Random, Zero
-from insight_trace.arguments.encoding import DoesNotFitError, encode_element, integer_range, scalar_bits
 from insight_trace.arguments.slots import (
     ReplayArguments,
     ReplayScalar,
@@ -19,7 +18,15 @@ from insight_trace.arguments.slots import (
     row_major,
     slot_problems,
 )
-from insight_trace.dtypes import DTYPES, DType, dtype_named
+from insight_trace.dtypes import (
+    DTYPES,
+    DoesNotFitError,
+    DType,
+    dtype_named,
+    encode_element,
+    integer_range,
+    scalar_bits,
+)
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Role, Tier
 

@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from insight_trace.capture.arena import Arena
-from insight_trace.dtypes import DType, dtype_named
-from insight_trace.dump.scalars import value_of_bits
+from insight_trace.dtypes import DType, dtype_named, scalar_value
 from insight_trace.errors import RequestError
 from insight_trace.scene.live import LiveScalar, scalar_slot
 from insight_trace.simulate.embedded.memory import escape
@@ -184,7 +183,7 @@ class Runtime:
 
     def get_tensor_data(self, tensor: Tensor, *index: int) -> int | float | bool:
         answer = self._ask("get", *tensor.fields, len(index), *index)
-        return value_of_bits(int(answer[0]), tensor.dtype)
+        return scalar_value(tensor.dtype, int(answer[0]))
 
     def set_tensor_data(self, tensor: Tensor, *index: int, value: Any) -> None:
         bits = int.from_bytes(tensor.dtype.numpy.type(value).tobytes(), "little")
@@ -245,7 +244,7 @@ def driver(
         )
         for tensor, address in arena.placed()
     }
-    named |= {scalar.name: value_of_bits(scalar.bits, scalar.dtype) for scalar in scalars}
+    named |= {scalar.name: scalar_value(scalar.dtype, scalar.bits) for scalar in scalars}
 
     def drive() -> None:
         runtime = Runtime(channel)

@@ -11,14 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from insight_trace.dtypes import dtype_named
+from insight_trace.dtypes import TILE_ONLY_TYPES, dtype_named
 from insight_trace.errors import InputError
 
 FOLDER = Path(__file__).resolve().parent
 TARGETS = ("a2a3", "a5")  # the families that are simulated; each has a file of its own
 KINDS = ("measured", "published", "derived", "estimate")
-# abi.hpp Type: those that no tensor descriptor names
-ENGINE_TYPES = {"f8e5m2": 15, "hif8": 16, "f4e1m2": 17, "i4": 18}
 _ENGINE = FOLDER.parent / "simulate" / "embedded" / "engine"
 
 _TOP = (
@@ -66,7 +64,7 @@ def instruction_pipes() -> dict[str, tuple[int, str]]:
 def type_code(name: str) -> int | None:
     """The engine's number of an element type that a chip file names."""
     dtype = dtype_named(name)
-    return dtype.code if dtype else ENGINE_TYPES.get(name)
+    return dtype.code if dtype else TILE_ONLY_TYPES.get(name)
 
 
 def read_chip_file(path: Path) -> dict[str, Any]:

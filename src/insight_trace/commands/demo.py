@@ -20,8 +20,8 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.arguments.verification import Status
     from insight_trace.demo import CASE, run_demo
+    from insight_trace.replay.verification import Status
 
     begun = time.perf_counter()
     say = (lambda text: print(f"… {text}", file=sys.stderr)) if sys.stderr.isatty() else (lambda _text: None)

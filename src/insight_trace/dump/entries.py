@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from insight_trace.dump.scalars import value_of_bits
+from insight_trace.dtypes import scalar_value
 from insight_trace.model import (
     Argument,
     ContextArg,
@@ -178,7 +178,7 @@ def argument_json(argument: Argument) -> dict[str, Any]:
             "shape": [],
             "strides": [],
             "role": Role.INPUT.value,
-            "value": plain_number(value_of_bits(argument.bits, argument.dtype)),
+            "value": plain_number(scalar_value(argument.dtype, argument.bits)),
             "bits": f"0x{argument.bits:016x}",
             "exact": argument.exact,
             "ambiguous": argument.ambiguous,
@@ -232,7 +232,7 @@ def entry_line(entry: Entry) -> str:
 
 def scalar_text(scalar: ScalarArg) -> str:
     """A scalar's value and bits, and whether they are certain."""
-    value = value_of_bits(scalar.bits, scalar.dtype)
+    value = scalar_value(scalar.dtype, scalar.bits)
     text = f"{value:.9g}" if isinstance(value, float) else str(value)
     certain = "" if scalar.exact else " (bits not certain)"
     return f"{text}  bits 0x{scalar.bits:x}{certain}"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from insight_trace.dtypes import scalar_value
 from insight_trace.dump.entries import Entry, scalar_text
 from insight_trace.dump.payload import payload_array
-from insight_trace.dump.scalars import value_of_bits
 from insight_trace.dump.statistics import DIGITS, element_text, elements
 from insight_trace.model import Role, ScalarArg, TensorArg
 from insight_trace.storage import whole_file
@@ -58,7 +58,7 @@ def _write_npy(file: Any, argument: Any, array: NDArray[Any] | None) -> None:
     import numpy as np
 
     if array is None:
-        value = value_of_bits(argument.bits, argument.dtype)
+        value = scalar_value(argument.dtype, argument.bits)
         # 0 dimensions; a 64-bit pattern needs its own type, everything else finds it
         array = np.array(value, dtype=np.float32 if isinstance(value, float) else argument.dtype.numpy)
     elif array.dtype.kind == "V" and not array.dtype.name.startswith("void"):
@@ -109,7 +109,7 @@ def _csv(entry: Entry, array: NDArray[Any] | None) -> Iterator[str]:
     a = entry.argument
     if array is None:
         assert isinstance(a, ScalarArg)
-        yield f"value,bits\n{value_of_bits(a.bits, a.dtype)},0x{a.bits:016x}\n"
+        yield f"value,bits\n{scalar_value(a.dtype, a.bits)},0x{a.bits:016x}\n"
         return
     yield ",".join([*(f"i{axis}" for axis in range(array.ndim)), "value"]) + "\n"
     for index, text in _indexed(entry, array):

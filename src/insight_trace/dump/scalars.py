@@ -10,13 +10,11 @@ import math
 import struct
 from typing import Any
 
-from insight_trace.dtypes import DType, dtype_named
+from insight_trace.dtypes import DType, dtype_named, integer_range, scalar_value
 
 SLOT_MASK = 2**64 - 1
 _NAN_BITS = 0x7FC00000
 _PRINTED_DIGITS = 6  # the default precision of a C++ stream
-_SIGNED = {"INT8": 8, "INT16": 16, "INT32": 32, "INT64": 64}
-_UNSIGNED = {"UINT8": 8, "UINT16": 16, "UINT32": 32, "UINT64": 64}
 _SPECIAL = {"$inf": math.inf, "-$inf": -math.inf, "inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
@@ -45,31 +43,11 @@ def bits_of_value(value: Any, dtype: DType) -> tuple[int, bool]:
     return _integer_bits(int(value), dtype), True
 
 
-def value_of_bits(bits: int, dtype: DType) -> int | float | bool:
-    """What a slot's 64 bits mean as that type."""
-    if dtype.name == "BOOL":
-        return bits != 0
-    if dtype.name in _SIGNED:
-        width = _SIGNED[dtype.name]
-        low: int = bits & ((1 << width) - 1)
-        return low - (1 << width) if low >> (width - 1) else low
-    if dtype.name in _UNSIGNED:
-        return bits & ((1 << _UNSIGNED[dtype.name]) - 1)
-    if dtype.name == "FLOAT32":
-        single: float = struct.unpack("<f", struct.pack("<I", bits & 0xFFFFFFFF))[0]
-        return single
-    if dtype.is_float:
-        import numpy as np
-
-        return float(np.frombuffer((bits & SLOT_MASK).to_bytes(8, "little")[: dtype.size], dtype.numpy)[0])
-    return bits
-
-
 def printed_value(bits: int, dtype: DType) -> int | float | bool | str | None:
     """What the newest unified manifest prints for these bits: typed, with null and "$Inf" for floats."""
     if dtype.name not in ("FLOAT32", "INT32", "UINT32", "INT64", "BOOL"):
         return bits
-    value = value_of_bits(bits, dtype)
+    value = scalar_value(dtype, bits)
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("$Inf" if value > 0 else "-$Inf")
     return shortest_single(value) if isinstance(value, float) else value
@@ -109,11 +87,10 @@ def _float_bits(value: float, dtype: DType) -> int:
 
 
 def _integer_bits(value: int, dtype: DType) -> int:
-    if dtype.name in _SIGNED and value < 0:
-        width = _SIGNED[dtype.name]
-        if value < -(1 << (width - 1)):
+    if value < 0 and not dtype.is_float and (lowest := integer_range(dtype)[0]) < 0:
+        if value < lowest:
             raise ValueError(f"{value} is out of range for {dtype.name}")
-        return value & ((1 << width) - 1)
+        return value & ((1 << 8 * dtype.size) - 1)
     if not 0 <= value <= SLOT_MASK:
         raise ValueError(f"{value} does not fit into a slot of 64 bits")
     return value

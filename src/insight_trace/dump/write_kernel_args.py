@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
+from insight_trace.dtypes import scalar_value
 from insight_trace.dump.entries import plain_number
 from insight_trace.dump.payload_copy import PayloadCopy
-from insight_trace.dump.scalars import value_of_bits
 from insight_trace.dump.write import context_rows, write_manifest
 from insight_trace.model import ContextArg, Dispatch, Payload, ScalarArg, Stage, TensorArg
 from insight_trace.storage import refuse_existing, whole_file
@@ -90,7 +90,7 @@ def _dispatch(dispatch: Dispatch, copy: PayloadCopy | None) -> dict[str, Any]:
 
 
 def _scalar(scalar: ScalarArg) -> dict[str, Any]:
-    value = value_of_bits(scalar.bits, scalar.dtype)
+    value = scalar_value(scalar.dtype, scalar.bits)
     row: dict[str, Any] = {
         "arg_index": scalar.slot,
         "kind": "scalar",

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.arguments.slots import ReplayArguments
-from insight_trace.arguments.verification import OutputCheck, Status, verify_outputs
 from insight_trace.chips import TARGETS, target_of_chip
 from insight_trace.errors import JobError, RequestError
 from insight_trace.model import Dispatch, Instructions, Kernel, Pipe, Simulation, Tier, Trace
@@ -19,6 +18,7 @@ from insight_trace.replay.gathering import Gathered, gather_arguments
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.residue import held_slots
 from insight_trace.replay.selection import Selection, select_case, select_kernels, with_recorded_members
+from insight_trace.replay.verification import OutputCheck, Status, verify_outputs
 from insight_trace.replay.workspace import RECORD, workspace_path, write_record
 from insight_trace.storage import whole_directory
 

@@ -17,6 +17,9 @@ _NOT_CODE = re.compile(
     re.DOTALL,
 )
 _ENTRY = re.compile(r"\bkernel_entry\s*\(([^)]*)\)\s*\{")
+_CUBE_WORK = re.compile(
+    r"\bT(MATMUL\w*|GEMV\w*|MOV_FP)\s*[<(]|\bTile(Left|Right|Acc)\w*\s*<|\b(TileType|Location)::(Left|Right|Acc)\b"
+)
 _MOST_BYTES = 16 << 20
 
 
@@ -77,8 +80,8 @@ def _core_type(code: str) -> CoreType:
         return CoreType.MIX
     if cube or vector:
         return CoreType.AIC if cube else CoreType.AIV
-    # Only a cube core has a matrix unit; everything else runs on a vector core.
-    return CoreType.AIC if re.search(r"\bT(MATMUL\w*|GEMV\w*|EXTRACT|MOV_FP)\s*[<(]", code) else CoreType.AIV
+    # Only a cube core has a matrix unit and its operands; everything else runs on a vector core.
+    return CoreType.AIC if _CUBE_WORK.search(code) else CoreType.AIV
 
 
 def _text(path: Path) -> str:

@@ -44,16 +44,20 @@ def simulate(
 
 
 def kernel_from_source(source: Path, core_type: CoreType | str | None = None) -> Kernel:
-    """A kernel that stands alone; without a core type, cube if its source names cube tiles."""
+    """A kernel that stands alone; without a core type, the one that its source is written for."""
     from insight_trace.errors import RequestError
     from insight_trace.model import CoreType, Kernel
+    from insight_trace.scene.kernel_source import kernel_shape
 
     if not source.is_file():
         raise RequestError(f"there is no kernel source {source}")
-    if core_type is None:
-        text = source.read_text(encoding="utf-8", errors="replace")
-        core_type = CoreType.AIC if "TMATMUL" in text or "TileAcc" in text else CoreType.AIV
-    return Kernel(source.stem, source.resolve(), CoreType(core_type))
+    kind = CoreType(core_type) if core_type else kernel_shape(source).core_type
+    if core_type is None and kind is CoreType.MIX:
+        raise RequestError(
+            f"{source.name} is written for both kinds of core",
+            hint="say which: core_type='aic' or 'aiv', or give a Kernel for each",
+        )
+    return Kernel(source.stem, source.resolve(), kind)
 
 
 make_callable(__name__)

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace import limits
 from insight_trace.arguments.buffers import scatter, view_of
-from insight_trace.arguments.contexts import (
+from insight_trace.arguments.packing import (
+    ARGS_SIZE,
+    DESCRIPTOR_SIZE,
     GLOBAL_CONTEXT_SIZE,
     LOCAL_CONTEXT_SIZE,
+    pack_arguments,
+    pack_descriptor,
     pack_global_context,
     pack_local_context,
 )
-from insight_trace.arguments.descriptor import DESCRIPTOR_SIZE, pack_descriptor
-from insight_trace.arguments.packing import ARGS_SIZE, pack_arguments
 from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import RequestError

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.arguments.buffers import content_span, reserve, span_bytes
-from insight_trace.arguments.descriptor import DESCRIPTOR_SIZE
+from insight_trace.arguments.packing import DESCRIPTOR, DESCRIPTOR_SIZE, LOCAL_CONTEXT, offsets
 from insight_trace.arguments.slots import ReplayArguments, ReplayTensor, view_extent
 from insight_trace.chips import Family, family_named
 from insight_trace.errors import InputError, RequestError
@@ -199,6 +199,9 @@ def _template_values(job: ReplayJob, layout: Layout, target: Family) -> dict[str
         "global_context_slot": GLOBAL_CONTEXT_SLOT,
         "cores_per_block": CORES_PER_BLOCK,
         "descriptor_bytes": DESCRIPTOR_SIZE,
+        "at": offsets(DESCRIPTOR),
+        "context_at": offsets(LOCAL_CONTEXT),
+        "most_dims": MAX_TENSOR_DIMS,
         "hardware_blocks": job.hardware_blocks,
         "block_count": max(arguments.block_count, job.hardware_blocks),
         "buffers": buffers,

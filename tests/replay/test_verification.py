@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded_dispatches import dispatch, payload, tensor
+from tests.arguments.recorded_dispatches import dispatch, payload, tensor
 
-from insight_trace.arguments import verification as verification_module
 from insight_trace.arguments.buffers import materialise_all, view_of
 from insight_trace.arguments.dispatch import from_dispatch
-from insight_trace.arguments.verification import Status, Tolerance, verify_outputs
 from insight_trace.dtypes import dtype_named
 from insight_trace.model import Role
+from insight_trace.replay import verification as verification_module
+from insight_trace.replay.verification import Status, Tolerance, verify_outputs
 
 
 def check(directory, expected, actual, dtype="FLOAT32", *, truncated_to=None, before=True, **options):
