@@ -8,12 +8,18 @@ STAMP := $(VENV)/.installed
 MACHINE ?= $(shell uname -m)
 AARCH64 := CXX=aarch64-linux-gnu-g++ INSIGHT_TRACE_EMULATOR="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 
-.PHONY: demo test test-aarch64 wheel sbom lint bench format clean browser
+.PHONY: demo test test-upstream test-aarch64 wheel sbom lint bench format clean browser
 demo: $(RUNS)
 	$(BIN)/insight-trace demo
 
 test: $(STAMP) lint browser
 	$(BIN)/python -m pytest -n auto -q
+
+# What needs checkouts of other projects, or real recordings beside this one: name those that you have.
+test-upstream: $(STAMP)
+	INSIGHT_TRACE_SIMPLER="$(SIMPLER)" INSIGHT_TRACE_PYPTO="$(PYPTO)" INSIGHT_TRACE_PTO_ISA="$(PTO_ISA)" \
+	  INSIGHT_TRACE_PTOAS="$(PTOAS)" $(if $(DATA),INSIGHT_TRACE_SHARED="$(DATA)") \
+	  $(BIN)/python -m pytest -n auto -q -m upstream
 
 # Browser tests use Debian's Chromium; where it cannot be installed they say so and are skipped.
 browser:

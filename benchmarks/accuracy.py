@@ -1,6 +1,6 @@
 """How good the clock is: everything published that it can be held against, written to docs/accuracy.md.
 
-    python benchmarks/accuracy.py --table measured_cycles_a2a3.csv
+    python benchmarks/accuracy.py
 
 Plots go beside the page. The same numbers on every machine: what is compared is modelled time.
 """
@@ -42,6 +42,7 @@ from insight_trace.simulate.embedded.single_op import (  # noqa: E402
     time_table,
 )
 
+TABLE = ROOT / "tests" / "data" / "measured_cycles_a2a3.csv"
 POINTS = ROOT / "tests" / "data" / "published_points.toml"
 GEMM = ROOT / "tests" / "data" / "kernels" / "gemm.cpp"
 
@@ -282,7 +283,7 @@ def page(rows: list[TableRow], into: Path) -> str:
         [
             "# How good the clock is",
             "",
-            "Written by `python benchmarks/accuracy.py --table measured_cycles_a2a3.csv`; the numbers are the same on",
+            "Written by `python benchmarks/accuracy.py`; the numbers are the same on",
             "every machine. Chip: Ascend910B1 unless said otherwise, preset `device`. What the model is made of:",
             "[timing-model.md](timing-model.md).",
             "",
@@ -393,7 +394,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--table", type=Path, required=True, metavar="FILE.csv")
+    parser.add_argument("--table", type=Path, default=TABLE, metavar="FILE.csv")
     parser.add_argument("--into", type=Path, default=ROOT / "docs", metavar="FOLDER")
     options = parser.parse_args()
     rows = time_table(options.table)

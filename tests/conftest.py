@@ -15,6 +15,24 @@ settings.register_profile(
 settings.load_profile("house")
 
 
+UPSTREAM = frozenset(
+    {"shared_data", "simpler_checkout", "pto_isa_checkout", "pypto_checkout", "ptoas_checkout"}
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that takes something from outside the project is marked by that: `-m upstream` runs these alone."""
+    for item in items:
+        if UPSTREAM & set(getattr(item, "fixturenames", ())):
+            item.add_marker("upstream")
+
+
+@pytest.fixture(scope="session")
+def recorded_dumps() -> Path:
+    """Dumps that simpler wrote of one run of paged attention, CaseSmall1, in six of its schemas."""
+    return ROOT / "tests" / "data" / "dumps"
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Real dumps, logs and measured cycles."""
@@ -32,6 +50,11 @@ def _checkout(variable: str, what: str) -> Path:
     path = Path(value)
     assert path.is_dir(), f"{variable} names {path}, which is not a directory"
     return path
+
+
+@pytest.fixture(scope="session")
+def pypto_checkout() -> Path:
+    return _checkout("INSIGHT_TRACE_PYPTO", "pypto")
 
 
 @pytest.fixture(scope="session")

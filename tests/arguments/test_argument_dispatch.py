@@ -122,8 +122,8 @@ def test_a_payload_file_is_not_touched_before_a_buffer_is_asked_for(tmp_path):
     assert arguments.at(0).tier is Tier.EXACT
 
 
-def test_the_real_softmax_task_with_a_one_column_view_gets_room_for_its_whole_tile(shared_data):
-    dump = real_dispatches(shared_data / "dumps/paged_attention_CaseSmall1_args_dump_level2/args_dump")
+def test_the_real_softmax_task_with_a_one_column_view_gets_room_for_its_whole_tile(recorded_dumps):
+    dump = real_dispatches(recorded_dumps / "paged_attention_CaseSmall1_args_dump_level2/args_dump")
     narrow = [d for d in dump if d.func_ids == (1,) and d.arguments[0].shape == (16, 1)]
     assert len(narrow) == 1
     arguments = from_dispatch(narrow[0], others=dump)
@@ -134,9 +134,9 @@ def test_the_real_softmax_task_with_a_one_column_view_gets_room_for_its_whole_ti
     assert not arguments.warnings
 
 
-def test_every_real_dispatch_of_paged_attention_verifies_against_itself(shared_data):
+def test_every_real_dispatch_of_paged_attention_verifies_against_itself(recorded_dumps):
     """What the run left in its outputs, put into the buffers, is verified; the buffers before it are not."""
-    dump = real_dispatches(shared_data / "dumps/paged_attention_CaseSmall1_args_dump_level2/args_dump")
+    dump = real_dispatches(recorded_dumps / "paged_attention_CaseSmall1_args_dump_level2/args_dump")
     assert len(dump) == 12
     for one in dump:
         arguments = from_dispatch(one, others=dump)

@@ -26,8 +26,8 @@ SMALL = Case(
 
 @pytest.mark.parametrize(("name", "func_id"), [("QK", 0), ("SF", 1), ("PV", 2), ("UP", 3)])
 @pytest.mark.parametrize("step", [0, 1, 2])
-def test_a_recipe_has_the_layout_of_the_real_dispatch(shared_data, name, func_id, step):
-    dump = real_dispatches(shared_data / "dumps/paged_attention_CaseSmall1_args_dump_level2/args_dump")
+def test_a_recipe_has_the_layout_of_the_real_dispatch(recorded_dumps, name, func_id, step):
+    dump = real_dispatches(recorded_dumps / "paged_attention_CaseSmall1_args_dump_level2/args_dump")
     real = [d for d in dump if d.func_ids == (func_id,)][step]
     made = from_recipe(name, SMALL, step)
     assert [item.slot for item in made.slots] == [argument.slot for argument in real.arguments]

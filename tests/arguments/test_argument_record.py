@@ -68,9 +68,9 @@ def test_a_fill_comes_back_bit_for_bit(tmp_path_factory, dtype, data):
     assert materialise_all(back)[0].tobytes() == materialise_all(one)[0].tobytes()
 
 
-def test_kept_arguments_need_neither_the_dump_nor_the_place(shared_data, tmp_path):
+def test_kept_arguments_need_neither_the_dump_nor_the_place(recorded_dumps, tmp_path):
     dump = tmp_path / "dump"
-    shutil.copytree(shared_data / "dumps/paged_attention_CaseSmall1_args_dump_level2/args_dump", dump)
+    shutil.copytree(recorded_dumps / "paged_attention_CaseSmall1_args_dump_level2/args_dump", dump)
     for one in real_dispatches(dump)[:4]:
         arguments = from_dispatch(one)
         here = tmp_path / f"workspace{one.dispatch_id}"

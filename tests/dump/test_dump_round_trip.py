@@ -73,8 +73,8 @@ def test_every_real_dump_survives_every_form(form, shared_data, tmp_path):
 
 
 @pytest.mark.parametrize("form", WRITERS)
-def test_the_same_dispatches_give_the_same_bytes(form, shared_data, tmp_path):
-    dump = load_dump(shared_data / "dumps" / "paged_attention_CaseSmall1_args_dump_level2")
+def test_the_same_dispatches_give_the_same_bytes(form, recorded_dumps, tmp_path):
+    dump = load_dump(recorded_dumps / "paged_attention_CaseSmall1_args_dump_level2")
     for name in ("one", "two"):
         WRITERS[form](tmp_path / name, dump.dispatches)
     files = sorted(p.name for p in (tmp_path / "one").iterdir())
@@ -108,8 +108,8 @@ def test_a_write_that_fails_leaves_no_file(tmp_path):
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_kernel_args_can_point_into_the_payload_of_a_unified_dump_beside_it(shared_data, tmp_path):
-    real = load_dump(shared_data / "dumps" / "paged_attention_CaseSmall1_args_dump_level2")
+def test_kernel_args_can_point_into_the_payload_of_a_unified_dump_beside_it(recorded_dumps, tmp_path):
+    real = load_dump(recorded_dumps / "paged_attention_CaseSmall1_args_dump_level2")
     folder = tmp_path / "tensor_dump"
     unified = load_dump(write_unified(folder, real.dispatches, form=Form.TENSOR_DUMP))
     write_kernel_args(folder, unified.dispatches, payload_beside="tensor_dump.bin")

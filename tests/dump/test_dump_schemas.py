@@ -43,8 +43,8 @@ def test_all_nine_real_folders_load(shared_data):
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_paged_attention_gives_the_same_dispatches_in_every_schema(name, shared_data, scene):
-    dumps = shared_data / "dumps"
+def test_paged_attention_gives_the_same_dispatches_in_every_schema(name, recorded_dumps, scene):
+    dumps = recorded_dumps
     dump, reference = (
         load_dump(dumps / (PAGED + name), scene),
         load_dump(dumps / (PAGED + "args_dump_level2")),
@@ -74,16 +74,16 @@ def scalars(dispatch):
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_paged_attention_kernels_have_their_names_in_every_schema(name, shared_data, scene):
-    dump = load_dump(shared_data / "dumps" / (PAGED + name), scene)
+def test_paged_attention_kernels_have_their_names_in_every_schema(name, recorded_dumps, scene):
+    dump = load_dump(recorded_dumps / (PAGED + name), scene)
     assert [d.kernel for d in dump.dispatches] == ["QK", "SF", "PV", "UP"] * 3
     assert [d.core_type for d in dump.dispatches] == [CoreType.AIC, CoreType.AIV] * 6
     inferred = name in ("tensor_dump_unified", "tensor_dump_typed_scalars")
     assert {"func_ids" in d.inferred for d in dump.dispatches} == {inferred}
 
 
-def test_the_same_payload_is_read_from_files_that_order_it_differently(shared_data):
-    dumps = shared_data / "dumps"
+def test_the_same_payload_is_read_from_files_that_order_it_differently(recorded_dumps):
+    dumps = recorded_dumps
     one = load_dump(dumps / (PAGED + "args_dump_func_id_int"))
     other = load_dump(dumps / (PAGED + "tensor_dump_unified"))
     places = [
@@ -94,8 +94,8 @@ def test_the_same_payload_is_read_from_files_that_order_it_differently(shared_da
         assert content(left) == content(right)
 
 
-def test_a_real_matmul_follows_from_its_recorded_inputs(shared_data):
-    first = load_dump(shared_data / "dumps" / (PAGED + "args_dump_level2")).dispatches[0]
+def test_a_real_matmul_follows_from_its_recorded_inputs(recorded_dumps):
+    first = load_dump(recorded_dumps / (PAGED + "args_dump_level2")).dispatches[0]
     query, key, score = tensors(first)
     a = tensor_array(query, Stage.BEFORE).astype(np.float32)
     b = tensor_array(key, Stage.BEFORE).astype(np.float32)

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -408,12 +407,9 @@ def test_the_command_runs_as_a_person_runs_it(shared_data, tmp_path):
 
 
 @pytest.fixture
-def pypto_reader():
+def pypto_reader(pypto_checkout):
     """PyPTO's own reader of the container, from a checkout."""
-    value = os.environ.get("INSIGHT_TRACE_PYPTO")
-    if not value:
-        pytest.skip("set INSIGHT_TRACE_PYPTO to a checkout of pypto to run this test")
-    path = Path(value) / "python" / "pypto" / "tools" / "clean_sim_trace.py"
+    path = pypto_checkout / "python" / "pypto" / "tools" / "clean_sim_trace.py"
     spec = importlib.util.spec_from_file_location("pypto_clean_sim_trace", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -38,8 +38,8 @@ def _replays(scene, dump, tmp_path):
 
 
 @pytest.mark.parametrize("name", WITH_PAYLOAD)
-def test_our_kernels_reproduce_every_recorded_dispatch_of_every_schema(name, shared_data, tmp_path):
-    for replay in _replays(OUR_SCENE, shared_data / "dumps" / name, tmp_path):
+def test_our_kernels_reproduce_every_recorded_dispatch_of_every_schema(name, recorded_dumps, tmp_path):
+    for replay in _replays(OUR_SCENE, recorded_dumps / name, tmp_path):
         kernel = replay.selection.kernels[0].name
         assert replay.checks, kernel
         for check in replay.checks:
@@ -50,8 +50,8 @@ def test_our_kernels_reproduce_every_recorded_dispatch_of_every_schema(name, sha
         assert replay.directory.is_dir()
 
 
-def test_upstreams_own_kernels_reproduce_what_they_recorded(simpler_checkout, shared_data, tmp_path):
-    dump = shared_data / "dumps" / "paged_attention_CaseSmall1_args_dump_level2"
+def test_upstreams_own_kernels_reproduce_what_they_recorded(simpler_checkout, recorded_dumps, tmp_path):
+    dump = recorded_dumps / "paged_attention_CaseSmall1_args_dump_level2"
     for replay in _replays(simpler_checkout / UPSTREAM, dump, tmp_path):
         for check in replay.checks:
             assert check.status is Status.VERIFIED, f"{replay.selection.label}: {check.text}"
@@ -59,8 +59,8 @@ def test_upstreams_own_kernels_reproduce_what_they_recorded(simpler_checkout, sh
                 assert check.max_error == 0.0
 
 
-def test_the_softmax_of_a_one_column_view_reads_its_whole_tile(shared_data, tmp_path):
-    dump = shared_data / "dumps" / "paged_attention_CaseSmall1_args_dump_level2"
+def test_the_softmax_of_a_one_column_view_reads_its_whole_tile(recorded_dumps, tmp_path):
+    dump = recorded_dumps / "paged_attention_CaseSmall1_args_dump_level2"
     replay = insight_trace.replay(
         OUR_SCENE,
         case="CaseSmall1",
@@ -76,8 +76,8 @@ def test_the_softmax_of_a_one_column_view_reads_its_whole_tile(shared_data, tmp_
     assert validate(replay.directory) == []
 
 
-def test_a_dump_without_payload_replays_but_verifies_nothing(shared_data, tmp_path):
-    dump = shared_data / "dumps" / "paged_attention_CaseSmall1_args_dump_level3"
+def test_a_dump_without_payload_replays_but_verifies_nothing(recorded_dumps, tmp_path):
+    dump = recorded_dumps / "paged_attention_CaseSmall1_args_dump_level3"
     replay = insight_trace.replay(
         OUR_SCENE, func_id=0, dump_dir=dump, simulator="embedded", output=tmp_path / "qk"
     )

@@ -13,6 +13,8 @@ from insight_trace.chips import entries, load_chip
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
+TABLE = Path(__file__).parents[1] / "data" / "measured_cycles_a2a3.csv"
+
 
 @pytest.fixture(scope="module")
 def accuracy() -> ModuleType:
@@ -30,10 +32,8 @@ def accuracy() -> ModuleType:
         sys.path[:] = before
 
 
-def test_published_single_ops_are_met_to_nine_tenths_on_average(
-    shared_data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["op", "--table", str(shared_data / "measured_cycles_a2a3.csv"), "--json"]) == 0
+def test_published_single_ops_are_met_to_nine_tenths_on_average(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["op", "--table", str(TABLE), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["sound_rows"] == 49
     assert told["mean_precision"] >= 0.90
@@ -56,10 +56,8 @@ def test_a_step_of_a_large_product_takes_its_published_time(accuracy: ModuleType
     assert abs(mte1.error) <= 0.15
 
 
-def test_the_page_names_a_reason_for_every_large_miss(
-    accuracy: ModuleType, shared_data: Path, tmp_path: Path
-) -> None:
-    rows = accuracy.time_table(shared_data / "measured_cycles_a2a3.csv")
+def test_the_page_names_a_reason_for_every_large_miss(accuracy: ModuleType, tmp_path: Path) -> None:
+    rows = accuracy.time_table(TABLE)
     text = accuracy.page(rows, tmp_path)
     assert "not explained" not in text
     assert all(row.case in text for row in rows)

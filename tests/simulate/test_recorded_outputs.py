@@ -24,8 +24,8 @@ def scene_path(request) -> Path:
     return request.getfixturevalue("simpler_checkout") / UPSTREAM
 
 
-def test_every_task_gives_what_was_recorded(scene_path, shared_data, capsys):
-    dump = shared_data / "dumps" / "paged_attention_CaseSmall1_args_dump_level2"
+def test_every_task_gives_what_was_recorded(scene_path, recorded_dumps, capsys):
+    dump = recorded_dumps / "paged_attention_CaseSmall1_args_dump_level2"
     dispatches = list(load_dump(dump).dispatches)
     kernels = {kernel.func_id: kernel for kernel in load_scene(scene_path).kernels}
     largest: defaultdict[str, float] = defaultdict(float)

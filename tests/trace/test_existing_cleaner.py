@@ -7,7 +7,6 @@ compared by pipe.
 
 import collections
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,11 +20,8 @@ from tests.synthetic_trace import matmul_trace, softmax_trace
 
 
 @pytest.fixture(scope="module")
-def existing() -> Path:
-    checkout = os.environ.get("INSIGHT_TRACE_PYPTO")
-    if not checkout:
-        pytest.skip("set INSIGHT_TRACE_PYPTO to a checkout of pypto to run this test")
-    return Path(checkout) / "python" / "pypto" / "tools" / "clean_sim_trace.py"
+def existing(pypto_checkout: Path) -> Path:
+    return pypto_checkout / "python" / "pypto" / "tools" / "clean_sim_trace.py"
 
 
 def _theirs(tool: Path, path: Path, folder: Path, mhz: float, *words: str):
