@@ -13,7 +13,6 @@ from pathlib import Path
 
 from insight_trace.arguments.content import Given, Zero
 from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
-from insight_trace.arguments.verification import Status, verify_outputs
 from insight_trace.errors import InputError, JobError
 from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Simulation, Tier, Trace
 from insight_trace.ptoas.figures import bound_by, core_pipes, write_figures
@@ -23,6 +22,7 @@ from insight_trace.ptoas.python_trace import python_cycles, with_python
 from insight_trace.ptoas.runner import EXPORTED, FAILED, Places, RunnerOptions, RunOutcome
 from insight_trace.ptoas.spec import BufferArg, Content, KernelArg, ProfileKernel
 from insight_trace.recording.store import Recording
+from insight_trace.replay.verification import Status, verify_outputs
 from insight_trace.simulate.embedded.cache import content_key
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 from insight_trace.simulate.embedded.toolchain import Toolchain
