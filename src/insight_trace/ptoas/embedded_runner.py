@@ -97,8 +97,8 @@ class EmbeddedRunner:
         return self.toolchain.cache.put("entry", content_key([text]), write) / "insight_entry.cpp"
 
     def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
+        from insight_trace.replay.recorded import recording_of
         from insight_trace.replay.running import make_trace
-        from insight_trace.simulate.recorded import recording_of
 
         if self._stopped.is_set():
             raise JobError("interrupted")

@@ -226,8 +226,8 @@ def _with_embedded(
     request: ReplayRequest, replay: Replay, workspace: Path, progress: Progress, annotate: Annotate
 ) -> Replay:
     from insight_trace.insight.writer import write_insight_directory
+    from insight_trace.replay.recorded import recording_of
     from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
-    from insight_trace.simulate.recorded import recording_of
 
     progress("simulate")
     options = EmbeddedOptions(

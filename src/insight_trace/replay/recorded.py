@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot
-from insight_trace.arguments.verification import OutputCheck
 from insight_trace.model import Kernel, Simulation, Trace
 from insight_trace.recording.store import Recording
+from insight_trace.replay.verification import OutputCheck
 
 
 def recording_of(
