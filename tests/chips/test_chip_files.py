@@ -140,12 +140,11 @@ def test_a_job_that_lacks_a_parameter_is_refused_by_the_runner(tmp_path):
 
 @pytest.mark.parametrize("which", ["runner", "capture"])
 def test_a_job_that_cannot_be_read_leaves_no_file_behind(tmp_path, which):
-    from insight_trace.capture.builds import HEADERS, HOST
+    from insight_trace.capture.builds import RUNNER
     from insight_trace.simulate.embedded.toolchain import Toolchain
 
     toolchain = Toolchain.find()
-    capture = ("capture-runner", sorted(HOST.glob("*.cpp")), [HEADERS, HOST])
-    runner = toolchain.runner() if which == "runner" else toolchain.executable(*capture)
+    runner = toolchain.runner() if which == "runner" else toolchain.executable(RUNNER)
     job, empty = tmp_path / "job", tmp_path / "empty"
     empty.mkdir()
     job.write_text("no such line\n")
