@@ -117,7 +117,7 @@ def _show_result(replay: Replay) -> None:
         )
         for line in around_lines(simulation):
             print(line)
-    from insight_trace.arguments.verification import Status
+    from insight_trace.replay.verification import Status
 
     groups: dict[str, list[str]] = {}
     for check in replay.checks:
