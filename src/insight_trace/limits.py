@@ -36,7 +36,7 @@ LOG_BYTES = 4 * GIB  # a log that a program writes
 
 # --- reading ----------------------------------------------------------------------------------------------
 SCENE_BYTES = 16 * MIB  # a scene's Python file
-SCENE_STEPS = 2_000_000  # expressions evaluated while a scene is read
+SCENE_STEPS = 500_000  # expressions evaluated while a scene is read
 SCENE_ELEMENTS = 4_000_000  # elements of all lists, tuples, dictionaries and texts made on the way
 SCENE_DIGITS = 4_000  # of a whole number
 JSON_BYTES = 4 * GIB  # a JSON file; sizes are checked against the memory that is free, too

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from insight_trace.arguments.overrides import Overrides
 from insight_trace.errors import RequestError
+from insight_trace.limits import BLOCKS, cut
 
 
 @dataclass(frozen=True)
@@ -65,5 +66,9 @@ class ReplayRequest:
             raise RequestError("--dispatch-id chooses from a dump: give --dump-dir")
         if self.block_dim is not None and self.block_dim < 1:
             raise RequestError(f"--block-dim {self.block_dim}: a kernel runs in at least one block")
+        if self.block_dim is not None and self.block_dim > BLOCKS:
+            raise RequestError(
+                f"--block-dim {cut(str(self.block_dim))}: at most {BLOCKS:,} blocks are replayed"
+            )
         if self.simulator not in ("auto", "embedded", "msprof"):
             raise RequestError(f"there is no simulator '{self.simulator}'", hint="auto, embedded or msprof")

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from insight_trace.limits import cut
+from insight_trace.scene.budget import Budget, OverBudgetError
 from insight_trace.scene.module_index import ModuleIndex
 from insight_trace.scene.neighbours import ClassOf, ModuleAt, module_file, parsed, with_absolute_sources
 from insight_trace.scene.operations import (
@@ -28,8 +30,6 @@ from insight_trace.scene.operations import (
     copied,
     is_large,
 )
-
-_MOST_STEPS = 500_000
 
 
 class Unreadable(Exception):  # noqa: N818 - it is a value here, not a failure
@@ -60,30 +60,36 @@ class Evaluator:
         self._values: dict[str, Any] = {"__file__": str(path), "__name__": path.stem}
         self._busy: set[str] = set()
         self._neighbours: dict[Path, Evaluator] = {}
-        self._steps = 0
+        self._budget = Budget()
 
     def value(self, node: ast.expr, local: Mapping[str, Any] | None = None) -> Any:
         """What `node` evaluates to. Unreadable says which part cannot be told and where."""
         try:
-            return self._eval(node, dict(local or {}))
+            return self._budget.walked(self._eval(node, dict(local or {})))
         except Unreadable:
             raise
         except RecursionError:
             raise Unreadable(f"line {node.lineno}: nested too deep") from None
-        except Exception as error:
-            raise Unreadable(f"line {node.lineno}: {type(error).__name__}: {error}") from None
+        except OverBudgetError as error:
+            raise Unreadable(f"line {node.lineno}: {error}") from None
+        except (Exception, MemoryError) as error:
+            raise Unreadable(f"line {node.lineno}: {type(error).__name__}: {cut(str(error))}") from None
 
     def _eval(self, node: ast.expr, local: dict[str, Any]) -> Any:
-        self._steps += 1
-        if self._steps > _MOST_STEPS:
-            raise Unreadable(f"line {node.lineno}: takes too many steps to evaluate")
+        self._budget.step()
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
             raise self._cannot(node)
-        return method(node, local)
+        value = method(node, local)
+        return (
+            value if isinstance(node, ast.Name | ast.Constant | ast.Attribute) else self._budget.made(value)
+        )
 
     def _cannot(self, node: ast.AST) -> Unreadable:
-        text = ast.unparse(node)
+        try:
+            text = ast.unparse(node)
+        except (RecursionError, ValueError):
+            text = type(node).__name__
         text = text if len(text) <= 60 else text[:57] + "..."
         return Unreadable(f"line {getattr(node, 'lineno', 0)}: `{text}` needs the module to be run")
 
@@ -126,6 +132,7 @@ class Evaluator:
                 raise self._cannot(node)
             neighbour = self._neighbours[file] = Evaluator(tree, file)
             neighbour._neighbours = self._neighbours
+            neighbour._budget = self._budget
         return neighbour.value(ast.Name(name, ast.Load(), lineno=node.lineno, col_offset=0))
 
     def _elements(self, nodes: list[ast.expr], local: dict[str, Any]) -> Iterator[Any]:
@@ -142,7 +149,7 @@ class Evaluator:
         return tuple(self._elements(node.elts, local))
 
     def _set(self, node: ast.Set, local: dict[str, Any]) -> Any:
-        return set(self._elements(node.elts, local))
+        return set(map(self._budget.walked, self._elements(node.elts, local)))
 
     def _dict(self, node: ast.Dict, local: dict[str, Any]) -> Any:
         result: dict[Any, Any] = {}
@@ -150,7 +157,7 @@ class Evaluator:
             if key is None:
                 result.update(self._eval(value, local))
                 continue
-            name = self._eval(key, local)
+            name = self._budget.walked(self._eval(key, local))
             try:
                 result[name] = self._eval(value, local)
             except Unreadable as error:
@@ -161,7 +168,7 @@ class Evaluator:
         return "".join(str(self._eval(part, local)) for part in node.values)
 
     def _formattedvalue(self, node: ast.FormattedValue, local: dict[str, Any]) -> str:
-        value = self._eval(node.value, local)
+        value = self._budget.walked(self._eval(node.value, local))
         spec = str(self._eval(node.format_spec, local)) if node.format_spec is not None else ""
         if sum(c.isdigit() for c in spec) > 4:
             raise self._cannot(node)
@@ -190,6 +197,7 @@ class Evaluator:
         left = self._eval(node.left, local)
         for op, part in zip(node.ops, node.comparators, strict=True):
             right = self._eval(part, local)
+            self._budget.walked((left, right))
             if not COMPARE[type(op)](left, right):
                 return False
             left = right
@@ -239,7 +247,7 @@ class Evaluator:
                 for target in node.targets:
                     if isinstance(target, ast.Name) and target.id not in ("CALLABLE", "CASES"):
                         try:
-                            local[target.id] = self._eval(node.value, local)
+                            local[target.id] = self.value(node.value, local)
                         except Unreadable:
                             continue
         return self.value(expression, local)
@@ -251,11 +259,13 @@ class Evaluator:
         return [self._eval(node.elt, scope) for scope in self._scopes(node.generators, local)]
 
     def _setcomp(self, node: ast.SetComp, local: dict[str, Any]) -> Any:
-        return {self._eval(node.elt, scope) for scope in self._scopes(node.generators, local)}
+        return {
+            self._budget.walked(self._eval(node.elt, scope)) for scope in self._scopes(node.generators, local)
+        }
 
     def _dictcomp(self, node: ast.DictComp, local: dict[str, Any]) -> Any:
         return {
-            self._eval(node.key, scope): self._eval(node.value, scope)
+            self._budget.walked(self._eval(node.key, scope)): self._eval(node.value, scope)
             for scope in self._scopes(node.generators, local)
         }
 
@@ -265,6 +275,7 @@ class Evaluator:
             return
         loop, rest = loops[0], loops[1:]
         for item in self._eval(loop.iter, local):
+            self._budget.step()
             scope = dict(local)
             self._assign(loop.target, item, scope)
             if all(self._eval(test, scope) for test in loop.ifs):
@@ -293,10 +304,12 @@ class Evaluator:
                 return self._function(definition, arguments, named)
             known = self.index.modules.get(dotted, dotted).split(".")[-1]
             if known in ("deepcopy", "copy"):
-                return copied(arguments[0])
+                return copied(self._budget.walked(arguments[0]))
             if known in BUILTINS:
                 if known == "range" and len(range(*arguments)) > MOST_ITEMS:
                     raise self._cannot(node)
+                if known != "len":
+                    self._budget.walked([a for a in arguments if not isinstance(a, range)])
                 return BUILTINS[known](*arguments, **named)
         if isinstance(node.func, ast.Attribute):
             return self._method(node, node.func, dotted, arguments, named, local)
@@ -315,7 +328,7 @@ class Evaluator:
         if module in ("os.path", "osp") and name in OS_PATH:
             return getattr(os.path, name)(*map(str, arguments))
         if dotted in ("copy.deepcopy", "copy.copy"):
-            return copied(arguments[0])
+            return copied(self._budget.walked(arguments[0]))
         if dotted == "importlib.util.spec_from_file_location":
             return ModuleAt(Path(arguments[1]))
         if dotted == "importlib.util.module_from_spec":
@@ -327,6 +340,7 @@ class Evaluator:
         value = self._eval(function.value, local)
         for kind, names in (*METHODS.items(), *MUTATORS.items()):
             if isinstance(value, kind) and name in names:
+                self._budget.made(self._budget.walked(arguments))
                 return getattr(value, name)(*arguments, **named)
         if isinstance(value, Path) and name in PATH_METHODS:
             return getattr(value, name)(*arguments)
@@ -371,6 +385,7 @@ class Evaluator:
                 scope[node.target.id] = BINARY[type(node.op)](left, right)
             elif isinstance(node, ast.For):
                 for item in self._eval(node.iter, scope):
+                    self._budget.step()
                     self._assign(node.target, item, scope)
                     self._run(node.body, scope)
             elif isinstance(node, ast.If):

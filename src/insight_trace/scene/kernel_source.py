@@ -8,6 +8,7 @@ from pathlib import Path
 
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import ARG_SLOTS, GLOBAL_CONTEXT_SLOT, LOCAL_CONTEXT_SLOT, CoreType, Kernel
+from insight_trace.reading import read_regular
 
 # Accessors that the runtime's intrinsic.h and pto_async_kernel_api.h give to kernels.
 _LOCAL_CONTEXT = re.compile(r"\b(get_block_idx|get_block_num|get_async_ctx)\s*\(\s*\w|_LOCAL_CONTEXT_INDEX\b")
@@ -86,9 +87,7 @@ def _core_type(code: str) -> CoreType:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError("too large to be a kernel's source", where=str(path))
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_regular(path, most=_MOST_BYTES).decode("utf-8", errors="replace")
     except FileNotFoundError:
         raise RequestError(f"the kernel source {path} does not exist") from None
     except OSError as error:

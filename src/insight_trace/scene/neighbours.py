@@ -6,6 +6,9 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from insight_trace.errors import InputError
+from insight_trace.reading import read_regular
+
 if TYPE_CHECKING:
     from insight_trace.scene.evaluate import Evaluator
 
@@ -39,10 +42,8 @@ def module_file(scene: Path, dotted: str) -> Path | None:
 def parsed(path: Path) -> ast.Module | None:
     """The syntax tree of a neighbour, or None if it cannot be read."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            return None
-        return ast.parse(path.read_bytes(), filename=str(path))
-    except (OSError, SyntaxError, ValueError, RecursionError):
+        return ast.parse(read_regular(path, most=_MOST_BYTES), filename=str(path))
+    except (OSError, InputError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 

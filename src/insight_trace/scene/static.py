@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from insight_trace.errors import InputError, RequestError
+from insight_trace.limits import SCENE_BYTES
 from insight_trace.model import Scene
+from insight_trace.reading import read_regular
 from insight_trace.scene.declarations import read_callable, read_cases
 from insight_trace.scene.evaluate import Evaluator, Unreadable
 
@@ -45,7 +47,7 @@ def load_scenes(path: str | Path) -> tuple[Scene, ...]:
 
         return build_scenes(path)
     try:
-        text = path.read_bytes()
+        text = read_regular(path, most=SCENE_BYTES)
     except FileNotFoundError:
         raise RequestError(f"{path} does not exist", hint="give the scene's Python file") from None
     except OSError as error:
@@ -151,7 +153,10 @@ def _name(path: Path) -> str:
 
 
 def _float(value: Any) -> float:
-    return float(value) if isinstance(value, (int, float)) else 1e-5
+    try:
+        return float(value) if isinstance(value, (int, float)) else 1e-5
+    except OverflowError:
+        return 1e-5
 
 
 def _decorator(node: ast.ClassDef, evaluator: Evaluator, notes: list[str]) -> tuple[int, str]:
