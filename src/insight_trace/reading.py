@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+import warnings
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING, Any
 
 from insight_trace.errors import InputError
 from insight_trace.limits import cut
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def open_regular(path: Path, *, most: int | None = None, follow: bool = True) -> IO[bytes]:
@@ -42,6 +46,25 @@ def read_regular(path: Path, *, most: int, follow: bool = True) -> bytes:
     if len(content) > most:
         raise InputError(f"grew beyond {most:,} bytes while it was read", where=cut(str(path)))
     return content
+
+
+def load_npy(path: Path) -> NDArray[Any]:
+    """The array of a .npy file, mapped; InputError where NumPy cannot make one of it."""
+    import numpy as np
+
+    try:
+        with open_regular(path):
+            pass
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of headers that an old NumPy wrote
+            array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+            if not isinstance(array, np.ndarray):
+                raise InputError("is an archive of arrays, not one array", where=cut(str(path)))
+            return array
+    except (OSError, InputError):
+        raise
+    except Exception as error:  # its header is evaluated as text, which can go wrong in any way
+        raise InputError(f"not a readable .npy file: {cut(str(error))}", where=cut(str(path))) from None
 
 
 def _kind(mode: int) -> str:

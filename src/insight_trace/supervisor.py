@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import resource
 import secrets
 import select
 import signal
@@ -80,7 +79,7 @@ class Child:
         reading, self._leash = os.pipe()
         try:
             self.process = subprocess.Popen(
-                [str(word) for word in words],
+                _within(bounds, [str(word) for word in words]),
                 env=known,
                 cwd=cwd,
                 stdin=stdin,
@@ -97,10 +96,6 @@ class Child:
                 os.close(reading)
         if leash:
             self._hold(reading)
-        for kind, most in ((resource.RLIMIT_AS, bounds.address_space), (resource.RLIMIT_FSIZE, bounds.file)):
-            if most is not None:
-                _lower(self.process.pid, kind, most)
-        _lower(self.process.pid, resource.RLIMIT_CORE, 0)
 
     def _hold(self, reading: int) -> None:
         """When the writing end closes, the group gets SIGKILL; the child keeps the reading end open."""
@@ -272,11 +267,16 @@ def _read(stream: int) -> bytes:
         return b""
 
 
-def _lower(pid: int, kind: int, most: int) -> None:
-    with contextlib.suppress(OSError, ValueError):  # it has ended, or may take less already
-        _, hard = resource.prlimit(pid, kind)
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.prlimit(pid, kind, (most, most))
+def _within(bounds: Limits, words: list[str]) -> list[str]:
+    """The words, with limits that hold from the first moment on: who lowers them later may come too late."""
+    if bounds.address_space is None and bounds.file is None:
+        return words
+    lowered = "ulimit -c 0"
+    if bounds.address_space is not None:
+        lowered += f"; ulimit -v {bounds.address_space >> 10}"
+    if bounds.file is not None:
+        lowered += f"; ulimit -f {bounds.file >> 9}"
+    return ["/bin/sh", "-c", f'{lowered}; exec "$@"', "sh", *words]
 
 
 # --- looking at /proc -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from insight_trace.__main__ import main
-from insight_trace.batch.parcel import pack, run_parcel, unpack_into
+from insight_trace.batch.parcel import opened, pack, run_parcel, unpack_into
 from insight_trace.errors import InputError
 from insight_trace.insight.validator import validate_directory
 from insight_trace.profile import ProfileRequest, list_kernels, profile
@@ -99,7 +99,7 @@ def test_a_worker_that_has_none_of_the_files_gives_the_same_result(build, tmp_pa
     parcel = pack(kernel, RunnerOptions())
     shutil.rmtree(build)
     data.unlink()
-    returned = run_parcel(parcel)
+    returned = opened(run_parcel(parcel))
     assert returned.outcome.status == EXPORTED
     local = tmp_path / "here" / "funcs" / "vector_add"
     assert dict(returned.results) == {
@@ -174,3 +174,46 @@ def test_a_worker_that_dies_fails_its_kernel_alone(cluster, build, monkeypatch):
     assert rows["matmul_64"].exported
     assert rows["vector_add"].status == FAILED
     assert "did not finish the kernel" in rows["vector_add"].cell("message")
+
+
+class Sent:
+    """What a hostile worker would like us to unpickle."""
+
+    def __init__(self, mark: str) -> None:
+        self.mark = mark
+
+    def __reduce__(self):
+        return Path.touch, (Path(self.mark),)
+
+
+def hostile(_parcel, mark):
+    return Sent(mark)
+
+
+@pytest.mark.filterwarnings("default")
+def test_nothing_that_a_worker_sends_is_unpickled_here(cluster, tmp_path):
+    from insight_trace.batch import cluster as module
+
+    runner = module.ClusterRunner(cluster, RunnerOptions())
+    try:
+        mark = tmp_path / "unpickled"
+        future = runner._client.submit(hostile, None, str(mark), pure=False)
+        with pytest.raises(Exception):  # noqa: B017 - whatever distributed makes of it
+            opened(future.result(timeout=30))
+        assert not mark.exists()
+    finally:
+        runner.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93", b"\xc1" * 9, [], None, b"\x83\xa7outcome\xc0"])
+def test_what_is_no_result_is_refused(content):
+    with pytest.raises(InputError, match="a worker sent"):
+        opened(content)
+
+
+@pytest.mark.parametrize("address", ["garbage", "tcp://", "://:", "tcp://host", "x" * 5000])
+def test_an_address_that_is_none_is_refused_at_once(address, build, capsys):
+    assert main(["profile", "--build-dir", str(build), "--cluster", address]) == 2
+    said = capsys.readouterr().err
+    assert "that is no address" in said
+    assert len(said) < 600

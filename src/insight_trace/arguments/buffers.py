@@ -14,6 +14,7 @@ from insight_trace.arguments.slots import ReplayArguments, ReplayTensor, element
 from insight_trace.dtypes import DoesNotFitError, encode_element, integer_range
 from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.model import Payload
+from insight_trace.reading import load_npy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -224,10 +225,7 @@ def file_elements(path: Path, tensor: ReplayTensor) -> NDArray[Any]:
 def _npy_elements(path: Path, tensor: ReplayTensor, where: str) -> NDArray[Any]:
     import numpy as np
 
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise InputError(f"not a readable .npy file: {error}", where=where) from None
+    array = load_npy(path)
     if array.dtype != tensor.dtype.numpy:
         # NumPy cannot name bf16 or fp8 in a .npy file: they arrive as raw elements of the same width.
         if array.dtype.kind not in "Vu" or array.dtype.itemsize != tensor.dtype.size:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import importlib
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from insight_trace import __version__
-from insight_trace.batch.parcel import pack, parcel_key, run_parcel, unpack_into, worker_identity
+from insight_trace.batch.parcel import (
+    identity,
+    opened,
+    pack,
+    parcel_key,
+    run_parcel,
+    unpack_into,
+    worker_identity,
+)
 from insight_trace.errors import InsightTraceError, JobError, RequestError
+from insight_trace.limits import cut
 from insight_trace.ptoas.runner import FAILED, Places, RunnerOptions, RunOutcome
 from insight_trace.ptoas.spec import ProfileKernel
 
@@ -56,10 +66,13 @@ class ClusterRunner:
         finally:
             with self._lock:
                 self._running.discard(future)
-        unpack_into(returned.logs, places.logs)
-        unpack_into(returned.results, places.folder)
-        outcome: RunOutcome = returned.outcome
-        return outcome
+        try:
+            came = opened(returned)
+            unpack_into(came.logs, places.logs)
+            unpack_into(came.results, places.folder)
+        except InsightTraceError as error:
+            return RunOutcome(FAILED, str(error))
+        return came.outcome
 
     def stop(self) -> None:
         with self._lock:
@@ -71,7 +84,15 @@ class ClusterRunner:
         self._client.close()
 
 
+_ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss|ucx)://)?[\w.\-\[\]:]+:\d{1,5}|inproc://.+")
+
+
 def _connect(address: str) -> Any:
+    if not _ADDRESS.fullmatch(address):
+        raise RequestError(
+            f"--cluster {cut(address)}: that is no address",
+            hint="one looks like tcp://HOST:8786 or tls://HOST:8786",
+        )
     try:
         distributed = importlib.import_module("distributed")
     except ImportError:
@@ -80,7 +101,13 @@ def _connect(address: str) -> Any:
             hint="pip install 'insight-trace[cluster]'",
         ) from None
     try:
-        return distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+        # what comes back is bytes: nothing that a worker sends is unpickled here
+        return distributed.Client(
+            address,
+            timeout=_CONNECT_SECONDS,
+            set_as_default=False,
+            deserializers=["dask", "msgpack", "error"],
+        )
     except (ValueError, TypeError) as error:
         raise RequestError(
             f"--cluster {address}: {error}", hint="an address looks like tcp://HOST:8786"
@@ -100,7 +127,7 @@ def _introduced(
     if not threads:
         raise JobError(f"the cluster at {address} has no workers", hint=f"dask worker {address}")
     try:
-        answers: dict[str, tuple[str, str]] = client.run(worker_identity, options)
+        answers = {worker: identity(said) for worker, said in client.run(worker_identity, options).items()}
     except InsightTraceError:
         raise
     except Exception as error:  # the package is missing there, or is too old to know the question
@@ -108,6 +135,9 @@ def _introduced(
             f"the workers of {address} cannot run kernels: {type(error).__name__}: {error}",
             hint=f"install insight-trace {__version__} and a C++ compiler where they run",
         ) from None
+    broken = next((reason for version, reason in answers.values() if not version), "")
+    if broken:
+        raise JobError(f"the workers of {address} cannot run kernels: {broken}")
     others = {version for version, _ in answers.values()} - {__version__}
     if others:
         raise JobError(

@@ -10,10 +10,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+import msgspec
+
 from insight_trace import __version__
-from insight_trace.errors import InputError
+from insight_trace.errors import InputError, InsightTraceError
+from insight_trace.limits import cut
 from insight_trace.ptoas.embedded_runner import EmbeddedRunner, make
-from insight_trace.ptoas.runner import Places, RunnerOptions, RunOutcome
+from insight_trace.ptoas.runner import FAILED, Places, RunnerOptions, RunOutcome
 from insight_trace.ptoas.spec import BufferArg, ProfileKernel
 
 
@@ -54,13 +57,54 @@ def _runner(options: RunnerOptions) -> EmbeddedRunner:
     return make(options)
 
 
-def worker_identity(options: RunnerOptions) -> tuple[str, str]:
-    """What a worker answers when it is asked who it is: its version, and its simulator."""
-    return __version__, _runner(options).name
+def worker_identity(options: RunnerOptions) -> bytes:
+    """What a worker answers when it is asked who it is: its version, and its simulator, as bytes."""
+    try:
+        return msgspec.msgpack.encode((__version__, _runner(options).name))
+    except InsightTraceError as error:
+        return msgspec.msgpack.encode(("", str(error)))
 
 
-def run_parcel(parcel: Parcel) -> Returned:
-    """Runs the kernel here, in a folder that is gone afterwards, as if its files stood where they came from."""
+def identity(content: object) -> tuple[str, str]:
+    """The answer to that, checked."""
+    try:
+        if not isinstance(content, bytes):
+            raise TypeError(type(content).__name__)
+        return msgspec.msgpack.decode(content, type=tuple[str, str])
+    except (msgspec.MsgspecError, TypeError) as error:
+        raise InputError(f"a worker sent something else than its name: {cut(str(error))}") from None
+
+
+def run_parcel(parcel: Parcel) -> bytes:
+    """Runs the kernel here, as if its files stood where they came from; what came of it as plain bytes.
+
+    Who asked must not have to build objects of ours to read it: see `opened`.
+    """
+    try:
+        return _closed(_run_here(parcel))
+    except InsightTraceError as error:
+        return _closed(Returned(RunOutcome(FAILED, str(error)), {}, {}))
+    except Exception as error:
+        return _closed(
+            Returned(RunOutcome(FAILED, f"fault on the worker: {type(error).__name__}: {error}"), {}, {})
+        )
+
+
+def _closed(returned: Returned) -> bytes:
+    return msgspec.msgpack.encode(returned)
+
+
+def opened(content: object) -> Returned:
+    """What a worker sent, checked field by field; InputError if it is anything else."""
+    if not isinstance(content, bytes):
+        raise InputError(f"a worker sent {type(content).__name__} instead of bytes")
+    try:
+        return msgspec.msgpack.decode(content, type=Returned)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise InputError(f"a worker sent something else than a result: {cut(str(error))}") from None
+
+
+def _run_here(parcel: Parcel) -> Returned:
     with tempfile.TemporaryDirectory(prefix="insight-trace-") as name:
         root = Path(name)
         kernel = _unpack(parcel, root)

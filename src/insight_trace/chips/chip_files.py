@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from insight_trace.dtypes import TILE_ONLY_TYPES, dtype_named
 from insight_trace.errors import InputError
+from insight_trace.limits import cut
 
 FOLDER = Path(__file__).resolve().parent
 TARGETS = ("a2a3", "a5")  # the families that are simulated; each has a file of its own
@@ -74,8 +75,8 @@ def read_chip_file(path: Path) -> dict[str, Any]:
         table = tomllib.loads(text)
     except OSError as error:
         raise InputError(f"the chip cannot be read: {error.strerror}", where=str(path)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"the chip is not TOML: {error}", where=str(path)) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the chip is not TOML: {cut(str(error))}", where=str(path)) from None
     _Check(path, text).whole(table)
     return table
 

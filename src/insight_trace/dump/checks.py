@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ def payload_file(manifest: Path, header: dict[str, Any], warnings: list[str]) ->
             warnings.append(f"bin_format is {kind}, {order}, which is not known: the payload is left aside")
             return None
     path = manifest.parent / name
-    if not path.is_file():
+    if len(os.fsencode(path.name)) > 255 or not path.is_file():
         if "bin_file" in header:
             warnings.append(f"the payload file {name} is not there: tensors have no content")
         return None

@@ -15,6 +15,7 @@ from insight_trace.dump.statistics import elements
 from insight_trace.dump.unwritten import UnwrittenContent
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Argument, ContextArg, Dispatch, Role, ScalarArg, Stage, TensorArg
+from insight_trace.reading import load_npy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -297,7 +298,7 @@ def golden_array(path: Path, dtype: DType, shape: tuple[int, ...]) -> NDArray[An
 
     try:
         if path.suffix == ".npy":
-            array: NDArray[Any] = np.load(path, allow_pickle=False, mmap_mode="r")
+            array: NDArray[Any] = load_npy(path)
         elif path.suffix == ".bin":
             array = np.memmap(path, dtype=np.uint8, mode="r")
             if array.size != math.prod(shape) * dtype.size:

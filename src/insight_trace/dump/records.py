@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from insight_trace.dtypes import DTYPES
+from insight_trace.errors import InputError
+from insight_trace.limits import cut
 from insight_trace.model import ARG_SLOTS, Role, Stage
 
 
@@ -169,8 +171,21 @@ class KernelDispatch(Struct):
     missing: tuple[str, ...] | None = None  # None: whoever wrote the file did not say
 
 
+class NotANumberError(InputError, ValueError):
+    """Text that stands where a number should."""
+
+
 def number(text: int | str) -> int:
-    """An id or address given as a number or as decimal or hexadecimal text; ValueError if neither."""
+    """An id or address given as a number or as decimal or hexadecimal text; InputError if neither."""
     if isinstance(text, int):
         return text
+    try:
+        if len(text) > 40:
+            raise ValueError(text)
+        return _number(text)
+    except ValueError:
+        raise NotANumberError(f"{cut(text)} is neither a decimal nor a hexadecimal number") from None
+
+
+def _number(text: str) -> int:
     return int(text, 16 if text[:2].lower() == "0x" else 10)

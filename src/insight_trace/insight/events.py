@@ -148,7 +148,7 @@ def _cut(data: bytes, decoder: msgspec.json.Decoder[list[T]]) -> tuple[list[T] |
         for place in reversed(places[-_TRIES:]):
             try:
                 events = decoder.decode(b"[" + data[:place] + b"]")
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue
             rest = data[place:].lstrip()
             return events, rest[1:]
@@ -167,7 +167,7 @@ def _last(data: bytes, name: str, seen: int, decoder: msgspec.json.Decoder[list[
             break
         try:
             return decoder.decode(b"[" + data[: close + 1])
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             close = data.rfind(b"]", 0, close)
     return _explain(data, name, seen, decoder)
 
@@ -178,7 +178,7 @@ def _explain(data: bytes, name: str, seen: int, decoder: msgspec.json.Decoder[li
     text = b"[" + (data[: close + 1] if close >= 0 else data)
     try:
         decoder.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         match = re.search(r"\$\[(\d+)\]", str(error))
         place = f"event {seen + int(match[1])}" if match else f"after event {seen}"
         raise InputError(

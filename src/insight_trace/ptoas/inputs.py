@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.errors import InputError
 from insight_trace.ptoas.spec import BufferArg, Content
+from insight_trace.reading import load_npy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,16 +108,11 @@ def _from_file(argument: BufferArg, path: Path) -> NDArray[Any]:
 
 def read_array(path: Path) -> NDArray[Any]:
     """The array of a .npy or .pt file."""
-    import numpy as np
-
     from insight_trace.scene.torch_file import read_torch_file
 
     if path.suffix == ".pt":
         return read_torch_file(path)
     try:
-        array: NDArray[Any] = np.load(path, allow_pickle=False, mmap_mode="r")
+        return load_npy(path)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", where=str(path)) from None
-    except ValueError as error:
-        raise InputError(f"is not a plain array: {error}", where=str(path)) from None
-    return array

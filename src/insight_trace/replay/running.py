@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.chips import TARGETS, target_of_chip
-from insight_trace.errors import JobError, RequestError
+from insight_trace.errors import InputError, JobError, RequestError
+from insight_trace.limits import SOURCE_BYTES
 from insight_trace.model import Dispatch, Instructions, Kernel, Pipe, Simulation, Tier, Trace
+from insight_trace.reading import read_regular
 from insight_trace.replay.gathering import Gathered, gather_arguments
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.residue import held_slots
@@ -288,8 +290,8 @@ def make_trace(simulation: Simulation) -> Trace:
 
     sources = {}
     for name, path in simulation.sources.items():
-        with contextlib.suppress(OSError):
-            sources[name] = path.read_bytes()
+        with contextlib.suppress(OSError, InputError):
+            sources[name] = read_regular(path, most=SOURCE_BYTES)
     return Trace(
         instructions=simulation.instructions,
         mhz=simulation.mhz,

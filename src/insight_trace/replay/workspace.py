@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from insight_trace import __version__
 from insight_trace.arguments.record import from_record, keep, to_record
 from insight_trace.errors import InputError
+from insight_trace.limits import RECORD_BYTES, cut
 from insight_trace.model import Case, CoreType, Kernel, Scene
+from insight_trace.reading import read_regular
 from insight_trace.replay.gathering import Gathered
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.selection import Selection
@@ -108,11 +110,11 @@ def read_record(workspace: Path) -> tuple[Selection, Gathered, dict[str, Any]]:
     """What a workspace replays: its kernels (the copies), its arguments, and the record itself."""
     path = workspace / RECORD
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(read_regular(path, most=RECORD_BYTES).decode("utf-8"))
     except OSError as error:
         raise InputError(f"the record cannot be read: {error.strerror}", where=str(path)) from None
-    except ValueError as error:
-        raise InputError(f"not a JSON file: {error}", where=str(path)) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not a JSON file: {cut(str(error))}", where=str(path)) from None
     if not isinstance(record, Mapping) or record.get("version") != _VERSION:
         raise InputError(f"not a replay record of version {_VERSION}", where=str(path))
     try:
@@ -134,8 +136,8 @@ def read_record(workspace: Path) -> tuple[Selection, Gathered, dict[str, Any]]:
             kernels,
         )
         arguments = from_record(record["arguments"], workspace, where=str(path))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(f"the record lacks or garbles {error}", where=str(path)) from None
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError, OSError) as error:
+        raise InputError(f"the record lacks or garbles {cut(str(error))}", where=str(path)) from None
     return selection, Gathered(arguments, f"workspace {workspace}"), dict(record)
 
 

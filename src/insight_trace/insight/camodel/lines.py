@@ -10,7 +10,7 @@ from insight_trace.model import Pipe
 
 # [info] [tick] (PC: 0x…)@CORE00 PIPE ISSUE : (Binary: 0x…) (ID: n) MNEMONIC  operands
 _LINE = re.compile(
-    r"(?:\[info\] )?\[(?P<tick>[0-9]+)\]\s?\(PC: 0x(?P<pc>[0-9a-f]{1,16})\)(?:@CORE[0-9]{1,2})?\s?"
+    r"(?:\[info\] )?\[(?P<tick>[0-9]{1,24})\]\s?\(PC: 0x(?P<pc>[0-9a-f]{1,16})\)(?:@CORE[0-9]{1,2})?\s?"
     r"(?P<pipe>[A-Za-z0-3_]+)(?: ISSUE| IB ISSUE)?\s*"
     r": \(Binary: 0x[0-9a-f ]{8,34}\) (?:\(ID: (?P<id>[0-9]{6,15})\)\s)?"
     r"(?P<name>[0-9a-zA-Z_-]*)(?:(?:\(|\s{2})(?P<detail>[\[\]|a-zA-Z0-9_, :=/#-]*)[) ]?)?"

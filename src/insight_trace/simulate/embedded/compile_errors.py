@@ -19,9 +19,9 @@ class CompileError:
 
 
 _ERROR = re.compile(
-    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>.*)$", re.M
+    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d{1,9}):(?:\d+:)? (?:fatal )?error: (?P<message>.*)$", re.M
 )
-_REQUIRED = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)?\s+required from here", re.M)
+_REQUIRED = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d{1,9}):(?:\d+:)?\s+required from here", re.M)
 _UNDECLARED = re.compile(
     r"[‘'](?P<name>(?:pto::)?\w+)[’'] (?:was not declared|is not a member|has not been declared)"
     r"|[‘'](?P<type>\w+)[’'] (?:in namespace [‘']pto\b|does not name a type)"

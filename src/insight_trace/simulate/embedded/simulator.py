@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Failure, Kernel, Launch, Simulation
 from insight_trace.recording.stream import empty
 from insight_trace.simulate.embedded.job_files import with_job_directory
+from insight_trace.simulate.embedded.kernel_sources import readable_sources
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory, escape
 from insight_trace.simulate.embedded.records import Site, load_instructions
 from insight_trace.simulate.embedded.runner import RunnerResult, run_job
@@ -135,7 +136,8 @@ def run_embedded(
         result = run_job(
             toolchain.runner(), directory, lines, options.seconds, options.sandbox, tuple(readable)
         )
-        return _simulation(directory, result, gm, plans, soc, options.launch)
+        made = _Made(kernels, objects, options.launch)
+        return _simulation(directory, result, gm, plans, soc, made)
 
     return with_job_directory(run_in)
 
@@ -243,22 +245,35 @@ def _owner(tensor: ReplayTensor) -> int:
     return tensor.slot if tensor.shares is None else tensor.shares
 
 
+@dataclass(frozen=True)
+class _Made:
+    """The kernels of a run, what they were compiled to, and how they were started."""
+
+    kernels: Sequence[Kernel]
+    objects: Sequence[Path]
+    launched: bool  # the time includes the launch
+
+    def line_of(self, image: str, offset: int) -> tuple[str, int] | None:
+        """Where a place in one of these objects comes from; others are none of ours to read."""
+        return line_of_crash(image, offset) if Path(image) in self.objects else None
+
+
 def _simulation(
-    directory: Path, result: RunnerResult, gm: _Layout, plans: Sequence[_CorePlan], soc: Chip, launched: bool
+    directory: Path, result: RunnerResult, gm: _Layout, plans: Sequence[_CorePlan], soc: Chip, made: _Made
 ) -> Simulation:
     failure = result.failure
     if failure and result.crash:
-        place = line_of_crash(*result.crash)
+        place = made.line_of(*result.crash)
         if place:
             failure = dataclasses.replace(failure, file=place[0], line=place[1])
     elif failure and failure.file.endswith(KERNEL_OBJECT):
-        place = line_of_crash(failure.file, failure.line) or ("", 0)
+        place = made.line_of(failure.file, failure.line) or ("", 0)
         failure = dataclasses.replace(failure, file=place[0], line=place[1])
     records = directory / "records"
     cores = tuple(plan.name for plan in plans)
     if not result.told:
         return dataclasses.replace(_nothing(soc, failure), printed=result.printed)
-    sites = [_in_source(site) for site in result.sites]
+    sites = [_in_source(site, made) for site in result.sites]
     return Simulation(
         outputs=gm.outputs(),
         buffers=gm.contents(),
@@ -271,9 +286,9 @@ def _simulation(
             *dict.fromkeys(result.remarks),
             *(_unused_flag_text(cores, *flag) for flag in result.unused_flags),
         ),
-        sources=_sources(sites),
+        sources=readable_sources((site.file for site in sites if site.file), made.kernels, made.objects),
         memory=result.memory,
-        launch=launch_of(result, soc, launched),
+        launch=launch_of(result, soc, made.launched),
         parameters=tuple(soc.job_lines),
         regions=tuple((b.name, b.address, b.size, b.padded) for b in gm.memory.buffers),
     )
@@ -299,16 +314,12 @@ def _unused_flag_text(
     )
 
 
-def _in_source(site: Site) -> Site:
+def _in_source(site: Site, made: _Made) -> Site:
     """Plain loads and stores come as offsets into the kernel's object; its debug lines say where that is."""
     if not site.file.endswith(KERNEL_OBJECT):
         return site
-    place = line_of_crash(site.file, site.line)
+    place = made.line_of(site.file, site.line)
     return Site(*place, site.name, site.pipe) if place else Site("", 0, site.name, site.pipe)
-
-
-def _sources(sites: Sequence[Site]) -> Mapping[str, Path]:
-    return {file: Path(file) for file in sorted({site.file for site in sites if site.file})}
 
 
 def _nothing(soc: Chip, failure: Failure | None) -> Simulation:
