@@ -6,7 +6,10 @@ Names are loaded when they are first used, so that `import insight_trace` costs 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+
+TYPE_CHECKING = False  # typing is not imported here: an interruption would find it half loaded
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 

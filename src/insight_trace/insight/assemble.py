@@ -48,6 +48,12 @@ def assemble(
     lookup = None if metrics is None else Lookup(metrics, cores, core, pc)
     if mhz is None:
         mhz = infer_clock(begin, lasting, lookup, _drawn_whole(names, name), warnings)
+    if not np.isfinite(begin).all() or not np.isfinite(lasting).all() or _reach(begin, lasting) * mhz > 2**53:
+        raise InputError(
+            "the timeline has times that no run reaches",
+            where=str(path),
+            hint="it is damaged; export it again",
+        )
     start = np.rint(begin * mhz).astype(np.int64)
     end = start + np.rint(np.maximum(lasting, 0) * mhz).astype(np.int64)
     flagged = np.arange(len(start)) >= len(start) - len(flags)
@@ -127,6 +133,11 @@ def _joined(gathered: Gathered, flags: NDArray[np.int64], ends: NDArray[np.float
     *added, begin = gathered.flag_columns(flags)
     added += [begin, ends - begin, np.full(len(flags), -1, dtype=np.int64)]
     return [np.concatenate(pair) for pair in zip(columns, added, strict=True)]
+
+
+def _reach(begin: NDArray[Any], lasting: NDArray[Any]) -> float:
+    """The time that lies farthest from zero."""
+    return float(max(np.abs(begin).max(initial=0.0), np.abs(begin + lasting).max(initial=0.0)))
 
 
 def _places(

@@ -12,6 +12,7 @@ from insight_trace.errors import InputError
 from insight_trace.insight.events import ANY_EVENTS, HEAD, WINDOW, opening_of, read_events
 from insight_trace.insight.lanes import COUNTER_PROCESS, CROSS_CORE_NAMES, FLAG_NAMES, SET_NAMES
 from insight_trace.insight.rules import Broken
+from insight_trace.limits import cut
 
 _PHASES = frozenset("XBEstMC")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
@@ -47,11 +48,11 @@ class EventCheck:
                 self.report("trace-object", number, "is not an object")
                 continue
             phase = event.get("ph")
-            if phase not in _PHASES:
+            if not isinstance(phase, str) or phase not in _PHASES:
                 if phase == "f":
                     self.report("flow-end", number, "a flow ends with f, which is ignored; write t")
                 else:
-                    self.report("event-phase", number, f"ph is {phase!r}")
+                    self.report("event-phase", number, f"ph is {cut(repr(phase))}")
                 continue
             if "args" in event and next(iter(event)) != "args" and _late_args(event):
                 self.report("trace-object", number, "args stand after ph")
@@ -72,7 +73,8 @@ class EventCheck:
             self.processes.add(process)
 
     def _flag(self, number: int, event: dict[str, Any], phase: str) -> None:
-        name, key = event.get("name"), str(event.get("id", ""))
+        name, key = event.get("name"), cut(str(event.get("id", "")))
+        name = name if isinstance(name, str) else repr(name)
         if name in CROSS_CORE_NAMES:
             self.first.setdefault(key, number)
             self.flags[False, key, "X"] += 1

@@ -54,7 +54,7 @@ def shape_of_source(text: str, declared: CoreType | None, *, where: str = "") ->
     indices = re.findall(rf"\b{array}\s*\[\s*([^\]]*?)\s*\]", code)
     # A local accessor that takes the array and a number reads that slot.
     indices += re.findall(rf"\b(?!get_)\w+(?:<[^<>;]*>)?\s*\(\s*{array}\s*,\s*(\d+)\s*\)", code)
-    slots = {int(i, 0) for i in indices if re.fullmatch(r"\d+|0[xX][0-9a-fA-F]+", i)}
+    slots = {int(i, 0) for i in indices if re.fullmatch(r"\d{1,20}|0[xX][0-9a-fA-F]{1,16}", i)}
     others = {
         i for i in indices if not re.fullmatch(r"\d+|0[xX][0-9a-fA-F]+", i) and "CONTEXT_INDEX" not in i
     }
