@@ -61,25 +61,23 @@ def test_a_file_made_meanwhile_is_left_alone_and_the_result_kept(tmp_path, any_m
     assert (tmp_path / "page.html.2").read_bytes() == b"ours"
 
 
-def _writer(place: Path, text: str, start: "multiprocessing.synchronize.Event") -> None:
-    start.wait()
+def _writer(place: Path, text: str, all_inside: "multiprocessing.synchronize.Barrier") -> None:
     try:
         with whole_directory(place) as beside:
             _fill(beside, text)
-            time.sleep(0.1)
+            all_inside.wait(60)
     except (JobError, RequestError):
         sys.exit(1)
 
 
 def test_eight_writers_of_one_place_lose_nothing(tmp_path):
     context = multiprocessing.get_context("fork")
-    start = context.Event()
-    writers = [context.Process(target=_writer, args=(tmp_path / "out", str(n), start)) for n in range(8)]
+    inside = context.Barrier(8)
+    writers = [context.Process(target=_writer, args=(tmp_path / "out", str(n), inside)) for n in range(8)]
     for writer in writers:
         writer.start()
-    start.set()
     for writer in writers:
-        writer.join(30)
+        writer.join(90)
     places = sorted(tmp_path.iterdir())
     assert [writer.exitcode for writer in writers].count(0) == 1
     assert len(places) == 8
