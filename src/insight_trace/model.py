@@ -405,6 +405,7 @@ class Simulation:
     sources: Mapping[str, Path] = field(default_factory=dict)  # paths in `stacks` -> where they are
     memory: MemoryUse | None = None
     launch: Launch | None = None
+    chip_file: str = ""  # where the chip is a file of the user's own
 
     @property
     def cycles(self) -> int:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from insight_trace.dump.load import Dump
     from insight_trace.model import Scene, Simulation
     from insight_trace.replay.running import Replay
+    from insight_trace.simulate.embedded.confidence import Confidence
 
 _CORES_SHOWN = 3
 
@@ -54,6 +55,7 @@ def as_json(replay: Replay) -> dict[str, Any]:
         "workspace": str(replay.workspace),
         "simulator": replay.simulator,
         "cycles": replay.cycles,
+        **_time_data(replay),
         "outputs": [
             {"slot": c.slot, "status": str(c.status), "max_error": c.max_error, "why": c.why}
             for c in replay.checks
@@ -115,6 +117,8 @@ def _show_result(replay: Replay) -> None:
             f"simulated  {simulation.cycles:,} cycles · {micros:.3f} us at {simulation.mhz:.0f} MHz · "
             f"{simulation.soc_version} · {len(simulation.instructions):,} instructions · {_estimates(replay)}"
         )
+        if trusted := _confidence(replay):
+            print(f"expect     {trusted.text}")
         for line in around_lines(simulation):
             print(line)
     from insight_trace.replay.verification import Status
@@ -148,12 +152,36 @@ def around_lines(simulation: Simulation) -> list[str]:
 
 
 def _estimates(replay: Replay) -> str:
-    from insight_trace.chips import load_chip
     from insight_trace.simulate.embedded.estimates import estimate_share
+    from insight_trace.simulate.embedded.simulator import chip_that_ran
 
     assert replay.simulation is not None
-    soc = load_chip(replay.simulation.soc_version, preset=replay.preset)
-    return estimate_share(replay.simulation, soc).text
+    return estimate_share(replay.simulation, chip_that_ran(replay.simulation, replay.preset)).text
+
+
+def _confidence(replay: Replay) -> Confidence | None:
+    """How far the total can be trusted; None where the vendor's simulator ran."""
+    from insight_trace.simulate.embedded.confidence import confidence
+    from insight_trace.simulate.embedded.simulator import chip_that_ran
+
+    if replay.simulation is None or replay.simulator != "embedded":
+        return None
+    return confidence(replay.simulation, chip_that_ran(replay.simulation, replay.preset))
+
+
+def _time_data(replay: Replay) -> dict[str, Any]:
+    """The total's interval, what is around the kernel, and what it asked of the memory."""
+    from dataclasses import asdict
+
+    simulation, trusted = replay.simulation, _confidence(replay)
+    if simulation is None or trusted is None:
+        return {}
+    return {
+        "micros": simulation.cycles / simulation.mhz,
+        "expected_cycles": {"low": trusted.low, "high": trusted.high, "kind": trusted.kind},
+        "launch": asdict(simulation.launch) if simulation.launch else None,
+        "memory": asdict(simulation.memory) if simulation.memory else None,
+    }
 
 
 def _show_pipes(replay: Replay) -> None:

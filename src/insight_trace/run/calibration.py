@@ -16,7 +16,7 @@ from insight_trace.model import CoreType, Dispatch, Instructions, Kernel, Pipe, 
 from insight_trace.run.fitting import Fit, Quantity, fit
 from insight_trace.run.measured import DURATION, TOTAL, MeasuredTask
 from insight_trace.run.overlay import base_of, candidates, overlay_text
-from insight_trace.simulate.embedded.estimates import used_parameters
+from insight_trace.simulate.embedded.estimates import parameter_times
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def calibrate(
         raise InputError(
             "no task of the dump was measured", hint="the dump, pmu.csv and the swimlane must be of one run"
         )
-    names = candidates(chip, {name for run in first for name in used_parameters(run, chip)})
+    names = candidates(chip, {name for run in first for name in parameter_times(run, chip)[1]})
 
     def model(factors: Mapping[str, float]) -> list[float]:
         if not factors:

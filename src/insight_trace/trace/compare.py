@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from insight_trace.model import Trace
+from insight_trace.simulate.embedded.confidence import kernel_kind, model_spread
 from insight_trace.trace.kinds import Kind, finish, kinds
 from insight_trace.trace.lanes import pipe_name
 from insight_trace.trace.pipes import pipes
@@ -103,6 +104,12 @@ def compare(before: Trace, after: Trace) -> Comparison:
     matches = match(before, after, cores)
     if not len(matches.before) and len(before.instructions) and len(after.instructions):
         notes.append("no instruction of one is in the other: these are not two runs of one kernel")
+    spread = model_spread(before.instructions.cores)
+    if first and first != second and abs(second - first) < spread * first:
+        notes.append(
+            f"the difference is smaller than what totals of {kernel_kind(before.instructions.cores)} kernels are off "
+            f"(up to {spread:.0%}, nine times of ten): believe it where the instructions below explain it"
+        )
     return Comparison(
         total=Change("total", "", first, second, len(before.instructions), len(after.instructions)),
         pipes=_pipes(before, after, cores),

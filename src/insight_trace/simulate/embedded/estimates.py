@@ -70,44 +70,51 @@ def estimate_share(simulation: Simulation, soc: Chip) -> EstimateShare:
     other cores count only with their own cost, since how long they last is decided by what they wait for.
     The issue of an instruction (scalar.issue, scalar.dispatch, scalar.tile_op) is not in its duration.
     """
-    import numpy as np
-
-    columns = simulation.instructions
-    if not len(columns):
-        return EstimateShare(0.0, ())
-    took: NDArray[np.int64] = columns.end - columns.start
-    total = 0.0
-    found: dict[str, list[Any]] = {}
-    for name_index, type_code, rows in _groups(columns):
-        name = tabled_name(columns.names[name_index])
-        parameter, entry = timed_by(name, type_code, soc)
-        if entry is None:
-            total += float(took[rows].sum())
-            continue
-        if parameter in _OWN_PART:
-            # how much of a wait is its own: never more than it took
-            cycles = float(np.minimum(took[rows], entry["value"]).sum())
-        else:
-            cycles = float(took[rows].sum())
-        total += cycles
-        if entry["kind"] == "estimate":
-            sums = found.setdefault(parameter, [entry["source"], 0, 0.0])
-            sums[1] += int(rows.size)
-            sums[2] += cycles
+    total, found = parameter_times(simulation, soc)
     listed = sorted(
-        (Estimate(name, source, count, round(cycles)) for name, (source, count, cycles) in found.items()),
+        (
+            Estimate(name, time.entry["source"], time.instructions, round(time.cycles))
+            for name, time in found.items()
+            if time.entry["kind"] == "estimate"
+        ),
         key=lambda e: (-e.cycles, e.parameter),
     )
     return EstimateShare(sum(e.cycles for e in listed) / total if total else 0.0, tuple(listed))
 
 
-def used_parameters(simulation: Simulation, soc: Chip) -> set[str]:
-    """The parameters that time the instructions of a run."""
+@dataclass(frozen=True, slots=True)
+class ParameterTime:
+    """What one number of the chip times: its entry, instructions and their cycles."""
+
+    entry: Any
+    instructions: int
+    cycles: float
+
+
+def parameter_times(simulation: Simulation, soc: Chip) -> tuple[float, dict[str, ParameterTime]]:
+    """The cycles of all instructions, and of those that each parameter times."""
+    import numpy as np
+
     columns = simulation.instructions
     if not len(columns):
-        return set()
-    used = (timed_by(tabled_name(columns.names[name]), code, soc) for name, code, _ in _groups(columns))
-    return {parameter for parameter, entry in used if entry is not None}
+        return 0.0, {}
+    took: NDArray[np.int64] = columns.end - columns.start
+    total = 0.0
+    found: dict[str, ParameterTime] = {}
+    for name_index, type_code, rows in _groups(columns):
+        parameter, entry = timed_by(tabled_name(columns.names[name_index]), type_code, soc)
+        if entry is not None and parameter in _OWN_PART:
+            # how much of a wait is its own: never more than it took
+            cycles = float(np.minimum(took[rows], entry["value"]).sum())
+        else:
+            cycles = float(took[rows].sum())
+        total += cycles
+        if entry is not None:
+            before = found.get(parameter, ParameterTime(entry, 0, 0.0))
+            found[parameter] = ParameterTime(
+                entry, before.instructions + int(rows.size), before.cycles + cycles
+            )
+    return total, found
 
 
 def timed_by(name: str, type_code: int, soc: Chip) -> tuple[str, Any]:

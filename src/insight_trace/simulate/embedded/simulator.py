@@ -136,7 +136,7 @@ def run_embedded(
         result = run_job(
             toolchain.runner(), directory, lines, options.seconds, options.sandbox, tuple(readable)
         )
-        made = _Made(kernels, objects, options.launch)
+        made = _Made(kernels, objects, options)
         return _simulation(directory, result, gm, plans, soc, made)
 
     return with_job_directory(run_in)
@@ -251,7 +251,12 @@ class _Made:
 
     kernels: Sequence[Kernel]
     objects: Sequence[Path]
-    launched: bool  # the time includes the launch
+    options: EmbeddedOptions
+
+    @property
+    def chip_file(self) -> str:
+        name = self.options.soc_version or ""
+        return name if name.endswith(".toml") else ""
 
     def line_of(self, image: str, offset: int) -> tuple[str, int] | None:
         """Where a place in one of these objects comes from; others are none of ours to read."""
@@ -288,10 +293,16 @@ def _simulation(
         ),
         sources=readable_sources((site.file for site in sites if site.file), made.kernels, made.objects),
         memory=result.memory,
-        launch=launch_of(result, soc, made.launched),
+        launch=launch_of(result, soc, made.options.launch),
+        chip_file=made.chip_file,
         parameters=tuple(soc.job_lines),
         regions=tuple((b.name, b.address, b.size, b.padded) for b in gm.memory.buffers),
     )
+
+
+def chip_that_ran(simulation: Simulation, preset: str) -> Chip:
+    """The chip that a run was simulated on."""
+    return load_chip(simulation.chip_file or simulation.soc_version, preset=preset)
 
 
 def launch_of(result: RunnerResult, soc: Chip, launched: bool) -> Launch | None:
