@@ -116,7 +116,7 @@ def test_the_commands_of_the_readme_run(reader):
 
 
 def parser_of(command):
-    module = importlib.import_module(f"insight_trace.commands.{command}")
+    module = importlib.import_module(f"insight_trace.commands.{command.replace('-', '_')}")
     parser = argparse.ArgumentParser(allow_abbrev=False)
     module.prepare(parser)
     return parser
@@ -164,3 +164,24 @@ def test_the_chip_file_of_the_page_is_a_chip_file(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(block.text)
     assert load_chip(str(path)).name == "Ascend910B9"
+
+
+def actions_of(name, parser):
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for word, sub in action.choices.items():
+                yield from actions_of(f"{name} {word}", sub)
+        else:
+            yield name, action
+
+
+def test_every_option_of_every_command_says_what_it_is():
+    from insight_trace.commands import COMMANDS as KNOWN
+
+    silent = [
+        f"{name} {'/'.join(action.option_strings) or action.dest}"
+        for command in KNOWN
+        for name, action in actions_of(command, parser_of(command))
+        if not action.help
+    ]
+    assert not silent

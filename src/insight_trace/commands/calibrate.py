@@ -18,14 +18,16 @@ _REFUSED_SHOWN = 8
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scene", type=Path, metavar="SCENE", help="the scene, or a PyPTO build directory")
-    parser.add_argument("--case", metavar="C")
+    parser.add_argument("--case", metavar="C", help="case of the scene (default: its first)")
     parser.add_argument("--dump-dir", type=Path, required=True, metavar="D", help="arguments of the tasks")
     parser.add_argument("--pmu", type=Path, metavar="F", help="pmu.csv of the same run")
     parser.add_argument(
         "--swimlane", type=Path, metavar="F", help="chip_swimlane_records.json of the same run"
     )
     parser.add_argument("--soc-version", metavar="V", help="the chip it ran on")
-    parser.add_argument("--target", choices=("a2a3", "a5"), default="a2a3")
+    parser.add_argument(
+        "--target", choices=("a2a3", "a5"), default="a2a3", help="chip family (default: %(default)s)"
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="CHIP.toml", help="the chip file to write")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -38,8 +38,20 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--platform", default="a2a3sim", help="a2a3, a2a3sim, a5 or a5sim (default a2a3sim)")
     parser.add_argument("--case", metavar="NAME", help="case, or Class::case (default: the platform's first)")
     parser.add_argument("--dump-json", type=Path, metavar="PATH", help="args_dump.json of an earlier run")
-    parser.add_argument("--restore-arg", action="append", default=[], metavar="SLOT")
-    parser.add_argument("--set-arg", action="append", default=[], metavar="SLOT=VALUE")
+    parser.add_argument(
+        "--restore-arg",
+        action="append",
+        default=[],
+        metavar="SLOT",
+        help="bring back what the dump recorded for the slot",
+    )
+    parser.add_argument(
+        "--set-arg",
+        action="append",
+        default=[],
+        metavar="SLOT=VALUE",
+        help="change a slot: a number, true or false, bits 0x…, or typed, f32:0.5",
+    )
     parser.add_argument(
         "--spmd-block-num",
         type=int,
@@ -53,7 +65,12 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         "--msprof-timeout", type=int, default=120, metavar="MIN", help="of the vendor's simulator (120)"
     )
     parser.add_argument("--device", metavar="ID", help="accepted: no device is used here")
-    parser.add_argument("--simulator", default="auto", choices=("auto", "embedded", "msprof"))
+    parser.add_argument(
+        "--simulator",
+        default="auto",
+        choices=("auto", "embedded", "msprof"),
+        help="auto: the vendor's where CANN is named (--cann-home, ASCEND_HOME_PATH), else ours",
+    )
     parser.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="of the kernel")
 
 

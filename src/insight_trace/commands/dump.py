@@ -34,7 +34,12 @@ def prepare(parser: argparse.ArgumentParser) -> None:
             action.add_argument("dump", metavar="DIR", nargs="?", help="default: the newest under outputs/")
         _add_filters(action)
         if name == "export":
-            action.add_argument("--format", choices=("npy", "txt", "csv"), default="npy")
+            action.add_argument(
+                "--format",
+                choices=("npy", "txt", "csv"),
+                default="npy",
+                help="of the files (default: %(default)s)",
+            )
             action.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: DIR/<format>")
             action.add_argument("--force", action="store_true", help="replace files that exist")
         action.add_argument("--json", action="store_true", help="as JSON")
@@ -42,13 +47,35 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 def _add_filters(action: argparse.ArgumentParser) -> None:
     action.add_argument("--scene", metavar="SCENE", help="names the kernels, and infers them where needed")
-    action.add_argument("-t", "--task", "--task-id", type=_number, metavar="ID", dest="task")
-    action.add_argument("--func-id", type=int, metavar="N")
+    action.add_argument(
+        "-t",
+        "--task",
+        "--task-id",
+        type=_number,
+        metavar="ID",
+        dest="task",
+        help="only this task, hex or decimal",
+    )
+    action.add_argument("--func-id", type=int, metavar="N", help="only dispatches of this kernel")
     action.add_argument("--kernel", metavar="NAME", help="kernel name (needs --scene unless the dump has it)")
-    action.add_argument("--dispatch-id", "--dispatch", type=_number, metavar="N", dest="dispatch")
-    action.add_argument("-s", "--stage", choices=("before", "after", "before_dispatch", "after_completion"))
-    action.add_argument("-r", "--role", choices=("input", "output", "inout"))
-    action.add_argument("-a", "--slot", "--arg", type=int, metavar="N", dest="slot")
+    action.add_argument(
+        "--dispatch-id", "--dispatch", type=_number, metavar="N", dest="dispatch", help="only this dispatch"
+    )
+    action.add_argument(
+        "-s",
+        "--stage",
+        choices=("before", "after", "before_dispatch", "after_completion"),
+        help="only what was recorded before the dispatch, or after completion",
+    )
+    action.add_argument(
+        "-r",
+        "--role",
+        choices=("input", "output", "inout"),
+        help="only arguments that the kernel reads, writes, or both",
+    )
+    action.add_argument(
+        "-a", "--slot", "--arg", type=int, metavar="N", dest="slot", help="only this slot of the args array"
+    )
     action.add_argument("-i", "--index", type=int, metavar="N", help="row of `dump list`")
 
 

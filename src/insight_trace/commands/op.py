@@ -23,8 +23,8 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", default="float", help="element type (default: float)")
     parser.add_argument("--rows", type=int, help="rows of the tile (m of a matmul)")
     parser.add_argument("--cols", type=int, help="columns of the tile (n of a matmul)")
-    parser.add_argument("--valid-rows", type=int, metavar="R")
-    parser.add_argument("--valid-cols", type=int, metavar="C")
+    parser.add_argument("--valid-rows", type=int, metavar="R", help="rows that hold data (default: all)")
+    parser.add_argument("--valid-cols", type=int, metavar="C", help="columns that hold data (default: all)")
     parser.add_argument("--to", metavar="DTYPE", help="what TCVT converts to")
     parser.add_argument("--k", type=int, help="k of a matmul")
     parser.add_argument(
@@ -34,7 +34,12 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--table", type=Path, metavar="FILE.csv", help="time every row of a table")
     parser.add_argument("--soc-version", metavar="V", help="the chip, e.g. Ascend910B1")
-    parser.add_argument("--preset", default="device", choices=("device", "camodel"))
+    parser.add_argument(
+        "--preset",
+        default="device",
+        choices=("device", "camodel"),
+        help="times as on the chip, or as the vendor's simulator shows them (default: %(default)s)",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

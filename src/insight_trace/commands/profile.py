@@ -94,7 +94,12 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
     how = parser.add_argument_group("how to run")
     how.add_argument("--target", choices=("a2a3", "a5"), help="override the target that the build records")
-    how.add_argument("--simulator", choices=("auto", "embedded", "msprof"), default="auto")
+    how.add_argument(
+        "--simulator",
+        choices=("auto", "embedded", "msprof"),
+        default="auto",
+        help="auto: the vendor's where CANN is named (--cann-home, ASCEND_HOME_PATH), else ours",
+    )
     how.add_argument(
         "--preset", choices=("device", "camodel"), default="device", help="timing of the embedded simulator"
     )

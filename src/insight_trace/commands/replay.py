@@ -47,25 +47,49 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         "--dump-dir", "--args-dump", type=Path, metavar="D", dest="dump_dir",
         help="a dump (default with --build-dir: that of the build's dfx_outputs)",
     )  # fmt: skip
-    source.add_argument("--dispatch-id", type=int, metavar="K")
+    source.add_argument(
+        "--dispatch-id", type=int, metavar="K", help="a dispatch of the dump (default: the kernel's first)"
+    )
     source.add_argument("--task-id", metavar="T", help="a task of the dump, hex or decimal")
     source.add_argument("--arg-spec", type=Path, metavar="F", help="a JSON file of arguments")
     source.add_argument("--recipe", action="store_true", help="made from the case's parameters")
-    source.add_argument("--set-arg", action="append", default=[], metavar="SLOT=VALUE")
-    source.add_argument("--restore-arg", action="append", default=[], metavar="SLOT")
+    source.add_argument(
+        "--set-arg",
+        action="append",
+        default=[],
+        metavar="SLOT=VALUE",
+        help="change a slot: a number, true or false, bits 0x…, or typed, f32:0.5",
+    )
+    source.add_argument(
+        "--restore-arg",
+        action="append",
+        default=[],
+        metavar="SLOT",
+        help="bring back what the dump recorded for the slot",
+    )
     source.add_argument("--zero-arg", type=int, action="append", default=[], metavar="SLOT",
                         help="fill a tensor with zeros")  # fmt: skip
     source.add_argument("--fill", choices=("zero", "random"), help="content of tensors that have none")
     source.add_argument("--seed", type=int, help="of --fill random")
     how = parser.add_argument_group("how to run")
-    how.add_argument("--simulator", default="auto", choices=("auto", "embedded", "msprof"))
+    how.add_argument(
+        "--simulator",
+        default="auto",
+        choices=("auto", "embedded", "msprof"),
+        help="auto: the vendor's where CANN is named (--cann-home, ASCEND_HOME_PATH), else ours",
+    )
     how.add_argument("--backend", choices=("simpler", "ptoas"), default="simpler", help=argparse.SUPPRESS)
-    how.add_argument("--target", choices=("a2a3", "a5"))
+    how.add_argument("--target", choices=("a2a3", "a5"), help="chip family, where the scene does not say")
     how.add_argument("--platform", metavar="P", help="a2a3, a2a3sim, a5 or a5sim")
     how.add_argument(
         "--any-target", action="store_true", help="also on a target that the scene does not name"
     )
-    how.add_argument("--preset", default="device", choices=("device", "camodel"))
+    how.add_argument(
+        "--preset",
+        default="device",
+        choices=("device", "camodel"),
+        help="times as on the chip, or as the vendor's simulator shows them (default: %(default)s)",
+    )
     how.add_argument("--soc-version", metavar="V", help="the chip, e.g. Ascend910B1")
     how.add_argument(
         "--block-dim", "--replay-blocks", "--spmd-block-num", type=int, metavar="N", dest="block_dim",
@@ -84,17 +108,43 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--check", action="store_true", help="print what the run revealed about the kernel")
     how.add_argument("--strict", action="store_true", help=argparse.SUPPRESS)  # a mismatch always fails now
     vendor = parser.add_argument_group("the vendor's simulator")
-    vendor.add_argument("--cann-home", type=Path, metavar="P")
-    vendor.add_argument("--cann-set-env", type=Path, metavar="P")
-    vendor.add_argument("--pto-isa-root", type=Path, metavar="P")
-    vendor.add_argument("--device", type=int, default=0)
-    vendor.add_argument("--launch-count", type=int, default=1)
+    vendor.add_argument("--cann-home", type=Path, metavar="P", help="the toolkit to use")
+    vendor.add_argument("--cann-set-env", type=Path, metavar="P", help="its set_env.sh")
     vendor.add_argument(
-        "--timeout", "--msprof-timeout", type=int, default=120, metavar="MINUTES", dest="timeout"
+        "--pto-isa-root", type=Path, metavar="P", help="checkout of pto-isa that kernels include"
     )
-    vendor.add_argument("--hw-block-num", type=int, default=1, metavar="N")
+    vendor.add_argument(
+        "--device", type=int, default=0, help="id of the simulated device (default: %(default)s)"
+    )
+    vendor.add_argument(
+        "--launch-count", type=int, default=1, help="how often the kernel is launched (default: %(default)s)"
+    )
+    vendor.add_argument(
+        "--timeout",
+        "--msprof-timeout",
+        type=int,
+        default=120,
+        metavar="MINUTES",
+        dest="timeout",
+        help="of a simulation (default: %(default)s)",
+    )
+    vendor.add_argument(
+        "--hw-block-num",
+        type=int,
+        default=1,
+        metavar="N",
+        help="blocks that are launched (default: %(default)s)",
+    )
     out = parser.add_argument_group("what to write")
-    out.add_argument("-o", "--output", "--output-dir", type=Path, metavar="WORKSPACE", dest="output")
+    out.add_argument(
+        "-o",
+        "--output",
+        "--output-dir",
+        type=Path,
+        metavar="WORKSPACE",
+        dest="output",
+        help="the workspace (default: outputs/insight_trace_<scene>_<case>_<kernel>_<time>)",
+    )
     out.add_argument("--output-root", type=Path, metavar="DIR", help="parent of a workspace <name>_<time>")
     out.add_argument("--name", metavar="NAME", help="of that workspace (default: the kernel)")
     out.add_argument(
