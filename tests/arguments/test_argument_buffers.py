@@ -104,7 +104,7 @@ def test_every_type_can_be_random_without_nan_or_infinity(dtype):
 def test_a_payload_outside_its_file_is_an_input_error_that_names_the_file(tmp_path):
     path = tmp_path / "args.bin"
     path.write_bytes(b"\0" * 10)
-    with pytest.raises(InputError, match=r"args\.bin.*past the end"):
+    with pytest.raises(InputError, match=r"args\.bin.*lie outside"):
         materialise(a_tensor(Recorded(Payload(path, 4, 16))))
     with pytest.raises(InputError, match="cannot be read"):
         materialise(a_tensor(Recorded(Payload(tmp_path / "absent.bin", 0, 16))))

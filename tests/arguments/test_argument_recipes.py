@@ -3,10 +3,15 @@
 import pytest
 from recorded_dispatches import dispatch, real_dispatches, tensor
 
-from insight_trace.arguments import recipes as recipes_module
+from insight_trace.arguments import argument_recipes as recipes_module
+from insight_trace.arguments.argument_recipes import (
+    from_recipe,
+    recipe_names,
+    register_recipe,
+    with_missing_scalars,
+)
 from insight_trace.arguments.buffers import materialise_all
 from insight_trace.arguments.dispatch import from_dispatch
-from insight_trace.arguments.recipes import from_recipe, recipe_names, register_recipe, with_missing_scalars
 from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.errors import RequestError
 from insight_trace.model import Case, Tier

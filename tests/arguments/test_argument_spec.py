@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from insight_trace.arguments.arg_spec import parse_arg_spec, read_arg_spec
 from insight_trace.arguments.buffers import materialise, view_of
-from insight_trace.arguments.spec import parse_arg_spec, read_arg_spec
 from insight_trace.errors import RequestError
 from insight_trace.model import Role, Tier
 

@@ -7,7 +7,7 @@ import pytest
 from capture_scenes import EXAMPLES
 
 import insight_trace
-from insight_trace.dump.payload import tensor_array
+from insight_trace.dump.recorded_bytes import tensor_array
 from insight_trace.model import Stage, TensorArg
 from insight_trace.scene.live import load_scene_live
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from insight_trace.dtypes import DTYPES, dtype_named
-from insight_trace.dump.payload import payload_bytes
+from insight_trace.dump.recorded_bytes import payload_bytes
 from insight_trace.model import (
     Argument,
     ContextArg,

@@ -11,7 +11,7 @@ from dump_examples import record, scalar, scene_file, write
 
 from insight_trace.__main__ import main
 from insight_trace.dump.load import stream_dispatches
-from insight_trace.dump.manifest import Manifest
+from insight_trace.dump.manifest_reader import Manifest
 
 PAGED = "paged_attention_CaseSmall1_"
 

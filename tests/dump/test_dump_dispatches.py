@@ -8,7 +8,7 @@ from dump_examples import content, only, record, scene_file, write
 
 from insight_trace import load_dump, load_scene
 from insight_trace.dump.load import stream_dispatches
-from insight_trace.dump.payload import tensor_array
+from insight_trace.dump.recorded_bytes import tensor_array
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import CoreType, Role, Stage
 

@@ -7,7 +7,7 @@ import pytest
 from dump_examples import dtype, only, record, scalar, write
 
 from insight_trace import load_dump
-from insight_trace.dump.payload import tensor_array
+from insight_trace.dump.recorded_bytes import tensor_array
 from insight_trace.errors import RequestError
 from insight_trace.model import ContextArg, CoreType, Role, Stage, TensorArg
 

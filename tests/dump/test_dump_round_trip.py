@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from insight_trace.dtypes import DTYPES
 from insight_trace.dump.load import load_dump
-from insight_trace.dump.write import Form, write_unified
+from insight_trace.dump.manifest_writer import DumpForm, write_unified
 from insight_trace.dump.write_kernel_args import write_kernel_args
 from insight_trace.errors import RequestError
 from insight_trace.model import Dispatch, Payload, Role, ScalarArg, TensorArg
 
 WRITERS = {
-    "args_dump": lambda folder, dispatches: write_unified(folder, dispatches, form=Form.ARGS_DUMP),
-    "tensor_dump": lambda folder, dispatches: write_unified(folder, dispatches, form=Form.TENSOR_DUMP),
+    "args_dump": lambda folder, dispatches: write_unified(folder, dispatches, form=DumpForm.ARGS_DUMP),
+    "tensor_dump": lambda folder, dispatches: write_unified(folder, dispatches, form=DumpForm.TENSOR_DUMP),
     "kernel_args": write_kernel_args,
 }
 
@@ -111,7 +111,7 @@ def test_a_write_that_fails_leaves_no_file(tmp_path):
 def test_kernel_args_can_point_into_the_payload_of_a_unified_dump_beside_it(recorded_dumps, tmp_path):
     real = load_dump(recorded_dumps / "paged_attention_CaseSmall1_args_dump_level2")
     folder = tmp_path / "tensor_dump"
-    unified = load_dump(write_unified(folder, real.dispatches, form=Form.TENSOR_DUMP))
+    unified = load_dump(write_unified(folder, real.dispatches, form=DumpForm.TENSOR_DUMP))
     write_kernel_args(folder, unified.dispatches, payload_beside="tensor_dump.bin")
     assert sorted(p.name for p in folder.iterdir()) == [
         "kernel_args_dump.json",

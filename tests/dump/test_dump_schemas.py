@@ -7,7 +7,7 @@ import pytest
 from dump_examples import content, only, record, scene_file, write
 
 from insight_trace import load_dump, load_scene
-from insight_trace.dump.payload import tensor_array
+from insight_trace.dump.recorded_bytes import tensor_array
 from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, ScalarArg, Stage, TensorArg
 

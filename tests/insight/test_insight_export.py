@@ -19,7 +19,7 @@ from insight_trace.chips import LogFamily, find_chip
 from insight_trace.errors import InputError, RequestError
 from insight_trace.insight import open_trace, throughput_counters, validate, write_insight_directory
 from insight_trace.insight.camodel.lines import parse_cache_miss, parse_line
-from insight_trace.insight.camodel.operands import bank_conflicts, bytes_moved, vector_utilisation
+from insight_trace.insight.camodel.logged_operands import bank_conflicts, bytes_moved, vector_utilisation
 from insight_trace.insight.camodel.read import ExportOptions, read_dump
 from insight_trace.insight.camodel.registers import live_registers
 from insight_trace.insight.container import BlockType, blocks_of

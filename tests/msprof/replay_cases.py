@@ -7,7 +7,7 @@ from insight_trace.arguments.content import Random, Zero
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, make_tensor
 from insight_trace.dtypes import dtype_named
 from insight_trace.model import CoreType, Kernel, Role, Tier
-from insight_trace.simulate.msprof.workspace import ReplayJob
+from insight_trace.simulate.msprof.vendor_workspace import ReplayJob
 
 DATA = Path(__file__).resolve().parent.parent / "data/msprof"
 F32, I32, U64 = dtype_named("f32"), dtype_named("i32"), dtype_named("u64")

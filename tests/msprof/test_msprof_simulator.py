@@ -17,8 +17,8 @@ from insight_trace.errors import InsightTraceError, JobError, RequestError
 from insight_trace.model import CoreType
 from insight_trace.simulate.msprof import building
 from insight_trace.simulate.msprof.collecting import collect
-from insight_trace.simulate.msprof.simulator import find_ready, simulate
-from insight_trace.simulate.msprof.workspace import read_outputs, write_workspace
+from insight_trace.simulate.msprof.msprof_simulator import find_ready, simulate
+from insight_trace.simulate.msprof.vendor_workspace import read_outputs, write_workspace
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from standin_toolkit import make_toolkit
 
 from insight_trace.chips import family_named
 from insight_trace.errors import JobError, RequestError
+from insight_trace.simulate.msprof.msprof_simulator import find_ready
 from insight_trace.simulate.msprof.preflight import choose_soc, simulators
-from insight_trace.simulate.msprof.simulator import find_ready
 from insight_trace.simulate.msprof.toolkit import find_toolkits, version_key
 
 

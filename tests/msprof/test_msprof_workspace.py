@@ -13,10 +13,10 @@ from insight_trace.arguments.content import Fill, Zero
 from insight_trace.arguments.slots import ReplayArguments, make_tensor
 from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.model import CoreType, Kernel, Role, Tier
-from insight_trace.simulate.msprof.members import lay_out
+from insight_trace.simulate.msprof.core_layout import lay_out
+from insight_trace.simulate.msprof.name_clashes import file_scope_names, shared_names
 from insight_trace.simulate.msprof.processes import capture, run_logged
-from insight_trace.simulate.msprof.shared_names import file_scope_names, shared_names
-from insight_trace.simulate.msprof.workspace import generate, read_outputs, write_workspace
+from insight_trace.simulate.msprof.vendor_workspace import generate, read_outputs, write_workspace
 
 
 def write(path, text=""):

@@ -10,7 +10,7 @@ import pytest
 from insight_trace import load_scene, load_scene_live
 from insight_trace.errors import JobError, RequestError
 from insight_trace.scene.live import LiveTensor, scalar_slot
-from insight_trace.scene.standins import Scalar, TaskArgsBuilder, TensorArg, runtime_is_installed
+from insight_trace.scene.stand_in_modules import Scalar, TaskArgsBuilder, TensorArg, runtime_is_installed
 
 EXAMPLE = Path(__file__).with_name("live_scene_example.py")
 
@@ -229,7 +229,7 @@ def test_a_scalar_of_no_known_kind_is_refused():
 def test_a_real_scene_makes_the_inputs_that_were_dumped(simpler_checkout, shared_data):
     torch = pytest.importorskip("torch")
     from insight_trace import load_dump
-    from insight_trace.dump.payload import tensor_array
+    from insight_trace.dump.recorded_bytes import tensor_array
     from insight_trace.model import Stage
 
     path = "examples/a2a3/tensormap_and_ringbuffer/paged_attention/test_paged_attention.py"

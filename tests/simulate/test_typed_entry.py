@@ -8,15 +8,15 @@ import pytest
 
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import CoreType
-from insight_trace.simulate.embedded.typed_entry import BLOCK, ENTRY, Call, Parameter, wrapper_source
+from insight_trace.simulate.embedded.typed_entry import BLOCK, ENTRY, Call, EntryParameter, wrapper_source
 from tests.simulate.dispatching import KERNELS, kernel, outputs, run
 
-POINTER, SCALAR = Parameter("float", pointer=True), Parameter("float")
+POINTER, SCALAR = EntryParameter("float", pointer=True), EntryParameter("float")
 
 
-@pytest.mark.parametrize("factor", [SCALAR, Parameter("float", literal="1.5f")])
-def test_a_typed_entry_gets_pointers_scalars_and_its_block(tmp_path: Path, factor: Parameter) -> None:
-    parameters = (POINTER, POINTER, factor, Parameter("int32_t", hidden=BLOCK))
+@pytest.mark.parametrize("factor", [SCALAR, EntryParameter("float", literal="1.5f")])
+def test_a_typed_entry_gets_pointers_scalars_and_its_block(tmp_path: Path, factor: EntryParameter) -> None:
+    parameters = (POINTER, POINTER, factor, EntryParameter("int32_t", hidden=BLOCK))
     source = tmp_path / "entry.cpp"
     source.write_text(
         wrapper_source(str(KERNELS / "typed_scale.cpp"), [Call("typed_scale", parameters, "__DAV_VEC__")])
@@ -35,7 +35,7 @@ def test_what_cannot_be_a_kernel_is_refused() -> None:
     with pytest.raises(RequestError, match="no name of a C"):
         wrapper_source("k.cpp", [Call("f", (), "X)\n#error")])
     with pytest.raises(RequestError, match="no type"):
-        wrapper_source("k.cpp", [Call("f", (Parameter("float) + system(0"),))])
+        wrapper_source("k.cpp", [Call("f", (EntryParameter("float) + system(0"),))])
     with pytest.raises(InputError, match="49 arguments"):
         wrapper_source("k.cpp", [Call("f", (POINTER,) * 49)])
     with pytest.raises(InputError, match="cannot stand in an #include"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from insight_trace.arguments.recipes import from_recipe
+from insight_trace.arguments.argument_recipes import from_recipe
 from insight_trace.insight import open_trace, write_insight_directory
 from insight_trace.model import Case, Kernel, Trace
 from insight_trace.report.page import write_page

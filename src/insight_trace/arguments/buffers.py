@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from insight_trace.arguments.content import Fill, FromFile, Given, OtherRecord, Random, Recorded, Zero
 from insight_trace.arguments.slots import ReplayArguments, ReplayTensor, element_count, view_extent
 from insight_trace.dtypes import DoesNotFitError, encode_element, integer_range
+from insight_trace.dump import recorded_bytes
 from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.model import Payload
 from insight_trace.reading import load_npy
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from insight_trace.dtypes import DType
 
 _RESERVE_FROM = 64 * 1024 * 1024
-_MAP_FROM = 1024 * 1024
 _MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Linux; Python names it from 3.13 on
 _RANDOM_INTEGERS = 8
 
@@ -100,27 +100,10 @@ def span_bytes(tensor: ReplayTensor) -> tuple[int, NDArray[np.uint8]]:
 
 
 def payload_bytes(payload: Payload) -> NDArray[np.uint8]:
-    """A recorded payload's bytes: read when small, mapped when large."""
+    """A recorded payload's bytes, mapped."""
     import numpy as np
 
-    try:
-        size = payload.path.stat().st_size
-    except OSError as error:
-        raise InputError(
-            f"the payload file cannot be read: {error.strerror}", where=str(payload.path)
-        ) from None
-    if payload.offset < 0 or payload.offset + payload.size > size:
-        raise InputError(
-            f"the payload at bytes {payload.offset} to {payload.offset + payload.size} lies past the end "
-            f"of the file ({size} bytes)",
-            where=str(payload.path),
-            hint="the dump is cut off; copy or capture it again",
-        )
-    if payload.size == 0:
-        return np.empty(0, np.uint8)
-    if payload.size >= _MAP_FROM:
-        return np.memmap(payload.path, np.uint8, "r", payload.offset, (payload.size,))
-    return np.fromfile(payload.path, np.uint8, payload.size, offset=payload.offset)
+    return np.frombuffer(recorded_bytes.payload_bytes(payload), np.uint8)
 
 
 def reserve(size: int, what: str) -> NDArray[np.uint8]:

@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 
 from insight_trace.dtypes import DTYPES
+from insight_trace.dump.manifest_writer import DumpForm, write_manifest
 from insight_trace.dump.scalars import printed_value
-from insight_trace.dump.write import Form, write_manifest
 from insight_trace.dump.write_kernel_args import write_kernel_args
 from insight_trace.model import Argument, CoreType, Dispatch, Payload, Role, ScalarArg, Stage, TensorArg
 from insight_trace.storage import whole_file
@@ -93,9 +93,9 @@ def write_args_dump(
             header["partial"] = True
         if failure:
             header["failure"] = dict(failure)
-        header["bin_file"] = Form.ARGS_DUMP.bin if rows["bin_size"].any() else None
+        header["bin_file"] = DumpForm.ARGS_DUMP.bin if rows["bin_size"].any() else None
         spool.seek(0)
-        manifest = folder / Form.ARGS_DUMP.manifest
+        manifest = folder / DumpForm.ARGS_DUMP.manifest
         with whole_file(manifest, force=True) as file:
             write_manifest(file, header, "args", spool)
     return manifest
@@ -104,8 +104,8 @@ def write_args_dump(
 def write_kernel_dump(folder: Path, rows: NDArray[Any], names: Mapping[int, str]) -> Path:
     """Writes kernel_args_dump.json for the rows; its payload is that of args.bin."""
     order = np.lexsort((rows["stage"], rows["arg_index"], rows["dispatch_id"]))
-    dispatches = _dispatches(_pieces(rows, order), folder / Form.ARGS_DUMP.bin, names)
-    return write_kernel_args(folder, dispatches, payload_beside=Form.ARGS_DUMP.bin, force=True)
+    dispatches = _dispatches(_pieces(rows, order), folder / DumpForm.ARGS_DUMP.bin, names)
+    return write_kernel_args(folder, dispatches, payload_beside=DumpForm.ARGS_DUMP.bin, force=True)
 
 
 def _pieces(rows: NDArray[Any], order: NDArray[Any]) -> Iterator[dict[str, Any]]:

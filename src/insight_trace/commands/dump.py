@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from insight_trace.dump.entries import Selection
+    from insight_trace.dump.entries import EntryFilter
     from insight_trace.model import Scene
 
 
@@ -91,7 +91,7 @@ def _tolerance(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.dump.locate import find_manifest, newest_dump
+    from insight_trace.dump.dump_place import find_manifest, newest_dump
     from insight_trace.scene.static import load_scene
 
     scene = load_scene(options.scene) if options.scene else None
@@ -104,12 +104,12 @@ def run(options: argparse.Namespace) -> int:
     return action(options, path, scene, _selection(options))
 
 
-def _selection(options: argparse.Namespace) -> Selection:
-    from insight_trace.dump.entries import Selection
+def _selection(options: argparse.Namespace) -> EntryFilter:
+    from insight_trace.dump.entries import EntryFilter
     from insight_trace.model import Role, Stage
 
     stage = {"b": Stage.BEFORE, "a": Stage.AFTER}.get((options.stage or " ")[0])
-    return Selection(
+    return EntryFilter(
         task_id=options.task,
         func_id=options.func_id,
         kernel=options.kernel,
@@ -121,14 +121,14 @@ def _selection(options: argparse.Namespace) -> Selection:
     )
 
 
-def _selected(path: Path, scene: Scene | None, selection: Selection, warnings: list[str]) -> Iterator[Any]:
+def _selected(path: Path, scene: Scene | None, selection: EntryFilter, warnings: list[str]) -> Iterator[Any]:
     from insight_trace.dump.entries import selected
     from insight_trace.dump.load import stream_dispatches
 
     return selected(stream_dispatches(path, scene, warnings), selection)
 
 
-def _entries(path: Path, scene: Scene | None, selection: Selection, warnings: list[str]) -> Iterator[Any]:
+def _entries(path: Path, scene: Scene | None, selection: EntryFilter, warnings: list[str]) -> Iterator[Any]:
     return (entry for _, entries in _selected(path, scene, selection, warnings) for entry in entries)
 
 
@@ -137,7 +137,7 @@ def _warn(warnings: list[str]) -> None:
         print(f"warning: {warning}", file=sys.stderr)
 
 
-def _nothing(selection: Selection, path: Path) -> Exception:
+def _nothing(selection: EntryFilter, path: Path) -> Exception:
     from insight_trace.dump.load import load_dump
     from insight_trace.errors import RequestError
 
@@ -157,7 +157,7 @@ def _nothing(selection: Selection, path: Path) -> Exception:
     )
 
 
-def _list(options: argparse.Namespace, path: Path, scene: Scene | None, selection: Selection) -> int:
+def _list(options: argparse.Namespace, path: Path, scene: Scene | None, selection: EntryFilter) -> int:
     from insight_trace.dump.entries import HEADING, dispatch_json, entry_line
 
     warnings: list[str] = []
@@ -185,7 +185,7 @@ def _list(options: argparse.Namespace, path: Path, scene: Scene | None, selectio
     return 0
 
 
-def _show(options: argparse.Namespace, path: Path, scene: Scene | None, selection: Selection) -> int:
+def _show(options: argparse.Namespace, path: Path, scene: Scene | None, selection: EntryFilter) -> int:
     from insight_trace.dump.show import entry_json, entry_lines
 
     warnings: list[str] = []
@@ -208,7 +208,7 @@ def _show(options: argparse.Namespace, path: Path, scene: Scene | None, selectio
     return 0
 
 
-def _export(options: argparse.Namespace, path: Path, scene: Scene | None, selection: Selection) -> int:
+def _export(options: argparse.Namespace, path: Path, scene: Scene | None, selection: EntryFilter) -> int:
     from insight_trace.dump.export import export_entry
     from insight_trace.storage import whole_files
 
@@ -237,12 +237,12 @@ def _export(options: argparse.Namespace, path: Path, scene: Scene | None, select
     return 0
 
 
-def _diff(options: argparse.Namespace, path: Path, scene: Scene | None, selection: Selection) -> int:
-    from insight_trace.dump.compare import Tolerance, compare_dumps
+def _diff(options: argparse.Namespace, path: Path, scene: Scene | None, selection: EntryFilter) -> int:
     from insight_trace.dump.compare_golden import compare_with_golden
+    from insight_trace.dump.dump_diff import DiffTolerance, compare_dumps
     from insight_trace.dump.load import load_dump
 
-    tolerance = Tolerance(options.rtol, options.atol)
+    tolerance = DiffTolerance(options.rtol, options.atol)
     left = load_dump(path, scene)
     _warn([f"{options.dump}: {w}" for w in left.warnings])
     if Path(options.other).suffix in (".npy", ".bin"):

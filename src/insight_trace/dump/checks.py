@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import UNSET
 
 from insight_trace.dtypes import dtype_named
-from insight_trace.dump.records import Kind, Record
+from insight_trace.dump.manifest_records import Record, RecordKind
 from insight_trace.errors import InputError
 from insight_trace.model import MAX_TENSOR_DIMS, Stage
 
@@ -88,9 +88,9 @@ def has_usable_payload(record: Record, bin_bytes: int) -> bool:
 
 
 def _trouble(
-    dtype: str, shape: tuple[int, ...], strides: Any, size: int, truncated: bool, kind: Kind
+    dtype: str, shape: tuple[int, ...], strides: Any, size: int, truncated: bool, kind: RecordKind
 ) -> tuple[str, str] | None:
-    if kind is Kind.SCALAR:
+    if kind is RecordKind.SCALAR:
         return None
     if len(shape) > MAX_TENSOR_DIMS:
         return "shape", f"a tensor of {len(shape)} dimensions; a descriptor holds at most {MAX_TENSOR_DIMS}"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from insight_trace.dump.compare import Comparison, Difference, Tolerance, compare_arrays, golden_array
-from insight_trace.dump.entries import Selection, selected
-from insight_trace.dump.payload import payload_array
+from insight_trace.dump.dump_diff import Difference, DiffTolerance, DumpDiff, compare_arrays, golden_array
+from insight_trace.dump.entries import EntryFilter, selected
+from insight_trace.dump.recorded_bytes import payload_array
 from insight_trace.errors import RequestError
 from insight_trace.model import Dispatch, Stage, TensorArg
 
 
 def compare_with_golden(
-    dispatches: Sequence[Dispatch], selection: Selection, golden: Path, tolerance: Tolerance
-) -> Comparison:
+    dispatches: Sequence[Dispatch], selection: EntryFilter, golden: Path, tolerance: DiffTolerance
+) -> DumpDiff:
     """Compares the one recorded tensor that is selected; where both stages were recorded, the later."""
     found = [
         entry
@@ -46,4 +46,4 @@ def compare_with_golden(
         differences = (
             Difference(d.dispatch_id, d.task_id, d.kernel, tensor.slot, entry.stage, "content", **result),
         )
-    return Comparison(differences, 1, 1, ())
+    return DumpDiff(differences, 1, 1, ())

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.dump.checks import has_usable_payload
-from insight_trace.dump.records import DispatchFacts, EmptyDispatch, Kind, Record, number
+from insight_trace.dump.manifest_records import DispatchFacts, EmptyDispatch, Record, RecordKind, number
 from insight_trace.dump.scalars import SLOT_MASK, bits_of_value
 from insight_trace.errors import InputError
 from insight_trace.model import (
@@ -101,15 +101,15 @@ def _fold_blocks(
     An SPMD task's arguments are recorded once per block before dispatch. Scalars alone do not tell: the
     first unified schema repeats them once per member of a mix as well.
     """
-    seen: dict[tuple[Stage, int, object, Kind], tuple[int, Record]] = {}
-    repeats: Counter[tuple[Stage, int, object, Kind]] = Counter()
+    seen: dict[tuple[Stage, int, object, RecordKind], tuple[int, Record]] = {}
+    repeats: Counter[tuple[Stage, int, object, RecordKind]] = Counter()
     for item in indexed:
         r = item[1]
         key = (r.stage, r.arg_index, r.func_id if isinstance(r.func_id, int) else None, r.kind)
         seen.setdefault(key, item)
         repeats[key] += 1
     tensors = [
-        n for (stage, _, _, kind), n in repeats.items() if stage is Stage.BEFORE and kind is Kind.TENSOR
+        n for (stage, _, _, kind), n in repeats.items() if stage is Stage.BEFORE and kind is RecordKind.TENSOR
     ]
     inferred: list[str] = []
     missing: list[str] = []
@@ -119,7 +119,7 @@ def _fold_blocks(
         if blocks > 1:
             inferred.append("block_count")
     else:
-        scalars = [n for (_, _, _, kind), n in repeats.items() if kind is Kind.SCALAR]
+        scalars = [n for (_, _, _, kind), n in repeats.items() if kind is RecordKind.SCALAR]
         one_member = isinstance(indexed[0][1].func_id, tuple) and len(indexed[0][1].func_id) == 1
         if scalars and max(scalars) > 1:
             if one_member:
@@ -154,7 +154,7 @@ def _arguments(
         known = slots.get(slot)
         if slot >= LOCAL_CONTEXT_SLOT:
             slots[slot] = ContextArg(slot, _context_pointer(record), record.name)
-        elif record.kind is Kind.SCALAR:
+        elif record.kind is RecordKind.SCALAR:
             if not isinstance(known, ScalarArg):
                 slots[slot] = _scalar(index, record, source, missing)
         else:

@@ -42,7 +42,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class EntryFilter:
     """Which entries are meant; None means any."""
 
     task_id: int | None = None
@@ -105,7 +105,9 @@ def stages_of(argument: Argument) -> tuple[Stage, ...]:
     return (Stage.BEFORE,) * before + (Stage.AFTER,) * after
 
 
-def selected(dispatches: Iterable[Dispatch], selection: Selection) -> Iterator[tuple[Dispatch, list[Entry]]]:
+def selected(
+    dispatches: Iterable[Dispatch], selection: EntryFilter
+) -> Iterator[tuple[Dispatch, list[Entry]]]:
     """Each selected dispatch with its selected entries: those before it ran, by slot, then those after."""
     index = 0
     by_entry = selection.selects_entries

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import scalar_value
 from insight_trace.dump.entries import Entry, scalar_text
-from insight_trace.dump.payload import payload_array
+from insight_trace.dump.recorded_bytes import payload_array
 from insight_trace.dump.statistics import DIGITS, element_text, elements
 from insight_trace.model import Role, ScalarArg, TensorArg
 from insight_trace.storage import whole_file

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.dump.dispatches import core_type_named, row_major, task_number
-from insight_trace.dump.records import KernelArg, KernelContext, KernelDispatch, PayloadRange, number
+from insight_trace.dump.manifest_records import KernelArg, KernelContext, KernelDispatch, PayloadRange, number
 from insight_trace.dump.scalars import SLOT_MASK, bits_of_value
 from insight_trace.errors import InputError
 from insight_trace.model import (

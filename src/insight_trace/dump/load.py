@@ -16,11 +16,11 @@ from msgspec import UNSET
 from insight_trace.dtypes import dtype_named
 from insight_trace.dump import checks
 from insight_trace.dump.dispatches import Source, bare, build, group_key, task_number
+from insight_trace.dump.dump_place import find_manifest, unified_beside
 from insight_trace.dump.infer import Naming, name_dispatches
 from insight_trace.dump.kernel_args import KernelArgsSource, build_kernel_dispatch
-from insight_trace.dump.locate import find_manifest, unified_beside
-from insight_trace.dump.manifest import Manifest, open_manifest
-from insight_trace.dump.records import EmptyDispatch, KernelDispatch, Kind, Record
+from insight_trace.dump.manifest_reader import Manifest, open_manifest
+from insight_trace.dump.manifest_records import EmptyDispatch, KernelDispatch, Record, RecordKind
 from insight_trace.dump.scalars import SLOT_MASK, bits_of_value
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Dispatch, Scene, TensorArg
@@ -161,7 +161,7 @@ def _source(manifest: Manifest, records: Sequence[Record], warnings: list[str]) 
         empty=empty,
         lists_scalars=not records
         or records[0].subtask_id is UNSET
-        or any(r.kind is Kind.SCALAR for r in records),
+        or any(r.kind is RecordKind.SCALAR for r in records),
     )
 
 
@@ -236,7 +236,7 @@ def schema_letter(header: dict[str, Any], key: str, records: Sequence[Record]) -
     if key == "tensors":
         if first is not None and first.subtask_id is not UNSET:
             return "C" if first.raw_shape is UNSET else ("A" if "timestamp" in header else "B")
-        typed = any(r.kind is Kind.SCALAR and r.dtype.casefold() != "uint64" for r in records)
+        typed = any(r.kind is RecordKind.SCALAR and r.dtype.casefold() != "uint64" for r in records)
         return "G" if typed else ("F" if header.get("bin_file", "") is None else "D")
     if "dump_args_level" in header:
         return "L"

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from insight_trace.dump.entries import Entry, argument_json, plain_number, scalar_text
-from insight_trace.dump.payload import payload_array
+from insight_trace.dump.recorded_bytes import payload_array
 from insight_trace.dump.statistics import DIGITS, Statistics, element_text, statistics
 from insight_trace.model import ScalarArg, TensorArg
 

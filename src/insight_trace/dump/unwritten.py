@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from insight_trace.dump.payload import payload_bytes
+from insight_trace.dump.recorded_bytes import payload_bytes
 from insight_trace.model import Payload, Stage, TensorArg
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import msgspec
 
 from insight_trace.dtypes import scalar_value
 from insight_trace.dump.entries import plain_number
-from insight_trace.dump.payload_copy import PayloadCopy
-from insight_trace.dump.write import context_rows, write_manifest
+from insight_trace.dump.manifest_writer import context_rows, write_manifest
+from insight_trace.dump.recorded_bytes import PayloadCopy
 from insight_trace.model import ContextArg, Dispatch, Payload, ScalarArg, Stage, TensorArg
 from insight_trace.storage import refuse_existing, whole_file
 

@@ -98,7 +98,7 @@ def write_insight_directory(
                 part, place / "simulator", include_source=include_source, extras=facts, stamp=stamp
             )
             if dump_logs:
-                from insight_trace.insight.camodel.write import write_logs
+                from insight_trace.insight.camodel.log_writer import write_logs
 
                 write_logs(part, place / "dump")
         if recording is not None:

@@ -26,7 +26,7 @@ from insight_trace.replay.verification import Status, verify_outputs
 from insight_trace.simulate.embedded.cache import content_key
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 from insight_trace.simulate.embedded.toolchain import Toolchain
-from insight_trace.simulate.embedded.typed_entry import ENTRY, LANE, Call, Parameter, wrapper_source
+from insight_trace.simulate.embedded.typed_entry import ENTRY, LANE, Call, EntryParameter, wrapper_source
 
 _MAX_SHAPE = 2**32 - 1
 _SIDES = {
@@ -171,12 +171,12 @@ def entry_source(kernel: ProfileKernel) -> str:
     return wrapper_source(kernel.source.name, calls)
 
 
-def _parameter(argument: KernelArg) -> Parameter:
+def _parameter(argument: KernelArg) -> EntryParameter:
     if isinstance(argument, BufferArg):
-        return Parameter(argument.dtype.cpp, pointer=True)
+        return EntryParameter(argument.dtype.cpp, pointer=True)
     if argument.per_lane:
-        return Parameter(argument.cpp_type, hidden=LANE)
-    return Parameter(argument.cpp_type, literal=argument.literal)
+        return EntryParameter(argument.cpp_type, hidden=LANE)
+    return EntryParameter(argument.cpp_type, literal=argument.literal)
 
 
 def replay_arguments(kernel: ProfileKernel) -> ReplayArguments:

@@ -27,7 +27,7 @@ def gather_arguments(request: ReplayRequest, selection: Selection) -> Gathered:
     if request.dump_dir is not None:
         gathered = _from_dump(request, selection)
     elif request.arg_spec is not None:
-        from insight_trace.arguments.spec import read_arg_spec
+        from insight_trace.arguments.arg_spec import read_arg_spec
 
         gathered = Gathered(read_arg_spec(request.arg_spec), f"arg spec {request.arg_spec}")
     elif request.recipe:
@@ -41,7 +41,7 @@ def gather_arguments(request: ReplayRequest, selection: Selection) -> Gathered:
 
 
 def _from_recipe(selection: Selection) -> Gathered:
-    from insight_trace.arguments.recipes import from_recipe
+    from insight_trace.arguments.argument_recipes import from_recipe
 
     if selection.case is None:
         raise RequestError("a recipe needs a case of the scene")
@@ -74,7 +74,7 @@ def _recorded_arguments(recorded: Recorded, selection: Selection) -> Gathered:
 
 def _with_recipe_scalars(arguments: ReplayArguments, selection: Selection, step: int) -> ReplayArguments:
     """The oldest dumps hold no scalars; a recipe knows those of its kernels."""
-    from insight_trace.arguments.recipes import from_recipe, recipe_names, with_missing_scalars
+    from insight_trace.arguments.argument_recipes import from_recipe, recipe_names, with_missing_scalars
 
     if len(selection.kernels) != 1 or selection.case is None:
         return arguments

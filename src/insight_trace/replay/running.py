@@ -327,15 +327,15 @@ def _degenerate(
 
 
 def _write_only(request: ReplayRequest, replay: Replay, workspace: Path) -> Replay:
-    from insight_trace.simulate.msprof.workspace import write_workspace
+    from insight_trace.simulate.msprof.vendor_workspace import write_workspace
 
     write_workspace(_msprof_job(request, replay), workspace)
     return replay
 
 
 def _with_msprof(request: ReplayRequest, replay: Replay, workspace: Path, progress: Progress) -> Replay:
-    from insight_trace.simulate.msprof.simulator import find_ready, simulate
-    from insight_trace.simulate.msprof.workspace import read_outputs
+    from insight_trace.simulate.msprof.msprof_simulator import find_ready, simulate
+    from insight_trace.simulate.msprof.vendor_workspace import read_outputs
 
     progress("preflight")
     ready = find_ready(
@@ -357,7 +357,7 @@ def _with_msprof(request: ReplayRequest, replay: Replay, workspace: Path, progre
 
 
 def _msprof_job(request: ReplayRequest, replay: Replay) -> Any:
-    from insight_trace.simulate.msprof.workspace import ReplayJob
+    from insight_trace.simulate.msprof.vendor_workspace import ReplayJob
 
     root = os.environ.get("PTO_ISA_ROOT")
     return ReplayJob(

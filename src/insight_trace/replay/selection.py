@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from insight_trace.dump.dump_place import find_manifest
 from insight_trace.dump.load import Dump, load_dump
-from insight_trace.dump.locate import find_manifest
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Case, CoreType, Dispatch, Kernel, Scene
 

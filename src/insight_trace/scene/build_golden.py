@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.errors import InputError, RequestError
 from insight_trace.scene.evaluate import Evaluator, Unreadable
-from insight_trace.scene.standins import SceneTestCase, TaskArgsBuilder
+from insight_trace.scene.stand_in_modules import SceneTestCase, TaskArgsBuilder
 from insight_trace.scene.tensors import tensor_array
 from insight_trace.scene.torch_file import read_torch_file
 

@@ -19,7 +19,7 @@ from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError
 from insight_trace.model import Case, Scene
 from insight_trace.scene.build_golden import GoldenFile, golden_class, read_golden
-from insight_trace.scene.standins import runtime_is_installed, standing_in
+from insight_trace.scene.stand_in_modules import runtime_is_installed, standing_in
 from insight_trace.scene.static import completed, load_scene
 from insight_trace.scene.tensors import tensor_array
 

@@ -14,13 +14,13 @@ from insight_trace.chips import LogFamily, find_chip, load_chip
 from insight_trace.errors import InputError, RequestError
 from insight_trace.insight.camodel.files import CoreLogs, core_logs, find_dump, lines_of, throughput_logs
 from insight_trace.insight.camodel.lines import Line, is_repeated, parse_cache_miss, parse_line, warp_of
+from insight_trace.insight.camodel.logged_operands import bank_conflicts, bytes_moved, vector_utilisation
 from insight_trace.insight.camodel.marks import Mark, Marks
-from insight_trace.insight.camodel.operands import bank_conflicts, bytes_moved, vector_utilisation
+from insight_trace.insight.camodel.mover_logs import read_throughput
 from insight_trace.insight.camodel.overhead import fetch_and_decode
 from insight_trace.insight.camodel.pairing import Executed, pair_by_address, pair_by_id
 from insight_trace.insight.camodel.registers import live_registers
 from insight_trace.insight.camodel.sources import Symbols, read_sources
-from insight_trace.insight.camodel.throughput import read_throughput
 from insight_trace.insight.columns import Extras
 from insight_trace.insight.lanes import CACHE_MISS, FLAG_NAMES
 from insight_trace.model import Instructions, Pipe, Trace

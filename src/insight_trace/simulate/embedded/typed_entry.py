@@ -23,7 +23,7 @@ _TYPE = re.compile(r"(?:const )?(?:unsigned |signed )?[A-Za-z_][\w:]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class EntryParameter:
     """One parameter: a pointer to global memory or a scalar, from the next slot unless it says otherwise."""
 
     type: str  # of what a pointer points to, or of the scalar: "float", "int32_t"
@@ -37,7 +37,7 @@ class Call:
     """A function to call, on every core or on one kind of core."""
 
     function: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[EntryParameter, ...]
     only: str = ""  # the macro of a kind of core: __DAV_CUBE__ or __DAV_VEC__
 
 

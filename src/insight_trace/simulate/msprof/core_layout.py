@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Kernel
-from insight_trace.simulate.msprof.shared_names import shared_names
-from insight_trace.simulate.msprof.sources import CopiedKernels, copy_kernels
+from insight_trace.simulate.msprof.carried_sources import CopiedKernels, copy_kernels
+from insight_trace.simulate.msprof.name_clashes import shared_names
 
 CORES_PER_BLOCK = 3  # cube, vector 0, vector 1: both targets have one cube and two vector cores in a block
 

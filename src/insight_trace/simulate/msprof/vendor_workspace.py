@@ -16,8 +16,8 @@ from insight_trace.arguments.slots import ReplayArguments, ReplayTensor, view_ex
 from insight_trace.chips import Family, family_named
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import ARG_SLOTS, GLOBAL_CONTEXT_SLOT, LOCAL_CONTEXT_SLOT, MAX_TENSOR_DIMS, Kernel
+from insight_trace.simulate.msprof.core_layout import CORES_PER_BLOCK, Layout, lay_out
 from insight_trace.simulate.msprof.escaping import template_environment
-from insight_trace.simulate.msprof.members import CORES_PER_BLOCK, Layout, lay_out
 from insight_trace.storage import whole_file, write_whole
 
 if TYPE_CHECKING:

@@ -18,13 +18,13 @@ import msgspec
 
 from insight_trace.dump.dispatches import row_major
 from insight_trace.dump.entries import stages_of
-from insight_trace.dump.payload_copy import PayloadCopy
+from insight_trace.dump.recorded_bytes import PayloadCopy
 from insight_trace.dump.scalars import printed_value
 from insight_trace.model import ContextArg, Dispatch, Payload, Role, ScalarArg, Stage, TensorArg
 from insight_trace.storage import refuse_existing, whole_file
 
 
-class Form(enum.Enum):
+class DumpForm(enum.Enum):
     """The two unified manifests that are written."""
 
     ARGS_DUMP = ("args_dump.json", "args.bin", "args")
@@ -47,7 +47,7 @@ def write_unified(
     folder: str | Path,
     dispatches: Iterable[Dispatch],
     *,
-    form: Form = Form.ARGS_DUMP,
+    form: DumpForm = DumpForm.ARGS_DUMP,
     level: int = 2,
     force: bool = False,
 ) -> Path:
@@ -89,13 +89,13 @@ def write_manifest(file: IO[bytes], header: dict[str, Any], noun: str, spool: IO
 
 
 def _header(
-    form: Form, level: int, counts: Counter[str], bin_file: str | None, empty: list[dict[str, Any]]
+    form: DumpForm, level: int, counts: Counter[str], bin_file: str | None, empty: list[dict[str, Any]]
 ) -> dict[str, Any]:
     header: dict[str, Any] = {
         "run_dir": form.manifest.removesuffix(".json"),
         "bin_format": {"type": "logical_contiguous", "byte_order": "little_endian"},
     }
-    if form is Form.ARGS_DUMP:
+    if form is DumpForm.ARGS_DUMP:
         header["dump_args_level"] = level
     header[f"total_{form.noun}"] = counts["written"]
     for stage in Stage:
@@ -115,7 +115,7 @@ def _line(row: dict[str, Any], counts: Counter[str]) -> bytes:
     return msgspec.json.encode(row)
 
 
-def _rows(dispatch: Dispatch, payloads: PayloadCopy, form: Form) -> Iterator[dict[str, Any]]:
+def _rows(dispatch: Dispatch, payloads: PayloadCopy, form: DumpForm) -> Iterator[dict[str, Any]]:
     facts: dict[str, Any] | None = _facts(dispatch)
     for stage in Stage:
         for argument in dispatch.arguments:
@@ -140,8 +140,8 @@ def _rows(dispatch: Dispatch, payloads: PayloadCopy, form: Form) -> Iterator[dic
             yield row
 
 
-def _scalar(scalar: ScalarArg, form: Form) -> dict[str, Any]:
-    raw = form is Form.TENSOR_DUMP
+def _scalar(scalar: ScalarArg, form: DumpForm) -> dict[str, Any]:
+    raw = form is DumpForm.TENSOR_DUMP
     row: dict[str, Any] = {
         "role": Role.INPUT.value,
         "stage": Stage.BEFORE.value,

@@ -37,7 +37,7 @@ else:
     ElementName = _ElementName("ElementName", {d.name: d.name for d in DTYPES})
 
 
-class Kind(enum.StrEnum):
+class RecordKind(enum.StrEnum):
     """What a record of the unified manifest describes."""
 
     TENSOR = "tensor"
@@ -64,7 +64,7 @@ class Record(Struct, gc=False, kw_only=True):
     arg_index: Slot
     role: Role | None = None
     stage: Stage = Stage.BEFORE
-    kind: Kind = Kind.TENSOR  # schemas A to C have no kind and list tensors only
+    kind: RecordKind = RecordKind.TENSOR  # schemas A to C have no kind and list tensors only
     dtype: ElementName
     value: Value | UnsetType = UNSET
     is_contiguous: Any = None  # not used; a key that is expected is passed over faster than an unknown one

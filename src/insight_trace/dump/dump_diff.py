@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import DType
 from insight_trace.dump.entries import plain_number
-from insight_trace.dump.payload import payload_array
+from insight_trace.dump.recorded_bytes import payload_array
 from insight_trace.dump.statistics import elements
 from insight_trace.dump.unwritten import UnwrittenContent
 from insight_trace.errors import InputError, RequestError
@@ -25,7 +25,7 @@ _SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Tolerance:
+class DiffTolerance:
     """Elements are equal if |a - b| <= atol + rtol * |b|; NaN equals NaN. Both zero: equal bits, no less."""
 
     rtol: float = 0.0
@@ -74,7 +74,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class DumpDiff:
     """Everything that differs, in the order of dispatches, and what could not be compared."""
 
     differences: tuple[Difference, ...]
@@ -113,10 +113,10 @@ class Comparison:
 
 
 def compare_dumps(
-    left: Sequence[Dispatch], right: Sequence[Dispatch], tolerance: Tolerance | None = None
-) -> Comparison:
+    left: Sequence[Dispatch], right: Sequence[Dispatch], tolerance: DiffTolerance | None = None
+) -> DumpDiff:
     """Dispatches are paired by task; what one side's schema cannot say is not a difference."""
-    tolerance = tolerance or Tolerance()
+    tolerance = tolerance or DiffTolerance()
     partners: dict[int, list[Dispatch]] = defaultdict(list)
     for dispatch in right:
         partners[dispatch.task_id].append(dispatch)
@@ -132,7 +132,7 @@ def compare_dumps(
         count += 1
     rest = [dispatch for waiting in partners.values() for dispatch in waiting]
     differences += [_difference(dispatch, "only in the second dump") for dispatch in rest]
-    return Comparison(tuple(differences), count, tally.payloads, tally.notes())
+    return DumpDiff(tuple(differences), count, tally.payloads, tally.notes())
 
 
 class _Tally:
@@ -162,7 +162,7 @@ def _difference(dispatch: Dispatch, what: str, slot: int | None = None) -> Diffe
 
 
 def _compare_dispatches(
-    one: Dispatch, other: Dispatch, tolerance: Tolerance, tally: _Tally
+    one: Dispatch, other: Dispatch, tolerance: DiffTolerance, tally: _Tally
 ) -> Iterator[Difference]:
     if one.func_ids and other.func_ids and one.func_ids != other.func_ids:
         yield _difference(one, f"func ids {list(one.func_ids)} against {list(other.func_ids)}")
@@ -183,7 +183,7 @@ def _compare_dispatches(
 
 
 def _compare_arguments(
-    dispatch: Dispatch, a: Argument, b: Argument, tolerance: Tolerance, tally: _Tally
+    dispatch: Dispatch, a: Argument, b: Argument, tolerance: DiffTolerance, tally: _Tally
 ) -> Iterator[Difference]:
     if isinstance(a, ScalarArg) and isinstance(b, ScalarArg):
         if a.bits != b.bits:
@@ -226,7 +226,7 @@ def _element_difference(dispatch: Dispatch, slot: int, stage: Stage, found: dict
 
 
 def compare_arrays(
-    left: NDArray[Any], right: NDArray[Any], tolerance: Tolerance, excused: NDArray[Any] | None = None
+    left: NDArray[Any], right: NDArray[Any], tolerance: DiffTolerance, excused: NDArray[Any] | None = None
 ) -> dict[str, Any] | None:
     """The first element that differs and how many do; None if none does. `excused` elements do not count."""
     import numpy as np
@@ -261,7 +261,7 @@ def compare_arrays(
     }
 
 
-def _unequal(x: NDArray[Any], y: NDArray[Any], tolerance: Tolerance) -> NDArray[Any]:
+def _unequal(x: NDArray[Any], y: NDArray[Any], tolerance: DiffTolerance) -> NDArray[Any]:
     import numpy as np
 
     unknown = x.dtype.name.startswith("void")

@@ -1,0 +1,81 @@
+"""Where each fact is defined: python tools/fact_homes.py prints the homes, and ends with 1 if a fact has two.
+
+A fact is found by the text of its definition. Copies that a compiler needs (C++ headers) are listed with the test
+that holds them against the home.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "insight_trace"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One fact, what its definition looks like, and where that stands."""
+
+    name: str
+    pattern: str
+    home: str  # a file, or a folder that ends in /
+    copies: tuple[str, ...] = ()  # held against the home by a test
+    ends: tuple[str, ...] = (".py",)
+
+
+_CODE = (".py", ".hpp", ".cpp", ".h", ".def", ".toml", ".j2")
+FACTS = (
+    Fact("element types: names, codes, sizes", r'"FLOAT32",\s*(0|4)|"FLOAT32":\s*4|\bFLOAT32 = 0', "dtypes.py",
+         ("simulate/embedded/include/insight_trace/element_types.hpp", "capture/include/data_type.h"), _CODE),
+    Fact("bytes of a scalar slot as a number", r"def (scalar_value|value_of_bits|decode_\w*scalar)\b", "dtypes.py"),
+    Fact("number of slots", r"\bARG_SLOTS = |\bSLOTS = 50\b|kSlots = 50", "model.py", ends=_CODE),
+    Fact("slots of the contexts", r"CONTEXT_(SLOT|INDEX) = 4[89]", "model.py",
+         ("simulate/embedded/include/intrinsic.h",), _CODE),
+    Fact("layout of the tensor descriptor", r'"start_offset": "Q"|struct alignas\(64\) ChipTensor', "arguments/packing.py",
+         ("simulate/embedded/include/tensor.h", "capture/include/tensor.h"), _CODE),
+    Fact("clocks of chips", r"\b(1850|1650|1224|1060)(\.0)?\b(?=[^\n]*(MHz|mhz|[cC]lock)|,|\))", "chips/",
+         ends=(".py", ".toml")),
+    Fact("names of chip families for tools", r"dav[-_](c220|c310|2201|3510)", "chips/", ends=(".py", ".toml", ".j2")),
+    Fact("defines of an architecture", r"__CCE_AICORE__=\d|PTO_NPU_ARCH_A(2A3|5)\"", "chips/", ends=(".py", ".toml", ".j2")),
+    Fact("ceilings of a core", r"GM_TO_L1 = |\"GM_TO_L1\": \d", "chips/", ends=(".py", ".toml")),
+    Fact("list of chip parameters", r"^PARAMETER\(flag, latency\)", "simulate/embedded/engine/parameters.def", ends=_CODE),
+    Fact("defaults of chip parameters (none)", r"parameters_?\.get\(\"", "", ends=_CODE),
+    Fact("list of instructions", r"^INSTR\(VADD, V\)", "simulate/embedded/engine/instructions.def", ends=_CODE),
+    Fact("core type of a kernel's source", r"MATMUL\\w|\"TMATMUL\" in", "scene/kernel_source.py"),
+    Fact("verification of outputs", r"^def verify_outputs\b", "replay/verification.py"),
+)  # fmt: skip
+
+
+def homes(fact: Fact) -> list[str]:
+    """Every file that defines the fact, as a path below src/insight_trace."""
+    pattern = re.compile(fact.pattern, re.M)
+    found = set()
+    for path in sorted(SOURCE.rglob("*")):
+        if path.suffix in fact.ends and pattern.search(path.read_text(encoding="utf-8", errors="replace")):
+            relative = path.relative_to(SOURCE).as_posix()
+            inside = fact.home.endswith("/") and relative.startswith(fact.home)
+            found.add(fact.home if inside else relative)
+    return sorted(found)
+
+
+def seconds(fact: Fact) -> list[str]:
+    """Homes that the fact should not have."""
+    return [home for home in homes(fact) if home != fact.home and home not in fact.copies]
+
+
+def main() -> int:
+    wrong = 0
+    for fact in FACTS:
+        extra = seconds(fact)
+        wrong += bool(extra)
+        copies = f" (checked copies: {', '.join(fact.copies)})" if fact.copies else ""
+        more = f"   ALSO: {', '.join(extra)}" if extra else ""
+        print(f"{fact.name:<40} {fact.home or '-'}{copies}{more}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
