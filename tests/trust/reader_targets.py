@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from insight_trace.arguments.arg_spec import read_arg_spec
 from insight_trace.arguments.buffers import file_elements
 from insight_trace.arguments.content import Zero
 from insight_trace.arguments.slots import ReplayTensor, Tier
-from insight_trace.arguments.spec import read_arg_spec
 from insight_trace.chips.chip_files import read_chip_file
 from insight_trace.dtypes import DTYPES
 from insight_trace.dump.load import load_dump
