@@ -19,6 +19,7 @@ ORDER = [
     "storage",
     "supervisor",
     "recording",
+    "check",
     "scene",
     "dump",
     "arguments",

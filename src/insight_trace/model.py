@@ -386,6 +386,57 @@ class Launch:
         return self.before + self.after
 
 
+class Severity(enum.StrEnum):
+    """How sure it is that something is wrong; the words are SARIF's."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An executed instruction, as a finding names it."""
+
+    file: str
+    line: int
+    instruction: str
+    pipe: str  # as kernels name it: MTE2, V, …
+    core: str = ""
+    row: int = -1  # of the recording
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that the checker says about a kernel; a loop is one finding with a count."""
+
+    category: str
+    severity: Severity
+    message: str
+    mend: str = ""
+    places: tuple[Place, ...] = ()  # in the order in which they were executed
+    memory: str = ""
+    begin: int = -1  # bytes that are concerned
+    end: int = -1
+    count: int = 1
+    cycles: int | None = None  # what it costs, where that was measured
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        return tuple(place.line for place in self.places)
+
+    @property
+    def cores(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(place.core for place in self.places))
+
+    @property
+    def pipes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(place.pipe for place in self.places))
+
+    def __str__(self) -> str:
+        return self.message
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulation:
     """What one run of a dispatch gave."""
@@ -395,7 +446,7 @@ class Simulation:
     mhz: float
     soc_version: str
     failure: Failure | None = None
-    findings: tuple[str, ...] = ()  # what the run revealed about the kernel
+    findings: tuple[Finding, ...] = ()  # what the run revealed about the kernel
     # by slot, whole, mapped not copied
     buffers: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
     printed: str = ""  # what the kernel printed (TPRINT, printf)

@@ -14,6 +14,7 @@ from enum import IntEnum
 from insight_trace.chips import instruction_pipes
 from insight_trace.errors import JobError, RequestError
 from insight_trace.model import CoreType, Simulation
+from insight_trace.simulate.embedded.checking import findings_of
 from insight_trace.simulate.embedded.job_files import job_directory
 from insight_trace.simulate.embedded.memory import GlobalMemory
 from insight_trace.simulate.embedded.op_script import STEP_SIZE, pack_step
@@ -152,13 +153,14 @@ def run_program(
         result = run_job(toolchain.runner(), directory, lines, options.seconds)
         if not result.told:
             raise JobError(str(result.failure))
+        instructions = load_instructions(directory / "records", result.sites, tuple(cores))
         return Simulation(
             outputs={},
-            instructions=load_instructions(directory / "records", result.sites, tuple(cores)),
+            instructions=instructions,
             mhz=soc.mhz,
             soc_version=soc.name,
             failure=result.failure,
-            findings=tuple(str(flag) for flag in result.unused_flags),
+            findings=findings_of(result, instructions, ()),
             memory=result.memory,
             launch=launch_of(result, soc, options.launch),
         )

@@ -30,8 +30,10 @@ class RunnerResult:
 
     failure: Failure | None = None
     sites: list[Site] = field(default_factory=list)
-    unused_flags: list[tuple[int, int, int, int, int]] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)  # what the kernel did that is hardly meant
+    unused_flags: list[tuple[int, ...]] = field(default_factory=list)
+    remarks: list[tuple[str, int, str]] = field(default_factory=list)  # what is hardly meant: file, line, text
+    found: list[tuple[int, ...]] = field(default_factory=list)  # rows of the checker
+    redundant: list[tuple[str, ...]] = field(default_factory=list)
     printed: str = ""
     crash: tuple[str, int] | None = None  # shared object and offset of the instruction that crashed
     instructions: int = 0
@@ -167,15 +169,19 @@ def _parse(text: str) -> RunnerResult | None:
             file, at, name, pipe = rest
             result.sites.append(Site(file, _number(at), name, _number(pipe, _PIPES - 1)))
         elif key == "unused":
-            core, source, target, event, count = map(_number, rest)
-            if max(source, target) >= _PIPES:
-                raise ValueError(f"there is no pipe {max(source, target)}")
-            result.unused_flags.append((core, source, target, event, count))
+            numbers = tuple(map(_number, rest))
+            if max(numbers[1:3]) >= _PIPES:
+                raise ValueError(f"there is no pipe {max(numbers[1:3])}")
+            result.unused_flags.append(numbers)
         elif key == "remark":
-            result.remarks.append(f"{rest[0]}:{rest[1]} {rest[2]}")
+            result.remarks.append((rest[0], _number(rest[1]), rest[2]))
         elif key == "time":
             start, end = map(_number, rest)
             result.core_times.append((start, end))
+        elif key == "found":
+            result.found.append(tuple(map(_number, rest)))
+        elif key == "redundant":
+            result.redundant.append(tuple(rest))
         elif key not in facts:
             facts[key] = rest
     if "end" not in facts:

@@ -25,6 +25,7 @@ from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Failure, Kernel, Launch, Simulation
 from insight_trace.recording.stream import empty
+from insight_trace.simulate.embedded.checking import findings_of
 from insight_trace.simulate.embedded.job_files import with_job_directory
 from insight_trace.simulate.embedded.kernel_sources import readable_sources
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory, escape
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 DEFAULT_SECONDS = limits.RUN_SECONDS
 DEFAULT_BYTES = limits.RUN_BYTES
-_PIPE_TEXT = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "ALL", "FIX")
 _VECTOR_LANES = 2
 L2_STATES = ("cold", "warm", "trace")
 
@@ -62,6 +62,9 @@ class EmbeddedOptions:
     l2: str | None = None
     held: tuple[tuple[int, bool], ...] = ()  # slots, the longest ago first, and whether they were written
     launch: bool = False  # the kernel is launched by itself: cores start one after the other
+    check: bool = False  # look for what is wrong in the kernel
+    unwritten: int = 0  # what a byte of on-chip memory holds that nobody wrote
+    left_out: tuple[tuple[str, int], ...] = ()  # file and line of flags and barriers that do not happen
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sandbox", Sandbox(self.sandbox))  # by its name, too
@@ -91,6 +94,9 @@ def job_options(soc: Chip, options: EmbeddedOptions, directory: Path, usual_l2: 
         f"bytes\t{options.memory_limit}",
         f"timing_only\t{int(options.timing_only)}",
         f"perturb\t{options.perturb}",
+        f"check\t{int(options.check)}",
+        f"unwritten\t{options.unwritten}",
+        *(f"leave_out\t{escape(file)}\t{line}" for file, line in options.left_out),
     ]
     if (options.l2 or usual_l2) == "warm":
         lines.append("warm\t1")
@@ -279,24 +285,23 @@ def _simulation(
     if not result.told:
         return dataclasses.replace(_nothing(soc, failure), printed=result.printed)
     sites = [_in_source(site, made) for site in result.sites]
+    instructions = load_instructions(records, sites, cores, soc.target)
+    regions = tuple((b.name, b.address, b.size, b.padded) for b in gm.memory.buffers)
     return Simulation(
         outputs=gm.outputs(),
         buffers=gm.contents(),
-        instructions=load_instructions(records, sites, cores, soc.target),
+        instructions=instructions,
         mhz=soc.mhz,
         soc_version=soc.name,
         failure=failure,
         printed=result.printed,
-        findings=(
-            *dict.fromkeys(result.remarks),
-            *(_unused_flag_text(cores, *flag) for flag in result.unused_flags),
-        ),
+        findings=findings_of(result, instructions, regions),
         sources=readable_sources((site.file for site in sites if site.file), made.kernels, made.objects),
         memory=result.memory,
         launch=launch_of(result, soc, made.options.launch),
         chip_file=made.chip_file,
         parameters=tuple(soc.job_lines),
-        regions=tuple((b.name, b.address, b.size, b.padded) for b in gm.memory.buffers),
+        regions=regions,
     )
 
 
@@ -313,16 +318,6 @@ def launch_of(result: RunnerResult, soc: Chip, launched: bool) -> Launch | None:
     starts = tuple(start for start, _ in result.core_times)
     ends = tuple(end for _, end in result.core_times)
     return Launch(before, after, result.waves, starts, ends, result.overfull)
-
-
-def _unused_flag_text(
-    cores: Sequence[str], core: int, source: int, target: int, event: int, count: int
-) -> str:
-    times = "once" if count == 1 else f"{count} times"
-    return (
-        f"{cores[core]}: flag {_PIPE_TEXT[source]} -> {_PIPE_TEXT[target]}, event {event}, "
-        f"was set {times} more than it was waited for"
-    )
 
 
 def _in_source(site: Site, made: _Made) -> Site:

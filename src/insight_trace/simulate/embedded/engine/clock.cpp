@@ -258,7 +258,9 @@ std::vector<Clock::LeftOver> Clock::unused_flags() const {
             for (int event = 0; event < kEvents; ++event) {
                 const Flag &flag = flags_[from][to][event];
                 int count = static_cast<int>(flag.sets.size() - flag.consumed);
-                if (count) left.push_back({static_cast<PipeId>(from), static_cast<PipeId>(to), event, count});
+                if (count)
+                    left.push_back({static_cast<PipeId>(from), static_cast<PipeId>(to), event, count,
+                                    flag.sets.back().second});
             }
     return left;
 }

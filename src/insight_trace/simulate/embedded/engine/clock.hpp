@@ -67,6 +67,7 @@ class Clock {
         PipeId from, to;
         int event;
         int count;
+        uint32_t row; // of the last set
     };
     std::vector<LeftOver> unused_flags() const;
 

@@ -19,11 +19,11 @@ const Region *GlobalMemory::find(uint64_t address) const {
 }
 
 Core::Core(const CoreIdentity &identity_, const Parameters &parameters_, Records &records, GlobalMemory &gm,
-           bool timing_only)
+           bool timing_only, uint8_t unwritten)
     : identity(identity_), computes(!timing_only), clock(parameters_, records), parameters(parameters_),
       tile_op_cost(parameters_.scalar_tile_op),
       function(parameters_.vector_functions ? new VectorFunction(parameters_) : nullptr),
-      register_cost_(parameters_.register_write), detailed_(records.detailed()), records_(records), gm_(gm) {
+      register_cost_(parameters_.register_write), unwritten_(unwritten), detailed_(records.detailed()), records_(records), gm_(gm) {
     const int64_t sizes[] = {parameters.memory_ub,        parameters.memory_l1,
                              parameters.memory_l0a,       parameters.memory_l0b,
                              parameters.memory_l0c,       parameters.memory_bt,
@@ -35,6 +35,13 @@ Core::Core(const CoreIdentity &identity_, const Parameters &parameters_, Records
 
 Core::~Core() = default;
 
+static std::unique_ptr<uint8_t[]> fresh_memory(uint64_t bytes, uint8_t content) {
+    if (!content) return std::unique_ptr<uint8_t[]>(new uint8_t[bytes]()); // pages come when touched
+    std::unique_ptr<uint8_t[]> memory(new uint8_t[bytes]);
+    memset(memory.get(), content, bytes);
+    return memory;
+}
+
 uint8_t *Core::local(Space space, uint64_t address, uint64_t bytes) {
     int index = static_cast<int>(space);
     if (address > sizes_[index] || bytes > sizes_[index] - address)
@@ -42,7 +49,7 @@ uint8_t *Core::local(Space space, uint64_t address, uint64_t bytes) {
                      (unsigned long long)bytes, (unsigned long long)address,
                      (unsigned long long)sizes_[index]);
     if (!memory_[index])
-        memory_[index].reset(new uint8_t[sizes_[index]]()); // zeroed, pages come when touched
+        memory_[index] = fresh_memory(sizes_[index], unwritten_);
     return memory_[index].get() + address;
 }
 
@@ -145,6 +152,7 @@ void Core::transfer(Instr instr, Type type, const Area &gm, const Area &local, i
     geometry.bytes = bursts * burst_bytes;
     geometry.burst_bytes = burst_bytes;
     geometry.gm_step = gm_step;
+    geometry.atomic = atomic_store;
     r.geometry = geometry_of(geometry);
     const Ends ends = ends_of(instr);
     const bool stores = ends.to == Space::GM;

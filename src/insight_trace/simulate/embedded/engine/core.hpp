@@ -52,7 +52,7 @@ struct Operands;
 class Core {
   public:
     Core(const CoreIdentity &identity, const Parameters &parameters, Records &records, GlobalMemory &gm,
-         bool timing_only);
+         bool timing_only, uint8_t unwritten = 0);
 
     ~Core();
 
@@ -134,6 +134,7 @@ class Core {
     bool register_based() const { return function != nullptr; } // a5
     uint64_t ffts_base = 0;
     uint8_t atomic_type = 0; // of DMA stores: 0 none, else set_atomic_* + 1
+    bool atomic_store = false; // the stores of the running op add to what is there
     CounterLoop counter_loop;
     uint8_t store_atomic_type = 0, store_atomic_op = 0; // of scalar stores: set_st_atomic_cfg
 
@@ -174,6 +175,7 @@ class Core {
     uint32_t tile_at(Space space, uint64_t address, bool source) const;
 
     const int64_t register_cost_;
+    const uint8_t unwritten_; // what bytes hold that nobody wrote
     const bool detailed_; // operands are kept
     uint32_t call_ = kNoCall;
     std::vector<CallTile> call_tiles_;

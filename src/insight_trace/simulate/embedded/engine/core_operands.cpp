@@ -123,6 +123,7 @@ uint32_t Core::moved_geometry(const Record &r, Type type, int64_t repeat, int64_
     geometry.type = static_cast<uint8_t>(type);
     geometry.repeat = static_cast<uint32_t>(repeat);
     geometry.bytes = bytes;
+    geometry.atomic = atomic_store;
     return geometry_of(geometry);
 }
 

@@ -62,6 +62,7 @@ extern "C" void insight_trace_op(Op op, const Operand *operands, uint32_t count,
 extern "C" void insight_trace_set_flag(PipeId from, PipeId to, int64_t event, Site at) {
     Core &core = current_core();
     core.at = at;
+    if (current_machine().leaves_out(at)) return;
     int id = check_flag(core, from, to, event);
     Record r = core.record(Instr::SET_FLAG, from, Form::Flag);
     r.a = pack_flag(from, to, event);
@@ -71,6 +72,7 @@ extern "C" void insight_trace_set_flag(PipeId from, PipeId to, int64_t event, Si
 extern "C" void insight_trace_wait_flag(PipeId from, PipeId to, int64_t event, Site at) {
     Core &core = current_core();
     core.at = at;
+    if (current_machine().leaves_out(at)) return;
     int id = check_flag(core, from, to, event);
     Record r = core.record(Instr::WAIT_FLAG, to, Form::Flag);
     r.a = pack_flag(from, to, event);
@@ -80,6 +82,7 @@ extern "C" void insight_trace_wait_flag(PipeId from, PipeId to, int64_t event, S
 extern "C" void insight_trace_barrier(PipeId pipe, Site at) {
     Core &core = current_core();
     core.at = at;
+    if (current_machine().leaves_out(at)) return;
     core.barrier(pipe);
 }
 

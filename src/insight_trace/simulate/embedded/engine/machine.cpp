@@ -23,7 +23,8 @@ Machine::Machine(Job &job, Records &records)
               [](const Region &a, const Region &b) { return a.address < b.address; });
     for (size_t i = 0; i < threads_.size(); ++i) {
         threads_[i].core =
-            std::make_unique<Core>(job.cores[i].identity, job.parameters, records, gm_, job.timing_only);
+            std::make_unique<Core>(job.cores[i].identity, job.parameters, records, gm_, job.timing_only,
+                                   job.unwritten);
         threads_[i].saved_state = job.kernels[job.cores[i].kernel].initial_state;
     }
 }

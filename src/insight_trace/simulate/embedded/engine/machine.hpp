@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -39,11 +40,14 @@ struct Job {
     bool timing_only = false;
     bool warm = false;           // L2 holds what the same run left there
     std::vector<HeldRange> held; // and before that, these
+    bool check = false;          // look for what is wrong when the run has ended
+    uint8_t unwritten = 0;       // what on-chip memory holds before anything is written
     uint64_t perturb = 0;        // not 0: hand the baton on at random, to test that nothing depends on it
     Parameters parameters;
     std::vector<Region> regions;
     std::vector<KernelImage> kernels;
     std::vector<CoreJob> cores;
+    std::set<std::pair<std::string, uint32_t>> left_out; // lines whose flags and barriers do not happen
 };
 
 // The last scalar store of a core to a place in global memory.
@@ -91,6 +95,12 @@ class Machine {
     Core &core(size_t index) { return *threads_[index].core; }
     size_t core_count() const { return threads_.size(); }
     Job &job() { return job_; }
+    const Job &job() const { return job_; }
+    const GlobalMemory &global_memory() const { return gm_; }
+    // Synchronisation at this line is left out, to see what it costs.
+    bool leaves_out(Site at) const {
+        return !job_.left_out.empty() && at.file && job_.left_out.count({at.file, at.line});
+    }
     CrossCore cross_core;
 
   private:

@@ -48,6 +48,7 @@ template <class Row> class Mapped : MappedBytes {
         return static_cast<uint32_t>(count_++);
     }
     Row &operator[](uint32_t row) { return rows()[row]; }
+    const Row &operator[](uint32_t row) const { return reinterpret_cast<const Row *>(bytes_)[row]; }
     uint32_t size() const { return static_cast<uint32_t>(count_); }
     void finish() { close(count_); }
 
@@ -102,12 +103,14 @@ class Records {
 
     uint32_t append(const Record &record) { return rows_.append(record); }
     Record &operator[](uint32_t row) { return rows_[row]; }
+    const Record &operator[](uint32_t row) const { return rows_[row]; }
     uint32_t size() const { return rows_.size(); }
     uint32_t site(Site at, Instr instr, PipeId pipe);
     const std::vector<SiteRow> &sites() const { return sites_; }
 
     bool detailed() const { return !path_.empty(); } // without a file nobody reads operands
     void operand(const OperandRow &row) { operands_.append(row); }
+    const OperandRow &operand(uint32_t index) const { return operands_[index]; }
     uint32_t operand_count() const { return operands_.size(); }
     uint32_t call(Op op, uint16_t core, const std::vector<uint32_t> &tiles);
     Interned<Geometry> geometries;

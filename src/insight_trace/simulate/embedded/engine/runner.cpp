@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "check/report.hpp"
 #include "machine.hpp"
 #include "op_script.hpp"
 #include "sandbox.hpp"
@@ -62,7 +63,7 @@ void write_result(const std::string &head) {
                     << "\t" << escaped(remark.text) << "\n";
             for (const auto &flag : core.clock.unused_flags())
                 out << "unused\t" << i << "\t" << static_cast<int>(flag.from) << "\t"
-                    << static_cast<int>(flag.to) << "\t" << flag.event << "\t" << flag.count << "\n";
+                    << static_cast<int>(flag.to) << "\t" << flag.event << "\t" << flag.count << "\t" << flag.row << "\n";
         }
     }
     if (g_active && g_active->timeline()) {
@@ -232,6 +233,12 @@ void read_job(std::istream &in) {
             g_job.warm = n(1) != 0;
         else if (key == "held")
             g_job.held.push_back({n(1), n(2), n(3) != 0});
+        else if (key == "check")
+            g_job.check = n(1) != 0;
+        else if (key == "unwritten")
+            g_job.unwritten = static_cast<uint8_t>(n(1));
+        else if (key == "leave_out")
+            g_job.left_out.emplace(f.at(1), static_cast<uint32_t>(n(2)));
         else if (key == "perturb")
             g_job.perturb = n(1);
         else if (key == "kernel") {
@@ -297,7 +304,8 @@ int main(int argc, char **argv) {
         std::thread(watch_limits).detach();
         g_active->run();
         g_active->place();
-        write_result("status\tok\n");
+        const bool check = g_job.check && g_records->detailed();
+        write_result("status\tok\n" + (check ? check::report_of(*g_records, *g_active) : ""));
     } catch (const Failure &failure) {
         write_result(failure_head(failure));
         _exit(1);

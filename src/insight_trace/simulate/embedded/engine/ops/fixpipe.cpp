@@ -157,7 +157,7 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
     int64_t rows = tile.valid_rows, cols = tile.valid_cols;
     bool nz = g.layout == 2;
     if (g.layout > 2) core.unsupported("TSTORE of an Acc tile to global layout %d", g.layout);
-    bool adds = atomic || core.atomic_type != 0;
+    const bool adds = core.atomic_store = atomic || core.atomic_type != 0;
     if (atomic) {
         core.set_register(PipeId::S, static_cast<uint64_t>(g.type));
         core.set_register(PipeId::S, 1);
@@ -195,6 +195,7 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
     if (!nz) core.set_register(PipeId::FIX, 1); // how many matrices, and how far apart
     core.fixpipe(Instr::FIX_L0C_TO_OUT, g.type, nz ? boxes_in_gm(g, rows, cols) : rows_in_gm(g, rows, cols),
                  0, valid_of(tile), rows, cols, rows * cols * size, !nz, nz ? 0 : g.stride[3] * size);
+    core.atomic_store = false;
     if (atomic) core.set_register(PipeId::S, 0);
 }
 

@@ -318,7 +318,7 @@ TILE_OP_BODY(TSTORE) {
         core.set_register(PipeId::S, static_cast<uint64_t>(tile.type));
         core.set_register(PipeId::S, 1);
     }
-    bool adds = atomic || core.atomic_type != 0;
+    const bool adds = core.atomic_store = atomic || core.atomic_type != 0;
     for_pieces(g, columns ? tile.valid_rows : tile.valid_cols, [&](const Piece &piece) {
         if (core.computes) {
             if (adds)
@@ -328,6 +328,7 @@ TILE_OP_BODY(TSTORE) {
         }
         issue_pieces(core, instr, tile, piece, size, columns);
     });
+    core.atomic_store = false;
     if (atomic) core.set_register(PipeId::S, 0);
 }
 

@@ -1,0 +1,219 @@
+"""From what the engine's checker saw to findings that a person can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from insight_trace.model import Finding, Place, Severity
+
+# engine/check/checker.hpp, in its order
+KINDS = (
+    "race", "race-same-pipe", "race-cores", "unwritten-read", "unread-write", "gm-out-of-bounds", "misaligned",
+    "tile-overlap", "double-set", "event-id", "barrier-scalar", "atomic-mix", "accumulator-unset",
+    "set-without-wait", "redundant-sync",
+)  # fmt: skip
+SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One row of the engine's report."""
+
+    kind: str
+    severity: Severity
+    first: Place | None  # the earlier access
+    second: Place  # the later one
+    memory: str
+    first_writes: bool
+    second_writes: bool
+    begin: int
+    end: int
+    count: int
+    buffer: str = ""  # the argument, where the memory is global
+    cycles: int | None = None  # what it costs, where that was measured
+
+
+def explain(seen: Sequence[Seen]) -> tuple[Finding, ...]:
+    """One finding per row, worded."""
+    return tuple(_finding(row) for row in seen)
+
+
+def _finding(row: Seen) -> Finding:
+    message, mend = _WORDS[row.kind](row)
+    return Finding(
+        category=row.kind,
+        severity=row.severity,
+        message=message,
+        mend=mend,
+        places=tuple(place for place in (row.first, row.second) if place is not None),
+        memory=row.memory,
+        begin=row.begin,
+        end=row.end,
+        count=row.count,
+        cycles=row.cycles,
+    )
+
+
+def _bytes(row: Seen) -> str:
+    where = f"{row.memory} 0x{row.begin:x}..0x{row.end:x}"
+    return f"{where} ({row.buffer})" if row.buffer else where
+
+
+def _does(writes: bool) -> str:
+    return "writes" if writes else "reads"
+
+
+def _flag(row: Seen) -> str:
+    first, second = _both(row)
+    pipes = f"PIPE_{first.pipe}, PIPE_{second.pipe}"
+    return f"set_flag({pipes}, e) after line {first.line} and wait_flag({pipes}, e) before line {second.line}"
+
+
+def _both(row: Seen) -> tuple[Place, Place]:
+    assert row.first is not None, f"a {row.kind} has two places"
+    return row.first, row.second
+
+
+def _race(row: Seen) -> tuple[str, str]:
+    first, second = _both(row)
+    said = (
+        f"{second.instruction} (line {second.line}, {second.pipe}) {_does(row.second_writes)} {_bytes(row)} and "
+        f"{first.instruction} (line {first.line}, {first.pipe}) {_does(row.first_writes)} it, with nothing that "
+        "orders them"
+    )
+    return said, _flag(row)
+
+
+def _same_pipe(row: Seen) -> tuple[str, str]:
+    first, second = _both(row)
+    said = (
+        f"{second.instruction} (line {second.line}) {_does(row.second_writes)} {_bytes(row)} that "
+        f"{first.instruction} (line {first.line}) {_does(row.first_writes)} on the same pipe {second.pipe}, "
+        "which lets instructions overlap"
+    )
+    return said, f"pipe_barrier(PIPE_{second.pipe}) before line {second.line}"
+
+
+def _cores(row: Seen) -> tuple[str, str]:
+    first, second = _both(row)
+    said = (
+        f"{second.core} {_does(row.second_writes)} {_bytes(row)} (line {second.line}, {second.pipe}) and "
+        f"{first.core} {_does(row.first_writes)} it (line {first.line}, {first.pipe}), with nothing that orders "
+        "the two cores"
+    )
+    mend = (
+        f"signal on PIPE_{first.pipe} after line {first.line} and wait for that flag before line {second.line}, "
+        "or give each core bytes of its own"
+    )
+    return said, mend
+
+
+def _unwritten(row: Seen) -> tuple[str, str]:
+    at = row.second
+    return (
+        f"{at.instruction} (line {at.line}, {at.pipe}) reads {_bytes(row)}, which nothing has written",
+        "load or fill the whole tile first, or make its valid size what was written",
+    )
+
+
+def _unread(row: Seen) -> tuple[str, str]:
+    at = row.second
+    return (
+        f"what {at.instruction} (line {at.line}, {at.pipe}) writes is never read",
+        "remove it, or use its result",
+    )
+
+
+def _past_tensor(row: Seen) -> tuple[str, str]:
+    at = row.second
+    return (
+        f"{at.instruction} (line {at.line}, {at.pipe}) {_does(row.second_writes)} {_bytes(row)}, past the end of "
+        "the argument",
+        "make the tile's valid size or the tensor's shape what the argument holds",
+    )
+
+
+def _misaligned(row: Seen) -> tuple[str, str]:
+    at = row.second
+    return (
+        f"{at.instruction} (line {at.line}, {at.pipe}) uses {row.memory} 0x{row.begin:x}, which is no multiple of "
+        "32 bytes",
+        "place the tile at a multiple of 32 bytes (TASSIGN)",
+    )
+
+
+def _overlap(row: Seen) -> tuple[str, str]:
+    first, second = _both(row)
+    return (
+        f"{second.instruction} (line {second.line}) reads {_bytes(row)} of its tile after {first.instruction} "
+        f"(line {first.line}) has overwritten it through another tile",
+        "place the two tiles apart, or write the first one again before it is used",
+    )
+
+
+def _double_set(row: Seen) -> tuple[str, str]:
+    first, second = _both(row)
+    sure = "" if row.severity is Severity.ERROR else "may be "
+    return (
+        f"the event of line {second.line} {sure}set again before the set of line {first.line} was waited for: the "
+        "hardware has one bit and loses one of them",
+        "use another event id for every set under way, or wait before setting again",
+    )
+
+
+def _event_id(row: Seen) -> tuple[str, str]:
+    at = row.second
+    return (
+        f"line {at.line} uses an event id above 7, of which the hardware keeps the last three bits",
+        "use EVENT_ID0 to EVENT_ID7",
+    )
+
+
+def _barrier_scalar(row: Seen) -> tuple[str, str]:
+    at = row.second
+    return (f"pipe_barrier(PIPE_S) at line {at.line} is an error on the chip", "remove it")
+
+
+def _atomic_mix(row: Seen) -> tuple[str, str]:
+    first, second = _both(row)
+    return (
+        f"line {first.line} and line {second.line} store to {_bytes(row)}, one of them atomically, in no order",
+        "make both atomic, or order them",
+    )
+
+
+def _accumulator(row: Seen) -> tuple[str, str]:
+    at = row.second
+    return (
+        f"{at.instruction} (line {at.line}) adds to {_bytes(row)}, which no matmul has initialised",
+        "begin with TMATMUL (or a bias), and accumulate from the second part on",
+    )
+
+
+def _left_over(row: Seen) -> tuple[str, str]:
+    at = row.second
+    times = "once" if row.count == 1 else f"{row.count} times"
+    return (
+        f"line {at.line} sets a flag {times} more than it is waited for: it stays set for the next kernel",
+        "add the missing wait_flag, or remove the set_flag",
+    )
+
+
+def _redundant(row: Seen) -> tuple[str, str]:
+    at = row.second
+    if row.first is not None:
+        what = f"the flag from line {row.first.line} to line {at.line}"
+    else:
+        what = f"the barrier at line {at.line}"
+    cost = "" if row.cycles is None else f" and costs {row.cycles} cycles"
+    return f"{what} orders nothing that is not ordered anyway{cost}, for these inputs", "remove it"
+
+
+_WORDS: dict[str, Callable[[Seen], tuple[str, str]]] = {
+    "race": _race, "race-same-pipe": _same_pipe, "race-cores": _cores, "unwritten-read": _unwritten,
+    "unread-write": _unread, "gm-out-of-bounds": _past_tensor, "misaligned": _misaligned,
+    "tile-overlap": _overlap, "double-set": _double_set, "event-id": _event_id,
+    "barrier-scalar": _barrier_scalar, "atomic-mix": _atomic_mix, "accumulator-unset": _accumulator,
+    "set-without-wait": _left_over, "redundant-sync": _redundant,
+}  # fmt: skip

@@ -1,0 +1,83 @@
+"""What the runner's checker reported, as findings with lines, instructions and cores."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from insight_trace.check.explain import KINDS, SEVERITIES, Seen, explain
+from insight_trace.model import Finding, Instructions, Pipe, Place, Severity
+from insight_trace.simulate.embedded.runner import RunnerResult
+
+# abi.hpp Space
+MEMORIES = ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB", "L0A scale", "L0B scale", "control", "GM")
+_GM = MEMORIES.index("GM")
+# pipes as kernels name them
+_PIPES = {Pipe.SCALAR: "S", Pipe.CUBE: "M", Pipe.FIXP: "FIX", Pipe.ALL: "ALL"} | {
+    pipe: pipe.name for pipe in (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
+}
+
+
+def findings_of(
+    result: RunnerResult, instructions: Instructions, regions: Sequence[tuple[str, int, int, int]]
+) -> tuple[Finding, ...]:
+    """Findings of one run, worst first; flags that were left over are always among them."""
+    seen = [_seen(row, instructions, regions) for row in result.found]
+    seen += [_left_over(row, instructions) for row in result.unused_flags]
+    order = {severity: number for number, severity in enumerate(SEVERITIES)}
+    return explain(sorted(seen, key=lambda one: order[one.severity]))
+
+
+def place_of(row: int, instructions: Instructions) -> Place:
+    """The executed instruction of a row, in the kernel's words."""
+    frame = instructions.stacks[instructions.stack[row]].split("\n")[0]
+    file, _, line = frame.rpartition(":")
+    return Place(
+        file,
+        int(line) if line.isdecimal() else 0,
+        instructions.names[instructions.name[row]],
+        _PIPES.get(Pipe(instructions.pipe[row]), "V"),
+        instructions.cores[instructions.core[row]],
+        row,
+    )
+
+
+def _seen(
+    row: tuple[int, ...], instructions: Instructions, regions: Sequence[tuple[str, int, int, int]]
+) -> Seen:
+    kind, severity, first, second, memory, _, first_writes, second_writes, begin, end, count = row
+    buffer = ""
+    if memory == _GM:
+        for name, address, _, padded in regions:
+            if address <= begin < address + padded:
+                buffer, begin, end = name, begin - address, end - address
+                break
+    return Seen(
+        KINDS[kind],
+        SEVERITIES[severity],
+        place_of(first, instructions) if first >= 0 else None,
+        place_of(second, instructions),
+        MEMORIES[memory],
+        bool(first_writes),
+        bool(second_writes),
+        begin,
+        end,
+        count,
+        buffer,
+    )
+
+
+def _left_over(row: tuple[int, ...], instructions: Instructions) -> Seen:
+    count, last = row[-2:]
+    place = place_of(last, instructions)
+    return Seen("set-without-wait", Severity.WARNING, None, place, "", False, False, -1, -1, count)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RedundantSync:
+    """Flags or a barrier without which everything that depends is still ordered."""
+
+    set_lines: tuple[tuple[str, int], ...]
+    wait_lines: tuple[tuple[str, int], ...]
+    row: int
+    executions: int

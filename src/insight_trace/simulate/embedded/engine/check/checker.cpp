@@ -1,0 +1,268 @@
+#include "checker.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "../elements.hpp"
+#include "walks.hpp"
+
+namespace insight_trace::engine::check {
+
+namespace {
+
+constexpr uint8_t kGlobal = static_cast<uint8_t>(Space::GM);
+constexpr uint32_t kIdentical = 16; // repeats from which a vector result is there when the next one needs it
+
+bool is_scalar(uint32_t thread) { return thread % kPipesPerCore == static_cast<uint32_t>(PipeId::S); }
+
+} // namespace
+
+Checker::Checker(const Records &records, const std::vector<CoreIdentity> &cores, const GlobalMemory &gm,
+                 const Options &options)
+    : records_(records), cores_(cores), gm_(gm), options_(options) {}
+
+uint32_t Checker::repeats_of(const Record &r) const {
+    return r.geometry == kNoGeometry ? 0 : records_.geometries.rows()[r.geometry].repeat;
+}
+
+bool Checker::is_atomic(const Record &r) const {
+    return r.geometry != kNoGeometry && records_.geometries.rows()[r.geometry].atomic;
+}
+
+uint32_t Checker::operand_end(uint32_t row) const {
+    return row + 1 < records_.size() ? records_[row + 1].operands : records_.operand_count();
+}
+
+Shadow &Checker::shadow(uint16_t core, uint8_t memory) {
+    return shadows_[{memory == kGlobal ? uint16_t(0) : core, memory}];
+}
+
+// False for what neither touches memory nor orders anything.
+bool Checker::step_of(uint32_t row, Step &step) const {
+    const Record &r = records_[row];
+    const SiteRow &site = records_.sites()[r.site];
+    step = {row, r.core, site.pipe, StepKind::Work};
+    switch (site.instr) {
+    case Instr::SET_FLAG:
+    case Instr::WAIT_FLAG:
+        step.kind = site.instr == Instr::SET_FLAG ? StepKind::Set : StepKind::Wait;
+        step.from = static_cast<PipeId>(r.a & 0xff);
+        step.to = static_cast<PipeId>(r.a >> 8 & 0xff);
+        step.event = static_cast<int>(r.a >> 16 & 7); // the hardware keeps three bits
+        return true;
+    case Instr::BAR:
+        step.kind = StepKind::Barrier;
+        step.pipe = static_cast<PipeId>(r.a);
+        return true;
+    case Instr::SET_CROSS_CORE:
+        step.kind = StepKind::CrossSet;
+        step.mode = static_cast<int>(r.a >> 4 & 3);
+        step.event = static_cast<int>(r.a >> 8 & 15);
+        return true;
+    case Instr::WAIT_FLAG_DEV:
+        step.kind = StepKind::CrossWait;
+        step.event = static_cast<int>(r.a);
+        if (!options_.vector_in_order) step.pipe = PipeId::S; // there the whole core waits
+        return true;
+    case Instr::SET_INTRA_BLOCK:
+        step.kind = StepKind::IntraSet;
+        step.event = static_cast<int>(r.a);
+        return true;
+    case Instr::WAIT_INTRA_BLOCK:
+        step.kind = StepKind::IntraWait;
+        step.event = static_cast<int>(r.a);
+        return true;
+    case Instr::ST_DEV:
+    case Instr::ST_ATOMIC:
+        step.kind = StepKind::Publish;
+        step.address = r.a;
+        return true;
+    case Instr::LD_DEV:
+        step.kind = StepKind::Observe;
+        step.address = r.a;
+        return true;
+    default:
+        return operand_end(row) > r.operands;
+    }
+}
+
+std::vector<Found> Checker::run() {
+    shadows_.clear();
+    found_.clear();
+    needs_.clear();
+    site_writes_.assign(records_.sites().size(), 0);
+    site_read_.assign(records_.sites().size(), 0);
+    for (const Region &region : gm_.regions) shadow(0, kGlobal).fill(region.address, region.padded);
+    Order order(cores_,
+                [this](const Step &step, uint32_t number, const Time &before) { accesses(step, number, before); });
+    for (uint32_t row = 0; row < records_.size(); ++row) {
+        Step step{};
+        if (!step_of(row, step)) continue;
+        if (options_.memory && (step.kind == StepKind::Set || step.kind == StepKind::Wait) &&
+            (records_[row].a >> 16) > 7)
+            report({Kind::EventId, Severity::Warning, kNoPartner, row});
+        order.add(step);
+    }
+    order.finish();
+    if (options_.memory) {
+        for (const DoubleSet &twice : order.double_sets())
+            report({Kind::DoubleSet, twice.certain ? Severity::Error : Severity::Warning, twice.first,
+                    twice.second});
+        for (uint32_t row = 0; row < records_.size(); ++row) {
+            uint32_t site = records_[row].site;
+            if (site_writes_[site] && !site_read_[site]) {
+                report({Kind::Unread, Severity::Note, kNoPartner, row});
+                site_read_[site] = 1;
+            }
+        }
+    }
+    std::vector<Found> all;
+    for (const auto &[key, found] : found_) all.push_back(found);
+    std::stable_sort(all.begin(), all.end(), [](const Found &a, const Found &b) {
+        return std::tie(a.severity, a.second, a.first) < std::tie(b.severity, b.second, b.first);
+    });
+    return all;
+}
+
+void Checker::report(const Found &found) {
+    auto site = [this](uint32_t row) { return row == kNoPartner ? kNoPartner : records_[row].site; };
+    auto [place, added] = found_.try_emplace(
+        Key{found.kind, found.severity, site(found.first), site(found.second), found.memory}, found);
+    if (added) return;
+    Found &known = place->second;
+    known.count += found.second != known.second || found.first != known.first;
+    known.begin = std::min(known.begin, found.begin);
+    known.end = std::max(known.end, found.end);
+}
+
+void Checker::look_at_address(const Step &step, const Footprint &footprint, const OperandRow &operand) {
+    const Record &r = records_[step.row];
+    const auto form = static_cast<Form>(r.form);
+    if (footprint.memory == kGlobal) {
+        const Region *region = gm_.find(operand.address);
+        if (!region) return;
+        const uint64_t limit = region->address + region->size;
+        uint64_t begin = ~uint64_t(0), end = 0;
+        for_each_run(footprint.walk, operand.address, 1, [&](uint64_t at, uint64_t bytes) {
+            if (at + bytes <= limit) return;
+            begin = std::min(begin, std::max(at, limit));
+            end = std::max(end, at + bytes);
+        });
+        if (end)
+            report({Kind::PastTensor, Severity::Error, kNoPartner, step.row, footprint.memory, 0, false,
+                    (footprint.role & kWrites) != 0, begin, end});
+        return;
+    }
+    const bool blocks = footprint.memory <= static_cast<uint8_t>(Space::L1) && step.pipe != PipeId::S;
+    const bool named = footprint.which < 3 && (form == Form::Transfer || form == Form::Local);
+    if (blocks && named && operand.address % 32 != 0)
+        report({Kind::Misaligned, Severity::Error, kNoPartner, step.row, footprint.memory, r.core, false,
+                (footprint.role & kWrites) != 0, operand.address, operand.address + 32});
+}
+
+void Checker::accesses(const Step &step, uint32_t number, const Time &before) {
+    const Record &r = records_[step.row];
+    const uint32_t end = operand_end(step.row);
+    const auto thread = static_cast<uint32_t>(Order::thread(step.core, step.pipe));
+    // what an instruction reads it reads before it writes
+    for (bool write : {false, true})
+        for (uint32_t i = r.operands; i < end; ++i) {
+            const OperandRow &operand = records_.operand(i);
+            const Footprint &footprint = records_.footprints.rows()[operand.footprint];
+            if (!(footprint.role & (write ? kWrites : kReads))) continue;
+            if (options_.memory) look_at_address(step, footprint, operand);
+            const uint16_t owner = footprint.memory == kGlobal ? uint16_t(0) : step.core;
+            const bool atomic = write && is_atomic(r);
+            Touch touch{thread, number, step.row, operand.tile, kNoTile, write, atomic, footprint.exact != 0};
+            const bool on_chip = footprint.memory != kGlobal;
+            if (write && on_chip) site_writes_[r.site] = 1;
+            Shadow &memory = shadow(owner, footprint.memory);
+            const int size = type_size(static_cast<Type>(footprint.type));
+            for_each_run(footprint.walk, operand.address, size, [&](uint64_t at, uint64_t bytes) {
+                uint64_t unwritten = memory.touch(
+                    at, bytes, touch,
+                    [&](const Touch &earlier, uint64_t where, uint64_t common) {
+                        meet(earlier, touch, step, before, footprint.memory, owner, where, common);
+                    },
+                    [&](const Touch &earlier) { return earlier.atomic && atomic; });
+                if (options_.memory && !write && on_chip && unwritten && touch.exact)
+                    report({Kind::Unwritten, Severity::Note, kNoPartner, step.row, footprint.memory, owner,
+                            false, false, at, at + bytes});
+            });
+        }
+}
+
+Severity Checker::same_pipe_severity(const Touch &earlier, const Step &step) const {
+    if (step.pipe != PipeId::V) {
+        const bool moves = step.pipe == PipeId::MTE2 || step.pipe == PipeId::MTE3;
+        return moves || !options_.vector_in_order ? Severity::Error : Severity::Note;
+    }
+    // The same bytes in the same order, and many of them: the first results are there in time.
+    const Record &before = records_[earlier.row], &now = records_[step.row];
+    if (!earlier.write || repeats_of(before) < kIdentical) return Severity::Error;
+    for (uint32_t i = before.operands; i < operand_end(earlier.row); ++i) {
+        const OperandRow &made = records_.operand(i);
+        const Footprint &by = records_.footprints.rows()[made.footprint];
+        if (!(by.role & kWrites)) continue;
+        for (uint32_t j = now.operands; j < operand_end(step.row); ++j) {
+            const OperandRow &used = records_.operand(j);
+            const Footprint &with = records_.footprints.rows()[used.footprint];
+            if ((with.role & kReads) && made.address == used.address && by.memory == with.memory &&
+                memcmp(&by.walk, &with.walk, sizeof(Traversal)) == 0)
+                return Severity::Note;
+        }
+    }
+    return Severity::Error;
+}
+
+void Checker::need(const Touch &earlier, const Step &step) {
+    for (auto known = needs_.rbegin(); known != needs_.rend() && known->row == step.row; ++known)
+        if (known->thread == earlier.thread) {
+            known->number = std::max(known->number, earlier.number);
+            return;
+        }
+    needs_.push_back({step.row, earlier.thread, earlier.number});
+}
+
+bool Checker::partly_overlap(uint32_t one, uint32_t other) const {
+    if (one == kNoTile || other == kNoTile) return false;
+    auto bytes = [](const TileRow &tile) {
+        return uint64_t(tile.rows) * uint64_t(tile.cols) * uint64_t(type_size(static_cast<Type>(tile.type)));
+    };
+    const TileRow &a = records_.tiles.rows()[one], &b = records_.tiles.rows()[other];
+    const uint64_t a_end = a.address + bytes(a), b_end = b.address + bytes(b);
+    const bool apart = a_end <= b.address || b_end <= a.address;
+    const bool inside = (a.address >= b.address && a_end <= b_end) || (b.address >= a.address && b_end <= a_end);
+    return !apart && !inside;
+}
+
+void Checker::meet(const Touch &earlier, const Touch &later, const Step &step, const Time &before,
+                   uint8_t memory, uint16_t owner, uint64_t address, uint64_t bytes) {
+    if (earlier.write && !later.write) {
+        site_read_[records_[earlier.row].site] = 1;
+        if (options_.memory && earlier.victim != kNoTile && earlier.victim == later.tile &&
+            earlier.tile != later.tile && partly_overlap(earlier.tile, later.tile))
+            report({Kind::Overlap, Severity::Warning, earlier.row, step.row, memory, owner, true, false,
+                    address, address + bytes});
+    }
+    if (earlier.atomic && later.atomic) return;
+    const bool same_pipe = earlier.thread == later.thread;
+    const bool same_core = earlier.thread / kPipesPerCore == later.thread / kPipesPerCore;
+    if (same_pipe) { // what the pipe keeps in order by itself
+        if (step.pipe == PipeId::S || step.pipe == PipeId::M) return;
+        if (step.pipe == PipeId::V && options_.vector_in_order) return;
+        if (later.number - earlier.number > options_.window) return;
+    }
+    // words in global memory that cores poll are ordered by the cache's own instructions
+    if (!same_core && is_scalar(earlier.thread) && is_scalar(later.thread)) return;
+    if (before[earlier.thread] >= earlier.number) return need(earlier, step);
+    Found found{same_pipe ? Kind::SamePipe : same_core ? Kind::Race : Kind::Cores,
+                same_pipe ? same_pipe_severity(earlier, step) : Severity::Error,
+                earlier.row, step.row, memory, owner, earlier.write, later.write, address, address + bytes};
+    const bool both_exact = earlier.exact && later.exact;
+    if (earlier.atomic != later.atomic && earlier.write && later.write) found.kind = Kind::AtomicMix;
+    if (!both_exact) found.severity = Severity::Note;
+    report(found);
+}
+
+} // namespace insight_trace::engine::check

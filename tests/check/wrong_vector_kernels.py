@@ -1,0 +1,242 @@
+"""Small vector kernels that are wrong on purpose, each with its mended twin.
+
+A line that begins with + stands in the mended kernel only, one with - in the wrong one only. `//!` marks the line
+at which the finding must stand, followed by its category. The kernels of one chip are one source: the scalar in
+slot 3 chooses.
+"""
+
+from dataclasses import dataclass
+
+PRELUDE = """\
+    LineTile t0, t1, t2, t3;
+    TASSIGN(t0, 0x0);
+    TASSIGN(t1, 0x1000);
+    TASSIGN(t2, 0x2000);
+    TASSIGN(t3, 0x3000);
+    Line in0(data_in(args, 0)), in1(data_in(args, 1)), out(data_in(args, 2));
+"""
+LOADED = """\
+    TLOAD(t0, in0);
+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+"""
+STORED = """\
+    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    TSTORE(out, t1);
+"""
+BOTH = ("a2a3", "a5")
+
+
+@dataclass(frozen=True)
+class WrongKernel:
+    name: str
+    body: str
+    targets: tuple[str, ...] = BOTH
+    plain: bool = True  # the tiles and tensors of PRELUDE
+
+    def lines(self, mended: bool) -> list[str]:
+        """The kernel's own lines, of one of the two twins."""
+        drop = "-" if mended else "+"
+        text = (PRELUDE if self.plain else "") + self.body
+        return [line[1:] if line[:1] in "+-" else line for line in text.splitlines() if line[:1] != drop]
+
+
+def flag(source: str, target: str, event: int = 0, mark: str = "") -> str:
+    """A set and its wait, each line marked as asked."""
+    pipes = f"PIPE_{source}, PIPE_{target}, EVENT_ID{event}"
+    return f"{mark}    set_flag({pipes});\n{mark}    wait_flag({pipes});\n"
+
+
+VECTOR = (
+    WrongKernel(
+        "a vector op on a tile that is still being loaded",
+        "    TLOAD(t0, in0);\n" + flag("MTE2", "V", mark="+") + "    TADDS(t1, t0, 1.0f); //! race\n" + STORED,
+    ),
+    WrongKernel(
+        "a store of a tile that is still being computed",
+        LOADED + "    TADDS(t1, t0, 1.0f);\n" + flag("V", "MTE3", mark="+") + "    TSTORE(out, t1); //! race\n",
+    ),
+    WrongKernel(
+        "a tile overwritten while it is being stored",
+        LOADED
+        + "    TADDS(t1, t0, 1.0f);\n"
+        + STORED
+        + flag("MTE3", "V", 1, "+")
+        + "    TMULS(t1, t0, 2.0f); //! race //? race-same-pipe\n"
+        + STORED.replace("ID0", "ID2").replace("(out,", "(in1,"),
+    ),
+    WrongKernel(
+        "a tile loaded anew while it is being read",
+        LOADED
+        + "    TADDS(t1, t0, 1.0f);\n"
+        + STORED
+        + flag("V", "MTE2", 1, "+")
+        + "    TLOAD(t0, in1); //! race\n"
+        + flag("MTE2", "V", 2)
+        + "+    pipe_barrier(PIPE_ALL);\n-    pipe_barrier(PIPE_ALL);\n"
+        + "    TADDS(t1, t0, 1.0f);\n"
+        + flag("V", "MTE3", 3)
+        + "    pipe_barrier(PIPE_MTE3);\n    TSTORE(out, t1);\n",
+    ),
+    WrongKernel(
+        "a fill that a load on its way may overwrite",
+        "    TLOAD(t0, in0);\n"
+        + flag("MTE2", "V", mark="+")
+        + "    TEXPANDS(t0, 1.0f); //! race\n    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);\n"
+        + "    wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);\n    TSTORE(out, t0); //? race\n",
+    ),
+    WrongKernel(
+        "a vector op that needs the result of the one before it",
+        LOADED
+        + "    TADDS(t2, t0, 1.0f);\n+    pipe_barrier(PIPE_V);\n    TMULS(t1, t2, 2.0f); //! race-same-pipe\n"
+        + STORED,
+        targets=("a2a3",),
+    ),
+    WrongKernel(
+        "two vector ops that write the same tile",
+        LOADED
+        + "    TADDS(t1, t0, 1.0f);\n+    pipe_barrier(PIPE_V);\n    TMULS(t1, t0, 2.0f); //! race-same-pipe\n"
+        + STORED,
+        targets=("a2a3",),
+    ),
+    WrongKernel(
+        "a vector op that overwrites what the one before it reads",
+        LOADED
+        + "    TADDS(t1, t0, 1.0f);\n+    pipe_barrier(PIPE_V);\n    TEXPANDS(t0, 3.0f); //! race-same-pipe\n"
+        + STORED
+        + flag("V", "MTE3", 1)
+        + "    TSTORE(in1, t0);\n",
+        targets=("a2a3",),
+    ),
+    WrongKernel(
+        "a barrier of another pipe",
+        LOADED
+        + "    TADDS(t2, t0, 1.0f);\n-    pipe_barrier(PIPE_MTE2);\n+    pipe_barrier(PIPE_V);\n"
+        + "    TMULS(t1, t2, 2.0f); //! race-same-pipe\n"
+        + STORED,
+        targets=("a2a3",),
+    ),
+    WrongKernel(
+        "two loads into the same tile",
+        "    TLOAD(t0, in0);\n+    pipe_barrier(PIPE_MTE2);\n    TLOAD(t0, in1); //! race-same-pipe\n"
+        + flag("MTE2", "V")
+        + "    TADDS(t1, t0, 1.0f);\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "two stores to the same place",
+        LOADED
+        + "    TADDS(t1, t0, 1.0f);\n    TMULS(t2, t0, 2.0f);\n"
+        + STORED
+        + "+    pipe_barrier(PIPE_MTE3);\n    TSTORE(out, t2); //! race-same-pipe\n",
+    ),
+    WrongKernel(
+        "a load of what is still being stored",
+        LOADED
+        + "    TADDS(t1, t0, 1.0f);\n"
+        + STORED
+        + flag("MTE3", "MTE2", 1, "+")
+        + "    TLOAD(t2, out); //! race\n"
+        + flag("MTE2", "V", 2)
+        + "    TADDS(t3, t2, 1.0f);\n"
+        + flag("V", "MTE3", 3)
+        + "    TSTORE(in1, t3);\n",
+    ),
+    WrongKernel(
+        "a scalar read of what the vector unit computes",
+        LOADED
+        + "    TADDS(t1, t0, 1.0f);\n"
+        + flag("V", "S", 1, "+")
+        + "    float seen = t1.GetValue(3); //! race\n    TMULS(t2, t0, seen);\n"
+        + flag("V", "MTE3", 2)
+        + "    TSTORE(out, t2);\n",
+    ),
+    WrongKernel(
+        "a scalar read of what is being loaded",
+        "    TLOAD(t0, in0);\n"
+        + flag("MTE2", "S", 1, "+")
+        + "    float seen = t0.GetValue(0); //! race\n    TEXPANDS(t1, seen);\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "a vector op on what the scalar unit writes",
+        LOADED
+        + flag("V", "S", 4)
+        + "    t0.SetValue(5, 2.0f);\n"
+        + flag("S", "V", 1, "+")
+        + "    TADDS(t1, t0, 1.0f); //! race\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "a store of what the scalar unit writes",
+        LOADED
+        + "    TADDS(t1, t0, 1.0f);\n"
+        + flag("V", "S", 1)
+        + "    t1.SetValue(5, 2.0f);\n"
+        + flag("S", "MTE3", 2, "+")
+        + flag("V", "MTE3", 3)
+        + "    TSTORE(out, t1); //! race\n",
+    ),
+    WrongKernel(
+        "a loop whose next load overwrites what is still read",
+        "    for (int i = 0; i < 4; ++i) {\n"
+        + "+        if (i > 0) wait_flag(PIPE_V, PIPE_MTE2, EVENT_ID1);\n"
+        + "        TLOAD(t0, in0); //! race\n        set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n"
+        + "        wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0); //? double-set\n"
+        + "+        if (i > 0) wait_flag(PIPE_MTE3, PIPE_V, EVENT_ID2);\n"
+        + "-        if (i > 0) wait_flag(PIPE_MTE3, PIPE_V, EVENT_ID2);\n"
+        + "        TADDS(t1, t0, 1.0f);\n"
+        + "+        if (i < 3) set_flag(PIPE_V, PIPE_MTE2, EVENT_ID1);\n"
+        + "        set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);\n        wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);\n"
+        + "        pipe_barrier(PIPE_MTE3);\n        TSTORE(out, t1);\n"
+        + "        if (i < 3) set_flag(PIPE_MTE3, PIPE_V, EVENT_ID2);\n    }\n",
+    ),
+    WrongKernel(
+        "a flag that covers the first load only",
+        "    TLOAD(t0, in0);\n-    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n    TLOAD(t2, in1);\n"
+        + "+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n"
+        + "    TADD(t1, t0, t2); //! race\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "a wait that stands behind its use",
+        "    TLOAD(t0, in0);\n    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n"
+        + "+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n    TADDS(t1, t0, 1.0f); //! race\n"
+        + "-    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "a flag inside a loop that runs zero times",
+        "    TLOAD(t0, in0);\n    const int turns = static_cast<int>(args[4]);\n"
+        + "+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);\n+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);\n"
+        + "    for (int i = 0; i < turns; ++i) {\n        set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n"
+        + "        wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n    }\n    TADDS(t1, t0, 1.0f); //! race\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "tiles that overlap by half a line",
+        "    TASSIGN(t2, 0x80);\n"
+        + LOADED
+        + "    TADDS(t1, t0, 1.0f);\n"
+        + STORED
+        + flag("V", "MTE2", 1, "+")
+        + "    TLOAD(t2, in1); //! race\n"
+        + flag("MTE2", "V", 2)
+        + "    pipe_barrier(PIPE_ALL);\n    TMULS(t3, t2, 2.0f);\n"
+        + flag("V", "MTE3", 3)
+        + "    TSTORE(out, t3);\n",
+    ),
+    WrongKernel(
+        "a set that nobody waits for",
+        LOADED + "    TADDS(t1, t0, 1.0f);\n-    set_flag(PIPE_V, PIPE_MTE2, EVENT_ID5); //! set-without-wait\n" + STORED,
+    ),
+    WrongKernel(
+        "an event set twice before its wait",
+        "    TLOAD(t0, in0);\n    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n    TLOAD(t2, in1);\n"
+        + "-    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0); //! double-set\n+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);\n"
+        + "    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n-    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n"
+        + "+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);\n    TADD(t1, t0, t2);\n"
+        + STORED,
+    ),
+)
