@@ -1,7 +1,7 @@
 """Every kernel that is wrong on purpose gets exactly its finding, at its line; its mended twin gets none."""
 
 import re
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,7 @@ CASES = [
 ]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _source(folder: Path, suite: str, target: str) -> tuple[Path, dict[tuple[str, bool], tuple[int, int]]]:
     """All kernels of a suite in one file, chosen by the scalar in slot 3; and the lines of each."""
     _, head, kernels = _SUITES[suite]

@@ -51,11 +51,17 @@ def flag(source: str, target: str, event: int = 0, mark: str = "") -> str:
 VECTOR = (
     WrongKernel(
         "a vector op on a tile that is still being loaded",
-        "    TLOAD(t0, in0);\n" + flag("MTE2", "V", mark="+") + "    TADDS(t1, t0, 1.0f); //! race\n" + STORED,
+        "    TLOAD(t0, in0);\n"
+        + flag("MTE2", "V", mark="+")
+        + "    TADDS(t1, t0, 1.0f); //! race\n"
+        + STORED,
     ),
     WrongKernel(
         "a store of a tile that is still being computed",
-        LOADED + "    TADDS(t1, t0, 1.0f);\n" + flag("V", "MTE3", mark="+") + "    TSTORE(out, t1); //! race\n",
+        LOADED
+        + "    TADDS(t1, t0, 1.0f);\n"
+        + flag("V", "MTE3", mark="+")
+        + "    TSTORE(out, t1); //! race\n",
     ),
     WrongKernel(
         "a tile overwritten while it is being stored",
@@ -229,7 +235,9 @@ VECTOR = (
     ),
     WrongKernel(
         "a set that nobody waits for",
-        LOADED + "    TADDS(t1, t0, 1.0f);\n-    set_flag(PIPE_V, PIPE_MTE2, EVENT_ID5); //! set-without-wait\n" + STORED,
+        LOADED
+        + "    TADDS(t1, t0, 1.0f);\n-    set_flag(PIPE_V, PIPE_MTE2, EVENT_ID5); //! set-without-wait\n"
+        + STORED,
     ),
     WrongKernel(
         "an event set twice before its wait",

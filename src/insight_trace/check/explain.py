@@ -11,7 +11,7 @@ from insight_trace.model import Finding, Place, Severity
 KINDS = (
     "race", "race-same-pipe", "race-cores", "unwritten-read", "unread-write", "gm-out-of-bounds", "misaligned",
     "tile-overlap", "double-set", "event-id", "barrier-scalar", "atomic-mix", "accumulator-unset",
-    "set-without-wait", "redundant-sync",
+    "set-without-wait",
 )  # fmt: skip
 SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
@@ -200,14 +200,21 @@ def _left_over(row: Seen) -> tuple[str, str]:
     )
 
 
-def _redundant(row: Seen) -> tuple[str, str]:
-    at = row.second
-    if row.first is not None:
-        what = f"the flag from line {row.first.line} to line {at.line}"
-    else:
-        what = f"the barrier at line {at.line}"
-    cost = "" if row.cycles is None else f" and costs {row.cycles} cycles"
-    return f"{what} orders nothing that is not ordered anyway{cost}, for these inputs", "remove it"
+def redundant(places: Sequence[Place], count: int, cycles: int | None = None) -> Finding:
+    """Synchronisation that orders nothing in this run; `cycles` is what the run saves without it."""
+    barrier = places[0].instruction not in ("SET_FLAG", "WAIT_FLAG")
+    lines = ", ".join(dict.fromkeys(str(place.line) for place in places))
+    what = f"the barrier at line {lines}" if barrier else f"the flag of lines {lines}"
+    cost = "" if cycles is None else f" and costs {cycles} cycles"
+    return Finding(
+        category="redundant-sync",
+        severity=Severity.NOTE,
+        message=f"{what} orders nothing that is not ordered anyway{cost}, for these inputs",
+        mend="remove it, if it is not needed for other inputs",
+        places=tuple(places),
+        count=count,
+        cycles=cycles,
+    )
 
 
 _WORDS: dict[str, Callable[[Seen], tuple[str, str]]] = {
@@ -215,5 +222,5 @@ _WORDS: dict[str, Callable[[Seen], tuple[str, str]]] = {
     "unread-write": _unread, "gm-out-of-bounds": _past_tensor, "misaligned": _misaligned,
     "tile-overlap": _overlap, "double-set": _double_set, "event-id": _event_id,
     "barrier-scalar": _barrier_scalar, "atomic-mix": _atomic_mix, "accumulator-unset": _accumulator,
-    "set-without-wait": _left_over, "redundant-sync": _redundant,
+    "set-without-wait": _left_over,
 }  # fmt: skip

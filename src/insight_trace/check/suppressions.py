@@ -70,7 +70,8 @@ def apply(
 ) -> tuple[list[Finding], list[Finding], list[Allowance]]:
     """What remains, what was allowed, and which allowances covered nothing."""
     used: set[Allowance] = set()
-    kept, allowed = [], []
+    kept: list[Finding] = []
+    allowed: list[Finding] = []
     for finding in findings:
         covering = [allowance for allowance in allowances if allowance.covers(finding)]
         used.update(covering)

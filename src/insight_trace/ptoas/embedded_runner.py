@@ -105,7 +105,7 @@ class EmbeddedRunner:
         places.step("simulate")
         simulation = self.simulate(kernel)
         said = [str(simulation.failure)] if simulation.failure else []
-        said += [f"{simulation.cycles} cycles at {simulation.mhz:g} MHz", *simulation.findings]
+        said += [f"{simulation.cycles} cycles at {simulation.mhz:g} MHz", *map(str, simulation.findings)]
         (places.logs / "simulate.log").write_text("\n".join(said) + "\n", encoding="utf-8")
         if simulation.failure:
             return RunOutcome(FAILED, str(simulation.failure))
@@ -141,7 +141,7 @@ class EmbeddedRunner:
             cycles=simulation.cycles,
             bound_by=bound_by(pipes),
             pipes=pipes,
-            warnings=(*(f"not what the run gave: {text}" for text in wrong), *simulation.findings),
+            warnings=(*(f"not what the run gave: {text}" for text in wrong), *map(str, simulation.findings)),
             verified=bool(checks) and all(check.status is Status.VERIFIED for check in checks),
             facts={
                 "verified": "; ".join(check.text for check in checks),

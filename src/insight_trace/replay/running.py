@@ -14,7 +14,7 @@ from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.chips import TARGETS, target_of_chip
 from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.limits import SOURCE_BYTES
-from insight_trace.model import Dispatch, Instructions, Kernel, Pipe, Simulation, Tier, Trace
+from insight_trace.model import Dispatch, Finding, Instructions, Kernel, Pipe, Simulation, Tier, Trace
 from insight_trace.reading import read_regular
 from insight_trace.replay.gathering import Gathered, gather_arguments
 from insight_trace.replay.request import ReplayRequest
@@ -71,7 +71,7 @@ class Replay:
         return dict(self.simulation.outputs) if self.simulation else {}
 
     @property
-    def findings(self) -> tuple[str, ...]:
+    def findings(self) -> tuple[Finding, ...]:
         return self.simulation.findings if self.simulation else ()
 
     @property

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
-from insight_trace.check.explain import KINDS, SEVERITIES, Seen, explain
+from insight_trace.check.explain import KINDS, SEVERITIES, Seen, explain, redundant
 from insight_trace.model import Finding, Instructions, Pipe, Place, Severity
+from insight_trace.simulate.embedded.records import Site
 from insight_trace.simulate.embedded.runner import RunnerResult
 
 # abi.hpp Space
 MEMORIES = ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB", "L0A scale", "L0B scale", "control", "GM")
 _GM = MEMORIES.index("GM")
+_SITE_PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "ALL", "FIX")  # abi.hpp PipeId
 # pipes as kernels name them
 _PIPES = {Pipe.SCALAR: "S", Pipe.CUBE: "M", Pipe.FIXP: "FIX", Pipe.ALL: "ALL"} | {
     pipe: pipe.name for pipe in (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
@@ -19,13 +20,21 @@ _PIPES = {Pipe.SCALAR: "S", Pipe.CUBE: "M", Pipe.FIXP: "FIX", Pipe.ALL: "ALL"} |
 
 
 def findings_of(
-    result: RunnerResult, instructions: Instructions, regions: Sequence[tuple[str, int, int, int]]
+    result: RunnerResult,
+    instructions: Instructions,
+    regions: Sequence[tuple[str, int, int, int]],
+    sites: Sequence[Site],
 ) -> tuple[Finding, ...]:
     """Findings of one run, worst first; flags that were left over are always among them."""
     seen = [_seen(row, instructions, regions) for row in result.found]
     seen += [_left_over(row, instructions) for row in result.unused_flags]
+    remarks = tuple(
+        Finding("contract", Severity.NOTE, text, places=(Place(file, line, "", ""),))
+        for file, line, text in dict.fromkeys(result.remarks)
+    )
+    notes = tuple(_redundant(row, sites) for row in result.redundant)
     order = {severity: number for number, severity in enumerate(SEVERITIES)}
-    return explain(sorted(seen, key=lambda one: order[one.severity]))
+    return explain(sorted(seen, key=lambda one: order[one.severity])) + remarks + notes
 
 
 def place_of(row: int, instructions: Instructions) -> Place:
@@ -73,11 +82,13 @@ def _left_over(row: tuple[int, ...], instructions: Instructions) -> Seen:
     return Seen("set-without-wait", Severity.WARNING, None, place, "", False, False, -1, -1, count)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class RedundantSync:
-    """Flags or a barrier without which everything that depends is still ordered."""
-
-    set_lines: tuple[tuple[str, int], ...]
-    wait_lines: tuple[tuple[str, int], ...]
-    row: int
-    executions: int
+def _redundant(row: tuple[str, ...], sites: Sequence[Site]) -> Finding:
+    """Flags, or a barrier, without which everything that depends is still ordered."""
+    _, sets, waits, _, executions = row
+    places = [
+        Place(site.file, site.line, site.name, _SITE_PIPES[site.pipe])
+        for text in (sets, waits)
+        if text != "-"
+        for site in (sites[int(number)] for number in text.split(","))
+    ]
+    return redundant(places, int(executions) // min(2, len(places)))

@@ -20,7 +20,7 @@ _INCLUDED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
 
 def engine_sources() -> list[Path]:
     """What every program of ours is made of, without a main function."""
-    return sorted(path for path in [*ENGINE.glob("*.cpp"), *(ENGINE / "ops").glob("*.cpp")] if path != _MAIN)
+    return sorted(path for path in ENGINE.rglob("*.cpp") if path != _MAIN)
 
 
 def contents(paths: Iterable[Path]) -> Iterator[bytes | str]:

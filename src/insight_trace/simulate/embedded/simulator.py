@@ -295,7 +295,7 @@ def _simulation(
         soc_version=soc.name,
         failure=failure,
         printed=result.printed,
-        findings=findings_of(result, instructions, regions),
+        findings=findings_of(result, instructions, regions, sites),
         sources=readable_sources((site.file for site in sites if site.file), made.kernels, made.objects),
         memory=result.memory,
         launch=launch_of(result, soc, made.options.launch),

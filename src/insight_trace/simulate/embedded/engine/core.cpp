@@ -23,7 +23,8 @@ Core::Core(const CoreIdentity &identity_, const Parameters &parameters_, Records
     : identity(identity_), computes(!timing_only), clock(parameters_, records), parameters(parameters_),
       tile_op_cost(parameters_.scalar_tile_op),
       function(parameters_.vector_functions ? new VectorFunction(parameters_) : nullptr),
-      register_cost_(parameters_.register_write), unwritten_(unwritten), detailed_(records.detailed()), records_(records), gm_(gm) {
+      register_cost_(parameters_.register_write), unwritten_(unwritten), detailed_(records.detailed()),
+      records_(records), gm_(gm) {
     const int64_t sizes[] = {parameters.memory_ub,        parameters.memory_l1,
                              parameters.memory_l0a,       parameters.memory_l0b,
                              parameters.memory_l0c,       parameters.memory_bt,
@@ -48,8 +49,7 @@ uint8_t *Core::local(Space space, uint64_t address, uint64_t bytes) {
         kernel_error("%s access of %llu bytes at 0x%llx goes past its %llu bytes", kSpaceNames[index],
                      (unsigned long long)bytes, (unsigned long long)address,
                      (unsigned long long)sizes_[index]);
-    if (!memory_[index])
-        memory_[index] = fresh_memory(sizes_[index], unwritten_);
+    if (!memory_[index]) memory_[index] = fresh_memory(sizes_[index], unwritten_);
     return memory_[index].get() + address;
 }
 

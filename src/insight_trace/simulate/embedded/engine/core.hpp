@@ -133,7 +133,7 @@ class Core {
     const std::unique_ptr<VectorFunction> function;             // null on chips without vector functions
     bool register_based() const { return function != nullptr; } // a5
     uint64_t ffts_base = 0;
-    uint8_t atomic_type = 0; // of DMA stores: 0 none, else set_atomic_* + 1
+    uint8_t atomic_type = 0;   // of DMA stores: 0 none, else set_atomic_* + 1
     bool atomic_store = false; // the stores of the running op add to what is there
     CounterLoop counter_loop;
     uint8_t store_atomic_type = 0, store_atomic_op = 0; // of scalar stores: set_st_atomic_cfg
@@ -176,7 +176,7 @@ class Core {
 
     const int64_t register_cost_;
     const uint8_t unwritten_; // what bytes hold that nobody wrote
-    const bool detailed_; // operands are kept
+    const bool detailed_;     // operands are kept
     uint32_t call_ = kNoCall;
     std::vector<CallTile> call_tiles_;
     std::vector<Further> further_;

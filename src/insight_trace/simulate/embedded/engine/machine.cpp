@@ -22,9 +22,8 @@ Machine::Machine(Job &job, Records &records)
     std::sort(gm_.regions.begin(), gm_.regions.end(),
               [](const Region &a, const Region &b) { return a.address < b.address; });
     for (size_t i = 0; i < threads_.size(); ++i) {
-        threads_[i].core =
-            std::make_unique<Core>(job.cores[i].identity, job.parameters, records, gm_, job.timing_only,
-                                   job.unwritten);
+        threads_[i].core = std::make_unique<Core>(job.cores[i].identity, job.parameters, records, gm_,
+                                                  job.timing_only, job.unwritten);
         threads_[i].saved_state = job.kernels[job.cores[i].kernel].initial_state;
     }
 }

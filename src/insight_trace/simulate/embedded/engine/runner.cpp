@@ -63,7 +63,8 @@ void write_result(const std::string &head) {
                     << "\t" << escaped(remark.text) << "\n";
             for (const auto &flag : core.clock.unused_flags())
                 out << "unused\t" << i << "\t" << static_cast<int>(flag.from) << "\t"
-                    << static_cast<int>(flag.to) << "\t" << flag.event << "\t" << flag.count << "\t" << flag.row << "\n";
+                    << static_cast<int>(flag.to) << "\t" << flag.event << "\t" << flag.count << "\t"
+                    << flag.row << "\n";
         }
     }
     if (g_active && g_active->timeline()) {

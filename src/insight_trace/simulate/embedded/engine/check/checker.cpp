@@ -90,27 +90,42 @@ std::vector<Found> Checker::run() {
     shadows_.clear();
     found_.clear();
     needs_.clear();
+    racing_.clear();
     site_writes_.assign(records_.sites().size(), 0);
     site_read_.assign(records_.sites().size(), 0);
     for (const Region &region : gm_.regions) shadow(0, kGlobal).fill(region.address, region.padded);
-    Order order(cores_,
-                [this](const Step &step, uint32_t number, const Time &before) { accesses(step, number, before); });
+    Order order(cores_, [this](const Step &step, uint32_t number, const Time &before) {
+        accesses(step, number, before);
+    });
     for (uint32_t row = 0; row < records_.size(); ++row) {
         Step step{};
         if (!step_of(row, step)) continue;
         if (options_.memory && (step.kind == StepKind::Set || step.kind == StepKind::Wait) &&
             (records_[row].a >> 16) > 7)
             report({Kind::EventId, Severity::Warning, kNoPartner, row});
+        if (options_.memory && step.kind == StepKind::Barrier && step.pipe == PipeId::S) {
+            report({Kind::BarrierScalar, Severity::Error, kNoPartner, row});
+            continue;
+        }
         order.add(step);
     }
     order.finish();
     if (options_.memory) {
-        for (const DoubleSet &twice : order.double_sets())
+        for (const DoubleSet &twice : order.double_sets()) {
+            // a race that has the same edge missing says it better
+            Step step{};
+            step_of(twice.second, step);
+            const auto missing = std::pair(uint32_t(Order::thread(step.core, step.to)),
+                                           uint32_t(Order::thread(step.core, step.from)));
+            if (!twice.certain && racing_.count(missing)) continue;
             report({Kind::DoubleSet, twice.certain ? Severity::Error : Severity::Warning, twice.first,
                     twice.second});
+        }
         for (uint32_t row = 0; row < records_.size(); ++row) {
             uint32_t site = records_[row].site;
-            if (site_writes_[site] && !site_read_[site]) {
+            // on chips with vector registers a result reaches memory by a store of its own
+            const bool in_register = options_.vector_in_order && records_.sites()[site].pipe == PipeId::V;
+            if (site_writes_[site] && !site_read_[site] && !in_register) {
                 report({Kind::Unread, Severity::Note, kNoPartner, row});
                 site_read_[site] = 1;
             }
@@ -160,6 +175,19 @@ void Checker::look_at_address(const Step &step, const Footprint &footprint, cons
                 (footprint.role & kWrites) != 0, operand.address, operand.address + 32});
 }
 
+// The core whose memory an operand lies in.
+uint16_t Checker::owner_of(const Step &step, const Footprint &footprint) const {
+    if (footprint.memory == kGlobal || footprint.owner == 0) return step.core;
+    const CoreIdentity &me = cores_[step.core];
+    for (uint16_t i = 0; i < cores_.size(); ++i) {
+        const CoreIdentity &other = cores_[i];
+        if (other.block != me.block) continue;
+        if (footprint.owner == 1 ? other.cube : !other.cube && other.sub_block == footprint.owner - 2)
+            return i;
+    }
+    return step.core; // nothing runs there
+}
+
 void Checker::accesses(const Step &step, uint32_t number, const Time &before) {
     const Record &r = records_[step.row];
     const uint32_t end = operand_end(step.row);
@@ -171,7 +199,7 @@ void Checker::accesses(const Step &step, uint32_t number, const Time &before) {
             const Footprint &footprint = records_.footprints.rows()[operand.footprint];
             if (!(footprint.role & (write ? kWrites : kReads))) continue;
             if (options_.memory) look_at_address(step, footprint, operand);
-            const uint16_t owner = footprint.memory == kGlobal ? uint16_t(0) : step.core;
+            const uint16_t owner = owner_of(step, footprint);
             const bool atomic = write && is_atomic(r);
             Touch touch{thread, number, step.row, operand.tile, kNoTile, write, atomic, footprint.exact != 0};
             const bool on_chip = footprint.memory != kGlobal;
@@ -232,7 +260,8 @@ bool Checker::partly_overlap(uint32_t one, uint32_t other) const {
     const TileRow &a = records_.tiles.rows()[one], &b = records_.tiles.rows()[other];
     const uint64_t a_end = a.address + bytes(a), b_end = b.address + bytes(b);
     const bool apart = a_end <= b.address || b_end <= a.address;
-    const bool inside = (a.address >= b.address && a_end <= b_end) || (b.address >= a.address && b_end <= a_end);
+    const bool inside =
+        (a.address >= b.address && a_end <= b_end) || (b.address >= a.address && b_end <= a_end);
     return !apart && !inside;
 }
 
@@ -256,12 +285,22 @@ void Checker::meet(const Touch &earlier, const Touch &later, const Step &step, c
     // words in global memory that cores poll are ordered by the cache's own instructions
     if (!same_core && is_scalar(earlier.thread) && is_scalar(later.thread)) return;
     if (before[earlier.thread] >= earlier.number) return need(earlier, step);
-    Found found{same_pipe ? Kind::SamePipe : same_core ? Kind::Race : Kind::Cores,
+    Found found{same_pipe   ? Kind::SamePipe
+                : same_core ? Kind::Race
+                            : Kind::Cores,
                 same_pipe ? same_pipe_severity(earlier, step) : Severity::Error,
-                earlier.row, step.row, memory, owner, earlier.write, later.write, address, address + bytes};
+                earlier.row,
+                step.row,
+                memory,
+                owner,
+                earlier.write,
+                later.write,
+                address,
+                address + bytes};
     const bool both_exact = earlier.exact && later.exact;
     if (earlier.atomic != later.atomic && earlier.write && later.write) found.kind = Kind::AtomicMix;
     if (!both_exact) found.severity = Severity::Note;
+    if (found.severity == Severity::Error) racing_.emplace(earlier.thread, later.thread);
     report(found);
 }
 

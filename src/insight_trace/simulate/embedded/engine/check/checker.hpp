@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -41,7 +42,8 @@ struct Found {
     uint64_t count = 1;          // how often
 };
 
-// An access that must come after an earlier one: of `thread`, `number` instructions must have ended before it.
+// An access that must come after an earlier one: of `thread`, `number` instructions must have ended before
+// it.
 struct Need {
     uint32_t row, thread, number;
 };
@@ -76,6 +78,7 @@ class Checker {
     uint32_t repeats_of(const Record &r) const;
     bool is_atomic(const Record &r) const;
     bool partly_overlap(uint32_t one, uint32_t other) const;
+    uint16_t owner_of(const Step &step, const Footprint &footprint) const;
     void need(const Touch &earlier, const Step &step);
     Severity same_pipe_severity(const Touch &earlier, const Step &step) const;
 
@@ -86,7 +89,8 @@ class Checker {
     std::map<std::pair<uint16_t, uint8_t>, Shadow> shadows_;
     std::map<Key, Found> found_;
     std::vector<Need> needs_;
-    std::vector<uint8_t> site_writes_, site_read_; // by site: it writes on-chip memory; somebody reads that
+    std::set<std::pair<uint32_t, uint32_t>> racing_; // pipes whose instructions were found out of order
+    std::vector<uint8_t> site_writes_, site_read_;   // by site: it writes on-chip memory; somebody reads that
 };
 
 } // namespace insight_trace::engine::check

@@ -23,16 +23,14 @@ std::string report_of(const Records &records, const Machine &machine) {
     std::vector<CoreIdentity> cores;
     for (const CoreJob &job : machine.job().cores) cores.push_back(job.identity);
     Options options;
-    options.vector_in_order = machine.job().parameters.get("vector.functions", 0) != 0;
+    options.vector_in_order = machine.job().parameters.vector_functions != 0;
     Checker checker(records, cores, machine.global_memory(), options);
     std::ostringstream out;
-    bool races = false;
     for (const Found &found : checker.run()) {
-        races |= found.severity == Severity::Error && found.kind <= Kind::Cores;
-        out << "found\t" << int(found.kind) << "\t" << int(found.severity) << "\t" << int64_t(int32_t(found.first))
-            << "\t" << found.second << "\t" << int(found.memory) << "\t" << found.core << "\t"
-            << found.first_writes << "\t" << found.second_writes << "\t" << found.begin << "\t" << found.end
-            << "\t" << found.count << "\n";
+        out << "found\t" << int(found.kind) << "\t" << int(found.severity) << "\t"
+            << int64_t(int32_t(found.first)) << "\t" << found.second << "\t" << int(found.memory) << "\t"
+            << found.core << "\t" << found.first_writes << "\t" << found.second_writes << "\t" << found.begin
+            << "\t" << found.end << "\t" << found.count << "\n";
     }
     const std::vector<SyncGroup> groups = sync_groups(records, checker);
     if (uint64_t(records.size()) * groups.size() > kMostSteps) {

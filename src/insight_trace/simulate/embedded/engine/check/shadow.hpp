@@ -21,8 +21,8 @@ struct Touch {
     uint32_t thread; // pipe of a core
     uint32_t number; // of the instruction on its pipe
     uint32_t row;
-    uint32_t tile;               // whose bytes it means
-    uint32_t victim = kNoTile;   // of a write: the tile whose bytes it replaced
+    uint32_t tile;             // whose bytes it means
+    uint32_t victim = kNoTile; // of a write: the tile whose bytes it replaced
     bool write, atomic, exact;
 };
 
@@ -92,13 +92,18 @@ uint64_t Shadow::touch_block(Block &block, uint32_t mask, uint64_t address, uint
     size_t left = 0;
     bool merged = false;
     Touch mine = by;
+    // Who read a write comes after it: a write that comes after these reads comes after that write, too.
+    uint32_t read_since = 0;
+    for (const Entry &entry : list)
+        if (by.write && !entry.by.write && entry.by.row != by.row) read_since |= entry.mask;
     for (size_t i = 0; i < list.size(); ++i) {
         Entry &entry = list[i];
         const uint32_t common = entry.mask & mask;
         const bool same = entry.by.row == by.row && entry.by.thread == by.thread;
-        if (common && !same && (entry.by.write || by.write))
-            meet(entry.by, address + static_cast<uint64_t>(__builtin_ctz(common)),
-                 static_cast<uint64_t>(__builtin_popcount(common)) * scale);
+        const uint32_t meets = entry.by.write ? common & ~read_since : common;
+        if (meets && !same && (entry.by.write || by.write))
+            meet(entry.by, address + static_cast<uint64_t>(__builtin_ctz(meets)),
+                 static_cast<uint64_t>(__builtin_popcount(meets)) * scale);
         if (common && by.write && entry.by.write && entry.by.tile != by.tile) mine.victim = entry.by.tile;
         // A write stands for all before it; a read for earlier reads of its pipe, which has come further.
         const bool covered = by.write ? !keep(entry.by) && (!same || entry.by.write || !common)
