@@ -116,7 +116,7 @@ def test_a_changed_payload_is_a_mismatch_which_fails_and_says_what_differs(dump,
     said = capsys.readouterr()
     assert "mismatch" in said.out
     assert "its inputs, members and blocks are those of the recording" in said.err
-    assert "insight-trace why a --first-mismatch" in said.err
+    assert "insight-trace check a" in said.err
     changed = [*command, "-o", "b", "--json"]
     assert main(changed) == 1
     assert json.loads(capsys.readouterr().out)["differences"] == []

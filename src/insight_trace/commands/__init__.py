@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "what this machine has: compiler, CANN, msprof, ptoas, and what follows",
     "replay": "simulate one recorded dispatch, check it, write what Insight opens",
     "core-swimlane": "one task under the flags of simpler's core_swimlane",
+    "check": "what is wrong in a kernel, and on which line: races, memory, synchronisation",
     "op": "cycles of one tile op, or of a table of them",
     "export": "core model dump logs to the Insight directory, or check any such directory",
     "clean": "a trace without clutter: lanes in dataflow order, flags as arrows, per-instruction numbers",

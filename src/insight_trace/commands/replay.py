@@ -105,8 +105,10 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--timing-only", action="store_true", help="instructions and times, no arithmetic")
     how.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="seconds the kernel may run")
-    how.add_argument("--check", action="store_true", help="print what the run revealed about the kernel")
-    how.add_argument("--strict", action="store_true", help=argparse.SUPPRESS)  # a mismatch always fails now
+    how.add_argument(
+        "--check", action="store_true", help="look for races, wrong memory and wrong synchronisation"
+    )
+    how.add_argument("--strict", action="store_true", help="with --check: exit 1 if there is an error")
     vendor = parser.add_argument_group("the vendor's simulator")
     vendor.add_argument("--cann-home", type=Path, metavar="P", help="the toolkit to use")
     vendor.add_argument("--cann-set-env", type=Path, metavar="P", help="its set_env.sh")
@@ -169,6 +171,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from insight_trace.errors import RequestError
+    from insight_trace.model import Severity
     from insight_trace.replay.running import replay_gathered, run_replay
     from insight_trace.replay.workspace import RECORD, read_record
 
@@ -203,7 +206,8 @@ def run(options: argparse.Namespace) -> int:
         show(replay, check=options.check)
     if replay.mismatched and not options.json:
         print(f"insight-trace replay: {mismatch_text(replay)}", file=sys.stderr)
-    return 1 if replay.mismatched else 0
+    wrong = options.strict and any(finding.severity is Severity.ERROR for finding in replay.findings)
+    return 1 if replay.mismatched or wrong else 0
 
 
 def _annotate(trace: Trace, kernels: tuple[Kernel, ...]) -> Trace:
@@ -269,6 +273,7 @@ def _request(options: argparse.Namespace) -> ReplayRequest:
         any_target=options.any_target,
         block_dim=options.block_dim,
         timing_only=options.timing_only,
+        check=options.check,
         l2=options.l2,
         launch=options.launch,
         seconds=options.time_limit,

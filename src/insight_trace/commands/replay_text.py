@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from insight_trace.check.finding_text import finding_data, finding_lines
+
 if TYPE_CHECKING:
     from insight_trace.dump.load import Dump
     from insight_trace.model import Scene, Simulation
@@ -20,7 +22,7 @@ def mismatch_text(replay: Replay) -> str:
     different = "; ".join(replay.differences) or "its inputs, members and blocks are those of the recording"
     return (
         "an output is not what was recorded\n"
-        f"  {different}; `insight-trace why {replay.workspace} --first-mismatch` follows the first wrong element"
+        f"  {different}; `insight-trace check {replay.workspace}` looks for races and bytes that nobody wrote"
     )
 
 
@@ -71,7 +73,7 @@ def as_json(replay: Replay) -> dict[str, Any]:
         ],
         "differences": list(replay.differences),
         "warnings": list(replay.warnings),
-        "findings": list(replay.findings),
+        "findings": [finding_data(finding) for finding in replay.findings],
     }
 
 
@@ -99,8 +101,9 @@ def show(replay: Replay, *, check: bool) -> None:
         print(replay.simulation.printed, end="", file=sys.stderr)
     _show_result(replay)
     if check:
-        for finding in replay.findings or ("nothing to remark",):
-            print(f"found      {finding}")
+        lines = [line for finding in replay.findings for line in finding_lines(finding)]
+        for line in lines or ["nothing to remark"]:
+            print(f"found      {line}")
     if replay.simulation is not None:
         _show_pipes(replay)
     if replay.directory is None:

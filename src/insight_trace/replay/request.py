@@ -35,6 +35,7 @@ class ReplayRequest:
     any_target: bool = False  # run on a target that the scene does not name
     block_dim: int | None = None
     timing_only: bool = False
+    check: bool = False  # look for what is wrong in the kernel
     l2: str | None = None  # what L2 holds at first: cold (None), warm, trace: what earlier dispatches left
     launch: str | None = None  # task (None): started by a scheduler; kernel: launched by itself
     seconds: float = 60.0

@@ -132,7 +132,7 @@ def replay_gathered(
     annotate: Annotate = lambda trace, _kernels: trace,
 ) -> Replay:
     """The same, once the arguments are known."""
-    target = request.target or _target_of(request, selection)
+    target = request.target or target_of(request, selection)
     simulator = _choose_simulator(request)
     path = workspace_path(request, selection)
     with _workspace(path, request, selection.kernels) as workspace:
@@ -167,7 +167,7 @@ def _workspace(path: Path, request: ReplayRequest, kernels: tuple[Kernel, ...]) 
         yield beside
 
 
-def _target_of(request: ReplayRequest, selection: Selection) -> str:
+def target_of(request: ReplayRequest, selection: Selection) -> str:
     """a5 when the chip, the platform, the case's only platforms, or the kernel's place say so."""
     chip = target_of_chip(request.soc_version or "")
     if chip:
@@ -192,7 +192,7 @@ def _family_of_place(source: Path) -> str:
 
 def _require_target(request: ReplayRequest, selection: Selection) -> None:
     """A kernel that was written for one family is not run on the other without a word."""
-    target = request.target or _target_of(request, selection)
+    target = request.target or target_of(request, selection)
     chip = target_of_chip(request.soc_version or "")
     if chip and chip != target:
         raise RequestError(
@@ -229,6 +229,7 @@ def _with_embedded(
 ) -> Replay:
     from insight_trace.insight.writer import write_insight_directory
     from insight_trace.replay.recorded import recording_of
+    from insight_trace.simulate.embedded.checked_run import run_checked
     from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 
     progress("simulate")
@@ -242,7 +243,8 @@ def _with_embedded(
         launch=request.launch == "kernel",
         seconds=request.seconds,
     )
-    simulation = run_embedded(replay.selection.kernels, replay.arguments, options)
+    run = run_checked if request.check else run_embedded
+    simulation = run(replay.selection.kernels, replay.arguments, options)
     if simulation.failure:
         failure = simulation.failure
         hint = f"more in {failure.log}" if failure.log else ""

@@ -30,6 +30,7 @@ def simulate(
     from insight_trace.arguments.given import from_arrays
     from insight_trace.arguments.slots import ReplayArguments
     from insight_trace.model import Kernel
+    from insight_trace.simulate.embedded.checked_run import run_checked
     from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 
     if isinstance(kernel, Kernel):
@@ -40,7 +41,8 @@ def simulate(
         kernels = list(kernel)
     if not isinstance(arguments, ReplayArguments):
         arguments = from_arrays(arguments, block_count=block_count)
-    return run_embedded(kernels, arguments, EmbeddedOptions(**options))
+    run = run_checked if options.get("check") else run_embedded
+    return run(kernels, arguments, EmbeddedOptions(**options))
 
 
 def kernel_from_source(source: Path, core_type: CoreType | str | None = None) -> Kernel:

@@ -31,7 +31,9 @@ class RunnerResult:
     failure: Failure | None = None
     sites: list[Site] = field(default_factory=list)
     unused_flags: list[tuple[int, ...]] = field(default_factory=list)
-    remarks: list[tuple[str, int, str]] = field(default_factory=list)  # what is hardly meant: file, line, text
+    remarks: list[tuple[str, int, str]] = field(
+        default_factory=list
+    )  # what is hardly meant: file, line, text
     found: list[tuple[int, ...]] = field(default_factory=list)  # rows of the checker
     redundant: list[tuple[str, ...]] = field(default_factory=list)
     printed: str = ""

@@ -1,0 +1,120 @@
+"""What is wrong in a kernel, and on which line: races, memory, synchronisation.
+
+insight-trace check SCENE --case C                  every kernel that the case dispatches, once
+insight-trace check SCENE --case C --func-id 1 --dump-dir D --dispatch-id 5
+insight-trace check WORKSPACE                       the dispatch of an earlier replay
+insight-trace check BUILD                           the kernels of a PyPTO build's own run
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from insight_trace.replay.examine import Examined
+
+RUNS_KERNELS = True
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scene", type=Path, metavar="SCENE", help="a scene, a PyPTO build, or a workspace")
+    parser.add_argument("--case", metavar="C", help="case of the scene (default: its first)")
+    parser.add_argument("--func-id", metavar="A[,B,C]", help="one kernel, or the members of a mix")
+    parser.add_argument("--kernel", metavar="NAME", help="one kernel by its name")
+    parser.add_argument("--dump-dir", type=Path, metavar="D", help="a dump that holds the arguments")
+    parser.add_argument("--dispatch-id", type=int, metavar="K", help="the dispatch of the dump")
+    parser.add_argument("--arg-spec", type=Path, metavar="F", help="a JSON file of arguments")
+    parser.add_argument(
+        "--target", choices=("a2a3", "a5"), help="the family (default: what the scene is for)"
+    )
+    parser.add_argument("--platform", metavar="P", help="a2a3, a2a3sim, a5 or a5sim")
+    parser.add_argument("--soc-version", metavar="V", help="the chip, e.g. Ascend910B1")
+    parser.add_argument(
+        "--time-limit", type=float, default=60.0, metavar="S", help="seconds a kernel may run"
+    )
+    parser.add_argument(
+        "--notes", action="store_true", help="also what is no fault: idle flags, unread writes"
+    )
+    parser.add_argument(
+        "--allow", type=Path, metavar="F", help="a file of lines FILE[:LINE] CATEGORY to allow"
+    )
+    parser.add_argument("--strict", action="store_true", help="exit 1 if there is an error")
+    parser.add_argument("--sarif", type=Path, metavar="F", help="also write the findings as SARIF 2.1.0")
+    parser.add_argument("--force", action="store_true", help="replace an existing SARIF file")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    from insight_trace.check.sarif import sarif
+    from insight_trace.check.suppressions import in_file
+    from insight_trace.commands.replay import numbers
+    from insight_trace.replay.examine import examine
+    from insight_trace.replay.request import ReplayRequest
+    from insight_trace.storage import refuse_existing, write_whole
+
+    request = ReplayRequest(
+        scene=options.scene,
+        case=options.case,
+        func_ids=numbers(options.func_id, "--func-id"),
+        kernel=options.kernel,
+        dump_dir=options.dump_dir,
+        dispatch_id=options.dispatch_id,
+        arg_spec=options.arg_spec,
+        target=options.target,
+        platform=options.platform,
+        soc_version=options.soc_version,
+        seconds=options.time_limit,
+    )
+    if options.sarif is not None:
+        refuse_existing(options.sarif, force=options.force)
+    given = in_file(options.allow) if options.allow else []
+    examined = examine(request, given)
+    if options.sarif is not None:
+        findings = [finding for one in examined for finding in one.findings]
+        text = json.dumps(sarif(findings, Path.cwd()), indent=1) + "\n"
+        write_whole(options.sarif, text, force=options.force)
+    if options.json:
+        print(json.dumps({"kernels": [_data(one) for one in examined]}, indent=1))
+    else:
+        for one in examined:
+            _show(one, options.notes)
+    failed = [one for one in examined if one.failure is not None]
+    errors = sum(one.errors for one in examined)
+    if not options.json:
+        print(f"{len(examined)} kernels · {errors} errors · {len(failed)} did not run to their end")
+    return 1 if failed or (errors and options.strict) else 0
+
+
+def _data(one: Examined) -> dict[str, Any]:
+    from insight_trace.check.finding_text import finding_data
+
+    return {
+        "kernels": list(one.kernels),
+        "func_ids": list(one.func_ids),
+        "findings": [finding_data(finding) for finding in one.findings],
+        "allowed": [finding_data(finding) for finding in one.allowed],
+        "unused_allowances": [allowance.where for allowance in one.unused],
+        "failure": str(one.failure) if one.failure else None,
+    }
+
+
+def _show(one: Examined, notes: bool) -> None:
+    from insight_trace.check.finding_text import finding_lines
+    from insight_trace.model import Severity
+
+    names = " + ".join(one.kernels)
+    shown = [finding for finding in one.findings if notes or finding.severity is not Severity.NOTE]
+    hidden = len(one.findings) - len(shown)
+    more = f" · {hidden} notes (--notes)" if hidden else ""
+    print(f"{names}: {len(shown)} findings{more}" if shown or hidden else f"{names}: nothing to remark")
+    for finding in shown:
+        places = " and ".join(f"{Path(place.file).name}:{place.line}" for place in finding.places)
+        print("\n".join(finding_lines(finding, "  ")) + (f"\n    {places}" if places else ""))
+    for allowance in one.unused:
+        print(f"  note: {allowance.where} allows {allowance.category}, which does not occur")
+    if one.failure is not None:
+        print(f"  did not run to its end: {one.failure}", file=sys.stderr)

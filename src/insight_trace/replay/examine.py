@@ -1,0 +1,116 @@
+"""The checker on kernels of a scene, of a build, or of an earlier replay: no trace is written, only findings."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from insight_trace.check.suppressions import Allowance, apply, in_sources
+from insight_trace.errors import JobError
+from insight_trace.model import Failure, Finding, Scene, Severity, Simulation
+from insight_trace.replay.gathering import Gathered, gather_arguments
+from insight_trace.replay.request import ReplayRequest
+from insight_trace.replay.running import target_of
+from insight_trace.replay.selection import Selection, select_case, select_kernels, with_recorded_members
+from insight_trace.replay.workspace import RECORD, read_record
+
+
+@dataclass(frozen=True)
+class Examined:
+    """One dispatch of one kernel, or of the members of a mix, and what is wrong in it."""
+
+    kernels: tuple[str, ...]
+    func_ids: tuple[int, ...]
+    findings: tuple[Finding, ...]
+    allowed: tuple[Finding, ...] = ()
+    unused: tuple[Allowance, ...] = ()  # allowances in its sources that covered nothing
+    failure: Failure | None = None  # it did not run to its end
+
+    @property
+    def errors(self) -> int:
+        return sum(finding.severity is Severity.ERROR for finding in self.findings)
+
+
+def examine(
+    request: ReplayRequest,
+    allowances: Sequence[Allowance] = (),
+    progress: Callable[[str], None] = lambda _step: None,
+) -> list[Examined]:
+    """Checks what the request names: a workspace's dispatch, the kernels asked for, or all that the case runs."""
+    found = []
+    for selection, gathered, target in _dispatches(request, progress):
+        progress(f"check {selection.kernels[0].name}")
+        found.append(_examined(request, selection, gathered, target, allowances))
+    return found
+
+
+def _dispatches(
+    request: ReplayRequest, progress: Callable[[str], None]
+) -> Iterator[tuple[Selection, Gathered, str]]:
+    if (request.scene / RECORD).is_file():
+        selection, gathered, record = read_record(request.scene)
+        yield selection, gathered, request.target or record.get("target") or "a2a3"
+        return
+    from insight_trace.scene.static import load_scene
+
+    scene = load_scene(request.scene)
+    case = select_case(scene, request.case)
+    chosen = request.func_ids or request.kernel or request.kernel_source
+    members = [request.func_ids] if chosen else _all_members(request, scene, progress)
+    for func_ids in members:
+        one = dataclasses.replace(request, func_ids=func_ids)
+        kernels = select_kernels(scene, func_ids=func_ids, name=one.kernel, source=one.kernel_source)
+        selection = Selection(scene, case, kernels)
+        gathered = gather_arguments(one, selection)
+        selection = with_recorded_members(selection, gathered.dispatch)
+        yield selection, gathered, request.target or target_of(one, selection)
+
+
+def _all_members(
+    request: ReplayRequest, scene: Scene, progress: Callable[[str], None]
+) -> list[tuple[int, ...]]:
+    """The kernels and mixes that the case dispatches, each once; found by a run without payload."""
+    from insight_trace.capture.session import CaptureOptions, run_capture
+    from insight_trace.dump.load import load_dump
+
+    progress("capture")
+    with tempfile.TemporaryDirectory(prefix="insight-trace-check-") as folder:
+        options = CaptureOptions(level=3, platform=request.platform, seconds=request.seconds, golden=False)
+        capture = run_capture(request.scene, request.case, Path(folder) / "dump", options)
+        if capture.directory is None or capture.failure is not None:
+            raise JobError(
+                f"the case does not run: {capture.failure or capture.note}",
+                hint="name one kernel with --func-id and give its arguments with --dump-dir or --arg-spec",
+            )
+        return list(
+            dict.fromkeys(dispatch.func_ids for dispatch in load_dump(capture.directory, scene).dispatches)
+        )
+
+
+def _examined(
+    request: ReplayRequest,
+    selection: Selection,
+    gathered: Gathered,
+    target: str,
+    allowances: Sequence[Allowance],
+) -> Examined:
+    from insight_trace.simulate.embedded.checked_run import run_checked
+    from insight_trace.simulate.embedded.simulator import EmbeddedOptions
+
+    options = EmbeddedOptions(
+        soc_version=request.soc_version, target=target, preset=request.preset, seconds=request.seconds
+    )
+    run: Simulation = run_checked(selection.kernels, gathered.arguments, options)
+    written = in_sources(run.sources)
+    kept, allowed, unused = apply(run.findings, [*written, *allowances])
+    return Examined(
+        tuple(kernel.name for kernel in selection.kernels),
+        tuple(kernel.func_id for kernel in selection.kernels if kernel.func_id is not None),
+        tuple(kept),
+        tuple(allowed),
+        tuple(allowance for allowance in unused if allowance in written),
+        run.failure,
+    )
