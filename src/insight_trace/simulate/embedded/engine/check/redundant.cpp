@@ -53,6 +53,7 @@ std::vector<SyncGroup> sync_groups(const Records &records, const Checker &checke
         group.rows.push_back(row);
         const Instr instr = records.sites()[site].instr;
         group.barrier = instr == Instr::BAR;
+        if (group.barrier) group.strength = static_cast<PipeId>(records[row].a) == PipeId::ALL ? 2 : 1;
         auto &sites = instr == Instr::SET_FLAG ? group.sets : group.waits;
         if (std::find(sites.begin(), sites.end(), site) == sites.end()) sites.push_back(site);
     }
@@ -93,9 +94,13 @@ uint32_t Redundancy::unordered_without(const std::vector<uint32_t> &rows) {
 }
 
 std::vector<size_t> redundant_groups(Redundancy &redundancy, const std::vector<SyncGroup> &groups) {
-    std::vector<size_t> found;
+    std::vector<size_t> found, order(groups.size());
+    std::iota(order.begin(), order.end(), size_t(0));
+    // What costs most goes first: a barrier of all pipes makes flags look idle that do its work for less.
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return groups[a].strength > groups[b].strength; });
     std::vector<uint32_t> left_out;
-    for (size_t i = 0; i < groups.size(); ++i) {
+    for (size_t i : order) {
         std::vector<uint32_t> tried = left_out;
         tried.insert(tried.end(), groups[i].rows.begin(), groups[i].rows.end());
         if (redundancy.unordered_without(tried) != kNoPartner) continue;

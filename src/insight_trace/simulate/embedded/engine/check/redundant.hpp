@@ -14,6 +14,7 @@ struct SyncGroup {
     std::vector<uint32_t> sets, waits; // sites
     std::vector<uint32_t> rows;        // every execution, sets and waits
     bool barrier = false;
+    int strength = 0; // how much it orders: 2 all pipes, 1 one pipe, 0 a pair
 };
 
 std::vector<SyncGroup> sync_groups(const Records &records, const Checker &checker);
@@ -32,7 +33,7 @@ class Redundancy {
     const std::vector<Need> &needs_;
 };
 
-// Groups that can all be left out together, found one after the other in program order.
+// Groups that can all be left out together, found one after the other, the strongest first.
 std::vector<size_t> redundant_groups(Redundancy &redundancy, const std::vector<SyncGroup> &groups);
 
 } // namespace insight_trace::engine::check

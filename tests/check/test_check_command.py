@@ -1,0 +1,73 @@
+"""The command: findings in text, JSON and SARIF; allowances; exit codes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from insight_trace.__main__ import main
+from insight_trace.check.sarif import sarif
+from insight_trace.check.suppressions import Allowance, apply, in_file
+from insight_trace.errors import InputError
+from insight_trace.model import Finding, Place, Severity
+from tests.conftest import ROOT
+
+SCENE = ROOT / "examples" / "vector_chain" / "scene.py"
+RACE = Finding(
+    "race",
+    Severity.ERROR,
+    "VADDS reads what TLOAD writes",
+    "set_flag",
+    (Place("a.cpp", 3, "MOV", "MTE2"), Place("a.cpp", 7, "VADDS", "V")),
+    "UB",
+    0,
+    256,
+)
+
+
+def test_the_kernels_of_an_example_are_checked(capsys):
+    assert main(["check", str(SCENE), "--json", "--strict"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["kernels"]
+    assert all(kernel["failure"] is None for kernel in told["kernels"])
+    severities = {f["severity"] for kernel in told["kernels"] for f in kernel["findings"]}
+    assert severities <= {"note"}, told
+
+
+def test_a_sarif_file_names_rule_level_and_line(tmp_path):
+    run = sarif([RACE], tmp_path)["runs"][0]
+    assert run["tool"]["driver"]["rules"] == [{"id": "race"}]
+    (result,) = run["results"]
+    assert (result["ruleId"], result["level"]) == ("race", "error")
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 7
+    assert result["relatedLocations"][0]["physicalLocation"]["region"]["startLine"] == 3
+
+
+def test_an_allowance_covers_its_line_and_category_only():
+    fits = Allowance("a.cpp", 7, "race", "a.cpp:7")
+    other_line = Allowance("a.cpp", 8, "race", "a.cpp:8")
+    other_category = Allowance("a.cpp", 7, "misaligned", "a.cpp:7")
+    kept, allowed, unused = apply([RACE], [fits, other_line, other_category])
+    assert (kept, allowed, unused) == ([], [RACE], [other_line, other_category])
+    assert apply([RACE], [other_line])[0] == [RACE]
+
+
+def test_a_line_of_the_allowance_file_that_cannot_be_read_is_named(tmp_path):
+    path = tmp_path / "allow"
+    path.write_text("# mine\na.cpp:7 race\nb.cpp\n")
+    with pytest.raises(InputError, match=r"b\.cpp") as error:
+        in_file(path)
+    assert str(path) in error.value.where
+    path.write_text("a.cpp:7 race  # known\nb.cpp tile-overlap\n")
+    assert [(a.file, a.line, a.category) for a in in_file(path)] == [
+        ("a.cpp", 7, "race"),
+        ("b.cpp", 0, "tile-overlap"),
+    ]
+
+
+def test_a_sarif_file_that_is_there_is_not_replaced(tmp_path, capsys):
+    path = Path(tmp_path / "found.sarif")
+    path.write_text("mine")
+    assert main(["check", str(SCENE), "--sarif", str(path)]) == 2
+    assert path.read_text() == "mine"
+    assert "exists already" in capsys.readouterr().err
