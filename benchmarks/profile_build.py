@@ -17,8 +17,8 @@ from pathlib import Path
 from insight_trace.model import Simulation
 from insight_trace.profile import ProfileRequest, list_kernels, profile
 from insight_trace.ptoas.embedded_runner import EmbeddedRunner
-from insight_trace.ptoas.runner import EXPORTED, KernelRunner, Places, RunOutcome
-from insight_trace.ptoas.spec import ProfileKernel
+from insight_trace.ptoas.kernel_runner import EXPORTED, KernelRunner, Places, RunOutcome
+from insight_trace.ptoas.planned_kernel import ProfileKernel
 from insight_trace.simulate.embedded.cache import Cache
 from insight_trace.simulate.embedded.compiler import find_compiler
 from insight_trace.simulate.embedded.toolchain import Toolchain

@@ -25,11 +25,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from insight_trace.errors import InsightTraceError
-from insight_trace.ptoas.arguments import Wishes, kernel_arguments
 from insight_trace.ptoas.cpp_signature import parse_cpp
-from insight_trace.ptoas.plan import kernels_of_pto
-from insight_trace.ptoas.pto_text import read_pto
-from insight_trace.ptoas.spec import BufferArg, Purpose, ValueArg
+from insight_trace.ptoas.kernel_plan import kernels_of_pto
+from insight_trace.ptoas.launch_arguments import Wishes, kernel_arguments
+from insight_trace.ptoas.planned_kernel import BufferArg, Purpose, ValueArg
+from insight_trace.ptoas.pto_parser import read_pto
 
 STARTS = re.compile(r"\s*(%[\w$.#:, %]*=|[a-z_]+\.[a-z]|return\b|call\b|\}|module\b|\^|\"[a-z])")
 BINARY = {

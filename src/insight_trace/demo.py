@@ -12,7 +12,7 @@ from insight_trace.errors import JobError
 if TYPE_CHECKING:
     from insight_trace.capture.session import Capture
     from insight_trace.model import Dispatch
-    from insight_trace.replay.running import Replay
+    from insight_trace.replay.replaying import Replay
 
 CASE = "CaseSmall1"
 KERNEL = 1  # SF, the softmax
@@ -44,8 +44,8 @@ def run_demo(output: Path, say: Callable[[str], None] = lambda _text: None) -> D
     """Captures the example, replays one of its dispatches, and returns both."""
     from insight_trace.capture.session import CaptureOptions, run_capture
     from insight_trace.dump.load import load_dump
+    from insight_trace.replay.replaying import run_replay
     from insight_trace.replay.request import ReplayRequest
-    from insight_trace.replay.running import run_replay
     from insight_trace.scene.static import load_scene
 
     scene = find_scene()

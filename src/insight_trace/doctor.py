@@ -132,7 +132,7 @@ def cann() -> list[Finding]:
 
 def ptoas(given: Path | None = None) -> Finding:
     """The assembler: as given, below PTOAS_ROOT or on PATH, and what it calls itself."""
-    from insight_trace.ptoas.assemble import find_ptoas, ptoas_version
+    from insight_trace.ptoas.assembler import find_ptoas, ptoas_version
 
     try:
         path = find_ptoas(given, os.environ)

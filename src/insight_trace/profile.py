@@ -17,15 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from insight_trace.callable_package import make_callable
-from insight_trace.errors import JobError, RequestError
-from insight_trace.ptoas.assemble import assemble, find_ptoas
+from insight_trace.errors import RequestError
+from insight_trace.ptoas.assembler import assemble, find_ptoas
 from insight_trace.ptoas.build_run import check_choice, with_workloads
 from insight_trace.ptoas.discovery import RUN_PREFIX, KernelSource, find_sources
-from insight_trace.ptoas.manifest import MANIFEST, latest_run, write_pointer
-from insight_trace.ptoas.plan import Settings, plan_kernels, refuse_unused_names, select_kernels
-from insight_trace.ptoas.run import ProfileResult, ProfileRun, Progress
-from insight_trace.ptoas.runner import KernelRunner, RunnerOptions
-from insight_trace.ptoas.spec import BrokenKernel, PlannedKernel, ProfileKernel
+from insight_trace.ptoas.kernel_plan import Settings, plan_kernels, refuse_unused_names, select_kernels
+from insight_trace.ptoas.kernel_runner import KernelRunner, RunnerOptions
+from insight_trace.ptoas.planned_kernel import BrokenKernel, PlannedKernel, ProfileKernel
+from insight_trace.ptoas.profile_books import MANIFEST, latest_run, write_pointer
+from insight_trace.ptoas.profile_run import ProfileResult, ProfileRun, Progress
+from insight_trace.simulate.vendor_choice import cann_named, require_known, vendor_or
 from insight_trace.storage import write_whole
 
 if TYPE_CHECKING:
@@ -67,12 +68,11 @@ def make_runner(
 ) -> KernelRunner:
     """The simulator of that name, ready to run kernels of these targets.
 
-    `auto` is the vendor's where it is installed and works, else the embedded one.
+    What `auto` means stands in simulate/vendor_choice.py.
     """
+    require_known(simulator)
     if simulator == "auto":
         return _best_runner(options, tuple(arches), warn)
-    if simulator not in RUNNERS:
-        raise RequestError(f"there is no simulator '{simulator}'", hint=f"there are: {', '.join(RUNNERS)}")
     module, _, factory = RUNNERS[simulator].partition(":")
     runner: KernelRunner = getattr(importlib.import_module(module), factory)(options)
     require = getattr(runner, "require", None)
@@ -84,19 +84,10 @@ def make_runner(
 def _best_runner(
     options: RunnerOptions, arches: tuple[str, ...], warn: Callable[[str], None]
 ) -> KernelRunner:
-    from insight_trace.simulate.msprof.toolkit import find_toolkits
-
-    try:
-        if next(iter(find_toolkits(os.environ, set_env=options.cann_set_env)), None) is not None:
-            return make_runner("msprof", options, arches)
-    except RequestError as error:
-        named = (options.cann_set_env, options.pto_isa_root, options.ptoas_root, options.msopprof)
-        if any(named) or options.soc_version:
-            raise  # what the vendor's simulator needs was named, and named wrongly
-        warn(f"CANN is not used: {error}")
-    except JobError as error:
-        warn(f"CANN is not used: {error}")
-    return make_runner("embedded", options, arches)
+    needs = (options.cann_set_env, options.pto_isa_root, options.ptoas_root, options.msopprof)
+    named = cann_named(*needs, options.soc_version)
+    vendor = vendor_or(lambda: make_runner("msprof", options, arches), os.environ, named=named, warn=warn)
+    return vendor or make_runner("embedded", options, arches)
 
 
 def list_kernels(request: ProfileRequest) -> tuple[PlannedKernel, ...]:
@@ -158,7 +149,7 @@ def _about(
 
 def argument_line(argument: object) -> str:
     """One argument as people read it."""
-    from insight_trace.ptoas.spec import BufferArg, ValueArg
+    from insight_trace.ptoas.planned_kernel import BufferArg, ValueArg
 
     if isinstance(argument, BufferArg):
         text = f"{argument.dtype.short}[{argument.elements}] {argument.content.value}"

@@ -14,9 +14,9 @@ from insight_trace.errors import InputError
 from insight_trace.insight.validator import validate_directory
 from insight_trace.profile import ProfileRequest, list_kernels, profile
 from insight_trace.ptoas.embedded_runner import EmbeddedRunner
-from insight_trace.ptoas.manifest import latest_run, read_manifest
-from insight_trace.ptoas.runner import EXPORTED, FAILED, RunnerOptions
-from insight_trace.ptoas.spec import Content
+from insight_trace.ptoas.kernel_runner import EXPORTED, FAILED, RunnerOptions
+from insight_trace.ptoas.planned_kernel import Content
+from insight_trace.ptoas.profile_books import latest_run, read_manifest
 
 EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "pypto_build"
 KERNELS = ("vector_add", "matmul_64", "up_group_0")
@@ -93,7 +93,7 @@ def test_a_worker_that_has_none_of_the_files_gives_the_same_result(build, tmp_pa
     data.write_bytes((b"\0\0\x80\x3f" * size)[:size])
     given = dataclasses.replace(kernel.arguments[0], content=Content.FILE, file=data)
     kernel = dataclasses.replace(kernel, arguments=(given, *kernel.arguments[1:]))
-    from insight_trace.ptoas.run import ProfileRun
+    from insight_trace.ptoas.profile_run import ProfileRun
 
     ProfileRun(tmp_path / "here", EmbeddedRunner()).run([kernel])
     parcel = pack(kernel, RunnerOptions())

@@ -194,3 +194,14 @@ def test_every_command_of_the_skill_runs(tmp_path, monkeypatch, capsys):
         assert program == "insight-trace"
         assert main([places.get(word, word) for word in words]) == 0, line
     capsys.readouterr()
+
+
+def test_every_command_of_the_guide_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(BUILD, "examples/pypto_run")
+    text = (ROOT / "docs" / "from-a-pypto-build.md").read_text()
+    lines = re.findall(r"^\$ (insight-trace .*)$", text, re.M)
+    assert len(lines) == 5
+    for line in lines:
+        assert main(shlex.split(line)[1:]) == 0, line
+    capsys.readouterr()

@@ -21,9 +21,9 @@ from insight_trace.errors import JobError
 from insight_trace.insight import validate_directory, write_insight_directory
 from insight_trace.profile import ProfileRequest, list_kernels, profile
 from insight_trace.ptoas import testcase
-from insight_trace.ptoas.inputs import content_of
+from insight_trace.ptoas.buffer_content import content_of
+from insight_trace.ptoas.kernel_runner import RunnerOptions
 from insight_trace.ptoas.msprof_runner import MsprofRunner
-from insight_trace.ptoas.runner import RunnerOptions
 from insight_trace.simulate.msprof import building
 
 
@@ -561,7 +561,7 @@ def test_ptoas_root_uses_ptoas_own_generator_with_zeros_where_it_leaves_no_golde
     kernel = list_kernels(ProfileRequest(build))[0]
     given = dataclasses.replace(kernel.arguments[0], content=testcase.Content.FILE, file=tmp_path / "x.bin")
     kernel = dataclasses.replace(kernel, arguments=(given, kernel.arguments[1]))
-    from insight_trace.ptoas.run import ProfileRun
+    from insight_trace.ptoas.profile_run import ProfileRun
 
     runner = MsprofRunner(RunnerOptions(ptoas_root=tmp_path / "ptoas"))
     ProfileRun(tmp_path / "given", runner).run([kernel])

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from insight_trace.errors import JobError
-from insight_trace.ptoas.runner import COLLECT_FAILED, EXPORTED, CorePipes, Places, RunOutcome
-from insight_trace.ptoas.spec import ProfileKernel
+from insight_trace.ptoas.kernel_runner import COLLECT_FAILED, EXPORTED, CorePipes, Places, RunOutcome
+from insight_trace.ptoas.planned_kernel import ProfileKernel
 
 
 def pipes_of(kernel: ProfileKernel, *, idle: bool = False) -> tuple[CorePipes, ...]:

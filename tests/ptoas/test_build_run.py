@@ -10,7 +10,7 @@ import pytest
 
 from insight_trace.__main__ import main
 from insight_trace.insight import open_trace
-from insight_trace.ptoas.manifest import MANIFEST, SUMMARY
+from insight_trace.ptoas.profile_books import MANIFEST, SUMMARY
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "examples" / "pypto_run"
@@ -54,6 +54,14 @@ def test_the_users_python_lines_are_behind_the_generated_ones(build):
     assert {row["frame"] for row in hot} == {f"model.py:{line}" for line in (14, 15, 16, 17)}
     assert sum(row["share"] for row in hot) >= 0.95
     assert rows["scale_blocks"]["python"].startswith(hot[0]["frame"])
+    from insight_trace.report.payload import _lines
+    from insight_trace.trace.advice import advise
+    from insight_trace.trace.stats import stats
+    from insight_trace.trace.text import stats_text
+
+    figures = stats(trace)
+    assert "(model.py:14)" in stats_text(figures, advise(trace, figures))
+    assert set(_lines(trace)[model]) == {"14", "15", "16", "17"}
 
 
 def test_any_dispatch_can_be_asked_for(build):

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from insight_trace.errors import InputError
 from insight_trace.profile import ProfileRequest, list_kernels
-from insight_trace.ptoas.arguments import Wishes, kernel_arguments
-from insight_trace.ptoas.inputs import content_of
-from insight_trace.ptoas.plan import kernels_of_pto
-from insight_trace.ptoas.pto_text import parse_pto
-from insight_trace.ptoas.spec import BrokenKernel, BufferArg
+from insight_trace.ptoas.buffer_content import content_of
+from insight_trace.ptoas.kernel_plan import kernels_of_pto
+from insight_trace.ptoas.launch_arguments import Wishes, kernel_arguments
+from insight_trace.ptoas.planned_kernel import BrokenKernel, BufferArg
+from insight_trace.ptoas.pto_parser import parse_pto
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "examples" / "pypto_build"

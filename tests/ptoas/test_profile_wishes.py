@@ -14,11 +14,11 @@ from insight_trace.__main__ import main
 from insight_trace.errors import InputError, RequestError
 from insight_trace.profile import ProfileRequest, list_kernels
 from insight_trace.ptoas.case_run import case_command, users_python
-from insight_trace.ptoas.manifest import Row
-from insight_trace.ptoas.plan import Settings
-from insight_trace.ptoas.progress import _Lines
-from insight_trace.ptoas.run import Progress
-from insight_trace.ptoas.spec import ProfileKernel
+from insight_trace.ptoas.kernel_plan import Settings
+from insight_trace.ptoas.planned_kernel import ProfileKernel
+from insight_trace.ptoas.profile_books import Row
+from insight_trace.ptoas.profile_progress import _Lines
+from insight_trace.ptoas.profile_run import Progress
 from insight_trace.ptoas.verdict import near_empty
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -77,7 +77,7 @@ def test_arrays_that_contradict_each_other_or_do_not_fit_are_refused(tmp_path):
         planned(inputs={"x": tmp_path / "x.npy", "y": tmp_path / "y.npy"})
     with pytest.raises(RequestError, match="not a multiple of 64"):
         planned(inputs={"x": tmp_path / "odd.npy"})
-    from insight_trace.ptoas.inputs import content_of
+    from insight_trace.ptoas.buffer_content import content_of
 
     np.save(tmp_path / "flat.npy", np.ones(7, np.float32))
     kernel = planned(inputs={"x": tmp_path / "flat.npy"})

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from insight_trace.dtypes import dtype_named
 from insight_trace.errors import InputError
 from insight_trace.model import Role
-from insight_trace.ptoas.arguments import Wishes, kernel_arguments
+from insight_trace.ptoas.buffer_content import content_of, write_content
 from insight_trace.ptoas.cpp_signature import parse_cpp
-from insight_trace.ptoas.inputs import content_of, write_content
-from insight_trace.ptoas.pto_text import parse_pto
-from insight_trace.ptoas.spec import BufferArg, Content, Purpose, ValueArg
+from insight_trace.ptoas.launch_arguments import Wishes, kernel_arguments
+from insight_trace.ptoas.planned_kernel import BufferArg, Content, Purpose, ValueArg
+from insight_trace.ptoas.pto_parser import parse_pto
 
 CONSTANTS = "\n".join(f"%c{n} = arith.constant {n} : index" for n in (0, 1, 4, 8, 16, 64, 128))
 VIEW = (

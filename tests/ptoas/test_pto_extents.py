@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from insight_trace.errors import InputError
-from insight_trace.ptoas.arguments import Wishes, kernel_arguments
-from insight_trace.ptoas.plan import kernels_of_pto
-from insight_trace.ptoas.pto_text import parse_pto
-from insight_trace.ptoas.spec import BufferArg
+from insight_trace.ptoas.kernel_plan import kernels_of_pto
+from insight_trace.ptoas.launch_arguments import Wishes, kernel_arguments
+from insight_trace.ptoas.planned_kernel import BufferArg
+from insight_trace.ptoas.pto_parser import parse_pto
 
 
 def arguments_of(text: str, **wishes):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from insight_trace.errors import InputError
-from insight_trace.ptoas.pto_text import parse_pto, read_pto
-from insight_trace.ptoas.pto_tree import operations
+from insight_trace.ptoas.pto_parser import parse_pto, read_pto
+from insight_trace.ptoas.pto_syntax import operations
 
 PYPTO = """module attributes {pto.target_arch = "a2a3"} {
   func.func @k(%arg0: !pto.ptr<bf16>, %arg1: index, %__pypto_spmd_block_idx: i32) attributes {pto.kernel_kind = #pto.kernel_kind<vector>} {

@@ -19,8 +19,8 @@ from small_kernels import write_kernel
 from insight_trace import profile as profile_module
 from insight_trace.errors import InputError, RequestError
 from insight_trace.profile import ProfileRequest, profile
-from insight_trace.ptoas.manifest import COLUMNS, OUR_COLUMNS, POINTER, Row, read_manifest, write_books
-from insight_trace.ptoas.plan import Settings
+from insight_trace.ptoas.kernel_plan import Settings
+from insight_trace.ptoas.profile_books import COLUMNS, OUR_COLUMNS, POINTER, Row, read_manifest, write_books
 
 
 @pytest.fixture

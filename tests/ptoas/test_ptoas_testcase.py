@@ -12,8 +12,8 @@ import pytest
 
 from insight_trace.errors import InputError
 from insight_trace.profile import ProfileRequest, list_kernels
-from insight_trace.ptoas.inputs import content_of
-from insight_trace.ptoas.spec import BufferArg, Content, ProfileKernel, Purpose, ValueArg
+from insight_trace.ptoas.buffer_content import content_of
+from insight_trace.ptoas.planned_kernel import BufferArg, Content, ProfileKernel, Purpose, ValueArg
 from insight_trace.ptoas.testcase import (
     own_case,
     render_testcase,

@@ -6,8 +6,8 @@ import pytest
 
 import insight_trace
 from insight_trace.insight import validate
+from insight_trace.replay.replaying import run_replay
 from insight_trace.replay.request import ReplayRequest
-from insight_trace.replay.running import run_replay
 from insight_trace.replay.verification import Status
 
 ROOT = Path(__file__).resolve().parents[2]

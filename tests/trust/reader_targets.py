@@ -21,9 +21,9 @@ from insight_trace.insight.camodel.read import read_dump
 from insight_trace.insight.reader import open_trace
 from insight_trace.insight.validator import validate
 from insight_trace.ptoas.cpp_signature import parse_cpp
-from insight_trace.ptoas.manifest import read_manifest
-from insight_trace.ptoas.pto_text import read_pto
-from insight_trace.replay.workspace import read_record
+from insight_trace.ptoas.profile_books import read_manifest
+from insight_trace.ptoas.pto_parser import read_pto
+from insight_trace.replay.replay_folder import read_record
 from insight_trace.scene.kernel_source import shape_of_source
 from insight_trace.scene.static import load_scenes
 from insight_trace.simulate.embedded.compile_errors import first_error

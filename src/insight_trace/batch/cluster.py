@@ -20,8 +20,8 @@ from insight_trace.batch.parcel import (
 )
 from insight_trace.errors import InsightTraceError, JobError, RequestError
 from insight_trace.limits import cut
-from insight_trace.ptoas.runner import FAILED, Places, RunnerOptions, RunOutcome
-from insight_trace.ptoas.spec import ProfileKernel
+from insight_trace.ptoas.kernel_runner import FAILED, Places, RunnerOptions, RunOutcome
+from insight_trace.ptoas.planned_kernel import ProfileKernel
 
 _CONNECT_SECONDS = 20
 

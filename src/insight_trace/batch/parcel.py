@@ -16,8 +16,8 @@ from insight_trace import __version__
 from insight_trace.errors import InputError, InsightTraceError
 from insight_trace.limits import cut
 from insight_trace.ptoas.embedded_runner import EmbeddedRunner, make
-from insight_trace.ptoas.runner import FAILED, Places, RunnerOptions, RunOutcome
-from insight_trace.ptoas.spec import BufferArg, ProfileKernel
+from insight_trace.ptoas.kernel_runner import FAILED, Places, RunnerOptions, RunOutcome
+from insight_trace.ptoas.planned_kernel import BufferArg, ProfileKernel
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from insight_trace.model import Scene
+    from insight_trace.replay.replaying import Replay
     from insight_trace.replay.request import ReplayRequest
-    from insight_trace.replay.running import Replay
 
 RUNS_KERNELS = True
 # flag -> why it changes nothing here
@@ -76,7 +76,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from insight_trace.commands.replay_text import mismatch_text, show
-    from insight_trace.replay.running import run_replay
+    from insight_trace.replay.replaying import run_replay
 
     ignored = [
         f"--{name.replace('_', '-')} ({why})"

@@ -20,8 +20,8 @@ from insight_trace.errors import JobError, RequestError
 
 if TYPE_CHECKING:
     from insight_trace.profile import ProfileRequest
-    from insight_trace.ptoas.runner import RunnerOptions
-    from insight_trace.ptoas.spec import KernelArg, PlannedKernel
+    from insight_trace.ptoas.kernel_runner import RunnerOptions
+    from insight_trace.ptoas.planned_kernel import KernelArg, PlannedKernel
 
 RUNS_KERNELS = True
 
@@ -202,7 +202,7 @@ def _build(options: argparse.Namespace) -> Path:
 
 def _request(options: argparse.Namespace) -> ProfileRequest:
     from insight_trace.profile import ProfileRequest
-    from insight_trace.ptoas.plan import Settings
+    from insight_trace.ptoas.kernel_plan import Settings
 
     scalars = {k: _number(v, k) for k, v in _assignments(options.scalar, "--scalar").items()}
     inputs = {k: _path(v) for k, v in _assignments(options.input, "--input").items()}
@@ -233,7 +233,7 @@ def _request(options: argparse.Namespace) -> ProfileRequest:
 
 
 def _runner_options(options: argparse.Namespace) -> RunnerOptions:
-    from insight_trace.ptoas.runner import RunnerOptions
+    from insight_trace.ptoas.kernel_runner import RunnerOptions
 
     return RunnerOptions(
         options.preset,
@@ -255,7 +255,7 @@ def _runner_options(options: argparse.Namespace) -> RunnerOptions:
 
 
 def _print_list(planned: tuple[PlannedKernel, ...], build: Path) -> None:
-    from insight_trace.ptoas.spec import ProfileKernel
+    from insight_trace.ptoas.planned_kernel import ProfileKernel
 
     def shown(path: Path) -> str:
         return str(path.relative_to(build)) if path.is_relative_to(build) else str(path)
@@ -270,7 +270,7 @@ def _print_list(planned: tuple[PlannedKernel, ...], build: Path) -> None:
 
 def _argument_json(argument: KernelArg) -> dict[str, object]:
     from insight_trace.profile import argument_line
-    from insight_trace.ptoas.spec import BufferArg
+    from insight_trace.ptoas.planned_kernel import BufferArg
 
     about: dict[str, object] = {"position": argument.position, "name": argument.name}
     about |= {"label": argument.label, "why": argument.why, "text": argument_line(argument).strip()}
@@ -283,7 +283,7 @@ def _argument_json(argument: KernelArg) -> dict[str, object]:
 def _print_json(planned: tuple[PlannedKernel, ...], build: Path) -> None:
     import json
 
-    from insight_trace.ptoas.spec import ProfileKernel
+    from insight_trace.ptoas.planned_kernel import ProfileKernel
 
     listed = []
     for kernel in planned:
@@ -300,7 +300,7 @@ def _print_json(planned: tuple[PlannedKernel, ...], build: Path) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from insight_trace.profile import list_kernels, profile
-    from insight_trace.ptoas.progress import reporting
+    from insight_trace.ptoas.profile_progress import reporting
 
     if options.json and not options.list_funcs:
         raise RequestError("--json goes with --list-funcs; a run writes manifest_export.csv")

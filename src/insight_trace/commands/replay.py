@@ -172,8 +172,8 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from insight_trace.errors import RequestError
     from insight_trace.model import Severity
-    from insight_trace.replay.running import replay_gathered, run_replay
-    from insight_trace.replay.workspace import RECORD, read_record
+    from insight_trace.replay.replay_folder import RECORD, read_record
+    from insight_trace.replay.replaying import replay_gathered, run_replay
 
     if options.backend == "ptoas":
         raise RequestError(

@@ -11,7 +11,7 @@ from insight_trace.check.finding_text import finding_data, finding_lines
 if TYPE_CHECKING:
     from insight_trace.dump.load import Dump
     from insight_trace.model import Scene, Simulation
-    from insight_trace.replay.running import Replay
+    from insight_trace.replay.replaying import Replay
     from insight_trace.simulate.embedded.confidence import Confidence
 
 _CORES_SHOWN = 3
@@ -188,7 +188,7 @@ def _time_data(replay: Replay) -> dict[str, Any]:
 
 
 def _show_pipes(replay: Replay) -> None:
-    from insight_trace.replay.running import make_trace
+    from insight_trace.replay.replaying import make_trace
     from insight_trace.trace.lanes import VECTOR_LANES
     from insight_trace.trace.pipes import pipes
 

@@ -14,7 +14,7 @@ from insight_trace.capture.session import Capture, CaptureOptions, run_capture
 from insight_trace.dump.load import Dump, load_dump
 from insight_trace.errors import InsightTraceError, RequestError
 from insight_trace.model import Dispatch, Scene, TensorArg
-from insight_trace.ptoas.spec import PlannedKernel, ProfileKernel, Workload
+from insight_trace.ptoas.planned_kernel import PlannedKernel, ProfileKernel, Workload
 from insight_trace.scene.build_directory import CONFIG, GOLDEN
 from insight_trace.scene.static import load_scene
 

@@ -15,12 +15,12 @@ from insight_trace.arguments.content import Given, Zero
 from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
 from insight_trace.errors import InputError, JobError
 from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Simulation, Tier, Trace
-from insight_trace.ptoas.figures import bound_by, core_pipes, write_figures
-from insight_trace.ptoas.inputs import content_of
+from insight_trace.ptoas.buffer_content import content_of
+from insight_trace.ptoas.kernel_figures import bound_by, core_pipes, write_figures
+from insight_trace.ptoas.kernel_runner import EXPORTED, FAILED, Places, RunnerOptions, RunOutcome
+from insight_trace.ptoas.planned_kernel import BufferArg, Content, KernelArg, ProfileKernel
 from insight_trace.ptoas.python_lines import python_lines
 from insight_trace.ptoas.python_trace import python_cycles, with_python
-from insight_trace.ptoas.runner import EXPORTED, FAILED, Places, RunnerOptions, RunOutcome
-from insight_trace.ptoas.spec import BufferArg, Content, KernelArg, ProfileKernel
 from insight_trace.recording.store import Recording
 from insight_trace.replay.verification import Status, verify_outputs
 from insight_trace.simulate.embedded.cache import content_key
@@ -98,7 +98,7 @@ class EmbeddedRunner:
 
     def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
         from insight_trace.replay.recorded import recording_of
-        from insight_trace.replay.running import make_trace
+        from insight_trace.replay.replaying import make_trace
 
         if self._stopped.is_set():
             raise JobError("interrupted")

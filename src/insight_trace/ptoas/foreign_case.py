@@ -9,10 +9,10 @@ import threading
 from pathlib import Path
 
 from insight_trace.errors import JobError, RequestError
-from insight_trace.ptoas.inputs import write_content
-from insight_trace.ptoas.spec import BufferArg, Content, ProfileKernel, ValueArg
-from insight_trace.ptoas.steps import cause_in, run_step
+from insight_trace.ptoas.buffer_content import write_content
+from insight_trace.ptoas.planned_kernel import BufferArg, Content, ProfileKernel, ValueArg
 from insight_trace.ptoas.testcase import Case
+from insight_trace.ptoas.tool_steps import cause_in, run_step
 
 _GENERATOR = "test/npu_validation/scripts/generate_testcase.py"
 _SIZEOF = {

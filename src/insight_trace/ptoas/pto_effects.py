@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from insight_trace.errors import InputError
 from insight_trace.ptoas.affine import Affine, bounded, unknown
 from insight_trace.ptoas.pto_facts import Access, Binding, Facts, Length, Partition, Pointer, View, Work
-from insight_trace.ptoas.pto_tree import Module, Operation
+from insight_trace.ptoas.pto_syntax import Module, Operation
 
 # A ring of the GM pipe has this many slots unless the text says otherwise (PTOAS, frontend pipe lowering).
 _SLOTS_ONE_WAY = 8

@@ -22,7 +22,7 @@ from insight_trace.ptoas.affine import (
 )
 from insight_trace.ptoas.pto_effects import STEPS, Effects, Scope, Tile, Value
 from insight_trace.ptoas.pto_facts import Binding, Facts, Loop, Pointer
-from insight_trace.ptoas.pto_tree import Function, Module, Operation, Parameter
+from insight_trace.ptoas.pto_syntax import Function, Module, Operation, Parameter
 
 _MAX_CALLS = 50
 _GIVES_A_VALUE = frozenset(

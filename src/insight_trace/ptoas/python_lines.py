@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace.errors import InsightTraceError
-from insight_trace.ptoas.pto_text import read_pto
-from insight_trace.ptoas.pto_tree import Operation, operations
+from insight_trace.ptoas.pto_parser import read_pto
+from insight_trace.ptoas.pto_syntax import Operation, operations
 
 _LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*(\d+)\s*:\s*(\d+)')
 _USED = re.compile(r"\bloc\((.*)\)\s*$")

@@ -15,9 +15,9 @@ from typing import Any
 
 from insight_trace.chips import family_named
 from insight_trace.errors import InputError
+from insight_trace.ptoas.buffer_content import write_content
 from insight_trace.ptoas.cpp_signature import Form
-from insight_trace.ptoas.inputs import write_content
-from insight_trace.ptoas.spec import BufferArg, Content, ProfileKernel, Purpose, ValueArg
+from insight_trace.ptoas.planned_kernel import BufferArg, Content, ProfileKernel, Purpose, ValueArg
 from insight_trace.storage import whole_directory
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?: [A-Za-z_]\w*)*")
@@ -139,7 +139,7 @@ def render_testcase(
 ) -> dict[str, str]:
     """The files of the test case by name, the kernel's own source aside."""
     environment = template_environment()
-    recipe = resources.files("insight_trace.ptoas").joinpath("recipes.py").read_text(encoding="utf-8")
+    recipe = resources.files("insight_trace.ptoas").joinpath("made_up_content.py").read_text(encoding="utf-8")
     recipe = recipe.partition("from __future__ import annotations\n")[2]  # golden.py has a head of its own
     context = {
         "case": kernel.name,

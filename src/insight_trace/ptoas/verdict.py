@@ -8,9 +8,9 @@ the arguments that may be the cause. A kernel that only moves data is judged by 
 from __future__ import annotations
 
 from insight_trace.model import CoreType
+from insight_trace.ptoas.kernel_runner import CorePipes
+from insight_trace.ptoas.planned_kernel import BufferArg, Content, ProfileKernel, ValueArg
 from insight_trace.ptoas.pto_facts import Work
-from insight_trace.ptoas.runner import CorePipes
-from insight_trace.ptoas.spec import BufferArg, Content, ProfileKernel, ValueArg
 
 # The 950's vector core shows a tile operation as a function that is pushed to its own pipes.
 _WORK = {"CUBE": ("CUBE",), "VECTOR": ("VECTOR", "PUSHQ")}

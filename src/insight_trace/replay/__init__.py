@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from insight_trace.callable_package import make_callable
 
 if TYPE_CHECKING:
-    from insight_trace.replay.running import Replay
+    from insight_trace.replay.replaying import Replay
 
 
 def replay(
@@ -23,8 +23,8 @@ def replay(
 
     The result has `.directory`, `.instructions`, `.outputs`, `.checks` and `.findings`.
     """
+    from insight_trace.replay.replaying import run_replay
     from insight_trace.replay.request import ReplayRequest
-    from insight_trace.replay.running import run_replay
 
     ids = () if func_id is None else (func_id,) if isinstance(func_id, int) else tuple(func_id)
     dump = None if dump_dir is None else Path(dump_dir)

@@ -12,10 +12,10 @@ from insight_trace.check.suppressions import Allowance, apply, in_sources
 from insight_trace.errors import JobError
 from insight_trace.model import Failure, Finding, Scene, Severity, Simulation
 from insight_trace.replay.gathering import Gathered, gather_arguments
+from insight_trace.replay.replay_folder import RECORD, read_record
+from insight_trace.replay.replaying import target_of
 from insight_trace.replay.request import ReplayRequest
-from insight_trace.replay.running import target_of
 from insight_trace.replay.selection import Selection, select_case, select_kernels, with_recorded_members
-from insight_trace.replay.workspace import RECORD, read_record
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from insight_trace.arguments.overrides import Overrides
 from insight_trace.errors import RequestError
 from insight_trace.limits import BLOCKS, cut
+from insight_trace.simulate.vendor_choice import require_known
 
 
 @dataclass(frozen=True)
@@ -71,5 +72,4 @@ class ReplayRequest:
             raise RequestError(
                 f"--block-dim {cut(str(self.block_dim))}: at most {BLOCKS:,} blocks are replayed"
             )
-        if self.simulator not in ("auto", "embedded", "msprof"):
-            raise RequestError(f"there is no simulator '{self.simulator}'", hint="auto, embedded or msprof")
+        require_known(self.simulator)

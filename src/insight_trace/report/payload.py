@@ -13,7 +13,7 @@ from insight_trace.trace.flags import flag_label
 from insight_trace.trace.kinds import Kind, finish, kinds
 from insight_trace.trace.lanes import pipe_name
 from insight_trace.trace.metrics import instruction_text
-from insight_trace.trace.source import split_frame, user_frames
+from insight_trace.trace.source import python_frame, split_frame, user_frames
 from insight_trace.trace.stats import Stats, stats
 
 if TYPE_CHECKING:
@@ -239,13 +239,15 @@ def _lines(trace: Trace) -> dict[str, dict[str, list[int]]]:
         for weights in (length * work, length * waits, kind != Kind.MISS, conflicts)
     ]
     result: dict[str, dict[str, list[int]]] = {}
-    for index, frame in enumerate(frames):
-        path, line = split_frame(frame)
-        if not line:
-            continue
-        entry = result.setdefault(path, {}).setdefault(str(line), [0, 0, 0, 0])
-        for place, column in enumerate(sums):
-            entry[place] += round(float(column[index]))
+    for index, stack in enumerate(instructions.stacks):
+        # the kernel's line, and the line of the user's Python that it was made of
+        for frame in dict.fromkeys((frames[index], python_frame(stack))):
+            path, line = split_frame(frame)
+            if not line:
+                continue
+            entry = result.setdefault(path, {}).setdefault(str(line), [0, 0, 0, 0])
+            for place, column in enumerate(sums):
+                entry[place] += round(float(column[index]))
     return result
 
 

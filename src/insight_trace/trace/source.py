@@ -21,6 +21,17 @@ def user_frames(stacks: Sequence[str]) -> list[str]:
     return [user_frame(stack) for stack in stacks]
 
 
+def python_frame(stack: str) -> str:
+    """The frame of the user's Python behind generated lines; "" where there is none."""
+    last = stack.rpartition("\n")[2]
+    return last if split_frame(last)[0].endswith(".py") else ""
+
+
+def python_frames(stacks: Sequence[str]) -> dict[str, str]:
+    """By line of the kernel, the line of the user's Python that it was made of, where that is known."""
+    return {user_frame(stack): python for stack in stacks if (python := python_frame(stack))}
+
+
 def split_frame(frame: str) -> tuple[str, int]:
     """`("dir/kernel.cpp", 71)`; line 0 where the frame names none."""
     path, _, line = frame.rpartition(":")

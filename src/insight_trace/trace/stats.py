@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from insight_trace.chips import Roofs, roofs_of
@@ -12,7 +13,7 @@ from insight_trace.trace.flags import flag_key, partners
 from insight_trace.trace.kinds import Kind, finish
 from insight_trace.trace.lanes import VECTOR_LANES, pipe_name, units
 from insight_trace.trace.pipes import Cores, CoreStats, PipeStats
-from insight_trace.trace.source import line_text, user_frames
+from insight_trace.trace.source import line_text, python_frames, user_frames
 from insight_trace.trace.work import Arithmetic, Traffic, arithmetic, traffic
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class Stats:
     roofs: Roofs
     conflict_cycles: int
     cache_misses: int
+    python: Mapping[str, str] = field(default_factory=dict)  # kernel line -> line of the user's Python
 
     def pipe(self, core: str, pipe: str) -> PipeStats | None:
         return next((item for item in self.pipes if (item.core, item.pipe) == (core, pipe)), None)
@@ -118,6 +120,7 @@ def stats(trace: Trace) -> Stats:
         roofs=roofs,
         conflict_cycles=int(conflicts.sum()),
         cache_misses=int((kind == Kind.MISS).sum()),
+        python=python_frames(instructions.stacks),
     )
 
 

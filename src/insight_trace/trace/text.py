@@ -64,13 +64,21 @@ def head_line(figures: Stats) -> str:
     )
 
 
+def _python(figures: Stats, frame: str) -> str:
+    """The line of the user's Python behind a generated one."""
+    python = figures.python.get(frame)
+    return f" ({short_frame(python)})" if python else ""
+
+
 def stats_text(figures: Stats, advice: Sequence[Advice]) -> str:
     """Everything a person wants to see first, the advice before the tables."""
     if not figures.cores:
         return "nothing ran: the trace holds no instruction\n"
     lines = [f"total      {head_line(figures)}"]
     lines += _section(
-        "advice", [f"{i}. {item.text}" for i, item in enumerate(advice, 1)] or ["nothing stands out"]
+        "advice",
+        [f"{i}. {item.text}{_python(figures, item.frame)}" for i, item in enumerate(advice, 1)]
+        or ["nothing stands out"],
     )
     lines += ["", *pipe_table(figures)]
     path = [
@@ -94,7 +102,12 @@ def stats_text(figures: Stats, advice: Sequence[Advice]) -> str:
             *table(("instruction", "pipe", "cycles", "executed", "line"), hot, frozenset((0, 1, 4))),
         ]
     hot_lines = [
-        (short_frame(item.frame), f"{item.cycles:,}", f"{item.waiting:,}", item.what[:72])
+        (
+            f"{short_frame(item.frame)}{_python(figures, item.frame)}",
+            f"{item.cycles:,}",
+            f"{item.waiting:,}",
+            item.what[:72],
+        )
         for item in figures.hot_lines[:8]
         if item.cycles or item.waiting
     ]
@@ -182,6 +195,7 @@ def stats_data(trace: Trace, figures: Stats, advice: Sequence[Advice]) -> dict[s
         "traffic": [asdict(item) for item in figures.traffic],
         "arithmetic": [asdict(item) for item in figures.arithmetic],
         "roofs": {"chip": figures.roofs.chip, "exact": figures.roofs.exact},
+        "python": dict(figures.python),
         "conflict_cycles": figures.conflict_cycles,
         "cache_misses": figures.cache_misses,
         "advice": [asdict(item) for item in advice],

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from insight_trace.ptoas.element_types import is_pointer, pointee
 from insight_trace.ptoas.extents import dimensions_beyond
 from insight_trace.ptoas.pto_facts import Binding, Facts
-from insight_trace.ptoas.pto_tree import Module, Parameter
+from insight_trace.ptoas.pto_syntax import Module, Parameter
 from insight_trace.ptoas.pto_walk import walk
 
 # Hidden trailing arguments that PyPTO names; block 0 of 1 is the only block of a single-core launch.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.errors import InputError
-from insight_trace.ptoas.spec import BufferArg, Content
+from insight_trace.ptoas.planned_kernel import BufferArg, Content
 from insight_trace.reading import load_npy
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ def content_pieces(argument: BufferArg, seed: int) -> Iterator[NDArray[Any]]:
             f"{argument.label} has {argument.nbytes} bytes; content is made up to {MAX_FILLED_BYTES}",
             hint="choose a smaller --dynamic-dim, or set the scalars that decide its size with --scalar",
         )
-    from insight_trace.ptoas import recipes
+    from insight_trace.ptoas import made_up_content
 
-    yield from recipes.pieces(
+    yield from made_up_content.pieces(
         argument.dtype.numpy_name,
         argument.elements,
         argument.content.value,

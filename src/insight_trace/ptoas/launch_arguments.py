@@ -10,15 +10,15 @@ from typing import TypeVar
 
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Role
-from insight_trace.ptoas.choices import DEFERRED_ARGS, SUBBLOCK, Choices, choose, is_integer
+from insight_trace.ptoas.buffer_content import read_array
 from insight_trace.ptoas.cpp_signature import CppKernel, CppParameter
 from insight_trace.ptoas.element_types import element_type, is_pointer, pointee
 from insight_trace.ptoas.extents import dimensions_beyond, extent_of
-from insight_trace.ptoas.inputs import read_array
+from insight_trace.ptoas.planned_kernel import BufferArg, Content, KernelArg, Purpose, ValueArg
 from insight_trace.ptoas.pto_facts import Facts
-from insight_trace.ptoas.pto_tree import Module, Parameter
+from insight_trace.ptoas.pto_syntax import Module, Parameter
 from insight_trace.ptoas.pto_walk import walk
-from insight_trace.ptoas.spec import BufferArg, Content, KernelArg, Purpose, ValueArg
+from insight_trace.ptoas.scalar_values import DEFERRED_ARGS, SUBBLOCK, Choices, choose, is_integer
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from insight_trace.ptoas.spec import ProfileKernel
+from insight_trace.ptoas.planned_kernel import ProfileKernel
 
 EXPORTED = "exported"
 COLLECT_FAILED = "collect_failed"

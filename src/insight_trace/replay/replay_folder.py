@@ -22,7 +22,7 @@ from insight_trace.replay.selection import Selection
 from insight_trace.storage import write_whole
 
 if TYPE_CHECKING:
-    from insight_trace.replay.running import Replay
+    from insight_trace.replay.replaying import Replay
 
 RECORD = "replay.json"
 _VERSION = 1

@@ -13,8 +13,8 @@ from insight_trace.chips import arch_named, family_named
 from insight_trace.errors import InsightTraceError, RequestError
 from insight_trace.limits import COMPILE_OUTPUT, PROBE_OUTPUT, PROBE_SECONDS
 from insight_trace.ptoas.discovery import KernelSource
-from insight_trace.ptoas.pto_text import read_pto
-from insight_trace.ptoas.pto_tree import operations
+from insight_trace.ptoas.pto_parser import read_pto
+from insight_trace.ptoas.pto_syntax import operations
 from insight_trace.scene.build_directory import recorded_arch
 from insight_trace.supervisor import Limits
 

@@ -17,11 +17,12 @@ from insight_trace.limits import SOURCE_BYTES
 from insight_trace.model import Dispatch, Finding, Instructions, Kernel, Pipe, Simulation, Tier, Trace
 from insight_trace.reading import read_regular
 from insight_trace.replay.gathering import Gathered, gather_arguments
+from insight_trace.replay.replay_folder import RECORD, workspace_path, write_record
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.residue import held_slots
 from insight_trace.replay.selection import Selection, select_case, select_kernels, with_recorded_members
 from insight_trace.replay.verification import OutputCheck, Status, verify_outputs
-from insight_trace.replay.workspace import RECORD, workspace_path, write_record
+from insight_trace.simulate.vendor_choice import cann_named, vendor_or
 from insight_trace.storage import whole_directory
 
 if TYPE_CHECKING:
@@ -133,7 +134,8 @@ def replay_gathered(
 ) -> Replay:
     """The same, once the arguments are known."""
     target = request.target or target_of(request, selection)
-    simulator = _choose_simulator(request)
+    said: list[str] = []
+    simulator = _choose_simulator(request, target, said)
     path = workspace_path(request, selection)
     with _workspace(path, request, selection.kernels) as workspace:
         replay = Replay(
@@ -146,7 +148,7 @@ def replay_gathered(
             path,
             None,
             (),
-            gathered.arguments.warnings,
+            (*gathered.arguments.warnings, *said),
             preset=request.preset,
         )
         if not request.collect:
@@ -211,17 +213,26 @@ def _require_target(request: ReplayRequest, selection: Selection) -> None:
     )
 
 
-def _choose_simulator(request: ReplayRequest) -> str:
-    if request.simulator != "auto":
-        return request.simulator
-    asked = request.cann_home is not None or request.cann_set_env is not None
-    named = any(os.environ.get(name) for name in ("CANN_SET_ENV", "ASCEND_HOME_PATH"))
-    if not asked and not named:
-        return "embedded"
-    from insight_trace.simulate.msprof.toolkit import find_toolkits
+def _choose_simulator(request: ReplayRequest, target: str, warnings: list[str]) -> str:
+    """`auto` as simulate/vendor_choice.py says it."""
+    if request.simulator != "auto" or not request.collect:
+        return request.simulator if request.simulator != "auto" else "embedded"
+    from insight_trace.simulate.msprof.msprof_simulator import find_ready
 
-    found = find_toolkits(os.environ, cann_home=request.cann_home, set_env=request.cann_set_env)
-    return "msprof" if found else "embedded"
+    named = cann_named(request.cann_home, request.cann_set_env)
+    ready = vendor_or(
+        lambda: find_ready(
+            target,
+            os.environ,
+            cann_home=request.cann_home,
+            set_env=request.cann_set_env,
+            soc_version=request.soc_version,
+        ),
+        os.environ,
+        named=named,
+        warn=warnings.append,
+    )
+    return "msprof" if ready is not None else "embedded"
 
 
 def _with_embedded(

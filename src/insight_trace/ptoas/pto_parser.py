@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from insight_trace.errors import InputError
-from insight_trace.ptoas.pto_tokens import Token, tokenize
-from insight_trace.ptoas.pto_tree import Function, Module, Operation, Parameter
+from insight_trace.ptoas.pto_lexer import Token, tokenize
+from insight_trace.ptoas.pto_syntax import Function, Module, Operation, Parameter
 
 MAX_TEXT_BYTES = 64 << 20
 _MAX_NESTING = 200

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from insight_trace.errors import InputError
-from insight_trace.ptoas.runner import EXPORTED
+from insight_trace.ptoas.kernel_runner import EXPORTED
 from insight_trace.storage import write_whole
 
 MANIFEST = "manifest_export.csv"
@@ -91,12 +91,12 @@ def write_books(root: Path, rows: Iterable[Row], total: int) -> None:
         f"total={total}",
         f"exported={exported}",
         f"failed={sum(not row.exported for row in listed)}",
-        *(f"workload_{kind}={sum(row.cell('workload') == kind for row in listed)}" for kind in WORKLOADS),
         "",
         "exports:",
     ]
     shown = ("func", "status", "export_dir", "message", "workload", "workload_note")
     lines += ["\t".join(row.cell(c) for c in shown) for row in listed]
+    lines += ["", *(f"workload_{k}={sum(r.cell('workload') == k for r in listed)}" for k in WORKLOADS)]
     write_whole(root / SUMMARY, "\n".join(lines) + "\n", mode=0o600)
 
 

@@ -11,14 +11,14 @@ from typing import TypeVar
 from insight_trace.chips import arch_named
 from insight_trace.errors import InputError, InsightTraceError, RequestError
 from insight_trace.model import CoreType
-from insight_trace.ptoas.arguments import KernelArguments, Wishes, kernel_arguments
 from insight_trace.ptoas.cpp_signature import CppFunction, CppKernel, CppParameter, CppSource, Form, read_cpp
 from insight_trace.ptoas.discovery import KernelSource, unique_names
 from insight_trace.ptoas.element_types import is_pointer, pointee
+from insight_trace.ptoas.launch_arguments import KernelArguments, Wishes, kernel_arguments
+from insight_trace.ptoas.planned_kernel import BrokenKernel, KernelArg, PlannedKernel, ProfileKernel
 from insight_trace.ptoas.pto_facts import Facts
-from insight_trace.ptoas.pto_text import read_pto
-from insight_trace.ptoas.pto_tree import Module
-from insight_trace.ptoas.spec import BrokenKernel, KernelArg, PlannedKernel, ProfileKernel
+from insight_trace.ptoas.pto_parser import read_pto
+from insight_trace.ptoas.pto_syntax import Module
 from insight_trace.scene.build_directory import recorded_arch
 
 T = TypeVar("T")

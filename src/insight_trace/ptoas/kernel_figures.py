@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from insight_trace.model import Instructions, Trace
-from insight_trace.ptoas.runner import CorePipes
+from insight_trace.ptoas.kernel_runner import CorePipes
 
 if TYPE_CHECKING:
     import numpy as np

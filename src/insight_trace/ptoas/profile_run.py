@@ -15,8 +15,7 @@ from pathlib import Path
 from insight_trace import __version__
 from insight_trace.errors import InputError, InsightTraceError
 from insight_trace.ptoas.build_run import workload_columns
-from insight_trace.ptoas.manifest import Row, read_manifest, write_books
-from insight_trace.ptoas.runner import (
+from insight_trace.ptoas.kernel_runner import (
     EXPORT_FAILED,
     EXPORTED,
     FAILED,
@@ -25,7 +24,8 @@ from insight_trace.ptoas.runner import (
     Places,
     RunOutcome,
 )
-from insight_trace.ptoas.spec import BrokenKernel, BufferArg, PlannedKernel, ProfileKernel
+from insight_trace.ptoas.planned_kernel import BrokenKernel, BufferArg, PlannedKernel, ProfileKernel
+from insight_trace.ptoas.profile_books import Row, read_manifest, write_books
 from insight_trace.ptoas.verdict import near_empty
 from insight_trace.storage import whole_directory
 

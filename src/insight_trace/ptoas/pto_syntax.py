@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from insight_trace.ptoas.pto_tokens import Token
+from insight_trace.ptoas.pto_lexer import Token
 
 _OPENING = frozenset("([{")
 
