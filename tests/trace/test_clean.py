@@ -3,9 +3,9 @@
 from hypothesis import given
 
 from insight_trace.model import Pipe
+from insight_trace.recording.flag_pairs import flag_at, partners
+from insight_trace.recording.kinds import Kind, kinds
 from insight_trace.trace.clean import clean
-from insight_trace.trace.flags import flag_label, partners
-from insight_trace.trace.kinds import Kind, kinds
 from tests.synthetic_trace import TraceBuilder, flag_detail, matmul_trace, softmax_trace
 from tests.trace_strategies import traces
 
@@ -157,6 +157,13 @@ def test_marks_barriers_misses_and_control_are_told_apart():
 
 
 def test_a_flag_is_called_by_its_pipes_and_number():
-    assert flag_label("PIPE:MTE2,TRIGGERPIPE:VEC,FLAGID:3,") == "MTE2→VECTOR flag 3"
-    assert flag_label("sync_id:4,") == "sync_id:4"
-    assert flag_label("") == "flag"
+    texts = {
+        "PIPE:MTE2,TRIGGERPIPE:VEC,FLAGID:3,": "MTE2→VECTOR flag 3",
+        "sync_id:4,": "sync_id:4",
+        "": "flag",
+    }
+    builder = TraceBuilder()
+    for text in texts:
+        builder.add(Pipe.VECTOR, "SET_FLAG", 0, 1, detail=text)
+    instructions = builder.build().instructions
+    assert [flag_at(instructions, row).label for row in range(3)] == list(texts.values())

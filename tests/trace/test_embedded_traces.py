@@ -10,6 +10,8 @@ import pytest
 from insight_trace.arguments.argument_recipes import from_recipe
 from insight_trace.insight import open_trace, write_insight_directory
 from insight_trace.model import Case, Kernel, Trace
+from insight_trace.recording.flag_pairs import partners
+from insight_trace.recording.kinds import Kind, kinds
 from insight_trace.report.page import write_page
 from insight_trace.scene.static import load_scene
 from insight_trace.simulate.embedded.simulator import run_embedded
@@ -17,8 +19,6 @@ from insight_trace.trace.advice import advise
 from insight_trace.trace.chrome import write_chrome
 from insight_trace.trace.clean import clean
 from insight_trace.trace.compare import compare
-from insight_trace.trace.flags import partners
-from insight_trace.trace.kinds import Kind, kinds
 from insight_trace.trace.stats import stats
 
 SCENE = Path(__file__).resolve().parents[2] / "examples" / "paged_attention" / "scene.py"

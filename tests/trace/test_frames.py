@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from insight_trace.errors import RequestError
-from insight_trace.trace.frames import table, to_arrow, to_pandas
+from insight_trace.trace.dataframe import table, to_arrow, to_pandas
 from tests.synthetic_trace import softmax_trace
 from tests.trace_strategies import traces
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from insight_trace.trace.intervals import together, union
+from insight_trace.recording.intervals import together, union
 
 spans = st.lists(st.tuples(st.integers(-20, 40), st.integers(-3, 15)), max_size=25)
 

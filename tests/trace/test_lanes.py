@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from insight_trace.model import Pipe
-from insight_trace.trace.lanes import core_order, lane_label, pipe_name, sublanes
+from insight_trace.recording.pipes import core_order, pipe_name
+from insight_trace.trace.sublanes import lane_label, sublanes
 
 intervals = st.lists(st.tuples(st.integers(0, 2), st.integers(-20, 80), st.integers(0, 30)), max_size=60)
 

@@ -6,7 +6,7 @@ import json
 from hypothesis import given
 
 from insight_trace.model import Pipe
-from insight_trace.trace.metrics import instruction_text, metrics, write_metrics
+from insight_trace.trace.instr_metrics import instruction_text, metrics, write_metrics
 from tests.synthetic_trace import TraceBuilder, softmax_trace
 from tests.trace_strategies import traces
 

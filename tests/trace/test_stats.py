@@ -7,8 +7,8 @@ from hypothesis import given
 
 from insight_trace.chips import roofs_of
 from insight_trace.model import Pipe
+from insight_trace.recording.busy import pipes
 from insight_trace.trace.advice import advise
-from insight_trace.trace.pipes import pipes
 from insight_trace.trace.stats import stats
 from insight_trace.trace.text import stats_data, stats_text
 from tests.synthetic_trace import TraceBuilder, flag_detail, matmul_trace, softmax_trace

@@ -188,9 +188,9 @@ def _time_data(replay: Replay) -> dict[str, Any]:
 
 
 def _show_pipes(replay: Replay) -> None:
+    from insight_trace.recording.busy import pipes
+    from insight_trace.recording.pipes import VECTOR_LANES
     from insight_trace.replay.replaying import make_trace
-    from insight_trace.trace.lanes import VECTOR_LANES
-    from insight_trace.trace.pipes import pipes
 
     assert replay.simulation is not None
     by_core: dict[str, list[str]] = {}

@@ -11,9 +11,10 @@ import numpy as np
 from insight_trace.errors import InputError
 from insight_trace.insight.clock import infer_clock
 from insight_trace.insight.gathered import Gathered
-from insight_trace.insight.lanes import BARRIER, FLAG_NAMES, LANES
+from insight_trace.insight.lanes import LANES
 from insight_trace.insight.metrics import Lookup, Metrics
 from insight_trace.model import Counter, Instructions, Pipe, Trace
+from insight_trace.recording.kinds import BARRIER, FLAG_NAMES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,11 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from insight_trace.errors import InputError
 from insight_trace.insight.events import ANY_EVENTS, HEAD, WINDOW, opening_of, read_events
-from insight_trace.insight.lanes import COUNTER_PROCESS, CROSS_CORE_NAMES, FLAG_NAMES, SET_NAMES
+from insight_trace.insight.known_form import SLICE, KnownForm, UnknownForm
+from insight_trace.insight.lanes import COUNTER_PROCESS
 from insight_trace.insight.rules import Broken
 from insight_trace.limits import cut
+from insight_trace.recording.kinds import CROSS_CORE_NAMES, FLAG_NAMES, SET_NAMES
 
 _PHASES = frozenset("XBEstMC")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
@@ -33,12 +37,44 @@ class EventCheck:
     flows: Counter[tuple[str, str]] = field(default_factory=Counter)
     first: dict[str, int] = field(default_factory=dict)
     told: Counter[str] = field(default_factory=Counter)
+    form: KnownForm = field(default_factory=KnownForm)
 
     def report(self, rule: str, number: int | None, what: str) -> None:
         self.told[rule] += 1
         if self.told[rule] <= _MOST:
             where = self.where if number is None else f"{self.where} event {number}"
             self.broken.append(Broken(rule, where, what))
+
+    def take(self, data: bytes) -> int:
+        """The same for events of the form that is read many at a time; 0 where one needs a closer look."""
+        try:
+            events = self.form.read(data)
+        except UnknownForm:
+            return 0
+        said = self.form.closings.said
+        used = [said[number] for number in np.flatnonzero(np.bincount(events.closing)).tolist()]
+        odd = any(process == "" or thread == "" for _, process, thread, phase in used if phase in "XBE")
+        names = FLAG_NAMES | CROSS_CORE_NAMES
+        if odd or any(phase in "BE" and name not in names for name, _, _, phase in used):
+            return 0
+        tied = np.flatnonzero(events.kind != SLICE)
+        ids = [events.own[place] for place in tied.tolist()]
+        closings = [said[number] for number in events.closing[tied].tolist()]
+        if any(key == "" and phase in "BE" for key, (_, _, _, phase) in zip(ids, closings, strict=True)):
+            return 0
+        for key, number in zip(ids, (tied + self.events).tolist(), strict=True):
+            self.first.setdefault(key, number)
+        for key, (name, _, _, phase) in zip(ids, closings, strict=True):
+            if phase in "st":
+                self.flows[key, phase] += 1
+            elif name in CROSS_CORE_NAMES:
+                self.flags[False, key, "X"] += 1
+            else:
+                self.flags[name in SET_NAMES, key, phase] += 1
+        kept = (p for name, p, _, phase in used if phase == "X" or (phase in "BE" and name in FLAG_NAMES))
+        self.processes.update(kept)
+        self.events += len(events)
+        return len(events)
 
     def look_at(self, events: list[Any]) -> None:
         for event in events:
@@ -143,7 +179,9 @@ def check_timeline(path: Path, start: int, size: int, where: str, *, whole: bool
         _check_tail(check, file.read(min(size, _TAIL)))
         length = size - opening.start
         try:
-            for events in read_events(file, start + opening.start, length, where, ANY_EVENTS):
+            taken = None if sample else check.take
+            pieces = read_events(file, start + opening.start, length, where, ANY_EVENTS, taken=taken)
+            for events in pieces:
                 check.look_at(events)
                 if sample and length > 2 * WINDOW:
                     break

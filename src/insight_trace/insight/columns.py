@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from insight_trace.errors import InputError
-from insight_trace.insight.lanes import CROSS_CORE_NAMES, FLAG_NAMES, SET_NAMES, WAIT_NAMES
 from insight_trace.model import Instructions, Pipe
+from insight_trace.recording.foreign import cross_core_of_text
+from insight_trace.recording.kinds import CROSS_CORE_NAMES, FLAG_NAMES, SET_NAMES, WAIT_NAMES
 from insight_trace.recording.stream import details_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 11  # rows that are text at the same time
 LARGEST_CYCLE = 1 << 40  # ten minutes of the fastest clock; sums over many instructions stay exact
-_CROSS_CORE = re.compile(r"PIPE:([A-Za-z0-9]{1,10}),.*sync_id:([0-9]{1,10})")
 _CORE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -136,9 +136,9 @@ class Prepared:
         rows = np.flatnonzero(self._named(CROSS_CORE_NAMES))
         found = {}
         for row, detail in zip(rows.tolist(), details_of(self.instructions.detail, rows), strict=True):
-            match = _CROSS_CORE.search(detail)
-            if match:
-                found[row] = match[1], int(match[2])
+            named = cross_core_of_text(detail)
+            if named:
+                found[row] = named
         return found
 
     @cached_property

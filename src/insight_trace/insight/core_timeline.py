@@ -11,9 +11,10 @@ from insight_trace.insight.columns import CHUNK, Prepared, chunks, distinct
 from insight_trace.insight.encoding import Durations, floats, integers, lay, micros, pick, texts
 from insight_trace.insight.flags import drawn_wait_starts
 from insight_trace.insight.fragments import Fragments, warp_colour
-from insight_trace.insight.lanes import BARRIER, PROCESS_CODES
+from insight_trace.insight.lanes import PROCESS_CODES
 from insight_trace.insight.timeline import DOCUMENT_TAIL, document_head, mark_args
 from insight_trace.model import Pipe
+from insight_trace.recording.kinds import BARRIER
 from insight_trace.recording.stream import details_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import numpy as np
 
 from insight_trace.insight.columns import Prepared
 from insight_trace.insight.encoding import floats, json_text, micros
-from insight_trace.insight.lanes import CROSS_CORE_SETS, pipe_colour
+from insight_trace.insight.lanes import pipe_colour
+from insight_trace.recording.kinds import CROSS_CORE_SETS
 
 _IDS_PER_VECTOR_CORE = 16
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from insight_trace.insight.columns import Prepared, distinct
+from insight_trace.recording.flag_pairs import in_turn
 from insight_trace.recording.stream import details_of
 
 if TYPE_CHECKING:
@@ -37,7 +38,10 @@ def pair_flags(prepared: Prepared) -> dict[int, FlagPairs]:
         lengths = [len(waits[core]) for core in prepared.cores]
         found_by_core = dict(zip(prepared.cores, np.split(found, np.cumsum(lengths)[:-1]), strict=True))
     else:
-        found_by_core = {core: _in_turn(waits[core], sets[core], rank) for core in prepared.cores}
+        found_by_core = {
+            core: in_turn(sets[core], rank[sets[core]], waits[core], rank[waits[core]])
+            for core in prepared.cores
+        }
     for found in found_by_core.values():
         claimed[found[found >= 0]] = True
     pairs = {}
@@ -77,17 +81,6 @@ def _recorded(prepared: Prepared, waits: NDArray[np.int64]) -> NDArray[np.int64]
     found = np.full(len(waits), -1, dtype=np.int64)
     found[chosen] = partner[chosen]
     return found
-
-
-def _in_turn(waits: NDArray[np.int64], sets: NDArray[np.int64], rank: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The n-th SET of a detail for its n-th WAIT, -1 where there is none."""
-    if len(sets) == 0:
-        return np.full(len(waits), -1, dtype=np.int64)
-    wanted, offered = rank[waits], rank[sets]
-    turn = np.arange(len(waits)) - np.searchsorted(wanted, wanted)
-    place = np.searchsorted(offered, wanted) + turn
-    there = place < np.searchsorted(offered, wanted, side="right")
-    return np.where(there, sets[np.minimum(place, len(sets) - 1)], -1)
 
 
 def drawn_wait_starts(

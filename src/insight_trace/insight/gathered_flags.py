@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from insight_trace.insight.lanes import CROSS_CORE_NAMES, CROSS_CORE_SETS, FLAG_NAMES, SET_NAMES
+from insight_trace.recording.kinds import CROSS_CORE_NAMES, CROSS_CORE_SETS, FLAG_NAMES, SET_NAMES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from insight_trace.insight.columns import Prepared, distinct
-from insight_trace.insight.lanes import TOOLKIT
 from insight_trace.model import Pipe
+from insight_trace.recording.frames import TOOLKIT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -87,8 +87,8 @@ class KnownEvents:
         stacks: Table = owner.stacks
         addresses: Table = owner.addresses
 
-        def place(said: tuple[str, str, str]) -> tuple[int, int, int]:
-            name, process, thread = said
+        def place(said: tuple[str, str, str, str]) -> tuple[int, int, int]:
+            name, process, thread, _ = said
             # a miss is shown by its address
             name = CACHE_MISS if thread == CACHE_MISS and owner is self._gathered else name
             return cores[process], lanes[thread], names[name]

@@ -99,12 +99,12 @@ def _middle(text: str) -> tuple[int, tuple[str, str | None]]:
     raise UnknownForm
 
 
-def _closing(text: str) -> tuple[int, tuple[str, str, str]]:
-    """Name, process and thread."""
+def _closing(text: str) -> tuple[int, tuple[str, str, str, str]]:
+    """Name, process, thread and phase."""
     match = _CLOSING.fullmatch(text)
     if match is None or (match[2] == "X") == text.startswith(","):
         raise UnknownForm
-    return _PHASES[match[2]], (_unescaped(match[1]), _unescaped(match[3]), _unescaped(match[4]))
+    return _PHASES[match[2]], (*map(_unescaped, (match[1], match[3], match[4])), match[2])  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

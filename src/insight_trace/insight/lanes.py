@@ -12,16 +12,9 @@ from insight_trace.model import Pipe
 LANES: dict[str, int] = {pipe.name: int(pipe) for pipe in Pipe}
 WARP_LANE_BASE = 100
 
-SET_NAMES = frozenset({"SET_FLAG", "set_event"})
-WAIT_NAMES = frozenset({"WAIT_FLAG", "wait_event"})
-FLAG_NAMES = SET_NAMES | WAIT_NAMES
-CROSS_CORE_SETS = {"SET_INTRA_BLOCK": "WAIT_INTRA_BLOCK", "SET_INTRA_BLOCKI": "WAIT_INTRA_BLOCKI"}
-CROSS_CORE_NAMES = frozenset(CROSS_CORE_SETS) | frozenset(CROSS_CORE_SETS.values())
-BARRIER = "BAR"
 CACHE_MISS = "CACHEMISS"  # name of a cache-miss row; events and files show its address instead
 COUNTER_PROCESS = "MTE Throughput"
 THROUGHPUT = "throughput(MB/s)"
-TOOLKIT = "ascend-toolkit"  # frames below it are the vendor's own and are not counted
 
 _PIPE_COLOURS = {
     "MTE1": "thread_state_running",

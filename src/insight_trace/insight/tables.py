@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,10 @@ import numpy as np
 
 from insight_trace.insight.columns import Prepared
 from insight_trace.insight.hotspots import Counts, Lines
-from insight_trace.insight.lanes import FLAG_NAMES, SET_NAMES, TOOLKIT
 from insight_trace.model import Pipe
+from insight_trace.recording.foreign import flag_of_text
+from insight_trace.recording.frames import TOOLKIT
+from insight_trace.recording.kinds import FLAG_NAMES, SET_NAMES
 from insight_trace.recording.stream import details_of
 
 if TYPE_CHECKING:
@@ -47,18 +48,14 @@ LINE_KINDS = {
 }
 _GAP = 4  # addresses this close are one range
 LARGEST_SOURCE = 10 << 20
-_FLAG = re.compile(
-    r"PIPE:([A-Za-z0-9]+),TRIGGERPIPE:([A-Za-z0-9]+),FLAGID:([A-Za-z0-9]+)"
-    r"|pipe_type:([A-Za-z0-9]+),tigger_pipe:([A-Za-z0-9]+),event_id:([A-Za-z0-9]+)"
-)
 
 
 def shown_source(name: str, detail: str) -> str:
     """An instruction as the Source page shows it: operands without their values, flags as pipe and id."""
     if name in FLAG_NAMES:
-        match = _FLAG.search(detail)
-        if match:
-            pipe, trigger, flag = match.groups()[:3] if match[1] else match.groups()[3:]
+        named = flag_of_text(detail)
+        if named:
+            pipe, trigger, flag = named
             return f"{name} {trigger if name in SET_NAMES else pipe} ID:{flag}"
     parts = f"{name} {detail}".split(",")
     if parts[-1] == "":

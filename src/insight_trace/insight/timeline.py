@@ -13,15 +13,9 @@ from insight_trace.insight.crosscore import cross_core_events
 from insight_trace.insight.encoding import Durations, floats, integers, json_text, lay, micros, pick, texts
 from insight_trace.insight.flags import FlagPairs, drawn_wait_starts, pair_flags
 from insight_trace.insight.fragments import Fragments, warp_colour
-from insight_trace.insight.lanes import (
-    BARRIER,
-    COUNTER_PROCESS,
-    LANES,
-    THROUGHPUT,
-    WARP_LANE_BASE,
-    core_order,
-)
+from insight_trace.insight.lanes import COUNTER_PROCESS, LANES, THROUGHPUT, WARP_LANE_BASE, core_order
 from insight_trace.model import Counter, Pipe
+from insight_trace.recording.kinds import BARRIER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,22 +9,21 @@ from insight_trace.model import Instructions, Trace
 from insight_trace.ptoas.kernel_runner import CorePipes
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 # Registers that a kernel sets before its loops: a pipe that did only this found nothing to do.
-_SETTINGS = frozenset({"MOV_SPR_XN", "MOVEMASK"})
 
 
 def core_pipes(columns: Instructions) -> tuple[CorePipes, ...]:
     """Busy cycles and working instructions of each pipe of each core."""
     import numpy as np
 
-    from insight_trace.trace.kinds import Kind, kinds
-    from insight_trace.trace.lanes import pipe_name
+    from insight_trace.recording.intervals import union
+    from insight_trace.recording.kinds import SETTINGS, Kind, kinds
+    from insight_trace.recording.pipes import pipe_name
 
     kind = kinds(columns)
-    settings = [index for index, name in enumerate(columns.names) if name in _SETTINGS]
+    settings = [index for index, name in enumerate(columns.names) if name in SETTINGS]
     works = ((kind == Kind.WORK) | (kind == Kind.SCALAR)) & ~np.isin(columns.name, settings)
     found = []
     for number, core in enumerate(columns.cores):
@@ -33,21 +32,10 @@ def core_pipes(columns: Instructions) -> tuple[CorePipes, ...]:
         for pipe in np.unique(columns.pipe[mine]):
             rows = mine & (columns.pipe == pipe)
             label = pipe_name(int(pipe))
-            cycles[label] = _busy(columns.start[rows], columns.end[rows])
+            cycles[label] = union(columns.start[rows], columns.end[rows]).length
             counts[label] = int(rows.sum())
         found.append(CorePipes(core, cycles, counts))
     return tuple(found)
-
-
-def _busy(start: NDArray[np.int64], end: NDArray[np.int64]) -> int:
-    """Cycles in which at least one of the intervals runs."""
-    import numpy as np
-
-    order = np.argsort(start, kind="stable")
-    start, end = start[order], end[order]
-    reached = np.maximum.accumulate(end)
-    before = np.concatenate((start[:1], reached[:-1]))
-    return int(np.maximum(0, end - np.maximum(start, before)).sum())
 
 
 def bound_by(pipes: tuple[CorePipes, ...]) -> str:
@@ -70,7 +58,7 @@ def write_figures(trace: Trace, folder: Path, kernel: str, about: dict[str, str]
 
     from insight_trace.trace.advice import advise
     from insight_trace.trace.clean import clean
-    from insight_trace.trace.metrics import write_metrics
+    from insight_trace.trace.instr_metrics import write_metrics
     from insight_trace.trace.run_folder import Form, summary_text, write_clean
     from insight_trace.trace.stats import stats
     from insight_trace.trace.text import stats_data

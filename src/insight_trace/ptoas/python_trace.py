@@ -11,7 +11,7 @@ from insight_trace.errors import InsightTraceError
 from insight_trace.model import Kernel, Pipe, Trace
 from insight_trace.ptoas.discovery import find_sources
 from insight_trace.ptoas.python_lines import PythonLine, python_lines
-from insight_trace.trace.source import split_frame
+from insight_trace.recording.frames import split_frame
 
 _MOST_SOURCE = 4 << 20  # bytes
 _NOT_WORK = (Pipe.SCALAR, Pipe.FLOWCTRL, Pipe.SCALARLDST, Pipe.CACHEMISS)

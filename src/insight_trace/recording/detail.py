@@ -15,13 +15,12 @@ from insight_trace.recording.operands import (
     all_operands,
     instruction_of_operands,
 )
+from insight_trace.recording.pipes import PIPE_TEXT
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# abi.hpp PipeId, as operands spell them
-PIPE_TEXT = ("SCALAR", "VEC", "CUBE", "MTE1", "MTE2", "MTE3", "ALL", "FIXP")
 _TYPE_TEXT = {
     "FLOAT32": "F32", "FLOAT16": "F16", "BFLOAT16": "BF16", "INT64": "S64", "INT32": "S32", "INT16": "S16",
     "INT8": "S8", "UINT64": "U64", "UINT32": "U32", "UINT16": "U16", "UINT8": "U8",
@@ -58,7 +57,10 @@ class Details(Sequence[str]):
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
             return self.texts(range(*index.indices(len(self))))
-        return self.texts([range(len(self))[index]])[0]
+        number = int(self._operands.geometry[index])
+        if number == NONE:
+            return _plain(int(self._operands.form[index]), int(self._operands.value[index]))
+        return self._with_addresses(number, self._named_addresses()[index].tolist())
 
     def texts(self, rows: Iterable[int]) -> list[str]:
         """The text of several rows."""

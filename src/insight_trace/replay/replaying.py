@@ -14,8 +14,9 @@ from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.chips import TARGETS, target_of_chip
 from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.limits import SOURCE_BYTES
-from insight_trace.model import Dispatch, Finding, Instructions, Kernel, Pipe, Simulation, Tier, Trace
+from insight_trace.model import Dispatch, Finding, Instructions, Kernel, Simulation, Tier, Trace
 from insight_trace.reading import read_regular
+from insight_trace.recording.kinds import works
 from insight_trace.replay.gathering import Gathered, gather_arguments
 from insight_trace.replay.replay_folder import RECORD, workspace_path, write_record
 from insight_trace.replay.request import ReplayRequest
@@ -30,20 +31,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 Annotate = Callable[[Trace, tuple[Kernel, ...]], Trace]
-
-# What a kernel that did its work has at least one of; synchronisation and register writes are not work.
-_WORK_PIPES = (
-    Pipe.VECTOR,
-    Pipe.CUBE,
-    Pipe.MTE1,
-    Pipe.MTE2,
-    Pipe.MTE3,
-    Pipe.FIXP,
-    Pipe.RVECEX,
-    Pipe.RVECLD,
-    Pipe.RVECST,
-)
-_NO_WORK = frozenset({"SET_FLAG", "WAIT_FLAG", "BAR", "MOV_SPR_XN", "MOVEMASK"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,14 +308,7 @@ def _degenerate(
 
     Not if its outputs are what was recorded: then it did all that it does.
     """
-    import numpy as np
-
-    if any(check.status is Status.VERIFIED for check in checks):
-        return ()
-
-    idle_names = [i for i, name in enumerate(columns.names) if name in _NO_WORK]
-    work = np.isin(columns.pipe, _WORK_PIPES) & ~np.isin(columns.name, idle_names)
-    if work.any():
+    if any(check.status is Status.VERIFIED for check in checks) or works(columns).any():
         return ()
     suspects = ", ".join(map(str, arguments.suspects))
     fix = (

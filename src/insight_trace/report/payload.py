@@ -7,13 +7,15 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.model import Stall, Trace
+from insight_trace.recording.flag_pairs import flags_at
+from insight_trace.recording.frames import split_frame, user_frames
+from insight_trace.recording.kinds import Kind, finish, kinds
+from insight_trace.recording.pipes import pipe_name
+from insight_trace.recording.stream import details_of
 from insight_trace.trace.advice import advise
 from insight_trace.trace.clean import Clean, clean
-from insight_trace.trace.flags import flag_label
-from insight_trace.trace.kinds import Kind, finish, kinds
-from insight_trace.trace.lanes import pipe_name
-from insight_trace.trace.metrics import instruction_text
-from insight_trace.trace.source import python_frame, split_frame, user_frames
+from insight_trace.trace.instr_metrics import instruction_text
+from insight_trace.recording.frames import python_frame
 from insight_trace.trace.stats import Stats, stats
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ def payload(trace: Trace, *, title: str, confidential: bool = False) -> Payload:
         "stacks": [] if confidential else list(trace.instructions.stacks),
         "pcs": [f"0x{pc:x}" for pc in np.unique(trace.instructions.pc[rows]).tolist()],
         "stalls": [stall.name.lower().replace("_", " ") for stall in Stall],
-        "flags": sorted({flag_label(trace.instructions.detail[row]) for row in _flag_rows(cleaned)}),
+        "flags": sorted(set(_flag_labels(cleaned))),
         "sources": {} if confidential else _sources(trace),
         "lines": _lines(trace),
         "arrows": {
@@ -69,13 +71,9 @@ def payload(trace: Trace, *, title: str, confidential: bool = False) -> Payload:
     return Payload(facts, zlib.compress(blob, 6), details)
 
 
-def _flag_rows(cleaned: Clean) -> list[int]:
-    """One set per distinct text would do, but the text is what we look for: all of them, once."""
-    detail = cleaned.trace.instructions.detail
-    seen: dict[str, int] = {}
-    for row in cleaned.arrows.set_row.tolist():
-        seen.setdefault(detail[row], row)
-    return list(seen.values())
+def _flag_labels(cleaned: Clean) -> list[str]:
+    """By arrow, how its flag is called."""
+    return [flag.label for flag in flags_at(cleaned.trace.instructions, cleaned.arrows.set_row)]
 
 
 def _segments(trace: Trace, cleaned: Clean) -> tuple[NDArray[np.int64], list[dict[str, Any]]]:
@@ -138,8 +136,8 @@ def _columns(
     on_path[figures.path.row[~figures.path.idle]] = 1
     _, pc = np.unique(instructions.pc[rows], return_inverse=True)
     arrows = cleaned.arrows
-    texts = {detail: flag_label(detail) for detail in (instructions.detail[r] for r in _flag_rows(cleaned))}
-    labels = {label: index for index, label in enumerate(sorted(set(texts.values())))}
+    texts = _flag_labels(cleaned)
+    labels = {label: index for index, label in enumerate(sorted(set(texts)))}
     used = np.rint(np.maximum(-1, instructions.utilisation[rows])).astype(np.int16)
     return {
         "start": start,
@@ -157,9 +155,7 @@ def _columns(
         "arrow_from": place[arrows.producer],
         "arrow_to": place[arrows.consumer],
         "arrow_wait": place[arrows.wait_row],
-        "arrow_label": np.array(
-            [labels[texts[instructions.detail[row]]] for row in arrows.set_row.tolist()], np.int64
-        ),
+        "arrow_label": np.array([labels[text] for text in texts], np.int64),
     }
 
 
@@ -200,7 +196,7 @@ def _details(trace: Trace, rows: NDArray[np.int64], confidential: bool) -> bytes
         packer = zlib.compressobj(6)
         parts = []
         for first in range(0, len(rows), 65536):
-            lines = [detail[row].replace("\n", " ") for row in rows[first : first + 65536].tolist()]
+            lines = [text.replace("\n", " ") for text in details_of(detail, rows[first : first + 65536])]
             parts.append(packer.compress(("\n".join(lines) + "\n").encode("utf-8", "replace")))
         parts.append(packer.flush())
         packed = b"".join(parts)
@@ -208,8 +204,7 @@ def _details(trace: Trace, rows: NDArray[np.int64], confidential: bool) -> bytes
             return packed
     cache: dict[str, str] = {}
     lines = []
-    for row in rows.tolist():
-        text = detail[row]
+    for text in details_of(detail, rows):
         short = cache.get(text)
         if short is None:
             short = cache[text] = instruction_text("", text).strip().replace("\n", " ")

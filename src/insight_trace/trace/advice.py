@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from insight_trace.model import Pipe, Trace
-from insight_trace.trace.kinds import Kind, finish, kinds
-from insight_trace.trace.lanes import VECTOR_ARITHMETIC, pipe_name
-from insight_trace.trace.pipes import CoreStats
-from insight_trace.trace.source import short_frame, user_frames
+from insight_trace.recording.busy import CoreStats
+from insight_trace.recording.frames import short_frame, user_frames
+from insight_trace.recording.kinds import Kind, finish, kinds
+from insight_trace.recording.pipes import VECTOR_ARITHMETIC, pipe_name
 from insight_trace.trace.stats import Stats, Wait
 
 if TYPE_CHECKING:

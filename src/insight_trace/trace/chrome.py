@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
+from insight_trace.recording.flag_pairs import Flag, flags_at
+from insight_trace.recording.pipes import ORDER, pipe_name
+from insight_trace.recording.stream import details_of
 from insight_trace.trace.clean import Clean
-from insight_trace.trace.flags import flag_label
-from insight_trace.trace.lanes import ORDER, pipe_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,11 +107,10 @@ def _slices(cleaned: Clean, first: int, past: int) -> list[str]:
     ]
     names = [json.dumps(name) for name in instructions.names]
     stacks = [json.dumps(stack) for stack in instructions.stacks] or ['""']
-    row_list = rows.tolist()
     columns = zip(
         instructions.name[rows].tolist(),
         instructions.stack[rows].tolist(),
-        _texts([instructions.detail[row] for row in row_list]),
+        _texts(details_of(instructions.detail, rows)),
         instructions.pc[rows].tolist(),
         [
             f',"process_bytes":"{moved}"' if moved > 0 else ""
@@ -156,24 +156,23 @@ def _flows(cleaned: Clean, lane_of: NDArray[np.int32], first: int, past: int) ->
     # The last nanosecond inside, so that a viewer finds the slice there.
     leave = np.maximum(begin, nanoseconds(cleaned, _ends(cleaned, producer)) - 1)
     arrive = nanoseconds(cleaned, instructions.start[consumer])
-    labels: dict[str, str] = {}
+    labels: dict[Flag, str] = {}
     lanes = [f'"pid":{lane.core + 1},"tid":{tid},"ts":' for tid, lane in enumerate(cleaned.lanes, 1)]
     events: list[str] = []
-    for number, (source, target, set_row, out, into) in enumerate(
+    for number, (source, target, flag, out, into) in enumerate(
         zip(
             lane_of[producer].tolist(),
             lane_of[consumer].tolist(),
-            arrows.set_row[first:past].tolist(),
+            flags_at(instructions, arrows.set_row[first:past]),
             (leave / 1e3).tolist(),
             (arrive / 1e3).tolist(),
             strict=True,
         ),
         first + 1,
     ):
-        detail = instructions.detail[set_row]
-        label = labels.get(detail)
+        label = labels.get(flag)
         if label is None:
-            label = labels[detail] = json.dumps(flag_label(detail), ensure_ascii=False)
+            label = labels[flag] = json.dumps(flag.label, ensure_ascii=False)
         head = f'{{"cat":"sync","id":{number},"name":{label},'
         events.append(f'{head}"ph":"s",{lanes[source]}{out}}}')
         events.append(f'{head}"bp":"e","ph":"f",{lanes[target]}{into}}}')

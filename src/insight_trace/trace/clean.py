@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from insight_trace.model import Instructions, Trace
-from insight_trace.trace.flags import partners
-from insight_trace.trace.kinds import Kind, finish, kinds
-from insight_trace.trace.lanes import ORDER, core_order, lane_label, sublanes
+from insight_trace.recording.flag_pairs import partners
+from insight_trace.recording.kinds import Kind, finish, kinds
+from insight_trace.recording.pipes import ORDER, core_order
+from insight_trace.trace.sublanes import lane_label, sublanes
 
 if TYPE_CHECKING:
     import numpy as np

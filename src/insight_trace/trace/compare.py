@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from insight_trace.model import Trace
+from insight_trace.recording.busy import pipes
+from insight_trace.recording.frames import split_frame, user_frames
+from insight_trace.recording.kinds import Kind, finish, kinds
+from insight_trace.recording.pipes import pipe_name
 from insight_trace.simulate.embedded.confidence import kernel_kind, model_spread
-from insight_trace.trace.kinds import Kind, finish, kinds
-from insight_trace.trace.lanes import pipe_name
-from insight_trace.trace.pipes import pipes
-from insight_trace.trace.source import split_frame, user_frames
 
 if TYPE_CHECKING:
     import numpy as np

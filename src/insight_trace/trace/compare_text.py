@@ -6,8 +6,8 @@ import math
 from dataclasses import asdict
 from typing import Any
 
+from insight_trace.recording.frames import short_frame
 from insight_trace.trace.compare import Change, Comparison
-from insight_trace.trace.source import short_frame
 from insight_trace.trace.text import table
 
 _ROWS = 12

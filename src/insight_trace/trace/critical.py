@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from insight_trace.model import Pipe, Trace
-from insight_trace.trace.flags import partners
-from insight_trace.trace.kinds import Kind, finish, kinds
-from insight_trace.trace.lanes import units
+from insight_trace.recording.flag_pairs import partners
+from insight_trace.recording.kinds import Kind, finish, kinds
+from insight_trace.recording.pipes import units
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING
 
+from insight_trace.recording.flag_pairs import Flag, flag_at
+from insight_trace.recording.frames import user_frames
+from insight_trace.recording.stream import details_of
 from insight_trace.trace.chrome import nanoseconds
 from insight_trace.trace.clean import Clean
-from insight_trace.trace.flags import flag_label
-from insight_trace.trace.source import user_frames
 
 if TYPE_CHECKING:
     import numpy as np
@@ -166,10 +167,11 @@ def _slices(
     small = _SMALL
     arrow = varint(_FLOW << 3 | _FIXED64)
     arrow_end = varint(_FLOW_END << 3 | _FIXED64)
-    flags: dict[str, bytes] = {}
+    flags: dict[Flag, bytes] = {}
     parts: list[bytes] = []
-    for row, lane, name, stack, start, length, moved, begins_at, ends_at in zip(
+    for row, detail, lane, name, stack, start, length, moved, begins_at, ends_at in zip(
         rows.tolist(),
+        details_of(instructions.detail, rows),
         cleaned.lane[first:past].tolist(),
         instructions.name[rows].tolist(),
         instructions.stack[rows].tolist(),
@@ -186,7 +188,6 @@ def _slices(
             + b"\x22" + small[3 + len(length)] + b"\x08\x01\x18" + length
             + b"\x22" + small[3 + len(start)] + b"\x08\x02\x20" + start
         )  # fmt: skip
-        detail = instructions.detail[row]
         if detail:
             text = detail.encode("utf-8", "replace")
             text = b"\x08\x04\x32" + (small[len(text)] if len(text) < 16000 else varint(len(text))) + text
@@ -196,9 +197,9 @@ def _slices(
         if row in flows_out:
             body += b"".join(arrow + (number + 1).to_bytes(8, "little") for number in flows_out[row])
         for number in flows_in.get(row, ()):
-            flag = instructions.detail[released[number]]
+            flag = flag_at(instructions, released[number])
             if flag not in flags:
-                flags[flag] = _text(_ANNOTATION, b"\x08\x06" + _text(6, flag_label(flag)))
+                flags[flag] = _text(_ANNOTATION, b"\x08\x06" + _text(6, flag.label))
             body += flags[flag] + arrow_end + (number + 1).to_bytes(8, "little")
         size = len(body)
         content = stamp + begins_at + head + event + (small[size] if size < 16384 else varint(size)) + body

@@ -14,13 +14,14 @@ from typing import IO
 from insight_trace.errors import InputError, RequestError
 from insight_trace.insight.container import BlockType, blocks_of
 from insight_trace.model import Trace
+from insight_trace.recording.frames import split_frame
+from insight_trace.recording.kinds import works
 from insight_trace.storage import refuse_existing, whole_directory, whole_file
 from insight_trace.trace.advice import advise
 from insight_trace.trace.chrome import write_chrome
 from insight_trace.trace.clean import Clean
-from insight_trace.trace.metrics import write_metrics
+from insight_trace.trace.instr_metrics import write_metrics
 from insight_trace.trace.perfetto import write_perfetto
-from insight_trace.trace.source import split_frame
 from insight_trace.trace.stats import Stats, stats
 from insight_trace.trace.text import head_line, pipe_table
 
@@ -160,8 +161,7 @@ def summary_text(
     width = max(map(len, facts))
     lines = [f"{key:<{width}}  {value}" for key, value in facts.items()]
     lines += ["", head_line(figures) if figures.cores else "nothing ran", "", *pipe_table(figures)]
-    moving = sum(pipe.busy for pipe in figures.pipes if pipe.pipe not in ("SCALAR", "SCALARLDST"))
-    if figures.cores and not moving:
+    if figures.cores and not works(trace.instructions).any():
         lines += ["", "WARN  only scalar and sync instructions ran: a control input was probably zero"]
     lines += ["", *clean_lines(cleaned)]
     advice = advise(trace, figures)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from insight_trace.chips import Roofs, roofs_of
 from insight_trace.model import Instructions, Trace
+from insight_trace.recording.busy import Cores, CoreStats, PipeStats
+from insight_trace.recording.flag_pairs import Flag, flags_at, partners
+from insight_trace.recording.frames import line_text, user_frames
+from insight_trace.recording.kinds import Kind, finish
+from insight_trace.recording.pipes import VECTOR_LANES, named_pipe, pipe_name, units
 from insight_trace.trace.critical import CriticalPath, critical_path
-from insight_trace.trace.flags import flag_key, partners
-from insight_trace.trace.kinds import Kind, finish
-from insight_trace.trace.lanes import VECTOR_LANES, pipe_name, units
-from insight_trace.trace.pipes import Cores, CoreStats, PipeStats
-from insight_trace.trace.source import line_text, python_frames, user_frames
+from insight_trace.recording.frames import python_frames
 from insight_trace.trace.work import Arithmetic, Traffic, arithmetic, traffic
 
 if TYPE_CHECKING:
@@ -142,28 +143,27 @@ def _waits(
     rows = np.flatnonzero(((kind == Kind.WAIT) | (kind == Kind.BARRIER)) & (exclusive > 0))
     frames = user_frames(instructions.stacks)
     set_of = partners(instructions, kind)
-    sums: dict[tuple[int, int, str, int, bool], list[int]] = {}
+    sums: dict[tuple[int, int, Flag, int, bool], list[int]] = {}
     last_start = np.full(max(1, len(instructions.cores)), np.iinfo(np.int64).min)
     work = kind == Kind.WORK
     np.maximum.at(last_start, instructions.core[work], instructions.start[work])
     last = finish(instructions)[rows] > last_start[instructions.core[rows]]
-    for core, pipe, row, stack, cycles, ends in zip(
+    for core, pipe, row, flag, stack, cycles, ends in zip(
         instructions.core[rows].tolist(),
         instructions.pipe[rows].tolist(),
         rows.tolist(),
+        flags_at(instructions, rows),
         instructions.stack[rows].tolist(),
         exclusive[rows].tolist(),
         last.tolist(),
         strict=True,
     ):
-        key = (core, pipe, instructions.detail[row], stack, ends)
+        key = (core, pipe, flag, stack, ends)
         entry = sums.setdefault(key, [0, 0, row])
         entry[0] += cycles
         entry[1] += 1
     result = []
-    for (core, pipe, detail, stack, ends), (cycles, count, row) in sums.items():
-        key_ = flag_key(detail)
-        known = len(key_) == 3
+    for (core, pipe, flag, stack, ends), (cycles, count, row) in sums.items():
         partner = int(set_of[row])
         if kind[row] == Kind.BARRIER:
             source = "all before the barrier"
@@ -172,13 +172,13 @@ def _waits(
             if instructions.core[partner] != core:
                 source = f"{source} of {instructions.cores[instructions.core[partner]]}"
         else:
-            source = key_[0] if known else "?"
+            source = named_pipe(flag.source) if flag.known else "?"
         result.append(
             Wait(
                 core=instructions.cores[core],
                 pipe=pipe_name(pipe),
                 waits_for=source,
-                event=key_[2] if known else "",
+                event=flag.event if flag.known else "",
                 frame=frames[stack] if frames else "",
                 cycles=cycles,
                 count=count,

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from insight_trace.model import Trace
+from insight_trace.recording.frames import short_frame
 from insight_trace.trace.advice import Advice
-from insight_trace.trace.source import short_frame
 from insight_trace.trace.stats import Stats
 
 # With more cores than this a table of every core says less than the slowest one alone.

@@ -1,25 +1,23 @@
-"""How much work was done: bytes by path, multiply-adds, elements; from columns and operand text."""
+"""How much work was done: bytes by path, multiply-adds, elements; from columns and operands."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from insight_trace.chips import Roofs
 from insight_trace.model import Instructions, Pipe
-from insight_trace.trace.intervals import union
-from insight_trace.trace.kinds import Kind, finish
-from insight_trace.trace.lanes import VECTOR_ARITHMETIC
+from insight_trace.recording.detail import type_text
+from insight_trace.recording.foreign import element_of_text, elements_of_text, products_of_text
+from insight_trace.recording.intervals import union
+from insight_trace.recording.kinds import Kind, finish
+from insight_trace.recording.operands import NONE
+from insight_trace.recording.pipes import VECTOR_ARITHMETIC
+from insight_trace.recording.stream import details_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-_SHAPE = re.compile(r"(?:^|,)([MKN]):(\d+)")
-_DTYPE = re.compile(r"dtype:([A-Za-z]+\d+)")
-_ELEMENTS = re.compile(r"(?:^|,)elements:(\d+)")
-_REPEAT = re.compile(r"XT:(?:X\d+=)?0x([0-9a-fA-F]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +92,37 @@ def traffic(
     return tuple(result)
 
 
-def _cube_operations(detail: str) -> int:
-    shape = {key: int(value) for key, value in _SHAPE.findall(detail)}
-    return 2 * shape["M"] * shape["K"] * shape["N"] if len(shape) == 3 else 0
+def _amount(instructions: Instructions, rows: NDArray[np.int64], unit: str) -> tuple[float, str]:
+    """Operations of one unit, and the element type that it works on; 0 where operands do not say."""
+    import numpy as np
+
+    operands = instructions.operands
+    if operands is None:
+        return _amount_of_texts(instructions, rows, unit)
+    index = operands.geometry[rows]
+    index = index[index != NONE]
+    if not len(index):
+        return 0.0, ""
+    shapes = operands.geometries
+    each = shapes["elements"].astype(np.int64)
+    if unit == "cube":
+        each = 2 * shapes["m"].astype(np.int64) * shapes["k"] * shapes["n"]
+    return float(each[index].sum()), type_text(int(shapes["type"][index[0]]))
 
 
-def _vector_operations(detail: str) -> int:
-    """The elements that the operands name, else repeats (the top byte of XT) times those of 256 bytes."""
-    named = _ELEMENTS.search(detail)
-    if named:
-        return int(named[1])
-    dtype, repeat = _DTYPE.search(detail), _REPEAT.search(detail)
-    if not dtype or not repeat:
-        return 0
-    bits = int(re.sub(r"\D", "", dtype[1]))
-    return (int(repeat[1], 16) >> 56) * (2048 // bits) if bits else 0
+def _amount_of_texts(instructions: Instructions, rows: NDArray[np.int64], unit: str) -> tuple[float, str]:
+    lanes = instructions.utilisation[rows]
+    share = [used / 100.0 if used >= 0 else 1.0 for used in lanes.tolist()]
+    operations, element = 0.0, ""
+    for detail, used in zip(details_of(instructions.detail, rows), share, strict=True):
+        element = element or element_of_text(detail)
+        if unit == "cube":
+            operations += 2 * products_of_text(detail) * used
+        else:
+            # elements are those in use already, repeats are all lanes of them
+            count, active = elements_of_text(detail)
+            operations += count if active else count * used
+    return operations, element
 
 
 def arithmetic(
@@ -125,36 +139,17 @@ def arithmetic(
     result = []
     total_bytes = sum(item.bytes for item in moved)
     bandwidth = _mixed_bandwidth(moved, total_bytes)
-    for unit, lanes_of_unit, count in (
-        ("cube", (Pipe.CUBE,), _cube_operations),
-        ("vector", VECTOR_ARITHMETIC, _vector_operations),
-    ):
+    for unit, lanes_of_unit in (("cube", (Pipe.CUBE,)), ("vector", VECTOR_ARITHMETIC)):
         rows = np.flatnonzero(np.isin(instructions.pipe, lanes_of_unit) & (kind == Kind.WORK))
-        operations = 0.0
-        cache: dict[str, int] = {}
-        lanes = instructions.utilisation[rows]
-        share = np.where(lanes >= 0, lanes / 100.0, 1.0).tolist()
-        kinds_of_element: dict[str, int] = {}
-        for row, used in zip(rows.tolist(), share, strict=True):
-            detail = instructions.detail[row]
-            # addresses change from tile to tile, the shape at the end seldom does
-            shape = detail[detail.find(",M:") :] if unit == "cube" else _after_addresses(detail)
-            found = cache.get(detail[:10] + shape)
-            if found is None:
-                found = cache[detail[:10] + shape] = count(detail)
-                dtype = _DTYPE.search(detail)
-                if dtype:
-                    kinds_of_element.setdefault(dtype[1], row)
-            # elements are those in use already, repeats are all lanes of them
-            operations += found if "elements:" in shape else found * used
+        operations, element = _amount(instructions, rows, unit)
         if not operations or not total or not total_bytes:
             continue
         cores = len(np.unique(instructions.core[rows]))
-        element = next(iter(kinds_of_element), "F16")
+        element = element or "F16"
         if unit == "cube":
             per_cycle = float(roofs.cube_flop_per_cycle.get(element, roofs.cube_flop_per_cycle["F16"]))
         else:
-            bits = int(re.sub(r"\D", "", element) or 32)
+            bits = int("".join(filter(str.isdigit, element)) or 32)
             per_cycle = roofs.vector_bytes_per_cycle * 8 / bits
         roof = per_cycle * mhz / 1e3 * cores
         intensity = operations / total_bytes
@@ -172,12 +167,6 @@ def arithmetic(
             )
         )
     return tuple(result)
-
-
-def _after_addresses(detail: str) -> str:
-    """What of a vector instruction's operands says how much it does."""
-    place = detail.find(",repeat:")
-    return detail[place if place >= 0 else detail.rfind(",XT:") :]
 
 
 def _mixed_bandwidth(moved: tuple[Traffic, ...], total_bytes: int) -> float:

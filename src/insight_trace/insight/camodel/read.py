@@ -22,8 +22,9 @@ from insight_trace.insight.camodel.pairing import Executed, pair_by_address, pai
 from insight_trace.insight.camodel.registers import live_registers
 from insight_trace.insight.camodel.sources import Symbols, read_sources
 from insight_trace.insight.columns import Extras
-from insight_trace.insight.lanes import CACHE_MISS, FLAG_NAMES
+from insight_trace.insight.lanes import CACHE_MISS
 from insight_trace.model import Instructions, Pipe, Trace
+from insight_trace.recording.kinds import FLAG_NAMES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,6 +19,7 @@ from insight_trace.recording.operands import (
     TILE_FIELDS,
     Form,
 )
+from insight_trace.recording.pipes import ENGINE_PIPES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,8 +34,6 @@ _FIELDS = [
 ]  # fmt: skip
 ROW_BYTES = 64
 
-# abi.hpp PipeId: S V M MTE1 MTE2 MTE3 ALL FIX
-_PIPES = [Pipe.SCALAR, Pipe.VECTOR, Pipe.CUBE, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.ALL, Pipe.FIXP]
 
 # The vendor's simulator of the 950 family: a lane each for pushed functions, loads, stores and arithmetic, and names of
 # its own for what works on vector registers.
@@ -60,7 +59,7 @@ class Site:
 
 def _shown(site: Site, target: str) -> tuple[str, Pipe]:
     """Name and lane of an instruction, as the vendor's simulator of that family shows it."""
-    lane = _PIPES[site.pipe]
+    lane = ENGINE_PIPES[site.pipe]
     if target != "a5":
         return site.name, lane
     if lane is not Pipe.VECTOR or "CROSS_CORE" in site.name or "INTRA_BLOCK" in site.name:

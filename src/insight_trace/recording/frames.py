@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 # Frames inside the vendor's toolkit say nothing about the kernel that called it.
-_TOOLKIT = "ascend-toolkit"
+TOOLKIT = "ascend-toolkit"
 
 
 def user_frame(stack: str) -> str:
     """The innermost frame outside the toolkit, `file:line`; the innermost one where all are inside."""
     frames = [frame for frame in stack.split("\n") if frame]
     for frame in frames:
-        if _TOOLKIT not in frame:
+        if TOOLKIT not in frame:
             return frame
     return frames[0] if frames else ""
 

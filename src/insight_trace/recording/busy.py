@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from insight_trace.model import Pipe, Trace
-from insight_trace.trace.intervals import Spans, together, union
-from insight_trace.trace.kinds import Kind, finish, kinds
-from insight_trace.trace.lanes import ORDER, VECTOR_LANES, core_order, pipe_name, units
+from insight_trace.recording.intervals import Spans, together, union
+from insight_trace.recording.kinds import Kind, finish, kinds
+from insight_trace.recording.pipes import ORDER, VECTOR_LANES, core_order, pipe_name, units
 
 
 @dataclass(frozen=True, slots=True)

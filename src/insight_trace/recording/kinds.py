@@ -25,14 +25,18 @@ class Kind(enum.IntEnum):
     MARK = 7  # a span that the kernel's author named
 
 
-# Mnemonics as the vendor's simulator prints them; the second row of each is 950 and cross-core.
-SETS = frozenset(
-    {"SET_FLAG", "set_event", "SET_INTRA_BLOCK", "SET_INTRA_BLOCKI", "SET_CROSS_CORE", "FFTS_CROSS_CORE_SYNC"}
-)
-WAITS = frozenset(
-    {"WAIT_FLAG", "wait_event", "WAIT_INTRA_BLOCK", "WAIT_INTRA_BLOCKI", "WAIT_FLAG_DEV", "WAIT_FLAG_DEVI"}
-)
-BARRIERS = frozenset({"BAR", "PIPE_BARRIER", "BARRIER"})
+# Mnemonics as the vendor's simulator prints them: flags between the pipes of a core, then between cores.
+SET_NAMES = frozenset({"SET_FLAG", "set_event"})
+WAIT_NAMES = frozenset({"WAIT_FLAG", "wait_event"})
+FLAG_NAMES = SET_NAMES | WAIT_NAMES
+CROSS_CORE_SETS = {"SET_INTRA_BLOCK": "WAIT_INTRA_BLOCK", "SET_INTRA_BLOCKI": "WAIT_INTRA_BLOCKI"}
+CROSS_CORE_NAMES = frozenset(CROSS_CORE_SETS) | frozenset(CROSS_CORE_SETS.values())
+SETS = SET_NAMES | frozenset(CROSS_CORE_SETS) | {"SET_CROSS_CORE", "FFTS_CROSS_CORE_SYNC"}
+WAITS = WAIT_NAMES | frozenset(CROSS_CORE_SETS.values()) | {"WAIT_FLAG_DEV", "WAIT_FLAG_DEVI"}
+BARRIER = "BAR"
+BARRIERS = frozenset({BARRIER, "PIPE_BARRIER", "BARRIER"})
+# Writes to registers of a pipe: they prepare work and are none.
+SETTINGS = frozenset({"MOV_SPR_XN", "MOVEMASK"})
 
 _BY_PIPE = {
     Pipe.SCALAR: Kind.SCALAR,
@@ -65,6 +69,15 @@ def kinds(instructions: Instructions) -> NDArray[np.uint8]:
             by_name[index] = Kind.BARRIER
     named = by_name[instructions.name]
     return np.where(named == 255, by_pipe[instructions.pipe], named)
+
+
+def works(instructions: Instructions) -> NDArray[np.bool_]:
+    """Rows that move or compute something. A stream without any shows a kernel that found nothing to do."""
+    import numpy as np
+
+    setting = np.array([name in SETTINGS for name in instructions.names] or [False], bool)
+    chosen: NDArray[np.bool_] = (kinds(instructions) == Kind.WORK) & ~setting[instructions.name]
+    return chosen
 
 
 def finish(instructions: Instructions) -> NDArray[np.int64]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from insight_trace.errors import RequestError
 from insight_trace.model import Stall, Trace
-from insight_trace.trace.kinds import Kind, finish, kinds
-from insight_trace.trace.lanes import pipe_name
-from insight_trace.trace.source import user_frames
+from insight_trace.recording.frames import user_frames
+from insight_trace.recording.kinds import Kind, finish, kinds
+from insight_trace.recording.pipes import pipe_name
 
 
 def table(trace: Trace) -> dict[str, Any]:

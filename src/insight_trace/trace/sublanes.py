@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 import heapq
-import re
 from typing import TYPE_CHECKING
 
 from insight_trace.model import Pipe
+from insight_trace.recording.pipes import ORDER, pipe_name
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-# From the load of a tile to its store; what follows them never moves a tile.
-DATAFLOW = (
-    Pipe.MTE2,
-    Pipe.MTE1,
-    Pipe.CUBE,
-    Pipe.VECTOR,
-    Pipe.RVECLD,
-    Pipe.RVECEX,
-    Pipe.RVECST,
-    Pipe.RVECLP,
-    Pipe.RVECSU,
-    Pipe.FIXP,
-    Pipe.MTE3,
-)
-# The 950 shows its one vector unit on several lanes: what is pushed, and what loads, computes and stores.
-VECTOR_LANES = (Pipe.PUSHQ, Pipe.RVECLD, Pipe.RVECEX, Pipe.RVECST, Pipe.RVECLP, Pipe.RVECSU)
-# Where arithmetic of the vector unit is shown: one pipe, or on the 950 one of its lanes.
-VECTOR_ARITHMETIC = (Pipe.VECTOR, Pipe.RVECEX)
-ORDER: dict[int, int] = {int(pipe): place for place, pipe in enumerate(DATAFLOW)}
-for _pipe in Pipe:
-    ORDER.setdefault(int(_pipe), len(DATAFLOW) + int(_pipe))
 
 # On a cube core MTE2 fills L1 and not UB, so a label needs the kind of the core.
 _ON_CUBE = {Pipe.MTE2: "GM→L1", Pipe.MTE3: "L1→GM"}
@@ -46,26 +24,6 @@ _MEANING = {
     Pipe.CACHEMISS: "instruction cache",
     Pipe.FLOWCTRL: "control",
 }
-
-
-def pipe_name(pipe: int) -> str:
-    """The pipe as people say it; a code that no pipe has stays a number."""
-    try:
-        return "FIXPIPE" if pipe == Pipe.FIXP else Pipe(pipe).name
-    except ValueError:
-        return f"PIPE {pipe}"
-
-
-def units(pipe: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The unit that each lane belongs to: every lane of the 950's vector unit is VECTOR, others are themselves."""
-    import numpy as np
-
-    return np.where(np.isin(pipe, VECTOR_LANES), np.uint8(Pipe.VECTOR), pipe)
-
-
-def core_order(core: str) -> tuple[tuple[str, int], ...]:
-    """Sorts core2 before core10."""
-    return tuple((text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d*)", core))
 
 
 def lane_label(core: str, pipe: int, lane: int) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import IO, TYPE_CHECKING, Any
 
 from insight_trace.model import Pipe, Trace
-from insight_trace.trace.kinds import Kind, finish, kinds
-from insight_trace.trace.source import user_frames
+from insight_trace.recording.frames import user_frames
+from insight_trace.recording.kinds import Kind, finish, kinds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
