@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.model import Stall, Trace
 from insight_trace.recording.flag_pairs import flags_at
-from insight_trace.recording.frames import split_frame, user_frames
+from insight_trace.recording.frames import python_frame, split_frame, user_frames
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import pipe_name
 from insight_trace.recording.stream import details_of
 from insight_trace.trace.advice import advise
 from insight_trace.trace.clean import Clean, clean
 from insight_trace.trace.instr_metrics import instruction_text
-from insight_trace.recording.frames import python_frame
 from insight_trace.trace.stats import Stats, stats
 
 if TYPE_CHECKING:

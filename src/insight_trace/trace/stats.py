@@ -10,11 +10,10 @@ from insight_trace.chips import Roofs, roofs_of
 from insight_trace.model import Instructions, Trace
 from insight_trace.recording.busy import Cores, CoreStats, PipeStats
 from insight_trace.recording.flag_pairs import Flag, flags_at, partners
-from insight_trace.recording.frames import line_text, user_frames
+from insight_trace.recording.frames import line_text, python_frames, user_frames
 from insight_trace.recording.kinds import Kind, finish
 from insight_trace.recording.pipes import VECTOR_LANES, named_pipe, pipe_name, units
 from insight_trace.trace.critical import CriticalPath, critical_path
-from insight_trace.recording.frames import python_frames
 from insight_trace.trace.work import Arithmetic, Traffic, arithmetic, traffic
 
 if TYPE_CHECKING:

@@ -24,7 +24,6 @@ from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Failure, Kernel, Launch, Simulation
-from insight_trace.recording.pipes import KERNEL_PIPES
 from insight_trace.recording.stream import empty
 from insight_trace.simulate.embedded.checking import findings_of
 from insight_trace.simulate.embedded.job_files import with_job_directory
