@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fstream>
 #include <pthread.h>
+#include <semaphore.h>
 #include <sstream>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -90,56 +91,83 @@ std::string failure_head(const Failure &failure) {
 // --- crashes
 // ---------------------------------------------------------------------------------------------------
 
-// A call that is not allowed may come from within a library that holds its locks: nothing is allocated here.
-// The instructions up to then are given up.
-void report_forbidden_call(const Crash &crash) {
-    if (g_reported.exchange(true)) return;
+// What a signal handler found out, for the thread that tells it.
+struct CrashFacts {
+    Crash crash;
+    int signal;
+    Site at;
+};
+CrashFacts g_crash;
+sem_t g_wake; // posted by a crash: sem_post is allowed in a handler, allocating is not
+std::atomic<bool> g_crashed{false}, g_watching{false};
+std::atomic<pthread_t> g_watcher{};
+
+// In the handler itself, where nothing may be allocated: the heap may be broken or locked. The instructions
+// up to then are given up.
+[[noreturn]] void report_plainly(const CrashFacts &facts) {
     static char text[4096];
-    int size = snprintf(text, sizeof text, "status\tfailed\nfault\tkernel\nsignal\t%d\nmessage\t%s\n", SIGSYS,
-                        crash.message);
+    const Crash &crash = facts.crash;
+    int size = snprintf(text, sizeof text, "status\tfailed\nfault\t%s\nsignal\t%d\nmessage\t%s\n",
+                        fault_name(crash.fault), facts.signal, crash.message);
     if (crash.image)
         size += snprintf(text + size, sizeof text - static_cast<size_t>(size), "pc\t%s\t%llu\n",
                          crash.image->path.c_str(), static_cast<unsigned long long>(crash.offset));
-    Core *core = running_core();
-    if (core && core->at.file)
-        size += snprintf(text + size, sizeof text - static_cast<size_t>(size), "at\t%s\t%u\n", core->at.file,
-                         core->at.line);
+    if (facts.at.file)
+        size += snprintf(text + size, sizeof text - static_cast<size_t>(size), "at\t%s\t%u\n", facts.at.file,
+                         facts.at.line);
     size += snprintf(text + size, sizeof text - static_cast<size_t>(size), "end\n");
-    if (truncate(g_job.records_path.c_str(), 0) != 0) return;
+    if (g_job.result_path.empty() || truncate(g_job.records_path.c_str(), 0) != 0) _exit(1);
     int file = open(g_job.result_path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (write(file, text, static_cast<size_t>(size)) != size) return;
+    _exit(write(file, text, static_cast<size_t>(size)) == size ? 1 : 2);
 }
 
-void on_crash(int crashed, siginfo_t *info, void *context) {
-    // a heap that the kernel broke can keep us from telling; then the end itself has to do
-    signal(SIGALRM, SIG_DFL);
-    alarm(3);
-    const int signal = crashed;
-    Crash crash = crash_in_kernel(signal, info, context, g_job.kernels);
-    if (signal == SIGSYS) {
-        report_forbidden_call(crash);
-        _exit(1);
-    }
+// On the watching thread, which has a heap of its own: the whole report, with every instruction up to the
+// crash.
+[[noreturn]] void report_crash(const CrashFacts &facts) {
     std::ostringstream out;
+    out << "status\tfailed\nfault\t" << fault_name(facts.crash.fault) << "\nsignal\t" << facts.signal
+        << "\nmessage\t" << facts.crash.message << "\n";
+    if (!strncmp(facts.crash.message, "no room", 7)) out << "limit\troom\n";
+    if (facts.crash.image)
+        out << "pc\t" << escaped(facts.crash.image->path) << "\t" << facts.crash.offset << "\n";
+    if (facts.at.file) out << "at\t" << escaped(facts.at.file) << "\t" << facts.at.line << "\n";
+    write_result(out.str());
+    _exit(1);
+}
+
+void on_crash(int signal, siginfo_t *info, void *context) {
+    CrashFacts facts{crash_in_kernel(signal, info, context, g_job.kernels), signal, {}};
+    if (Core *core = running_core()) facts.at = core->at;
     const uint64_t touched = reinterpret_cast<uint64_t>(info->si_addr);
     if (signal == SIGBUS && touched - g_job.gm_base < g_job.gm_size) {
         // a page of the file that the file system has no room for
-        write_result(
-            failure_head(Failure(Fault::Environment, {}, "no room for global memory where its file lies")));
-        _exit(1);
+        facts.crash = Crash{};
+        facts.crash.fault = Fault::Environment;
+        facts.at = {};
+        snprintf(facts.crash.message, sizeof facts.crash.message,
+                 "no room for global memory where its file lies");
+    } else if (signal == SIGBUS && facts.crash.fault == Fault::OurBug) {
+        facts.crash.fault = Fault::Kernel;
+        snprintf(facts.crash.message, sizeof facts.crash.message,
+                 "the kernel cut off the runner's file of instructions");
+    } else if (signal == SIGSYS)
+        facts.crash.fault = Fault::Kernel;
+    // a call that is not allowed may come from within a library that holds its locks
+    const bool alone = signal == SIGSYS || !g_watching || pthread_equal(g_watcher, pthread_self());
+    if (alone && g_reported.exchange(true)) _exit(1);
+    if (alone) report_plainly(facts);
+    if (g_reported && !pthread_equal(g_reporter, pthread_self())) {
+        // Another thread reports, and ends the process when it is done: it has cut the file of records
+        while (true) pause();
     }
-    if (signal == SIGBUS && crash.fault == Fault::OurBug) {
-        crash.fault = Fault::Kernel;
-        snprintf(crash.message, sizeof crash.message, "the kernel cut off the runner's file of instructions");
+    if (!g_crashed.exchange(true)) {
+        g_crash = facts;
+        sem_post(&g_wake);
     }
-    out << "status\tfailed\nfault\t" << fault_name(crash.fault) << "\nsignal\t" << signal << "\nmessage\t"
-        << crash.message << "\n";
-    if (crash.image) out << "pc\t" << escaped(crash.image->path) << "\t" << crash.offset << "\n";
-    if (Core *core = running_core()) {
-        if (core->at.file) out << "at\t" << escaped(core->at.file) << "\t" << core->at.line << "\n";
-    }
-    write_result(out.str());
-    _exit(1);
+    // a large report takes its time; a thread that does not even begin is stuck
+    const timespec step{0, 50'000'000};
+    for (int i = 0; i < 60 || (g_reported && i < 600); ++i) nanosleep(&step, nullptr);
+    report_plainly(facts); // the watching thread did not get through
 }
 
 #ifdef __GLIBC__
@@ -171,8 +199,17 @@ uint64_t resident_bytes() {
 
 void watch_limits() {
     auto start = std::chrono::steady_clock::now();
+    g_watcher = pthread_self();
+    delete[] new char[64]; // its heap is its own from here on
+    g_watching = true;
     while (true) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        timespec next;
+        clock_gettime(CLOCK_REALTIME, &next);
+        next.tv_nsec += 50'000'000;
+        next.tv_sec += next.tv_nsec / 1'000'000'000;
+        next.tv_nsec %= 1'000'000'000;
+        sem_timedwait(&g_wake, &next);
+        if (g_crashed) report_crash(g_crash);
         double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         uint64_t bytes = resident_bytes();
         bool slow = seconds > g_job.limit_seconds, big = bytes > g_job.limit_bytes;
@@ -302,6 +339,7 @@ int main(int argc, char **argv) {
         // they live until the process ends: a failure is reported from them
         g_records = new Records(g_job.records_path);
         g_active = new Machine(g_job, *g_records);
+        sem_init(&g_wake, 0, 0);
         std::thread(watch_limits).detach();
         g_active->run();
         g_active->place();
