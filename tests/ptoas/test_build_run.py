@@ -54,7 +54,7 @@ def test_the_users_python_lines_are_behind_the_generated_ones(build):
     assert {row["frame"] for row in hot} == {f"model.py:{line}" for line in (14, 15, 16, 17)}
     assert sum(row["share"] for row in hot) >= 0.95
     assert rows["scale_blocks"]["python"].startswith(hot[0]["frame"])
-    from insight_trace.report.payload import _lines
+    from insight_trace.report.payload import _lines, _tiles
     from insight_trace.trace.advice import advise
     from insight_trace.trace.stats import stats
     from insight_trace.trace.text import stats_text
@@ -62,6 +62,9 @@ def test_the_users_python_lines_are_behind_the_generated_ones(build):
     figures = stats(trace)
     assert "(model.py:14)" in stats_text(figures, advise(trace, figures))
     assert set(_lines(trace)[model]) == {"14", "15", "16", "17"}
+    assert [(t["name"], t["memory"]) for t in _tiles(trace)] == [
+        (n, "UB") for n in ("rows", "scaled", "shifted")
+    ]
 
 
 def test_any_dispatch_can_be_asked_for(build):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from insight_trace.ptoas.python_lines import python_lines
+from insight_trace.ptoas.python_lines import python_lines, tile_names
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "examples" / "pypto_run"
@@ -48,6 +48,16 @@ def test_twenty_lines_by_hand(place, kernel, call, line):
 def test_tiles_have_the_names_of_the_program():
     lines = python_lines(BUILD / "ptoas" / "square_rows.pto", BUILD / "ptoas" / "square_rows.cpp")
     assert {tile for found in lines.values() for tile in found.tiles} == {"rows", "squared", "total"}
+
+
+def test_tiles_have_their_places_in_memory():
+    tiles = tile_names(BUILD / "ptoas" / "scale_blocks.pto")
+    assert [(t["name"], t["memory"], t["address"]) for t in tiles] == [
+        ("rows", "vec", 0),
+        ("scaled", "vec", 4096),
+        ("shifted", "vec", 8192),
+    ]
+    assert {(t["dtype"], t["rows"], t["cols"]) for t in tiles} == {("f32", "16", "64")}
 
 
 def test_locations_by_alias_are_followed(tmp_path):

@@ -19,7 +19,7 @@ from insight_trace.ptoas.buffer_content import content_of
 from insight_trace.ptoas.kernel_figures import bound_by, core_pipes, write_figures
 from insight_trace.ptoas.kernel_runner import EXPORTED, FAILED, Places, RunnerOptions, RunOutcome
 from insight_trace.ptoas.planned_kernel import BufferArg, Content, KernelArg, ProfileKernel
-from insight_trace.ptoas.python_lines import python_lines
+from insight_trace.ptoas.python_lines import python_lines, tile_names
 from insight_trace.ptoas.python_trace import python_cycles, with_python
 from insight_trace.recording.store import Recording
 from insight_trace.replay.verification import Status, verify_outputs
@@ -122,7 +122,8 @@ class EmbeddedRunner:
         trace = _as_from(with_python(plain, lines, _python_roots(kernel)), moves)
         checks = verify_outputs(kernel.workload.arguments, simulation.buffers) if kernel.workload else ()
         arguments = kernel.workload.arguments if kernel.workload else replay_arguments(kernel)
-        about = {"target": kernel.arch, "preset": self.preset, "kernel": kernel.name}
+        about: dict[str, object] = {"target": kernel.arch, "preset": self.preset, "kernel": kernel.name}
+        about["tiles"] = tile_names(kernel.pto)
         recording = recording_of(simulation, trace, arguments=arguments, checks=checks, about=about)
         _write(kernel, trace, places.out, self.include_source, recording)
         if self.keep_outputs:

@@ -81,6 +81,36 @@ def python_lines(pto: Path, cpp: Path) -> dict[int, PythonLine]:
     return found
 
 
+def tile_names(pto: Path) -> list[dict[str, object]]:
+    """Tiles as the program calls them, with the memory and the address that the `.pto` gives each.
+
+    Empty where the assembler chooses the addresses.
+    """
+    try:
+        module = read_pto(pto)
+    except InsightTraceError:
+        return []
+    found: dict[tuple[str, int, str], dict[str, object]] = {}
+    for function in module.functions.values():
+        numbers: dict[str, int] = {}
+        for op in operations(function.body):
+            if op.name == "arith.constant" and op.results and op.tokens and op.tokens[0].kind == "number":
+                text = op.tokens[0].text
+                if re.fullmatch(r"-?\d+", text):
+                    numbers[op.results[0]] = int(text)
+            place = op.after("addr") if op.name == "pto.alloc_tile" else None
+            kind = next((t.text for t in op.tokens if t.kind == "type"), "")
+            memory = re.search(r"loc=(\w+)", kind)
+            if place is None or memory is None or place.text[1:] not in numbers or not op.results:
+                continue
+            name, address = _tile_name(op.results[0]), numbers[place.text[1:]]
+            if name:
+                entry: dict[str, object] = {"name": name, "memory": memory[1], "address": address}
+                entry |= dict(re.findall(r"\b(dtype|rows|cols)=(\w+)", kind))
+                found.setdefault((memory[1], address, name), entry)
+    return list(found.values())
+
+
 def _is_tile_operation(op: Operation) -> bool:
     return op.name.startswith("pto.t") and op.name[4:] not in _NO_CALL
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from insight_trace.recording.flag_pairs import flags_at
 from insight_trace.recording.frames import python_frame, split_frame, user_frames
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import pipe_name
+from insight_trace.recording.store import HEADER, beside
 from insight_trace.recording.stream import details_of
 from insight_trace.trace.advice import advise
 from insight_trace.trace.clean import Clean, clean
@@ -245,9 +247,33 @@ def _lines(trace: Trace) -> dict[str, dict[str, list[int]]]:
     return result
 
 
+# where a tile of `.pto` lies -> the memory's name
+_MEMORIES = {"vec": "UB", "mat": "L1", "left": "L0A", "right": "L0B", "acc": "L0C"}
+
+
+def _tiles(trace: Trace) -> list[dict[str, Any]]:
+    """Names of tiles, where the recording beside the trace knows them from the user's program."""
+    if trace.path is None:
+        return []
+    places = (trace.path, beside(trace.path), beside(trace.path.parent))
+    header = next((place / HEADER for place in places if (place / HEADER).is_file()), None)
+    if header is None:
+        return []
+    try:
+        tiles = json.loads(header.read_text(encoding="utf-8"))["about"]["tiles"]
+        return [
+            {"name": str(t["name"]), "memory": _MEMORIES[t["memory"]], "address": int(t["address"])}
+            for t in tiles
+            if t["memory"] in _MEMORIES
+        ]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
 def _figures(trace: Trace, figures: Stats) -> dict[str, Any]:
     return {
         "soc": figures.soc_version,
+        "tiles": _tiles(trace),
         "mhz": figures.mhz,
         "cycles": figures.cycles,
         "micros": figures.micros,

@@ -131,6 +131,11 @@ class MemoryMap {
     context.beginPath();
     context.rect(left, 0, width - left - 10, height - 20);
     context.clip();
+    for (const tile of run.facts.tiles) {
+      if (tile.memory !== this.memory || tile.address > high) continue;
+      context.fillStyle = theme.dim;
+      context.fillText(tile.name, left + 4, Y(tile.address) + 8);
+    }
     this.drawn = [];
     for (const writes of [false, true]) {
       for (const access of mine) {
