@@ -97,12 +97,12 @@ def rewrite_launches(text: str) -> str:
         blocks = _first_argument(text[found + 3 : close])
         callee, arguments = text[start:found], text[opened:end]
         out.append(text[at:start])
-        gap = text[close + 3 : opened]
-        out.append(
-            f"::device_tests::launch<{count}>({blocks}, [&]() {{ {callee.strip()}{gap}{arguments}; }})"
-        )
-        missing = text[start:end].count("\n") - out[-1].count("\n")
-        out.append("\n" * missing)
+        call = f"::device_tests::launch<{count}>({blocks}, [&]() {{ {callee.strip()}{arguments}; }})"
+        in_macro = "\\\n" in text[start:end]
+        if in_macro:
+            call = call.replace("\\\n", " ")
+        missing = text[start:end].count("\n") - call.count("\n")
+        out.append(call + ("\\\n" if in_macro else "\n") * missing)
         at = end
         count += 1
     out.append(text[at:])
@@ -128,7 +128,7 @@ def _callee_start(text: str, end: int) -> int | None:
         while at and text[at - 1].isspace():
             at -= 1
     begin = at
-    while begin and (text[begin - 1].isalnum() or text[begin - 1] in "_:"):
+    while begin and (text[begin - 1].isalnum() or text[begin - 1] in "_:#"):
         begin -= 1
     return begin if begin < at else None
 
@@ -181,11 +181,16 @@ class Bench:
         identity = _digest([self.toolchain.identity.encode(), *content])
         if outcomes := self._kept(family, source.name, identity):
             return Folder(family, source.name, False, outcomes)
+        program = None
         try:
             program = self._program(family, source)
             objects = self._compile(family, source, place)
         except KernelBuildError as error:
-            outcomes = self._uncompiled(source, error.failure.message, error.failure.where)
+            said, where = error.failure.message, error.failure.where
+            outcomes = self._uncompiled(source, said, where)
+            if program is not None:  # the program knows its cases best: some come out of macros
+                listed = self._drive(family, program, [], place, "")
+                outcomes = tuple(Outcome(one.case, "uncompiled", said, where) for one in listed) or outcomes
             self._keep(family, source.name, identity, outcomes)
             return Folder(family, source.name, False, outcomes)
         key = _digest([*(str(part).encode() for part in (self.driver, program, objects)), *content])

@@ -51,10 +51,13 @@ _FORMS = {
     "MGATHER": "d gm int32:b o1 o0", "MSCATTER": "gm a int32:b o1 o0 o0", "TROWARGMAX": "uint32:col a t",
     "TROWARGMIN": "uint32:col a t", "TCOLARGMAX": "uint32:row a t", "TCOLARGMIN": "uint32:row a t",
     "TPAIRREDUCESUM": "half a", "TQUANT": "int8:d a col o2 t",
+    "TPARTARGMAX": "d a b uint32:d uint32:a uint32:b", "TPARTARGMIN": "d a b uint32:d uint32:a uint32:b",
 }  # fmt: skip
 _CUBE = {
     "TMATMUL": "acc left right", "TMATMUL_ACC": "acc acc left right", "TMATMUL_BIAS": "acc left right bias",
     "TINSERT": "big small int32:#0 int32:#0", "TEXTRACT": "left mat int32:#0 int32:#0", "TMOV": "left mat",
+    # a map of 8 x 8 pixels and 64 channels, a filter of one tap
+    "TIMG2COL": "left map o274877906944 o524296 o72340172821299201 o0",
 }  # fmt: skip
 # Ops whose operands a test cannot place: they need another core, or the formats of 8-bit floats.
 _ELSEWHERE = {
@@ -182,12 +185,15 @@ def _cube(token: str, dtype: DType, target: str) -> Spec:
     wide = _dtype("float32" if dtype.is_float else "int32")
     if token.startswith("int32:#"):
         return ScalarSpec(_dtype("int32"), int(token[-1]))
+    if re.fullmatch(r"o\d+", token):
+        return Option(int(token[1:]))
     shapes = {
         "acc": TileSpec(wide, COLS, COLS, 0, "l0c", "NZ", fractal=1024),
         "left": TileSpec(dtype, COLS, COLS, 0, "l0a", "NZ" if target == "a5" else "ZZ"),
         "right": TileSpec(dtype, COLS, COLS, 0, "l0b", "ZN"),
         "bias": TileSpec(wide, 1, COLS, 0, "bias"),
         "mat": TileSpec(dtype, COLS, COLS, 0, "l1", "NZ"),
+        "map": TileSpec(dtype, COLS * COLS * dtype.size // 32, 32 // dtype.size, 0, "l1"),
         "big": TileSpec(dtype, ROWS, COLS, 0),
         "small": TileSpec(dtype, ROWS, COLS, _STEP),
     }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <fstream>
+#include <link.h>
 #include <map>
 #include <poll.h>
 #include <sstream>
@@ -61,8 +62,9 @@ std::string g_said;
 
 uint64_t reserve(uint64_t size, const std::string &name) {
     uint64_t address = g_end;
-    // what may be touched: the allocator hands out whole units and one more
-    uint64_t padded = (size + 31) / 32 * 32 + 32;
+    // What may be touched: the device hands out whole pages, and some tests read or write a little past their
+    // end.
+    uint64_t padded = (size + kAlign - 1) / kAlign * kAlign + kAlign;
     g_regions.push_back({address, size, padded, name});
     g_end += (padded + kPage - 1) / kPage * kPage + kGuard;
     if (g_end > kBase + kSize) {
@@ -103,6 +105,19 @@ Running g_running;
 void call_cube(int64_t *) { g_running.entries[0].call(g_running.closure); }
 void call_vector(int64_t *) { g_running.entries[1].call(g_running.closure); }
 
+// Where an object is mapped, so that a crash in it is told from one of ours.
+int find_bounds(dl_phdr_info *info, size_t, void *data) {
+    auto *image = static_cast<KernelImage *>(data);
+    if (image->path != info->dlpi_name) return 0;
+    image->base = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const auto &header = info->dlpi_phdr[i];
+        if (header.p_type == PT_LOAD)
+            image->end = std::max<uint64_t>(image->end, info->dlpi_addr + header.p_vaddr + header.p_memsz);
+    }
+    return 1;
+}
+
 void load(const Object &object) {
     KernelImage image;
     image.path = object.path;
@@ -112,6 +127,7 @@ void load(const Object &object) {
         fprintf(stderr, "%s\n", dlerror());
         exit(kBadRequest);
     }
+    dl_iterate_phdr(find_bounds, &image);
     auto *begin = static_cast<uint8_t **>(dlsym(handle, "insight_trace_state_begin"));
     auto *end = static_cast<uint8_t **>(dlsym(handle, "insight_trace_state_end"));
     if (begin && end && *begin) {
@@ -162,7 +178,7 @@ void device_tests_launch(const char *key, uint64_t blocks, void *closure) {
         if (vector)
             for (int lane = 0; lane < (cube ? 2 : 1); ++lane) add(1, block, lane);
     }
-    job.parameters.settle(static_cast<int64_t>(job.cores.size()));
+    job.parameters.settle();
     try {
         Records records("");
         Machine machine(job, records);

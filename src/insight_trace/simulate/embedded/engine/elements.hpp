@@ -134,6 +134,13 @@ inline int64_t tile_offset(const TileRef &t, int64_t r, int64_t c) {
     return outer + (t.inner == 1 ? (r % ir) * ic + c % ic : (c % ic) * ir + r % ir);
 }
 
+// Elements that a tile takes in its memory.
+inline int64_t tile_extent(const TileRef &t) {
+    if (t.inner == 0 || t.compact != 1) return int64_t(t.rows) * t.cols;
+    const int64_t ir = inner_rows(t), ic = inner_cols(t);
+    return (t.valid_rows + ir - 1) / ir * ir * ((t.valid_cols + ic - 1) / ic * ic);
+}
+
 // A tile with its bytes at hand. Every offset that is used lies within its space (checked once here).
 template <class T> struct View {
     T *data;
@@ -145,7 +152,7 @@ template <class T> struct View {
     // declared to reach past the end of the memory.
     View(Core &core, const TileRef &tile, int64_t rows, int64_t cols)
         : data(nullptr), ref(tile), row_step(0), col_step(0) {
-        int64_t extent = int64_t(tile.rows) * tile.cols;
+        int64_t extent = tile_extent(tile);
         if (tile.inner == 0) {
             row_step = tile.row_major ? tile.cols : 1;
             col_step = tile.row_major ? 1 : tile.rows;

@@ -70,8 +70,12 @@ void fill(Core &core, const uint64_t *v) {
             uint8_t *line = to.at(i * step, bytes);
             for (uint64_t at = 0; at < bytes; at += size) memcpy(line + at, &v[5], size_t(size));
         }
-    core.move(Instr::SET_L1_2D, Type::U8, static_cast<uint32_t>(to.address), 0, int64_t(pieces),
-              int64_t(pieces * bytes));
+    const uint32_t address = static_cast<uint32_t>(to.address);
+    if (to.space == Space::UB)
+        core.vector(Instr::MOVEV, size == 2 ? Type::U16 : Type::U32, static_cast<int>(pieces),
+                    int64_t(pieces * bytes / size), VectorOperand(address));
+    else
+        core.move(Instr::SET_L1_2D, Type::U8, address, 0, int64_t(pieces), int64_t(pieces * bytes));
 }
 
 } // namespace

@@ -14,24 +14,31 @@ void bitwise(Core &core, const Operands &operands, const char *op, Instr instr, 
     require_type(core, op, a, dst.type);
     require_type(core, op, b, dst.type);
     Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to);
-    with_type_of(core, op, dst.type, Integers(), [&](auto tag) {
+    with_type_of(core, op, dst.type == Type::F16 ? Type::U16 : dst.type, Integers(), [&](auto tag) {
         if (core.computes) map_two<decltype(tag)>(core, to, x, y, body);
     });
     auto one = [&](const Step &step) { issue(core, instr, Type::I16, step); };
     walk_binary(core, to.as(2), x.as(2), y.as(2), to.size != 2, one);
 }
 
-// Counts past the width of the type leave nothing, or the sign.
+// Counts past the width of the type leave nothing, or the sign; of 64-bit elements the low six bits count.
 template <class T> T shift_left(T value, T count) {
     using U = std::make_unsigned_t<T>;
+    if constexpr (sizeof(T) == 8) count &= 63;
     if (static_cast<uint64_t>(count) >= 8 * sizeof(T)) return 0;
     return static_cast<T>(static_cast<uint64_t>(static_cast<U>(value)) << static_cast<int>(count));
 }
 template <class T> T shift_right(T value, T count) {
+    if constexpr (sizeof(T) == 8) count &= 63;
     int most = 8 * sizeof(T) - 1;
     int by = static_cast<uint64_t>(count) > static_cast<uint64_t>(most) ? -1 : static_cast<int>(count);
     if (by < 0) return value < T(0) ? T(-1) : T(0);
     return static_cast<T>(value >> by);
+}
+
+// A number has bits of its own only in an integer's type.
+void require_integers(Core &core, const char *op, const TileRef &tile) {
+    if (tile.type == Type::F16) core.unsupported("%s of %s tiles", op, type_name(tile.type));
 }
 
 // Counts that differ by element are the scalar unit's work.
@@ -87,6 +94,7 @@ TILE_OP_BODY(TXOR) {
 
 // The scalar fills dst first.
 TILE_OP_BODY(TANDS) {
+    require_integers(core, "TANDS", tile_operand(core, "TANDS", operands, 0));
     require_apart(core, "TANDS", tile_operand(core, "TANDS", operands, 0),
                   tile_operand(core, "TANDS", operands, 1));
     run(core, Op::TEXPANDS, operands[0], operands[2]);
@@ -94,6 +102,7 @@ TILE_OP_BODY(TANDS) {
     run(core, Op::TAND, operands[0], operands[1], operands[0]);
 }
 TILE_OP_BODY(TORS) {
+    require_integers(core, "TORS", tile_operand(core, "TORS", operands, 0));
     require_apart(core, "TORS", tile_operand(core, "TORS", operands, 0),
                   tile_operand(core, "TORS", operands, 1));
     run(core, Op::TEXPANDS, operands[0], operands[2]);

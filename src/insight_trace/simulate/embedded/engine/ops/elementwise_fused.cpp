@@ -17,7 +17,15 @@ template <class T> T rectified(T x) {
         return x > T(0) ? x : T(0);
 }
 
-// dst is an input, too.
+// A product of halves is rounded before the sum is.
+template <class T> float product(float a, float b) {
+    if constexpr (std::is_same_v<T, half>)
+        return float(half(a * b));
+    else
+        return a * b;
+}
+
+// dst is an input, too. `body` gets the type as an empty value first.
 template <class Body>
 void accumulate(Core &core, const Operands &operands, const char *op, Instr instr, Body body) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
@@ -26,7 +34,9 @@ void accumulate(Core &core, const Operands &operands, const char *op, Instr inst
     require_type(core, op, b, dst.type);
     Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to);
     with_type_of(core, op, dst.type, Real(), [&](auto tag) {
-        if (core.computes) map_into<decltype(tag)>(core, to, x, y, body);
+        using T = decltype(tag);
+        if (core.computes)
+            map_into<T>(core, to, x, y, [&](float d, float a_, float b_) { return body(T{}, d, a_, b_); });
     });
     auto one = [&](const Step &step) { issue(core, instr, dst.type, step); };
     walk_binary(core, to, x, y, false, one);
@@ -48,15 +58,15 @@ TILE_OP_BODY(TSUBRELU) {
 }
 TILE_OP_BODY(TMULADDDST) {
     accumulate(core, operands, "TMULADDDST", Instr::VMLA,
-               [](float d, float a, float b) { return a * b + d; });
+               [](auto t, float d, float a, float b) { return product<decltype(t)>(a, b) + d; });
 }
 TILE_OP_BODY(TFUSEDMULADD) {
     accumulate(core, operands, "TFUSEDMULADD", Instr::VMADD,
-               [](float d, float a, float b) { return a * d + b; });
+               [](auto t, float d, float a, float b) { return product<decltype(t)>(a, d) + b; });
 }
 TILE_OP_BODY(TFUSEDMULADDRELU) {
     accumulate(core, operands, "TFUSEDMULADDRELU", Instr::VMADDRELU,
-               [](float d, float a, float b) { return rectified(a * d + b); });
+               [](auto t, float d, float a, float b) { return rectified(product<decltype(t)>(a, d) + b); });
 }
 
 // Where the source is not positive, its product with a slope of its own.
@@ -120,7 +130,8 @@ TILE_OP_BODY(TAXPY) {
         using T = decltype(tag);
         float value = float(scalar_as<T>(operands[2]));
         if (core.computes)
-            map_into<T>(core, to, from, from, [=](float d, float x, float) { return x * value + d; });
+            map_into<T>(core, to, from, from,
+                        [=](float d, float x, float) { return product<T>(x, value) + d; });
     });
     auto one = [&](const Step &step) { issue(core, Instr::VAXPY, dst.type, step); };
     walk_scalar(core, to, from, one);

@@ -81,6 +81,9 @@ To convert(From value, Type type, bool relu, const Scale &scale, int64_t col) {
             return saturate<To>(plain);
     }
     const uint64_t word = scale.word(col);
+    // 16-bit integers are shifted: by one more than bits 32..35 say
+    if constexpr (std::is_same_v<To, int16_t> && std::is_same_v<From, int32_t>)
+        return static_cast<int16_t>(std::clamp(value >> ((word >> 32 & 15) + 1), -32768, 32767));
     const float scaled = plain * factor(word);
     if constexpr (std::is_same_v<To, float>)
         return scaled;
@@ -155,8 +158,17 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
     int size = type_size(g.type);
     const Scale scale(core, "TSTORE", way_out.scale);
     int64_t rows = tile.valid_rows, cols = tile.valid_cols;
-    bool nz = g.layout == 2;
-    if (g.layout > 2) core.unsupported("TSTORE of an Acc tile to global layout %d", g.layout);
+    // to NZ, NC1HWC0 and NDC1HWC0 it goes in columns of boxes
+    constexpr uint8_t kNC1HWC0 = 12, kNDC1HWC0 = 17;
+    const bool nz = g.layout == 2 || g.layout == kNC1HWC0 || g.layout == kNDC1HWC0;
+    if (g.layout > 2 && !nz) core.unsupported("TSTORE of an Acc tile to global layout %d", g.layout);
+    const int64_t c0 = g.layout != kNDC1HWC0 ? g.shape[4] : g.type == Type::I32 ? 16 : 32 / size;
+    if (g.layout == kNC1HWC0 ? g.stride[3] <= 0 : g.layout == kNDC1HWC0 && g.stride[4] <= 0)
+        core.kernel_error("TSTORE to a tensor whose pixels lie %d elements apart", 0);
+    const int64_t column_step = g.layout == kNC1HWC0    ? g.shape[0] * g.stride[1] / g.stride[3] * c0
+                                : g.layout == kNDC1HWC0 ? g.shape[0] * g.stride[2] / g.stride[4] * c0
+                                                        : g.shape[2] * g.shape[3] * c0;
+    const bool by_column = nz && (g.layout != 2 || !core.register_based());
     const bool adds = core.atomic_store = atomic || core.atomic_type != 0;
     if (atomic) {
         core.set_register(PipeId::S, static_cast<uint64_t>(g.type));
@@ -164,8 +176,10 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
     }
     auto address = [&](int64_t r, int64_t c) {
         int64_t offset = 0;
-        if (nz) {
-            int64_t c0 = g.shape[4], box = g.shape[3], column = c / c0;
+        if (by_column) {
+            offset = c / c0 * column_step + r * c0 + c % c0;
+        } else if (nz) {
+            int64_t box = g.shape[3], column = c / c0;
             offset = column / g.shape[1] * g.stride[0] + column % g.shape[1] * g.stride[1] +
                      r / box * g.stride[2] + r % box * g.stride[3] + c % c0;
         } else {

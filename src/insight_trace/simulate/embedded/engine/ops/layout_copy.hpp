@@ -24,7 +24,7 @@ inline RunShape run_shape(const TileRef &t) {
 inline void copy_tile(Core &owner, const TileRef &dst, Core &core, const TileRef &src, int64_t row,
                       int64_t col, int64_t rows, int64_t cols) {
     int size = type_size(dst.type);
-    auto bytes = [size](const TileRef &t) { return uint64_t(t.rows) * uint64_t(t.cols) * uint64_t(size); };
+    auto bytes = [size](const TileRef &t) { return uint64_t(tile_extent(t)) * uint64_t(size); };
     uint8_t *to = owner.local(dst.space, dst.address, bytes(dst));
     const uint8_t *from = core.local(src.space, src.address, bytes(src));
     RunShape a = run_shape(dst), b = run_shape(src);

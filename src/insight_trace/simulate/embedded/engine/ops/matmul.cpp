@@ -98,6 +98,16 @@ bool supported(const Core &core, Type a, Type b, Type c) {
     return same && c == Type::F32;
 }
 
+// Short floats of the cube unit: 11 bits of mantissa on a2a3, ten on a5. Nearest; halves away from zero, or
+// to even. What is smaller than a normal float is 0.
+float shortened(float value, int bits, bool away) {
+    const uint32_t word = float_bits(value), drop = 23 - static_cast<uint32_t>(bits), one = 1u << drop;
+    if ((word & 0x7f800000u) == 0x7f800000u) return value;
+    if ((word & 0x7f800000u) == 0) return bits_float(word & 0x80000000u);
+    const uint32_t half = away ? one >> 1 : (one >> 1) - 1 + (word >> drop & 1);
+    return bits_float((word + half) & ~(one - 1));
+}
+
 void matmul(Core &core, const char *op, const TileRef &c, const TileRef *added, bool added_is_row,
             const TileRef &a, const TileRef &b) {
     if (a.space != Space::L0A || b.space != Space::L0B || c.space != Space::L0C)
@@ -121,6 +131,10 @@ void matmul(Core &core, const char *op, const TileRef &c, const TileRef *added, 
             store_sum(core, c, added, added_is_row, sum, m, n);
         } else {
             auto left = gathered_as<float>(core, a, m, k), right = gathered_as<float>(core, b, k, n);
+            if (a.type == Type::F32 && core.control >> 46 & 1)
+                for (auto *side : {&left, &right})
+                    for (float &value : *side)
+                        value = shortened(value, core.register_based() ? 10 : 11, core.control >> 47 & 1);
             std::vector<float> sum(size_t(m) * size_t(n));
             (a.type == Type::F32 ? multiply_rows_fused : multiply_rows)(left, right, sum, m, k, n);
             store_sum(core, c, added, added_is_row, sum, m, n);

@@ -158,7 +158,8 @@ void to_matrix(Core &core, const char *op, TileRef dst, Corner to, TileRef src, 
 
 // A bias of 16-bit floats becomes one of floats on its way.
 void widen_bias(Core &core, const char *op, const TileRef &dst, const TileRef &src) {
-    if (!core.register_based() || dst.type != Type::F32 || type_size(src.type) != 2)
+    const bool narrow = src.type == Type::F16 || (src.type == Type::BF16 && core.register_based());
+    if (dst.type != Type::F32 || !narrow)
         core.kernel_error("%s from a %s to a %s tile", op, type_name(src.type), type_name(dst.type));
     const int64_t count = std::min(dst.cols, src.cols);
     if (core.computes) {

@@ -106,8 +106,70 @@ void partial(Core &core, const Operands &operands, const char *op, Instr instr, 
     job.issue_all();
 }
 
+// The values, and the indices that go with them. With equal values the first source's index stays.
+template <class Better>
+void partial_index(Core &core, const Operands &operands, const char *op, Instr compare, Better better) {
+    const TileRef &values = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
+                  &b = tile_operand(core, op, operands, 2), &indices = tile_operand(core, op, operands, 3),
+                  &of_a = tile_operand(core, op, operands, 4), &of_b = tile_operand(core, op, operands, 5);
+    for (const TileRef *tile : {&a, &b}) require_type(core, op, *tile, values.type);
+    for (const TileRef *tile : {&of_a, &of_b}) require_type(core, op, *tile, indices.type);
+    auto same = [](const TileRef &x, const TileRef &y) {
+        return x.valid_rows == y.valid_rows && x.valid_cols == y.valid_cols;
+    };
+    if (!same(values, indices) || !same(a, of_a) || !same(b, of_b))
+        core.kernel_error("%s: values and indices must have the same valid size", op);
+    if (values.valid_rows == 0 || values.valid_cols == 0)
+        core.kernel_error("%s: the destination has no valid elements", op);
+    if (!same(a, values) && !same(b, values))
+        core.kernel_error("%s: one of the sources must be valid wherever the destination is", op);
+    if (type_size(indices.type) != type_size(values.type) && type_size(indices.type) != 4)
+        core.unsupported("%s of %s values with %s indices", op, type_name(values.type),
+                         type_name(indices.type));
+    auto holds = [](const TileRef &tile, int64_t r, int64_t c) {
+        return r < tile.valid_rows && c < tile.valid_cols;
+    };
+    with_type_of(core, op, values.type, Numbers(), [&](auto tag) {
+        using T = decltype(tag);
+        if (!core.computes) return;
+        with_type(indices.type, [&](auto index_tag) {
+            using I = decltype(index_tag);
+            View<T> to(core, values), x(core, a), y(core, b);
+            View<I> to_index(core, indices), x_index(core, of_a), y_index(core, of_b);
+            for (int64_t r = 0; r < values.valid_rows; ++r)
+                for (int64_t c = 0; c < values.valid_cols; ++c) {
+                    const bool in_a = holds(a, r, c), in_b = holds(b, r, c);
+                    const bool first = !in_b || (in_a && better(Wide<T>(x.at(r, c)), Wide<T>(y.at(r, c))));
+                    const T value = first ? x.at(r, c) : y.at(r, c);
+                    const I index = first ? x_index.at(r, c) : y_index.at(r, c);
+                    to.at(r, c) = value;
+                    to_index.at(r, c) = index;
+                }
+        });
+    });
+    // per row and repeat: a comparison into a mask, and two selections by it
+    const int64_t rows = std::min(a.valid_rows, b.valid_rows), cols = std::min(a.valid_cols, b.valid_cols);
+    const int per_repeat = 256 / std::max(type_size(values.type), type_size(indices.type));
+    for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < cols; c += per_repeat) {
+            const int64_t count = std::min<int64_t>(per_repeat, cols - c);
+            auto at = [&](const TileRef &tile) {
+                return VectorOperand(tile.address + uint32_t((r * tile.cols + c) * type_size(tile.type)));
+            };
+            core.vector(compare, values.type, 1, count, at(a), at(a), at(b));
+            core.vector(Instr::VSEL, values.type, 1, count, at(values), at(a), at(b));
+            core.vector(Instr::VSEL, indices.type, 1, count, at(indices), at(of_a), at(of_b));
+        }
+}
+
 } // namespace
 
+TILE_OP_BODY(TPARTARGMAX) {
+    partial_index(core, operands, "TPARTARGMAX", Instr::VCMP, [](auto a, auto b) { return a >= b; });
+}
+TILE_OP_BODY(TPARTARGMIN) {
+    partial_index(core, operands, "TPARTARGMIN", Instr::VCMP, [](auto a, auto b) { return a <= b; });
+}
 TILE_OP_BODY(TPARTADD) {
     partial(core, operands, "TPARTADD", Instr::VADD, [](auto a, auto b) { return wrap_add(a, b); });
 }

@@ -30,10 +30,11 @@ struct Piece {
     int64_t length;      // elements per line
     int64_t step;        // elements between lines in GM
     int64_t line, along; // where the first element lies in the tile: line index, position in the line
+    int64_t shift = 0;   // elements by which every next line of the piece lies further on in the tile
 };
 
 // Calls body(piece) for each of the three outer dimensions. A line is a tile row (ND) or a tile column (DN).
-template <class Body> void for_pieces(const GlobalRef &g, int64_t length, Body body) {
+template <class Body> void for_pieces(const GlobalRef &g, int64_t length, int64_t step, Body body) {
     int size = type_size(g.type);
     int line_dim = g.layout == DN ? 4 : 3;
     int64_t line = 0;
@@ -41,8 +42,7 @@ template <class Body> void for_pieces(const GlobalRef &g, int64_t length, Body b
         for (int64_t j = 0; j < g.shape[1]; ++j)
             for (int64_t k = 0; k < g.shape[2]; ++k) {
                 int64_t offset = i * g.stride[0] + j * g.stride[1] + k * g.stride[2];
-                body(Piece{g.address + uint64_t(offset * size), g.shape[line_dim], length, g.stride[line_dim],
-                           line, 0});
+                body(Piece{g.address + uint64_t(offset * size), g.shape[line_dim], length, step, line, 0});
                 line += g.shape[line_dim];
             }
 }
@@ -54,6 +54,30 @@ void check(Core &core, const char *op, const TileRef &tile, const GlobalRef &g) 
     for (int64_t extent : g.shape)
         if (extent < 0)
             core.kernel_error("%s of a tensor with a negative extent (%lld)", op, (long long)extent);
+}
+
+// How far apart lines lie in GM. a2a3 gives the DMA unit a length, the tile's, and a gap, the tensor's: where
+// the two do not have the same extent, lines are not where the tensor's stride says.
+int64_t line_step(Core &core, const char *op, const TileRef &tile, const GlobalRef &g) {
+    const bool columns = g.layout == DN;
+    const int64_t valid = columns ? tile.valid_rows : tile.valid_cols, extent = g.shape[columns ? 3 : 4];
+    const int64_t stride = g.stride[columns ? 4 : 3];
+    const bool several = g.shape[columns ? 4 : 3] > 1;
+    if (valid == extent || !several || core.register_based()) return stride;
+    core.remark(
+        "%s: %lld valid %s of the tile and an extent of %lld: lines lie %lld elements apart in global "
+        "memory, not %lld",
+        op, (long long)valid, columns ? "rows" : "columns", (long long)extent,
+        (long long)(valid + stride - extent), (long long)stride);
+    return valid + stride - extent;
+}
+
+// The gap between columns of a DN tile is counted from the tensor's extent, too.
+int64_t line_shift(const Core &core, const TileRef &tile, const GlobalRef &g) {
+    if (g.layout != DN || core.register_based() || tile.valid_rows == g.shape[3]) return 0;
+    const int64_t block = 32 / type_size(tile.type);
+    return (tile.valid_rows + block - 1) / block * block + (tile.rows - g.shape[3]) / block * block -
+           tile.rows;
 }
 
 // Moves one piece, line by line, in the runs that the tile's layout allows.
@@ -73,7 +97,9 @@ void copy_piece(Core &core, const TileRef &tile, const Piece &piece, int size, b
                     store ? "stored" : "overwritten");
     }
     int64_t pitch = lines_are_columns ? tile.rows : tile.cols;
-    uint8_t *memory = core.local(tile.space, tile.address, uint64_t(lines * pitch * size));
+    uint8_t *memory =
+        core.local(tile.space, tile.address,
+                   uint64_t((lines * pitch + std::max<int64_t>(piece.shift, 0) * piece.count) * size));
     if (piece.length <= 0) return;
     for (int64_t i = 0; i < piece.count; ++i) {
         uint8_t *gm = core.global(piece.gm + uint64_t(i * piece.step * size), uint64_t(piece.length * size));
@@ -82,7 +108,7 @@ void copy_piece(Core &core, const TileRef &tile, const Piece &piece, int size, b
         for (int64_t at = 0; at < piece.length;) {
             int64_t part = std::min(piece.length - at, run - at % run);
             int64_t offset = lines_are_columns ? tile_offset(tile, at, line) : tile_offset(tile, line, at);
-            uint8_t *local = memory + offset * size;
+            uint8_t *local = memory + (offset + i * piece.shift) * size;
             if (store)
                 memcpy(gm + at * size, local, size_t(part * size));
             else
@@ -136,43 +162,51 @@ void issue_pieces(Core &core, Instr instr, const TileRef &tile, const Piece &pie
     }
 }
 
-// GM already in NZ order: columns of 16 x C0 boxes.
+// GM already in NZ order: columns of 16 x C0 boxes. Each is one burst; a2a3 gives its length by the tile and
+// the gap behind it by the tensor, but for loads into UB.
 void move_nz(Core &core, const TileRef &tile, const GlobalRef &g, bool store) {
-    int size = type_size(g.type);
-    int64_t c0 = g.shape[4], box_rows = g.shape[3];
-    Instr instr = store ? Instr::MOV_L1_TO_OUT : Instr::MOV_OUT_TO_L1;
+    const int size = type_size(g.type);
+    const int64_t c0 = g.shape[4], box_rows = g.shape[3];
+    const bool in_ub = tile.space == Space::UB;
+    const Instr load = in_ub ? Instr::MOV_OUT_TO_UB_ALIGN : Instr::MOV_OUT_TO_L1;
+    const Instr instr = !store ? load : in_ub ? Instr::MOV_UB_TO_OUT_ALIGN : Instr::MOV_L1_TO_OUT;
+    const bool by_gap = !core.register_based() && (store || !in_ub);
+    const bool dense = by_gap || (in_ub && !core.register_based());
+    const int64_t rows = dense ? tile.valid_rows : std::min<int64_t>(tile.valid_rows, g.shape[2] * box_rows);
+    const int64_t step = by_gap ? g.stride[1] + (rows - g.shape[2] * g.shape[3]) * c0 : g.stride[1];
+    if (step != g.stride[1] && g.shape[1] > 1)
+        core.remark(
+            "%s: %lld valid rows of the tile and an extent of %lld: boxes lie %lld elements apart in global "
+            "memory, not %lld",
+            store ? "TSTORE" : "TLOAD", (long long)rows, (long long)(g.shape[2] * g.shape[3]),
+            (long long)step, (long long)g.stride[1]);
     for (int64_t i = 0; i < g.shape[0]; ++i) {
         for (int64_t j = 0; core.computes && j < g.shape[1]; ++j)
-            for (int64_t k = 0; k < g.shape[2]; ++k)
-                for (int64_t r = 0; r < box_rows; ++r) {
-                    int64_t row = k * box_rows + r, col = (i * g.shape[1] + j) * c0;
-                    if (row >= tile.valid_rows || col >= tile.valid_cols) continue;
-                    int64_t offset = i * g.stride[0] + j * g.stride[1] + k * g.stride[2] + r * g.stride[3];
-                    uint8_t *gm = core.global(g.address + uint64_t(offset * size), uint64_t(c0 * size));
-                    for (int64_t c = 0; c < c0; ++c) {
-                        uint8_t *local = core.local(
-                            tile.space, tile.address + uint64_t(tile_offset(tile, row, col + c) * size),
-                            uint64_t(size));
-                        if (store)
-                            memcpy(gm + c * size, local, size_t(size));
-                        else
-                            memcpy(local, gm + c * size, size_t(size));
-                    }
-                }
-        const int64_t rows = std::min<int64_t>(tile.valid_rows, g.shape[2] * box_rows);
+            for (int64_t row = 0; row < rows; ++row) {
+                const int64_t col = (i * g.shape[1] + j) * c0;
+                if (col >= tile.valid_cols) break;
+                int64_t offset = i * g.stride[0] + j * step;
+                offset += dense ? row * c0 : row / box_rows * g.stride[2] + row % box_rows * g.stride[3];
+                uint8_t *gm = core.global(g.address + uint64_t(offset * size), uint64_t(c0 * size));
+                uint8_t *local =
+                    core.local(tile.space, tile.address + uint64_t(tile_offset(tile, row, col) * size),
+                               uint64_t(c0 * size));
+                memcpy(store ? gm : local, store ? local : gm, size_t(c0 * size));
+            }
         const int64_t cols = std::min(tile.valid_cols - i * g.shape[1] * c0, g.shape[1] * c0);
-        Area gm =
-            lines_at(g.address + uint64_t(i * g.stride[0] * size), g.shape[1], g.stride[1] * size, c0 * size);
-        gm.walk[0].count[1] = static_cast<uint32_t>((rows + box_rows - 1) / box_rows);
-        gm.walk[0].step[1] = g.stride[2] * size;
-        gm.walk[0].count[2] = static_cast<uint32_t>(box_rows);
-        gm.walk[0].step[2] = g.stride[3] * size;
-        gm.walk[0].lead = static_cast<uint32_t>(rows * c0 * size);
         // whole boxes across, even where fewer columns are valid
         const int64_t boxes = (std::max<int64_t>(0, cols) + c0 - 1) / c0;
-        gm.walk[0].count[0] = static_cast<uint32_t>(boxes);
+        Area gm = lines_at(g.address + uint64_t(i * g.stride[0] * size), boxes, step * size,
+                           (dense ? rows : 1) * c0 * size);
+        if (!dense) {
+            gm.walk[0].count[1] = static_cast<uint32_t>((rows + box_rows - 1) / box_rows);
+            gm.walk[0].step[1] = g.stride[2] * size;
+            gm.walk[0].count[2] = static_cast<uint32_t>(box_rows);
+            gm.walk[0].step[2] = g.stride[3] * size;
+            gm.walk[0].lead = static_cast<uint32_t>(rows * c0 * size);
+        }
         core.transfer(instr, tile.type, gm, part_of(tile, 0, i * g.shape[1] * c0, rows, boxes * c0),
-                      g.shape[1], tile.valid_rows * c0 * size, g.stride[1] * size);
+                      g.shape[1], rows * c0 * size, step * size);
     }
 }
 
@@ -277,7 +311,8 @@ TILE_OP_BODY(TLOAD) {
             core.unsupported("TLOAD of a %s tensor into a %s vector tile", columns ? "DN" : "ND",
                              tile.row_major ? "row-major" : "column-major");
         if (tile.pad) core.set_register(PipeId::MTE2, tile.pad);
-        for_pieces(g, length, [&](const Piece &piece) {
+        for_pieces(g, length, line_step(core, "TLOAD", tile, g), [&](Piece piece) {
+            piece.shift = line_shift(core, tile, g);
             if (core.computes) copy_piece(core, tile, piece, size, columns, false);
             issue_pieces(core, Instr::MOV_OUT_TO_UB_ALIGN, tile, piece, size, columns);
         });
@@ -286,7 +321,11 @@ TILE_OP_BODY(TLOAD) {
     }
     if (tile.space != Space::L1) core.kernel_error("TLOAD goes to a Vec or Mat tile");
     bool converts = tile.inner != 0;
-    for_pieces(g, length, [&](const Piece &piece) {
+    // the unit that makes boxes goes by the tensor's extents and stride
+    if (converts && !core.register_based()) length = g.shape[columns ? 3 : 4];
+    const int64_t step = converts ? g.stride[columns ? 4 : 3] : line_step(core, "TLOAD", tile, g);
+    for_pieces(g, length, step, [&](Piece piece) {
+        if (!converts) piece.shift = line_shift(core, tile, g);
         if (core.computes) copy_piece(core, tile, piece, size, columns, false);
         if (!converts) issue_pieces(core, Instr::MOV_OUT_TO_L1, tile, piece, size, columns);
     });
@@ -319,7 +358,9 @@ TILE_OP_BODY(TSTORE) {
         core.set_register(PipeId::S, 1);
     }
     const bool adds = core.atomic_store = atomic || core.atomic_type != 0;
-    for_pieces(g, columns ? tile.valid_rows : tile.valid_cols, [&](const Piece &piece) {
+    const int64_t length = columns ? tile.valid_rows : tile.valid_cols;
+    for_pieces(g, length, line_step(core, "TSTORE", tile, g), [&](Piece piece) {
+        piece.shift = line_shift(core, tile, g);
         if (core.computes) {
             if (adds)
                 add_piece(core, tile, piece, columns);

@@ -39,9 +39,57 @@ void transpose_boxes(Core &core, const TileRef &src, uint32_t from, uint32_t to,
     }
 }
 
+// Elements in nested loops: extent, step in the result, step in the source, from the outermost on.
+struct Loop {
+    int64_t extent, to, from;
+};
+template <class T> void reorder(T *to, const T *from, const Loop *loop, const Loop *end) {
+    for (int64_t i = 0; i < loop->extent; ++i)
+        if (loop + 1 == end)
+            to[i * loop->to] = from[i * loop->from];
+        else
+            reorder(to + i * loop->to, from + i * loop->from, loop + 1, end);
+}
+
+// Feature maps and filters (pto/common/forms/convolution.hpp): where to begin on both sides, then the loops.
+void reorder(Core &core, const Operands &operands) {
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
+    std::vector<Loop> loops;
+    for (uint32_t i = 5; i + 2 < operands.count; i += 3)
+        loops.push_back({operands[i].option, operands[i + 1].option, operands[i + 2].option});
+    int64_t count = 1, last_to = operands[3].option, last_from = operands[4].option;
+    for (const Loop &loop : loops) {
+        count *= loop.extent;
+        last_to += (loop.extent - 1) * loop.to;
+        last_from += (loop.extent - 1) * loop.from;
+    }
+    if (last_to >= dst.cols || last_from >= src.cols)
+        core.kernel_error("TTRANS: %lld elements of %d do not fit a result of %d", (long long)count, src.cols,
+                          dst.cols);
+    if (core.computes)
+        with_type(src.type, [&](auto tag) {
+            using T = decltype(tag);
+            T *to = core.local_as<T>(dst.space, dst.address, uint64_t(dst.cols));
+            const T *from = core.local_as<T>(src.space, src.address, uint64_t(src.cols));
+            reorder(to + operands[3].option, from + operands[4].option, loops.data(),
+                    loops.data() + loops.size());
+        });
+    const int64_t boxes = ceil_div(count, int64_t(16) * per_block(src.type));
+    for (int64_t first = 0; first < boxes; first += kMostRepeats) {
+        const int repeat = static_cast<int>(std::min<int64_t>(kMostRepeats, boxes - first));
+        set_address_registers(core, type_size(src.type) == 1 ? 8 : 4, src.address);
+        // somewhere in both: the loops of the library are not followed one by one
+        core.also(kWrites, Space::UB, src.type, whole_of(dst), false);
+        core.also(kReads, Space::UB, src.type, whole_of(src), false);
+        core.vector(Instr::VNCHWCONV, src.type, repeat, int64_t(repeat) * 16 * per_block(src.type),
+                    VectorOperand(dst.address, 1).elsewhere(), VectorOperand(src.address, 1).elsewhere());
+    }
+}
+
 } // namespace
 
 TILE_OP_BODY(TTRANS) {
+    if (operands.count > 3) return reorder(core, operands);
     const TileRef &dst = operands[0].tile, &src = operands[1].tile, &tmp = operands[2].tile;
     int size = type_size(src.type);
     if (size > 4) core.unsupported("TTRANS of %s tiles", type_name(src.type));

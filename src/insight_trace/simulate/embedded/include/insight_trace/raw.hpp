@@ -51,7 +51,38 @@ INSIGHT_TRACE_COPY(copy_gm_to_ubuf, UB, GM)
 INSIGHT_TRACE_COPY(copy_ubuf_to_gm, GM, UB)
 INSIGHT_TRACE_COPY(copy_ubuf_to_ubuf, UB, UB)
 INSIGHT_TRACE_COPY(copy_ubuf_to_cbuf, L1, UB)
+INSIGHT_TRACE_COPY(copy_cbuf_to_gm, GM, L1)
 #undef INSIGHT_TRACE_COPY
+// The pad mode is that of a load of whole blocks: none.
+template <class D, class S>
+inline void copy_gm_to_cbuf(D *dst, S *src, uint8_t, uint16_t pieces, uint16_t length, uint16_t src_gap,
+                            uint16_t dst_gap, int, INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    raw_copy(Space::L1, dst, Space::GM, src, pieces, length * kBlock, (length + dst_gap) * kBlock,
+             (length + src_gap) * kBlock, at);
+}
+// Lengths and the gap in global memory in bytes, the gap on chip in blocks.
+#define INSIGHT_TRACE_ALIGNED(size)                                                                          \
+    template <class D, class S>                                                                              \
+    inline void copy_gm_to_ubuf_align_##size(D *dst, S *src, uint8_t, uint16_t pieces, uint32_t bytes,       \
+                                             uint8_t, uint8_t, uint32_t src_gap, uint32_t dst_gap,           \
+                                             INSIGHT_TRACE_AT) {                                             \
+        using namespace insight_trace;                                                                       \
+        raw_copy(Space::UB, dst, Space::GM, src, pieces, bytes,                                              \
+                 (bytes + kBlock - 1) / kBlock * kBlock + dst_gap * kBlock, bytes + src_gap, at);            \
+    }                                                                                                        \
+    template <class D, class S>                                                                              \
+    inline void copy_ubuf_to_gm_align_##size(D *dst, S *src, uint8_t, uint16_t pieces, uint32_t bytes,       \
+                                             uint8_t, uint8_t, uint32_t src_gap, uint32_t dst_gap,           \
+                                             INSIGHT_TRACE_AT) {                                             \
+        using namespace insight_trace;                                                                       \
+        raw_copy(Space::GM, dst, Space::UB, src, pieces, bytes, bytes + dst_gap,                             \
+                 (bytes + kBlock - 1) / kBlock * kBlock + src_gap * kBlock, at);                             \
+    }
+INSIGHT_TRACE_ALIGNED(b8)
+INSIGHT_TRACE_ALIGNED(b16)
+INSIGHT_TRACE_ALIGNED(b32)
+#undef INSIGHT_TRACE_ALIGNED
 // To one vector core of the cluster.
 template <class D, class S>
 inline void copy_cbuf_to_ubuf(D *dst, S *src, uint8_t lane, uint16_t pieces, uint16_t length,
@@ -100,6 +131,36 @@ inline void create_cbuf_matrix(T *dst, int64_t repeats, V value, INSIGHT_TRACE_A
                                pattern,
                                sizeof(T)};
     insight_trace_raw(Raw::Fill, values, at);
+}
+
+// Fills whole repeats of the vector unit.
+template <class T, class V>
+inline void vector_dup(T *dst, V value, uint8_t repeats, uint16_t dst_step, uint16_t, uint8_t dst_repeat,
+                       uint8_t, INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    const VectorMask &mask = vector_mask();
+    const bool whole = mask.low == ~0ull && (mask.high == ~0ull || sizeof(T) == 4);
+    if (!whole || dst_step > 1 || (dst_repeat != 8 && repeats > 1))
+        insight_trace_intrinsic(Intrinsic::Unsupported,
+                                reinterpret_cast<uint64_t>("vector_dup of less than whole repeats"), 0, 0,
+                                at);
+    uint64_t pattern;
+    const T typed = static_cast<T>(value);
+    if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t>)
+        pattern = typed.bits;
+    else
+        pattern = as_bits(typed);
+    const uint64_t values[] = {
+        uint64_t(Space::UB), reinterpret_cast<uint64_t>(dst), repeats, 256, 256, pattern, sizeof(T)};
+    insight_trace_raw(Raw::Fill, values, at);
+}
+
+// How the fixpipe puts matrices apart; read by raw stores of an accumulator alone, which are not modelled.
+inline void set_nd_para(uint64_t) {}
+template <class D, class S, class... More> inline void copy_matrix_cc_to_gm(D *, S *, More...) {
+    insight_trace_intrinsic(::insight_trace::Intrinsic::Unsupported,
+                            reinterpret_cast<uint64_t>("copy_matrix_cc_to_gm: use TSTORE"), 0, 0,
+                            ::insight_trace::Site::here());
 }
 
 // The instruction cache is not modelled.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pto/common/event.hpp"
+#include "pto/common/conv_tile.hpp"
 #include "pto/common/pto_tile.hpp"
 
 namespace pto {
@@ -14,6 +15,10 @@ template <class T> insight_trace::Operand describe(const T &value) {
     if constexpr (is_tile<T>::value) {
         operand.kind = Operand::Tile;
         operand.tile = value.ref();
+    } else if constexpr (is_conv_tile<T>::value) {
+        constexpr int64_t c0 = 32 / int64_t(sizeof(typename T::DType));
+        operand.kind = Operand::Tile;
+        operand.tile = value.ref(value.elements() / c0, c0);
     } else if constexpr (is_global<T>::value) {
         operand.kind = Operand::Global;
         operand.global = value.ref(type_of<typename T::DType>());
@@ -152,3 +157,5 @@ template <size_t Address, class T> inline void TASSIGN(T &target, INSIGHT_TRACE_
 #include "pto/common/forms/rearrange.hpp"
 #include "pto/common/forms/cube.hpp"
 #include "pto/common/forms/way_out.hpp"
+#include "pto/common/forms/convolution.hpp"
+#include "pto/common/forms/all_cores.hpp"

@@ -44,6 +44,9 @@ constexpr PadValue PadValueCustom(uint32_t value) { return pad_bits(value); }
 constexpr PadValue PadValueCustom(int16_t value) { return pad_bits(static_cast<uint16_t>(value)); }
 constexpr PadValue PadValueCustom(int8_t value) { return pad_bits(static_cast<uint8_t>(value)); }
 constexpr PadValue PadValueCustom(uint8_t value) { return pad_bits(value); }
+constexpr PadValue PadValueCustom(half value) { return pad_bits(value.bits); }
+constexpr PadValue PadValueCustom(bfloat16_t value) { return pad_bits(value.bits); }
+constexpr uint32_t getCustomPadBits(PadValue pad) { return static_cast<uint32_t>(pad); }
 constexpr PadValue PadValueCustom16(uint16_t bits) { return pad_bits(bits); }
 
 } // namespace pto

@@ -68,6 +68,11 @@ constexpr bool crosses_cores(Op from, [[maybe_unused]] pipe_t to) {
 }
 } // namespace detail
 
+// What ffts_cross_core_sync is told: whom it reaches, and the number of the flag.
+constexpr uint16_t getFFTSMsg(uint16_t mode, uint16_t flag, uint16_t base = 1) {
+    return static_cast<uint16_t>((base & 15) + ((mode & 3) << 4) + ((flag & 15) << 8));
+}
+
 // What an op gives back: assigned to an event, it sets the event's flag.
 struct RecordEvent {
     insight_trace::Site at{};

@@ -16,10 +16,12 @@ template <int64_t... N> struct Extents {
     static constexpr int dynamic_count = ((N == DYNAMIC) + ...);
     int64_t value[5];
 
-    template <class... Ints> constexpr Extents(Ints... given) : value{(N == DYNAMIC ? 1 : N)...} {
+    // no extent, the run-time ones, or all five
+    template <int count>
+    using Fits = std::enable_if_t<count == 0 || count == 5 || count == dynamic_count, int>;
+    template <class... Ints, Fits<sizeof...(Ints)> = 0>
+    constexpr Extents(Ints... given) : value{(N == DYNAMIC ? 1 : N)...} {
         constexpr int count = sizeof...(Ints);
-        static_assert(count == 0 || count == 5 || count == dynamic_count,
-                      "give no extent, the run-time ones, or all five");
         if constexpr (count > 0) {
             const int64_t list[] = {static_cast<int64_t>(given)...};
             int next = 0;

@@ -129,6 +129,13 @@ struct Tile {
     }
     bool GetKAligned() const { return k_aligned_; }
     void SetKAligned(bool aligned) { k_aligned_ = aligned; }
+    // Products of floats from shortened operands, until it is reset: two bits of the CTRL
+    // register.
+    void SetMadTF32Mode(RoundMode mode = RoundMode::CAST_ROUND, INSIGHT_TRACE_AT) {
+        const uint64_t control = sbitset1(get_ctrl(at), 46);
+        set_ctrl(mode == RoundMode::CAST_ROUND ? sbitset1(control, 47) : sbitset0(control, 47), at);
+    }
+    void ResetMadMode(INSIGHT_TRACE_AT) { set_ctrl(sbitset0(get_ctrl(at), 46), at); }
     static constexpr size_t GetSizeInBytes() { return size_t(Numel) * sizeof(Element); }
 
     // Host address of the tile's first byte: kernels compare, cast and re-assign it.

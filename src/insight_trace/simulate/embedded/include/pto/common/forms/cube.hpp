@@ -54,4 +54,29 @@ inline RecordEvent TINSERT(const D &dst, const S &src, uint64_t scale, uint16_t 
     return detail::call(insight_trace::Op::TINSERT, at, dst, src, row, col, relu, scale);
 }
 
+// A vector by a matrix: the same product of one row.
+#define PTO_GEMV(name, product)                                                                              \
+    template <class C, class A, class B>                                                                     \
+    inline RecordEvent name(const C &c, const A &a, const B &b, INSIGHT_TRACE_AT) {                          \
+        return detail::call(insight_trace::Op::product, at, c, a, b);                                        \
+    }                                                                                                        \
+    template <AccPhase, class C, class A, class B>                                                           \
+    inline RecordEvent name(const C &c, const A &a, const B &b, INSIGHT_TRACE_AT) {                          \
+        return detail::call(insight_trace::Op::product, at, c, a, b);                                        \
+    }
+#define PTO_GEMV_WITH(name, product)                                                                         \
+    template <class C, class D, class A, class B>                                                            \
+    inline RecordEvent name(const C &c, const D &d, const A &a, const B &b, INSIGHT_TRACE_AT) {              \
+        return detail::call(insight_trace::Op::product, at, c, d, a, b);                                     \
+    }                                                                                                        \
+    template <AccPhase, class C, class D, class A, class B>                                                  \
+    inline RecordEvent name(const C &c, const D &d, const A &a, const B &b, INSIGHT_TRACE_AT) {              \
+        return detail::call(insight_trace::Op::product, at, c, d, a, b);                                     \
+    }
+PTO_GEMV(TGEMV, TMATMUL)
+PTO_GEMV_WITH(TGEMV_ACC, TMATMUL_ACC)
+PTO_GEMV_WITH(TGEMV_BIAS, TMATMUL_BIAS)
+#undef PTO_GEMV
+#undef PTO_GEMV_WITH
+
 } // namespace pto

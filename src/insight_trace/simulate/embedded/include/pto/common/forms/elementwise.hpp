@@ -69,6 +69,17 @@ template <class TileT, int Upper> inline RecordEvent TTRI(const TileT &dst, int 
     return detail::call(insight_trace::Op::TTRI, at, dst, diagonal, static_cast<detail::Choice>(Upper));
 }
 
+// The larger (smaller) of two, and which index goes with it: (values, a, b, indices, of a, of b).
+#define PTO_PARTIAL_INDEX(name)                                                                              \
+    template <class V, class A, class B, class I, class X, class Y>                                          \
+    inline RecordEvent name(const V &values, const A &a, const B &b, const I &indices, const X &x,           \
+                            const Y &y, INSIGHT_TRACE_AT) {                                                  \
+        return detail::call(insight_trace::Op::name, at, values, a, b, indices, x, y);                       \
+    }
+PTO_PARTIAL_INDEX(TPARTARGMAX)
+PTO_PARTIAL_INDEX(TPARTARGMIN)
+#undef PTO_PARTIAL_INDEX
+
 // To 8-bit integers with a scale, and maybe an offset, for every row.
 template <auto Kind, class Out, class Src, class Para>
 inline RecordEvent TQUANT(const Out &dst, const Src &src, const Para &scale, const Para *offset = nullptr,

@@ -109,6 +109,22 @@ inline RecordEvent TCONCAT(const Dst &dst, const A &a, const B &b, const DstCoun
     return detail::call(insight_trace::Op::TCONCAT, at, dst, a, b, dst_count, a_count, b_count);
 }
 
+// The same under the library's inner name.
+template <class Dst, class A, class B>
+inline RecordEvent TCONCAT_IMPL(const Dst &dst, const A &a, const B &b, INSIGHT_TRACE_AT) {
+    return TCONCAT(dst, a, b, at);
+}
+template <class Dst, class A, class B, class ACount, class BCount>
+inline RecordEvent TCONCAT_IMPL(const Dst &dst, const A &a, const B &b, const ACount &a_count,
+                                const BCount &b_count, INSIGHT_TRACE_AT) {
+    return TCONCAT(dst, a, b, a_count, b_count, at);
+}
+template <class Dst, class A, class B, class DstCount, class ACount, class BCount>
+inline RecordEvent TCONCAT_IMPL(const Dst &dst, const A &a, const B &b, const DstCount &dst_count,
+                                const ACount &a_count, const BCount &b_count, INSIGHT_TRACE_AT) {
+    return TCONCAT(dst, a, b, dst_count, a_count, b_count, at);
+}
+
 // Rows or elements of a table in global memory, by index.
 template <Coalesce mode = Coalesce::Row, GatherOOB beyond = GatherOOB::Undefined, class Dst, class G,
           class Index>

@@ -19,4 +19,13 @@ inline RecordEvent TROWEXPANDDIV(const A &dst, const B &a, const C &b, const D &
     return detail::call(insight_trace::Op::TROWEXPANDDIV, at, dst, a, b, tmp);
 }
 
+// The library's inner names, as hand-written kernels call them.
+template <class D, class S> inline RecordEvent TCOLEXPAND_IMPL(const D &dst, const S &src, INSIGHT_TRACE_AT) {
+    return TCOLEXPAND(dst, src, at);
+}
+template <class D, class A, class B>
+inline RecordEvent TROWEXPANDSUB_IMPL(const D &dst, const A &a, const B &b, INSIGHT_TRACE_AT) {
+    return TROWEXPANDSUB(dst, a, b, at);
+}
+
 } // namespace pto
