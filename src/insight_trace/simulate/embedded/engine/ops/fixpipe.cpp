@@ -207,8 +207,12 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
             });
         });
     if (!nz) core.set_register(PipeId::FIX, 1); // how many matrices, and how far apart
-    core.fixpipe(Instr::FIX_L0C_TO_OUT, g.type, nz ? boxes_in_gm(g, rows, cols) : rows_in_gm(g, rows, cols),
-                 0, valid_of(tile), rows, cols, rows * cols * size, !nz, nz ? 0 : g.stride[3] * size);
+    const Area there = by_column
+                           ? lines_at(g.address, (cols + c0 - 1) / c0, column_step * size, rows * c0 * size)
+                       : nz ? boxes_in_gm(g, rows, cols)
+                            : rows_in_gm(g, rows, cols);
+    core.fixpipe(Instr::FIX_L0C_TO_OUT, g.type, there, 0, valid_of(tile), rows, cols, rows * cols * size, !nz,
+                 nz ? 0 : g.stride[3] * size);
     core.atomic_store = false;
     if (atomic) core.set_register(PipeId::S, 0);
 }
