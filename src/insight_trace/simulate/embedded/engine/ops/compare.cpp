@@ -37,7 +37,7 @@ Compare compare_mode(Core &core, const char *op, const Operand &operand, Type ty
     int64_t mode = operand.option;
     if (operand.kind != Operand::Option || mode < 0 || mode > static_cast<int64_t>(Compare::GE))
         core.kernel_error("%s: there is no such comparison", op);
-    if (type == Type::I32 && mode > static_cast<int64_t>(Compare::NE))
+    if (type == Type::I32 && mode > static_cast<int64_t>(Compare::NE) && !core.register_based())
         core.unsupported("%s of I32 tiles for more than equality", op);
     return static_cast<Compare>(mode);
 }
@@ -79,6 +79,30 @@ void turn_bits(Core &core, const Comparison &job) {
     core.barrier(PipeId::V);
     core.vector_count(Instr::VNOT, Type::U16, bytes / 2, VectorOperand(job.dst.address),
                       VectorOperand(job.dst.address));
+}
+
+// With functions every type is compared as it is, and elements that are not valid leave zeros: 16 bytes of
+// mask for 128 elements, 32 for 256 bytes, and just as many as needed for 64-bit numbers.
+template <class T, class Other> void compare_valid(Core &core, const Comparison &job, Other other) {
+    const int unit = sizeof(T) == 1 ? 256 : sizeof(T) == 8 ? 8 : 128;
+    const int width = (job.src.valid_cols + unit - 1) / unit * unit;
+    for (int row = 0; row < job.src.valid_rows; ++row) {
+        const T *x =
+            core.local_as<T>(Space::UB, job.src.address + uint64_t(row) * uint64_t(job.src.cols) * sizeof(T),
+                             uint64_t(job.src.valid_cols));
+        uint8_t *bits = core.local(Space::UB,
+                                   job.dst.address + uint64_t(row) * uint64_t(job.dst.cols) *
+                                                         uint64_t(type_size(job.dst.type)),
+                                   uint64_t(width / 8));
+        for (int i = 0; i < width; i += 8) {
+            uint8_t byte = 0;
+            for (int bit = 0; bit < 8 && i + bit < job.src.valid_cols; ++bit) {
+                const bool equal = holds<Wide<T>>(Wide<T>(x[i + bit]), other(row, i + bit), job.mode);
+                byte |= static_cast<uint8_t>((job.mode == Compare::NE ? !equal : equal) << bit);
+            }
+            bits[i / 8] = byte;
+        }
+    }
 }
 
 // Row by row, at most 240 repeats at a time. `outer_pieces`: all rows of one piece before the next piece.
@@ -138,6 +162,15 @@ TILE_OP_BODY(TCMP) {
     for (const TileRef *tile : {&dst, &a, &b}) require_flat(core, op, *tile);
     if (operands.count < 4) core.kernel_error("TCMP needs a comparison");
     Comparison job{dst, a, compare_mode(core, op, operands[3], a.type)};
+    if (core.register_based()) {
+        with_type_of(core, op, a.type, Numbers(), [&](auto tag) {
+            using T = decltype(tag);
+            if (!core.computes) return;
+            View<T> second(core, b, a.valid_rows, a.valid_cols);
+            compare_valid<T>(core, job, [&](int row, int column) { return Wide<T>(second.at(row, column)); });
+        });
+        return issue_compare(core, job, &b, false);
+    }
     with_type_of(core, op, a.type, Types<float, half, int32_t>(), [&](auto tag) {
         using T = decltype(tag);
         if (!core.computes) return;
@@ -163,6 +196,17 @@ TILE_OP_BODY(TCMPS) {
         for (PipeId pipe : {PipeId::V, PipeId::MTE1, PipeId::MTE2}) handshake(core, pipe, PipeId::S);
         core.scalar_access(Instr::LD_XD_XN_IMM, Space::UB, operands[2].tile.address, 0,
                            core.parameters.scalar_load_ub);
+    }
+    if (core.register_based()) {
+        with_type_of(core, op, src.type, Numbers(), [&](auto tag) {
+            using T = decltype(tag);
+            if (!core.computes) return;
+            const Wide<T> value =
+                Wide<T>(from_tile ? *core.local_as<T>(Space::UB, operands[2].tile.address, 1)
+                                  : scalar_as<T>(operands[2]));
+            compare_valid<T>(core, job, [&](int, int) { return value; });
+        });
+        return issue_compare(core, job, nullptr, true);
     }
     with_type_of(core, op, compared_as(src.type), Types<float, half, int32_t>(), [&](auto tag) {
         using T = decltype(tag);
@@ -190,19 +234,22 @@ TILE_OP_BODY(TSEL) {
     require_type(core, op, b, dst.type);
     for (const TileRef *tile : {&dst, &mask, &a, &b}) require_flat(core, op, *tile);
     Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to);
-    if (to.size != 2 && to.size != 4) core.unsupported("TSEL of %s tiles", type_name(dst.type));
+    if (to.size != 2 && to.size != 4 && !core.register_based())
+        core.unsupported("TSEL of %s tiles", type_name(dst.type));
+    const Type plain = to.size == 8   ? Type::U64
+                       : to.size == 4 ? Type::U32
+                       : to.size == 2 ? Type::U16
+                                      : Type::U8;
     if (core.computes)
-        with_type_of(core, op, to.size == 4 ? Type::U32 : Type::U16, Types<uint32_t, uint16_t>(),
-                     [&](auto tag) {
-                         using T = decltype(tag);
-                         const uint8_t *bits = mask_bytes(core, mask, to);
-                         T *into = elements_of<T>(core, to);
-                         const T *first = elements_of<T>(core, x), *second = elements_of<T>(core, y);
-                         for (int row = 0; row < to.lines;
-                              ++row, into += to.pitch, first += x.pitch, second += y.pitch)
-                             for (int i = 0; i < to.width; ++i)
-                                 into[i] = mask_bit(bits, mask_pitch(mask), row, i) ? first[i] : second[i];
-                     });
+        with_type_of(core, op, plain, Types<uint64_t, uint32_t, uint16_t, uint8_t>(), [&](auto tag) {
+            using T = decltype(tag);
+            const uint8_t *bits = mask_bytes(core, mask, to);
+            T *into = elements_of<T>(core, to);
+            const T *first = elements_of<T>(core, x), *second = elements_of<T>(core, y);
+            for (int row = 0; row < to.lines; ++row, into += to.pitch, first += x.pitch, second += y.pitch)
+                for (int i = 0; i < to.width; ++i)
+                    into[i] = mask_bit(bits, mask_pitch(mask), row, i) ? first[i] : second[i];
+        });
     int words = to.size == 2 ? 4 : 2; // of the mask register
     Type type = to.size == 4 ? Type::F32 : Type::F16;
     core.set_register(PipeId::V, 1);
@@ -232,12 +279,13 @@ TILE_OP_BODY(TSELS) {
     for (const TileRef *tile : {&dst, &mask, &src}) require_flat(core, op, *tile);
     if (operands.count < 5) core.kernel_error("TSELS needs a number");
     Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
-    if (to.size != 2 && to.size != 4) core.unsupported("TSELS of %s tiles", type_name(dst.type));
+    if (to.size != 2 && to.size != 4 && !core.register_based())
+        core.unsupported("TSELS of %s tiles", type_name(dst.type));
     with_type_of(core, op, dst.type, Numbers(), [&](auto tag) {
         using T = decltype(tag);
         if (!core.computes) return;
         T value = scalar_as<T>(operands[4]);
-        *core.local_as<T>(Space::UB, tmp.address, 1) = value;
+        if (!core.register_based()) *core.local_as<T>(Space::UB, tmp.address, 1) = value;
         const uint8_t *bits = mask_bytes(core, mask, to);
         T *into = elements_of<T>(core, to);
         const T *x = elements_of<T>(core, from);

@@ -75,8 +75,10 @@ TILE_OP_BODY(TNOT) {
     walk_unary(core, to.as(2), from.as(2), one);
 }
 
-// (a or b) without (a and b): there is no instruction for it.
+// (a or b) without (a and b): a2a3 has no instruction for it.
 TILE_OP_BODY(TXOR) {
+    if (core.register_based())
+        return bitwise(core, operands, "TXOR", Instr::VOR, [](auto a, auto b) { return a ^ b; });
     const TileRef &dst = tile_operand(core, "TXOR", operands, 0),
                   &tmp = tile_operand(core, "TXOR", operands, 3);
     for (uint32_t i = 1; i < 4; ++i)
@@ -92,8 +94,11 @@ TILE_OP_BODY(TXOR) {
     run(core, Op::TAND, to, to, scratch);
 }
 
-// The scalar fills dst first.
+// On a2a3 the scalar fills dst first.
 TILE_OP_BODY(TANDS) {
+    if (core.register_based())
+        return with_scalar(core, operands, "TANDS", Instr::VAND, Integers(),
+                           [](auto a, auto b) { return a & b; });
     require_integers(core, "TANDS", tile_operand(core, "TANDS", operands, 0));
     require_apart(core, "TANDS", tile_operand(core, "TANDS", operands, 0),
                   tile_operand(core, "TANDS", operands, 1));
@@ -102,6 +107,9 @@ TILE_OP_BODY(TANDS) {
     run(core, Op::TAND, operands[0], operands[1], operands[0]);
 }
 TILE_OP_BODY(TORS) {
+    if (core.register_based())
+        return with_scalar(core, operands, "TORS", Instr::VOR, Integers(),
+                           [](auto a, auto b) { return a | b; });
     require_integers(core, "TORS", tile_operand(core, "TORS", operands, 0));
     require_apart(core, "TORS", tile_operand(core, "TORS", operands, 0),
                   tile_operand(core, "TORS", operands, 1));
@@ -110,6 +118,9 @@ TILE_OP_BODY(TORS) {
     run(core, Op::TOR, operands[0], operands[1], operands[0]);
 }
 TILE_OP_BODY(TXORS) {
+    if (core.register_based())
+        return with_scalar(core, operands, "TXORS", Instr::VOR, Integers(),
+                           [](auto a, auto b) { return a ^ b; });
     const Operand &dst = operands[0], &src = operands[1], &scalar = operands[2], &tmp = operands[3];
     require_apart(core, "TXORS", tile_operand(core, "TXORS", operands, 0),
                   tile_operand(core, "TXORS", operands, 3));

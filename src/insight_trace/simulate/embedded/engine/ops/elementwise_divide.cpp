@@ -18,9 +18,9 @@ void divide(Core &core, const Quotient &job) {
     require_valid(core, job.op, src, dst);
     Lines to = lines_of(core, job.op, dst), from = lines_of(core, job.op, src, to);
     bool real = dst.type == Type::F32 || dst.type == Type::F16 || dst.type == Type::BF16;
-    bool in_place = dst.address == src.address;
+    bool in_place = dst.address == src.address && !core.register_based();
     // dst is filled with the scalar first
-    if (real && job.scalar_first) require_apart(core, job.op, dst, src);
+    if (real && job.scalar_first && !core.register_based()) require_apart(core, job.op, dst, src);
     with_type_of(core, job.op, dst.type, Numbers(), [&](auto tag) {
         using T = decltype(tag);
         if (!core.computes) return;
@@ -66,8 +66,23 @@ TILE_OP_BODY(TRECIP) {
                   tile_operand(core, "TRECIP", operands, 1), one, true});
 }
 
+// One divided by the rounded square root.
+static void inverse_root(Core &core, const Operands &operands) {
+    const char *op = "TRSQRT";
+    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
+    require_type(core, op, src, dst.type);
+    Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
+    with_type_of(core, op, dst.type, Floats(), [&](auto tag) {
+        using T = decltype(tag);
+        if (core.computes) map_one<T>(core, to, from, [](float x) { return 1.0f / float(T(std::sqrt(x))); });
+    });
+    auto one = [&](const Step &step) { issue(core, Instr::VRSQRT, dst.type, step); };
+    walk_unary(core, to, from, one);
+}
+
 // With a third tile: square root, then one divided by it, line by line.
 TILE_OP_BODY(TRSQRT) {
+    if (core.register_based()) return inverse_root(core, operands);
     if (operands.count < 3)
         return unary(core, operands, "TRSQRT", Instr::VRSQRT, Floats(),
                      [](float x) { return float(1.0 / std::sqrt(double(x))); });

@@ -71,6 +71,9 @@ TILE_OP_BODY(TFUSEDMULADDRELU) {
 
 // Where the source is not positive, its product with a slope of its own.
 TILE_OP_BODY(TPRELU) {
+    if (core.register_based()) // one instruction, without scratch
+        return binary(core, operands, "TPRELU", Instr::VLRELU, Types<float, half>(),
+                      [](float x, float slope) { return x > 0 ? x : x * slope; });
     const TileRef &dst = tile_operand(core, "TPRELU", operands, 0),
                   &tmp = tile_operand(core, "TPRELU", operands, 3);
     const Operand &to = operands[0], &src = operands[1], &slope = operands[2], &mask = operands[3];

@@ -216,10 +216,41 @@ void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src,
         core.unsupported("%s between these two memories", op);
 }
 
+// Scales of groups, packed row by row, into boxes of 16 by 2. `down`: groups lay along columns, so a row of
+// the source is a column of the boxes.
+void scales_to_boxes(Core &core, const TileRef &dst, const TileRef &src, bool down) {
+    if (!core.register_based() || dst.inner != 1 || !dst.row_major || dst.fractal != 32 || src.inner != 0 ||
+        !src.row_major || type_size(dst.type) != 1 || type_size(src.type) != 1)
+        core.unsupported("TMOV with a scratch tile between these tiles");
+    const int64_t lines = down ? src.valid_cols : dst.valid_rows,
+                  groups = down ? src.valid_rows : dst.valid_cols;
+    const int64_t blocks = (lines + 15) / 16, pairs = groups / 2;
+    if (core.computes && lines > 0 && pairs > 0) {
+        const uint64_t bytes = uint64_t(blocks * pairs * 32);
+        uint8_t *to = core.local(Space::UB, dst.address, bytes);
+        uint8_t *from = core.local(Space::UB, src.address, bytes);
+        if (!down) memset(from + lines * groups, 0, size_t(blocks * 16 - lines) * size_t(groups));
+        for (int64_t block = 0; block < blocks; ++block)
+            for (int64_t pair = 0; pair < pairs; ++pair)
+                for (int64_t i = 0; i < 32; ++i) {
+                    const int64_t line = block * 16 + i / 2, group = pair * 2 + i % 2;
+                    to[(block * pairs + pair) * 32 + i] =
+                        down ? (line < lines ? from[group * lines + line]
+                                             : to[(block * pairs + pair) * 32 + i])
+                             : from[line * groups + group];
+                }
+    }
+    core.vector(Instr::VCONV, Type::U8, static_cast<int>((lines * groups + 255) / 256), lines * groups,
+                VectorOperand(dst.address), VectorOperand(src.address));
+}
+
 } // namespace
 
 TILE_OP_BODY(TMOV) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
+    if (src.space == Space::UB && dst.space == Space::UB && operands.count > 2 &&
+        operands[2].kind == Operand::Tile)
+        return scales_to_boxes(core, dst, src, operands.count > 3 && operands[3].option == 0);
     if (src.space != Space::L0C) return extract(core, "TMOV", dst, src, 0, 0);
     // into boxes every row of them, valid or not
     move_accumulator(core, "TMOV", dst, {}, src, {}, dst.inner ? src.rows : src.valid_rows, src.valid_cols,

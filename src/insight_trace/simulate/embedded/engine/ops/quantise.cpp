@@ -1,6 +1,7 @@
 // Sums that are rectified and narrowed in one go, and quantised numbers to and from floats.
 #include <algorithm>
 
+#include "quantise_groups.hpp"
 #include "compose.hpp"
 #include "elementwise.hpp"
 #include "rounding.hpp"
@@ -173,7 +174,8 @@ TILE_OP_BODY(TQUANT) {
     constexpr int64_t kSigned = 2, kUnsigned = 3; // pto::QuantType
     const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
     int64_t kind = operands.count > 3 ? operands[3].option : -1;
-    if (kind != kSigned && kind != kUnsigned) core.unsupported("TQUANT to block formats (MXFP8, MXFP4)");
+    if (kind != kSigned && kind != kUnsigned) return quantise_groups(core, operands);
+    if (core.register_based()) return quantise_rows(core, operands);
     if (operands.count < 5) core.unsupported("TQUANT without a scratch tile");
     const TileRef &tmp = tile_operand(core, op, operands, 4);
     require_type(core, op, src, Type::F32);

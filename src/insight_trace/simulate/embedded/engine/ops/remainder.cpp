@@ -127,6 +127,62 @@ void rem_integers(Core &core, Chain &line, bool scalar, int repeats, int width) 
     line.then(Instr::VSEL, F, line.dst, line.tmp, line.dst).then(Instr::VCONV, I, line.dst, line.dst);
 }
 
+// --- with functions: every type, without scratch. `exact`: the kernel asked for high precision.
+
+template <class T> T toward_zero(T a, T b, bool exact) {
+    if constexpr (std::is_integral_v<T>) {
+        if (b == 0) return sizeof(T) == 8 ? T(0) : a;
+        if constexpr (std::is_signed_v<T>)
+            if (b == T(-1)) return 0;
+        return T(a % b);
+    } else {
+        const float x = float(a), y = float(b);
+        if (exact) return T(std::fmod(x, y));
+        return T(x - std::trunc(x / y) * y);
+    }
+}
+
+// The sign of the divisor; 64-bit numbers keep that of the dividend.
+template <class T> T toward_floor(T a, T b, bool exact) {
+    if constexpr (std::is_integral_v<T>) {
+        if (b == 0) return 0;
+        const T rest = toward_zero(a, b, exact);
+        if constexpr (sizeof(T) == 8)
+            return rest;
+        else
+            return rest != 0 && (rest < T(0)) != (b < T(0)) ? T(rest + b) : rest;
+    } else {
+        const float x = float(a), y = float(b);
+        const T rest = T(exact ? std::fmod(x, y) : x - std::floor(x / y) * y);
+        return float(rest) * y < 0 ? T(float(rest) + y) : rest;
+    }
+}
+
+void with_functions(Core &core, const Job &job, const Operand *scalar, bool floors, bool exact) {
+    require_type(core, job.op, job.a, job.dst.type);
+    if (job.b) require_type(core, job.op, *job.b, job.dst.type);
+    Lines to = lines_of(core, job.op, job.dst), x = lines_of(core, job.op, job.a, to);
+    Lines y = job.b ? lines_of(core, job.op, *job.b, to) : x;
+    using Known = Types<float, half, int32_t, uint32_t, int16_t, uint16_t, int64_t, uint64_t>;
+    with_type_of(core, job.op, job.dst.type, Known(), [&](auto tag) {
+        using T = decltype(tag);
+        if (!core.computes) return;
+        const T value = scalar ? scalar_as<T>(*scalar) : T(0);
+        map_two<T>(core, to, x, y, [&](Wide<T> a, Wide<T> b) {
+            const T first = T(a), second = scalar ? value : T(b);
+            return Wide<T>(floors ? toward_floor(first, second, exact) : toward_zero(first, second, exact));
+        });
+    });
+    auto one = [&](const Step &step) { issue(core, Instr::VDIV, job.dst.type, step); };
+    walk_binary(core, to, x, y, false, one);
+}
+
+// An algorithm may stand behind the operands.
+bool is_exact(const Operands &operands, uint32_t behind) {
+    return operands.count > behind && operands[behind].kind == Operand::Option &&
+           operands[behind].option != 0;
+}
+
 void rem(Core &core, const Job &job, const Operand *scalar) {
     require_type(core, job.op, job.a, job.dst.type);
     if (job.b) require_type(core, job.op, *job.b, job.dst.type);
@@ -181,30 +237,20 @@ void fmod(Core &core, const Job &job, const Operand *scalar) {
 
 } // namespace
 
-TILE_OP_BODY(TREM) {
-    const TileRef &b = tile_operand(core, "TREM", operands, 2);
-    rem(core,
-        {"TREM", tile_operand(core, "TREM", operands, 0), tile_operand(core, "TREM", operands, 1), &b,
-         tile_operand(core, "TREM", operands, 3).address},
-        nullptr);
+// What TREM, TREMS, TFMOD and TFMODS have in common; `scratch` is the operand with it, 0 without.
+static void remainders(Core &core, const Operands &operands, const char *op, bool scalar, uint32_t scratch) {
+    const Job job{op, tile_operand(core, op, operands, 0), tile_operand(core, op, operands, 1),
+                  scalar ? nullptr : &tile_operand(core, op, operands, 2),
+                  scratch && !core.register_based() ? tile_operand(core, op, operands, scratch).address : 0};
+    const Operand *number = scalar ? &operands[2] : nullptr;
+    if (core.register_based())
+        return with_functions(core, job, number, scratch != 0, is_exact(operands, scratch ? 4 : 3));
+    (scratch ? rem : fmod)(core, job, number);
 }
-TILE_OP_BODY(TREMS) {
-    rem(core,
-        {"TREMS", tile_operand(core, "TREMS", operands, 0), tile_operand(core, "TREMS", operands, 1), nullptr,
-         tile_operand(core, "TREMS", operands, 3).address},
-        &operands[2]);
-}
-TILE_OP_BODY(TFMOD) {
-    const TileRef &b = tile_operand(core, "TFMOD", operands, 2);
-    fmod(core,
-         {"TFMOD", tile_operand(core, "TFMOD", operands, 0), tile_operand(core, "TFMOD", operands, 1), &b, 0},
-         nullptr);
-}
-TILE_OP_BODY(TFMODS) {
-    fmod(core,
-         {"TFMODS", tile_operand(core, "TFMODS", operands, 0), tile_operand(core, "TFMODS", operands, 1),
-          nullptr, 0},
-         &operands[2]);
-}
+
+TILE_OP_BODY(TREM) { remainders(core, operands, "TREM", false, 3); }
+TILE_OP_BODY(TREMS) { remainders(core, operands, "TREMS", true, 3); }
+TILE_OP_BODY(TFMOD) { remainders(core, operands, "TFMOD", false, 0); }
+TILE_OP_BODY(TFMODS) { remainders(core, operands, "TFMODS", true, 0); }
 
 } // namespace insight_trace::engine

@@ -156,6 +156,7 @@ template <size_t Address, class T> inline void TASSIGN(T &target, INSIGHT_TRACE_
 #include "pto/common/forms/reduce.hpp"
 #include "pto/common/forms/rearrange.hpp"
 #include "pto/common/forms/cube.hpp"
+#include "pto/common/forms/a5.hpp"
 #include "pto/common/forms/way_out.hpp"
 #include "pto/common/forms/convolution.hpp"
 #include "pto/common/forms/all_cores.hpp"

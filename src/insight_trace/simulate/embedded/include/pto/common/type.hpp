@@ -38,6 +38,8 @@ enum class Layout {
 enum class CmpMode : uint8_t { EQ, NE, LT, LE, GT, GE };
 enum class QuantType { MXFP8, MXFP4_E2M1, INT8_SYM, INT8_ASYM };
 enum class QuantScaleAlg { OCP, NV };
+enum class MxQuantAlg { OcpMxFp8E4M3, NvMxFp8E4M3, OcpMxFp4E2M1, NvMxFp4E2M1, Hif4 };
+enum class HistByte : uint8_t { BYTE_0, BYTE_1, BYTE_2, BYTE_3 };
 enum class VecStoreMode { ND, NZ };
 enum class STPhase : uint8_t { Unspecified = 0, Partial = 2, Final = 3 };
 enum class AccPhase : uint8_t { Unspecified = 0, Unknown = 0, Partial = 2, Final = 3 };

@@ -38,10 +38,20 @@ PTO_ALGORITHM_3(TRSQRT)
 PTO_ALGORITHM_2(TRECIP)
 PTO_ALGORITHM_3(TDIV)
 PTO_ALGORITHM_3(TDIVS)
-PTO_ALGORITHM_3(TFMOD)
-PTO_ALGORITHM_3(TFMODS)
-PTO_ALGORITHM_4(TREM)
-PTO_ALGORITHM_4(TREMS)
+#define PTO_EXACT_3(name)                                                                                    \
+    template <auto Algorithm, class A, class B, class C>                                                     \
+    inline RecordEvent name(const A &a, const B &b, const C &c, INSIGHT_TRACE_AT) {                          \
+        return detail::call(insight_trace::Op::name, at, a, b, c, Algorithm);                                \
+    }
+#define PTO_EXACT_4(name)                                                                                    \
+    template <auto Algorithm, class A, class B, class C, class D>                                            \
+    inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, INSIGHT_TRACE_AT) {              \
+        return detail::call(insight_trace::Op::name, at, a, b, c, d, Algorithm);                             \
+    }
+PTO_EXACT_3(TFMOD)
+PTO_EXACT_3(TFMODS)
+PTO_EXACT_4(TREM)
+PTO_EXACT_4(TREMS)
 PTO_ALGORITHM_4(TPOW)
 PTO_ALGORITHM_4(TPOWS)
 
@@ -84,7 +94,8 @@ PTO_PARTIAL_INDEX(TPARTARGMIN)
 template <auto Kind, class Out, class Src, class Para>
 inline RecordEvent TQUANT(const Out &dst, const Src &src, const Para &scale, const Para *offset = nullptr,
                           INSIGHT_TRACE_AT) {
-    (void)offset;
+    // where no scratch is needed the scales stand in its place
+    if (offset) return detail::call(insight_trace::Op::TQUANT, at, dst, src, scale, Kind, scale, *offset);
     return detail::call(insight_trace::Op::TQUANT, at, dst, src, scale, Kind);
 }
 template <auto Kind, class Out, class Src, class Para, class Tmp,

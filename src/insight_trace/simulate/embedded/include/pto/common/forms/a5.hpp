@@ -1,0 +1,53 @@
+// Call forms of what only the Ascend 950 has.
+#pragma once
+
+#include "pto/common/call_forms.hpp"
+
+namespace pto {
+
+// Groups of 32 elements that share an exponent. Axis 1: along rows; 0: along columns, whose exponents may be
+// stored in pairs.
+template <auto Kind, class Out, class Src, class Exp, class Max, class Scaling, auto alg = QuantScaleAlg::OCP,
+          std::enable_if_t<std::is_same_v<std::remove_cv_t<decltype(Kind)>, QuantType>, int> = 0>
+inline auto TQUANT(const Out &dst, const Src &src, Exp *exponents, Max *maxima, Scaling *scalings,
+                   INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TQUANT, at, dst, src, *exponents, Kind, *maxima, *scalings, alg,
+                        detail::Choice(1), detail::Choice(0));
+}
+template <int axis, auto alg, bool interleaved = false, class Out, class Src, class Exp, class Max,
+          class Scaling>
+inline auto TQUANT(const Out &dst, const Src &src, Exp *exponents, Max *maxima, Scaling *scalings,
+                   INSIGHT_TRACE_AT) {
+    constexpr auto kind = alg == MxQuantAlg::Hif4 ? detail::Choice(4)
+                          : alg == MxQuantAlg::OcpMxFp8E4M3 || alg == MxQuantAlg::NvMxFp8E4M3
+                              ? detail::Choice(0)
+                              : detail::Choice(1);
+    constexpr auto up = alg == MxQuantAlg::NvMxFp8E4M3 || alg == MxQuantAlg::NvMxFp4E2M1;
+    return detail::call(insight_trace::Op::TQUANT, at, dst, src, *exponents, kind, *maxima, *scalings,
+                        detail::Choice(up), detail::Choice(axis), detail::Choice(interleaved));
+}
+
+// Scales of groups into the boxes that the cube unit reads.
+template <class D, class S, class T, std::enable_if_t<is_tile<T>::value, int> = 0>
+inline auto TMOV(const D &dst, const S &src, const T &tmp, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMOV, at, dst, src, tmp);
+}
+template <int axis, class D, class S, class T, std::enable_if_t<is_tile<T>::value, int> = 0>
+inline auto TMOV(const D &dst, const S &src, const T &tmp, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMOV, at, dst, src, tmp, detail::Choice(axis));
+}
+
+template <HistByte byte, class D, class S, class I>
+inline auto THISTOGRAM(const D &dst, const S &src, const I &wanted, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::THISTOGRAM, at, dst, src, wanted, byte);
+}
+
+using TRandomKey = uint32_t[2];
+using TRandomCounter = uint32_t[4];
+template <uint16_t Rounds = 10, class D>
+inline auto TRANDOM(const D &dst, TRandomKey &key, TRandomCounter &counter, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TRANDOM, at, dst, detail::Choice(Rounds), key[0], key[1],
+                        counter[0], counter[1], counter[2], counter[3]);
+}
+
+} // namespace pto
