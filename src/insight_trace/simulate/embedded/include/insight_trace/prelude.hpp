@@ -2,7 +2,7 @@
 #pragma once
 
 #include "insight_trace/device.hpp"
-#include "insight_trace/raw.hpp"
+#include "insight_trace/registers.hpp"
 #include "pto/pto-inst.hpp"
 
 // Templates of these names outside of pto, which no call fits: with them `TPUSH<Pipe, …>(pipe, tile)` parses

@@ -162,6 +162,17 @@ template <class D, class S, class... More> inline void copy_matrix_cc_to_gm(D *,
                             reinterpret_cast<uint64_t>("copy_matrix_cc_to_gm: use TSTORE"), 0, 0,
                             ::insight_trace::Site::here());
 }
+// Scales and products of block formats below the tile ops.
+#define INSIGHT_TRACE_REFUSED(name)                                                                          \
+    template <class... T> inline void name(T...) {                                                           \
+        insight_trace_intrinsic(::insight_trace::Intrinsic::Unsupported,                                     \
+                                reinterpret_cast<uint64_t>(#name " below the tile ops"), 0, 0,               \
+                                ::insight_trace::Site::here());                                              \
+    }
+INSIGHT_TRACE_REFUSED(load_cbuf_to_ca_mx)
+INSIGHT_TRACE_REFUSED(load_cbuf_to_cb_mx)
+INSIGHT_TRACE_REFUSED(mad_mx)
+#undef INSIGHT_TRACE_REFUSED
 
 // The instruction cache is not modelled.
 inline void preload(const void *, int64_t) {}

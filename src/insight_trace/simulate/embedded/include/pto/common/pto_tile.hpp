@@ -139,9 +139,9 @@ struct Tile {
     static constexpr size_t GetSizeInBytes() { return size_t(Numel) * sizeof(Element); }
 
     // Host address of the tile's first byte: kernels compare, cast and re-assign it.
-    TileDType data(INSIGHT_TRACE_AT) const {
-        return static_cast<TileDType>(
-            insight_trace_local(static_cast<insight_trace::Space>(Loc), address_, 1, at));
+    TileDType &data(INSIGHT_TRACE_AT) const {
+        return data_ = static_cast<TileDType>(
+                   insight_trace_local(static_cast<insight_trace::Space>(Loc), address_, 1, at));
     }
     Element GetValue(uint32_t index, INSIGHT_TRACE_AT) const {
         auto tile = ref();
@@ -175,6 +175,7 @@ struct Tile {
 
   private:
     uint64_t address_ = 0;
+    mutable TileDType data_ = nullptr; // kernels bind references to it
     int valid_rows_ = ValidRow == DYNAMIC ? Rows : ValidRow;
     int valid_cols_ = ValidCol == DYNAMIC ? Cols : ValidCol;
     bool k_aligned_ = false;

@@ -2,8 +2,14 @@
 #pragma once
 
 #include "pto/common/call_forms.hpp"
+#if defined(PTO_NPU_ARCH_A5)
+#include "pto/npu/a5/utils.hpp"
+#endif
 
 namespace pto {
+
+constexpr uint32_t BLOCK_SIZE = 32;
+constexpr int B4_C0_SIZE = 64; // elements of four bits in a block
 
 // Groups of 32 elements that share an exponent. Axis 1: along rows; 0: along columns, whose exponents may be
 // stored in pairs.
@@ -49,5 +55,51 @@ inline auto TRANDOM(const D &dst, TRandomKey &key, TRandomCounter &counter, INSI
     return detail::call(insight_trace::Op::TRANDOM, at, dst, detail::Choice(Rounds), key[0], key[1],
                         counter[0], counter[1], counter[2], counter[3]);
 }
+template <uint16_t Rounds = 10, class D, PTO_EVENT(0)>
+inline auto TRANDOM(const D &dst, TRandomKey &key, TRandomCounter &counter, PTO_AFTER(0), INSIGHT_TRACE_AT) {
+    event0.Wait(at);
+    return TRANDOM<Rounds>(dst, key, counter, at);
+}
+
+// The phase steers a unit flag between cube and fixpipe. A vector is a matrix of one row.
+template <AccPhase, class C, class A, class P, class B, class Q>
+inline auto TMATMUL_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q);
+}
+template <AccPhase, class C, class A, class P, class B, class Q, class R>
+inline auto TMATMUL_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, const R &r,
+                       INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q, r);
+}
+template <class C, class A, class P, class B, class Q>
+inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q);
+}
+template <class C, class A, class P, class B, class Q, class R>
+inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, const R &r,
+                     INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q, r);
+}
+template <AccPhase, class C, class A, class P, class B, class Q>
+inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q);
+}
+template <AccPhase, class C, class A, class P, class B, class Q, class R>
+inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, const R &r,
+                     INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q, r);
+}
+
+// Scales lie at a sixteenth of the address of what they scale.
+template <class D, class S> inline void TGET_SCALE_ADDR(D &scales, const S &tile) {
+    scales.assign(tile.address() >> 4);
+}
+
+template <class T, int R, int C, int VR = R, int VC = C>
+using TileLeftScaleCompact = Tile<TileType::ScaleLeft, T, R, C, BLayout::RowMajor, VR, VC, SLayout::RowMajor,
+                                  32, PadValue::Null, CompactMode::Normal>;
+template <class T, int R, int C, int VR = R, int VC = C>
+using TileRightScaleCompact = Tile<TileType::ScaleRight, T, R, C, BLayout::ColMajor, VR, VC,
+                                   SLayout::ColMajor, 32, PadValue::Null, CompactMode::Normal>;
 
 } // namespace pto
