@@ -69,6 +69,8 @@ _ELSEWHERE = {
         "a5: float8_e4m3, float8_e5m2; float4_e2m1, float4_e1m2; with float8_e8m0 scales",
         "a5: MMAD",
     ),
+    "THISTOGRAM": ("a5: uint16, uint32", "a5: a vector function"),
+    "TRANDOM": ("a5: int32, uint32", "a5: a vector function"),
 }
 _FAMILIES = {
     "transfer": "Between global memory and the core",

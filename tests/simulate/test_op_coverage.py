@@ -18,15 +18,25 @@ import pytest
 from insight_trace.model import Fault
 from insight_trace.simulate.embedded.op_script import GlobalSpec, Option, TileSpec, op_numbers
 from tests.simulate.narrow_formats import E4M3, E8M0, narrow_tile
-from tests.simulate.op_harness import TARGETS, Result, dtype, element_offsets, failure_of, run_tile_op, tile
+from tests.simulate.op_harness import (
+    TARGETS,
+    Result,
+    dtype,
+    element_offsets,
+    failure_of,
+    run_tile_op,
+    scalar,
+    tile,
+)
 
 HERE = Path(__file__).parent
 OPS = tuple(op_numbers())
 # What the other family does not have: it must say so.
-ONLY_ON = {"TPUSH": "a5", "TMATMUL_MX": "a5"}
+ONLY_ON = {"TPUSH": "a5", "TMATMUL_MX": "a5", "THISTOGRAM": "a5", "TRANDOM": "a5"}
 # Tests of what one family has, which therefore name it.
 OF_ONE_FAMILY = {
     "test_a5_functions.py": "functions, paths and memories of the 950",
+    "test_a5_numbers.py": "ops that the 950 does in another way, or alone",
     "test_narrow_floats.py": "formats that only the 950 multiplies and converts",
     "test_kernel_surface.py": "kernels with scaled products",
     "test_checkout_mixes.py": "kernels that a checkout has for one family",
@@ -65,6 +75,16 @@ def _push():
     return there, acc, Option(0), Option(0), Option(0)
 
 
+def _histogram():
+    numbers = tile(np.zeros((2, 64), np.uint16), 0x4000)
+    return tile(np.zeros((2, 256), np.uint32)), numbers, tile(np.zeros((32, 1), np.uint8), 0x6000), Option(1)
+
+
+def _random():
+    words = [scalar(word, "uint32") for word in range(6)]
+    return (tile(np.zeros((2, 64), np.uint32)), Option(10), *words)
+
+
 def _filled(operand, kind, seed):
     """Numbers in tiles of the op's own type; indices and masks stay zero, which every op takes."""
     if isinstance(operand, TileSpec) and operand.dtype == kind:
@@ -80,7 +100,8 @@ def _filled(operand, kind, seed):
 
 
 def _operands(op: str, kind, target: str):
-    made = {"TMATMUL_MX": _scaled_product, "TPUSH": _push}.get(op)
+    alone = {"TMATMUL_MX": _scaled_product, "TPUSH": _push, "THISTOGRAM": _histogram, "TRANDOM": _random}
+    made = alone.get(op)
     if made:
         return made()
     specs = _table().example_operands(op, kind, target=target)

@@ -161,7 +161,13 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
     // to NZ, NC1HWC0 and NDC1HWC0 it goes in columns of boxes
     constexpr uint8_t kNC1HWC0 = 12, kNDC1HWC0 = 17;
     const bool nz = g.layout == 2 || g.layout == kNC1HWC0 || g.layout == kNDC1HWC0;
-    if (g.layout > 2 && !nz) core.unsupported("TSTORE of an Acc tile to global layout %d", g.layout);
+    // images: rows are places and columns are channels, which lie side by side or plane by plane
+    constexpr uint8_t kNCHW = 14, kNHWC = 16, kNCDHW = 18;
+    const bool planes = g.layout == kNCHW || g.layout == kNCDHW;
+    const bool image = core.register_based() && (planes || g.layout == kNHWC);
+    if (g.layout > 2 && !nz && !image)
+        core.unsupported("TSTORE of an Acc tile to global layout %d", g.layout);
+    if (g.layout == kNHWC && g.shape[0] != 1) core.unsupported("TSTORE of an Acc tile to several NHWC images");
     const int64_t c0 = g.layout != kNDC1HWC0 ? g.shape[4] : g.type == Type::I32 ? 16 : 32 / size;
     if (g.layout == kNC1HWC0 ? g.stride[3] <= 0 : g.layout == kNDC1HWC0 && g.stride[4] <= 0)
         core.kernel_error("TSTORE to a tensor whose pixels lie %d elements apart", 0);
@@ -182,6 +188,8 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
             int64_t box = g.shape[3], column = c / c0;
             offset = column / g.shape[1] * g.stride[0] + column % g.shape[1] * g.stride[1] +
                      r / box * g.stride[2] + r % box * g.stride[3] + c % c0;
+        } else if (planes) {
+            offset = r + c * g.stride[g.layout == kNCHW ? 2 : 1];
         } else {
             offset = r * g.stride[3] + c * g.stride[4];
         }
@@ -191,7 +199,7 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
         with_accumulator(core, tile, [&](auto view) {
             with_type(g.type, [&](auto tag) {
                 using T = decltype(tag);
-                bool contiguous = !nz && g.stride[4] == 1;
+                bool contiguous = !nz && !planes && g.stride[4] == 1;
                 for (int64_t r = 0; r < rows; ++r) {
                     T *line =
                         contiguous

@@ -152,11 +152,12 @@ struct TPipe {
         void setRecordStatus(bool on) { isRecord = on; }
         bool getAllocateStatus() const { return isAllocate; }
         bool getRecordStatus() const { return isRecord; }
-        void allocate(INSIGHT_TRACE_AT) const {
-            wait_at(detail::kOnCube ? kFreeToCube : kFreeToVector, PIPE_S, at);
+        template <TileSplitAxis split = TILE_UP_DOWN> void allocate(INSIGHT_TRACE_AT) const {
+            wait_at<split>(detail::kOnCube ? kFreeToCube : kFreeToVector, PIPE_S, at);
         }
-        void record(INSIGHT_TRACE_AT) const {
-            raise(detail::kOnCube ? kFlagToVector : kFlagToCube, detail::kOnCube ? PIPE_FIX : PIPE_MTE3, at);
+        template <TileSplitAxis split = TILE_UP_DOWN> void record(INSIGHT_TRACE_AT) const {
+            raise<split>(detail::kOnCube ? kFlagToVector : kFlagToCube,
+                         detail::kOnCube ? PIPE_FIX : PIPE_MTE3, at);
         }
     };
     struct Consumer : End {
@@ -165,12 +166,12 @@ struct TPipe {
         void setFreeStatus(bool on) { isFree = on; }
         bool getWaitStatus() const { return isWait; }
         bool getFreeStatus() const { return isFree; }
-        void wait(INSIGHT_TRACE_AT) const {
-            wait_at(detail::kOnCube ? kFlagToCube : kFlagToVector, PIPE_S, at);
+        template <TileSplitAxis split = TILE_UP_DOWN> void wait(INSIGHT_TRACE_AT) const {
+            wait_at<split>(detail::kOnCube ? kFlagToCube : kFlagToVector, PIPE_S, at);
         }
-        void free(INSIGHT_TRACE_AT) const {
+        template <TileSplitAxis split = TILE_UP_DOWN> void free(INSIGHT_TRACE_AT) const {
             constexpr pipe_t reader = !on_chip ? PIPE_MTE2 : detail::kOnCube ? PIPE_MTE1 : PIPE_V;
-            raise(detail::kOnCube ? kFreeToVector : kFreeToCube, reader, at);
+            raise<split>(detail::kOnCube ? kFreeToVector : kFreeToCube, reader, at);
         }
     };
 
@@ -205,21 +206,23 @@ struct TPipe {
 
   private:
     // On a2a3 one flag goes to every core of the other kind; on a5 each pair of cores has its own.
-    static int lanes(insight_trace::Site at) { return IsNoSplit || get_subblockdim(at) < 2 ? 1 : 2; }
-    static void raise(unsigned flag, pipe_t pipe, insight_trace::Site at) {
+    template <TileSplitAxis split> static int lanes(insight_trace::Site at) {
+        return IsNoSplit || split == TILE_NO_SPLIT || get_subblockdim(at) < 2 ? 1 : 2;
+    }
+    template <TileSplitAxis split> static void raise(unsigned flag, pipe_t pipe, insight_trace::Site at) {
         if constexpr (!detail::kOnA5) {
             ffts_cross_core_sync(pipe, detail::cross_core_message(CV_CORES_SYNC, flag), at);
         } else {
             set_intra_block(pipe, flag, at);
-            if (detail::kOnCube && lanes(at) == 2) set_intra_block(pipe, flag + 16, at);
+            if (detail::kOnCube && lanes<split>(at) == 2) set_intra_block(pipe, flag + 16, at);
         }
     }
-    static void wait_at(unsigned flag, pipe_t pipe, insight_trace::Site at) {
+    template <TileSplitAxis split> static void wait_at(unsigned flag, pipe_t pipe, insight_trace::Site at) {
         if constexpr (!detail::kOnA5) {
             wait_flag_dev(pipe, flag, at);
         } else {
             wait_intra_block(pipe, flag, at);
-            if (detail::kOnCube && lanes(at) == 2) wait_intra_block(pipe, flag + 16, at);
+            if (detail::kOnCube && lanes<split>(at) == 2) wait_intra_block(pipe, flag + 16, at);
         }
     }
     insight_trace::Site made_at_;
@@ -267,7 +270,8 @@ void push_on_chip(Pipe &pipe, T &tile, int64_t lane, insight_trace::Site at) {
 
 template <TileSplitAxis split, class Pipe, class T>
 void push(Pipe &pipe, T &tile, int64_t lane, insight_trace::Site at) {
-    if (pipe.prod.isAllocate && Pipe::shouldWaitFree(pipe.prod.tileIndex)) pipe.prod.allocate(at);
+    if (pipe.prod.isAllocate && Pipe::shouldWaitFree(pipe.prod.tileIndex))
+        pipe.prod.template allocate<split>(at);
     if constexpr (Pipe::produces) {
         if constexpr (Pipe::on_chip)
             push_on_chip<split>(pipe, tile, lane, at);
@@ -275,14 +279,14 @@ void push(Pipe &pipe, T &tile, int64_t lane, insight_trace::Site at) {
             push_to_gm<split>(pipe, tile, lane, at);
     }
     ++pipe.prod.tileIndex;
-    if (pipe.prod.isRecord) pipe.prod.record(at);
+    if (pipe.prod.isRecord) pipe.prod.template record<split>(at);
 }
 
 template <TileSplitAxis split, class Pipe, class T>
 void pop(Pipe &pipe, T &tile, int64_t lane, insight_trace::Site at) {
     static_assert(T::Loc == TileType::Vec || T::Loc == TileType::Mat, "TPOP gives a Vec or Mat tile");
     using Element = typename T::DType;
-    if (pipe.cons.isWait) pipe.cons.wait(at);
+    if (pipe.cons.isWait) pipe.cons.template wait<split>(at);
     const uint64_t base = T::Loc == TileType::Vec ? pipe.fifo.C2V_CONSUMER_BUF : pipe.fifo.V2C_CONSUMER_BUF;
     if constexpr (Pipe::on_chip) {
         tile.assign(base + pipe.slot(pipe.cons.tileIndex) + pipe.cons.entryOffset);
@@ -297,7 +301,8 @@ void pop(Pipe &pipe, T &tile, int64_t lane, insight_trace::Site at) {
         tile.assign(base + (pipe.cons.tileIndex % Pipe::RingFiFo::LOCAL_SLOT_NUM) * local_slot);
         TLOAD(tile, slot, at);
         // what was loaded is out of the ring; on chip the consumer says so itself, with TFREE
-        if (pipe.cons.isFree && Pipe::shouldNotifyFree(pipe.cons.tileIndex)) pipe.cons.free(at);
+        if (pipe.cons.isFree && Pipe::shouldNotifyFree(pipe.cons.tileIndex))
+            pipe.cons.template free<split>(at);
     }
     ++pipe.cons.tileIndex;
 }
@@ -322,7 +327,8 @@ inline void TPOP(Pipe &pipe, T &tile, int32_t lane, INSIGHT_TRACE_AT) {
 }
 template <class Pipe, TileSplitAxis split = TILE_UP_DOWN> inline void TFREE(Pipe &pipe, INSIGHT_TRACE_AT) {
     if constexpr (Pipe::on_chip) {
-        if (pipe.cons.isFree && Pipe::shouldNotifyFree(pipe.cons.tileIndex - 1)) pipe.cons.free(at);
+        if (pipe.cons.isFree && Pipe::shouldNotifyFree(pipe.cons.tileIndex - 1))
+            pipe.cons.template free<split>(at);
     }
 }
 
@@ -399,7 +405,8 @@ inline void TPUSH(Pipe &pipe, T &tile, INSIGHT_TRACE_AT) {
 template <class Pipe, class G, TileSplitAxis split, std::enable_if_t<is_global<G>::value, int> = 0>
 inline void TALLOC(Pipe &pipe, G &slot, INSIGHT_TRACE_AT) {
     static_assert(!Pipe::on_chip, "a slot in global memory needs a pipe through global memory");
-    if (pipe.prod.isAllocate && Pipe::shouldWaitFree(pipe.prod.tileIndex)) pipe.prod.allocate(at);
+    if (pipe.prod.isAllocate && Pipe::shouldWaitFree(pipe.prod.tileIndex))
+        pipe.prod.template allocate<split>(at);
     const int64_t rows = slot.GetShape(DIM_3), cols = slot.GetShape(DIM_4);
     const auto part =
         detail::LanePart::of(detail::kOnCube ? TILE_NO_SPLIT : split, pipe.prod.lane(at), rows, cols);
@@ -408,11 +415,11 @@ inline void TALLOC(Pipe &pipe, G &slot, INSIGHT_TRACE_AT) {
 }
 template <class Pipe, class G, TileSplitAxis split, std::enable_if_t<is_global<G>::value, int> = 0>
 inline void TPUSH(Pipe &pipe, G &, INSIGHT_TRACE_AT) {
-    pipe.prod.record(at);
+    pipe.prod.template record<split>(at);
 }
 template <class Pipe, class G, TileSplitAxis split, std::enable_if_t<is_global<G>::value, int> = 0>
 inline void TPOP(Pipe &pipe, G &slot, INSIGHT_TRACE_AT) {
-    pipe.cons.wait(at);
+    pipe.cons.template wait<split>(at);
     const int64_t rows = slot.GetShape(DIM_3), cols = slot.GetShape(DIM_4);
     const auto part =
         detail::LanePart::of(detail::kOnCube ? TILE_NO_SPLIT : split, pipe.cons.lane(at), rows, cols);
@@ -421,7 +428,8 @@ inline void TPOP(Pipe &pipe, G &slot, INSIGHT_TRACE_AT) {
 }
 template <class Pipe, class G, TileSplitAxis split, std::enable_if_t<is_global<G>::value, int> = 0>
 inline void TFREE(Pipe &pipe, G &, INSIGHT_TRACE_AT) {
-    if (pipe.cons.isFree && Pipe::shouldNotifyFree(pipe.cons.tileIndex - 1)) pipe.cons.free(at);
+    if (pipe.cons.isFree && Pipe::shouldNotifyFree(pipe.cons.tileIndex - 1))
+        pipe.cons.template free<split>(at);
 }
 
 } // namespace pto
