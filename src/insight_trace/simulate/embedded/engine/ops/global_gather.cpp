@@ -2,7 +2,7 @@
 #include <cstring>
 #include <vector>
 
-#include "ops/table.hpp"
+#include "ops/table_threads.hpp"
 
 namespace insight_trace::engine {
 namespace {
@@ -181,6 +181,8 @@ TILE_OP_BODY(MGATHER) {
         return;
     }
     const TileRef &idx = operands[2].tile;
+    if (core.register_based() && !table.boxed)
+        return gather_threads(core, dst, table, idx, mode == kByRow, beyond);
     check_index_tile(core, "MGATHER", idx);
     check_table_tile(core, "MGATHER", table, dst);
     if (is_empty(dst)) return;

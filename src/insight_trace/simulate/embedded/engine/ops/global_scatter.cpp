@@ -1,7 +1,7 @@
 // MSCATTER: a tile's rows or elements into a table in global memory.
 #include <cstring>
 
-#include "ops/table.hpp"
+#include "ops/table_threads.hpp"
 
 namespace insight_trace::engine {
 namespace {
@@ -112,6 +112,9 @@ TILE_OP_BODY(MSCATTER) {
     const TileRef &src = operands[1].tile, &idx = operands[2].tile;
     int64_t mode = operands[3].option, how = operands[4].option;
     Beyond beyond = beyond_of(operands[5].option);
+    if (core.register_based() && !table.boxed)
+        return scatter_threads(core, table, src, idx, mode == kByRow, beyond,
+                               [&](int64_t r, int64_t c, uint64_t to) { combine(core, src, r, c, to, how); });
     check_index_tile(core, "MSCATTER", idx);
     check_table_tile(core, "MSCATTER", table, src);
     if (how == Add)
