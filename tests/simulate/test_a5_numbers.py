@@ -96,8 +96,6 @@ def test_groups_of_32_share_a_power_of_two(kind, rounds_up):
         tile(np.zeros((1, 16), dtype), 0x7000, dtype_name=kind),
         tile(np.zeros((1, 16), dtype), 0x8000, dtype_name=kind),
         Option(int(rounds_up)),
-        Option(1),
-        Option(0),
     )
     groups = values.astype(np.float64).reshape(8, 32)
     largest = np.abs(groups).max(axis=1)

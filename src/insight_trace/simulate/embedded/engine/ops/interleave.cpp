@@ -6,7 +6,8 @@
 namespace insight_trace::engine {
 namespace {
 
-void check_interleave(const Core &core, const char *name, const Operands &operands) {
+void check_interleave(const Core &core, Op op, const Operands &operands) {
+    const char *name = op_names[static_cast<int>(op)];
     const TileRef &like = operands[1].tile;
     if (type_size(like.type) > 4) core.unsupported("%s of %s tiles", name, type_name(like.type));
     for (uint32_t i = 0; i < operands.count; ++i) {
@@ -17,7 +18,9 @@ void check_interleave(const Core &core, const char *name, const Operands &operan
             core.kernel_error("%s: a tile of %d x %d is too small", name, operands[i].tile.rows,
                               operands[i].tile.cols);
     }
-    if (like.valid_cols % 2) core.kernel_error("%s: %d columns are not even", name, like.valid_cols);
+    // with an odd number the halves of a row share their middle when they come together, but not apart
+    if (like.valid_cols % 2 && op == Op::TDEINTERLEAVE)
+        core.kernel_error("%s: %d columns are not even", name, like.valid_cols);
 }
 
 template <class T> std::vector<T> row_of(Core &core, const TileRef &tile, int row, int count) {
@@ -48,7 +51,7 @@ void issue_halves(Core &core, Instr instr, const TileRef &dst1, const TileRef &d
 
 // (dst1, dst0, src1, src0): the first halves of the rows go to dst0, the second ones to dst1.
 TILE_OP_BODY(TINTERLEAVE) {
-    check_interleave(core, "TINTERLEAVE", operands);
+    check_interleave(core, Op::TINTERLEAVE, operands);
     const TileRef &dst1 = operands[0].tile, &dst0 = operands[1].tile, &src1 = operands[2].tile,
                   &src0 = operands[3].tile;
     if (core.computes)
@@ -70,7 +73,7 @@ TILE_OP_BODY(TINTERLEAVE) {
 // (dst1, dst0, src1, src0): even columns of src0, then of src1, to dst0; odd ones to dst1. (dst1, dst0, src):
 // of a source twice as wide.
 TILE_OP_BODY(TDEINTERLEAVE) {
-    check_interleave(core, "TDEINTERLEAVE", operands);
+    check_interleave(core, Op::TDEINTERLEAVE, operands);
     const TileRef &dst1 = operands[0].tile, &dst0 = operands[1].tile;
     bool single = operands.count == 3;
     const TileRef &first = operands[single ? 2 : 3].tile, &second = operands[2].tile;

@@ -10,8 +10,9 @@ namespace insight_trace::engine {
 namespace {
 
 constexpr int64_t kGroup = 32;
-enum Kind : int64_t { MXFP8 = 0, MXFP4 = 1, Signed = 2 };        // pto::QuantType
-enum class Algorithm : int64_t { Truncated = 0, RoundedUp = 1 }; // pto::QuantScaleAlg
+enum Kind : int64_t { MXFP8 = 0, MXFP4 = 1, Signed = 2 }; // pto::QuantType
+// How, as bits: the shared exponent, along columns, exponents of two groups side by side.
+constexpr int64_t kRoundsUp = 1, kDown = 2, kInterleaved = 4;
 
 // What a group shares: the exponent that is stored, and what its elements are multiplied by.
 struct Shared {
@@ -168,9 +169,9 @@ void issue(Core &core, const TileRef &dst, const TileRef &src) {
 void quantise_groups(Core &core, const Operands &operands) {
     const char *op = "TQUANT";
     if (!core.register_based()) core.unsupported("TQUANT to block formats (MXFP8, MXFP4) on this chip");
-    if (operands.count < 9) core.unsupported("TQUANT to block formats in this form");
+    if (operands.count < 7) core.unsupported("TQUANT to block formats in this form");
     const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
-    const int64_t kind = operands[3].option;
+    const int64_t kind = operands[3].option, how = operands[6].option;
     if (kind != MXFP8 && kind != MXFP4) core.unsupported("TQUANT to HiFloat4");
     const Job job{dst,
                   src,
@@ -178,9 +179,9 @@ void quantise_groups(Core &core, const Operands &operands) {
                   tile_operand(core, op, operands, 4),
                   tile_operand(core, op, operands, 5),
                   kind == MXFP4,
-                  static_cast<Algorithm>(operands[6].option) == Algorithm::RoundedUp,
-                  operands[7].option == 0,
-                  operands[8].option != 0};
+                  (how & kRoundsUp) != 0,
+                  (how & kDown) != 0,
+                  (how & kInterleaved) != 0};
     if (job.fp4 && job.down) core.unsupported("TQUANT to 4-bit floats in groups along columns");
     need_plain_rows(core, op, src, "source");
     need_plain_rows(core, op, dst, "destination");

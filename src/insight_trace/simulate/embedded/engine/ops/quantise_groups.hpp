@@ -7,7 +7,7 @@ namespace insight_trace::engine {
 
 // Operands as TQUANT has them: dst, src, scales, kind, scratch, offsets.
 void quantise_rows(Core &core, const Operands &operands);
-// dst, src, exponents, kind, maxima, scalings, algorithm, axis, interleaved.
+// dst, src, exponents, kind, maxima, scalings, how.
 void quantise_groups(Core &core, const Operands &operands);
 
 } // namespace insight_trace::engine

@@ -17,8 +17,8 @@ template <auto Kind, class Out, class Src, class Exp, class Max, class Scaling, 
           std::enable_if_t<std::is_same_v<std::remove_cv_t<decltype(Kind)>, QuantType>, int> = 0>
 inline auto TQUANT(const Out &dst, const Src &src, Exp *exponents, Max *maxima, Scaling *scalings,
                    INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TQUANT, at, dst, src, *exponents, Kind, *maxima, *scalings, alg,
-                        detail::Choice(1), detail::Choice(0));
+    return detail::call(insight_trace::Op::TQUANT, at, dst, src, *exponents, Kind, *maxima, *scalings,
+                        detail::Choice(alg == QuantScaleAlg::NV));
 }
 template <int axis, auto alg, bool interleaved = false, class Out, class Src, class Exp, class Max,
           class Scaling>
@@ -30,7 +30,7 @@ inline auto TQUANT(const Out &dst, const Src &src, Exp *exponents, Max *maxima, 
                               : detail::Choice(1);
     constexpr auto up = alg == MxQuantAlg::NvMxFp8E4M3 || alg == MxQuantAlg::NvMxFp4E2M1;
     return detail::call(insight_trace::Op::TQUANT, at, dst, src, *exponents, kind, *maxima, *scalings,
-                        detail::Choice(up), detail::Choice(axis), detail::Choice(interleaved));
+                        detail::Choice(up | (axis == 0) << 1 | interleaved << 2));
 }
 
 // Scales of groups into the boxes that the cube unit reads.
