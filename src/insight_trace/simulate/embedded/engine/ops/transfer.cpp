@@ -85,6 +85,7 @@ void copy_piece(Core &core, const TileRef &tile, const Piece &piece, int size, b
                 bool store) {
     RunShape shape = run_shape(tile);
     int64_t most = lines_are_columns ? tile.cols : tile.rows;
+    if (piece.length <= 0) return;
     int64_t lines = std::max(most, piece.line + piece.count);
     if (lines > most) {
         // Lines that follow each other in memory go on after the tile, as they do on a device.
@@ -100,7 +101,6 @@ void copy_piece(Core &core, const TileRef &tile, const Piece &piece, int size, b
     uint8_t *memory =
         core.local(tile.space, tile.address,
                    uint64_t((lines * pitch + std::max<int64_t>(piece.shift, 0) * piece.count) * size));
-    if (piece.length <= 0) return;
     for (int64_t i = 0; i < piece.count; ++i) {
         uint8_t *gm = core.global(piece.gm + uint64_t(i * piece.step * size), uint64_t(piece.length * size));
         int64_t line = piece.line + i;
