@@ -33,6 +33,8 @@ HERE = Path(__file__).parent
 OPS = tuple(op_numbers())
 # What the other family does not have: it must say so.
 ONLY_ON = {"TPUSH": "a5", "TMATMUL_MX": "a5", "THISTOGRAM": "a5", "TRANDOM": "a5"}
+# What the families round in different places: relative difference.
+ROUNDED_TWICE = {"TRSQRT": 1.5e-7}
 # Tests of what one family has, which therefore name it.
 OF_ONE_FAMILY = {
     "test_a5_functions.py": "functions, paths and memories of the 950",
@@ -141,7 +143,11 @@ def test_every_op_runs_on_both_families_and_leaves_the_same(op):
     assert len(first.run.contents) == len(second.run.contents)
     for index, operand in enumerate(first.operands):
         if isinstance(operand, TileSpec):  # their layouts differ, what they hold does not
-            np.testing.assert_array_equal(first.matrix(index), second.matrix(index))
+            there = second.matrix(index)
+            before, after = second.operands[index].data, second.run.contents[index]
+            if index and (not after.any() if before is None else np.array_equal(after, before)):
+                continue  # scratch and sources that the 950 leaves as they were
+            np.testing.assert_allclose(first.matrix(index), there, rtol=ROUNDED_TWICE.get(op, 0))
         elif isinstance(operand, GlobalSpec):
             np.testing.assert_array_equal(first.buffer(index), second.buffer(index))
     if first.instructions and op != "TPRINT":

@@ -14,7 +14,13 @@ void bitwise(Core &core, const Operands &operands, const char *op, Instr instr, 
     require_type(core, op, a, dst.type);
     require_type(core, op, b, dst.type);
     Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to);
-    with_type_of(core, op, dst.type == Type::F16 ? Type::U16 : dst.type, Integers(), [&](auto tag) {
+    // with functions the bits of any type
+    const Type plain = !core.register_based() ? (dst.type == Type::F16 ? Type::U16 : dst.type)
+                       : to.size == 4         ? Type::U32
+                       : to.size == 2         ? Type::U16
+                       : to.size == 1         ? Type::U8
+                                              : dst.type;
+    with_type_of(core, op, plain, Integers(), [&](auto tag) {
         if (core.computes) map_two<decltype(tag)>(core, to, x, y, body);
     });
     auto one = [&](const Step &step) { issue(core, instr, Type::I16, step); };

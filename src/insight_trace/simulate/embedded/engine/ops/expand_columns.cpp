@@ -7,7 +7,7 @@ namespace insight_trace::engine {
 namespace {
 
 template <class Body> void spread_columns(Core &core, const Spread &s, Body body) {
-    with_type_of(core, "a broadcast", s.dst.type, Arithmetic{}, [&](auto tag) {
+    with_type_of(core, "a broadcast", s.dst.type, Numbers{}, [&](auto tag) {
         using T = decltype(tag);
         int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
         View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
@@ -94,7 +94,7 @@ TILE_OP_BODY(TCOLEXPANDMUL) {
 }
 TILE_OP_BODY(TCOLEXPANDDIV) {
     column_expand(core, operands, "TCOLEXPANDDIV", Instr::VDIV, kSpreadReals,
-                  [](auto a, auto b) { return float(a) / float(b); });
+                  [](auto a, auto b) { return quotient(a, b); });
 }
 TILE_OP_BODY(TCOLEXPANDMAX) {
     column_expand(core, operands, "TCOLEXPANDMAX", Instr::VMAX, kSpreadTypes,

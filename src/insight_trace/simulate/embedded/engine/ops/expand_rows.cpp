@@ -25,7 +25,7 @@ void check_column(const Core &core, const char *name, const Spread &s) {
 }
 
 template <class Body> void spread_rows(Core &core, const Spread &s, Body body) {
-    with_type_of(core, "a broadcast", s.dst.type, Arithmetic{}, [&](auto tag) {
+    with_type_of(core, "a broadcast", s.dst.type, Numbers{}, [&](auto tag) {
         using T = decltype(tag);
         constexpr int block = kBlockBytes / int(sizeof(T));
         int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
@@ -144,7 +144,7 @@ TILE_OP_BODY(TROWEXPANDMUL) {
 }
 TILE_OP_BODY(TROWEXPANDDIV) {
     row_expand(core, operands, "TROWEXPANDDIV", Instr::VDIV, kSpreadReals,
-               [](auto a, auto b) { return float(a) / float(b); });
+               [](auto a, auto b) { return quotient(a, b); });
 }
 TILE_OP_BODY(TROWEXPANDMAX) {
     row_expand(core, operands, "TROWEXPANDMAX", Instr::VMAX, kSpreadTypes,

@@ -167,7 +167,8 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
     const bool image = core.register_based() && (planes || g.layout == kNHWC);
     if (g.layout > 2 && !nz && !image)
         core.unsupported("TSTORE of an Acc tile to global layout %d", g.layout);
-    if (g.layout == kNHWC && g.shape[0] != 1) core.unsupported("TSTORE of an Acc tile to several NHWC images");
+    if (g.layout == kNHWC && g.shape[0] != 1)
+        core.unsupported("TSTORE of an Acc tile to several NHWC images");
     const int64_t c0 = g.layout != kNDC1HWC0 ? g.shape[4] : g.type == Type::I32 ? 16 : 32 / size;
     if (g.layout == kNC1HWC0 ? g.stride[3] <= 0 : g.layout == kNDC1HWC0 && g.stride[4] <= 0)
         core.kernel_error("TSTORE to a tensor whose pixels lie %d elements apart", 0);

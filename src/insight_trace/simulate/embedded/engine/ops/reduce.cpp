@@ -219,7 +219,7 @@ TILE_OP_BODY(TROWPROD) {
     check_row_reduction(core, "TROWPROD", dst, src);
     if (is_empty(src)) return;
     if (core.computes)
-        with_type_of(core, "TROWPROD", src.type, Arithmetic{}, [&](auto tag) {
+        with_type_of(core, "TROWPROD", src.type, Numbers{}, [&](auto tag) {
             using T = decltype(tag);
             constexpr int block = kBlockBytes / int(sizeof(T));
             View<T> to(core, dst, src.valid_rows, 1), from(core, src, src.valid_rows, src.valid_cols);

@@ -87,7 +87,7 @@ void row_reduction(Core &core, const Operands &operands, const RowReduction &op,
     bool real = src.type == Type::F32 || src.type == Type::F16;
     bool by_block = folds_by_block(dst, src);
     if (core.computes)
-        with_type_of(core, op.name, src.type, Arithmetic{}, [&](auto tag) {
+        with_type_of(core, op.name, src.type, Numbers{}, [&](auto tag) {
             using T = decltype(tag);
             View<T> to(core, dst, src.valid_rows, 1), from(core, src, src.valid_rows, src.valid_cols);
             int lanes = kRepeatBytes / int(sizeof(T));

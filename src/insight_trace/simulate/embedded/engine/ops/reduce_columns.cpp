@@ -22,7 +22,7 @@ void copy_row(Core &core, const TileRef &dst, const TileRef &src) {
 
 // Row after row into the result's only row.
 template <class Fold> void fold_down(Core &core, const TileRef &dst, const TileRef &src, Fold fold) {
-    with_type_of(core, "a reduction", src.type, Arithmetic{}, [&](auto tag) {
+    with_type_of(core, "a reduction", src.type, Numbers{}, [&](auto tag) {
         using T = decltype(tag);
         View<T> to(core, dst, 1, src.valid_cols), from(core, src, src.valid_rows, src.valid_cols);
         std::copy(from.data, from.data + src.valid_cols, to.data);
@@ -123,7 +123,7 @@ TILE_OP_BODY(TCOLSUM) {
         tmp.type = src.type;
         need_plain_rows(core, "TCOLSUM", tmp, "scratch tile");
         if (core.computes)
-            with_type_of(core, "TCOLSUM", src.type, Arithmetic{}, [&](auto tag) {
+            with_type_of(core, "TCOLSUM", src.type, Numbers{}, [&](auto tag) {
                 using T = decltype(tag);
                 View<T> to(core, dst, 1, src.valid_cols), from(core, src, src.valid_rows, src.valid_cols);
                 std::vector<T> rows(from.data,
