@@ -218,6 +218,8 @@ Ends ends_of(Instr instr) {
     case Instr::LOAD_L1_TO_L0B_3Dv2:
     case Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE:
         return {Space::L0B, Space::L1};
+    case Instr::MOV_L1_TO_UB:
+        return {Space::UB, Space::L1};
     case Instr::MOV_L1_TO_BT:
         return {Space::Bias, Space::L1};
     case Instr::MOV_L1_TO_FB:

@@ -27,6 +27,12 @@ struct End {
         address = offset_in(core, space, address_);
         owner = owner_of(core, space, int64_t(lane));
     }
+    // What an instruction touches there, maybe in another core of the cluster.
+    Area area(const Core &core, int64_t count, int64_t step, int64_t run, uint64_t lane) const {
+        const Area lines = lines_at(address, count, step, run);
+        if (owner == &core) return lines;
+        return in_core(core.identity.cube ? vector_core(int64_t(lane)) : kCubeCore, lines);
+    }
     uint8_t *at(uint64_t offset, uint64_t bytes) const {
         return space == Space::GM ? owner->global(address + offset, bytes)
                                   : owner->local(space, address + offset, bytes);
@@ -48,16 +54,15 @@ void copy(Core &core, const uint64_t *v) {
     if (core.computes && to.owner && from.owner)
         for (uint64_t i = 0; i < pieces; ++i)
             memmove(to.at(i * to_step, bytes), from.at(i * from_step, bytes), size_t(bytes));
-    const uint32_t near_to = static_cast<uint32_t>(to.address),
-                   near_from = static_cast<uint32_t>(from.address);
+    const int64_t count = int64_t(pieces), run = int64_t(bytes);
+    const Area there = to.area(core, count, int64_t(to_step), run, v[8]),
+               here = from.area(core, count, int64_t(from_step), run, v[8]);
     if (to.space == Space::GM)
-        core.transfer(instr, Type::U8, to.address, near_from, int64_t(pieces), int64_t(bytes),
-                      int64_t(to_step));
+        core.transfer(instr, Type::U8, there, here, count, run, int64_t(to_step));
     else if (from.space == Space::GM)
-        core.transfer(instr, Type::U8, from.address, near_to, int64_t(pieces), int64_t(bytes),
-                      int64_t(from_step));
+        core.transfer(instr, Type::U8, here, there, count, run, int64_t(from_step));
     else
-        core.move(instr, Type::U8, near_to, near_from, int64_t(pieces), int64_t(pieces * bytes));
+        core.move(instr, Type::U8, there, here, count, count * run);
 }
 
 void fill(Core &core, const uint64_t *v) {
