@@ -6,6 +6,10 @@
 #include "pto/npu/a5/utils.hpp"
 #endif
 
+// As the library's sorting has them.
+#define PTO_CEIL(x, y)        ((((x) + (y) - 1) / (y)) * (y))
+#define PTO_DIV_ROUNDUP(x, y) ((((x) + (y) - 1) / (y)))
+
 namespace pto {
 
 constexpr uint32_t BLOCK_SIZE = 32;
@@ -88,6 +92,36 @@ template <AccPhase, class C, class A, class P, class B, class Q, class R>
 inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, const R &r,
                      INSIGHT_TRACE_AT) {
     return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q, r);
+}
+
+// Who runs a gather into L1: the scalar unit or threads. The result is the same.
+enum class GatherExec : uint8_t { Scalar, Simt };
+template <Coalesce mode, GatherOOB beyond, GatherExec, class Dst, class G, class Index, class Scratch>
+inline auto MGATHER(const Dst &dst, const G &table, const Index &index, const Scratch &scratch,
+                    INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::MGATHER, at, dst, table, index, scratch, mode, beyond);
+}
+
+// One of how many elements a pattern takes.
+template <MaskPattern pattern> constexpr int GetTimesByMask() {
+    return pattern == MaskPattern::P1111                                    ? 1
+           : pattern == MaskPattern::P0101 || pattern == MaskPattern::P1010 ? 2
+                                                                            : 4;
+}
+
+// Rows into boxes, by the tiles' types and pointers.
+template <class T, class D, class S>
+inline void TMovToVecNd2Nz(T *to, T *from, uint32_t rows, uint32_t cols, uint32_t, INSIGHT_TRACE_AT) {
+    D dst;
+    S src;
+    TASSIGN(dst, to, at);
+    TASSIGN(src, from, at);
+    insight_trace::Operand operands[] = {detail::describe(dst), detail::describe(src)};
+    for (auto &operand : operands) {
+        operand.tile.valid_rows = static_cast<int32_t>(rows);
+        operand.tile.valid_cols = static_cast<int32_t>(cols);
+    }
+    insight_trace_op(insight_trace::Op::TMOV, operands, 2, at);
 }
 
 // Scales lie at a sixteenth of the address of what they scale.

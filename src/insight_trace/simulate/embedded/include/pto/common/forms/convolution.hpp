@@ -32,7 +32,10 @@ template <TileType L, class E, int B, Layout Y, class S, class G>
 inline RecordEvent TLOAD(const ConvTile<L, E, B, Y, S> &dst, const G &src, INSIGHT_TRACE_AT) {
     using Dst = ConvTile<L, E, B, Y, S>;
     static_assert(Dst::Loc == TileType::Mat, "a ConvTile is loaded into Mat");
-    static_assert(Dst::layout == G::layout, "TLOAD: the tile and the tensor have different layouts");
+    if constexpr (Dst::layout != G::layout)
+        insight_trace_intrinsic(
+            insight_trace::Intrinsic::Unsupported,
+            reinterpret_cast<uint64_t>("TLOAD of a ConvTile from a tensor of another layout"), 0, 0, at);
     constexpr int64_t c0 = 32 / int64_t(sizeof(E));
     auto d = [&](int dim) { return dst.GetShape(dim); };
     auto s = [&](int dim) { return src.GetStride(dim); };

@@ -19,15 +19,38 @@ enum class RemSAlgorithm : uint8_t { DEFAULT, HIGH_PRECISION };
     template <auto Algorithm, class A, class B>                                                              \
     inline RecordEvent name(const A &a, const B &b, INSIGHT_TRACE_AT) {                                      \
         return detail::call(insight_trace::Op::name, at, a, b);                                              \
+    }                                                                                                        \
+    template <auto Algorithm, class A, class B, PTO_EVENT(0)>                                                \
+    inline RecordEvent name(const A &a, const B &b, PTO_AFTER(0), INSIGHT_TRACE_AT) {                        \
+        event0.Wait(at);                                                                                     \
+        return detail::call(insight_trace::Op::name, at, a, b);                                              \
     }
 #define PTO_ALGORITHM_3(name)                                                                                \
     template <auto Algorithm, class A, class B, class C>                                                     \
     inline RecordEvent name(const A &a, const B &b, const C &c, INSIGHT_TRACE_AT) {                          \
         return detail::call(insight_trace::Op::name, at, a, b, c);                                           \
+    }                                                                                                        \
+    template <auto Algorithm, class A, class B, class C, PTO_EVENT(0)>                                       \
+    inline RecordEvent name(const A &a, const B &b, const C &c, PTO_AFTER(0), INSIGHT_TRACE_AT) {            \
+        event0.Wait(at);                                                                                     \
+        return detail::call(insight_trace::Op::name, at, a, b, c);                                           \
     }
 #define PTO_ALGORITHM_4(name)                                                                                \
     template <auto Algorithm, class A, class B, class C, class D>                                            \
     inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, INSIGHT_TRACE_AT) {              \
+        return detail::call(insight_trace::Op::name, at, a, b, c, d);                                        \
+    }                                                                                                        \
+    template <auto Algorithm, class A, class B, class C, class D, PTO_EVENT(0)>                              \
+    inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, PTO_AFTER(0),                    \
+                            INSIGHT_TRACE_AT) {                                                              \
+        event0.Wait(at);                                                                                     \
+        return detail::call(insight_trace::Op::name, at, a, b, c, d);                                        \
+    }                                                                                                        \
+    template <auto Algorithm, class A, class B, class C, class D, PTO_EVENT(0), PTO_EVENT(1)>                \
+    inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, PTO_AFTER(0), PTO_AFTER(1),      \
+                            INSIGHT_TRACE_AT) {                                                              \
+        event0.Wait(at);                                                                                     \
+        event1.Wait(at);                                                                                     \
         return detail::call(insight_trace::Op::name, at, a, b, c, d);                                        \
     }
 PTO_ALGORITHM_2(TEXP)
@@ -42,10 +65,21 @@ PTO_ALGORITHM_3(TDIVS)
     template <auto Algorithm, class A, class B, class C>                                                     \
     inline RecordEvent name(const A &a, const B &b, const C &c, INSIGHT_TRACE_AT) {                          \
         return detail::call(insight_trace::Op::name, at, a, b, c, Algorithm);                                \
+    }                                                                                                        \
+    template <auto Algorithm, class A, class B, class C, PTO_EVENT(0)>                                       \
+    inline RecordEvent name(const A &a, const B &b, const C &c, PTO_AFTER(0), INSIGHT_TRACE_AT) {            \
+        event0.Wait(at);                                                                                     \
+        return detail::call(insight_trace::Op::name, at, a, b, c, Algorithm);                                \
     }
 #define PTO_EXACT_4(name)                                                                                    \
     template <auto Algorithm, class A, class B, class C, class D>                                            \
     inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, INSIGHT_TRACE_AT) {              \
+        return detail::call(insight_trace::Op::name, at, a, b, c, d, Algorithm);                             \
+    }                                                                                                        \
+    template <auto Algorithm, class A, class B, class C, class D, PTO_EVENT(0)>                              \
+    inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, PTO_AFTER(0),                    \
+                            INSIGHT_TRACE_AT) {                                                              \
+        event0.Wait(at);                                                                                     \
         return detail::call(insight_trace::Op::name, at, a, b, c, d, Algorithm);                             \
     }
 PTO_EXACT_3(TFMOD)
