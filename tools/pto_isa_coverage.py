@@ -33,6 +33,7 @@ from insight_trace.chips import family_named, load_chip
 from insight_trace.errors import InsightTraceError
 from insight_trace.model import CoreType
 from insight_trace.simulate.embedded.engine_objects import INCLUDE
+from insight_trace.simulate.embedded.engine_objects import Program
 from insight_trace.simulate.embedded.memory import escape, unescape
 from insight_trace.simulate.embedded.toolchain import PRELUDE, KernelBuildError, Toolchain
 
@@ -160,7 +161,7 @@ class Bench:
     def __init__(self, root: Path, scratch: Path, seconds: float, python_path: str) -> None:
         self.root, self.scratch, self.seconds, self.python_path = root, scratch, seconds, python_path
         self.toolchain = Toolchain.find()
-        self.driver = self.toolchain.executable("device_tests", [DRIVER], [STAND_INS])
+        self.driver = self.toolchain.executable(Program("device_tests", (DRIVER,), (STAND_INS,)))
         self.kept_path = scratch / "results.json"
         self.lock = threading.Lock()
         try:
