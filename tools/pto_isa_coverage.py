@@ -32,8 +32,7 @@ from typing import Any
 from insight_trace.chips import family_named, load_chip
 from insight_trace.errors import InsightTraceError
 from insight_trace.model import CoreType
-from insight_trace.simulate.embedded.engine_objects import INCLUDE
-from insight_trace.simulate.embedded.engine_objects import Program
+from insight_trace.simulate.embedded.engine_objects import INCLUDE, Program
 from insight_trace.simulate.embedded.memory import escape, unescape
 from insight_trace.simulate.embedded.toolchain import PRELUDE, KernelBuildError, Toolchain
 
