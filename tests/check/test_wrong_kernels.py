@@ -9,7 +9,8 @@ import pytest
 
 from insight_trace.arguments.given import from_arrays
 from insight_trace.model import CoreType, Finding, Kernel, Severity, Simulation
-from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
+from insight_trace.simulate.embedded.checked_run import run_checked
+from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 from tests.check import wrong_cube_kernels, wrong_vector_kernels
 from tests.check.wrong_vector_kernels import WrongKernel
 from tests.simulate.kernel_text import HEAD
@@ -66,8 +67,8 @@ def _run(folder: Path, suite: str, kernel: WrongKernel, target: str, mended: boo
         3: number,
         4: 0,
     }
-    options = EmbeddedOptions(target=target, check=True)
-    result = run_embedded([Kernel("wrong", path, core_type)], from_arrays(slots), options)
+    options = EmbeddedOptions(target=target)
+    result = run_checked([Kernel("wrong", path, core_type)], from_arrays(slots), options)
     assert result.failure is None, str(result.failure)
     return result
 

@@ -248,3 +248,84 @@ VECTOR = (
         + STORED,
     ),
 )
+
+# The same two missing edges around ops whose instructions touch memory in their own ways.
+_OPS = {
+    **{op: f"{op}(t1, t0, t2);" for op in ("TADD", "TSUB", "TMUL", "TMAX", "TMIN", "TDIV")},
+    **{op: f"{op}(t1, t0, 3.0f);" for op in ("TADDS", "TSUBS", "TMULS", "TMAXS", "TMINS", "TDIVS", "TLRELU")},
+    **{
+        op: f"{op}(t1, t0);"
+        for op in ("TEXP", "TLOG", "TSQRT", "TRSQRT", "TRECIP", "TABS", "TNEG", "TRELU", "TMOV")
+    },
+    "TCVT": "TCVT(whole, t0, RoundMode::CAST_RINT); //",
+}
+_SECOND = "    TLOAD(t2, in1);\n"
+_EXTRA = """\
+    Tile<TileType::Vec, int32_t, 1, 64, BLayout::RowMajor, 1, 64> whole;
+    TASSIGN(whole, 0x1000);
+"""
+
+
+def _around(op: str, call: str) -> tuple[WrongKernel, WrongKernel]:
+    loads = _EXTRA + _SECOND + flag("MTE2", "V", 1) + "    pipe_barrier(PIPE_ALL);\n"
+    late = _EXTRA + _SECOND + flag("MTE2", "V", 1) + "    TLOAD(t0, in0);\n"
+    done = "    TSTORE(out, t1);\n"
+    return (
+        WrongKernel(
+            f"{op} on a tile that is still being loaded",
+            late + flag("MTE2", "V", 2, "+") + f"    {call} //! race\n" + flag("V", "MTE3", 3) + done,
+        ),
+        WrongKernel(
+            f"a store of what {op} still computes",
+            loads
+            + "    TLOAD(t0, in0);\n"
+            + flag("MTE2", "V", 2)
+            + f"    {call}\n"
+            + flag("V", "MTE3", 3, "+")
+            + "    TSTORE(out, t1); //! race\n",
+        ),
+    )
+
+
+VECTOR = (
+    *VECTOR,
+    *(kernel for op, call in _OPS.items() for kernel in _around(op, call)),
+    WrongKernel(
+        "an event id that the hardware cuts",
+        LOADED.replace("EVENT_ID0", "static_cast<event_t>(NUMBER)")
+        .replace(
+            "    set_flag(PIPE_MTE2, PIPE_V, static_cast<event_t>(NUMBER));",
+            "-    set_flag(PIPE_MTE2, PIPE_V, static_cast<event_t>(9)); //! event-id\n"
+            "+    set_flag(PIPE_MTE2, PIPE_V, static_cast<event_t>(1));",
+        )
+        .replace(
+            "    wait_flag(PIPE_MTE2, PIPE_V, static_cast<event_t>(NUMBER));",
+            "-    wait_flag(PIPE_MTE2, PIPE_V, static_cast<event_t>(9)); //! event-id\n"
+            "+    wait_flag(PIPE_MTE2, PIPE_V, static_cast<event_t>(1));",
+        )
+        + "    TADDS(t1, t0, 1.0f);\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "a load past the end of its tensor",
+        "-    Line far(data_in(args, 0) + 32);\n+    Line far(data_in(args, 0));\n"
+        + "    TLOAD(t0, far); //! gm-out-of-bounds\n"
+        + flag("MTE2", "V")
+        + "    TADDS(t1, t0, 1.0f);\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "a store past the end of its tensor",
+        LOADED
+        + "    TADDS(t1, t0, 1.0f);\n-    Line far(data_in(args, 2) + 16);\n+    Line far(data_in(args, 2));\n"
+        + flag("V", "MTE3")
+        + "    TSTORE(far, t1); //! gm-out-of-bounds\n",
+    ),
+    WrongKernel(
+        "a tile of which half was never written",
+        "-    TADDS(t1, t3, 1.0f); //! unwritten-read\n"
+        + "+    TLOAD(t3, in0);\n+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);\n"
+        + "+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);\n+    TADDS(t1, t3, 1.0f);\n"
+        + STORED,
+    ),
+)
