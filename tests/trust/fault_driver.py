@@ -1,0 +1,94 @@
+"""Runs one command again and again, each time with another call failing; prints what came of it as JSON lines.
+
+python fault_driver.py FOLDER POINTS WORDS... - with faults.so preloaded. "{}" in WORDS is the output's place.
+POINTS is "all" or how many calls to try. One process imports everything and forks for each run.
+"""
+
+import contextlib
+import ctypes
+import errno
+import io
+import json
+import os
+import sys
+from pathlib import Path
+
+from insight_trace.__main__ import main
+
+
+def _once(words: list[str], place: Path, at: int, error: int) -> tuple[int, str, int]:
+    """Exit code (negative: signal), what it said, and how many calls were made."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        os.chdir(place.parent)
+        said = io.StringIO()
+        faults = ctypes.CDLL(None)
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+            faults.fault_arm(ctypes.c_long(at), error)
+            try:
+                code = main([word.replace("{}", str(place)) for word in words])
+            except BaseException as wrong:
+                code = 99
+                print(f"Traceback: {type(wrong).__name__}: {wrong}", file=sys.stderr)
+            count = faults.fault_count()
+            faults.fault_arm(ctypes.c_long(0), 0)
+        os.write(writing, json.dumps([code, said.getvalue()[:2000], count]).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as file:
+        told = file.read()
+    status = os.waitpid(pid, 0)[1]
+    if os.WIFSIGNALED(status):
+        return -os.WTERMSIG(status), "", 0
+    code, text, count = json.loads(told)
+    return code, text, count
+
+
+def _content(place: Path) -> object:
+    if place.is_dir():
+        return sorted({_stable(p.relative_to(place)) for p in place.rglob("*") if p.is_file()})
+    return len(place.read_bytes()) if place.is_file() else None
+
+
+def _stable(path: Path) -> str:
+    """Names of Insight directories hold the time."""
+    return "/".join("OPPROF" if "OPPROF" in part else part.split("_2")[0] for part in path.parts)
+
+
+def _clear(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+
+def run(folder: Path, points: str, words: list[str]) -> None:
+    place = folder / "out"
+    folder.mkdir(exist_ok=True)
+    code, said, count = _once(words, place, 0, 0)
+    whole = _content(place)
+    print(json.dumps({"calls": count, "code": code, "said": said}), flush=True)
+    step = 1 if points == "all" else max(1, count // int(points))
+    for at in sorted({*range(1, count + 1, step), count}):
+        for name, error in (("ENOSPC", errno.ENOSPC), ("EACCES", errno.EACCES), ("kill", -1)):
+            _clear(folder)
+            code, said, _ = _once(words, place, at, error)
+            found = _content(place)
+            again = None
+            if found is None:
+                again, more, _ = _once(words, place, 0, 0)
+                said += more
+            row = {"at": at, "fault": name, "code": code, "said": said, "again": again}
+            row |= {"whole": found is None or found == whole, "then": _content(place) == whole}
+            print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    import insight_trace.commands.clean
+    import insight_trace.commands.dump
+    import insight_trace.commands.replay
+    import insight_trace.commands.view  # noqa: F401 - all that a fork would import again
+
+    run(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])
