@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 MACHINE ?= $(shell uname -m)
 AARCH64 := CXX=aarch64-linux-gnu-g++ INSIGHT_TRACE_EMULATOR="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 
-.PHONY: demo test test-upstream test-aarch64 wheel sbom lint bench format clean browser
+.PHONY: fuzz soak storm demo test test-upstream test-aarch64 wheel sbom lint bench format clean browser
 demo: $(RUNS)
 	$(BIN)/insight-trace demo
 
@@ -70,3 +70,20 @@ $(RUNS): pyproject.toml requirements.lock
 $(STAMP): $(RUNS) requirements-dev.lock
 	$(PIP) -r requirements-dev.lock
 	touch $@
+
+# Every reader over mutated inputs, and soaking and killing: figures in docs/reliability.md. `make fuzz SECONDS=600`;
+# READER=NAME lets atheris, which is installed for that, drive one reader by coverage.
+SECONDS ?= 60
+fuzz: $(STAMP)
+ifdef READER
+	$(PIP) atheris
+	$(BIN)/python tools/mutate_readers.py --atheris $(READER) -- -max_total_time=$(SECONDS)
+else
+	$(BIN)/python tools/mutate_readers.py --seconds $(SECONDS)
+endif
+
+soak: $(STAMP)
+	$(BIN)/python tools/soak.py --seconds $(SECONDS) --at-once 64
+
+storm: $(STAMP)
+	$(BIN)/python tools/kill_storm.py

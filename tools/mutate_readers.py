@@ -137,7 +137,7 @@ def _work(name: str, seconds: float, seed: int, folder: Path, keep: Path | None)
     return {"reader": name, **{k: v for k, v in counts.items() if not k.startswith("kept")}, "kinds": kinds}
 
 
-def _atheris(name: str) -> None:
+def _atheris(name: str, rest: list[str]) -> None:
     import atheris  # type: ignore[import-not-found]
 
     with atheris.instrument_imports():
@@ -152,7 +152,7 @@ def _atheris(name: str) -> None:
         with contextlib.suppress(InsightTraceError):
             target.read(path)
 
-    atheris.Setup([sys.argv[0]], one)
+    atheris.Setup([sys.argv[0], *rest], one)
     atheris.Fuzz()
 
 
@@ -167,9 +167,10 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="folder for inputs that went wrong")
     parser.add_argument("--json", type=Path, help="counts go here too")
     parser.add_argument("--atheris", metavar="READER")
+    parser.add_argument("rest", nargs="*", help="options of atheris, after --")
     options = parser.parse_args()
     if options.atheris:
-        _atheris(options.atheris)
+        _atheris(options.atheris, options.rest)
         return 0
     from tests.trust.reader_targets import TARGETS
 

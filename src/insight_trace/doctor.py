@@ -37,6 +37,7 @@ def examine(ptoas_bin: Path | None = None) -> list[Finding]:
         compiler(),
         runner(),
         cache(),
+        sandbox(),
         *cann(),
         ptoas(ptoas_bin),
         module("torch", "scenes that build their tensors with it can be captured", "pip install torch"),
@@ -100,6 +101,21 @@ def cache() -> Finding:
     return Finding(
         "cache", False, value, "it cannot be written: set INSIGHT_TRACE_CACHE to a directory of yours"
     )
+
+
+def sandbox() -> Finding:
+    """What holds a kernel back on this machine (--sandbox, docs/limits.md)."""
+    from insight_trace.simulate.embedded.sandbox import Sandbox, landlock_version, seccomp_is_there
+
+    parts = ["limits, no secrets, an empty folder"]
+    parts += ["seccomp"] if seccomp_is_there() else []
+    version = landlock_version()
+    parts += [f"Landlock {version}"] if version else []
+    value = f"{Sandbox.chosen().value}: {', '.join(parts)}"
+    if version and seccomp_is_there():
+        return Finding("sandbox", True, value)
+    lacks = "--sandbox strict needs Landlock (Linux 5.13 or newer)" if not version else "no seccomp"
+    return Finding("sandbox", False, value, f"{lacks}; run kernels of strangers in a container")
 
 
 def _size(path: Path) -> int:

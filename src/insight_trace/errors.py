@@ -98,6 +98,27 @@ def _has_working_folder() -> bool:
     return True
 
 
+# --- runs that failed ------------------------------------------------------------------------------------
+
+_FAULT_STEPS = {
+    "kernel": "look at that line of the kernel",
+    "input": "check what the kernel is given: its arguments, its entry, its orchestration",
+    "environment": "look at the machine: memory, disks and limits (docs/limits.md)",
+    "not_supported": "docs/tile-ops.md lists what runs here; leave it out, or ask for it",
+    "our_bug": "this is a fault of Insight Trace: report it with the kernel, if you may share that",
+}
+_LIMIT_STEPS = {
+    "time": "--time-limit S gives it more time; if it hangs, look at that line",
+    "memory": "look for a loop that allocates or touches without end (docs/limits.md)",
+    "output": "take prints out of its loops (docs/limits.md)",
+}
+
+
+def next_step(fault: str, limit: str = "", log: str = "") -> str:
+    """What to do about a run that failed, by whose fault it was and the limit that it reached."""
+    return f"more in {log}" if log else _LIMIT_STEPS.get(limit) or _FAULT_STEPS[fault]
+
+
 # --- for a terminal ---------------------------------------------------------------------------------------
 
 

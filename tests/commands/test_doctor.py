@@ -14,6 +14,7 @@ THINGS = [
     "compiler",
     "runner",
     "cache",
+    "sandbox",
     "CANN",
     "ptoas",
     "torch",

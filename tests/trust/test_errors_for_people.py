@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from insight_trace.__main__ import main
-from insight_trace.errors import as_error, shown
+from insight_trace.errors import as_error, next_step, shown
+from insight_trace.model import Fault
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENE = str(ROOT / "examples" / "paged_attention" / "scene.py")
@@ -242,3 +243,10 @@ def test_a_damaged_array_and_numbers_of_thousands_of_digits_are_refused(tmp_path
     kernel.write_text('extern "C" void kernel_entry(long *args) { args[' + "9" * 5000 + "] = 1; }")
     said = _told(capsys, "replay", SCENE, "--kernel-source", str(kernel), "--recipe")
     assert "fault of Insight Trace" not in said
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_every_fault_says_what_to_do_next(fault):
+    assert next_step(fault)
+    assert "time-limit" in next_step(fault, "time")
+    assert next_step(fault, log="/some/log") == "more in /some/log"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.chips import TARGETS, target_of_chip
-from insight_trace.errors import InputError, JobError, RequestError
+from insight_trace.errors import InputError, JobError, RequestError, next_step
 from insight_trace.limits import SOURCE_BYTES
 from insight_trace.model import Dispatch, Finding, Instructions, Kernel, Simulation, Tier, Trace
 from insight_trace.reading import read_regular
@@ -245,8 +245,8 @@ def _with_embedded(
     simulation = run(replay.selection.kernels, replay.arguments, options)
     if simulation.failure:
         failure = simulation.failure
-        hint = f"more in {failure.log}" if failure.log else ""
-        raise JobError(f"{failure.message} [{failure.fault}]", where=failure.where, hint=hint)
+        text = f"{failure.message} [{failure.fault}]"
+        raise JobError(text, where=failure.where, hint=next_step(failure.fault, failure.limit, failure.log))
     progress("verify")
     checks = () if request.timing_only else _verify(request, replay, simulation)
     progress("export")

@@ -34,6 +34,26 @@ class Sandbox(enum.StrEnum):
             ) from None
 
 
+_LANDLOCK_CREATE_RULESET = 444  # the same number on every machine
+_LANDLOCK_VERSION = 1
+
+
+def landlock_version() -> int:
+    """The version of Landlock, which keeps files away from a process; 0 where the system has none."""
+    import ctypes
+
+    found = ctypes.CDLL(None, use_errno=True).syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)
+    return max(0, int(found))
+
+
+def seccomp_is_there() -> bool:
+    """Whether the system can keep calls away from a process."""
+    try:
+        return "Seccomp:" in Path("/proc/self/status").read_text()
+    except OSError:
+        return False
+
+
 _ENVIRONMENT = frozenset(
     {"PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
 )
