@@ -46,6 +46,23 @@ FACTS = (
     Fact("list of instructions", r"^INSTR\(VADD, V\)", "simulate/embedded/engine/instructions.def", ends=_CODE),
     Fact("core type of a kernel's source", r"MATMUL\\w|\"TMATMUL\" in", "scene/kernel_source.py"),
     Fact("verification of outputs", r"^def verify_outputs\b", "replay/verification.py"),
+    Fact("names of pipes", r"^def pipe_name\(", "recording/pipes.py"),
+    Fact("order of pipes", r"^DATAFLOW = |Pipe\.MTE2,\s+Pipe\.MTE1,\s+Pipe\.CUBE", "recording/pipes.py"),
+    Fact("the engine's pipes", r"Pipe\.SCALAR, Pipe\.VECTOR, Pipe\.CUBE", "recording/pipes.py"),
+    Fact("pipes as operands spell them", r'"SCALAR", "VEC", "CUBE"', "recording/pipes.py"),
+    Fact("pipes as kernels spell them", r'"S", "V", "M", "MTE1"', "recording/pipes.py"),
+    Fact("memories of a core", r'"UB", "L1", "L0A", "L0B", "L0C", "BT"', "recording/operands.py"),
+    Fact("names of sets and waits", r'\{"(SET_FLAG|WAIT_FLAG)", "(set|wait)_event"', "recording/kinds.py"),
+    Fact("kinds of instruction", r"^def kinds\(", "recording/kinds.py"),
+    Fact("verdict on work", r'^def works\(|frozenset\(\{[^}]*"MOVEMASK"', "recording/kinds.py"),
+    Fact("pairing of flags", r"^def (partners|_?in_turn)\(", "recording/flag_pairs.py"),
+    Fact("union of intervals", r"^def union\(", "recording/intervals.py"),
+    Fact("busy, waiting, idle of a pipe", r"^class (PipeStats|Cores)\b", "recording/busy.py"),
+    Fact("frames and lines", r"^def (user_frame|split_frame|line_text)\(", "recording/frames.py"),
+    Fact("operand text", r"TRIGGERPIPE:\{", "recording/detail.py"),
+    Fact("operand text of others", r'compile\(\s*r"[^"\n]*(dtype:|sync_id:|elements:|TRIGGERPIPE)', "recording/foreign.py"),
+    Fact("tables of operands", r"^(GEOMETRY|FOOTPRINT|TILE|OPERAND)_FIELDS = ", "recording/operands.py"),
+    Fact("rows of a stream", r"^def (take|empty)\(", "recording/stream.py"),
 )  # fmt: skip
 
 

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import InputError, JobError
 from insight_trace.model import CoreType, Dispatch, Instructions, Kernel, Pipe, Simulation, TensorArg
+from insight_trace.recording.intervals import union
+from insight_trace.recording.kinds import Kind, kinds
+from insight_trace.recording.pipes import ENGINE_PIPES
 from insight_trace.run.fitting import Fit, Quantity, fit
 from insight_trace.run.measured import DURATION, TOTAL, MeasuredTask
 from insight_trace.run.overlay import base_of, candidates, overlay_text
@@ -23,10 +26,7 @@ if TYPE_CHECKING:
     from insight_trace.arguments.slots import ReplayArguments
 
 NOISE = 0.05  # of one measurement, relative
-_PIPES = (Pipe.SCALAR, Pipe.VECTOR, Pipe.CUBE, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIXP)
-_IDLE = frozenset(
-    {"SET_FLAG", "WAIT_FLAG", "BAR", "WAIT_FLAG_DEV", "SET_CROSS_CORE", "WAIT_INTRA_BLOCK", "END"}
-)
+_PIPES = tuple(pipe for pipe in ENGINE_PIPES if pipe is not Pipe.ALL)
 
 
 @dataclass(frozen=True)
@@ -156,12 +156,15 @@ def _busy(columns: Instructions, pipe: Pipe, cores: Any) -> int:
     """Cycles in which a pipe of these cores works, all together."""
     import numpy as np
 
-    works = np.array([name not in _IDLE for name in columns.names])[columns.name]
+    kind = kinds(columns)
+    works = (kind == Kind.WORK) | ((kind == Kind.SCALAR) & (columns.name != _named(columns, "END")))
     rows = np.flatnonzero((columns.pipe == pipe) & works & np.isin(columns.core, cores))
     if not rows.size:
         return 0
-    order = rows[np.lexsort((columns.start[rows], columns.core[rows]))]
-    start, end = columns.start[order].astype(np.int64), columns.end[order].astype(np.int64)
-    shift = columns.core[order].astype(np.int64) * (int(end.max()) + 1)  # cores far apart on one axis
-    start, end = start + shift, np.maximum.accumulate(end + shift)
-    return int(end[-1] - start[0] - np.maximum(0, start[1:] - end[:-1]).sum())
+    start, end = columns.start[rows].astype(np.int64), columns.end[rows].astype(np.int64)
+    shift = columns.core[rows].astype(np.int64) * (int(end.max()) + 1)  # cores far apart on one axis
+    return union(start + shift, end + shift).length
+
+
+def _named(columns: Instructions, name: str) -> int:
+    return columns.names.index(name) if name in columns.names else -1

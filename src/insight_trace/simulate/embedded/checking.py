@@ -6,17 +6,14 @@ from collections.abc import Sequence
 
 from insight_trace.check.explain import KINDS, SEVERITIES, Seen, explain, redundant
 from insight_trace.model import Finding, Instructions, Pipe, Place, Severity
+from insight_trace.recording.operands import MEMORIES
+from insight_trace.recording.pipes import ENGINE_PIPES, KERNEL_PIPES
 from insight_trace.simulate.embedded.records import Site
 from insight_trace.simulate.embedded.runner import RunnerResult
 
-# abi.hpp Space
-MEMORIES = ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB", "L0A scale", "L0B scale", "control", "GM")
 _GM = MEMORIES.index("GM")
-_SITE_PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "ALL", "FIX")  # abi.hpp PipeId
 # pipes as kernels name them
-_PIPES = {Pipe.SCALAR: "S", Pipe.CUBE: "M", Pipe.FIXP: "FIX", Pipe.ALL: "ALL"} | {
-    pipe: pipe.name for pipe in (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
-}
+_PIPES = dict(zip(ENGINE_PIPES, KERNEL_PIPES, strict=True))
 
 
 def findings_of(
@@ -86,7 +83,7 @@ def _redundant(row: tuple[str, ...], sites: Sequence[Site]) -> Finding:
     """Flags, or a barrier, without which everything that depends is still ordered."""
     _, sets, waits, _, executions = row
     places = [
-        Place(site.file, site.line, site.name, _SITE_PIPES[site.pipe])
+        Place(site.file, site.line, site.name, KERNEL_PIPES[site.pipe])
         for text in (sets, waits)
         if text != "-"
         for site in (sites[int(number)] for number in text.split(","))
