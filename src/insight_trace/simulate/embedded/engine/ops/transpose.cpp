@@ -63,15 +63,17 @@ void reorder(Core &core, const Operands &operands) {
         last_to += (loop.extent - 1) * loop.to;
         last_from += (loop.extent - 1) * loop.from;
     }
-    if (last_to >= dst.cols || last_from >= src.cols)
+    const bool zeros = operands[4].option < 0; // kZero
+    if (last_to >= dst.cols)
         core.kernel_error("TTRANS: %lld elements of %d do not fit a result of %d", (long long)count, src.cols,
                           dst.cols);
     if (core.computes)
         with_type(src.type, [&](auto tag) {
             using T = decltype(tag);
             T *to = core.local_as<T>(dst.space, dst.address, uint64_t(dst.cols));
-            const T *from = core.local_as<T>(src.space, src.address, uint64_t(src.cols));
-            reorder(to + operands[3].option, from + operands[4].option, loops.data(),
+            const T zero{};
+            const T *from = zeros ? &zero : core.local_as<T>(src.space, src.address, uint64_t(last_from + 1));
+            reorder(to + operands[3].option, zeros ? from : from + operands[4].option, loops.data(),
                     loops.data() + loops.size());
         });
     const int64_t boxes = ceil_div(count, int64_t(16) * per_block(src.type));

@@ -179,6 +179,7 @@ namespace detail {
 struct Loop {
     int64_t extent, to, from;
 };
+constexpr int64_t kZero = -1; // as a place in the source: zeros
 template <class D, class S, class Tmp, int N>
 void reorder(const D &dst, const S &src, const Tmp &tmp, int64_t to, int64_t from, const Loop (&loops)[N],
              insight_trace::Site at) {
@@ -233,10 +234,17 @@ inline RecordEvent TTRANS(const ConvTile<L, E, B, Y, S> &dst, const ConvTile<M, 
     } else if constexpr ((Z == Layout::NC1HWC0 || Z == Layout::GNC1HWC0) && Y == Layout::FRACTAL_Z) {
         const int64_t pixels = s(at_n + 1) * s(at_n + 2) * s(at_n + 3), c0 = s(at_n + 4),
                       padded = d(1) * d(2);
+        // groups lie as far apart as if they had the padded number of filters
+        const int64_t group = pixels * padded * c0;
         detail::reorder(dst, src, tmp, 0, 0,
-                        {Loop{groups, pixels * padded * c0, n * pixels * c0}, Loop{n, c0, pixels * c0},
-                         Loop{pixels, padded * c0, c0}, Loop{c0, 1, 1}},
+                        {Loop{groups, group, group}, Loop{n, c0, pixels * c0}, Loop{pixels, padded * c0, c0},
+                         Loop{c0, 1, 1}},
                         at);
+        if (grouped)
+            detail::reorder(dst, src, tmp, n * c0, detail::kZero,
+                            {Loop{groups, group, 0}, Loop{padded - n, c0, 0}, Loop{pixels, padded * c0, 0},
+                             Loop{c0, 1, 0}},
+                            at);
     } else {
         static_assert(Z == Layout::NCDHW && Y == Layout::FRACTAL_Z_3D,
                       "TTRANS between these layouts is not supported");
