@@ -36,9 +36,9 @@ def test_a_note_says_where_lines_lie_that_are_not_where_the_stride_says(tmp_path
     source = write_kernel(tmp_path, body)
     simulation = run([Kernel("pitch", source, CoreType.AIV)], [np.zeros(128, np.float32)], [0])
     assert simulation.failure is None
-    (note,) = simulation.findings
-    assert "kernel.cpp:" in note
-    assert "lines lie 16 elements apart in global memory, not 32" in note
+    (remark,) = (found for found in simulation.findings if "elements apart" in found.message)
+    assert remark.lines
+    assert "lines lie 16 elements apart in global memory, not 32" in remark.message
 
 
 @pytest.mark.parametrize("op", ["TAXPY", "TMULADDDST", "TFUSEDMULADD"])
