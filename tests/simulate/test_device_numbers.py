@@ -175,3 +175,36 @@ def test_a_feature_map_is_put_into_blocks_of_channels(tmp_path: Path, target: st
     found = outputs(run([kernel], [image, np.zeros_like(image)], [1], target=target))[1]
     want = image.reshape(2, 3, 8, 2, 2).transpose(0, 1, 3, 4, 2).reshape(-1)
     np.testing.assert_array_equal(found, want)
+
+
+_GROUPS = """\
+    using Maps = ConvTile<TileType::Vec, float, 192, Layout::GNC1HWC0, ConvTileShape<2, 3, 1, 1, 2, 8>>;
+    using Filters = ConvTile<TileType::Vec, float, 512, Layout::FRACTAL_Z, ConvTileShape<4, 1, 16, 8>>;
+    using Flat = Tile<TileType::Vec, float, 1, 512>;
+    using Tensor = GlobalTensor<float, Shape<1, 1, 1, 1, 512>, Stride<512, 512, 512, 512, 1>>;
+    Maps maps;
+    Filters filters;
+    Flat from, to, spare;
+    TASSIGN(maps, 0x0);
+    TASSIGN(from, 0x0);
+    TASSIGN(filters, 0x1000);
+    TASSIGN(to, 0x1000);
+    TASSIGN(spare, 0x2000);
+    Tensor source(data_in(args, 0)), result(data_in(args, 1));
+    TLOAD(from, source);
+    PtoSetWaitFlag<PIPE_MTE2, PIPE_V>();
+    TTRANS(filters, maps, spare);
+    PtoSetWaitFlag<PIPE_V, PIPE_MTE3>();
+    TSTORE(result, to);"""
+
+
+@ON_BOTH
+def test_filters_of_groups_are_padded_with_zeros(tmp_path: Path, target: str) -> None:
+    """[G, N, C1, H, W, C0] becomes [G x C1 x H x W, N in sixteens, C0]; groups lie 16 filters apart."""
+    source = write_kernel(tmp_path, _GROUPS)
+    values = np.arange(1, 513, dtype=np.float32)
+    kernel = Kernel("groups", source, CoreType.AIV)
+    found = outputs(run([kernel], [values, np.zeros_like(values)], [1], target=target))[1]
+    want = values.reshape(2, 16, 2, 8).transpose(0, 2, 1, 3).copy()
+    want[:, :, 3:] = 0
+    np.testing.assert_array_equal(found, want.reshape(-1))

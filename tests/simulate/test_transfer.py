@@ -271,7 +271,9 @@ def test_what_no_transfer_can_do_is_named():
     assert "different element sizes" in _message(
         small, glob(np.zeros(64, np.float16), (1, 64), (64, 1), dtype_name="float16")
     )
-    assert _message(small, glob(buffer, (5, 64), (64, 1))) == "the tensor has 5 rows, the tile only 4"
+    boxed = tile(np.zeros((16, 64), np.float32), layout="NZ", space="l1")
+    said = _message(boxed, glob(buffer, (17, 64), (64, 1)))
+    assert said == "the tensor has 17 rows or more, the tile only 16"
     assert "operand 1 ends 256 bytes earlier" in _message(small, glob(buffer, (4, 64), (4096, 1)))
     assert "Vec or Mat" in _message(
         tile(np.zeros((16, 16), np.float32), layout="ZZ", space="l0a"), glob(buffer, (16, 16), (16, 1))
