@@ -144,5 +144,6 @@ def _export(options: argparse.Namespace) -> int:
         print(f"warning    {text}", file=sys.stderr)
     cores = ", ".join(trace.instructions.cores)
     print(f"exported   {len(trace.instructions):,} instructions of {cores} at {trace.mhz:g} MHz")
+    print(f"import     {directory}/visualize_data.bin into MindStudio Insight")
     print(f"open       {directory}/")
     return 0

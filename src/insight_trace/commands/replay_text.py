@@ -109,6 +109,7 @@ def show(replay: Replay, *, check: bool) -> None:
     if replay.directory is None:
         print(f"workspace  {replay.workspace}")
         return
+    print(f"import     {replay.directory}/visualize_data.bin into MindStudio Insight")
     print(f"open       {replay.directory}/")
 
 
