@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,12 @@ def test_a_second_definition_would_be_found(tmp_path, monkeypatch):
     (tmp_path / "other.py").write_text('SIZES = {"FLOAT32": 4}\nMHZ = {"910B1": 1850.0, "clock": 1}\n')
     found = {fact.name for fact in fact_homes.FACTS if fact_homes.seconds(fact)}
     assert {"element types: names, codes, sizes", "clocks of chips"} <= found
+
+
+def test_outside_the_commands_a_module_name_occurs_once():
+    names = Counter(
+        path.stem
+        for path in fact_homes.SOURCE.rglob("*.py")
+        if path.stem not in ("__init__", "__main__") and path.parent.name != "commands"
+    )
+    assert not [name for name, count in names.items() if count > 1]

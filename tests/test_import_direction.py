@@ -9,7 +9,6 @@ ROOT = Path(insight_trace.__file__).parent
 
 # From the ground up. A package may import those above it in this list and itself, never those below.
 ORDER = [
-    "callable_package",
     "errors",
     "limits",
     "reading",

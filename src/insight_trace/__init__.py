@@ -6,6 +6,8 @@ Names are loaded when they are first used, so that `import insight_trace` costs 
 from __future__ import annotations
 
 import importlib
+import sys
+import types
 
 TYPE_CHECKING = False  # typing is not imported here: an interruption would find it half loaded
 if TYPE_CHECKING:
@@ -32,3 +34,19 @@ def __getattr__(name: str) -> Any:
     if module is None:
         raise AttributeError(f"module 'insight_trace' has no attribute {name!r}")
     return getattr(importlib.import_module(module), name)
+
+
+class _CallablePackage(types.ModuleType):
+    """A package that is also a verb: `insight_trace.simulate(...)` calls the function of the same name inside.
+
+    A package and the function it is named for share one name here; whichever was imported first, both uses work.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        verb = self.__name__.rpartition(".")[2]
+        return getattr(self, verb)(*args, **kwargs)
+
+
+def make_callable(package: str) -> None:
+    """Lets the package of that name be called like its function."""
+    sys.modules[package].__class__ = _CallablePackage

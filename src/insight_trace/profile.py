@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from insight_trace.callable_package import make_callable
+from insight_trace import make_callable
 from insight_trace.errors import RequestError
 from insight_trace.ptoas.assembler import assemble, find_ptoas
 from insight_trace.ptoas.build_run import check_choice, with_workloads

@@ -15,7 +15,7 @@ from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.model import CoreType, Kernel, Role, Tier
 from insight_trace.simulate.msprof.core_layout import lay_out
 from insight_trace.simulate.msprof.name_clashes import file_scope_names, shared_names
-from insight_trace.simulate.msprof.processes import capture, run_logged
+from insight_trace.simulate.msprof.toolkit_processes import capture, run_logged
 from insight_trace.simulate.msprof.vendor_workspace import generate, read_outputs, write_workspace
 
 

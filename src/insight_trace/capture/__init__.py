@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from insight_trace.callable_package import make_callable
+from insight_trace import make_callable
 
 if TYPE_CHECKING:
     from insight_trace.capture.session import Capture

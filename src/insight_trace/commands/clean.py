@@ -34,9 +34,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.commands.collector import paused
+    from insight_trace.commands import collector_paused
 
-    with paused():
+    with collector_paused():
         return _run(options)
 
 

@@ -41,8 +41,8 @@ from insight_trace.simulate.msprof.building import (
 from insight_trace.simulate.msprof.collecting import Application, ExportError, run_application
 from insight_trace.simulate.msprof.msprof_simulator import find_ready
 from insight_trace.simulate.msprof.preflight import Ready, WorkerError, check
-from insight_trace.simulate.msprof.processes import Workplace
 from insight_trace.simulate.msprof.toolkit import Toolkit, find_toolkits
+from insight_trace.simulate.msprof.toolkit_processes import Workplace
 from insight_trace.simulate.msprof.worker import find_worker, with_worker
 from insight_trace.storage import write_whole
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from insight_trace.errors import JobError
-from insight_trace.simulate.msprof.processes import run_logged
+from insight_trace.simulate.msprof.toolkit_processes import run_logged
 
 _TAIL_BYTES = 64 << 10
 _TAIL_LINES = 15

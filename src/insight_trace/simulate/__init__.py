@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from insight_trace.callable_package import make_callable
+from insight_trace import make_callable
 
 if TYPE_CHECKING:
     from insight_trace.arguments.slots import ReplayArguments

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from insight_trace.errors import JobError
 from insight_trace.simulate.msprof.preflight import Ready
-from insight_trace.simulate.msprof.processes import Workplace, capture
+from insight_trace.simulate.msprof.toolkit_processes import Workplace, capture
 from insight_trace.simulate.msprof.vendor_workspace import ReplayJob
 
 _TOOL_SECONDS = 60.0

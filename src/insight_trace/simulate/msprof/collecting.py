@@ -13,7 +13,7 @@ from pathlib import Path
 from insight_trace.errors import JobError
 from insight_trace.simulate.msprof.building import run_environment
 from insight_trace.simulate.msprof.preflight import Ready
-from insight_trace.simulate.msprof.processes import Finished, Workplace
+from insight_trace.simulate.msprof.toolkit_processes import Finished, Workplace
 from insight_trace.simulate.msprof.vendor_workspace import ReplayJob
 
 # msprof stops the application after --timeout minutes and then parses what it has, which takes its time too.

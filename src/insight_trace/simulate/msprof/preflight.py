@@ -10,8 +10,8 @@ from pathlib import Path
 
 from insight_trace.chips import Family
 from insight_trace.errors import InsightTraceError, JobError, RequestError
-from insight_trace.simulate.msprof.processes import capture
 from insight_trace.simulate.msprof.toolkit import TRIPLETS, Toolkit
+from insight_trace.simulate.msprof.toolkit_processes import capture
 
 CAMODEL = "lib/libruntime_camodel.so"
 _PROBE_SECONDS = 120.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from insight_trace.errors import JobError, RequestError
-from insight_trace.simulate.msprof.processes import capture
+from insight_trace.simulate.msprof.toolkit_processes import capture
 
 TRIPLETS = ("aarch64-linux", "x86_64-linux")
 _VERSION_FILES = ("compiler/version.info", "version.info", "opp/version.info")
