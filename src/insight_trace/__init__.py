@@ -6,8 +6,6 @@ Names are loaded when they are first used, so that `import insight_trace` costs 
 from __future__ import annotations
 
 import importlib
-import sys
-import types
 
 TYPE_CHECKING = False  # typing is not imported here: an interruption would find it half loaded
 if TYPE_CHECKING:
@@ -36,17 +34,17 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-class _CallablePackage(types.ModuleType):
-    """A package that is also a verb: `insight_trace.simulate(...)` calls the function of the same name inside.
-
-    A package and the function it is named for share one name here; whichever was imported first, both uses work.
-    """
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        verb = self.__name__.rpartition(".")[2]
-        return getattr(self, verb)(*args, **kwargs)
-
-
 def make_callable(package: str) -> None:
-    """Lets the package of that name be called like its function."""
-    sys.modules[package].__class__ = _CallablePackage
+    """Lets a package be called like the function in it that it is named for: `insight_trace.simulate(...)`.
+
+    Package and function share one name here; whichever was imported first, both uses work.
+    """
+    import sys
+    import types
+
+    class CallablePackage(types.ModuleType):
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            verb = self.__name__.rpartition(".")[2]
+            return getattr(self, verb)(*args, **kwargs)
+
+    sys.modules[package].__class__ = CallablePackage

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
 import importlib
 import os
 import sys
@@ -116,15 +115,19 @@ def _bounds_of(options: argparse.Namespace) -> Iterator[None]:
                 os.environ[name] = value
 
 
-@contextlib.contextmanager
-def collector_paused() -> Iterator[None]:
+class CollectorPaused:
     """Inside, Python looks for no cycles: of the millions of small objects of a large file none is part of one."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
+
+    def __enter__(self) -> None:
+        import gc
+
+        self._was_on = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        import gc
+
+        if self._was_on:
             gc.enable()
 
 

@@ -26,9 +26,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.commands import collector_paused
+    from insight_trace.commands import CollectorPaused
 
-    with collector_paused():
+    with CollectorPaused():
         return _run(options)
 
 
