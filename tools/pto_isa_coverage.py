@@ -54,7 +54,7 @@ _STATE = {
     "program": "nodata",
     "uncompiled": "uncompiled",
 }
-_ARCH = re.compile(r"pto_(vec|cube|mix)_st")
+_ARCH = re.compile(r"pto_(vec|cube|mix)_st\(\s*(\w+)")
 _GENERATOR_SECONDS = 900
 _DRIVER_SECONDS = 3000
 
@@ -316,6 +316,8 @@ def _digest(parts: Sequence[bytes]) -> str:
 def _kinds(build: str, kernel: str) -> list[CoreType]:
     """The cores that a kernel is compiled for: the build file says, or the kernel's own name."""
     found = _ARCH.search(build)
+    if found and f"{found[2]}_kernel.cpp" != kernel:  # one of several, each with rules of its own
+        found = None
     word = found[1] if found else "mix" if "_mix" in kernel else "cube" if "_aic" in kernel else "vec"
     return {
         "vec": [CoreType.AIV],

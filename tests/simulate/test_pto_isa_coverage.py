@@ -37,7 +37,7 @@ template <typename T, int N> void LaunchDouble(T* out, T* in, void* stream)
     runDouble<T, N>
         <<<1, nullptr, stream>>>(out, in);
 }
-template void LaunchDouble<float, 64>(float* out, float* in, void* stream);
+template void LaunchDouble<float, 512>(float* out, float* in, void* stream);
 """
 _MAIN = """\
 #include "acl/acl.h"
@@ -52,26 +52,26 @@ static void check(size_t elements)
 {
     auto* info = testing::UnitTest::GetInstance()->current_test_info();
     std::string folder = std::string("../") + info->test_suite_name() + "." + info->name();
-    float *host, *in, *out, golden[64] = {};
-    size_t bytes = 64 * sizeof(float);
+    float *host, *in, *out, golden[512] = {};
+    size_t bytes = 512 * sizeof(float);
     aclrtMallocHost((void**)&host, bytes);
     std::ifstream(folder + "/input.bin", std::ios::binary).read((char*)host, bytes);
     std::ifstream(folder + "/golden.bin", std::ios::binary).read((char*)golden, bytes);
     aclrtMalloc((void**)&in, elements * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST);
     aclrtMalloc((void**)&out, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
     aclrtMemcpy(in, bytes, host, elements * sizeof(float), ACL_MEMCPY_HOST_TO_DEVICE);
-    LaunchDouble<float, 64>(out, in, nullptr);
+    LaunchDouble<float, 512>(out, in, nullptr);
     aclrtMemcpy(host, bytes, out, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
-    for (int i = 0; i < 64; ++i) EXPECT_EQ(host[i], golden[i]) << i;
+    for (int i = 0; i < 512; ++i) EXPECT_EQ(host[i], golden[i]) << i;
 }
-TEST_F(DoubleTest, doubled) { check(64); }
-TEST_F(DoubleTest, tripled) { check(64); }
+TEST_F(DoubleTest, doubled) { check(512); }
+TEST_F(DoubleTest, tripled) { check(512); }
 TEST_F(DoubleTest, short_input) { check(32); }
 """
 _DATA = """\
 import os
 import numpy as np
-values = np.arange(64, dtype=np.float32)
+values = np.arange(512, dtype=np.float32)
 for name, factor in (("doubled", 2), ("tripled", 3), ("short_input", 2)):
     os.makedirs(f"DoubleTest.{name}", exist_ok=True)
     values.tofile(f"DoubleTest.{name}/input.bin")

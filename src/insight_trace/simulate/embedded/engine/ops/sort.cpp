@@ -69,9 +69,13 @@ TILE_OP_BODY(TSORT32) {
     int groups = src.valid_cols / kGroup + (rest ? 1 : 0);
     int cols = rest ? src.valid_cols : groups * kGroup; // without tmp a short group is left out
     if (!groups) return;
-    if (src.rows < rows || int64_t(dst.cols) * size < int64_t(groups) * kGroup * kPairBytes)
+    const int64_t line_bytes = int64_t(dst.cols) * size, written = int64_t(groups) * kGroup * kPairBytes;
+    if (src.rows < rows || line_bytes < int64_t(cols) * kPairBytes)
         core.kernel_error("TSORT32: a result of %d x %d cannot hold the pairs of %d x %d", dst.rows, dst.cols,
                           rows, src.valid_cols);
+    if (line_bytes < written) // row after row, so that the valid pairs stay
+        core.remark("TSORT32 writes whole groups of 32 pairs: %lld bytes past the end of every row",
+                    (long long)(written - line_bytes));
     int64_t index_step = idx.valid_rows == 1 ? 0 : idx.cols;
     if (core.computes) {
         uint8_t *to = bytes_of(core, dst, rows, int64_t(groups) * kGroup * kPairBytes / size);
