@@ -35,4 +35,6 @@ def _run(options: argparse.Namespace) -> int:
     print(stats_text(figures, advice), end="")
     for warning in trace.warnings:
         print(f"note       {warning}")
+    if trace.origin:
+        print(f"read from  {trace.origin}")
     return 0

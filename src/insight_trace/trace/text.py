@@ -167,6 +167,7 @@ def stats_data(trace: Trace, figures: Stats, advice: Sequence[Advice]) -> dict[s
     length = path.end - path.begin
     longest = sorted(range(len(length)), key=lambda i: (-int(length[i]), i))[:50]
     return {
+        "read_from": trace.origin,
         "soc_version": figures.soc_version,
         "mhz": figures.mhz,
         "cycles": figures.cycles,
