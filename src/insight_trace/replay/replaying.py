@@ -123,6 +123,9 @@ def replay_gathered(
     target = request.target or target_of(request, selection)
     said: list[str] = []
     simulator = _choose_simulator(request, target, said)
+    recorded = gathered.dispatch.block_count if gathered.dispatch is not None else 0
+    if gathered.arguments.block_count < recorded:
+        said.append(f"only {gathered.arguments.block_count} of the {recorded} blocks are replayed")
     path = workspace_path(request, selection)
     with _workspace(path, request, selection.kernels) as workspace:
         replay = Replay(
