@@ -53,7 +53,8 @@ def description(dtype, shape, strides, offset=0, count=0, key="0"):
 def archive(pickle, storage, compress=zipfile.ZIP_STORED, byteorder=b"little"):
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", compress) as file:
-        for name, content in (("data.pkl", pickle), ("byteorder", byteorder), ("data/0", storage)):
+        entries = (("data.pkl", pickle), ("byteorder", byteorder), ("data/0", storage), ("version", b"3\n"))
+        for name, content in entries:
             file.writestr(zipfile.ZipInfo(f"archive/{name}"), content, compress)
     return made.getvalue()
 
