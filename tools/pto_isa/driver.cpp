@@ -179,9 +179,10 @@ void device_tests_launch(const char *key, uint64_t blocks, void *closure) {
             for (int lane = 0; lane < (cube ? 2 : 1); ++lane) add(1, block, lane);
     }
     job.parameters.settle();
+    // outlives what is caught: other cores may still wait in it, and the process ends with them
+    Records records("");
+    Machine machine(job, records);
     try {
-        Records records("");
-        Machine machine(job, records);
         machine.run();
     } catch (const Failure &failure) {
         end_failed(failure);

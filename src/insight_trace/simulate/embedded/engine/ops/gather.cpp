@@ -13,9 +13,11 @@ void gather_by_index(Core &core, const Operands &operands) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile, &idx = operands[2].tile,
                   &tmp = operands[3].tile;
     int size = type_size(dst.type);
-    if (size != 2 && size != 4) core.unsupported("TGATHER of %s tiles", type_name(dst.type));
+    if (size != 2 && size != 4 && !core.register_based())
+        core.unsupported("TGATHER of %s tiles", type_name(dst.type));
     same_type(core, "TGATHER", dst, src);
-    if (type_size(idx.type) != 4) core.unsupported("TGATHER by %s indices", type_name(idx.type));
+    const bool narrow = type_size(idx.type) == 2 && core.register_based();
+    if (type_size(idx.type) != 4 && !narrow) core.unsupported("TGATHER by %s indices", type_name(idx.type));
     need_plain_rows(core, "TGATHER", dst, "result");
     need_plain_rows(core, "TGATHER", idx, "index tile");
     if (is_empty(dst)) return;
@@ -27,11 +29,12 @@ void gather_by_index(Core &core, const Operands &operands) {
         int64_t room = (int64_t(core.space_size(src.space)) - src.address) / size;
         uint8_t *to = bytes_of(core, dst, rows, cols);
         const uint8_t *from = core.local(src.space, src.address, 0);
-        View<int32_t> index(core, idx, rows, cols);
         for (int r = 0; r < rows; ++r) {
             // indices are read before the row is written: the result may lie on them
-            std::vector<int32_t> line(index.data + int64_t(r) * idx.cols,
-                                      index.data + int64_t(r) * idx.cols + cols);
+            std::vector<int64_t> line;
+            for (int c = 0; c < cols; ++c)
+                line.push_back(narrow ? int64_t(View<uint16_t>(core, idx, rows, cols).at(r, c))
+                                      : int64_t(View<int32_t>(core, idx, rows, cols).at(r, c)));
             for (int c = 0; c < cols; ++c) {
                 int64_t i = line[size_t(c)];
                 if (i < 0 || i >= room)
@@ -63,7 +66,7 @@ void gather_by_pattern(Core &core, const Operands &operands) {
     Pattern pattern(core, "TGATHER", operands[2].option);
     bool rows_picked = operands[3].option == 1;
     int size = type_size(src.type);
-    if (size != 2 && size != 4)
+    if (size != 2 && size != 4 && !core.register_based())
         core.unsupported("TGATHER of %s tiles by a mask pattern", type_name(src.type));
     if (type_size(dst.type) != size)
         core.kernel_error("TGATHER: element types differ in size (%s and %s)", type_name(dst.type),
