@@ -122,8 +122,8 @@ void convert_narrow(Core &core, const TileRef &dst, const TileRef &src, Round mo
     for (const TileRef *tile : {&dst, &src}) {
         if (tile->space != Space::UB || tile->inner || !tile->row_major)
             core.unsupported("TCVT of %s tiles that are not row-major vector tiles", type_name(tile->type));
-        if (is_nibble(tile->type) && (tile->cols % 2 || dst.valid_cols % 2))
-            core.unsupported("TCVT of an odd number of 4-bit floats in a row");
+        if (is_nibble(tile->type) && tile->cols % 2)
+            core.unsupported("TCVT of tiles of 4-bit floats of odd width");
     }
     if (dst.valid_rows > src.rows || dst.valid_cols > src.cols)
         core.kernel_error("TCVT: the destination has %d x %d valid elements, a source tile only %d x %d",

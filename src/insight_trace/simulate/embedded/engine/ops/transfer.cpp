@@ -241,15 +241,28 @@ void zero_box_tails(Core &core, const TileRef &tile, int64_t lines, int64_t leng
         }
 }
 
-// Scales lie in GM in the boxes that the tile has, so they come as one run.
+// Scales lie in GM in the boxes that the tile has: 16 lines by a pair of groups.
 void load_scales(Core &core, const TileRef &tile, const GlobalRef &g) {
-    int64_t count = int64_t(tile.rows) * tile.cols, given = 1;
-    for (int64_t extent : g.shape) given *= extent;
-    if (tile.fractal != 32 || given != count)
-        core.unsupported("TLOAD of %lld scales into a tile of %lld", (long long)given, (long long)count);
-    if (core.computes)
-        memcpy(core.local(tile.space, tile.address, uint64_t(count)), core.global(g.address, uint64_t(count)),
-               size_t(count));
+    const bool left = g.layout == MX_A_ZZ;
+    const int64_t lines = g.shape[0] * g.shape[1] * g.shape[3], groups = g.shape[2] * g.shape[4];
+    if (tile.fractal != 32 || tile.space != Space::L1 || g.shape[3] != 16 || g.shape[4] != 2)
+        core.unsupported("TLOAD of scales into a tile that does not hold them in boxes of 32 bytes");
+    if ((left ? lines : groups) > tile.rows || (left ? groups : lines) > tile.cols)
+        core.kernel_error("TLOAD of %lld x %lld scales into a %d x %d tile", (long long)lines,
+                          (long long)groups, tile.rows, tile.cols);
+    if (core.computes) {
+        View<uint8_t> to(core, tile);
+        for (int64_t line = 0; line < lines; ++line)
+            for (int64_t group = 0; group < groups; ++group) {
+                const int64_t box = line / 16, offset = box / g.shape[1] * g.stride[0] +
+                                                        box % g.shape[1] * g.stride[1] +
+                                                        group / 2 * g.stride[2] + line % 16 * g.stride[3] +
+                                                        group % 2 * g.stride[4];
+                const uint8_t scale = *core.global(g.address + uint64_t(offset), 1);
+                (left ? to.at(line, group) : to.at(group, line)) = scale;
+            }
+    }
+    const int64_t count = lines * groups;
     core.transfer(Instr::MOV_OUT_TO_L1, tile.type, g.address, tile.address, 1, count, count);
 }
 
@@ -345,6 +358,12 @@ TILE_OP_BODY(TSTORE) {
     const TileRef &tile = operands[1].tile;
     bool atomic = operands[2].option != 0;
     if (tile.space == Space::L0C) return store_accumulator(core, g, tile, atomic, WayOut(operands, 3));
+    if (is_nibble(tile.type) && is_nibble(g.type)) {
+        Operand bytes[3] = {operands[0], operands[1], operands[2]};
+        bytes[0].global = as_bytes(g);
+        bytes[1].tile = as_bytes(core, tile);
+        return op_TSTORE(core, {bytes, 3});
+    }
     check(core, "TSTORE", tile, g);
     int size = type_size(tile.type);
     if (g.layout == NZ) return move_nz(core, tile, g, true);

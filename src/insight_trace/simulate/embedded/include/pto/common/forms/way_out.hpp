@@ -119,10 +119,14 @@ inline auto TEXTRACT(const D0 &dst0, const D1 &dst1, const S &src, uint16_t row0
     return detail::call(insight_trace::Op::TEXTRACT, at, dst1, src, row1, col1);
 }
 
-// In two or four copies: the same bytes.
+// In two or four copies: whole boxes, with the rows that are not valid.
 template <TInsertMode, class D, class S>
-inline auto TINSERT(const D &dst, const S &src, uint16_t row = 0, uint16_t col = 0, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TINSERT, at, dst, src, row, col);
+inline RecordEvent TINSERT(const D &dst, const S &src, uint16_t row = 0, uint16_t col = 0, INSIGHT_TRACE_AT) {
+    insight_trace::Operand operands[] = {detail::describe(dst), detail::describe(src), detail::describe(row),
+                                         detail::describe(col)};
+    operands[1].tile.valid_rows = (src.GetValidRow() + 15) / 16 * 16;
+    insight_trace_op(insight_trace::Op::TINSERT, operands, 4, at);
+    return {at};
 }
 template <class D, class S> inline auto TINSERT(const D &dst, const S &src, INSIGHT_TRACE_AT) {
     return detail::call(insight_trace::Op::TINSERT, at, dst, src, uint16_t(0), uint16_t(0));
