@@ -114,6 +114,7 @@ void check_corner(Core &core, const char *op, const TileRef &src, int64_t row, i
 void move_nibbles(Core &core, const char *op, const TileRef &dst, const TileRef &src) {
     if (dst.space != Space::L0A && dst.space != Space::L0B)
         core.unsupported("%s of 4-bit floats between these two memories", op);
+    if (src.inner == 0) core.unsupported("%s of a vector of 4-bit floats", op);
     const int64_t rows = std::min(dst.rows, src.rows), cols = std::min(dst.cols, src.cols);
     if (core.computes) {
         Nibbles to(core, dst), from(core, src);
@@ -183,6 +184,8 @@ void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src,
         if (row || col) core.unsupported("%s of a part of a tile of 4-bit floats", op);
         return move_nibbles(core, op, dst, src);
     }
+    if ((dst.space == Space::ScaleLeft || dst.space == Space::ScaleRight) && (row || col))
+        core.unsupported("%s of a part of the scales of a block format", op);
     if (dst.space == Space::Bias && type_size(dst.type) != type_size(src.type))
         return widen_bias(core, op, dst, src);
     if (type_size(dst.type) != type_size(src.type))
