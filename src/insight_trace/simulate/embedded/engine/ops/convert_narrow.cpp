@@ -124,6 +124,8 @@ void convert_narrow(Core &core, const TileRef &dst, const TileRef &src, Round mo
             core.unsupported("TCVT of %s tiles that are not row-major vector tiles", type_name(tile->type));
         if (is_nibble(tile->type) && tile->cols % 2)
             core.unsupported("TCVT of tiles of 4-bit floats of odd width");
+        if (tile == &dst && is_nibble(dst.type) && dst.valid_cols % 2)
+            core.unsupported("TCVT to an odd number of 4-bit floats in a row");
     }
     if (dst.valid_rows > src.rows || dst.valid_cols > src.cols)
         core.kernel_error("TCVT: the destination has %d x %d valid elements, a source tile only %d x %d",

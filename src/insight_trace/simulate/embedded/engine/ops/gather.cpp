@@ -68,6 +68,9 @@ void gather_by_pattern(Core &core, const Operands &operands) {
     int size = type_size(src.type);
     if (size != 2 && size != 4 && !core.register_based())
         core.unsupported("TGATHER of %s tiles by a mask pattern", type_name(src.type));
+    constexpr int64_t kOddOnes = 2; // pto::MaskPattern::P1010
+    if (size == 8 && src.valid_cols % 2 && operands[2].option == kOddOnes)
+        core.unsupported("TGATHER of every second 64-bit number of an odd row");
     if (type_size(dst.type) != size)
         core.kernel_error("TGATHER: element types differ in size (%s and %s)", type_name(dst.type),
                           type_name(src.type));
