@@ -241,12 +241,25 @@ void zero_box_tails(Core &core, const TileRef &tile, int64_t lines, int64_t leng
         }
 }
 
+// All scales of a tile, in the boxes that it has, as one run.
+void load_all_scales(Core &core, const TileRef &tile, const GlobalRef &g) {
+    int64_t count = int64_t(tile.rows) * tile.cols, given = 1;
+    for (int64_t extent : g.shape) given *= extent;
+    if (given != count)
+        core.unsupported("TLOAD of %lld scales into a tile of %lld", (long long)given, (long long)count);
+    if (core.computes)
+        memcpy(core.local(tile.space, tile.address, uint64_t(count)), core.global(g.address, uint64_t(count)),
+               size_t(count));
+    core.transfer(Instr::MOV_OUT_TO_L1, tile.type, g.address, tile.address, 1, count, count);
+}
+
 // Scales lie in GM in the boxes that the tile has: 16 lines by a pair of groups.
 void load_scales(Core &core, const TileRef &tile, const GlobalRef &g) {
     const bool left = g.layout == MX_A_ZZ;
     const int64_t lines = g.shape[0] * g.shape[1] * g.shape[3], groups = g.shape[2] * g.shape[4];
-    if (tile.fractal != 32 || tile.space != Space::L1 || g.shape[3] != 16 || g.shape[4] != 2)
+    if (tile.fractal != 32 || tile.space != Space::L1)
         core.unsupported("TLOAD of scales into a tile that does not hold them in boxes of 32 bytes");
+    if (g.shape[3] != 16 || g.shape[4] != 2) return load_all_scales(core, tile, g);
     if ((left ? lines : groups) > tile.rows || (left ? groups : lines) > tile.cols)
         core.kernel_error("TLOAD of %lld x %lld scales into a %d x %d tile", (long long)lines,
                           (long long)groups, tile.rows, tile.cols);
