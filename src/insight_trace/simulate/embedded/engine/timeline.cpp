@@ -64,12 +64,13 @@ void Timeline::run(L2Cache &cache, bool write_records) {
     for (const auto &block : blocks_) left_.push_back(static_cast<int>(block.size()));
     const size_t slots = blocks_.empty() ? 1 : slots_of(given_, blocks_[0], cube_cores_);
     waves_ = slots == SIZE_MAX ? 1 : static_cast<int>((blocks_.size() + slots - 1) / slots);
-    // cores are started one after the other
+    // cores are started one after the other; a cube core alone takes its cluster's two vector cores' time
     int64_t started = 0;
     while (begun_ < blocks_.size() && begun_ < slots) {
-        const auto cores = static_cast<int64_t>(blocks_[begun_].size());
+        const std::vector<uint32_t> &block = blocks_[begun_];
+        const bool cube = std::any_of(block.begin(), block.end(), [&](uint32_t i) { return given_[i].cube; });
         begin_block(start_ + skew_ * started);
-        started += cores;
+        started += std::max<int64_t>(static_cast<int64_t>(block.size()), cube ? 2 : 1);
     }
     size_t done = 0;
     while (true) {
