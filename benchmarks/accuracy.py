@@ -22,6 +22,7 @@ import numpy as np  # noqa: E402
 
 import accuracy_a5  # noqa: E402
 import svg_plots  # noqa: E402
+import whole_kernels_chapter  # noqa: E402
 from insight_trace.dtypes import dtype_named  # noqa: E402
 from insight_trace.model import CoreType  # noqa: E402
 from insight_trace.simulate import simulate  # noqa: E402
@@ -273,6 +274,8 @@ def page(rows: list[TableRow], into: Path) -> str:
     transfers, rates, products = transfer_points(), rate_points(), product_points()
     ladder, loaded, steps = ladder_points(), loaded_points(), step_points()
     _plots(rows, into, ladder)
+    whole = whole_kernels_chapter.load()
+    whole_kernels_chapter.plot(whole, into)
     sound = [row for row in rows if row.sound]
     worst = min(sound, key=lambda row: row.precision)
     near = sum(row.precision >= 0.9 for row in sound)
@@ -289,6 +292,7 @@ def page(rows: list[TableRow], into: Path) -> str:
             "",
             "| against | mean | worst |",
             "|---|---|---|",
+            whole_kernels_chapter.headline(whole),
             f"| {len(sound)} sound rows of published single-op cycles | precision **{mean_precision(rows):.3f}** "
             f"(the public model: {_peer_mean(rows):.2f}); {near} rows within 10 % "
             f"| {worst.op} {worst.case}: {worst.precision:.2f} |",
@@ -298,6 +302,7 @@ def page(rows: list[TableRow], into: Path) -> str:
             "",
             "Precision is `max(0, 1 - |ours - measured| / measured)`.",
             "",
+            *whole_kernels_chapter.chapter(whole),
             "## Single ops",
             "",
             "![ours against measured](accuracy-ops.svg)",

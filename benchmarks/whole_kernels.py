@@ -1,6 +1,6 @@
-"""Whole kernels against their published times, written to docs/whole-kernels.md.
+"""Whole kernels against their published times; docs/accuracy.md has the result.
 
-    python benchmarks/whole_kernels.py --pto-isa PATH [--only TEXT] [--long] [--page] [--json FILE]
+    python benchmarks/whole_kernels.py --pto-isa PATH [--only TEXT] [--long] [--pipes] [--json FILE]
 
 Kernels are compiled from a checkout of pto-isa, unmodified but for their host part, and run with --timing-only on the
 chip that the publication names. What is compared is modelled time: the same on every machine.
@@ -179,25 +179,6 @@ def summary(results: Sequence[Result]) -> list[str]:
         lines.append(
             f"{what}: {len(mine)} points of {len(kernels)} kernels · {near} within {NEAR:.0%} "
             f"({near / len(mine):.0%}) · geometric mean {mean_ratio(mine):.3f}"
-        )
-    return lines
-
-
-def table(results: Sequence[Result]) -> list[str]:
-    lines = [
-        "| kernel | case | chip | blocks | L2 | published us | ours us | ratio | in the kernel | L2 hits | role | remark |",
-        "|---|---|---|---:|---|---:|---:|---:|---:|---:|---|---|",
-    ]
-    for r in results:
-        p = r.point
-        head = f"| {p.kernel} | {p.case} | {p.chip.removeprefix('Ascend')} | {p.blocks} | {p.l2} | {p.micros:,.1f} |"
-        if r.problem:
-            lines.append(f"{head} - | - | - | - | {p.role} | {r.problem} |")
-            continue
-        waves = f"{r.waves} waves; " if r.waves > 1 else ""
-        lines.append(
-            f"{head} {r.micros:,.1f} | {r.ratio:.2f} | {r.inside:,.1f} | {r.hit_rate:.0%} | {p.role} | "
-            f"{(waves + p.remark).rstrip('; ')} |"
         )
     return lines
 
