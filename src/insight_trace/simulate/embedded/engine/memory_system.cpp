@@ -46,7 +46,7 @@ void MemorySystem::look_up(const Event &event) {
     add(total_, traffic);
     int64_t latency = event.latency + (traffic.fetched ? rates_.miss : 0);
     Channel &channel = channels_[event.channel];
-    channel.queue.push_back({event.access, event.time + latency, event.token, traffic});
+    channel.queue.push({event.access, event.time + latency, event.token, traffic});
     if (channel.queue.size() == 1) try_begin(event.channel);
 }
 
@@ -59,8 +59,7 @@ void MemorySystem::try_begin(uint32_t number) {
         events_.push({first.begin, order_++, number, 0, 0, nullptr});
         return;
     }
-    begin(number, first);
-    channel.queue.pop_front();
+    begin(number, channel.queue.pop());
 }
 
 void MemorySystem::begin(uint32_t number, const Waiting &waiting) {
@@ -83,15 +82,32 @@ void MemorySystem::begin(uint32_t number, const Waiting &waiting) {
     flow.l2 = l2 * access.weight / 1000 * (1000 + more) / 1000;
     flow.hbm = hbm * access.weight / 1000 * (traffic.fetched + traffic.replaced) / bytes;
     flow.traffic = traffic;
+    flow.since = now_;
+    flow.rate = flow.given = flow.wants;
+    flow.end = now_ + (flow.left + flow.rate - 1) / flow.rate;
+    count(flow, 1);
     flows_.push_back(flow);
-    changed_ = true;
+    if (!free_ || crowded()) changed_ = true;
+}
+
+void MemorySystem::count(const Flow &flow, int64_t sign) {
+    l2_asked_ += sign * (flow.wants * flow.l2 / 1000);
+    hbm_asked_ += sign * (flow.wants * flow.hbm / 1000);
+    int64_t &asked = asked_[flow.channel / each_];
+    const bool before = asked > rates_.core;
+    asked += sign * flow.wants;
+    if (rates_.core) full_ports_ += int64_t(asked > rates_.core) - int64_t(before);
+}
+
+bool MemorySystem::crowded() const {
+    return full_ports_ > 0 || (rates_.l2 && l2_asked_ > rates_.l2) || (rates_.hbm && hbm_asked_ > rates_.hbm);
 }
 
 // As much as the others, unless it wants less: the largest share under which all together stay below the
 // limit.
 int64_t MemorySystem::fair(int64_t limit, int64_t Flow::*weight) const {
     int64_t all = 0;
-    for (const Flow &flow : flows_) all += flow.rate * (flow.*weight) / 1000;
+    for (const Flow &flow : flows_) all += flow.given * (flow.*weight) / 1000;
     if (!limit || all <= limit) return 0; // nobody has to wait
     int64_t share = 0, left = limit, count = 0;
     for (const Flow &flow : flows_) count += flow.*weight > 0;
@@ -101,7 +117,7 @@ int64_t MemorySystem::fair(int64_t limit, int64_t Flow::*weight) const {
         int64_t rest = limit, more = 0;
         for (const Flow &flow : flows_) {
             if (flow.*weight <= 0) continue;
-            const int64_t wanted = flow.rate * (flow.*weight) / 1000;
+            const int64_t wanted = flow.given * (flow.*weight) / 1000;
             if (wanted <= share)
                 rest -= wanted;
             else
@@ -116,40 +132,47 @@ int64_t MemorySystem::fair(int64_t limit, int64_t Flow::*weight) const {
 
 // What one core reads and writes at the same time goes through one port.
 void MemorySystem::share_ports() {
-    for (const Flow &flow : flows_) asked_[flow.channel / each_] += flow.wants;
     for (Flow &flow : flows_) {
         const uint32_t core = flow.channel / each_;
         if (asked_[core] <= rates_.core) continue;
         // two or three: in order of what they want, each takes an equal part of what is left or less
-        int64_t left = rates_.core, count = 0, above = 0;
-        for (const Flow &other : flows_)
-            if (other.channel / each_ == core) {
-                ++count;
-                if (other.wants < flow.wants) left -= other.wants, ++above;
-            }
-        const int64_t part = left / (count - above);
-        if (part < flow.wants) flow.rate = std::max<int64_t>(1, part);
+        int64_t left = rates_.core, same = 0;
+        for (const Flow &other : flows_) {
+            if (other.channel / each_ != core) continue;
+            if (other.wants < flow.wants)
+                left -= other.wants;
+            else
+                ++same;
+        }
+        flow.given = std::max<int64_t>(1, std::min(flow.wants, left / same));
     }
-    for (const Flow &flow : flows_) asked_[flow.channel / each_] = 0;
 }
 
 void MemorySystem::share() {
-    for (Flow &flow : flows_) flow.rate = flow.wants;
-    if (rates_.core) share_ports();
-    if (int64_t most = fair(rates_.hbm, &Flow::hbm))
-        for (Flow &flow : flows_)
-            if (flow.hbm > 0) flow.rate = std::max<int64_t>(1, std::min(flow.rate, most * 1000 / flow.hbm));
-    if (int64_t most = fair(rates_.l2, &Flow::l2))
-        for (Flow &flow : flows_)
-            if (flow.l2 > 0) flow.rate = std::max<int64_t>(1, std::min(flow.rate, most * 1000 / flow.l2));
     changed_ = false;
+    for (Flow &flow : flows_) flow.given = flow.wants;
+    free_ = !crowded();
+    if (!free_) {
+        if (full_ports_ > 0) share_ports();
+        if (int64_t most = fair(rates_.hbm, &Flow::hbm))
+            for (Flow &flow : flows_)
+                if (flow.hbm > 0)
+                    flow.given = std::max<int64_t>(1, std::min(flow.given, most * 1000 / flow.hbm));
+        if (int64_t most = fair(rates_.l2, &Flow::l2))
+            for (Flow &flow : flows_)
+                if (flow.l2 > 0)
+                    flow.given = std::max<int64_t>(1, std::min(flow.given, most * 1000 / flow.l2));
+    }
+    for (Flow &flow : flows_)
+        if (flow.given != flow.rate) settle(flow);
 }
 
-void MemorySystem::advance(int64_t time) {
-    const int64_t passed = time - now_;
-    if (passed > 0)
-        for (Flow &flow : flows_) flow.left -= flow.rate * passed;
-    now_ = time;
+// From now on at another rate.
+void MemorySystem::settle(Flow &flow) {
+    flow.left = std::max<int64_t>(0, flow.left - flow.rate * (now_ - flow.since));
+    flow.since = now_;
+    flow.rate = flow.given;
+    flow.end = now_ + (flow.left + flow.rate - 1) / flow.rate;
 }
 
 bool MemorySystem::next(Ended &ended) {
@@ -157,18 +180,15 @@ bool MemorySystem::next(Ended &ended) {
         if (changed_) share();
         size_t first = flows_.size();
         int64_t soonest = INT64_MAX;
-        for (size_t i = 0; i < flows_.size(); ++i) {
-            const Flow &flow = flows_[i];
-            const int64_t end = flow.left <= 0 ? now_ : now_ + (flow.left + flow.rate - 1) / flow.rate;
-            if (end < soonest) {
-                soonest = end;
+        for (size_t i = 0; i < flows_.size(); ++i)
+            if (flows_[i].end < soonest) {
+                soonest = flows_[i].end;
                 first = i;
             }
-        }
         if (!events_.empty() && events_.top().time <= soonest) {
-            Event event = events_.top();
+            const Event event = events_.top();
             events_.pop();
-            advance(std::max(now_, event.time));
+            now_ = std::max(now_, event.time);
             if (event.access)
                 look_up(event);
             else
@@ -176,10 +196,11 @@ bool MemorySystem::next(Ended &ended) {
             continue;
         }
         if (first == flows_.size()) return false;
-        advance(soonest);
-        Flow flow = flows_[first];
+        now_ = std::max(now_, soonest);
+        const Flow flow = flows_[first];
         flows_.erase(flows_.begin() + static_cast<std::ptrdiff_t>(first));
-        changed_ = true;
+        count(flow, -1);
+        if (!free_) changed_ = true;
         channels_[flow.channel].busy = false;
         try_begin(flow.channel);
         ended = {flow.channel, flow.token, now_, flow.traffic};

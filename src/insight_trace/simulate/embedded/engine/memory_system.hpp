@@ -6,10 +6,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+
 #include <queue>
 #include <vector>
 
+#include "fifo.hpp"
 #include "l2_cache.hpp"
 #include "parameters.hpp"
 #include "core_step.hpp"
@@ -53,7 +54,7 @@ class MemorySystem {
         L2Traffic traffic;
     };
     struct Channel {
-        std::deque<Waiting> queue; // looked up, in order
+        Fifo<Waiting> queue; // looked up, in order
         bool busy = false;
     };
     struct Event { // a look-up at `time`, or a data phase that may begin
@@ -70,9 +71,12 @@ class MemorySystem {
     struct Flow { // a data phase
         uint32_t channel;
         uint32_t token;
-        int64_t left;  // millionths of a byte
+        int64_t left;  // millionths of a byte, when its rate was set
+        int64_t since; // then
+        int64_t end;   // at that rate
         int64_t wants; // rate
         int64_t rate;  // what it gets
+        int64_t given; // what it will get
         int64_t l2;    // what a byte of it takes of L2's rate, thousandths
         int64_t hbm;   // what a byte of it takes of HBM's rate, thousandths
         L2Traffic traffic;
@@ -80,9 +84,11 @@ class MemorySystem {
     void look_up(const Event &event);
     void try_begin(uint32_t channel);
     void begin(uint32_t channel, const Waiting &waiting);
-    void advance(int64_t time);
+    void count(const Flow &flow, int64_t sign);
+    bool crowded() const;
     void share();
     void share_ports();
+    void settle(Flow &flow);
     int64_t fair(int64_t limit, int64_t Flow::*weight) const;
 
     MemoryRates rates_;
@@ -90,12 +96,15 @@ class MemorySystem {
     uint32_t each_;
     std::vector<Channel> channels_;
     std::vector<int64_t> asked_; // by core: what its flows want together
+    int64_t full_ports_ = 0;     // cores that want more than their port gives
+    int64_t l2_asked_ = 0, hbm_asked_ = 0;
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     uint64_t order_ = 0;
     std::vector<Flow> flows_;
     int64_t now_ = 0;
     L2Traffic total_;
-    bool changed_ = false;
+    bool changed_ = false; // flows came or went where not all have what they want
+    bool free_ = true;     // all have what they want
 };
 
 } // namespace insight_trace::engine

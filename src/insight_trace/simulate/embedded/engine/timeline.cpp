@@ -75,9 +75,7 @@ void Timeline::run(L2Cache &cache, bool write_records) {
     size_t done = 0;
     while (true) {
         while (!ready_.empty()) {
-            uint32_t core = ready_.front();
-            ready_.pop_front();
-            go_on(core);
+            go_on(ready_.pop());
         }
         MemorySystem::Ended event;
         if (memory_->next(event)) {
@@ -103,7 +101,7 @@ void Timeline::begin_block(int64_t at) {
         cores_[core]->now = at;
         cores_[core]->begun = true;
         times_[core].start = Clock::whole(at);
-        ready_.push_back(core);
+        ready_.push(core);
     }
     ++begun_;
 }
@@ -141,7 +139,7 @@ void Timeline::signal(uint32_t row, int64_t time) {
         const Core &core = *cores_[i];
         if (core.begun && core.next < core.steps->list.size() &&
             core.steps->list[core.next].kind == StepKind::Meet)
-            ready_.push_back(i);
+            ready_.push(i);
     }
 }
 
@@ -174,16 +172,15 @@ bool Timeline::take(Core &core, uint32_t index, const CoreStep &step) {
         const int64_t start = core.now + step.before;
         core.now = start + flag_cost_;
         put(step.row, start, start, core.now, Stall::None);
-        core.flags[0][step.to][step.event].sets.emplace_back(core.now, step.row);
+        core.flag(0, step.to, step.event).push({core.now, step.row});
         if (step.to != 0) resume(core, index, step.to);
         return true;
     }
     case StepKind::ScalarWait: {
-        auto &sets = core.flags[step.pipe][0][step.event].sets;
+        Flag &sets = core.flag(step.pipe, 0, step.event);
         if (sets.empty()) return false;
         const int64_t start = core.now + step.before;
-        auto [time, row] = sets.front();
-        sets.pop_front();
+        auto [time, row] = sets.pop();
         core.now = std::max(start, time) + flag_latency_;
         put(step.row, start, start, core.now, time > start ? Stall::Flag : Stall::None, row);
         return true;
@@ -238,8 +235,7 @@ bool Timeline::take(Core &core, uint32_t index, const CoreStep &step) {
         core.now += issue_cost_;
         ++pipe.issued;
     }
-    if (!pipe.pending.empty() || !schedule(core, index, step, marked))
-        pipe.pending.emplace_back(&step, marked);
+    if (!pipe.pending.empty() || !schedule(core, index, step, marked)) pipe.pending.push({&step, marked});
     return true;
 }
 
@@ -283,17 +279,16 @@ bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_
                 records_[step.row].issue = issue;
                 records_[step.row].stall = static_cast<uint8_t>(stall);
             }
-            pipe.late.push_back({&step, start, pipe.busy_until, pipe.submitted});
+            pipe.late.push({&step, start, pipe.busy_until, pipe.submitted});
         } else {
             end = std::max(start, pipe.busy_until) + flag_cost_;
             put(step.row, issue, start, end, stall);
         }
         break;
     case StepKind::Wait: {
-        auto &sets = core.flags[step.to][step.pipe][step.event].sets;
+        Flag &sets = core.flag(step.to, step.pipe, step.event);
         if (sets.empty()) return false;
-        auto [time, row] = sets.front();
-        sets.pop_front();
+        auto [time, row] = sets.pop();
         end = std::max(start, time) + flag_latency_;
         pipe.next_start = end;
         put(step.row, issue, start, end, time > start ? Stall::Flag : stall, row);
@@ -318,17 +313,17 @@ bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_
 void Timeline::raise(Core &core, uint32_t index, const CoreStep &step, int64_t time) {
     Pipe &pipe = core.pipes[step.pipe];
     pipe.busy_until = std::max(pipe.busy_until, time);
-    core.flags[step.pipe][step.to][step.event].sets.emplace_back(time, step.row);
+    core.flag(step.pipe, step.to, step.event).push({time, step.row});
     if (step.to != 0) resume(core, index, step.to);
 }
 
 void Timeline::resume(Core &core, uint32_t index, int number) {
     Pipe &pipe = core.pipes[static_cast<size_t>(number)];
     while (!pipe.pending.empty()) {
-        auto [step, issue] = pipe.pending.front();
-        pipe.pending.pop_front();
+        // taken off first: scheduling a set may come back here through another pipe
+        auto [step, issue] = pipe.pending.pop();
         if (!schedule(core, index, *step, issue)) {
-            pipe.pending.emplace_front(step, issue);
+            pipe.pending.put_back();
             return;
         }
     }
@@ -355,8 +350,7 @@ void Timeline::ended(const MemorySystem::Ended &event) {
         pipe.next_start = std::max(pipe.next_start, event.time);
     }
     while (!pipe.late.empty() && pipe.late.front().after <= pipe.ended) {
-        const LateSet late = pipe.late.front();
-        pipe.late.pop_front();
+        const LateSet late = pipe.late.pop();
         const int64_t end = std::max({late.start, late.busy, event.time}) + flag_cost_;
         if (writes_) {
             Record &record = records_[late.step->row];
@@ -366,7 +360,7 @@ void Timeline::ended(const MemorySystem::Ended &event) {
         raise(core, index, *late.step, end);
     }
     resume(core, index, static_cast<int>(number));
-    ready_.push_back(index);
+    ready_.push(index);
 }
 
 } // namespace insight_trace::engine

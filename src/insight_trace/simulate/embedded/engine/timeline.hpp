@@ -7,12 +7,13 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
+
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "clock.hpp"
+#include "fifo.hpp"
 #include "memory_system.hpp"
 #include "records.hpp"
 #include "core_step.hpp"
@@ -42,10 +43,8 @@ class Timeline {
     bool more_blocks_than_cores_wait() const { return overfull_; }
 
   private:
-    struct Flag {
-        std::deque<std::pair<int64_t, uint32_t>> sets; // time, row
-    };
-    struct LateSet { // a flag whose pipe has transfers in flight
+    using Flag = Fifo<std::pair<int64_t, uint32_t>>; // sets that no wait has consumed: time, row
+    struct LateSet {                                 // a flag whose pipe has transfers in flight
         const CoreStep *step;
         int64_t start, busy;
         uint64_t after; // how many transfers of the pipe must have ended
@@ -54,10 +53,10 @@ class Timeline {
         int64_t next_start = 0, busy_until = 0;
         std::vector<int64_t> taken;
         uint64_t issued = 0, started = 0;
-        uint64_t submitted = 0, ended = 0;                        // transfers
-        bool held = false;                                        // by a transfer that lets nothing pass
-        std::deque<std::pair<const CoreStep *, int64_t>> pending; // step, when it was issued
-        std::deque<LateSet> late;
+        uint64_t submitted = 0, ended = 0;                  // transfers
+        bool held = false;                                  // by a transfer that lets nothing pass
+        Fifo<std::pair<const CoreStep *, int64_t>> pending; // step, when it was issued
+        Fifo<LateSet> late;
     };
     struct Core {
         const CoreSteps *steps;
@@ -66,7 +65,17 @@ class Timeline {
         bool begun = false, done = false;
         int32_t block;
         std::array<Pipe, kPipes> pipes;
-        std::array<std::array<std::array<Flag, kEvents>, kPipes>, kPipes> flags;
+        // of a thousand flags a kernel uses a few: place in `flags` + 1, by from, to and event
+        std::array<uint16_t, kPipes * kPipes * kEvents> flag_place{};
+        std::vector<Flag> flags;
+        Flag &flag(int from, int to, int event) {
+            uint16_t &place = flag_place[static_cast<size_t>((from * kPipes + to) * kEvents + event)];
+            if (!place) {
+                flags.emplace_back();
+                place = static_cast<uint16_t>(flags.size());
+            }
+            return flags[place - 1u];
+        }
     };
 
     void begin_block(int64_t at);
@@ -99,7 +108,7 @@ class Timeline {
     size_t begun_ = 0;                                // blocks
     std::vector<int> left_;                           // cores of a block that run
     std::unordered_map<uint32_t, int64_t> signalled_; // by row: when
-    std::deque<uint32_t> ready_;                      // cores to go on with
+    Fifo<uint32_t> ready_;                            // cores to go on with
     bool writes_ = false;
     std::vector<CoreTime> times_;
     L2Traffic traffic_;
