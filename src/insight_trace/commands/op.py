@@ -35,6 +35,11 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--table", type=Path, metavar="FILE.csv", help="time every row of a table")
     parser.add_argument("--soc-version", metavar="V", help="the chip, e.g. Ascend910B1")
     parser.add_argument(
+        "--l2",
+        choices=("cold", "warm"),
+        help="what L2 holds at first: nothing, or what the op left there (default)",
+    )
+    parser.add_argument(
         "--preset",
         default="device",
         choices=("device", "camodel"),
@@ -47,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     from insight_trace.errors import RequestError
     from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 
-    engine = EmbeddedOptions(soc_version=options.soc_version, preset=options.preset)
+    engine = EmbeddedOptions(soc_version=options.soc_version, preset=options.preset, l2=options.l2)
     if options.table is not None:
         if options.op:
             raise RequestError("give an op or --table, not both")
