@@ -272,7 +272,7 @@ def _path(path: str, size: int, half: DType, single: DType) -> tuple[str, list[S
         case _:
             return "TMOV", [
                 TileSpec(half, boxed_rows, boxed_cols, 0, "l1", "NZ"),
-                TileSpec(half, boxed_rows, boxed_cols),
+                TileSpec(half, boxed_rows, boxed_cols, 0, "ub", "NZ"),
             ]
 
 
