@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from insight_trace.__main__ import main
-from insight_trace.errors import as_error, next_step, shown
+from insight_trace.chips.chip_files import read_chip_file
+from insight_trace.errors import InputError, as_error, next_step, shown
 from insight_trace.model import Fault
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -250,3 +252,11 @@ def test_every_fault_says_what_to_do_next(fault):
     assert next_step(fault)
     assert "time-limit" in next_step(fault, "time")
     assert next_step(fault, log="/some/log") == "more in /some/log"
+
+
+def test_a_chip_with_a_number_too_large_for_a_float_is_refused(tmp_path):
+    text = (ROOT / "src" / "insight_trace" / "chips" / "ascend910b1.toml").read_text()
+    path = tmp_path / "chip.toml"
+    path.write_text(re.sub(r"= \d+(\.\d+)?\b", "= " + "9" * 400, text, count=1))
+    with pytest.raises(InputError):
+        read_chip_file(path)

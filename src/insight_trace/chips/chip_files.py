@@ -251,7 +251,10 @@ def _parts(dotted: str) -> tuple[str, ...]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """A number that no chip is too large for: a whole one may have more digits than a float."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return abs(value) < 1 << 62 if isinstance(value, int) else math.isfinite(value)
 
 
 def _is_texts(value: Any) -> bool:
