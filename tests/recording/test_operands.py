@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from insight_trace.dtypes import DTYPES
+from insight_trace.errors import JobError
 from insight_trace.model import Operands
 from insight_trace.recording import byte_ranges, operand_rows
 from insight_trace.recording.operands import (
@@ -24,6 +25,7 @@ from insight_trace.recording.operands import (
 )
 from insight_trace.simulate.embedded.op_forms import OpRequest, operands_of
 from insight_trace.simulate.embedded.op_script import TileSpec, run_op
+from insight_trace.simulate.embedded.records import _require_operands
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 
 _SPACES = {"ub": "UB", "l1": "L1", "l0a": "L0A", "l0b": "L0B", "l0c": "L0C", "bias": "BT"}
@@ -187,3 +189,15 @@ def test_operands_name_the_tile_they_lie_in():
     assert of_operands.tolist() == tiles.tolist()
     assert operands.tiles["rows"][tiles].tolist() == [4, 4, 4]
     assert set(instruction_of_operands(operands)[:3].tolist()) <= set(range(len(operands.form)))
+
+
+@pytest.mark.parametrize("wrong", ["order", "footprint"])
+def test_operands_that_a_kernel_wrote_over_are_told(wrong):
+    first, table = np.array([0, 2, 3], np.uint32), np.zeros(4, OPERAND_FIELDS)
+    _require_operands(first, table, 1)
+    if wrong == "order":
+        first[1] = 9
+    else:
+        table["footprint"][2] = 1
+    with pytest.raises(JobError, match="wrote over the operands"):
+        _require_operands(first, table, 1)

@@ -170,7 +170,9 @@ def _operands(path: Path, rows: NDArray[Any]) -> Operands:
         return _table(path.with_name(f"{path.name}.{name}"), fields)
 
     table = beside("operands", OPERAND_FIELDS)
+    footprints = beside("footprints", FOOTPRINT_FIELDS)
     first = rows["operands"]
+    _require_operands(first, table, len(footprints))
     return Operands(
         times=np.stack([rows["issue"], rows["start"], rows["end"]], axis=1),
         form=rows["form"],
@@ -181,12 +183,25 @@ def _operands(path: Path, rows: NDArray[Any]) -> Operands:
         count=np.diff(first.astype(np.int64), append=len(table)).astype(np.uint32),
         rows=table,
         geometries=beside("geometries", GEOMETRY_FIELDS),
-        footprints=beside("footprints", FOOTPRINT_FIELDS),
+        footprints=footprints,
         tiles=beside("tiles", TILE_FIELDS),
         calls=beside("calls", CALL_FIELDS),
         lists=beside("lists", "<u4"),
         ops=op_names(),
     )
+
+
+def _require_operands(first: NDArray[Any], table: NDArray[Any], footprints: int) -> None:
+    """As `_require_known`: operands follow each other, and their footprints exist."""
+    import numpy as np
+
+    ends = np.append(first.astype(np.int64), len(table))
+    unknown = len(table) and int(table["footprint"].max()) >= footprints
+    if unknown or (np.diff(ends) < 0).any():
+        raise JobError(
+            "the kernel wrote over the operands of the recorded instructions",
+            hint="look for a store through a wild pointer in the kernel",
+        )
 
 
 def _by_geometry(geometries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
