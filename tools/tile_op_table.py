@@ -308,7 +308,7 @@ On the Ascend 950 not every folder has been run since its last change. What is k
 
 | folder | cases | how it ends | why |
 |---|---|---|---|
-| tload_mix | 30 | unsupported | a ConvTile from a tensor of another layout (NHWC, NCHW and NCDHW to fractals) is not modelled |
+| tload_mix | 30 | unsupported | a ConvTile from a tensor of another layout is not modelled |
 | tload_mix | 5 | refused | not looked into yet |
 | textract | 4 | unsupported | a part of a tile of 4-bit floats |
 | textract | 4 | unsupported | `load_cbuf_to_ca_mx`, `load_cbuf_to_cb_mx` and `mad_mx` below the tile ops |
@@ -316,8 +316,8 @@ On the Ascend 950 not every folder has been run since its last change. What is k
 | tgather | 2 | unsupported | every second 64-bit number of an odd row |
 | tmatmul_mx | 4 | unsupported | parts of the scales of a block format; a vector of 4-bit floats |
 | tload_mx_gmtensor | 2 | unsupported | fewer scales, given as rows and columns, than the tile holds |
-| tinsert | 4 | wrong | their goldens have zeros where their kernels write ones before the insertion |
-| tadddeqrelu | 10 | does not compile | a macro that pastes what is no token; other compilers take it |
+| tinsert | 4 | wrong | the golden has zeros where the kernel itself writes ones before the insertion |
+| tadddeqrelu | 10 | does not compile | a macro that pastes what is no token |
 | tadds, tmuls, tsubs | 35 | does not compile | launch templates that are ambiguous to GCC |
 | tprefetch_async | 6 | does not compile | as on a2a3 |
 """
