@@ -192,4 +192,29 @@ INSIGHT_TRACE_SCALES(MX_B_ND, detail::pairs(Rows), Cols, detail::times(Cols, 2),
 INSIGHT_TRACE_SCALES(MX_B_DN, Cols, detail::pairs(Rows), Rows, cols, rows / 2, rows);
 #undef INSIGHT_TRACE_SCALES
 
+// Scales in boxes of 16 lines by a pair of groups, the groups of 16 lines side by side.
+namespace detail {
+constexpr int64_t boxes(int64_t a) { return a == DYNAMIC ? DYNAMIC : a / 16; }
+} // namespace detail
+#define INSIGHT_TRACE_SCALES_IN_BOXES(layout, LINES, GROUPS, lines, groups)                                  \
+    template <class T, int64_t Rows, int64_t Cols>                                                           \
+    struct TileShape2D<T, Rows, Cols, Layout::layout>                                                        \
+        : Shape<1, detail::boxes(LINES), detail::pairs(GROUPS), 16, 2> {                                     \
+        using Parent = Shape<1, detail::boxes(LINES), detail::pairs(GROUPS), 16, 2>;                         \
+        using Parent::Parent;                                                                                \
+        TileShape2D() : Parent() {}                                                                          \
+        TileShape2D(int64_t rows, int64_t cols) : Parent(1, (lines) / 16, (groups) / 2, 16, 2) {}            \
+    };                                                                                                       \
+    template <class T, int64_t Rows, int64_t Cols>                                                           \
+    struct BaseShape2D<T, Rows, Cols, Layout::layout>                                                        \
+        : Stride<detail::times(Rows, Cols), detail::times(GROUPS, 16), 32, 2, 1> {                           \
+        using Parent = Stride<detail::times(Rows, Cols), detail::times(GROUPS, 16), 32, 2, 1>;               \
+        using Parent::Parent;                                                                                \
+        BaseShape2D() : Parent() {}                                                                          \
+        BaseShape2D(int64_t rows, int64_t cols) : Parent(rows * cols, (groups) * 16, 32, 2, 1) {}            \
+    }
+INSIGHT_TRACE_SCALES_IN_BOXES(MX_A_ZZ, Rows, Cols, rows, cols);
+INSIGHT_TRACE_SCALES_IN_BOXES(MX_B_NN, Cols, Rows, cols, rows);
+#undef INSIGHT_TRACE_SCALES_IN_BOXES
+
 } // namespace pto
