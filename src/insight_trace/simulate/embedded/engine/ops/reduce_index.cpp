@@ -225,7 +225,8 @@ void issue_columns(Core &core, const ArgOp &op, const ArgTiles &t, int col, int 
     if (half_index) { // to half, then to 32 bits
         core.vector(Instr::VCONV, Type::F16, 1, width, index.of(Type::F16), index.of(Type::I16));
         core.barrier(PipeId::V);
-        core.vector(Instr::VCONV, Type::I32, 2, width, VectorOperand(element_address(t.index, col), 8),
+        core.vector(Instr::VCONV, Type::I32, 2, width,
+                    VectorOperand(element_address(t.index, col), 8).spanning(4 * width),
                     index.of(Type::F16).spanning(2 * width));
         core.barrier(PipeId::V);
     }
