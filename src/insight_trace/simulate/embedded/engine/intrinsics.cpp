@@ -295,6 +295,10 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         return read_shared(core, a, static_cast<int>(b), core.parameters.scalar_load_gm);
     case Intrinsic::StoreDev:
         machine.progressed();
+        // a message at the flags' own place is the scalar unit's way to raise one
+        if (core.ffts_base && a == core.ffts_base)
+            return insight_trace_intrinsic(Intrinsic::SetCrossCore, static_cast<uint64_t>(PipeId::S), c, 0,
+                                           at);
         store_shared(core, Instr::ST_DEV, a, b, c, core.parameters.scalar_store_gm);
         return 0;
     case Intrinsic::AtomicAdd: {
