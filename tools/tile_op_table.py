@@ -315,8 +315,7 @@ On the Ascend 950 not every folder has been run since its last change. What is k
 | textract | 4 | unsupported | `load_cbuf_to_ca_mx`, `load_cbuf_to_cb_mx` and `mad_mx` below the tile ops |
 | tcvt | 4 | unsupported | an odd number of 4-bit floats in a row |
 | tgather | 2 | unsupported | every second 64-bit number of an odd row |
-| tmatmul_mx | 4 | unsupported | parts of the scales of a block format; a vector of 4-bit floats |
-| tload_mx_gmtensor | 2 | unsupported | fewer scales, given as rows and columns, than the tile holds |
+| tmatmul_mx | 2 | unsupported | a vector of 4-bit floats |
 | tinsert | 4 | wrong | the golden has zeros where the kernel itself writes ones before the insertion |
 | tadddeqrelu | 10 | does not compile | a macro that pastes what is no token |
 | tadds, tmuls, tsubs | 35 | does not compile | launch templates that are ambiguous to GCC |
