@@ -98,7 +98,13 @@ def _conflicts(instructions: Instructions, pipes: list[str], target: str) -> tup
             meets = (begin < end[i]) & (end > begin[i]) & (row > row[i]) & (((role | role[i]) & _WRITES) > 0)
             for later in row[meets].tolist():
                 pairs.add((int(row[i]), later))
-    return tuple(sorted(pair for pair in pairs if _depends(*pair, pipes, number, target)))
+    calls = operands.call.tolist()
+    same = {
+        pair
+        for pair in pairs
+        if calls[pair[0]] == calls[pair[1]] != NONE and pipes[pair[0]] == pipes[pair[1]]
+    }
+    return tuple(sorted(pair for pair in pairs - same if _depends(*pair, pipes, number, target)))
 
 
 def _depends(first: int, second: int, pipes: list[str], number: dict[int, int], target: str) -> bool:

@@ -151,10 +151,10 @@ def test_loading_an_operand_of_the_cube_is_one_instruction(op, space, name, sour
 
 
 def test_an_accumulator_goes_straight_to_the_vector_cores_memory():
+    # whose memory, and what arrives there, is in the tests of clusters
     matrix = np.arange(32 * 16, dtype=np.float32).reshape(32, 16)
     acc = tile(matrix, layout="NZ", fractal=1024, space="l0c")
     result = run_tile_op("TMOV", tile(np.zeros((32, 16), np.float32)), acc, target="a5")
-    np.testing.assert_array_equal(result.matrix(0), matrix)
     assert result.instructions == ["FIX_L0C_TO_UB"]
 
 

@@ -192,6 +192,11 @@ void Checker::accesses(const Step &step, uint32_t number, const Time &before) {
     const Record &r = records_[step.row];
     const uint32_t end = operand_end(step.row);
     const auto thread = static_cast<uint32_t>(Order::thread(step.core, step.pipe));
+    uint32_t written = 0; // memories, as bits
+    for (uint32_t i = r.operands; i < end; ++i) {
+        const Footprint &footprint = records_.footprints.rows()[records_.operand(i).footprint];
+        if (footprint.role & kWrites) written |= 1u << footprint.memory;
+    }
     // what an instruction reads it reads before it writes
     for (bool write : {false, true})
         for (uint32_t i = r.operands; i < end; ++i) {
@@ -201,7 +206,15 @@ void Checker::accesses(const Step &step, uint32_t number, const Time &before) {
             if (options_.memory) look_at_address(step, footprint, operand);
             const uint16_t owner = owner_of(step, footprint);
             const bool atomic = write && is_atomic(r);
-            Touch touch{thread, number, step.row, operand.tile, kNoTile, write, atomic, footprint.exact != 0};
+            Touch touch{thread,
+                        number,
+                        step.row,
+                        operand.tile,
+                        kNoTile,
+                        write,
+                        atomic,
+                        footprint.exact != 0,
+                        (written >> footprint.memory & 1) != 0};
             const bool on_chip = footprint.memory != kGlobal;
             if (write && on_chip) site_writes_[r.site] = 1;
             Shadow &memory = shadow(owner, footprint.memory);
@@ -281,6 +294,9 @@ void Checker::meet(const Touch &earlier, const Touch &later, const Step &step, c
         if (step.pipe == PipeId::S || step.pipe == PipeId::M) return;
         if (step.pipe == PipeId::V && options_.vector_in_order) return;
         if (later.number - earlier.number > options_.window) return;
+        // inside a tile op the library has its own reasons
+        if (records_[earlier.row].call != kNoCall && records_[earlier.row].call == records_[step.row].call)
+            return;
     }
     // words in global memory that cores poll are ordered by the cache's own instructions
     if (!same_core && is_scalar(earlier.thread) && is_scalar(later.thread)) return;
@@ -299,7 +315,9 @@ void Checker::meet(const Touch &earlier, const Touch &later, const Step &step, c
                 address + bytes};
     const bool both_exact = earlier.exact && later.exact;
     if (earlier.atomic != later.atomic && earlier.write && later.write) found.kind = Kind::AtomicMix;
-    if (!both_exact) found.severity = Severity::Note;
+    // scratch that the library hides from the kernel is nobody's to order
+    const bool hidden = same_pipe && memory != kGlobal && (earlier.tile == kNoTile || later.tile == kNoTile);
+    if (!both_exact || hidden) found.severity = Severity::Note;
     if (found.severity == Severity::Error) racing_.emplace(earlier.thread, later.thread);
     report(found);
 }

@@ -24,6 +24,7 @@ struct Touch {
     uint32_t tile;             // whose bytes it means
     uint32_t victim = kNoTile; // of a write: the tile whose bytes it replaced
     bool write, atomic, exact;
+    bool in_place = false; // of a read: the same instruction writes there, too, and must meet who read before
 };
 
 class Shadow {
@@ -107,7 +108,7 @@ uint64_t Shadow::touch_block(Block &block, uint32_t mask, uint64_t address, uint
         if (common && by.write && entry.by.write && entry.by.tile != by.tile) mine.victim = entry.by.tile;
         // A write stands for all before it; a read for earlier reads of its pipe, which has come further.
         const bool covered = by.write ? !keep(entry.by) && (!same || entry.by.write || !common)
-                                      : !entry.by.write && entry.by.thread == by.thread;
+                                      : !entry.by.write && entry.by.thread == by.thread && !by.in_place;
         if (common && covered) entry.mask &= ~mask;
         if (entry.by.row == by.row && entry.by.thread == by.thread && entry.by.write == by.write) {
             entry.mask |= mask;
