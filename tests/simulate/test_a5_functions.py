@@ -160,9 +160,8 @@ def test_an_accumulator_goes_straight_to_the_vector_cores_memory():
 
 def test_a_vector_tile_goes_straight_to_l1():
     matrix = np.arange(32 * 16, dtype=np.float16).reshape(32, 16)
-    result = run_tile_op(
-        "TMOV", tile(np.zeros((32, 16), np.float16), layout="NZ", space="l1"), tile(matrix), target="a5"
-    )
+    into = tile(np.zeros((32, 16), np.float16), layout="NZ", space="l1")
+    result = run_tile_op("TMOV", into, tile(matrix, layout="NZ"), target="a5")
     assert result.instructions == ["MOV_UB_TO_L1"]
 
 
