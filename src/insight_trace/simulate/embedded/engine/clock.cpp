@@ -19,7 +19,10 @@ Clock::Clock(const Parameters &parameters, Records &records) : records_(records)
     dispatch_latency_ = parameters.scalar_dispatch;
     now_ = parameters.start_cycles;
     depth_ = static_cast<size_t>(std::max<int64_t>(1, parameters.queue_depth / 1000));
-    for (Pipe &pipe : pipes_) pipe.taken.assign(depth_, 0);
+    // a ring that its places wrap around without a division
+    size_t ring = 1;
+    while (ring < depth_) ring *= 2;
+    for (Pipe &pipe : pipes_) pipe.taken.assign(ring, 0);
 }
 
 void Clock::keep(StepKind kind, PipeId pipe, uint32_t row, const Cost &cost, PipeId to, int event) {
@@ -44,7 +47,7 @@ void Clock::require_queue_room(PipeId id, Site at) {
     if (pipe.issued < depth_) return;
     uint64_t oldest = pipe.issued - depth_; // must have left the queue before the next one enters
     if (oldest >= pipe.started) deadlock(id, at);
-    now_ = std::max(now_, pipe.taken[oldest % depth_]);
+    now_ = std::max(now_, pipe.taken[oldest & (pipe.taken.size() - 1)]);
 }
 
 uint32_t Clock::enqueue(PipeId id, Record &record, const Pending &work, Site at) {
@@ -126,7 +129,7 @@ bool Clock::schedule(PipeId id, const Pending &work) {
     record.start = start;
     record.end = end;
     pipe.busy_until = std::max(pipe.busy_until, end);
-    if (!work.cost.follows) pipe.taken[pipe.started++ % depth_] = start;
+    if (!work.cost.follows) pipe.taken[pipe.started++ & (pipe.taken.size() - 1)] = start;
     if (work.kind == Kind::Set && work.to != PipeId::S) resume(work.to);
     return true;
 }

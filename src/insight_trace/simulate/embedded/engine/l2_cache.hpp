@@ -43,8 +43,11 @@ class L2Cache {
         uint8_t sectors; // a bit for each that is held
         uint8_t dirty;
     };
+    static_assert(sizeof(Line) == 8);
     Epoch &epoch(uint32_t number) { return epochs_[number - first_]; }
     void use(Line &line, uint32_t sectors, bool write, uint32_t core, L2Traffic &traffic);
+    void use_whole(uint64_t line, uint64_t end, bool write, uint32_t core, L2Traffic &traffic);
+    static uint64_t bits_of(const Line &line);
     void make_room();
 
     uint64_t base_, lines_;

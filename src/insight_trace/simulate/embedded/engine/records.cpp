@@ -1,5 +1,6 @@
 #include "records.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -10,7 +11,8 @@
 
 namespace insight_trace::engine {
 
-static constexpr size_t kMaxRows = 0xfffffff0u;
+static constexpr size_t kMaxRows = 0xfffffff0u, kStep = 4u << 20;
+static constexpr int kPopulate = 23; // MADV_POPULATE_WRITE, younger than some headers
 
 static int created(const std::string &path) {
     int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -29,7 +31,9 @@ MappedBytes::~MappedBytes() {
 }
 
 void MappedBytes::grow() {
-    size_t wanted = capacity_ ? capacity_ * 2 : 1u << 14;
+    // a large table grows by a part: room that is taken and not used costs as much as what is
+    const size_t more = std::max(kStep / row_bytes_, capacity_ / 8);
+    size_t wanted = capacity_ ? capacity_ + std::min(capacity_, more) : 1u << 14;
     if (wanted > kMaxRows) fail(Fault::NotSupported, {}, "more than %zu instructions in one run", kMaxRows);
     size_t bytes = wanted * row_bytes_;
     if (file_ >= 0 && ftruncate(file_, static_cast<off_t>(bytes)) != 0)
@@ -50,6 +54,12 @@ void MappedBytes::grow() {
     if (mapped == MAP_FAILED)
         fail(Fault::Environment, {}, "no memory for %zu instructions: %s", wanted, strerror(errno));
     bytes_ = static_cast<uint8_t *>(mapped);
+    // its pages come together, not one by one as they are written; a system that cannot do so does without
+    if (capacity_ && file_ >= 0) {
+        const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+        const size_t first = had / page * page;
+        madvise(bytes_ + first, bytes - first, kPopulate);
+    }
     capacity_ = wanted;
 }
 
