@@ -184,8 +184,6 @@ void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src,
         if (row || col) core.unsupported("%s of a part of a tile of 4-bit floats", op);
         return move_nibbles(core, op, dst, src);
     }
-    if ((dst.space == Space::ScaleLeft || dst.space == Space::ScaleRight) && (row || col))
-        core.unsupported("%s of a part of the scales of a block format", op);
     if (dst.space == Space::Bias && type_size(dst.type) != type_size(src.type))
         return widen_bias(core, op, dst, src);
     if (type_size(dst.type) != type_size(src.type))
