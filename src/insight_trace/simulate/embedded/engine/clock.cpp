@@ -28,17 +28,16 @@ Clock::Clock(const Parameters &parameters, Records &records) : records_(records)
 void Clock::keep(StepKind kind, PipeId pipe, uint32_t row, const Cost &cost, PipeId to, int event) {
     constexpr int64_t kMost = UINT32_MAX;
     if (work_ > kMost) {
-        steps_.list.push_back({kNone, 0, StepKind::Scalar, 0, 0, 0, kNone, 0, work_});
+        steps_.list.append({kNone, 0, StepKind::Scalar, 0, 0, 0, kNone, 0, work_});
         work_ = 0;
     }
     uint32_t link = kNone;
     if (cost.access) {
-        link = static_cast<uint32_t>(steps_.accesses.size());
-        steps_.accesses.push_back(*cost.access);
+        link = steps_.accesses.append(*cost.access);
     }
-    steps_.list.push_back({row, static_cast<uint32_t>(work_), kind, static_cast<uint8_t>(pipe),
-                           static_cast<uint8_t>(to), static_cast<uint8_t>(event), link, cost.occupy,
-                           cost.latency});
+    steps_.list.append({row, static_cast<uint32_t>(work_), kind, static_cast<uint8_t>(pipe),
+                        static_cast<uint8_t>(to), static_cast<uint8_t>(event), link, cost.occupy,
+                        cost.latency});
     work_ = 0;
 }
 
@@ -76,7 +75,7 @@ uint32_t Clock::enqueue(PipeId id, Record &record, const Pending &work, Site at)
         break;
     }
     if (!work.cost.follows) ++pipe.issued;
-    if (!pipe.pending.empty() || !schedule(id, mine)) pipe.pending.push_back(mine);
+    if (!pipe.pending.empty() || !schedule(id, mine)) pipe.pending.push(mine);
     return mine.row;
 }
 
@@ -107,7 +106,7 @@ bool Clock::schedule(PipeId id, const Pending &work) {
     case Kind::Set: {
         end = std::max(start, pipe.busy_until) + flag_cost_;
         pipe.next_start = start + flag_cost_;
-        flag(work.from, work.to, work.event).push(end, work.row);
+        flag(work.from, work.to, work.event).push({end, work.row});
         break;
     }
     case Kind::Wait: {
@@ -137,11 +136,10 @@ bool Clock::schedule(PipeId id, const Pending &work) {
 void Clock::resume(PipeId id) {
     Pipe &pipe = pipes_[static_cast<int>(id)];
     while (!pipe.pending.empty()) {
-        Pending work = pipe.pending.front();
         // take it off first: scheduling a set may come back here through another pipe
-        pipe.pending.pop_front();
+        const Pending work = pipe.pending.pop();
         if (!schedule(id, work)) {
-            pipe.pending.push_front(work);
+            pipe.pending.put_back();
             return;
         }
     }
@@ -166,7 +164,7 @@ uint32_t Clock::set_flag(PipeId from, PipeId to, int event, Record record, Site 
         record.end = now_;
         uint32_t row = records_.append(record);
         keep(StepKind::ScalarSet, from, row, {}, to, event);
-        flag(from, to, event).push(now_, row);
+        flag(from, to, event).push({now_, row});
         if (to != PipeId::S) resume(to);
         return row;
     }
@@ -202,7 +200,7 @@ uint32_t Clock::meet(Record record, int64_t own, int64_t until, uint32_t meeting
     record.end = now_;
     uint32_t row = records_.append(record);
     keep(StepKind::Meet, PipeId::S, row, {own, own, 0, Stall::None});
-    steps_.list.back().link = meeting;
+    steps_.list[steps_.list.size() - 1].link = meeting;
     return row;
 }
 
@@ -260,10 +258,10 @@ std::vector<Clock::LeftOver> Clock::unused_flags() const {
         for (int to = 0; to < kPipes; ++to)
             for (int event = 0; event < kEvents; ++event) {
                 const Flag &flag = flags_[from][to][event];
-                int count = static_cast<int>(flag.sets.size() - flag.consumed);
+                int count = static_cast<int>(flag.size());
                 if (count)
                     left.push_back({static_cast<PipeId>(from), static_cast<PipeId>(to), event, count,
-                                    flag.sets.back().second});
+                                    flag.back().second});
             }
     return left;
 }

@@ -8,10 +8,10 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "failure.hpp"
+#include "fifo.hpp"
 #include "parameters.hpp"
 #include "record.hpp"
 #include "core_step.hpp"
@@ -88,24 +88,10 @@ class Clock {
         std::vector<int64_t> taken; // ring: when the last `depth` instructions left the queue
         uint64_t issued = 0;        // handed over by the scalar unit
         uint64_t started = 0;       // taken up
-        std::deque<Pending> pending;
+        Fifo<Pending> pending;
     };
-    // Sets that no wait has consumed yet, first in first out. A core has a thousand of these, nearly all
-    // empty.
-    struct Flag {
-        std::vector<std::pair<int64_t, uint32_t>> sets; // time, row
-        size_t consumed = 0;
-        bool empty() const { return consumed == sets.size(); }
-        void push(int64_t time, uint32_t row) { sets.emplace_back(time, row); }
-        std::pair<int64_t, uint32_t> pop() {
-            auto first = sets[consumed++];
-            if (empty()) {
-                sets.clear();
-                consumed = 0;
-            }
-            return first;
-        }
-    };
+    // Sets that no wait has consumed yet: time, row. A core has a thousand of these, nearly all empty.
+    using Flag = Fifo<std::pair<int64_t, uint32_t>>;
 
     void keep(StepKind kind, PipeId pipe, uint32_t row, const Cost &cost, PipeId to = PipeId::S,
               int event = 0);

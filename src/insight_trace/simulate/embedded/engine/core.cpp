@@ -24,7 +24,7 @@ Core::Core(const CoreIdentity &identity_, const Parameters &parameters_, Records
       tile_op_cost(parameters_.scalar_tile_op),
       function(parameters_.vector_functions ? new VectorFunction(parameters_) : nullptr),
       register_cost_(parameters_.register_write), unwritten_(unwritten), detailed_(records.detailed()),
-      records_(records), gm_(gm) {
+      call_tiles_(&no_tiles_), records_(records), gm_(gm) {
     const int64_t sizes[] = {parameters.memory_ub,        parameters.memory_l1,
                              parameters.memory_l0a,       parameters.memory_l0b,
                              parameters.memory_l0c,       parameters.memory_bt,

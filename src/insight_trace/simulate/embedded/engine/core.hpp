@@ -159,6 +159,13 @@ class Core {
         uint32_t tile;
         int size; // of an element
     };
+    struct KnownCall { // a tile op with these tiles and tensors, and what is kept of them
+        std::vector<Operand> operands;
+        std::vector<CallTile> tiles;
+        uint32_t list = 0;
+        bool list_is_known = false;
+        bool is(const Operands &others) const;
+    };
     struct Further {
         Role role;
         Space space;
@@ -171,6 +178,7 @@ class Core {
     void gather_areas(Instr instr, Type type, int64_t repeat, int64_t elements,
                       std::array<const VectorOperand *, 3> operands, bool counted, std::vector<Area> &reads,
                       std::vector<Area> &writes) const;
+    void know_call(const Operands &operands, KnownCall &known);
     const CallTile *find_tile(Space space, uint64_t address, bool source) const;
     uint32_t tile_at(Space space, uint64_t address, bool source) const;
 
@@ -178,7 +186,10 @@ class Core {
     const uint8_t unwritten_; // what bytes hold that nobody wrote
     const bool detailed_;     // operands are kept
     uint32_t call_ = kNoCall;
-    std::vector<CallTile> call_tiles_;
+    const std::vector<CallTile> *call_tiles_; // of the running op
+    const std::vector<CallTile> no_tiles_;
+    std::array<KnownCall, 256> known_calls_;
+    std::vector<uint32_t> tile_list_;
     std::vector<Further> further_;
     std::array<VectorForm, 256> vector_forms_;
     Records &records_;

@@ -1,15 +1,52 @@
 // How a core writes down the operands of its instructions.
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <utility>
 
 #include "core.hpp"
 #include "elements.hpp"
 
 namespace insight_trace::engine {
 
+// The bytes of an operand that say where a tile or a tensor lies and how.
+static std::pair<const void *, size_t> place_of(const Operand &operand) {
+    if (operand.kind == Operand::Tile) return {&operand.tile, sizeof operand.tile};
+    if (operand.kind == Operand::Global) return {&operand.global, offsetof(GlobalRef, layout) + 1};
+    return {nullptr, 0}; // scalars and options lie nowhere
+}
+
+bool Core::KnownCall::is(const Operands &others) const {
+    if (operands.size() != others.count) return false;
+    for (uint32_t i = 0; i < others.count; ++i) {
+        const auto [place, bytes] = place_of(others[i]);
+        if (operands[i].kind != others[i].kind) return false;
+        if (bytes && memcmp(place, place_of(operands[i]).first, bytes) != 0) return false;
+    }
+    return true;
+}
+
 void Core::begin_call(Op op, const Operands &operands) {
     if (!detailed_) return;
-    call_tiles_.clear();
-    std::vector<uint32_t> list;
+    // loops come back with the same tiles
+    uint64_t hash = at.line;
+    for (uint32_t i = 0; i < operands.count; ++i) {
+        uint64_t word = 0;
+        if (operands[i].kind == Operand::Tile) word = operands[i].tile.address;
+        if (operands[i].kind == Operand::Global) word = operands[i].global.address;
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+        hash ^= hash >> 32;
+    }
+    KnownCall &known = known_calls_[hash * 0xff51afd7ed558ccdull >> 56];
+    if (!known.list_is_known || !known.is(operands)) know_call(operands, known);
+    call_tiles_ = &known.tiles;
+    call_ = records_.call(op, identity.index, known.list);
+}
+
+void Core::know_call(const Operands &operands, KnownCall &known) {
+    known.operands.assign(operands.list, operands.list + operands.count);
+    known.tiles.clear();
+    tile_list_.clear();
     for (uint32_t i = 0; i < operands.count; ++i) {
         TileRow row;
         uint64_t bytes = 0;
@@ -42,23 +79,24 @@ void Core::begin_call(Op op, const Operands &operands) {
             continue;
         }
         const uint32_t tile = records_.tiles.index_of(row);
-        list.push_back(tile);
-        call_tiles_.push_back({static_cast<Space>(row.memory), row.address, row.address + bytes, tile,
+        tile_list_.push_back(tile);
+        known.tiles.push_back({static_cast<Space>(row.memory), row.address, row.address + bytes, tile,
                                type_size(static_cast<Type>(row.type))});
     }
-    call_ = records_.call(op, identity.index, list);
+    known.list = records_.list(tile_list_);
+    known.list_is_known = true;
 }
 
 void Core::end_call() {
     call_ = kNoCall;
-    call_tiles_.clear();
+    call_tiles_ = &no_tiles_;
     further_.clear();
 }
 
 // The tile operand of the running op that an address lies in; of several a source is the last of them.
 const Core::CallTile *Core::find_tile(Space space, uint64_t address, bool source) const {
     const CallTile *found = nullptr;
-    for (const CallTile &tile : call_tiles_) {
+    for (const CallTile &tile : *call_tiles_) {
         if (tile.space != space || address < tile.begin || address >= tile.end) continue;
         if (!source) return &tile;
         found = &tile;

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "mapped.hpp"
+
 namespace insight_trace::engine {
 
 // Bytes of global memory that an instruction reads or writes: `bursts` pieces, `step` bytes apart.
@@ -54,8 +56,8 @@ struct Meeting {
 };
 
 struct CoreSteps {
-    std::vector<CoreStep> list;
-    std::vector<Access> accesses;
+    Mapped<CoreStep> list{""};
+    Mapped<Access> accesses{""};
 };
 
 } // namespace insight_trace::engine

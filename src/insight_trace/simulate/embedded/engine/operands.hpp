@@ -65,6 +65,14 @@ struct Area {
     };
 
     Area(uint64_t address_ = 0) : address(address_) {}
+    Area(const Area &other) { *this = other; }
+    Area &operator=(const Area &other) { // most have one part of the nine
+        address = other.address;
+        parts = other.parts;
+        owner = other.owner;
+        for (int i = 0; i < parts; ++i) walk[i] = other.walk[i];
+        return *this;
+    }
     Traversal &add() { return walk[parts++] = Traversal{}; }
 };
 

@@ -3,70 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "failure.hpp"
 
 namespace insight_trace::engine {
-
-static constexpr size_t kMaxRows = 0xfffffff0u, kStep = 4u << 20;
-static constexpr int kPopulate = 23; // MADV_POPULATE_WRITE, younger than some headers
-
-static int created(const std::string &path) {
-    int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (file < 0) fail(Fault::Environment, {}, "cannot write %s: %s", path.c_str(), strerror(errno));
-    return file;
-}
-
-MappedBytes::MappedBytes(const std::string &path, size_t row_bytes) : row_bytes_(row_bytes) {
-    if (!path.empty()) file_ = created(path);
-    grow();
-}
-
-MappedBytes::~MappedBytes() {
-    if (bytes_) munmap(bytes_, capacity_ * row_bytes_);
-    if (file_ >= 0) ::close(file_);
-}
-
-void MappedBytes::grow() {
-    // a large table grows by a part: room that is taken and not used costs as much as what is
-    const size_t more = std::max(kStep / row_bytes_, capacity_ / 8);
-    size_t wanted = capacity_ ? capacity_ + std::min(capacity_, more) : 1u << 14;
-    if (wanted > kMaxRows) fail(Fault::NotSupported, {}, "more than %zu instructions in one run", kMaxRows);
-    size_t bytes = wanted * row_bytes_;
-    if (file_ >= 0 && ftruncate(file_, static_cast<off_t>(bytes)) != 0)
-        fail(Fault::Environment, {}, "no room for %zu instructions: %s", wanted, strerror(errno));
-    // taken now: a page of a full file system that is only found missing when it is written ends the process
-    const size_t had = capacity_ * row_bytes_;
-    const int room =
-        file_ < 0 ? 0 : posix_fallocate(file_, static_cast<off_t>(had), static_cast<off_t>(bytes - had));
-    if (room == ENOSPC || room == EDQUOT || room == EFBIG)
-        fail(Fault::Environment, {}, "no room for %zu instructions: %s", wanted, strerror(room));
-    void *mapped = MAP_FAILED;
-    if (bytes_) {
-        mapped = mremap(bytes_, capacity_ * row_bytes_, bytes, MREMAP_MAYMOVE);
-    } else {
-        int flags = file_ >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
-        mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file_, 0);
-    }
-    if (mapped == MAP_FAILED)
-        fail(Fault::Environment, {}, "no memory for %zu instructions: %s", wanted, strerror(errno));
-    bytes_ = static_cast<uint8_t *>(mapped);
-    // its pages come together, not one by one as they are written; a system that cannot do so does without
-    if (capacity_ && file_ >= 0) {
-        const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-        const size_t first = had / page * page;
-        madvise(bytes_ + first, bytes - first, kPopulate);
-    }
-    capacity_ = wanted;
-}
-
-void MappedBytes::close(size_t rows) {
-    if (file_ >= 0 && ftruncate(file_, static_cast<off_t>(rows * row_bytes_)) != 0)
-        fail(Fault::Environment, {}, "cannot finish the instruction file: %s", strerror(errno));
-}
 
 static std::string beside(const std::string &path, const char *what) {
     return path.empty() ? path : path + what;
@@ -85,18 +26,26 @@ uint32_t Records::site(Site at, Instr instr, PipeId pipe) {
     return found->second;
 }
 
-uint32_t Records::call(Op op, uint16_t core, const std::vector<uint32_t> &tiles) {
-    std::string key(reinterpret_cast<const char *>(tiles.data()), tiles.size() * sizeof(uint32_t));
-    auto [found, added] = list_index_.try_emplace(key, static_cast<uint32_t>(lists_.size()));
-    if (added) {
+uint32_t Records::list(const std::vector<uint32_t> &tiles) {
+    uint64_t hash = tiles.size();
+    for (uint32_t tile : tiles) {
+        const uint64_t words[] = {hash, tile};
+        hash = hash_words(words, 2);
+    }
+    const auto next = static_cast<uint32_t>(lists_.size());
+    const uint32_t found = list_index_.find_or_add(hash, next, [&](uint32_t place) {
+        return lists_[place] == tiles.size() &&
+               std::equal(tiles.begin(), tiles.end(), lists_.begin() + place + 1);
+    });
+    if (found == next) {
         lists_.push_back(static_cast<uint32_t>(tiles.size()));
         lists_.insert(lists_.end(), tiles.begin(), tiles.end());
     }
-    return calls_.append({static_cast<uint16_t>(op), core, found->second});
+    return found;
 }
 
 template <class Row> static void write_table(const std::string &path, const std::vector<Row> &rows) {
-    int file = created(path);
+    int file = created_file(path);
     const auto *bytes = reinterpret_cast<const char *>(rows.data());
     size_t left = rows.size() * sizeof(Row);
     while (left > 0) {

@@ -108,7 +108,7 @@ void Timeline::begin_block(int64_t at) {
 
 void Timeline::go_on(uint32_t index) {
     Core &core = *cores_[index];
-    const std::vector<CoreStep> &steps = core.steps->list;
+    const Mapped<CoreStep> &steps = core.steps->list;
     while (core.next < steps.size()) {
         if (!take(core, index, steps[core.next])) return;
         ++core.next;
@@ -267,7 +267,7 @@ bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_
             record.stall = static_cast<uint8_t>(stall);
         }
         memory_->submit(index * kPipes + step.pipe, access, start, step.latency - access.data,
-                        static_cast<uint32_t>(&step - core.steps->list.data()));
+                        static_cast<uint32_t>(&step - &core.steps->list[0]));
         end = start;
         break;
     }

@@ -60,7 +60,7 @@ class Timeline {
     };
     struct Core {
         const CoreSteps *steps;
-        size_t next = 0;
+        uint32_t next = 0; // step
         int64_t now = 0;
         bool begun = false, done = false;
         int32_t block;

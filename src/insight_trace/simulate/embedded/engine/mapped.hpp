@@ -1,0 +1,48 @@
+// Tables that grow without being copied.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace insight_trace::engine {
+
+int created_file(const std::string &path); // empty, open
+
+// A table that grows in a mapped file, or in memory when it has no path.
+class MappedBytes {
+  public:
+    MappedBytes(const std::string &path, size_t row_bytes);
+    ~MappedBytes();
+    MappedBytes(const MappedBytes &) = delete;
+    void grow();
+    void close(size_t rows); // cuts the file to the rows written
+
+  protected:
+    uint8_t *bytes_ = nullptr;
+    size_t capacity_ = 0; // rows
+
+  private:
+    int file_ = -1;
+    size_t row_bytes_;
+};
+
+template <class Row> class Mapped : MappedBytes {
+  public:
+    explicit Mapped(const std::string &path) : MappedBytes(path, sizeof(Row)) {}
+    uint32_t append(const Row &row) {
+        if (count_ == capacity_) grow();
+        rows()[count_] = row;
+        return static_cast<uint32_t>(count_++);
+    }
+    Row &operator[](uint32_t row) { return rows()[row]; }
+    const Row &operator[](uint32_t row) const { return rows()[row]; }
+    uint32_t size() const { return static_cast<uint32_t>(count_); }
+    void finish() { close(count_); }
+
+  private:
+    Row *rows() const { return reinterpret_cast<Row *>(bytes_); }
+    size_t count_ = 0;
+};
+
+} // namespace insight_trace::engine
