@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from insight_trace.model import Instructions, Trace
 from insight_trace.ptoas.kernel_runner import CorePipes
-
-if TYPE_CHECKING:
-    pass
-
-# Registers that a kernel sets before its loops: a pipe that did only this found nothing to do.
 
 
 def core_pipes(columns: Instructions) -> tuple[CorePipes, ...]:

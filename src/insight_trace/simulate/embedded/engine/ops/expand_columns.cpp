@@ -108,12 +108,11 @@ TILE_OP_BODY(TCOLEXPANDMIN) {
 TILE_OP_BODY(TCOLEXPANDEXPDIF) {
     Spread s = column_spread(core, operands, "TCOLEXPANDEXPDIF", kSpreadReals);
     if (is_empty(s.dst)) return;
-    if (core.computes)
-        with_type_of(core, "TCOLEXPANDEXPDIF", s.dst.type, Types<float, half>{}, [&](auto tag) {
-            using T = decltype(tag);
-            // two instructions, two roundings
-            spread_columns(core, s, [](auto a, auto b) { return exact_exp(float(T(a - b))); });
-        });
+    with_type_of(core, "TCOLEXPANDEXPDIF", s.dst.type, Types<float, half>{}, [&](auto tag) {
+        using T = decltype(tag);
+        // two instructions, two roundings
+        if (core.computes) spread_columns(core, s, [](auto a, auto b) { return exact_exp(float(T(a - b))); });
+    });
     issue_column_spread(
         core, s,
         [&](int repeat, int64_t elements, VectorOperand dst, VectorOperand full, VectorOperand line) {
