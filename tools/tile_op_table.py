@@ -316,8 +316,8 @@ On the Ascend 950 not every folder has been run since its last change. What is k
 | tcvt | 4 | unsupported | an odd number of 4-bit floats in a row |
 | tgather | 2 | unsupported | every second 64-bit number of an odd row |
 | tmatmul_mx | 2 | unsupported | a vector of 4-bit floats |
-| tinsert | 4 | wrong | in the one case that was read (nz_8) the golden has zeros where the kernel itself writes ones before the insertion; nz_9 to nz_11 look alike |
-| tmov_zz | 2 | wrong | e8m0: TQUANT stores the exponents of a tile with rows at the tile's row stride, TMOV to ZZ reads them as packed rows; the public lowering does just that, and the golden expects packed rows on both sides |
+| tinsert | 4 | wrong | in nz_8 the golden has zeros where the kernel itself writes ones first; nz_9 to nz_11 look alike |
+| tmov_zz | 2 | wrong | TQUANT stores at the tile's row stride, TMOV reads packed rows, as the public lowering does |
 | tmov_mx | 6 | not right | not looked into |
 | tpartmax, tpartmin | 4 | refused | a tile declared smaller than its valid part |
 | tadddeqrelu | 10 | does not compile | a macro that pastes what is no token |
