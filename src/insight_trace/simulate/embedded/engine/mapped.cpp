@@ -65,9 +65,12 @@ void MappedBytes::grow() {
     capacity_ = wanted;
 }
 
+bool MappedBytes::cut(size_t rows) noexcept {
+    return file_ < 0 || ftruncate(file_, static_cast<off_t>(rows * row_bytes_)) == 0;
+}
+
 void MappedBytes::close(size_t rows) {
-    if (file_ >= 0 && ftruncate(file_, static_cast<off_t>(rows * row_bytes_)) != 0)
-        fail(Fault::Environment, {}, "cannot finish the instruction file: %s", strerror(errno));
+    if (!cut(rows)) fail(Fault::Environment, {}, "cannot finish the instruction file: %s", strerror(errno));
 }
 
 } // namespace insight_trace::engine

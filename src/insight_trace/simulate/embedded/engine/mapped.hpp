@@ -16,7 +16,8 @@ class MappedBytes {
     ~MappedBytes();
     MappedBytes(const MappedBytes &) = delete;
     void grow();
-    void close(size_t rows); // cuts the file to the rows written
+    void close(size_t rows);        // cuts the file to the rows written
+    bool cut(size_t rows) noexcept; // the same, where nothing may be allocated; false if it cannot
 
   protected:
     uint8_t *bytes_ = nullptr;
@@ -39,6 +40,10 @@ template <class Row> class Mapped : MappedBytes {
     const Row &operator[](uint32_t row) const { return rows()[row]; }
     uint32_t size() const { return static_cast<uint32_t>(count_); }
     void finish() { close(count_); }
+    void discard() noexcept {
+        count_ = 0;
+        cut(0);
+    }
 
   private:
     Row *rows() const { return reinterpret_cast<Row *>(bytes_); }

@@ -72,4 +72,10 @@ void Records::close() {
     write_table(path_ + ".lists", lists_);
 }
 
+void Records::discard() noexcept {
+    rows_.discard();
+    operands_.discard();
+    calls_.discard();
+}
+
 } // namespace insight_trace::engine

@@ -48,6 +48,8 @@ class Records {
 
     // Cuts the files to what was written, and writes the small tables.
     void close();
+    // Gives up every row: the files agree that there is none. Allowed in a signal handler.
+    void discard() noexcept;
 
   private:
     const std::string path_;

@@ -33,6 +33,24 @@ Machine *g_active = nullptr;
 std::atomic<bool> g_reported{false};
 std::atomic<pthread_t> g_reporter{};
 
+std::string failure_head(const Failure &failure) {
+    std::ostringstream out;
+    out << "status\tfailed\nfault\t" << fault_name(failure.fault) << "\nmessage\t" << escaped(failure.what())
+        << "\n";
+    if (failure.at.file) out << "at\t" << escaped(failure.at.file) << "\t" << failure.at.line << "\n";
+    if (!strncmp(failure.what(), "no room", 7)) out << "limit\troom\n";
+    return out.str();
+}
+
+// A kernel may have taken every descriptor; the report needs one at a time.
+void make_room_for_descriptors() {
+    int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (file < 0 && errno == EMFILE)
+        for (int i = 64; i < 1024; ++i) close(i);
+    else if (file >= 0)
+        close(file);
+}
+
 void write_result(const std::string &head) {
     if (g_reported.exchange(true)) {
         // Another thread reports, and ends the process when it is done. It has cut the file of records: a
@@ -41,13 +59,20 @@ void write_result(const std::string &head) {
         return;
     }
     g_reporter = pthread_self();
+    make_room_for_descriptors();
     std::ostringstream out;
-    out << head;
     if (g_records) {
         try {
             g_records->close();
-        } catch (const Failure &) {
+        } catch (const Failure &failure) {
+            // some tables without the others are of no use; what ended the run before is told first
+            g_records->discard();
+            return write_result_file(g_job.result_path,
+                                     head.rfind("status\tok", 0) == 0 ? failure_head(failure) : head);
         }
+    }
+    out << head;
+    if (g_records) {
         out << "instructions\t" << g_records->size() << "\n";
         const auto &sites = g_records->sites();
         for (const SiteRow &site : sites)
@@ -79,15 +104,6 @@ void write_result(const std::string &head) {
     write_result_file(g_job.result_path, out.str());
 }
 
-std::string failure_head(const Failure &failure) {
-    std::ostringstream out;
-    out << "status\tfailed\nfault\t" << fault_name(failure.fault) << "\nmessage\t" << escaped(failure.what())
-        << "\n";
-    if (failure.at.file) out << "at\t" << escaped(failure.at.file) << "\t" << failure.at.line << "\n";
-    if (!strncmp(failure.what(), "no room", 7)) out << "limit\troom\n";
-    return out.str();
-}
-
 // --- crashes
 // ---------------------------------------------------------------------------------------------------
 
@@ -98,7 +114,8 @@ struct CrashFacts {
     Site at;
 };
 CrashFacts g_crash;
-sem_t g_wake; // posted by a crash: sem_post is allowed in a handler, allocating is not
+sem_t g_ready; // posted once by the watching thread
+sem_t g_wake;  // posted by a crash: sem_post is allowed in a handler, allocating is not
 std::atomic<bool> g_crashed{false}, g_watching{false};
 std::atomic<pthread_t> g_watcher{};
 
@@ -116,7 +133,8 @@ std::atomic<pthread_t> g_watcher{};
         size += snprintf(text + size, sizeof text - static_cast<size_t>(size), "at\t%s\t%u\n", facts.at.file,
                          facts.at.line);
     size += snprintf(text + size, sizeof text - static_cast<size_t>(size), "end\n");
-    if (g_job.result_path.empty() || truncate(g_job.records_path.c_str(), 0) != 0) _exit(1);
+    if (g_job.result_path.empty()) _exit(1);
+    if (g_records) g_records->discard();
     int file = open(g_job.result_path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     _exit(write(file, text, static_cast<size_t>(size)) == size ? 1 : 2);
 }
@@ -167,6 +185,7 @@ void on_crash(int signal, siginfo_t *info, void *context) {
     // a large report takes its time; a thread that does not even begin is stuck
     const timespec step{0, 50'000'000};
     for (int i = 0; i < 60 || (g_reported && i < 600); ++i) nanosleep(&step, nullptr);
+    g_reported = true;
     report_plainly(facts); // the watching thread did not get through
 }
 
@@ -202,6 +221,7 @@ void watch_limits() {
     g_watcher = pthread_self();
     delete[] new char[64]; // its heap is its own from here on
     g_watching = true;
+    sem_post(&g_ready);
     while (true) {
         timespec next;
         clock_gettime(CLOCK_REALTIME, &next);
@@ -340,7 +360,10 @@ int main(int argc, char **argv) {
         g_records = new Records(g_job.records_path);
         g_active = new Machine(g_job, *g_records);
         sem_init(&g_wake, 0, 0);
+        sem_init(&g_ready, 0, 0);
         std::thread(watch_limits).detach();
+        while (sem_wait(&g_ready) != 0) {
+        } // no kernel runs, and crashes, before somebody can tell it
         g_active->run();
         g_active->place();
         const bool check = g_job.check && g_records->detailed();
