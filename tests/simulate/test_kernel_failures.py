@@ -260,3 +260,16 @@ def test_a_crash_is_told_although_the_heap_of_its_thread_can_be_used_no_more(tmp
     failure = fails(source)
     assert failure.signal == signal.SIGSEGV
     assert "touched address" in failure.message
+
+
+def test_a_crash_is_told_with_the_instructions_before_it_however_early_it_comes(tmp_path):
+    body = """\
+    LineTile tile;
+    TASSIGN(tile, 0);
+    TEXPANDS(tile, 1.0f);
+    *reinterpret_cast<volatile int *>(0x123456789abc) = 1;"""
+    source = write_kernel(tmp_path, body)
+    runs = [simulate(source, {0: np.zeros(64, np.float32)}) for _ in range(12)]
+    assert {run.failure.signal for run in runs} == {signal.SIGSEGV}
+    (count,) = {len(run.instructions.start) for run in runs}
+    assert count > 0

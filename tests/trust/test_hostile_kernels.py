@@ -19,7 +19,10 @@ from tests.trust.hostile_kernels import BEFORE, KERNELS, Hostile, source
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory) -> Path:
     before, body = source()
-    return write_kernel(tmp_path_factory.mktemp("hostile"), body, before=before, name="hostile.cpp")
+    written = write_kernel(tmp_path_factory.mktemp("hostile"), body, before=before, name="hostile.cpp")
+    # compiled here, once: a test's time is that of its run
+    assert simulate(written, {0: np.zeros(64, np.float32), 1: 10_000}).failure is None
+    return written
 
 
 def _children() -> set[int]:
