@@ -48,9 +48,12 @@ def test_a_product_of_halves_is_rounded_before_it_is_added(op: str) -> None:
     factor = np.float16(1.2345)
     operands = [tile(a, 0x1000, dtype_name="float16")]
     operands.append(scalar(factor, "float16") if op == "TAXPY" else tile(b, 0x2000, dtype_name="float16"))
-    found = run_tile_op(op, tile(d, dtype_name="float16"), *operands).matrix(0)
     want = {"TAXPY": a * factor + d, "TMULADDDST": a * b + d, "TFUSEDMULADD": a * d + b}[op]
-    np.testing.assert_array_equal(found, want)
+    for target in TARGETS:
+        if (op, target) == ("TAXPY", "a5"):  # rounds once
+            want = (a.astype(np.float32) * np.float32(factor) + d).astype(np.float16)
+        found = run_tile_op(op, tile(d, dtype_name="float16"), *operands, target=target).matrix(0)
+        np.testing.assert_array_equal(found, want)
 
 
 @pytest.mark.parametrize("op", ["TSHL", "TSHR"])

@@ -17,7 +17,7 @@ template <class T> T rectified(T x) {
         return x > T(0) ? x : T(0);
 }
 
-// A product of halves is rounded before the sum is.
+// A product of halves is rounded before the sum is (but the 950's TAXPY rounds once).
 template <class T> float product(float a, float b) {
     if constexpr (std::is_same_v<T, half>)
         return float(half(a * b));
@@ -132,9 +132,11 @@ TILE_OP_BODY(TAXPY) {
     with_type_of(core, op, dst.type, Real(), [&](auto tag) {
         using T = decltype(tag);
         float value = float(scalar_as<T>(operands[2]));
+        const bool once = core.register_based();
         if (core.computes)
-            map_into<T>(core, to, from, from,
-                        [=](float d, float x, float) { return product<T>(x, value) + d; });
+            map_into<T>(core, to, from, from, [=](float d, float x, float) {
+                return (once ? x * value : product<T>(x, value)) + d;
+            });
     });
     auto one = [&](const Step &step) { issue(core, Instr::VAXPY, dst.type, step); };
     walk_scalar(core, to, from, one);
