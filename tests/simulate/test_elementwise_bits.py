@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from insight_trace.model import Fault
 from tests.simulate.elementwise_cases import (
     INTEGERS,
+    NUMBERS,
     SCRATCH,
     check,
     drawn,
@@ -17,7 +18,7 @@ from tests.simulate.elementwise_cases import (
     values,
     vector_instructions,
 )
-from tests.simulate.op_harness import Option, failure_of, run_tile_op, scalar, tile
+from tests.simulate.op_harness import Option, dtype, failure_of, run_tile_op, scalar, tile
 
 COMPARE = {"EQ": 0, "NE": 1, "LT": 2, "LE": 3, "GT": 4, "GE": 5}
 NUMPY_COMPARE = dict(
@@ -70,6 +71,9 @@ def test_bits_of_a_tile_and_a_number(op, function, data):
 
 
 def shifted(op, a, count):
+    """Counts past the width leave nothing, or the sign; of 64-bit elements the low six bits count."""
+    if a.dtype.itemsize == 8:
+        count = count % 64
     pairs = [(int(x), int(c)) for x, c in zip(a.ravel(), count.ravel(), strict=True)]
     wide = [x << c if op.startswith("TSHL") else x >> c for x, c in pairs]
     return wrapped(wide, a)
@@ -98,10 +102,24 @@ def test_shifts(op, data):
     check(result, shape, before, shifted(op, a, counts.astype(np.int64))[shape.part])
 
 
-def mask_of(result, rows, cols):
-    return np.unpackbits(result.matrix(0).view(np.uint8), axis=1, bitorder="little")[:rows, :cols].astype(
-        bool
-    )
+def compared(data, against, kind, modes, target):
+    """(shape, bits that the comparison leaves of a mask of ones, what NumPy finds in the valid part)."""
+    shape, rng, (a, b) = drawn(data, kind, 2, ("ND",))
+    b = np.where(rng.random(a.shape) < 0.3, a, b)
+    mode = data.draw(st.sampled_from(modes))
+    bytes_per_row = -(-shape.cols // (2048 // (8 * a.dtype.itemsize))) * 32  # whole repeats, whole blocks
+    mask = tile(np.full((shape.rows, bytes_per_row), 0xFF, np.uint8), 0)
+    source = place(a, 1, kind, shape)
+    if against == "tile":
+        operands = "TCMP", mask, source, place(b, 2, kind, shape)
+    else:
+        b = np.full_like(a, b[0, 0])
+        other = scalar(b[0, 0], kind) if against == "number" else place(b, 2, kind, shape)
+        operands = "TCMPS", mask, source, other
+    result = run_tile_op(*operands, Option(COMPARE[mode]), target=target)
+    bits = np.unpackbits(result.matrix(0), axis=1, bitorder="little").astype(bool)
+    with np.errstate(invalid="ignore"):
+        return shape, bits, NUMPY_COMPARE[mode](a, b)[shape.part]
 
 
 @pytest.mark.parametrize("against", ["tile", "number", "first of a tile"])
@@ -109,34 +127,38 @@ def mask_of(result, rows, cols):
 @given(data=st.data())
 def test_comparisons_pack_a_bit_per_element(against, data):
     kind = data.draw(st.sampled_from(["float32", "float16", "int32"]))
-    shape, rng, (a, b) = drawn(data, kind, 2, ("ND",))
-    b = np.where(rng.random(a.shape) < 0.3, a, b)
-    mode = data.draw(st.sampled_from(["EQ", "NE"] if kind == "int32" else list(COMPARE)))
-    bytes_per_row = -(-shape.cols // (2048 // (8 * a.dtype.itemsize))) * 32  # whole repeats, whole blocks
-    mask = tile(np.zeros((shape.rows, bytes_per_row), np.uint8), 0)
-    source = place(a, 1, kind, shape)
-    if against == "tile":
-        result = run_tile_op("TCMP", mask, source, place(b, 2, kind, shape), Option(COMPARE[mode]))
-    else:
-        b = np.full_like(a, b[0, 0])
-        other = scalar(b[0, 0], kind) if against == "number" else place(b, 2, kind, shape)
-        result = run_tile_op("TCMPS", mask, source, other, Option(COMPARE[mode]))
-    found = mask_of(result, *shape.valid)
-    with np.errstate(invalid="ignore"):
-        np.testing.assert_array_equal(found, NUMPY_COMPARE[mode](a, b)[shape.part])
+    modes = ["EQ", "NE"] if kind == "int32" else list(COMPARE)
+    shape, bits, wanted = compared(data, against, kind, modes, "a2a3")
+    np.testing.assert_array_equal(bits[shape.part], wanted)
+
+
+@pytest.mark.parametrize("against", ["tile", "number", "first of a tile"])
+@settings(max_examples=30)
+@given(data=st.data())
+def test_the_950_compares_every_type_and_clears_the_bits_of_what_is_not_valid(against, data):
+    kind = data.draw(st.sampled_from(NUMBERS))
+    shape, bits, wanted = compared(data, against, kind, list(COMPARE), "a5")
+    whole = np.ones(bits.shape, bool)
+    size = dtype(kind).size
+    unit = 256 if size in (1, 8) else 128  # bits that are written together
+    rows, cols = shape.valid[0], min(shape.valid[1], 64) if size == 8 else shape.valid[1]
+    whole[:rows, : -(-cols // unit) * unit] = False
+    whole[:rows, :cols] = wanted[:, :cols]  # of a row of 64-bit numbers the first 64
+    np.testing.assert_array_equal(bits, whole)
 
 
 def test_comparisons_go_row_by_row_in_whole_repeats():
     a, mask = np.zeros((3, 72), np.float32), np.zeros((3, 32), np.uint8)
-    result = run_tile_op("TCMP", tile(mask), tile(a, 0x1000), tile(a, 0x2000), Option(COMPARE["LT"]))
+    less, other = Option(COMPARE["LT"]), Option(COMPARE["NE"])
+    result = run_tile_op("TCMP", tile(mask), tile(a, 0x1000), tile(a, 0x2000), less, target="a2a3")
     assert vector_instructions(result) == [("VCMPV", 2)] * 3
-    turned = run_tile_op("TCMPS", tile(mask), tile(a, 0x1000), scalar(0.0), Option(COMPARE["NE"]))
+    turned = run_tile_op("TCMPS", tile(mask), tile(a, 0x1000), scalar(0.0), other, target="a2a3")
     assert vector_instructions(turned) == [("VCMPVS", 2)] * 3 + [("BAR", 0), ("VNOT", 1)]
 
 
-def test_integers_compare_only_for_equality():
+def test_integers_compare_only_for_equality_on_a2a3():
     a, mask = tile(np.zeros((1, 64), np.int32), 0x1000), tile(np.zeros((1, 32), np.uint8))
-    failure = failure_of("TCMP", mask, a, a, Option(COMPARE["LT"]))
+    failure = failure_of("TCMP", mask, a, a, Option(COMPARE["LT"]), target="a2a3")
     assert failure.fault is Fault.NOT_SUPPORTED
 
 

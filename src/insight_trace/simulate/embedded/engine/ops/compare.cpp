@@ -82,10 +82,11 @@ void turn_bits(Core &core, const Comparison &job) {
 }
 
 // With functions every type is compared as it is, and elements that are not valid leave zeros: 16 bytes of
-// mask for 128 elements, 32 for 256 bytes, and just as many as needed for 64-bit numbers.
+// mask for 128 elements, 32 for 256 bytes. Of 64-bit numbers a row's first 64 are compared, into 32 bytes.
 template <class T, class Other> void compare_valid(Core &core, const Comparison &job, Other other) {
-    const int unit = sizeof(T) == 1 ? 256 : sizeof(T) == 8 ? 8 : 128;
-    const int width = (job.src.valid_cols + unit - 1) / unit * unit;
+    const int unit = sizeof(T) == 1 || sizeof(T) == 8 ? 256 : 128;
+    const int compared = sizeof(T) == 8 ? std::min(job.src.valid_cols, 64) : job.src.valid_cols;
+    const int width = (compared + unit - 1) / unit * unit;
     for (int row = 0; row < job.src.valid_rows; ++row) {
         const T *x =
             core.local_as<T>(Space::UB, job.src.address + uint64_t(row) * uint64_t(job.src.cols) * sizeof(T),
@@ -96,7 +97,7 @@ template <class T, class Other> void compare_valid(Core &core, const Comparison 
                                    uint64_t(width / 8));
         for (int i = 0; i < width; i += 8) {
             uint8_t byte = 0;
-            for (int bit = 0; bit < 8 && i + bit < job.src.valid_cols; ++bit) {
+            for (int bit = 0; bit < 8 && i + bit < compared; ++bit) {
                 const bool equal = holds<Wide<T>>(Wide<T>(x[i + bit]), other(row, i + bit), job.mode);
                 byte |= static_cast<uint8_t>((job.mode == Compare::NE ? !equal : equal) << bit);
             }
