@@ -1,10 +1,15 @@
 // Reductions along rows: maximum, minimum, sum, product.
 #include "ops/reduce.hpp"
 
+#include <string_view>
+
 namespace insight_trace::engine {
 
 void check_row_reduction(Core &core, const char *name, const TileRef &dst, const TileRef &src) {
     allow_types(core, name, src.type, {Type::F32, Type::F16, Type::I32, Type::I16});
+    const std::string_view op(name);
+    const bool adds_up = op == "TROWSUM" || op == "TROWPROD"; // of bytes there are maxima and minima alone
+    if (adds_up && type_size(src.type) == 1) core.unsupported("%s of %s tiles", name, type_name(src.type));
     need_plain_rows(core, name, src, "source");
     if (dst.space != Space::UB) core.kernel_error("%s: the result must be a vector tile", name);
     if (dst.inner || (!dst.row_major && dst.cols != 1))
