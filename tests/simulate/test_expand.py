@@ -215,7 +215,11 @@ def test_a_row_major_column_of_other_than_32_bytes_a_row_is_the_kernels_fault():
     assert "32 bytes a row" in failure.message
 
 
-def test_integers_are_not_divided():
-    full = np.ones((8, 64), np.int32)
-    failure = failure_of("TCOLEXPANDDIV", tile(full, DST), tile(full, 0), tile(full[:1], THIN))
-    assert failure.fault is Fault.NOT_SUPPORTED
+def test_integers_are_divided_on_the_950_alone():
+    rng = np.random.default_rng(5)
+    full, row = rng.integers(-1000, 1000, (8, 64)).astype(np.int32), rng.integers(1, 30, (1, 64))
+    row = (row * rng.choice([-1, 1], row.shape)).astype(np.int32)
+    operands = tile(np.zeros_like(full), DST), tile(full, 0), tile(row, THIN)
+    assert failure_of("TCOLEXPANDDIV", *operands, target="a2a3").fault is Fault.NOT_SUPPORTED
+    result = run_tile_op("TCOLEXPANDDIV", *operands, target="a5")
+    np.testing.assert_array_equal(result.matrix(0), np.trunc(full / row).astype(np.int32))
