@@ -67,9 +67,11 @@ def test_an_unknown_case_is_refused_with_the_ones_there_are(live):
     assert "Small, Blind" in str(error.value)
 
 
-def test_nothing_stays_behind_after_a_scene_ran(live):
+def test_nothing_stays_behind_after_a_scene_ran(monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] in ("simpler", "simpler_setup")]:
+        monkeypatch.delitem(sys.modules, name)  # our own tools of that name, imported by whoever came before
     before = (list(sys.path), list(sys.meta_path), sys.dont_write_bytecode)
-    live.generate_args("Small")
+    load_scene_live(EXAMPLE).generate_args("Small")
     assert not [name for name in sys.modules if name.split(".")[0] in ("simpler", "simpler_setup")]
     assert (list(sys.path), list(sys.meta_path), sys.dont_write_bytecode) == before
     assert not runtime_is_installed()
