@@ -207,12 +207,7 @@ def _on_real_work(
     warn: Callable[[str], None],
 ) -> tuple[PlannedKernel, ...]:
     """The kernels on dispatches of the build's own run, where it can be run and the simulator takes them."""
-    if not getattr(runner, "takes_dispatches", False):
-        because = f"{runner.name.split()[0]} runs kernels on made-up arguments"
-        return tuple(
-            dataclasses.replace(k, synthetic_because=because) if isinstance(k, ProfileKernel) else k
-            for k in planned
-        )
+    made_up = getattr(runner, "why_made_up", f"{runner.name.split()[0]} runs kernels on made-up arguments")
     return with_workloads(
         planned,
         request.build,
@@ -221,6 +216,7 @@ def _on_real_work(
         target=request.settings.target,
         seconds=request.step_timeout,
         warn=warn,
+        instead=made_up,
     )
 
 

@@ -31,13 +31,22 @@ def build(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def running():
     """A scheduler and two workers, processes of their own, on loopback."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
     ) as started:
         yield started.scheduler_address
+
+
+@pytest.fixture
+def cluster(running):
+    """With both of its workers, also after a test that ended some."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(running, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+    return running
 
 
 def files(root: Path) -> dict[str, bytes]:
@@ -137,7 +146,7 @@ def test_a_scheduler_that_does_not_answer_and_a_wrong_address_are_told_in_a_line
     monkeypatch.setattr("insight_trace.batch.cluster._CONNECT_SECONDS", 1)
     for address, code, said in (
         ("tcp://127.0.0.1:1", 1, "no Dask scheduler answers"),
-        ("carrier-pigeon://x", 2, "an address looks like tcp://HOST:8786"),
+        ("carrier-pigeon://x", 2, "one looks like tcp://HOST:8786 or tls://HOST:8786"),
     ):
         assert main(["profile", "--build-dir", str(build), "--cluster", address]) == code
         error = capsys.readouterr().err

@@ -29,6 +29,8 @@ _CONNECT_SECONDS = 20
 class ClusterRunner:
     """Sends one kernel per call; calls may come from several threads."""
 
+    why_made_up = "a cluster runs kernels on made-up arguments"  # a dispatch of the build's run is not sent
+
     def __init__(
         self, address: str, options: RunnerOptions, warn: Callable[[str], None] = lambda _: None
     ) -> None:

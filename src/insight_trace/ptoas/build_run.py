@@ -40,14 +40,19 @@ def with_workloads(
     target: str = "",
     seconds: float = 300.0,
     warn: Callable[[str], None] = lambda _: None,
+    instead: str = "",
 ) -> tuple[PlannedKernel, ...]:
     """The kernels, each on a dispatch of the run of its build, if that can be run.
 
     A kernel whose arguments were given by hand keeps them. `into` gets one dump per program of the build.
+    With `instead`, why the simulator takes no dispatches, nothing is run.
     """
     able = [k for k in planned if isinstance(k, ProfileKernel) and not k.has_given]
     programs = {folder: None for k in able if (folder := _program(k.source, build)) is not None}
-    runs = {folder: _run(folder, into, target, seconds, warn) for folder in programs}
+    runs = {
+        folder: _BuildRun(None, instead) if instead else _run(folder, into, target, seconds, warn)
+        for folder in programs
+    }
     result: list[PlannedKernel] = []
     for kernel in planned:
         folder = _program(kernel.source, build)

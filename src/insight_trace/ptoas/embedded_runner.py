@@ -54,7 +54,7 @@ class EmbeddedRunner:
         self._stopped = threading.Event()
         self._build = threading.Lock()
 
-    takes_dispatches = True  # of a build's own run, besides made-up arguments
+    why_made_up = ""  # it takes dispatches of a build's own run
 
     @cached_property
     def toolchain(self) -> Toolchain:
