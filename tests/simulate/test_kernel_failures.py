@@ -141,7 +141,7 @@ def test_a_kernel_that_takes_too_much_memory_ends_at_the_limit(tmp_path):
     source = write_kernel(tmp_path, body)
     failure = fails(source, {0: np.broadcast_to(np.float32(0), 1 << 26)}, memory_limit=100 << 20)
     assert failure.fault is Fault.KERNEL
-    assert failure.limit == "memory"
+    assert failure.limit == "memory", str(failure)
     assert re.fullmatch(r"used \d+ MiB, over its limit of 100 MiB", failure.message)
 
 
