@@ -39,7 +39,12 @@ template <class Row> class Mapped : MappedBytes {
     Row &operator[](uint32_t row) { return rows()[row]; }
     const Row &operator[](uint32_t row) const { return rows()[row]; }
     uint32_t size() const { return static_cast<uint32_t>(count_); }
-    void finish() { close(count_); }
+    // How many rows the file has from now on: a core that still runs may go on adding some.
+    size_t finish() {
+        const size_t rows = count_;
+        close(rows);
+        return rows;
+    }
     void discard() noexcept {
         count_ = 0;
         cut(0);

@@ -62,7 +62,7 @@ template <class Row> static void write_table(const std::string &path, const std:
 }
 
 void Records::close() {
-    rows_.finish();
+    written_ = static_cast<uint32_t>(rows_.finish());
     operands_.finish();
     calls_.finish();
     if (path_.empty()) return;

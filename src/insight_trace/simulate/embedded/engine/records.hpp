@@ -48,11 +48,13 @@ class Records {
 
     // Cuts the files to what was written, and writes the small tables.
     void close();
+    uint32_t written() const { return written_; } // instructions in the file once it is closed
     // Gives up every row: the files agree that there is none. Allowed in a signal handler.
     void discard() noexcept;
 
   private:
     const std::string path_;
+    uint32_t written_ = 0;
     Mapped<Record> rows_;
     Mapped<OperandRow> operands_;
     Mapped<CallRow> calls_;

@@ -73,7 +73,7 @@ void write_result(const std::string &head) {
     }
     out << head;
     if (g_records) {
-        out << "instructions\t" << g_records->size() << "\n";
+        out << "instructions\t" << g_records->written() << "\n";
         const auto &sites = g_records->sites();
         for (const SiteRow &site : sites)
             out << "site\t" << escaped(site.file ? site.file : "") << "\t" << site.line << "\t"
