@@ -10,6 +10,7 @@ from insight_trace.check.sarif import sarif
 from insight_trace.check.suppressions import Allowance, apply, in_file
 from insight_trace.errors import InputError
 from insight_trace.model import Finding, Place, Severity
+from insight_trace.recording import open_recording
 from tests.conftest import ROOT
 
 SCENE = ROOT / "examples" / "vector_chain" / "scene.py"
@@ -71,3 +72,16 @@ def test_a_sarif_file_that_is_there_is_not_replaced(tmp_path, capsys):
     assert main(["check", str(SCENE), "--sarif", str(path)]) == 2
     assert path.read_text() == "mine"
     assert "exists already" in capsys.readouterr().err
+
+
+def test_what_a_checked_replay_found_stands_in_its_recording(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    scene = ROOT / "examples" / "mixed_example" / "scene.py"
+    assert main(["capture", str(scene), "--case", "Default", "-o", "dump"]) == 0
+    words = ["replay", str(scene), "--case", "Default", "--func-id", "0,1,2", "--dump-dir", "dump"]
+    assert main([*words, "--check", "-o", "replayed"]) == 0
+    told = capsys.readouterr().out
+    recording = open_recording(tmp_path / "replayed")
+    assert recording.findings
+    assert all(finding["message"] in told for finding in recording.findings)
+    assert 0 <= recording.about["estimates"]["share"] < 1

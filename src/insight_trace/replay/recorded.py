@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot
+from insight_trace.check.finding_text import finding_data
 from insight_trace.model import Kernel, Simulation, Trace
 from insight_trace.recording.store import Recording
 from insight_trace.replay.verification import OutputCheck
@@ -46,10 +48,26 @@ def recording_of(
             }
             for check in checks
         ),
-        simulation.findings,
+        tuple(finding_data(finding) for finding in simulation.findings),
         {"name": simulation.soc_version, "mhz": simulation.mhz, "parameters": simulation.parameters},
-        {"regions": simulation.regions, "printed": simulation.printed, **(about or {})},
+        {
+            "regions": simulation.regions,
+            "printed": simulation.printed,
+            **(about or {}),
+            **_estimates(simulation, (about or {}).get("preset")),
+        },
     )
+
+
+def _estimates(simulation: Simulation, preset: str | None) -> dict[str, Any]:
+    """Which part of the time rests on estimated numbers, and on which; the largest come first."""
+    if preset is None:
+        return {}
+    from insight_trace.simulate.embedded.estimates import estimate_share
+    from insight_trace.simulate.embedded.simulator import chip_that_ran
+
+    found = estimate_share(simulation, chip_that_ran(simulation, preset))
+    return {"estimates": {"share": found.share, "numbers": [asdict(one) for one in found.estimates[:20]]}}
 
 
 def _argument(item: ReplaySlot, places: Mapping[str, tuple[str, int, int, int]]) -> dict[str, Any]:
