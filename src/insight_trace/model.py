@@ -320,6 +320,10 @@ class Trace:
     path: Path | None = None
     warnings: tuple[str, ...] = ()
     origin: str = ""  # what was read: "recording", or the name of a file of an Insight directory
+    # what only a simulation of ours knows
+    memory: MemoryUse | None = None
+    launch: Launch | None = None
+    confidence: Confidence | None = None
 
 
 # --- simulation -------------------------------------------------------------------------------------
@@ -384,6 +388,36 @@ class Launch:
     @property
     def around(self) -> int:
         return self.before + self.after
+
+    @property
+    def waits_for_last(self) -> float:
+        """Cycles that a core has nothing left to do before the last one ends, the mean over the cores."""
+        if not self.ends:
+            return 0.0
+        first_end = min(self.ends)
+        cores = max(1, sum(start < first_end for start in self.starts))  # the others came when one was free
+        return max(self.ends) - sum(sorted(self.ends)[-cores:]) / cores
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """Nine of ten kernels of this kind take between `low` and `high` cycles where this many are told."""
+
+    cycles: int
+    spread: float  # relative, to either side
+    kind: str  # of kernel: cube, vector, mix
+
+    @property
+    def low(self) -> int:
+        return round(self.cycles / (1 + self.spread))
+
+    @property
+    def high(self) -> int:
+        return round(self.cycles * (1 + self.spread))
+
+    @property
+    def text(self) -> str:
+        return f"{self.low:,} to {self.high:,} cycles on a chip, nine times of ten ({self.kind} kernels)"
 
 
 class Severity(enum.StrEnum):

@@ -84,6 +84,8 @@ def make_runner(
 def _best_runner(
     options: RunnerOptions, arches: tuple[str, ...], warn: Callable[[str], None]
 ) -> KernelRunner:
+    if options.soc_version.endswith(".toml"):
+        return make_runner("embedded", options, arches)  # a chip file is ours
     needs = (options.cann_set_env, options.pto_isa_root, options.ptoas_root, options.msopprof)
     named = cann_named(*needs, options.soc_version)
     vendor = vendor_or(lambda: make_runner("msprof", options, arches), os.environ, named=named, warn=warn)

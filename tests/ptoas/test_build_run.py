@@ -100,3 +100,23 @@ def test_a_run_that_fails_is_named_and_its_kernels_get_made_up_arguments(build):
     _, rows = profiled(build)
     assert "leaves dimension 0" in rows["square_rows"]["workload_note"]
     assert {row["workload"] for row in rows.values()} == {"synthetic"}
+
+
+def test_a_warm_l2_and_a_launch_are_what_a_profile_says_they_are(build):
+    times = {}
+    for words in ((), ("--l2", "warm"), ("--launch", "kernel")):
+        root, rows = profiled(build, "--func", "scale_blocks", *words)
+        (simulator,) = (root / "funcs" / "scale_blocks").glob("collect/out/OPPROF_*/simulator")
+        times[words] = open_trace(simulator)
+        assert rows["scale_blocks"]["verified"]
+    cold, warm, launched = times.values()
+    assert warm.memory.fetched == 0 < cold.memory.fetched
+    assert cold.launch.around == 0 < launched.launch.around
+
+
+def test_a_chip_file_is_what_a_profile_runs_on(build, tmp_path):
+    chip = tmp_path / "mine.toml"
+    chip.write_text('name = "Mine"\nbase = "ascend910b1"\n')
+    root, _ = profiled(build, "--func", "scale_blocks", "--soc-version", str(chip))
+    (simulator,) = (root / "funcs" / "scale_blocks").glob("collect/out/OPPROF_*/simulator")
+    assert open_trace(simulator).soc_version == "Mine"

@@ -103,6 +103,16 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--preset", choices=("device", "camodel"), default="device", help="timing of the embedded simulator"
     )
+    how.add_argument(
+        "--l2",
+        choices=("cold", "warm"),
+        help="what L2 holds at first: nothing (default), or what the same run left",
+    )
+    how.add_argument(
+        "--launch",
+        choices=("task", "kernel"),
+        help="a task of a scheduler (default), or a kernel launched by itself",
+    )
     how.add_argument("--jobs", type=_positive, default=None, metavar="N", help="kernels at a time (cores)")
     how.add_argument("--cluster", metavar="ADDRESS",
                      help="run on the workers of a Dask cluster (extra: cluster)")  # fmt: skip
@@ -135,7 +145,12 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     )
     tools.add_argument("--pto-isa-root", type=_path, metavar="DIR", help="tile headers for CANN builds")
     tools.add_argument("--cann-set-env", type=_path, metavar="FILE", help="set_env.sh of CANN")
-    tools.add_argument("--soc-version", default="", metavar="V", help="simulator of CANN to use")
+    tools.add_argument(
+        "--soc-version",
+        default="",
+        metavar="V",
+        help="the chip: a name, or a chip file of the embedded simulator",
+    )
     tools.add_argument("--aicore-arch", default="", metavar="A", help="--cce-aicore-arch of CANN builds")
     tools.add_argument("--msopprof", type=_path, metavar="FILE", help="worker binary for msprof")
     tools.add_argument("--auto-msopprof", action=argparse.BooleanOptionalAction, default=False,
@@ -251,6 +266,8 @@ def _runner_options(options: argparse.Namespace) -> RunnerOptions:
         options.debug_lines,
         not options.no_source,
         options.keep_outputs,
+        options.l2,
+        options.launch,
     )
 
 

@@ -10,9 +10,8 @@ from insight_trace.check.finding_text import finding_data, finding_lines
 
 if TYPE_CHECKING:
     from insight_trace.dump.load import Dump
-    from insight_trace.model import Scene, Simulation
+    from insight_trace.model import Confidence, Scene
     from insight_trace.replay.replaying import Replay
-    from insight_trace.simulate.embedded.confidence import Confidence
 
 _CORES_SHOWN = 3
 
@@ -114,6 +113,8 @@ def show(replay: Replay, *, check: bool) -> None:
 
 
 def _show_result(replay: Replay) -> None:
+    from insight_trace.trace.text import around_lines
+
     simulation = replay.simulation
     if simulation is not None:
         micros = simulation.cycles / simulation.mhz
@@ -123,7 +124,7 @@ def _show_result(replay: Replay) -> None:
         )
         if trusted := _confidence(replay):
             print(f"expect     {trusted.text}")
-        for line in around_lines(simulation):
+        for line in around_lines(simulation.cycles, simulation.mhz, simulation.launch, simulation.memory):
             print(line)
     from insight_trace.replay.verification import Status
 
@@ -133,26 +134,6 @@ def _show_result(replay: Replay) -> None:
     for status in (Status.VERIFIED, Status.MISMATCH, Status.UNVERIFIABLE):
         if status in groups:
             print(f"{status:<10} {' · '.join(groups[status])}")
-
-
-def around_lines(simulation: Simulation) -> list[str]:
-    """What is around the kernel, and what it asked of the memory."""
-    lines = []
-    launch, memory = simulation.launch, simulation.memory
-    if launch is not None and (launch.around or launch.waves > 1):
-        whole = launch.around + simulation.cycles
-        waves = f" · {launch.waves} waves of blocks" if launch.waves > 1 else ""
-        lines.append(
-            f"launch     {launch.around:,} cycles around the kernel, {whole / simulation.mhz:.3f} us with it{waves}"
-        )
-    if launch is not None and launch.overfull:
-        lines.append("warning    blocks wait for blocks that have no core: on a chip this never ends")
-    if memory is not None and memory.asked:
-        lines.append(
-            f"memory     {memory.asked / 1e6:,.2f} MB asked of L2, {memory.hit_rate:.0%} found · "
-            f"{memory.fetched / 1e6:,.2f} MB from HBM, {memory.written_back / 1e6:,.2f} MB back to it"
-        )
-    return lines
 
 
 def _estimates(replay: Replay) -> str:
@@ -175,28 +156,26 @@ def _confidence(replay: Replay) -> Confidence | None:
 
 def _time_data(replay: Replay) -> dict[str, Any]:
     """The total's interval, what is around the kernel, and what it asked of the memory."""
-    from dataclasses import asdict
+    from insight_trace.trace.text import time_data
 
     simulation, trusted = replay.simulation, _confidence(replay)
     if simulation is None or trusted is None:
         return {}
     return {
         "micros": simulation.cycles / simulation.mhz,
-        "expected_cycles": {"low": trusted.low, "high": trusted.high, "kind": trusted.kind},
-        "launch": asdict(simulation.launch) if simulation.launch else None,
-        "memory": asdict(simulation.memory) if simulation.memory else None,
+        **time_data(simulation.cycles, trusted, simulation.launch, simulation.memory),
     }
 
 
 def _show_pipes(replay: Replay) -> None:
+    from insight_trace.model import Trace
     from insight_trace.recording.busy import pipes
     from insight_trace.recording.pipes import VECTOR_LANES
-    from insight_trace.replay.replaying import make_trace
 
     assert replay.simulation is not None
     by_core: dict[str, list[str]] = {}
     lanes = {pipe.name for pipe in VECTOR_LANES}  # VECTOR stands for them
-    for pipe in pipes(make_trace(replay.simulation)):
+    for pipe in pipes(Trace(replay.simulation.instructions, replay.simulation.mhz)):
         if pipe.pipe in lanes:
             continue
         share = pipe.busy / max(1, pipe.busy + pipe.waiting + pipe.idle)

@@ -46,11 +46,17 @@ class EmbeddedRunner:
         seconds: float = 300.0,
         include_source: bool = True,
         keep_outputs: bool = False,
+        soc_version: str | None = None,
+        l2: str | None = None,
+        launch: bool = False,
     ) -> None:
         self.preset = preset
         self.seconds = seconds
         self.include_source = include_source
         self.keep_outputs = keep_outputs
+        self.soc_version = soc_version
+        self.l2 = l2
+        self.launch = launch
         self._stopped = threading.Event()
         self._build = threading.Lock()
 
@@ -62,7 +68,13 @@ class EmbeddedRunner:
 
     @property
     def name(self) -> str:
-        return f"embedded {self.preset} {self.toolchain.identity[:16]}"
+        given = [text for text in (self.soc_version, self.l2, "launched" if self.launch else "") if text]
+        return " ".join(["embedded", self.preset, *given, self.toolchain.identity[:16]])
+
+    def _options(self, arch: str) -> EmbeddedOptions:
+        return EmbeddedOptions(
+            self.soc_version, arch, self.preset, seconds=self.seconds, l2=self.l2, launch=self.launch
+        )
 
     def stop(self) -> None:
         """No kernel starts any more; the one that runs ends by itself or at its time limit."""
@@ -72,20 +84,18 @@ class EmbeddedRunner:
         """One run, with the outputs by slot: the i-th buffer is slot i, or as the build's run dispatched it."""
         if kernel.workload is not None:
             work = kernel.workload
-            options = EmbeddedOptions(target=kernel.arch, preset=self.preset, seconds=self.seconds)
             with self._build:
                 self.toolchain.runner()
-            return run_embedded(work.kernels, work.arguments, options, self.toolchain)
+            return run_embedded(work.kernels, work.arguments, self._options(kernel.arch), self.toolchain)
         members = [
             Kernel(
                 kernel.name, self._entry(kernel), side, include_dirs=(str(kernel.source.parent),), entry=ENTRY
             )
             for side in _SIDES[kernel.kind]
         ]
-        options = EmbeddedOptions(target=kernel.arch, preset=self.preset, seconds=self.seconds)
         with self._build:  # one build of the runner, not one per thread
             self.toolchain.runner()
-        return run_embedded(members, replay_arguments(kernel), options, self.toolchain)
+        return run_embedded(members, replay_arguments(kernel), self._options(kernel.arch), self.toolchain)
 
     def _entry(self, kernel: ProfileKernel) -> Path:
         """The entry's file, in one place per text, so that what is compiled from it can be kept."""
@@ -117,7 +127,7 @@ class EmbeddedRunner:
             moves[str(source.parent)] = str(places.origin)
             source = places.origin / source.name
         lines = {str(path): python_lines(kernel.pto, path) for path in _generated(kernel)}
-        plain = make_trace(simulation)
+        plain = make_trace(simulation, self.preset)
         hot, _ = python_cycles(plain, lines)
         trace = _as_from(with_python(plain, lines, _python_roots(kernel)), moves)
         checks = verify_outputs(kernel.workload.arguments, simulation.buffers) if kernel.workload else ()
@@ -266,4 +276,7 @@ def make(options: RunnerOptions) -> EmbeddedRunner:
         seconds=options.step_timeout,
         include_source=options.include_source,
         keep_outputs=options.keep_outputs,
+        soc_version=options.soc_version or None,
+        l2=options.l2,
+        launch=options.launch == "kernel",
     )

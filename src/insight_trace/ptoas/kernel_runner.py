@@ -35,6 +35,8 @@ class RunnerOptions:
     debug_lines: bool = True
     include_source: bool = True  # False: no source text in what is exported
     keep_outputs: bool = False
+    l2: str | None = None  # of the embedded simulator, as `launch`: as EmbeddedOptions has them
+    launch: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tokenize import TokenError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from insight_trace import __version__
 from insight_trace.errors import InputError, RequestError
-from insight_trace.model import Counter, Instructions, Operands, Trace
+from insight_trace.model import Confidence, Counter, Instructions, Launch, MemoryUse, Operands, Trace
 from insight_trace.recording.detail import Details
 from insight_trace.recording.operands import (
     CALL_FIELDS,
@@ -44,6 +44,8 @@ _UNREADABLE = (
     TokenError,
     Warning,
 )
+_FACTS = ("memory", "launch", "confidence")  # of the trace
+_F = TypeVar("_F")
 # start, end and issue are the times in whole cycles
 _DERIVED = ("issue", "start", "end")
 _TABLES: dict[str, Any] = {
@@ -128,6 +130,7 @@ def save(recording: Recording, folder: Path) -> None:
         "checks": recording.checks,
         "findings": recording.findings,
         "chip": recording.chip,
+        **{name: _fact(getattr(trace, name)) for name in _FACTS},
         "about": recording.about,
         "versions": {"insight_trace": __version__, **recording.versions},
     }
@@ -218,12 +221,31 @@ def _opened(folder: Path, header: dict[str, Any]) -> Recording:
         ),
         path=folder,
         origin=FOLDER,
+        memory=_read_fact(MemoryUse, header.get("memory")),
+        launch=_read_fact(Launch, header.get("launch")),
+        confidence=_read_fact(Confidence, header.get("confidence")),
     )
     facts: dict[str, Any] = {
         name: tuple(header[name]) for name in ("kernels", "arguments", "checks", "findings")
     }
     facts |= {name: dict(header[name]) for name in ("chip", "about", "versions")}
     return Recording(trace, **facts)
+
+
+def _fact(value: Any) -> dict[str, Any] | None:
+    return None if value is None else asdict(value)
+
+
+def _read_fact(kind: type[_F], value: Any) -> _F | None:
+    """One of the header's small facts; recordings of earlier programs lack them."""
+    if value is None:
+        return None
+    import msgspec
+
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{kind.__name__}: {error}") from None
 
 
 def _texts(values: Any) -> tuple[str, ...]:

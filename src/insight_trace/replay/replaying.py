@@ -253,7 +253,7 @@ def _with_embedded(
     progress("verify")
     checks = () if request.timing_only else _verify(request, replay, simulation)
     progress("export")
-    trace = annotate(make_trace(simulation), replay.selection.kernels)
+    trace = annotate(make_trace(simulation, request.preset), replay.selection.kernels)
     selection = replay.selection
     about = {
         "scene": str(selection.scene.path),
@@ -287,9 +287,11 @@ def _verify(request: ReplayRequest, replay: Replay, simulation: Simulation) -> t
     return verify_outputs(replay.arguments, simulation.buffers, partial=partial)
 
 
-def make_trace(simulation: Simulation) -> Trace:
-    """A simulation as it is exported: with the text of its sources and its throughput."""
+def make_trace(simulation: Simulation, preset: str = "device") -> Trace:
+    """A simulation as it is exported: with the text of its sources, its throughput and how far it is to be trusted."""
     from insight_trace.insight.throughput import throughput_counters
+    from insight_trace.simulate.embedded.confidence import confidence
+    from insight_trace.simulate.embedded.simulator import chip_that_ran
 
     sources = {}
     for name, path in simulation.sources.items():
@@ -301,6 +303,9 @@ def make_trace(simulation: Simulation) -> Trace:
         soc_version=simulation.soc_version,
         sources=sources,
         counters=throughput_counters(simulation.instructions, simulation.mhz),
+        memory=simulation.memory,
+        launch=simulation.launch,
+        confidence=confidence(simulation, chip_that_ran(simulation, preset)),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from insight_trace.chips import Roofs, roofs_of
-from insight_trace.model import Instructions, Trace
+from insight_trace.model import Confidence, Instructions, Launch, MemoryUse, Trace
 from insight_trace.recording.busy import Cores, CoreStats, PipeStats
 from insight_trace.recording.flag_pairs import Flag, flags_at, partners
 from insight_trace.recording.frames import line_text, python_frames, user_frames
@@ -82,6 +82,10 @@ class Stats:
     conflict_cycles: int
     cache_misses: int
     python: Mapping[str, str] = field(default_factory=dict)  # kernel line -> line of the user's Python
+    # what only a simulation of ours knows
+    memory: MemoryUse | None = None
+    launch: Launch | None = None
+    confidence: Confidence | None = None
 
     def pipe(self, core: str, pipe: str) -> PipeStats | None:
         return next((item for item in self.pipes if (item.core, item.pipe) == (core, pipe)), None)
@@ -121,6 +125,9 @@ def stats(trace: Trace) -> Stats:
         conflict_cycles=int(conflicts.sum()),
         cache_misses=int((kind == Kind.MISS).sum()),
         python=python_frames(instructions.stacks),
+        memory=trace.memory,
+        launch=trace.launch,
+        confidence=trace.confidence,
     )
 
 

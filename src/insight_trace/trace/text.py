@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from insight_trace.model import Trace
+from insight_trace.model import Confidence, Launch, MemoryUse, Trace
 from insight_trace.recording.frames import short_frame
 from insight_trace.trace.advice import Advice
 from insight_trace.trace.stats import Stats
@@ -64,6 +64,32 @@ def head_line(figures: Stats) -> str:
     )
 
 
+def around_lines(cycles: int, mhz: float, launch: Launch | None, memory: MemoryUse | None) -> list[str]:
+    """What is around a kernel of so many cycles, and what it asked of the memory."""
+    lines = []
+    if launch is not None and (launch.around or launch.waves > 1):
+        parts = [f"{cycles / mhz:.3f} us in the kernel"]
+        if launch.around:
+            before, after = launch.before / mhz, launch.after / mhz
+            parts.append(f"{before:.3f} before it and {after:.3f} after it")
+            parts.append(f"{(launch.around + cycles) / mhz:.3f} us in all")
+        if launch.waves > 1:
+            parts.append(f"{launch.waves} waves of blocks")
+        lines.append(f"launch     {' · '.join(parts)}")
+    if launch is not None and launch.waits_for_last > 0.02 * cycles:
+        lines.append(
+            f"tail       cores wait {launch.waits_for_last / mhz:.3f} us for the last one, on the average"
+        )
+    if launch is not None and launch.overfull:
+        lines.append("warning    blocks wait for blocks that have no core: on a chip this never ends")
+    if memory is not None and memory.asked:
+        lines.append(
+            f"memory     {memory.asked / 1e6:,.2f} MB asked of L2, {memory.hit_rate:.0%} found · "
+            f"{memory.fetched / 1e6:,.2f} MB from HBM, {memory.written_back / 1e6:,.2f} MB back to it"
+        )
+    return lines
+
+
 def _python(figures: Stats, frame: str) -> str:
     """The line of the user's Python behind a generated one."""
     python = figures.python.get(frame)
@@ -75,6 +101,9 @@ def stats_text(figures: Stats, advice: Sequence[Advice]) -> str:
     if not figures.cores:
         return "nothing ran: the trace holds no instruction\n"
     lines = [f"total      {head_line(figures)}"]
+    if figures.confidence is not None:
+        lines.append(f"expect     {figures.confidence.text}")
+    lines += around_lines(figures.cycles, figures.mhz, figures.launch, figures.memory)
     lines += _section(
         "advice",
         [f"{i}. {item.text}{_python(figures, item.frame)}" for i, item in enumerate(advice, 1)]
@@ -147,6 +176,11 @@ def _traffic_lines(figures: Stats) -> list[str]:
         f"{item.path.replace('_TO_', '→')} {item.bytes:,} bytes in {item.transfers:,} "
         f"{'transfer' if item.transfers == 1 else 'transfers'}, {item.gb_per_s:.1f} GB/s"
         + (f" of {item.roof_gb_per_s:g}" if item.roof_gb_per_s else "")
+        + (
+            f", {1 - item.missed / item.requests:.0%} of it in L2"
+            if item.requests and item.missed is not None
+            else ""
+        )
         for item in figures.traffic
     ]
 
@@ -158,6 +192,20 @@ def _roof_lines(figures: Stats) -> list[str]:
         f"{item.reachable_giga_per_s:,.1f} reachable there ({item.bound} roof of {chip})"
         for item in figures.arithmetic
     ]
+
+
+def time_data(
+    cycles: int, confidence: Confidence | None, launch: Launch | None, memory: MemoryUse | None
+) -> dict[str, Any]:
+    """The total's interval, what is around the kernel, and what it asked of the memory; None where nobody knows."""
+    trusted = confidence and {"low": confidence.low, "high": confidence.high, "kind": confidence.kind}
+    around = launch and {
+        **asdict(launch),
+        "in_kernel": cycles,
+        "around": launch.around,
+        "waits_for_last": launch.waits_for_last,
+    }
+    return {"expected_cycles": trusted, "launch": around, "memory": memory and asdict(memory)}
 
 
 def stats_data(trace: Trace, figures: Stats, advice: Sequence[Advice]) -> dict[str, Any]:
@@ -172,6 +220,7 @@ def stats_data(trace: Trace, figures: Stats, advice: Sequence[Advice]) -> dict[s
         "mhz": figures.mhz,
         "cycles": figures.cycles,
         "micros": figures.micros,
+        **time_data(figures.cycles, figures.confidence, figures.launch, figures.memory),
         "instructions": figures.instructions,
         "slowest_core": figures.slowest,
         "cores": [asdict(core) for core in figures.cores],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from insight_trace.chips import Roofs
 from insight_trace.model import Instructions, Pipe
+from insight_trace.recording.cache_use import cache_use
 from insight_trace.recording.detail import type_text
 from insight_trace.recording.foreign import element_of_text, elements_of_text, products_of_text
 from insight_trace.recording.intervals import union
@@ -30,6 +31,8 @@ class Traffic:
     cycles: int  # in which at least one transfer ran, summed over cores
     gb_per_s: float  # while running
     roof_gb_per_s: float | None
+    requests: int | None = None  # of 128 bytes each, that L2 was asked for; None where the trace does not say
+    missed: int | None = None  # of them, not in L2
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ def traffic(
     names = list(dict.fromkeys([*(path for path in roofs.bandwidth if path in paths), *sorted(paths)]))
     path = np.array([names.index(name) for name in paths])[which]
     end = finish(instructions)
+    asked, missed = _requests(instructions)
     result = []
     for index, name in enumerate(names):
         rows = moved[path == index]
@@ -88,8 +92,21 @@ def traffic(
             cycles += union(instructions.start[mine], end[mine]).length
         total = int(instructions.process_bytes[rows].sum())
         rate = total * mhz * 1e6 / cycles / 1e9 if cycles else 0.0
-        result.append(Traffic(name, total, len(rows), cycles, rate, roofs.bandwidth.get(name)))
+        of_l2 = (None, None) if asked is None else (int(asked[rows].sum()), int(missed[rows].sum()))
+        result.append(Traffic(name, total, len(rows), cycles, rate, roofs.bandwidth.get(name), *of_l2))
     return tuple(result)
+
+
+def _requests(instructions: Instructions) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
+    """By row, what L2 was asked for and what it did not have."""
+    import numpy as np
+
+    use = cache_use(instructions)
+    if use is None or not len(use.rows):
+        return None, np.zeros(0, np.int64)
+    asked, missed = np.zeros((2, len(instructions)), np.int64)
+    asked[use.rows], missed[use.rows] = use.asked, use.missed
+    return asked, missed
 
 
 def _amount(instructions: Instructions, rows: NDArray[np.int64], unit: str) -> tuple[float, str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from insight_trace.model import Confidence
 from insight_trace.simulate.embedded.estimates import parameter_times
 
 if TYPE_CHECKING:
@@ -19,27 +19,6 @@ MODEL_ERROR = {"cube": 0.092, "vector": 0.039, "mix": 0.18}
 # How far a parameter may be off, relative, by what it is worth.
 KIND_ERROR = {"measured": 0.03, "published": 0.10, "derived": 0.10, "estimate": 0.30}
 _NINE_OF_TEN = 1.64
-
-
-@dataclass(frozen=True, slots=True)
-class Confidence:
-    """Nine of ten kernels of this kind take between `low` and `high` cycles where this many are told."""
-
-    cycles: int
-    spread: float  # relative, to either side
-    kind: str  # of kernel: cube, vector, mix
-
-    @property
-    def low(self) -> int:
-        return round(self.cycles / (1 + self.spread))
-
-    @property
-    def high(self) -> int:
-        return round(self.cycles * (1 + self.spread))
-
-    @property
-    def text(self) -> str:
-        return f"{self.low:,} to {self.high:,} cycles on a chip, nine times of ten ({self.kind} kernels)"
 
 
 def kernel_kind(cores: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ enum class Form : uint8_t {
     Barrier = 2, // a: pipe
     Vector = 3,  // strides, repeat, mask, active elements
     Transfer =
-        4,     // repeat: bursts; burst_bytes, gm_step; bytes moved; a: of these, bytes that L2 did not have
+        4,     // repeat: bursts; burst_bytes, gm_step; bytes moved; a: requests of L2, and above them misses
     Local = 5, // repeat; bytes moved on chip
     Multiply = 6, // m, k, n
     Scalar = 7,   // a: address or value

@@ -343,7 +343,9 @@ void Timeline::ended(const MemorySystem::Ended &event) {
             record.stall = static_cast<uint8_t>(Stall::Bandwidth);
         record.end = event.time;
         if (record.form == static_cast<uint8_t>(Form::Transfer))
-            record.a = static_cast<uint64_t>(event.traffic.bytes - event.traffic.hits);
+            record.a = static_cast<uint64_t>(event.traffic.bytes / L2Cache::kSector) |
+                       static_cast<uint64_t>((event.traffic.bytes - event.traffic.hits) / L2Cache::kSector)
+                           << 32;
     }
     if (access.serial) {
         pipe.held = false;

@@ -1,0 +1,42 @@
+"""What transfers asked of L2, and how much of it was there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from insight_trace.model import Instructions, Pipe
+from insight_trace.recording.operands import Form
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+REQUEST = 128  # bytes: one sector, what the chip's counters count
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CacheUse:
+    """Transfers to and from global memory, in requests of 128 bytes."""
+
+    rows: NDArray[np.int64]  # of the stream
+    asked: NDArray[np.int64]
+    missed: NDArray[np.int64]
+    writes: NDArray[np.bool_]
+
+    @property
+    def hits(self) -> NDArray[np.int64]:
+        return self.asked - self.missed
+
+
+def cache_use(instructions: Instructions) -> CacheUse | None:
+    """One entry per transfer; None for a trace that does not say, as those of others."""
+    import numpy as np
+
+    operands = instructions.operands
+    if operands is None:
+        return None
+    rows = np.flatnonzero((operands.form == Form.TRANSFER) & (operands.value > 0))
+    value = operands.value[rows]
+    asked, missed = (value & 0xFFFFFFFF).astype(np.int64), (value >> np.uint64(32)).astype(np.int64)
+    return CacheUse(rows, asked, missed, instructions.pipe[rows] != Pipe.MTE2)
