@@ -301,10 +301,10 @@ class Instructions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counter:
-    """A series of throughput samples, one per microsecond."""
+    """A series of throughput samples; each holds until the next, and the last closes the series."""
 
     name: str  # GM_TO_UB, …
-    micros: NDArray[np.int64]
+    micros: NDArray[np.float64]
     megabytes_per_second: NDArray[np.float64]
 
 

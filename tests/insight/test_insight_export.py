@@ -389,6 +389,18 @@ def test_a_wrong_request_is_answered_in_one_line(capsys, arguments, words):
     assert words in capsys.readouterr().err
 
 
+def test_logs_of_a_family_with_several_clocks_ask_for_their_chip(shared_data, tmp_path, capsys):
+    assert main(["export", str(shared_data / "camodel" / "91095" / "dump"), "-o", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "logs of a 950" in said
+    assert "--soc-version Ascend950PR_9599 (1800 MHz)" in said
+    _logs(tmp_path / "logs", [_line(1, 4, "scalar_neg(x)")], [_line(2, 4, "scalar_neg(x)")])
+    assert main(["export", str(tmp_path / "logs"), "-o", str(tmp_path)]) == 2
+    assert "logs of a 310P" in capsys.readouterr().err
+    assert main(["export", str(shared_data / "camodel" / "910B" / "dump"), "-o", str(tmp_path)]) == 0
+    assert "1850 MHz, taken as Ascend910B1" in capsys.readouterr().out
+
+
 def test_a_folder_without_logs_says_how_to_get_them(tmp_path, capsys):
     assert main(["export", str(tmp_path), "-o", str(tmp_path / "out")]) == 1
     assert "--dump=on" in capsys.readouterr().err
@@ -435,10 +447,14 @@ def test_throughput_is_worked_out_from_the_bytes_that_instructions_moved():
     trace = small_trace()
     series = {each.name: each for each in throughput_counters(trace.instructions, trace.mhz)}
     assert list(series) == ["GM_TO_UB", "GM_TO_L1", "GM_TO_TOTAL", "UB_TO_GM", "L1_TO_GM", "TOTAL_TO_GM"]
-    moved = 2 * 4096 * 1e6 / 1048576
-    assert series["GM_TO_UB"].megabytes_per_second.tolist() == pytest.approx([moved, 0.0])
-    assert series["GM_TO_TOTAL"].megabytes_per_second.tolist() == pytest.approx([moved, 0.0])
-    assert series["UB_TO_GM"].megabytes_per_second.tolist() == [0.0, 0.0]
+    times, rates = series["GM_TO_UB"].micros, series["GM_TO_UB"].megabytes_per_second
+    assert (times[0], times[-1], rates[-1]) == (0.001, 331 / 1850, 0.0)
+    lasting = np.diff(np.r_[0.0, times[1:]])
+    assert float((rates[:-1] * lasting).sum() * 1048576 / 1e6) == pytest.approx(2 * 4096)
+    even = 2 * 4096 / (288 / 1850) * 1e6 / 1048576  # both cores, while they load
+    assert rates.max() == pytest.approx(even)
+    assert series["GM_TO_TOTAL"].megabytes_per_second.tolist() == rates.tolist()
+    assert not series["UB_TO_GM"].megabytes_per_second.any()
     assert throughput_counters(replace(trace.instructions, process_bytes=np.full(13, -1)), 1850.0) == ()
 
 

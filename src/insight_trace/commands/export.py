@@ -21,7 +21,10 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, help="folder in which OPPROF_* is created")
     parser.add_argument("--validate", type=Path, metavar="PATH", help="check PATH instead of exporting")
     parser.add_argument(
-        "--soc-version", default="", metavar="V", help="chip of the logs (default: Ascend910B1)"
+        "--soc-version",
+        default="",
+        metavar="V",
+        help="chip of the logs (default for logs of A2 and A3: Ascend910B1)",
     )
     parser.add_argument(
         "--aic-metrics",
@@ -143,7 +146,8 @@ def _export(options: argparse.Namespace) -> int:
     for text in told:
         print(f"warning    {text}", file=sys.stderr)
     cores = ", ".join(trace.instructions.cores)
-    print(f"exported   {len(trace.instructions):,} instructions of {cores} at {trace.mhz:g} MHz")
+    chip = trace.soc_version if options.soc_version else f"taken as {trace.soc_version} (--soc-version)"
+    print(f"exported   {len(trace.instructions):,} instructions of {cores} at {trace.mhz:g} MHz, {chip}")
     print(f"import     {directory}/visualize_data.bin into MindStudio Insight")
     print(f"open       {directory}/")
     return 0

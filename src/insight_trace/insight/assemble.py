@@ -64,7 +64,6 @@ def assemble(
 
     if warps.any():
         pipe = _warp_pipes(pipe, warps, pc, metrics)
-    issue = start
     read_conflict = np.full(len(start), -1, dtype=np.int32)
     write_conflict = read_conflict.copy()
     utilisation = np.full(len(start), -1, dtype=np.float32)
@@ -72,8 +71,6 @@ def assemble(
         once = lookup.known & (lookup("Instructions Executed") == 1)
         hidden = once & ~_drawn_whole(names, name)
         start = np.where(hidden, np.clip(end - lookup("Cycles").astype(np.int64), 0, end), start)
-        stalled = np.where(once, np.maximum(lookup("RealStallCycles"), 0), 0).astype(np.int64)
-        issue = np.where(stalled <= start, start - stalled, start)
         read_conflict = lookup("UB Read Conflict").astype(np.int32)
         write_conflict = lookup("UB Write Conflict").astype(np.int32)
         utilisation = lookup("Vector Utilization Percentage").astype(np.float32)
@@ -103,7 +100,7 @@ def assemble(
             start=start[order],
             end=end[order],
             detail=[detail[row] for row in rows],
-            issue=issue[order],
+            issue=start[order],
             process_bytes=moved[order],
             partner=partner,
             stall=np.zeros(len(order), dtype=np.uint8),
@@ -228,7 +225,7 @@ def _counters(series: Mapping[str, list[tuple[float, float]]]) -> tuple[Counter,
     return tuple(
         Counter(
             name=name,
-            micros=np.array([ts for ts, _ in points]).astype(np.int64),
+            micros=np.array([ts for ts, _ in points], dtype=np.float64),
             megabytes_per_second=np.array([value for _, value in points], dtype=np.float64),
         )
         for name, points in series.items()

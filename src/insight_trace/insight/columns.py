@@ -13,7 +13,8 @@ import numpy as np
 from insight_trace.errors import InputError
 from insight_trace.model import Instructions, Pipe
 from insight_trace.recording.foreign import cross_core_of_text
-from insight_trace.recording.kinds import CROSS_CORE_NAMES, FLAG_NAMES, SET_NAMES, WAIT_NAMES
+from insight_trace.recording.kinds import CROSS_CORE_NAMES, FLAG_NAMES, SET_NAMES, WAIT_NAMES, Kind, kinds
+from insight_trace.recording.pipes import core_order, units
 from insight_trace.recording.stream import details_of
 
 if TYPE_CHECKING:
@@ -96,6 +97,16 @@ class Prepared:
     instructions: Instructions
     extras: Extras
     mhz: float
+    opens_on: str = ""  # the core that Insight's Source page is to show first; "": as the vendor lists them
+
+    @cached_property
+    def listed(self) -> list[int]:
+        """Places in `cores` in the order in which tables list them: the Source page opens on the first."""
+        places = list(range(len(self.cores)))
+        if not self.opens_on:
+            return places
+        names = [self.instructions.cores[core] for core in self.cores]
+        return sorted(places, key=lambda place: (names[place] != self.opens_on, core_order(names[place])))
 
     @cached_property
     def cores(self) -> list[int]:
@@ -121,6 +132,30 @@ class Prepared:
         place = np.empty(len(rows), dtype=np.int64)
         place[rows] = np.arange(len(rows))
         return rows, place
+
+    @cached_property
+    def stood_still(self) -> NDArray[np.int64]:
+        """Cycles in which the pipe of each row did nothing and waited for it.
+
+        They count from when the row is at its pipe and all before it there has ended. A flag or a barrier that
+        waits holds the pipe until its end. Nothing is counted twice: the sum of a pipe is at most its time.
+        """
+        columns = self.instructions
+        still = np.zeros(len(columns), dtype=np.int64)
+        if not (columns.issue < columns.start).any():
+            return still  # a trace that does not know when instructions were issued
+        kind = kinds(columns)
+        holds = (kind == Kind.WAIT) | (kind == Kind.BARRIER)
+        group = columns.core.astype(np.int64) * 256 + units(columns.pipe)
+        for each in distinct(group[kind != Kind.MISS]).tolist():
+            rows = np.flatnonzero((group == each) & (kind != Kind.MISS))
+            rows = rows[np.lexsort((rows, columns.start[rows]))]
+            start, end = columns.start[rows], columns.end[rows]
+            busy_until = np.concatenate(([0], np.maximum.accumulate(end)[:-1]))
+            gap = start - np.maximum(busy_until, columns.issue[rows])
+            held = np.where(holds[rows], end - np.maximum(start, busy_until), 0)
+            still[rows] = np.maximum(gap, 0) + np.maximum(held, 0)
+        return still
 
     @cached_property
     def is_wait(self) -> NDArray[np.bool_]:

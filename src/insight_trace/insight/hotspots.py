@@ -90,7 +90,7 @@ def _count(prepared: Prepared, rows: NDArray[np.int64], core: NDArray[Any], key:
         read_conflict=highest(columns.read_conflict[rows]),
         write_conflict=highest(columns.write_conflict[rows]),
         utilisation=np.minimum.reduceat(columns.utilisation[rows][order], bounds),
-        stalled=np.minimum(total(np.maximum(start - columns.issue[rows], 0)), INT32_MAX),
+        stalled=np.minimum(total(prepared.stood_still[rows]), INT32_MAX),
         fetching=np.minimum(total(fetch), INT32_MAX),
         decoding=np.minimum(total(decode), INT32_MAX),
     )

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _NUMBERS = {
     "Cycles": 0,
     "Instructions Executed": 0,
-    "RealStallCycles": 0,
     "UB Read Conflict": -1,
     "UB Write Conflict": -1,
     "Vector Utilization Percentage": -1,

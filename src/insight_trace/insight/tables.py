@@ -75,20 +75,20 @@ def inner_code(stack: str) -> str:
     return next((frame for frame in frames if TOOLKIT not in frame), frames[0])
 
 
-def _by_core(values: NDArray[Any], counts: Counts, cores: int, size: int, absent: Any) -> list[Any]:
-    table = np.full((size, cores), absent, dtype=values.dtype)
+def _by_core(values: NDArray[Any], counts: Counts, prepared: Prepared, size: int, absent: Any) -> list[Any]:
+    table = np.full((size, len(prepared.cores)), absent, dtype=values.dtype)
     table[counts.key, counts.core] = values
-    rows: list[Any] = table.tolist()
+    rows: list[Any] = table[:, prepared.listed].tolist()
     return rows
 
 
 def instruction_table(prepared: Prepared, addresses: NDArray[np.uint64], counts: Counts) -> bytes:
     """API_INSTR: one row per address, sorted by the address's text."""
     columns = prepared.instructions
-    cores, size = len(prepared.cores), len(addresses)
+    size = len(addresses)
 
     def spread(values: NDArray[Any], absent: Any) -> list[Any]:
-        return _by_core(values, counts, cores, size, absent)
+        return _by_core(values, counts, prepared, size, absent)
 
     # counts are ordered by core, so written backwards the first core that ran an address decides
     first = np.zeros(size, dtype=np.int64)
@@ -98,7 +98,6 @@ def instruction_table(prepared: Prepared, addresses: NDArray[np.uint64], counts:
         "Address": [f"0x{address:x}" for address in addresses.tolist()],
         "AscendC Inner Code": [inner_code(columns.stacks[stack]) for stack in columns.stack[first].tolist()],
         "Cycles": spread(counts.cycles, 0),
-        "GPR Count": spread(counts.gpr, 0),
         "Instructions Executed": spread(counts.executed, 0),
         "Pipe": [Pipe(pipe).name for pipe in columns.pipe[first].tolist()],
         "Process Bytes": spread(moved, -1),
@@ -112,6 +111,8 @@ def instruction_table(prepared: Prepared, addresses: NDArray[np.uint64], counts:
         "UB Write Conflict": spread(counts.write_conflict, -1),
         "Vector Utilization Percentage": spread(counts.utilisation, -1.0),
     }
+    if prepared.extras.gpr is not None:  # live scalar registers; a recording has no registers to count
+        data["GPR Count"] = spread(counts.gpr, 0)
     if (counts.stalled > 0).any():
         data["RealStallCycles"] = spread(counts.stalled, 0)
     if ((counts.fetching + counts.decoding) > 0).any():
@@ -123,7 +124,7 @@ def instruction_table(prepared: Prepared, addresses: NDArray[np.uint64], counts:
     rows.sort(key=lambda row: row["Address"])
     return _encode(
         {
-            "Cores": [columns.cores[core] for core in prepared.cores],
+            "Cores": [columns.cores[prepared.cores[place]] for place in prepared.listed],
             "Instructions": rows,
             "Instructions Dtype": {"Instructions": {name: INSTRUCTION_KINDS[name] for name in names}},
         }
@@ -142,12 +143,12 @@ def usable_sources(lines: Lines | None, sources: Mapping[str, bytes]) -> dict[st
 def line_table(prepared: Prepared, lines: Lines, sources: Mapping[str, bytes]) -> bytes | None:
     """API_FILE: hot spots by line of the files whose text is known; None if there is none."""
     columns, counts = prepared.instructions, lines.counts
-    cores, size = len(prepared.cores), len(lines.codes)
+    size = len(lines.codes)
     moved = np.where(counts.process_bytes > 0, counts.process_bytes, -1)
-    cycles = _by_core(counts.cycles, counts, cores, size, 0)
-    gpr = _by_core(counts.gpr, counts, cores, size, 0)
-    executed = _by_core(counts.executed, counts, cores, size, 0)
-    process = _by_core(moved, counts, cores, size, -1)
+    cycles = _by_core(counts.cycles, counts, prepared, size, 0)
+    gpr = _by_core(counts.gpr, counts, prepared, size, 0)
+    executed = _by_core(counts.executed, counts, prepared, size, 0)
+    process = _by_core(moved, counts, prepared, size, -1)
     files: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for place, code in enumerate(lines.codes):
         file, line = code.rsplit(":", 1)
@@ -161,17 +162,24 @@ def line_table(prepared: Prepared, lines: Lines, sources: Mapping[str, bytes]) -
             "Line": int(line),
             "Process Bytes": process[place],
         }
+        if prepared.extras.gpr is None:
+            del row["GPR Count"]
         files.setdefault(file, []).append((line, row))
     if not files:
         return None
+    kinds = {
+        name: LINE_KINDS[name]
+        for name in LINE_KINDS
+        if name != "GPR Count" or prepared.extras.gpr is not None
+    }
     return _encode(
         {
-            "Cores": [columns.cores[core] for core in prepared.cores],
+            "Cores": [columns.cores[prepared.cores[place]] for place in prepared.listed],
             "Files": [
                 {"Lines": [row for _, row in sorted(files[file], key=lambda item: item[0])], "Source": file}
                 for file in sorted(files)
             ],
-            "Files Dtype": {"Lines": LINE_KINDS},
+            "Files Dtype": {"Lines": kinds},
         }
     )
 

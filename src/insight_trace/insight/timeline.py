@@ -323,11 +323,15 @@ def _flow(
     return laid
 
 
+def _time(micros: float) -> bytes:
+    return msgspec.json.encode(int(micros) if micros == int(micros) else round(micros, 6))
+
+
 def _counters(counters: tuple[Counter, ...]) -> Iterator[bytes]:
-    """One point of every series per microsecond, as the vendor orders them."""
+    """Points by time, then series, as the vendor orders them; whole microseconds are integers there."""
     if not counters:
         return
-    points: list[tuple[int, int, float]] = []
+    points: list[tuple[float, int, float]] = []
     for place, counter in enumerate(counters):
         values = counter.megabytes_per_second.tolist()
         points += [(ts, place, value) for ts, value in zip(counter.micros.tolist(), values, strict=True)]
@@ -336,7 +340,7 @@ def _counters(counters: tuple[Counter, ...]) -> Iterator[bytes]:
     pid, key = COUNTER_PROCESS.encode(), THROUGHPUT.encode()
     for begin in range(0, len(points), CHUNK):
         yield b"".join(
-            b'{"args":{"%s":%s},"name":"%s","ph":"C","pid":"%s","tid":0,"ts":%d},'
-            % (key, msgspec.json.encode(float(value)), names[place], pid, ts)
+            b'{"args":{"%s":%s},"name":"%s","ph":"C","pid":"%s","tid":0,"ts":%s},'
+            % (key, msgspec.json.encode(float(value)), names[place], pid, _time(ts))
             for ts, place, value in points[begin : begin + CHUNK]
         )

@@ -23,6 +23,7 @@ from insight_trace.insight.csv_files import code_csv, instruction_csv
 from insight_trace.insight.fragments import fragments_of
 from insight_trace.insight.hotspots import count_addresses, count_lines
 from insight_trace.insight.processes import beside_work
+from insight_trace.insight.source_page import opening_on
 from insight_trace.insight.tables import instruction_table, line_table, usable_sources
 from insight_trace.insight.timeline import timeline_pieces
 from insight_trace.insight.validator import validate_directory
@@ -89,13 +90,22 @@ def write_insight_directory(
     check_columns(trace.instructions)
     directory = parent / run_name(name, timestamp)
     record = ("simulator/visualize_data.bin", "*/simulator/visualize_data.bin")
+    core = ""
+    if recording is not None:
+        sources = [str(kernel["source"]) for kernel in recording.kernels]
+        trace, core = opening_on(trace, sources)
     with whole_directory(directory, force=force, record=record, mode=DIRECTORY_MODE) as beside:
         parts = [("", trace, extras)] if split is None else list(_parts(trace, extras or Extras(), split))
         for label, part, facts in parts:
             place = beside / label if label else beside
             stamp = directory.name.split("_")[1] + "000"
             write_simulator(
-                part, place / "simulator", include_source=include_source, extras=facts, stamp=stamp
+                part,
+                place / "simulator",
+                include_source=include_source,
+                extras=facts,
+                stamp=stamp,
+                opens_on=core,
             )
             if dump_logs:
                 from insight_trace.insight.camodel.log_writer import write_logs
@@ -113,13 +123,15 @@ def write_simulator(
     include_source: bool = True,
     extras: Extras | None = None,
     stamp: str = "",
+    opens_on: str = "",
 ) -> None:
     """Fills one `simulator/` and checks it; the caller sees to it that it appears whole.
 
-    `stamp` is the time in the names of the CSV files, as the vendor's exporter writes it.
+    `stamp` is the time in the names of the CSV files, as the vendor's exporter writes it; `opens_on` the core that
+    the Source page shows first.
     """
     suffix = f"_{stamp}.csv" if stamp else ".csv"
-    prepared = Prepared(trace.instructions, extras or Extras(), trace.mhz)
+    prepared = Prepared(trace.instructions, extras or Extras(), trace.mhz, opens_on)
     directory.mkdir(parents=True, mode=DIRECTORY_MODE)
     fragments = fragments_of(prepared)
     for core in prepared.cores:

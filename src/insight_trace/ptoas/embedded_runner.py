@@ -29,6 +29,7 @@ from insight_trace.simulate.embedded.toolchain import Toolchain
 from insight_trace.simulate.embedded.typed_entry import ENTRY, LANE, Call, EntryParameter, wrapper_source
 
 _MAX_SHAPE = 2**32 - 1
+_ENTRY_FOLDER, _ENTRY_FILE = "insight-trace", "insight_entry.cpp"  # as a trace names the generated entry
 _SIDES = {
     CoreType.AIC: (CoreType.AIC,),
     CoreType.AIV: (CoreType.AIV,),
@@ -102,9 +103,9 @@ class EmbeddedRunner:
         text = entry_source(kernel)
 
         def write(into: Path) -> None:
-            (into / "insight_entry.cpp").write_text(text, encoding="utf-8")
+            (into / _ENTRY_FILE).write_text(text, encoding="utf-8")
 
-        return self.toolchain.cache.put("entry", content_key([text]), write) / "insight_entry.cpp"
+        return self.toolchain.cache.put("entry", content_key([text]), write) / _ENTRY_FILE
 
     def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
         from insight_trace.replay.recorded import recording_of
@@ -121,7 +122,7 @@ class EmbeddedRunner:
             return RunOutcome(FAILED, str(simulation.failure))
         places.step("write")
         # The entry lies in a cache, a copied source in a folder that goes away: neither place is a reader's.
-        moves = {str(self._entry(kernel).parent): "insight-trace"}
+        moves = {str(self._entry(kernel).parent): _ENTRY_FOLDER}
         source = kernel.source
         if places.origin is not None:
             moves[str(source.parent)] = str(places.origin)
@@ -130,11 +131,17 @@ class EmbeddedRunner:
         plain = make_trace(simulation, self.preset)
         hot, _ = python_cycles(plain, lines)
         trace = _as_from(with_python(plain, lines, _python_roots(kernel)), moves)
+        # the entry is ours, and of no use to a reader of the kernel
+        trace = dataclasses.replace(
+            trace, sources={name: text for name, text in trace.sources.items() if not _is_entry(name)}
+        )
         checks = verify_outputs(kernel.workload.arguments, simulation.buffers) if kernel.workload else ()
         arguments = kernel.workload.arguments if kernel.workload else replay_arguments(kernel)
         about: dict[str, object] = {"target": kernel.arch, "preset": self.preset, "kernel": kernel.name}
         about["tiles"] = tile_names(kernel.pto)
-        recording = recording_of(simulation, trace, arguments=arguments, checks=checks, about=about)
+        members = kernel.workload.kernels if kernel.workload else ()
+        kernels = members or [Kernel(kernel.name, source, side) for side in _SIDES[kernel.kind]]
+        recording = recording_of(simulation, trace, kernels, arguments, checks, about)
         _write(kernel, trace, places.out, self.include_source, recording)
         if self.keep_outputs:
             _keep_outputs(kernel, simulation, places.folder / "outputs")
@@ -159,6 +166,10 @@ class EmbeddedRunner:
                 "python": "; ".join(f"{row.frame} {row.operation} {row.share:.0%}" for row in hot[:3]),
             },
         )
+
+
+def _is_entry(name: str) -> bool:
+    return name == f"{_ENTRY_FOLDER}/{_ENTRY_FILE}"
 
 
 def _generated(kernel: ProfileKernel) -> list[Path]:

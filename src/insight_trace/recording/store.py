@@ -214,7 +214,7 @@ def _opened(folder: Path, header: dict[str, Any]) -> Recording:
         tuple(
             Counter(
                 str(each["name"]),
-                np.array(each["micros"], np.int64),
+                np.array(each["micros"], np.float64),
                 np.array(each["megabytes_per_second"], np.float64),
             )
             for each in header["counters"]

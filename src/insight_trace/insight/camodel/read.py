@@ -14,6 +14,7 @@ from insight_trace.chips import LogFamily, find_chip, load_chip
 from insight_trace.errors import InputError, RequestError
 from insight_trace.insight.camodel.files import CoreLogs, core_logs, find_dump, lines_of, throughput_logs
 from insight_trace.insight.camodel.lines import Line, is_repeated, parse_cache_miss, parse_line, warp_of
+from insight_trace.insight.camodel.log_chip import require_default_chip
 from insight_trace.insight.camodel.logged_operands import bank_conflicts, bytes_moved, vector_utilisation
 from insight_trace.insight.camodel.marks import Mark, Marks
 from insight_trace.insight.camodel.mover_logs import read_throughput
@@ -38,7 +39,7 @@ _LARGEST_PC = 1 << 64
 class ExportOptions:
     """What to take from the logs."""
 
-    soc_version: str = ""  # that of a2a3 unless it is said
+    soc_version: str = ""  # where it is not said, logs of the 950 and the 310P ask for it
     flags: bool = True  # SET and WAIT instructions
     overhead: bool = False
     throughput: bool = False
@@ -65,19 +66,20 @@ def read_dump(path: Path, options: ExportOptions | None = None) -> tuple[Trace, 
             f"{options.soc_version!r} is not a chip that is known",
             hint="for example Ascend910B1, Ascend910_9382, Ascend310P3 or Ascend950PR_9599",
         )
-    family = chip.family.logs
     folder = find_dump(path)
+    logs = list(core_logs(folder))
+    if not options.soc_version:
+        require_default_chip(logs, folder)
+    family = chip.family.logs
     warnings: list[str] = []
     cores: dict[str, _Core] = {}
-    for logs in core_logs(folder):
-        core = _read_core(logs, family, options, warnings)
+    for own in logs:
+        core = _read_core(own, family, options, warnings)
         if core is None:
             continue
         if core.name in cores:
-            warnings.append(
-                f"{logs.core}: its block is {core.name}, which another core has; its name is kept"
-            )
-            core.name = logs.core
+            warnings.append(f"{own.core}: its block is {core.name}, which another core has; its name is kept")
+            core.name = own.core
         cores[core.name] = core
     if not cores:
         told = "; ".join(warnings[:3])

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from insight_trace.model import Kernel
-from insight_trace.simulate.embedded.engine_objects import INCLUDE
+from insight_trace.simulate.embedded.source_lines import is_ours
 
 DEPENDS = "depends"  # beside a compiled kernel: digest and path of every file that it was made from
 
@@ -19,7 +19,7 @@ def readable_sources(
 ) -> dict[str, Path]:
     """Of the names that a run reports, those whose text may be shown, and where it is."""
     known: set[Path] = set()
-    folders = [INCLUDE.resolve()]
+    folders: list[Path] = []
     for kernel, made in zip(kernels, objects, strict=True):
         source = kernel.source.resolve()
         known |= {source, *_read_by_compiler(made)}
@@ -28,8 +28,12 @@ def readable_sources(
     for name in sorted(set(names)):
         path = Path(name)
         real = path.resolve()
-        ours = real.is_relative_to(INCLUDE.resolve())
-        if (ours or real in known) and any(real.is_relative_to(folder) for folder in folders):
+        # our own headers are nobody's kernel: a reader has no use for them
+        if (
+            not is_ours(str(real))
+            and real in known
+            and any(real.is_relative_to(folder) for folder in folders)
+        ):
             found[name] = path
     return found
 

@@ -1,7 +1,8 @@
 """Where in the kernel's source an instruction of its shared object comes from.
 
 The debug lines of a shared object are read once, when it is built, and kept beside it as text: reading them
-from the object takes longer than running a small kernel.
+from the object takes longer than running a small kernel. What was inlined from our own headers belongs to the line
+of the kernel that called it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-KEPT = "lines"  # beside the shared object: offset, line and file of each entry, by tabs
+from insight_trace.simulate.embedded.engine_objects import INCLUDE
+
+KEPT = "kernel_lines"  # beside the shared object: offset, line and file of each entry, by tabs
 
 _AFTER = chr(0x10FFFF)  # sorts after every file name
+# Wherever it is installed: an object in the cache may have been compiled by another installation.
+_OURS = f"/{INCLUDE.relative_to(INCLUDE.parents[3]).as_posix()}/"
+
+
+def is_ours(file: str) -> bool:
+    """Whether a file is one of the headers that stand for the vendor's."""
+    return _OURS in file
 
 
 def line_of_crash(shared_object: str, offset: int) -> tuple[str, int] | None:
@@ -58,7 +68,10 @@ def _read_debug_lines(shared_object: str) -> list[tuple[int, str, int]]:
             for unit in dwarf.iter_CUs():
                 program = dwarf.line_program_for_CU(unit)
                 if program is not None:
-                    found += _of_program(program, _compiled_in(unit))
+                    rows = list(_of_program(program, _compiled_in(unit)))
+                    if any(is_ours(file) for _, file, _ in rows):
+                        rows = _as_called(rows, _calls(dwarf, unit, program))
+                    found += rows
     except (OSError, ELFError):
         return []
     # the last entry of an offset holds, an end gives way to a beginning
@@ -83,6 +96,54 @@ def _of_program(program: Any, folder: str) -> Iterator[tuple[int, str, int]]:
         if state.file not in names:
             names[state.file] = str(Path(folder, _file_name(program.header, state.file)))
         yield state.address, names[state.file], state.line
+
+
+def _calls(dwarf: Any, unit: Any, program: Any) -> list[tuple[int, int, str, int]]:
+    """Code that was inlined: from and to which offset, and file and line of the call."""
+    folder = _compiled_in(unit)
+    top = unit.get_top_DIE().attributes.get("DW_AT_low_pc")
+    base = top.value if top else 0
+    found = []
+    for die in unit.iter_DIEs():
+        call = die.attributes.get("DW_AT_call_line")
+        if die.tag != "DW_TAG_inlined_subroutine" or call is None or "DW_AT_call_file" not in die.attributes:
+            continue
+        name = _file_name(program.header, die.attributes["DW_AT_call_file"].value)
+        for low, high in _ranges(dwarf, unit, die, base):
+            found.append((low, high, str(Path(folder, name)), call.value))
+    return found
+
+
+def _ranges(dwarf: Any, unit: Any, die: Any, base: int) -> Iterator[tuple[int, int]]:
+    low, high = die.attributes.get("DW_AT_low_pc"), die.attributes.get("DW_AT_high_pc")
+    if low is not None and high is not None:
+        yield low.value, high.value if high.form == "DW_FORM_addr" else low.value + high.value
+    elif "DW_AT_ranges" in die.attributes:
+        lists = dwarf.range_lists()
+        for entry in lists.get_range_list_at_offset(die.attributes["DW_AT_ranges"].value, cu=unit):
+            if hasattr(entry, "base_address"):
+                base = entry.base_address
+            else:
+                start = 0 if getattr(entry, "is_absolute", False) else base
+                yield start + entry.begin_offset, start + entry.end_offset
+
+
+def _as_called(
+    rows: list[tuple[int, str, int]], calls: list[tuple[int, int, str, int]]
+) -> list[tuple[int, str, int]]:
+    """Lines of our headers as the innermost call from outside of them; where nothing called, as they are."""
+    calls = sorted(calls, key=lambda call: call[1] - call[0])
+    placed = []
+    for offset, file, line in rows:
+        if is_ours(file):
+            from_outside = (
+                (caller, at)
+                for low, high, caller, at in calls
+                if low <= offset < high and not is_ours(caller)
+            )
+            file, line = next(from_outside, (file, line))
+        placed.append((offset, file, line))
+    return placed
 
 
 def _file_name(header: object, index: int) -> str:
