@@ -27,6 +27,7 @@ ORDER = [
     "insight",
     "trace",
     "replay",
+    "debug",
     "run",
     "ptoas",
     "batch",

@@ -44,6 +44,7 @@ class RunnerResult:
     waves: int | None = None  # None: the run did not get that far
     overfull: bool = False
     core_times: list[tuple[int, int]] = field(default_factory=list)
+    journaled: int = 0  # rows that the journal holds whole
 
 
 def run_job(
@@ -189,6 +190,7 @@ def _parse(text: str) -> RunnerResult | None:
     if "end" not in facts:
         return None
     result.instructions = _number(facts.get("instructions", ["0"])[0], 1 << 40)
+    result.journaled = _number(facts.get("journal", ["0"])[0], 1 << 40)
     if "waves" in facts:
         result.memory = MemoryUse(*map(_number, facts["l2"]))
         result.waves, result.overfull = _number(facts["waves"][0]), facts["waves"][1] == "1"

@@ -26,7 +26,8 @@ from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Failure, Kernel, Launch, Simulation
 from insight_trace.recording.stream import empty
 from insight_trace.simulate.embedded.checking import findings_of
-from insight_trace.simulate.embedded.job_files import with_job_directory
+from insight_trace.simulate.embedded.job_files import job_directory, with_job_directory
+from insight_trace.simulate.embedded.journaling import Change, JournalRequest
 from insight_trace.simulate.embedded.kernel_sources import readable_sources
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory, escape
 from insight_trace.simulate.embedded.records import Site, load_instructions
@@ -65,6 +66,8 @@ class EmbeddedOptions:
     check: bool = False  # look for what is wrong in the kernel
     unwritten: int = 0  # what a byte of on-chip memory holds that nobody wrote
     left_out: tuple[tuple[str, int], ...] = ()  # file and line of flags and barriers that do not happen
+    changes: tuple[Change, ...] = ()  # of single tile ops
+    journal: JournalRequest | None = None  # what it does to memory is written down
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sandbox", Sandbox(self.sandbox))  # by its name, too
@@ -97,6 +100,8 @@ def job_options(soc: Chip, options: EmbeddedOptions, directory: Path, usual_l2: 
         f"check\t{int(options.check)}",
         f"unwritten\t{options.unwritten}",
         *(f"leave_out\t{escape(file)}\t{line}" for file, line in options.left_out),
+        *(change.job_line for change in options.changes),
+        *(options.journal.job_lines(directory) if options.journal else ()),
     ]
     if (options.l2 or usual_l2) == "warm":
         lines.append("warm\t1")
@@ -143,8 +148,13 @@ def run_embedded(
             toolchain.runner(), directory, lines, options.seconds, options.sandbox, tuple(readable)
         )
         made = _Made(kernels, objects, options)
+        if options.journal is not None and result.failure is None:
+            options.journal.keep(directory, result.journaled, result.instructions)
         return _simulation(directory, result, gm, plans, soc, made)
 
+    if options.journal is not None:  # it may be large, and is moved to a disk afterwards
+        with job_directory(in_memory=False) as place:
+            return run_in(place)
     return with_job_directory(run_in)
 
 

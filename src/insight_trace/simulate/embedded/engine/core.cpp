@@ -50,6 +50,9 @@ uint8_t *Core::local(Space space, uint64_t address, uint64_t bytes) {
                      (unsigned long long)bytes, (unsigned long long)address,
                      (unsigned long long)sizes_[index]);
     if (!memory_[index]) memory_[index] = fresh_memory(sizes_[index], unwritten_);
+    if (records_.journal)
+        records_.journal->touch(identity.index, space, memory_[index].get(), sizes_[index], unwritten_,
+                                address, bytes);
     return memory_[index].get() + address;
 }
 
@@ -68,6 +71,7 @@ uint8_t *Core::global(uint64_t address, uint64_t bytes) {
     if (region->exact && offset + bytes > region->size)
         remark("reaches %llu bytes past the end of %s", (unsigned long long)(offset + bytes - region->size),
                region->name.c_str());
+    if (records_.journal) records_.journal->touch_global(address, bytes);
     return reinterpret_cast<uint8_t *>(address);
 }
 

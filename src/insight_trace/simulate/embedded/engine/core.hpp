@@ -121,6 +121,8 @@ class Core {
         return detailed_ ? records_.geometries.index_of(geometry) : 0;
     }
 
+    Journal *journal() const { return records_.journal; }
+    uint32_t rows() const { return records_.size(); } // of all cores
     // A tile op begins and ends: instructions between belong to it.
     void begin_call(Op op, const Operands &operands);
     void end_call();

@@ -47,16 +47,34 @@ static int64_t waited_longer(Core &core) {
     return loop.step;
 }
 
+static void run_op(Core &core, Op op, const Operands &operands) {
+    core.begin_call(op, operands);
+    if (core.function) core.function->open(op, operands);
+    op_bodies[static_cast<int>(op)](core, operands);
+    if (core.function) core.function->close(core);
+    core.end_call();
+}
+
+// A call that is written down, or that a change makes another one.
+[[gnu::noinline, gnu::cold]] static void run_watched(Machine &machine, Core &core, Op op,
+                                                     const Operands &operands) {
+    ChangedCall changed(core, machine.job().changes, machine.next_call(), operands);
+    const Operands given = changed.operands();
+    Journal *journal = core.journal();
+    if (journal) journal->begin_call(op, core.identity.index, given.list, given.count, core.rows());
+    run_op(core, op, given);
+    changed.restore();
+    if (journal) journal->end_call(core.rows());
+}
+
 extern "C" void insight_trace_op(Op op, const Operand *operands, uint32_t count, Site at) {
     Core &core = current_core();
     core.at = at;
-    current_machine().progressed();
+    Machine &machine = current_machine();
+    machine.progressed();
     core.scalar_work(core.tile_op_cost);
-    core.begin_call(op, {operands, count});
-    if (core.function) core.function->open(op, {operands, count});
-    op_bodies[static_cast<int>(op)](core, {operands, count});
-    if (core.function) core.function->close(core);
-    core.end_call();
+    if (machine.job().watches_calls()) return run_watched(machine, core, op, {operands, count});
+    run_op(core, op, {operands, count});
 }
 
 extern "C" void insight_trace_set_flag(PipeId from, PipeId to, int64_t event, Site at) {
@@ -89,7 +107,9 @@ extern "C" void insight_trace_barrier(PipeId pipe, Site at) {
 extern "C" void *insight_trace_local(Space space, uint64_t address, uint64_t bytes, Site at) {
     Core &core = current_core();
     core.at = at;
-    return core.local(space, address, bytes);
+    uint8_t *place = core.local(space, address, bytes);
+    if (Journal *journal = core.journal()) journal->hold(core.identity.index, space, address, bytes);
+    return place;
 }
 
 extern "C" uint64_t insight_trace_get_value(const TileRef *tile, uint64_t index, Site at) {

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "changes.hpp"
 #include "core.hpp"
 #include "cross_core.hpp"
 #include "kernel_image.hpp"
@@ -48,6 +49,9 @@ struct Job {
     std::vector<KernelImage> kernels;
     std::vector<CoreJob> cores;
     std::set<std::pair<std::string, uint32_t>> left_out; // lines whose flags and barriers do not happen
+    std::vector<Change> changes;                         // of single tile ops
+    JournalOptions journal;
+    bool watches_calls() const { return !changes.empty() || journal.wanted(); }
 };
 
 // The last scalar store of a core to a place in global memory.
@@ -94,6 +98,7 @@ class Machine {
 
     Core &core(size_t index) { return *threads_[index].core; }
     size_t core_count() const { return threads_.size(); }
+    uint32_t next_call() { return calls_++; } // counted where calls are watched
     Job &job() { return job_; }
     const Job &job() const { return job_; }
     const GlobalMemory &global_memory() const { return gm_; }
@@ -140,6 +145,7 @@ class Machine {
     std::vector<TimelineCore> placed_;
     std::unique_ptr<Timeline> timeline_;
     bool met_other_blocks_ = false;
+    uint32_t calls_ = 0;
 };
 
 Machine &current_machine();

@@ -89,8 +89,11 @@ extern "C" void insight_trace_raw(Raw which, const uint64_t *values, Site at) {
     Core &core = current_core();
     core.at = at;
     current_machine().progressed();
+    Journal *journal = core.journal();
+    if (journal) journal->begin_work(core.rows());
     if (which == Raw::Copy)
         copy(core, values);
     else
         fill(core, values);
+    if (journal) journal->end_call(core.rows());
 }

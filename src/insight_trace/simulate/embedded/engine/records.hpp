@@ -9,6 +9,7 @@
 
 #include "insight_trace/abi.hpp"
 #include "interned.hpp"
+#include "journal.hpp"
 #include "mapped.hpp"
 #include "parameters.hpp"
 #include "record.hpp"
@@ -27,7 +28,10 @@ class Records {
     explicit Records(const std::string &path); // "" keeps them in memory only
     Records(const Records &) = delete;
 
-    uint32_t append(const Record &record) { return rows_.append(record); }
+    uint32_t append(const Record &record) {
+        if (journal) journal->next_row(rows_.size());
+        return rows_.append(record);
+    }
     Record &operator[](uint32_t row) { return rows_[row]; }
     const Record &operator[](uint32_t row) const { return rows_[row]; }
     uint32_t size() const { return rows_.size(); }
@@ -42,6 +46,7 @@ class Records {
     uint32_t call(Op op, uint16_t core, uint32_t list) {
         return calls_.append({static_cast<uint16_t>(op), core, list});
     }
+    Journal *journal = nullptr; // where memory is written down, if it is
     Interned<Geometry> geometries;
     Interned<Footprint> footprints;
     Interned<TileRow> tiles;

@@ -297,7 +297,19 @@ void read_job(std::istream &in) {
             g_job.unwritten = static_cast<uint8_t>(n(1));
         else if (key == "leave_out")
             g_job.left_out.emplace(f.at(1), static_cast<uint32_t>(n(2)));
-        else if (key == "perturb")
+        else if (key == "journal")
+            g_job.journal.path = f.at(1);
+        else if (key == "journal_first")
+            g_job.journal.first = static_cast<uint32_t>(n(1));
+        else if (key == "journal_bytes")
+            g_job.journal.bytes = n(1);
+        else if (key == "observe")
+            g_job.journal.observed.insert(static_cast<uint32_t>(n(1)));
+        else if (key == "change") {
+            Change change{static_cast<uint32_t>(n(1)), static_cast<uint32_t>(n(2)), {}, std::stoll(f.at(4))};
+            if (!find_field(f.at(3), change.field)) bad_job(number, line);
+            g_job.changes.push_back(change);
+        } else if (key == "perturb")
             g_job.perturb = n(1);
         else if (key == "kernel") {
             KernelImage image;
@@ -364,10 +376,19 @@ int main(int argc, char **argv) {
         std::thread(watch_limits).detach();
         while (sem_wait(&g_ready) != 0) {
         } // no kernel runs, and crashes, before somebody can tell it
+        std::unique_ptr<Journal> journal;
+        if (g_job.journal.wanted()) journal = std::make_unique<Journal>(g_job.journal);
+        g_records->journal = journal.get();
         g_active->run();
+        g_records->journal = nullptr;
+        std::string told = "status\tok\n";
+        if (journal) {
+            journal->finish(g_records->size());
+            told += "journal\t" + std::to_string(journal->complete()) + "\n";
+        }
         g_active->place();
-        const bool check = g_job.check && g_records->detailed();
-        write_result("status\tok\n" + (check ? check::report_of(*g_records, *g_active) : ""));
+        if (g_job.check && g_records->detailed()) told += check::report_of(*g_records, *g_active);
+        write_result(told);
     } catch (const Failure &failure) {
         write_result(failure_head(failure));
         _exit(1);

@@ -1,0 +1,138 @@
+"""Where the elements of a tile or a tensor lie in memory, and its bytes as the matrix that it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from insight_trace.dtypes import DTYPES, TILE_ONLY_TYPES
+
+_SHORT = [d.short for d in DTYPES] + list(TILE_ONLY_TYPES)
+_NIBBLES = {"f4e2m1", "f4e1m2", "i4"}
+
+
+def type_name(code: int) -> str:
+    return _SHORT[code] if code < len(_SHORT) else f"type {code}"
+
+
+def element_size(code: int) -> int:
+    return DTYPES[code].size if code < len(DTYPES) else 1
+
+
+def numpy_type(code: int) -> np.dtype[Any]:
+    """How NumPy holds an element; types that it has none for come as their bytes."""
+    if code < len(DTYPES) and DTYPES[code].short not in _NIBBLES:
+        known: np.dtype[Any] = DTYPES[code].numpy
+        return known
+    if type_name(code) == "f8e5m2":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.float8_e5m2)
+    return np.dtype(np.uint8)
+
+
+def is_number(code: int) -> bool:
+    """Whether NumPy can read the elements as numbers."""
+    return type_name(code) not in _NIBBLES | {"hif8"}
+
+
+def as_double(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Any element type in double."""
+    if values.dtype.kind in "fiub":
+        return values.astype(np.float64)
+    return values.astype(np.float32).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A tile or a matrix in global memory, as an op names it."""
+
+    memory: int
+    address: int
+    rows: int
+    cols: int
+    valid_rows: int
+    valid_cols: int
+    type: int
+    row_major: bool = True
+    inner: int = 0
+    compact: int = 0
+    fractal: int = 512
+    shape: tuple[int, ...] = ()  # of a tensor in global memory
+    stride: tuple[int, ...] = ()
+    layout: int = 0
+
+    @property
+    def in_global(self) -> bool:
+        return bool(self.shape)
+
+    def offsets(self) -> NDArray[np.int64]:
+        """Byte offset of every element from the address, in the shape of the matrix."""
+        size = element_size(self.type)
+        if self.in_global:
+            offset = np.zeros((1,), np.int64)
+            for extent, stride in zip(self.shape, self.stride, strict=True):
+                offset = (offset[:, None] + np.arange(extent, dtype=np.int64) * stride).reshape(-1)
+            return offset.reshape(-1, self.shape[-1]) * size
+        r, c = np.meshgrid(np.arange(self.rows), np.arange(self.cols), indexing="ij")
+        if self.inner == 0:
+            return (r * self.cols + c if self.row_major else c * self.rows + r) * size
+        rows_of_box, cols_of_box = self.box
+        rows, cols = self.rows, self.cols
+        if self.compact == 1:
+            rows = -(-self.valid_rows // rows_of_box) * rows_of_box
+            cols = -(-self.valid_cols // cols_of_box) * cols_of_box
+        box = rows_of_box * cols_of_box
+        br, bc, ir, ic = r // rows_of_box, c // cols_of_box, r % rows_of_box, c % cols_of_box
+        outer = br * cols * rows_of_box + bc * box if self.row_major else bc * rows * cols_of_box + br * box
+        return (outer + (ir * cols_of_box + ic if self.inner == 1 else ic * rows_of_box + ir)) * size
+
+    @property
+    def box(self) -> tuple[int, int]:
+        """Rows and columns of an inner box (engine/elements.hpp)."""
+        if self.fractal == 1024:
+            return 16, 16
+        if self.fractal == 32:
+            return (16, 2) if self.inner == 1 else (2, 16)
+        line = 32 // element_size(self.type)
+        return (16, line) if self.inner == 1 else (line, 16)
+
+    @property
+    def valid(self) -> tuple[int, int]:
+        if self.in_global:
+            count = int(np.prod(self.shape[:-1]))
+            return count, self.shape[-1]
+        return self.valid_rows, self.valid_cols
+
+
+def tile_of(row: Any, gm: int) -> Tile:
+    """A row of the recording's `tiles`."""
+    memory = int(row["memory"])
+    shape = tuple(int(n) for n in row["shape"]) if memory == gm else ()
+    return Tile(
+        memory,
+        int(row["address"]),
+        int(row["rows"]),
+        int(row["cols"]),
+        int(row["valid_rows"]),
+        int(row["valid_cols"]),
+        int(row["type"]),
+        bool(row["row_major"]),
+        int(row["inner"]),
+        int(row["compact"]),
+        int(row["fractal"]),
+        shape,
+        tuple(int(n) for n in row["stride"]) if shape else (),
+        int(row["layout"]),
+    )
+
+
+def matrix(content: NDArray[np.uint8], tile: Tile) -> NDArray[Any]:
+    """The elements of a tile from the bytes that begin at its address."""
+    size = element_size(tile.type)
+    offsets = tile.offsets()
+    raw = content[offsets[..., None] + np.arange(size)]
+    return np.ascontiguousarray(raw).view(numpy_type(tile.type))[..., 0]
