@@ -25,12 +25,12 @@ def element_size(code: int) -> int:
 def numpy_type(code: int) -> np.dtype[Any]:
     """How NumPy holds an element; types that it has none for come as their bytes."""
     if code < len(DTYPES) and DTYPES[code].short not in _NIBBLES:
-        known: np.dtype[Any] = DTYPES[code].numpy
-        return known
+        return DTYPES[code].numpy
     if type_name(code) == "f8e5m2":
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.float8_e5m2)
+        narrow: np.dtype[Any] = np.dtype(ml_dtypes.float8_e5m2)
+        return narrow
     return np.dtype(np.uint8)
 
 
