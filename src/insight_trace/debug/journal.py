@@ -136,7 +136,7 @@ class Journal:
         keys = self._keys
         order = np.argsort(keys, kind="stable")
         bounds = np.searchsorted(keys[order], [core << 8 | memory for core, memory in self.memories])
-        ends = [*bounds[1:].tolist(), len(order)]
+        ends = [*bounds[1:].tolist(), len(order)][: len(bounds)]
         found = {}
         for key, begin, end in zip(self.memories, bounds.tolist(), ends, strict=True):
             place = order[begin:end]

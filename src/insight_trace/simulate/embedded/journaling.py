@@ -20,8 +20,8 @@ class Change:
 
     call: int  # in the order of execution, all cores together
     operand: int
-    field: str  # address, valid_rows, valid_cols, type, option, scalar, keep_row, keep
-    value: int = 0
+    field: str  # address, valid_rows, valid_cols, type, option, scalar
+    value: int
 
     @property
     def job_line(self) -> str:

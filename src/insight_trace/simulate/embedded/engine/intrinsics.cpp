@@ -58,12 +58,11 @@ static void run_op(Core &core, Op op, const Operands &operands) {
 // A call that is written down, or that a change makes another one.
 [[gnu::noinline, gnu::cold]] static void run_watched(Machine &machine, Core &core, Op op,
                                                      const Operands &operands) {
-    ChangedCall changed(core, machine.job().changes, machine.next_call(), operands);
-    const Operands given = changed.operands();
+    const std::vector<Operand> list = changed_operands(machine.job().changes, machine.next_call(), operands);
+    const Operands given{list.data(), static_cast<uint32_t>(list.size())};
     Journal *journal = core.journal();
     if (journal) journal->begin_call(op, core.identity.index, given.list, given.count, core.rows());
     run_op(core, op, given);
-    changed.restore();
     if (journal) journal->end_call(core.rows());
 }
 
