@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from insight_trace.model import Finding, Place, Severity
+from insight_trace.model import Failure, Fault, Finding, Place, Severity
 
 # engine/check/checker.hpp, in its order
 KINDS = (
     "race", "race-same-pipe", "race-cores", "unwritten-read", "unread-write", "gm-out-of-bounds", "misaligned",
     "tile-overlap", "double-set", "event-id", "barrier-scalar", "atomic-mix", "accumulator-unset",
-    "set-without-wait",
+    "set-without-wait", "library-scratch", "missing-dcci", "flag-overflow", "contract",
 )  # fmt: skip
 SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
@@ -47,12 +47,15 @@ def _finding(row: Seen) -> Finding:
         message=message,
         mend=mend,
         places=tuple(place for place in (row.first, row.second) if place is not None),
-        memory=row.memory,
-        begin=row.begin,
-        end=row.end,
+        memory="" if row.kind in _OF_NO_BYTES else row.memory,
+        begin=-1 if row.kind in _OF_NO_BYTES else row.begin,
+        end=-1 if row.kind in _OF_NO_BYTES else row.end,
         count=row.count,
         cycles=row.cycles,
     )
+
+
+_OF_NO_BYTES = ("contract", "double-set", "event-id", "barrier-scalar", "set-without-wait", "flag-overflow")
 
 
 def _bytes(row: Seen) -> str:
@@ -127,9 +130,10 @@ def _unread(row: Seen) -> tuple[str, str]:
 
 def _past_tensor(row: Seen) -> tuple[str, str]:
     at = row.second
+    what = "the argument" if row.severity is Severity.ERROR else "the argument's view, inside its buffer"
     return (
         f"{at.instruction} (line {at.line}, {at.pipe}) {_does(row.second_writes)} {_bytes(row)}, past the end of "
-        "the argument",
+        f"{what}",
         "make the tile's valid size or the tensor's shape what the argument holds",
     )
 
@@ -194,9 +198,63 @@ def _accumulator(row: Seen) -> tuple[str, str]:
 def _left_over(row: Seen) -> tuple[str, str]:
     at = row.second
     times = "once" if row.count == 1 else f"{row.count} times"
+    between = at.instruction in ("SET_CROSS_CORE", "SET_INTRA_BLOCK")
+    what = f"a flag for another core (from {at.core})" if between else "a flag"
     return (
-        f"line {at.line} sets a flag {times} more than it is waited for: it stays set for the next kernel",
-        "add the missing wait_flag, or remove the set_flag",
+        f"line {at.line} sets {what} {times} more than it is waited for: it stays set for the next kernel",
+        "add the missing wait on every core that gets it, or remove the set"
+        if between
+        else "add the missing wait_flag, or remove the set_flag",
+    )
+
+
+def _scratch(row: Seen) -> tuple[str, str]:
+    first, second = _both(row)
+    return (
+        f"{second.instruction} (line {second.line}) reads {_bytes(row)} of its tile after {first.instruction} "
+        f"(line {first.line}) has overwritten it: the tile library keeps scratch of its own there",
+        "keep tiles of the kernel below the library's scratch (the last 8 KiB of UB)",
+    )
+
+
+def _no_dcci(row: Seen) -> tuple[str, str]:
+    first, second = _both(row)
+    return (
+        f"{second.core} reads {_bytes(row)} (line {second.line}, {second.pipe}) that the scalar unit of {first.core} "
+        f"stored at line {first.line}: it is still in that core's cache",
+        f"dcci the line and dsb(DSB_DDR) after line {first.line}, before the other side is told",
+    )
+
+
+def _overflow(row: Seen) -> tuple[str, str]:
+    at = row.second
+    return (
+        f"line {at.line} raises a flag for another core {row.count} times before it is waited for: the counter "
+        "holds 15",
+        "wait for the other core from time to time, or use more flags",
+    )
+
+
+# engine/check/checker.hpp, Rule
+_RULES: tuple[Callable[[Place, int], str], ...] = (
+    lambda at, _: f"{at.instruction} runs on {at.pipe}, which {at.core} does not have",
+    lambda at, value: f"a tile of {at.instruction} has a valid size of {value}, more than the tile has",
+    lambda at, value: f"{at.instruction} moves {value} bursts, more than its field holds",
+    lambda at, value: f"{at.instruction} moves bursts of {value} bytes, more than its field holds",
+    lambda at, value: f"{at.instruction} has a repeat stride of {value} blocks; its field holds 255",
+    lambda at, value: (
+        f"{at.instruction} uses an address of 0x{value:x} in an L0 memory, no multiple of 512 bytes"
+    ),
+    lambda at, value: f"{at.instruction} multiplies a size of {value}; its field holds 4095",
+)
+
+
+def _contract(row: Seen) -> tuple[str, str]:
+    at = row.second
+    rule = _RULES[row.begin] if 0 <= row.begin < len(_RULES) else _RULES[0]
+    return (
+        f"{rule(at, row.end)} (line {at.line})",
+        "use a form that the instruction set of the chip has",
     )
 
 
@@ -217,10 +275,57 @@ def redundant(places: Sequence[Place], count: int, cycles: int | None = None) ->
     )
 
 
+def failed(failure: Failure) -> tuple[Finding, ...]:
+    """What a run that the kernel itself ended says about it; nothing where a limit or this machine ended it."""
+    if failure.fault is not Fault.KERNEL or failure.limit:
+        return ()
+    message = failure.message
+    if message.startswith("deadlock"):
+        # a flag of one core that nothing sets is a missing set; the rest are circles
+        nothing = "which nothing sets" in message
+        category, mend = (
+            ("wait-without-set", "add the set, or remove the wait")
+            if nothing
+            else ("deadlock", "let one of them go on before it waits")
+        )
+    elif message.startswith("GM access"):
+        category, mend = "gm-out-of-bounds", "stay inside the argument"
+    elif "goes past its" in message:
+        category, mend = "on-chip-out-of-bounds", "place the tile so that all of it fits (TASSIGN)"
+    else:
+        category, mend = "contract", "use a form that the chip and its library have"
+    place = Place(failure.file, failure.line, "", "")
+    return (Finding(category, Severity.ERROR, message, mend, (place,) if failure.file else ()),)
+
+
+def born(at: Place, op: str, is_nan: bool, row: int, column: int) -> Finding:
+    """The op that made the first NaN, or the first infinity, out of numbers that were none."""
+    what = "NaN" if is_nan else "infinity"
+    return Finding(
+        category="nan-born" if is_nan else "inf-born",
+        severity=Severity.WARNING,
+        message=f"{op} (line {at.line}, {at.instruction} on {at.core}) makes the first {what}, at row {row}, column "
+        f"{column} of its result, out of numbers that were finite",
+        mend="look at the inputs of this op at that element",
+        places=(at,),
+    )
+
+
+def output_unwritten(name: str) -> Finding:
+    """An output that the kernel leaves as it was."""
+    return Finding(
+        category="output-unwritten",
+        severity=Severity.WARNING,
+        message=f"{name} is an output, and nothing is written to it",
+        mend="store the result there, or declare the argument as what it is",
+    )
+
+
 _WORDS: dict[str, Callable[[Seen], tuple[str, str]]] = {
     "race": _race, "race-same-pipe": _same_pipe, "race-cores": _cores, "unwritten-read": _unwritten,
     "unread-write": _unread, "gm-out-of-bounds": _past_tensor, "misaligned": _misaligned,
     "tile-overlap": _overlap, "double-set": _double_set, "event-id": _event_id,
     "barrier-scalar": _barrier_scalar, "atomic-mix": _atomic_mix, "accumulator-unset": _accumulator,
-    "set-without-wait": _left_over,
+    "set-without-wait": _left_over, "library-scratch": _scratch, "missing-dcci": _no_dcci,
+    "flag-overflow": _overflow, "contract": _contract,
 }  # fmt: skip

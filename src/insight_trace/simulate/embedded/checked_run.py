@@ -1,4 +1,4 @@
-"""A run with the checker: the run itself, the same with other unwritten bytes, and without idle synchronisation."""
+"""A run with the checker: the run itself, and the same with other unwritten bytes or in other orders."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from insight_trace.check.explain import redundant
+from insight_trace.check.explain import failed
 from insight_trace.model import Finding, Kernel, Severity, Simulation
+from insight_trace.simulate.embedded.orders import perturbed
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from insight_trace.simulate.embedded.toolchain import Toolchain
 
 _ODD_BYTES = 0xFF  # a NaN in every floating type, and -1 in every integer
-_MOST_PRICED = 6  # each costs a run
 
 
 def run_checked(
@@ -23,31 +23,35 @@ def run_checked(
     arguments: ReplayArguments,
     options: EmbeddedOptions,
     toolchain: Toolchain | None = None,
+    orders: int = 0,
 ) -> Simulation:
-    """The plain run, with findings. Its instructions, cycles and outputs are those of a run without checker."""
+    """The plain run, with findings. Its instructions, cycles and outputs are those of a run without checker.
+
+    It is repeated under so many `orders` of cores and pipes that the synchronisation allows.
+    """
     run = run_embedded(kernels, arguments, dataclasses.replace(options, check=True), toolchain)
     if run.failure is not None:
+        return dataclasses.replace(run, findings=(*failed(run.failure), *run.findings))
+    if options.timing_only:
         return run
     findings = run.findings
-    if any(finding.category == "unwritten-read" for finding in findings) and not options.timing_only:
+    if any(finding.category == "unwritten-read" for finding in findings):
         odd = run_embedded(kernels, arguments, dataclasses.replace(options, unwritten=_ODD_BYTES), toolchain)
         findings = _judged(findings, _differ(run, odd))
-    timed = dataclasses.replace(options, timing_only=True)
-    idle = [finding for finding in findings if finding.category == "redundant-sync"]
-    idle = sorted(idle, key=lambda finding: -finding.count)[:_MOST_PRICED]
-    prices = {}
-    for finding in idle:
-        without = run_embedded(
-            kernels, arguments, dataclasses.replace(timed, left_out=_lines(finding)), toolchain
-        )
-        if without.failure is None:
-            prices[finding] = run.cycles - without.cycles
-    findings = tuple(redundant(f.places, f.count, prices[f]) if f in prices else f for f in findings)
+    if _has_odd_numbers(run):
+        watched = run_embedded(kernels, arguments, dataclasses.replace(options, numbers=True), toolchain)
+        findings = (*findings, *(f for f in watched.findings if f.category in ("nan-born", "inf-born")))
+    if orders:
+        findings = (*perturbed(kernels, arguments, options, run, orders, toolchain), *findings)
     return dataclasses.replace(run, findings=findings)
 
 
-def _lines(finding: Finding) -> tuple[tuple[str, int], ...]:
-    return tuple(dict.fromkeys((place.file, place.line) for place in finding.places))
+def _has_odd_numbers(run: Simulation) -> bool:
+    """Whether an output holds a NaN or an infinity."""
+    import numpy as np
+
+    reals = (values for values in run.outputs.values() if values.dtype.kind in "fV")
+    return any(not np.isfinite(values.astype(np.float32)).all() for values in reals)
 
 
 def _differ(run: Simulation, odd: Simulation) -> bool:

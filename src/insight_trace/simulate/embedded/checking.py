@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from insight_trace.check.explain import KINDS, SEVERITIES, Seen, explain, redundant
+from insight_trace.check.explain import KINDS, SEVERITIES, Seen, born, explain, output_unwritten, redundant
 from insight_trace.model import Finding, Instructions, Pipe, Place, Severity
 from insight_trace.recording.operands import MEMORIES
 from insight_trace.recording.pipes import ENGINE_PIPES, KERNEL_PIPES
-from insight_trace.simulate.embedded.records import Site
+from insight_trace.simulate.embedded.memory import Buffer
 from insight_trace.simulate.embedded.runner import RunnerResult
 
 _GM = MEMORIES.index("GM")
@@ -17,21 +17,35 @@ _PIPES = dict(zip(ENGINE_PIPES, KERNEL_PIPES, strict=True))
 
 
 def findings_of(
-    result: RunnerResult,
-    instructions: Instructions,
-    regions: Sequence[tuple[str, int, int, int]],
-    sites: Sequence[Site],
+    result: RunnerResult, instructions: Instructions, buffers: Sequence[Buffer]
 ) -> tuple[Finding, ...]:
     """Findings of one run, worst first; flags that were left over are always among them."""
-    seen = [_seen(row, instructions, regions) for row in result.found]
-    seen += [_left_over(row, instructions) for row in result.unused_flags]
+    rows = range(len(instructions))
+    seen = [
+        _seen(row, instructions, buffers)
+        for row in result.found
+        if row[3] in rows and (row[2] < 0 or row[2] in rows) and row[0] < len(KINDS)
+    ]
+    seen += [_left_over(row, instructions) for row in result.unused_flags if row[-1] in rows]
     remarks = tuple(
         Finding("contract", Severity.NOTE, text, places=(Place(file, line, "", ""),))
         for file, line, text in dict.fromkeys(result.remarks)
     )
-    notes = tuple(_redundant(row, sites) for row in result.redundant)
+    unwritten = tuple(
+        output_unwritten(buffer.name)
+        for buffer in buffers
+        if result.checked and buffer.only_output and buffer.address not in result.wrote
+    )
+    numbers = tuple(_born(row, instructions) for row in result.born if int(row[1]) in rows)
+    notes = tuple(_redundant(row, instructions) for row in result.redundant)
     order = {severity: number for number, severity in enumerate(SEVERITIES)}
-    return explain(sorted(seen, key=lambda one: order[one.severity])) + remarks + notes
+    return (
+        *explain(sorted(seen, key=lambda one: order[one.severity])),
+        *numbers,
+        *unwritten,
+        *remarks,
+        *notes,
+    )
 
 
 def place_of(row: int, instructions: Instructions) -> Place:
@@ -48,15 +62,13 @@ def place_of(row: int, instructions: Instructions) -> Place:
     )
 
 
-def _seen(
-    row: tuple[int, ...], instructions: Instructions, regions: Sequence[tuple[str, int, int, int]]
-) -> Seen:
+def _seen(row: tuple[int, ...], instructions: Instructions, buffers: Sequence[Buffer]) -> Seen:
     kind, severity, first, second, memory, _, first_writes, second_writes, begin, end, count = row
     buffer = ""
     if memory == _GM:
-        for name, address, _, padded in regions:
-            if address <= begin < address + padded:
-                buffer, begin, end = name, begin - address, end - address
+        for known in buffers:
+            if known.address <= begin < known.address + known.padded:
+                buffer, begin, end = known.name, begin - known.address, end - known.address
                 break
     return Seen(
         KINDS[kind],
@@ -79,13 +91,20 @@ def _left_over(row: tuple[int, ...], instructions: Instructions) -> Seen:
     return Seen("set-without-wait", Severity.WARNING, None, place, "", False, False, -1, -1, count)
 
 
-def _redundant(row: tuple[str, ...], sites: Sequence[Site]) -> Finding:
+def _redundant(row: tuple[str, ...], instructions: Instructions) -> Finding:
     """Flags, or a barrier, without which everything that depends is still ordered."""
-    _, sets, waits, _, executions = row
+    sets, waits, executions, cycles = row
     places = [
-        Place(site.file, site.line, site.name, KERNEL_PIPES[site.pipe])
+        place_of(int(number), instructions)
         for text in (sets, waits)
         if text != "-"
-        for site in (sites[int(number)] for number in text.split(","))
+        for number in text.split(",")
+        if int(number) < len(instructions)
     ]
-    return redundant(places, int(executions) // min(2, len(places)))
+    price = None if cycles == "-" else int(cycles)
+    return redundant(places, int(executions) // min(2, len(places)), price)
+
+
+def _born(row: tuple[str, ...], instructions: Instructions) -> Finding:
+    is_nan, last, op, line, column = row
+    return born(place_of(int(last), instructions), op, is_nan == "1", int(line), int(column))

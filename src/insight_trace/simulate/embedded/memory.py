@@ -35,6 +35,8 @@ class Buffer:
     address: int
     size: int  # what it is said to have
     padded: int  # what may be touched
+    view: int = 0  # bytes up to the end of what the kernel is told of it; 0: all
+    only_output: bool = False  # what is in it before the run is not meant to be read
 
 
 class GlobalMemory:
@@ -46,9 +48,11 @@ class GlobalMemory:
         self._map: mmap.mmap | None = None
         self._file = -1
 
-    def reserve(self, name: str, size: int, padded: int | None = None) -> Buffer:
+    def reserve(
+        self, name: str, size: int, padded: int | None = None, view: int = 0, only_output: bool = False
+    ) -> Buffer:
         padded = max(size, padded or size, 1)
-        buffer = Buffer(name, self.end, size, padded)
+        buffer = Buffer(name, self.end, size, padded, view, only_output)
         self.buffers.append(buffer)
         # a gap that is never mapped follows every buffer
         self.end += (padded + _PAGE - 1) // _PAGE * _PAGE + _GUARD
@@ -86,7 +90,10 @@ class GlobalMemory:
 
     def job_lines(self, path: Path) -> list[str]:
         lines = [f"gm\t{escape(str(path))}\t{BASE}\t{self.end - BASE}"]
-        lines += [f"region\t{b.address}\t{b.size}\t{b.padded}\t{escape(b.name)}" for b in self.buffers]
+        lines += [
+            f"region\t{b.address}\t{b.size}\t{b.padded}\t{escape(b.name)}\t{b.view}\t{int(b.only_output)}"
+            for b in self.buffers
+        ]
         return lines
 
 

@@ -160,7 +160,7 @@ def run_program(
             mhz=soc.mhz,
             soc_version=soc.name,
             failure=result.failure,
-            findings=findings_of(result, instructions, (), result.sites),
+            findings=findings_of(result, instructions, ()),
             memory=result.memory,
             launch=launch_of(result, soc, options.launch),
         )

@@ -36,6 +36,9 @@ class RunnerResult:
     )  # what is hardly meant: file, line, text
     found: list[tuple[int, ...]] = field(default_factory=list)  # rows of the checker
     redundant: list[tuple[str, ...]] = field(default_factory=list)
+    wrote: set[int] = field(default_factory=set)  # buffers that something was written to, by address
+    born: list[tuple[str, ...]] = field(default_factory=list)  # the first NaN, the first infinity
+    checked: bool = False
     printed: str = ""
     crash: tuple[str, int] | None = None  # shared object and offset of the instruction that crashed
     instructions: int = 0
@@ -185,10 +188,15 @@ def _parse(text: str) -> RunnerResult | None:
             result.found.append(tuple(map(_number, rest)))
         elif key == "redundant":
             result.redundant.append(tuple(rest))
+        elif key == "wrote":
+            result.wrote.add(_number(rest[0]))
+        elif key == "born":
+            result.born.append(tuple(rest))
         elif key not in facts:
             facts[key] = rest
     if "end" not in facts:
         return None
+    result.checked = "checked" in facts
     result.instructions = _number(facts.get("instructions", ["0"])[0], 1 << 40)
     result.journaled = _number(facts.get("journal", ["0"])[0], 1 << 40)
     if "waves" in facts:

@@ -23,7 +23,7 @@ from insight_trace.arguments.packing import (
 from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import RequestError
-from insight_trace.model import CoreType, Failure, Kernel, Launch, Simulation
+from insight_trace.model import CoreType, Failure, Kernel, Launch, Role, Simulation
 from insight_trace.recording.stream import empty
 from insight_trace.simulate.embedded.checking import findings_of
 from insight_trace.simulate.embedded.job_files import job_directory, with_job_directory
@@ -64,6 +64,7 @@ class EmbeddedOptions:
     held: tuple[tuple[int, bool], ...] = ()  # slots, the longest ago first, and whether they were written
     launch: bool = False  # the kernel is launched by itself: cores start one after the other
     check: bool = False  # look for what is wrong in the kernel
+    numbers: bool = False  # look for the op that makes the first NaN
     unwritten: int = 0  # what a byte of on-chip memory holds that nobody wrote
     left_out: tuple[tuple[str, int], ...] = ()  # file and line of flags and barriers that do not happen
     changes: tuple[Change, ...] = ()  # of single tile ops
@@ -98,6 +99,7 @@ def job_options(soc: Chip, options: EmbeddedOptions, directory: Path, usual_l2: 
         f"timing_only\t{int(options.timing_only)}",
         f"perturb\t{options.perturb}",
         f"check\t{int(options.check)}",
+        f"numbers\t{int(options.numbers)}",
         f"unwritten\t{options.unwritten}",
         *(f"leave_out\t{escape(file)}\t{line}" for file, line in options.left_out),
         *(change.job_line for change in options.changes),
@@ -206,10 +208,15 @@ class _Layout:
             "the tensor descriptors", DESCRIPTOR_SIZE * max(1, len(tensors))
         )
         self.buffers: dict[int, Buffer] = {}
-        sizes: dict[int, tuple[int, int]] = {}
+        sizes: dict[int, tuple[int, int, int, bool]] = {}
         for tensor in tensors:
-            declared, padded = sizes.get(_owner(tensor), (0, 0))
-            sizes[_owner(tensor)] = max(declared, tensor.declared_size), max(padded, tensor.buffer_size)
+            declared, padded, view, only_output = sizes.get(_owner(tensor), (0, 0, 0, True))
+            sizes[_owner(tensor)] = (
+                max(declared, tensor.declared_size),
+                max(padded, tensor.buffer_size),
+                max(view, tensor.extent * tensor.dtype.size),
+                only_output and tensor.role is Role.OUTPUT,
+            )
         owned = {slot: self.memory.reserve(f"slot {slot}", *size) for slot, size in sizes.items()}
         for tensor in tensors:
             self.buffers[tensor.slot] = owned[_owner(tensor)]
@@ -305,7 +312,7 @@ def _simulation(
         soc_version=soc.name,
         failure=failure,
         printed=result.printed,
-        findings=findings_of(result, instructions, regions, sites),
+        findings=findings_of(result, instructions, gm.memory.buffers),
         sources=readable_sources((site.file for site in sites if site.file), made.kernels, made.objects),
         memory=result.memory,
         launch=launch_of(result, soc, made.options.launch),

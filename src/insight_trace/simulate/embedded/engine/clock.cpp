@@ -177,7 +177,10 @@ uint32_t Clock::wait_flag(PipeId from, PipeId to, int event, Record record, Site
     Flag &waited = flag(from, to, event);
     if (waited.empty()) {
         const Pipe &source = pipes_[static_cast<int>(from)];
-        if (!source.pending.empty()) deadlock(from, at);
+        if (!source.pending.empty())
+            deadlock(from, at,
+                     std::string("the scalar unit waits for flag ") + pipe_name(from) + " -> S, event " +
+                         std::to_string(event) + "; ");
         fail(Fault::Kernel, at,
              "deadlock: the scalar unit waits for flag %s -> S, event %d, which nothing sets",
              pipe_name(from), event);
@@ -238,13 +241,37 @@ int64_t Clock::drained(PipeId id, Site at) const {
     return pipe.busy_until;
 }
 
-void Clock::deadlock(PipeId id, Site at) const {
-    const Pipe &pipe = pipes_[static_cast<int>(id)];
-    const Pending &first = pipe.pending.front();
-    fail(Fault::Kernel, first.at.file ? first.at : at,
-         "deadlock: pipe %s waits for flag %s -> %s, event %d, which nothing sets (%zu instructions behind "
-         "it)",
-         pipe_name(id), pipe_name(first.from), pipe_name(first.to), first.event, pipe.pending.size() - 1);
+// From a pipe that cannot go on to the wait that nothing will ever end, or round in a circle.
+std::string Clock::chain(PipeId id, Site &cause) const {
+    std::string text;
+    std::array<bool, kPipes> seen{};
+    while (true) {
+        const Pipe &pipe = pipes_[static_cast<int>(id)];
+        const Pending &first = pipe.pending.front();
+        text += std::string(text.empty() ? "pipe " : "; pipe ") + pipe_name(id) + " waits for flag " +
+                pipe_name(first.from) + " -> " + pipe_name(first.to) + ", event " +
+                std::to_string(first.event);
+        cause = first.at;
+        seen[static_cast<size_t>(id)] = true;
+        const Pipe &source = pipes_[static_cast<int>(first.from)];
+        size_t behind = 0;
+        while (behind < source.pending.size() &&
+               !(source.pending[behind].kind == Kind::Set && source.pending[behind].to == first.to &&
+                 source.pending[behind].event == first.event))
+            ++behind;
+        if (behind == source.pending.size())
+            return text + ", which nothing sets (" + std::to_string(pipe.pending.size() - 1) +
+                   " instructions behind it)";
+        text += ", which line " + std::to_string(source.pending[behind].at.line) + " sets behind a wait";
+        id = first.from;
+        if (seen[static_cast<size_t>(id)]) return text + " that is part of this circle";
+    }
+}
+
+void Clock::deadlock(PipeId id, Site at, const std::string &before) const {
+    Site cause{};
+    const std::string text = chain(id, cause);
+    fail(Fault::Kernel, cause.file ? cause : at, "deadlock: %s%s", before.c_str(), text.c_str());
 }
 
 void Clock::finish(Site at) {

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "failure.hpp"
@@ -99,7 +100,8 @@ class Clock {
     bool schedule(PipeId pipe, const Pending &work); // false: it must wait for a flag
     void resume(PipeId pipe);
     void require_queue_room(PipeId pipe, Site at);
-    [[noreturn]] void deadlock(PipeId pipe, Site at) const;
+    [[noreturn]] void deadlock(PipeId pipe, Site at, const std::string &before = "") const;
+    std::string chain(PipeId pipe, Site &cause) const;
     Flag &flag(PipeId from, PipeId to, int event) {
         return flags_[static_cast<int>(from)][static_cast<int>(to)][event];
     }

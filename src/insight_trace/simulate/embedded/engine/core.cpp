@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "elements.hpp"
+#include "late_work.hpp"
 #include "timing.hpp"
 #include "vector_function.hpp"
 
@@ -68,9 +69,6 @@ uint8_t *Core::global(uint64_t address, uint64_t bytes) {
                      (long long)(offset + bytes - region->padded), (unsigned long long)region->size,
                      (unsigned long long)region->address);
     last_region_ = region;
-    if (region->exact && offset + bytes > region->size)
-        remark("reaches %llu bytes past the end of %s", (unsigned long long)(offset + bytes - region->size),
-               region->name.c_str());
     if (records_.journal) records_.journal->touch_global(address, bytes);
     return reinterpret_cast<uint8_t *>(address);
 }
@@ -106,6 +104,7 @@ void Core::vector(Instr instr, Type type, int repeat, int64_t elements, VectorOp
 
 void Core::issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements, const VectorOperand &dst,
                         const VectorOperand &src0, const VectorOperand &src1, bool counted) {
+    if (silent) return;
     if (function) {
         std::vector<Area> reads, writes;
         if (detailed_ && !function->replaces_body())
@@ -146,6 +145,7 @@ void Core::vector_counted(Instr instr, Type type, int64_t elements, VectorOperan
 
 void Core::transfer(Instr instr, Type type, const Area &gm, const Area &local, int64_t bursts,
                     int64_t burst_bytes, int64_t gm_step) {
+    if (silent) return;
     if (bursts <= 0 || burst_bytes <= 0) return;
     PipeId pipe = instr_pipe(instr);
     Record r = record(instr, pipe, Form::Transfer);
@@ -171,6 +171,7 @@ void Core::transfer(Instr instr, Type type, const Area &gm, const Area &local, i
 }
 
 void Core::move(Instr instr, Type type, const Area &dst, const Area &src, int64_t repeat, int64_t bytes) {
+    if (silent) return;
     if (bytes <= 0) return;
     PipeId pipe = instr_pipe(instr);
     if (function && pipe == PipeId::V) {
@@ -192,6 +193,7 @@ void Core::move(Instr instr, Type type, const Area &dst, const Area &src, int64_
 
 void Core::multiply(Type type, int64_t m, int64_t k, int64_t n, const Area &dst, const Area &left,
                     const Area &right) {
+    if (silent) return;
     Record r = record(Instr::MMAD, PipeId::M, Form::Multiply);
     Geometry geometry;
     geometry.form = r.form;
@@ -211,6 +213,7 @@ void Core::multiply(Type type, int64_t m, int64_t k, int64_t n, const Area &dst,
 
 void Core::fixpipe(Instr instr, Type type, const Area &gm, const Area &dst, const Area &src, int64_t rows,
                    int64_t cols, int64_t bytes, bool to_nd, int64_t gm_step) {
+    if (silent) return;
     const bool out = gm.address != 0;
     Record r = record(instr, PipeId::FIX, out ? Form::Transfer : Form::Local);
     r.geometry = moved_geometry(r, type, rows, bytes);
@@ -224,6 +227,7 @@ void Core::fixpipe(Instr instr, Type type, const Area &gm, const Area &dst, cons
 }
 
 void Core::set_register(PipeId pipe, uint64_t value) {
+    if (silent) return;
     // masks and modes are operands inside a function
     if (pipe == PipeId::V && function && function->is_open()) return;
     Record r = record(Instr::MOV_SPR_XN, pipe, Form::Plain);
@@ -232,6 +236,7 @@ void Core::set_register(PipeId pipe, uint64_t value) {
 }
 
 void Core::scalar(Instr instr, uint64_t value, int64_t milli, const Access *access) {
+    if (silent) return;
     if (function && function->replaces_body()) return further_.clear();
     Record r = record(instr, PipeId::S, Form::Scalar);
     r.a = value;
@@ -243,6 +248,7 @@ void Core::scalar(Instr instr, uint64_t value, int64_t milli, const Access *acce
 
 void Core::scalar_access(Instr instr, Space space, uint64_t address, int64_t bytes, int64_t milli,
                          const Access *access) {
+    if (silent) return;
     const bool stores = instr != Instr::LD_XD_XN_IMM && instr != Instr::LD_DEV;
     if (!bytes) {
         const CallTile *tile = find_tile(space, address, !stores);
@@ -253,6 +259,7 @@ void Core::scalar_access(Instr instr, Space space, uint64_t address, int64_t byt
 }
 
 void Core::barrier(PipeId pipe) {
+    if (silent) return;
     if (pipe == PipeId::V && function && function->is_open()) return;
     Record r = record(Instr::BAR, pipe == PipeId::ALL ? PipeId::S : pipe, Form::Barrier);
     r.a = static_cast<uint64_t>(pipe);

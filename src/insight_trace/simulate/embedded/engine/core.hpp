@@ -18,7 +18,8 @@ namespace insight_trace::engine {
 struct Region { // a buffer of global memory
     uint64_t address, size, padded;
     std::string name;
-    bool exact = false; // going past its size, into its padding, is worth a word
+    uint64_t view = 0;        // bytes up to the end of what the kernel is told of it; 0: all
+    bool only_output = false; // nothing in it before the run is meant to be read
 };
 
 // Something a kernel did that a device lets it do, and that is hardly meant.
@@ -47,6 +48,7 @@ struct CounterLoop {
     int64_t first = 0, last = 0, step = 0, turns = 0;
 };
 class VectorFunction;
+class LateWork;
 struct Operands;
 
 class Core {
@@ -58,8 +60,12 @@ class Core {
 
     const CoreIdentity identity;
     // False with --timing-only: issue instructions, do no arithmetic, move no bytes.
-    const bool computes;
-    Site at{}; // the kernel line that is being executed
+    bool computes;
+    // The other half: arithmetic and bytes, of instructions that were issued before (late_work.hpp).
+    bool silent = false;
+    mutable uint32_t used_pipes = 0; // by what was issued, as bits
+    std::unique_ptr<LateWork> late;  // null: everything happens when it is issued
+    Site at{};                       // the kernel line that is being executed
 
     // --- memories. Checked against the size of the space; a kernel that goes past it fails with its line.
     uint8_t *local(Space space, uint64_t address, uint64_t bytes);
@@ -102,7 +108,9 @@ class Core {
     void scalar_access(Instr instr, Space space, uint64_t address, int64_t bytes, int64_t milli,
                        const Access *access = nullptr);
     // Scalar work of generated address code, without an instruction of its own in the trace.
-    void scalar_work(int64_t milli) { clock.scalar_work(milli); }
+    void scalar_work(int64_t milli) {
+        if (!silent) clock.scalar_work(milli);
+    }
     void barrier(PipeId pipe);
 
     [[noreturn, gnu::format(printf, 2, 3)]] void unsupported(const char *format, ...) const;

@@ -111,6 +111,7 @@ uint32_t Core::tile_at(Space space, uint64_t address, bool source) const {
 
 Record Core::record(Instr instr, PipeId pipe, Form form) const {
     Record r{};
+    used_pipes |= 1u << static_cast<int>(pipe);
     r.site = records_.site(at, instr, pipe);
     r.core = identity.index;
     r.form = static_cast<uint8_t>(form);
@@ -147,7 +148,7 @@ void Core::operand(int which, Role role, Space space, Type type, const Area &are
 }
 
 void Core::also(Role role, Space space, Type type, const Area &area, bool exact) {
-    if (detailed_) further_.push_back({role, space, type, exact, area});
+    if (detailed_ && !silent) further_.push_back({role, space, type, exact, area});
 }
 
 void Core::take_further_operands() {

@@ -14,10 +14,16 @@ static uint64_t pack_flag(PipeId from, PipeId to, int64_t event) {
     return uint64_t(from) | uint64_t(to) << 8 | uint64_t(event) << 16;
 }
 
+static void need_pipe(Core &core, PipeId pipe) {
+    if (pipe >= PipeId::COUNT)
+        core.unsupported("synchronisation with PIPE_MTE4, PIPE_MTE5 or PIPE_V2, which have no work here");
+}
+
 static int check_flag(Core &core, PipeId from, PipeId to, int64_t event) {
-    if (from >= PipeId::COUNT || to >= PipeId::COUNT || from == PipeId::ALL || to == PipeId::ALL ||
-        from == to)
-        core.kernel_error("a flag needs two different pipes");
+    need_pipe(core, from);
+    need_pipe(core, to);
+    if (from == PipeId::ALL || to == PipeId::ALL || (from == to && from == PipeId::S))
+        core.kernel_error("a flag needs two pipes");
     if (event < 0 || event >= kEvents)
         core.kernel_error("event %lld does not exist (0 to %d)", (long long)event, kEvents - 1);
     return static_cast<int>(event);
@@ -62,8 +68,25 @@ static void run_op(Core &core, Op op, const Operands &operands) {
     const Operands given{list.data(), static_cast<uint32_t>(list.size())};
     Journal *journal = core.journal();
     if (journal) journal->begin_call(op, core.identity.index, given.list, given.count, core.rows());
+    if (machine.job().numbers) machine.numbers.before(core, given);
     run_op(core, op, given);
+    if (machine.job().numbers) machine.numbers.after(core, op, given);
     if (journal) journal->end_call(core.rows());
+}
+
+// A call that is issued now and done in an order of its own.
+[[gnu::noinline, gnu::cold]] static void run_late(Machine &machine, Core &core, Op op,
+                                                  const Operands &operands) {
+    machine.interrupt(core);
+    core.late->some();
+    if (!LateWork::can_wait(op)) {
+        core.late->drain();
+        return run_op(core, op, operands);
+    }
+    core.used_pipes = 0;
+    core.computes = false;
+    run_op(core, op, operands);
+    core.late->op(core.used_pipes, op, operands);
 }
 
 extern "C" void insight_trace_op(Op op, const Operand *operands, uint32_t count, Site at) {
@@ -72,6 +95,7 @@ extern "C" void insight_trace_op(Op op, const Operand *operands, uint32_t count,
     Machine &machine = current_machine();
     machine.progressed();
     core.scalar_work(core.tile_op_cost);
+    if (core.late) return run_late(machine, core, op, {operands, count});
     if (machine.job().watches_calls()) return run_watched(machine, core, op, {operands, count});
     run_op(core, op, {operands, count});
 }
@@ -84,6 +108,7 @@ extern "C" void insight_trace_set_flag(PipeId from, PipeId to, int64_t event, Si
     Record r = core.record(Instr::SET_FLAG, from, Form::Flag);
     r.a = pack_flag(from, to, event);
     core.clock.set_flag(from, to, id, r, at);
+    if (core.late) core.late->set(from, to, id);
 }
 
 extern "C" void insight_trace_wait_flag(PipeId from, PipeId to, int64_t event, Site at) {
@@ -94,13 +119,16 @@ extern "C" void insight_trace_wait_flag(PipeId from, PipeId to, int64_t event, S
     Record r = core.record(Instr::WAIT_FLAG, to, Form::Flag);
     r.a = pack_flag(from, to, event);
     core.clock.wait_flag(from, to, id, r, at);
+    if (core.late) core.late->wait(from, to, id);
 }
 
 extern "C" void insight_trace_barrier(PipeId pipe, Site at) {
     Core &core = current_core();
     core.at = at;
     if (current_machine().leaves_out(at)) return;
+    need_pipe(core, pipe);
     core.barrier(pipe);
+    if (core.late) core.late->barrier(pipe);
 }
 
 extern "C" void *insight_trace_local(Space space, uint64_t address, uint64_t bytes, Site at) {
@@ -257,7 +285,7 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
     Machine &machine = current_machine();
     switch (which) {
     case Intrinsic::Dcci:
-        core.scalar(Instr::DCCI, a, core.parameters.scalar_dcci);
+        core.scalar(Instr::DCCI, b ? 0 : a, core.parameters.scalar_dcci); // 0: the whole cache
         forget_scalar_lines(a, b != 0);
         machine.poll(core, a, line_content(core, a)); // a loop that polls memory goes through here
         return 0;
@@ -341,8 +369,10 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
                         static_cast<int32_t>(c));
     case Intrinsic::SetCrossCore: {
         PipeId pipe = static_cast<PipeId>(a);
+        need_pipe(core, pipe);
         Record r = core.record(Instr::SET_CROSS_CORE, pipe, Form::Plain);
         r.a = b;
+        if (core.late && pipe != PipeId::S) core.late->drain(pipe);
         uint32_t row = core.clock.signal(pipe, r, at);
         int64_t time = pipe == PipeId::S ? core.clock.now() : core.clock.drained(pipe, at);
         machine.cross_core.set(machine, core, static_cast<int>(b >> 4 & 3), static_cast<int>(b >> 8 & 15),
@@ -354,8 +384,10 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         return 0;
     case Intrinsic::SetIntraBlock: {
         PipeId pipe = static_cast<PipeId>(a);
+        need_pipe(core, pipe);
         Record r = core.record(Instr::SET_INTRA_BLOCK, pipe, Form::Plain);
         r.a = b;
+        if (core.late && pipe != PipeId::S) core.late->drain(pipe);
         uint32_t row = core.clock.signal(pipe, r, at);
         int64_t time = pipe == PipeId::S ? core.clock.now() : core.clock.drained(pipe, at);
         machine.cross_core.set_intra(machine, core, static_cast<int>(b), time, row);

@@ -25,6 +25,8 @@ Machine::Machine(Job &job, Records &records)
         threads_[i].core = std::make_unique<Core>(job.cores[i].identity, job.parameters, records, gm_,
                                                   job.timing_only, job.unwritten);
         threads_[i].saved_state = job.kernels[job.cores[i].kernel].initial_state;
+        if (job.perturb && !job.timing_only)
+            threads_[i].core->late = std::make_unique<LateWork>(*threads_[i].core, job.perturb + i);
     }
 }
 
@@ -41,7 +43,7 @@ void Machine::swap_out(size_t index) {
 void Machine::run() {
     {
         std::unique_lock<std::mutex> lock(mutex_);
-        running_ = 0;
+        running_ = job_.perturb ? dice_() % threads_.size() : 0;
         for (size_t i = 0; i < threads_.size(); ++i)
             threads_[i].thread = std::thread(&Machine::body, this, i);
         finished_.wait(lock, [&] { return over_; });
@@ -60,12 +62,28 @@ void Machine::place() {
         placed_.push_back({&thread.core->clock.steps(), identity.block, identity.cube});
     }
     L2Cache cache(gm_.base, gm_.size, job_.parameters.l2_capacity / 1000);
-    L2Traffic before;
-    for (const HeldRange &held : job_.held)
-        cache.touch(held.address, static_cast<int64_t>(held.bytes), held.dirty, before, kNobody);
+    hold(cache);
     timeline_ = std::make_unique<Timeline>(job_.parameters, records_, placed_, meetings_);
     if (job_.warm) timeline_->run(cache, false);
     timeline_->run(cache, true);
+}
+
+void Machine::hold(L2Cache &cache) const {
+    L2Traffic before;
+    for (const HeldRange &held : job_.held)
+        cache.touch(held.address, static_cast<int64_t>(held.bytes), held.dirty, before, kNobody);
+}
+
+int64_t Machine::cycles_without(const std::vector<uint32_t> &rows) const {
+    L2Cache cache(gm_.base, gm_.size, job_.parameters.l2_capacity / 1000);
+    hold(cache);
+    Timeline other(job_.parameters, records_, placed_, meetings_);
+    other.leave_out(rows);
+    if (job_.warm) other.run(cache, false);
+    other.run(cache, false);
+    int64_t last = 0;
+    for (const Timeline::CoreTime &core : other.times()) last = std::max(last, core.end);
+    return last;
 }
 
 void Machine::body(size_t index) {
@@ -82,6 +100,7 @@ void Machine::body(size_t index) {
     try {
         const CoreJob &core_job = job_.cores[index];
         job_.kernels[core_job.kernel].call(reinterpret_cast<int64_t *>(core_job.args));
+        if (me.core->late) me.core->late->drain();
         me.core->clock.finish(me.core->at);
         me.core->scalar(Instr::END, 0, 1000);
     } catch (const Failure &caught) {

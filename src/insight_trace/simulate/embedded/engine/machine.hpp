@@ -16,6 +16,8 @@
 #include "changes.hpp"
 #include "core.hpp"
 #include "cross_core.hpp"
+#include "late_work.hpp"
+#include "number_watch.hpp"
 #include "kernel_image.hpp"
 #include "timeline.hpp"
 
@@ -42,6 +44,7 @@ struct Job {
     bool warm = false;           // L2 holds what the same run left there
     std::vector<HeldRange> held; // and before that, these
     bool check = false;          // look for what is wrong when the run has ended
+    bool numbers = false;        // look for the op that made the first NaN and the first infinity
     uint8_t unwritten = 0;       // what on-chip memory holds before anything is written
     uint64_t perturb = 0;        // not 0: hand the baton on at random, to test that nothing depends on it
     Parameters parameters;
@@ -51,7 +54,7 @@ struct Job {
     std::set<std::pair<std::string, uint32_t>> left_out; // lines whose flags and barriers do not happen
     std::vector<Change> changes;                         // of single tile ops
     JournalOptions journal;
-    bool watches_calls() const { return !changes.empty() || journal.wanted(); }
+    bool watches_calls() const { return numbers || !changes.empty() || journal.wanted(); }
 };
 
 // The last scalar store of a core to a place in global memory.
@@ -69,6 +72,8 @@ class Machine {
     // Places what the cores did on one axis of time, with the memory that they share.
     void place();
     const Timeline *timeline() const { return timeline_.get(); }
+    // When the last core would end if the flags and barriers of these rows did not happen; records stay.
+    int64_t cycles_without(const std::vector<uint32_t> &rows) const;
     // Hands the baton on until `ready` holds. `what` says what is waited for, for a deadlock report.
     void wait_until(Core &core, const std::string &what, const std::function<bool()> &ready);
     // Lets other cores run; for loops that poll memory which another core writes.
@@ -77,6 +82,10 @@ class Machine {
     // happens any more, the run ends as a deadlock.
     void poll(Core &core, uint64_t address, uint64_t content);
     void progressed() { idle_polls_ = 0; }
+    // Where the order of cores is made up, others may come first at any instruction.
+    void interrupt(Core &core) {
+        if (job_.perturb && dice_() % 4 == 0) yield(core);
+    }
     // A core looked at what cores of other blocks may do: their stores, or a flag of all blocks.
     void meets_other_blocks() { met_other_blocks_ = true; }
     bool met_other_blocks() const { return met_other_blocks_; }
@@ -107,6 +116,7 @@ class Machine {
         return !job_.left_out.empty() && at.file && job_.left_out.count({at.file, at.line});
     }
     CrossCore cross_core;
+    NumberWatch numbers;
 
   private:
     enum class State { Ready, Blocked, Done };
@@ -127,6 +137,7 @@ class Machine {
     void swap_in(size_t index);
     void swap_out(size_t index);
     std::string deadlock_text() const;
+    void hold(L2Cache &cache) const; // what L2 holds when the run begins
 
     Job &job_;
     GlobalMemory gm_;

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "elements.hpp"
+#include "late_work.hpp"
 #include "ops/cluster.hpp"
 
 using namespace insight_trace;
@@ -85,15 +86,28 @@ void fill(Core &core, const uint64_t *v) {
 
 } // namespace
 
-extern "C" void insight_trace_raw(Raw which, const uint64_t *values, Site at) {
-    Core &core = current_core();
-    core.at = at;
-    current_machine().progressed();
-    Journal *journal = core.journal();
-    if (journal) journal->begin_work(core.rows());
+void insight_trace::engine::perform(Core &core, Raw which, const uint64_t *values) {
     if (which == Raw::Copy)
         copy(core, values);
     else
         fill(core, values);
-    if (journal) journal->end_call(core.rows());
+}
+
+extern "C" void insight_trace_raw(Raw which, const uint64_t *values, Site at) {
+    Core &core = current_core();
+    core.at = at;
+    current_machine().progressed();
+    if (!core.late) {
+        Journal *journal = core.journal();
+        if (journal) journal->begin_work(core.rows());
+        perform(core, which, values);
+        if (journal) journal->end_call(core.rows());
+        return;
+    }
+    current_machine().interrupt(core);
+    core.late->some();
+    core.used_pipes = 0;
+    core.computes = false;
+    perform(core, which, values);
+    core.late->raw(core.used_pipes, which, values);
 }

@@ -280,7 +280,7 @@ void read_job(std::istream &in) {
             g_job.gm_base = n(2);
             g_job.gm_size = n(3);
         } else if (key == "region")
-            g_job.regions.push_back({n(1), n(2), n(3), f.at(4)});
+            g_job.regions.push_back({n(1), n(2), n(3), f.at(4), n(5), n(6) != 0});
         else if (key == "seconds")
             g_job.limit_seconds = std::stod(f.at(1));
         else if (key == "bytes")
@@ -293,6 +293,8 @@ void read_job(std::istream &in) {
             g_job.held.push_back({n(1), n(2), n(3) != 0});
         else if (key == "check")
             g_job.check = n(1) != 0;
+        else if (key == "numbers")
+            g_job.numbers = n(1) != 0;
         else if (key == "unwritten")
             g_job.unwritten = static_cast<uint8_t>(n(1));
         else if (key == "leave_out")
@@ -388,7 +390,7 @@ int main(int argc, char **argv) {
         }
         g_active->place();
         if (g_job.check && g_records->detailed()) told += check::report_of(*g_records, *g_active);
-        write_result(told);
+        write_result(told + g_active->numbers.text());
     } catch (const Failure &failure) {
         write_result(failure_head(failure));
         _exit(1);

@@ -110,7 +110,11 @@ void Timeline::go_on(uint32_t index) {
     Core &core = *cores_[index];
     const Mapped<CoreStep> &steps = core.steps->list;
     while (core.next < steps.size()) {
-        if (!take(core, index, steps[core.next])) return;
+        const CoreStep &step = steps[core.next];
+        if (!left_out_.empty() && step.row != kNone && left_out_[step.row])
+            core.now += step.before;
+        else if (!take(core, index, step))
+            return;
         ++core.next;
     }
     if (core.done) return;

@@ -31,6 +31,11 @@ class Timeline {
     Timeline(const Parameters &parameters, Records &records, const std::vector<TimelineCore> &cores,
              const std::vector<Meeting> &meetings);
     ~Timeline();
+    // The flags and barriers of these rows do not happen.
+    void leave_out(const std::vector<uint32_t> &rows) {
+        left_out_.assign(records_.size(), false);
+        for (uint32_t row : rows) left_out_[row] = true;
+    }
     // Places every step. With `records` false nothing is written: the run only leaves its lines in L2.
     void run(L2Cache &cache, bool write_records);
 
@@ -94,7 +99,8 @@ class Timeline {
     Records &records_;
     const std::vector<TimelineCore> &given_;
     const std::vector<Meeting> &meetings_;
-    std::vector<bool> signals_; // by row: somebody waits for it
+    std::vector<bool> signals_;  // by row: somebody waits for it
+    std::vector<bool> left_out_; // by row; empty: none
     int64_t issue_cost_, flag_cost_, flag_latency_, barrier_cost_, dispatch_latency_, start_;
     size_t depth_;
     MemoryRates rates_;

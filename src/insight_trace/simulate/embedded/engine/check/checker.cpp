@@ -81,6 +81,8 @@ bool Checker::step_of(uint32_t row, Step &step) const {
         step.kind = StepKind::Observe;
         step.address = r.a;
         return true;
+    case Instr::DCCI:
+        return true;
     default:
         return operand_end(row) > r.operands;
     }
@@ -93,12 +95,15 @@ std::vector<Found> Checker::run() {
     racing_.clear();
     site_writes_.assign(records_.sites().size(), 0);
     site_read_.assign(records_.sites().size(), 0);
-    for (const Region &region : gm_.regions) shadow(0, kGlobal).fill(region.address, region.padded);
+    written_.clear();
+    dirty_.clear();
+    tile_told_.assign(records_.tiles.rows().size(), 0);
     Order order(cores_, [this](const Step &step, uint32_t number, const Time &before) {
         accesses(step, number, before);
     });
     for (uint32_t row = 0; row < records_.size(); ++row) {
         Step step{};
+        if (options_.memory) look_at_contract(row);
         if (!step_of(row, step)) continue;
         if (options_.memory && (step.kind == StepKind::Set || step.kind == StepKind::Wait) &&
             (records_[row].a >> 16) > 7)
@@ -120,6 +125,12 @@ std::vector<Found> Checker::run() {
             if (!twice.certain && racing_.count(missing)) continue;
             report({Kind::DoubleSet, twice.certain ? Severity::Error : Severity::Warning, twice.first,
                     twice.second});
+        }
+        for (const CrossFault &fault : order.cross_faults()) {
+            Found found{fault.overflow ? Kind::Overflow : Kind::LeftOver,
+                        fault.overflow ? Severity::Error : Severity::Warning, kNoPartner, fault.row};
+            found.count = fault.count;
+            report(found);
         }
         for (uint32_t row = 0; row < records_.size(); ++row) {
             uint32_t site = records_[row].site;
@@ -156,7 +167,12 @@ void Checker::look_at_address(const Step &step, const Footprint &footprint, cons
     if (footprint.memory == kGlobal) {
         const Region *region = gm_.find(operand.address);
         if (!region) return;
-        const uint64_t limit = region->address + region->size;
+        const bool writes = (footprint.role & kWrites) != 0;
+        if (writes) written_.insert(region->address);
+        if (step.pipe == PipeId::S) return; // whole lines of the cache: what is used of them is not known
+        // past what the kernel is told of, but inside the buffer: somebody's bytes, maybe meant
+        const uint64_t size = region->address + region->size;
+        const uint64_t limit = region->view ? std::min(region->address + region->view, size) : size;
         uint64_t begin = ~uint64_t(0), end = 0;
         for_each_run(footprint.walk, operand.address, 1, [&](uint64_t at, uint64_t bytes) {
             if (at + bytes <= limit) return;
@@ -164,8 +180,8 @@ void Checker::look_at_address(const Step &step, const Footprint &footprint, cons
             end = std::max(end, at + bytes);
         });
         if (end)
-            report({Kind::PastTensor, Severity::Error, kNoPartner, step.row, footprint.memory, 0, false,
-                    (footprint.role & kWrites) != 0, begin, end});
+            report({Kind::PastTensor, end > size ? Severity::Error : Severity::Note, kNoPartner, step.row,
+                    footprint.memory, 0, false, writes, begin, end});
         return;
     }
     const bool blocks = footprint.memory <= static_cast<uint8_t>(Space::L1) && step.pipe != PipeId::S;
@@ -188,8 +204,44 @@ uint16_t Checker::owner_of(const Step &step, const Footprint &footprint) const {
     return step.core; // nothing runs there
 }
 
+// A scalar store stays in its core's cache until the kernel writes the line back.
+void Checker::look_at_cache(const Step &step) {
+    constexpr int kLineBits = 6;
+    const Record &r = records_[step.row];
+    const Instr instr = records_.sites()[r.site].instr;
+    if (instr == Instr::DCCI) {
+        for (auto line = dirty_.begin(); line != dirty_.end();)
+            line = line->second.core == r.core && (!r.a || line->first == r.a >> kLineBits)
+                       ? dirty_.erase(line)
+                       : std::next(line);
+        return;
+    }
+    const bool cached = instr == Instr::ST_XD_XN_IMM || instr == Instr::LD_XD_XN_IMM;
+    for (uint32_t i = r.operands; i < operand_end(step.row); ++i) {
+        const OperandRow &operand = records_.operand(i);
+        const Footprint &footprint = records_.footprints.rows()[operand.footprint];
+        if (footprint.memory != kGlobal) continue;
+        if (cached && (footprint.role & kWrites)) {
+            dirty_[operand.address >> kLineBits] = {r.core, step.row};
+            continue;
+        }
+        if (dirty_.empty() || !(footprint.role & kReads)) continue;
+        for_each_run(footprint.walk, operand.address, 1, [&](uint64_t at, uint64_t bytes) {
+            for (const auto &[line, dirty] : dirty_) {
+                const uint64_t begin = line << kLineBits, end = begin + (1u << kLineBits);
+                if (at >= end || at + bytes <= begin) continue;
+                const bool own = dirty.core == r.core;
+                if (own && step.pipe == PipeId::S) continue; // through the same cache
+                report({Kind::NoDcci, own ? Severity::Warning : Severity::Error, dirty.row, step.row, kGlobal,
+                        0, true, false, begin, end});
+            }
+        });
+    }
+}
+
 void Checker::accesses(const Step &step, uint32_t number, const Time &before) {
     const Record &r = records_[step.row];
+    if (options_.memory && (!dirty_.empty() || step.pipe == PipeId::S)) look_at_cache(step);
     const uint32_t end = operand_end(step.row);
     const auto thread = static_cast<uint32_t>(Order::thread(step.core, step.pipe));
     uint32_t written = 0; // memories, as bits
@@ -216,6 +268,10 @@ void Checker::accesses(const Step &step, uint32_t number, const Time &before) {
                         footprint.exact != 0,
                         (written >> footprint.memory & 1) != 0};
             const bool on_chip = footprint.memory != kGlobal;
+            const Region *region = on_chip || write ? nullptr : gm_.find(operand.address);
+            const bool undefined = on_chip || (region && region->only_output && step.pipe != PipeId::S);
+            const bool accumulates = records_.sites()[r.site].instr == Instr::MMAD &&
+                                     footprint.memory == static_cast<uint8_t>(Space::L0C);
             if (write && on_chip) site_writes_[r.site] = 1;
             Shadow &memory = shadow(owner, footprint.memory);
             const int size = type_size(static_cast<Type>(footprint.type));
@@ -226,9 +282,12 @@ void Checker::accesses(const Step &step, uint32_t number, const Time &before) {
                         meet(earlier, touch, step, before, footprint.memory, owner, where, common);
                     },
                     [&](const Touch &earlier) { return earlier.atomic && atomic; });
-                if (options_.memory && !write && on_chip && unwritten && touch.exact)
-                    report({Kind::Unwritten, Severity::Note, kNoPartner, step.row, footprint.memory, owner,
-                            false, false, at, at + bytes});
+                if (options_.memory && !write && undefined && unwritten && touch.exact)
+                    report({accumulates ? Kind::Accumulator : Kind::Unwritten,
+                            accumulates ? Severity::Error
+                            : on_chip   ? Severity::Note
+                                        : Severity::Warning,
+                            kNoPartner, step.row, footprint.memory, owner, false, false, at, at + bytes});
             });
         }
 }
@@ -282,9 +341,16 @@ void Checker::meet(const Touch &earlier, const Touch &later, const Step &step, c
                    uint8_t memory, uint16_t owner, uint64_t address, uint64_t bytes) {
     if (earlier.write && !later.write) {
         site_read_[records_[earlier.row].site] = 1;
-        if (options_.memory && earlier.victim != kNoTile && earlier.victim == later.tile &&
-            earlier.tile != later.tile && partly_overlap(earlier.tile, later.tile))
+        const bool replaced = options_.memory && earlier.victim != kNoTile && earlier.victim == later.tile &&
+                              earlier.tile != later.tile;
+        if (replaced && partly_overlap(earlier.tile, later.tile))
             report({Kind::Overlap, Severity::Warning, earlier.row, step.row, memory, owner, true, false,
+                    address, address + bytes});
+        // what a tile op writes beside its tiles is the library's own
+        const bool library = earlier.tile == kNoTile && records_[earlier.row].call != kNoCall &&
+                             records_[earlier.row].call != records_[step.row].call;
+        if (replaced && library)
+            report({Kind::Scratch, Severity::Error, earlier.row, step.row, memory, owner, true, false,
                     address, address + bytes});
     }
     if (earlier.atomic && later.atomic) return;

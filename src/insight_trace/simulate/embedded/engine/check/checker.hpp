@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "../core.hpp"
@@ -28,6 +29,11 @@ enum class Kind : uint8_t {
     BarrierScalar, // pipe_barrier(PIPE_S)
     AtomicMix,     // an atomic store and a plain one to the same bytes
     Accumulator,   // accumulation onto an accumulator that nothing initialised
+    LeftOver,      // a flag between cores that nobody took
+    Scratch,       // a tile whose bytes the library's own scratch has overwritten
+    NoDcci,        // a scalar store that is still in its core's cache when somebody reads it
+    Overflow,      // more flags between cores under way than their counter holds
+    Contract,      // what the instruction set of the chip excludes; `begin` is a Rule, `end` the value
 };
 enum class Severity : uint8_t { Error, Warning, Note };
 
@@ -54,6 +60,9 @@ struct Options {
     bool memory = true;           // also what is not about order
 };
 
+// What Contract findings are about.
+enum class Rule : uint64_t { Core, Valid, Bursts, BurstBytes, Stride, Alignment, Product };
+
 class Checker {
   public:
     Checker(const Records &records, const std::vector<CoreIdentity> &cores, const GlobalMemory &gm,
@@ -63,6 +72,8 @@ class Checker {
     // What the run needed and had: every dependent pair that is ordered, the last of each pipe.
     const std::vector<Need> &needs() const { return needs_; }
     bool step_of(uint32_t row, Step &step) const; // false: neither touches memory nor orders anything
+    // Buffers of global memory that something was written to.
+    const std::set<uint64_t> &written() const { return written_; }
 
   private:
     using Key = std::tuple<Kind, Severity, uint32_t, uint32_t, uint8_t>;
@@ -72,7 +83,8 @@ class Checker {
               uint16_t owner, uint64_t address, uint64_t bytes);
     void report(const Found &found);
     Shadow &shadow(uint16_t core, uint8_t memory);
-    void fill_arguments();
+    void look_at_cache(const Step &step);
+    void look_at_contract(uint32_t row); // contract.cpp
     void look_at_address(const Step &step, const Footprint &footprint, const OperandRow &operand);
     uint32_t operand_end(uint32_t row) const;
     uint32_t repeats_of(const Record &r) const;
@@ -91,6 +103,13 @@ class Checker {
     std::vector<Need> needs_;
     std::set<std::pair<uint32_t, uint32_t>> racing_; // pipes whose instructions were found out of order
     std::vector<uint8_t> site_writes_, site_read_;   // by site: it writes on-chip memory; somebody reads that
+    std::set<uint64_t> written_;
+    struct Dirty {
+        uint16_t core;
+        uint32_t row;
+    };
+    std::unordered_map<uint64_t, Dirty> dirty_; // lines of global memory with a store in a core's cache
+    std::vector<uint8_t> tile_told_;            // by tile: its valid size was looked at
 };
 
 } // namespace insight_trace::engine::check

@@ -70,7 +70,7 @@ void Order::drain(uint16_t core, PipeId id) {
     }
 }
 
-std::deque<Order::Shared> *Order::crossing(const Step &step) {
+std::deque<Order::Raised> *Order::crossing(const Step &step) {
     auto found = crossed_.find({step.core, step.event});
     return found == crossed_.end() || found->second.empty() ? nullptr : &found->second;
 }
@@ -117,11 +117,11 @@ bool Order::take_up(Pipe &on, const Pending &next) {
         return true;
     case StepKind::CrossWait:
     case StepKind::IntraWait: {
-        std::deque<Shared> *raised = crossing(step);
+        std::deque<Raised> *raised = crossing(step);
         if (!raised) return false;
-        Shared time = raised->front();
+        const Raised first = raised->front();
         raised->pop_front();
-        learn(*time);
+        learn(*first.time);
         return true;
     }
     case StepKind::Publish: {
@@ -158,6 +158,16 @@ void Order::set(Pipe &on, const Step &step) {
     if (step.to != PipeId::S) drain(step.core, step.to);
 }
 
+// The counter of a flag between cores has four bits. That this many were under way in one order that the
+// flags allow is enough: the chip may do it in that order, too.
+void Order::deliver(uint16_t core, int flag, const Raised &raised) {
+    constexpr size_t kMost = 15;
+    std::deque<Raised> &waiting = crossed_[{core, flag}];
+    waiting.push_back(raised);
+    if (waiting.size() == kMost + 1)
+        cross_faults_.push_back({raised.row, static_cast<uint32_t>(waiting.size()), true});
+}
+
 void Order::cross_set(Pipe &on, const Step &step) {
     const CoreIdentity &me = cores_[step.core];
     on.time[thread(step.core, step.pipe)] = on.count; // the signal waits for its pipe, as a barrier does
@@ -168,12 +178,12 @@ void Order::cross_set(Pipe &on, const Step &step) {
         const bool same_block = other.block == me.block, same_kind = other.cube == me.cube;
         if (step.kind == StepKind::IntraSet) {
             if (!same_block || same_kind) continue;
-            if (me.cube && other.sub_block == step.event / 16) deliver(i, step.event % 16, time);
-            if (!me.cube) deliver(i, step.event % 16 + 16 * me.sub_block, time);
+            if (me.cube && other.sub_block == step.event / 16) deliver(i, step.event % 16, {time, step.row});
+            if (!me.cube) deliver(i, step.event % 16 + 16 * me.sub_block, {time, step.row});
             continue;
         }
         if (step.mode == 2 && me.cube) {
-            if (!other.cube && same_block) deliver(i, step.event, time);
+            if (!other.cube && same_block) deliver(i, step.event, {time, step.row});
             continue;
         }
         const bool sends = same_kind && (step.mode == 0 || same_block);
@@ -183,16 +193,16 @@ void Order::cross_set(Pipe &on, const Step &step) {
     const bool alone = step.kind == StepKind::IntraSet || (step.mode == 2 && me.cube);
     if (!alone) {
         const int group = step.mode == 0 ? (me.cube ? -1 : -2) : me.block;
-        arrived_[{group, step.event, step.core}].push_back(time);
+        arrived_[{group, step.event, step.core}].push_back({time, step.row});
         Time all(pipes_.size(), 0);
         for (uint16_t sender : senders) {
             auto found = arrived_.find({group, step.event, sender});
             if (found == arrived_.end() || found->second.empty()) return;
-            join(all, *found->second.front());
+            join(all, *found->second.front().time);
         }
         for (uint16_t sender : senders) arrived_[{group, step.event, sender}].pop_front();
         Shared last = std::make_shared<const Time>(std::move(all));
-        for (uint16_t receiver : receivers) deliver(receiver, step.event, last);
+        for (uint16_t receiver : receivers) deliver(receiver, step.event, {last, step.row});
     }
     for (uint16_t i = 0; i < cores_.size(); ++i)
         for (int id = 0; id < kPipesPerCore; ++id)
@@ -202,6 +212,12 @@ void Order::cross_set(Pipe &on, const Step &step) {
 void Order::finish() {
     for (uint16_t i = 0; i < cores_.size(); ++i)
         for (int id = 0; id < kPipesPerCore; ++id) drain(i, static_cast<PipeId>(id));
+    auto left_over = [&](const std::deque<Raised> &raised) {
+        if (!raised.empty())
+            cross_faults_.push_back({raised.back().row, static_cast<uint32_t>(raised.size()), false});
+    };
+    for (const auto &[key, raised] : crossed_) left_over(raised);
+    for (const auto &[key, raised] : arrived_) left_over(raised);
 }
 
 } // namespace insight_trace::engine::check

@@ -54,6 +54,13 @@ struct DoubleSet {
     bool certain; // the wait comes later in the program, or never
 };
 
+// A flag between cores that nobody took, or that was raised more often than its counter can hold.
+struct CrossFault {
+    uint32_t row; // the set
+    uint32_t count;
+    bool overflow;
+};
+
 class Order {
   public:
     // `work` is called for every step, in an order that no wait contradicts, with the number of the
@@ -68,6 +75,7 @@ class Order {
         return size_t(core) * kPipesPerCore + static_cast<size_t>(pipe);
     }
     const std::vector<DoubleSet> &double_sets() const { return double_sets_; }
+    const std::vector<CrossFault> &cross_faults() const { return cross_faults_; } // when it is finished
 
   private:
     using Shared = std::shared_ptr<const Time>;
@@ -100,20 +108,21 @@ class Order {
     void drain(uint16_t core, PipeId id);
     void set(Pipe &on, const Step &step);
     void cross_set(Pipe &on, const Step &step);
-    void deliver(uint16_t core, int flag, const Shared &time) { crossed_[{core, flag}].push_back(time); }
+    void deliver(uint16_t core, int flag, const Raised &raised);
     void visit(Pipe &on, const Step &step);
     Shared ended(const Pipe &on, size_t thread) const;
-    std::deque<Shared> *crossing(const Step &step);
+    std::deque<Raised> *crossing(const Step &step);
 
     const std::vector<CoreIdentity> cores_;
     Visit work_;
     std::vector<Pipe> pipes_;
     std::vector<Shared> issued_; // per core, made anew when the scalar unit learns something
     std::map<FlagKey, FlagState> flags_;
-    std::map<std::pair<uint16_t, int>, std::deque<Shared>> crossed_;
-    std::map<std::tuple<int, int, uint16_t>, std::deque<Shared>> arrived_;
+    std::map<std::pair<uint16_t, int>, std::deque<Raised>> crossed_;
+    std::map<std::tuple<int, int, uint16_t>, std::deque<Raised>> arrived_;
     std::unordered_map<uint64_t, Time> published_;
     std::vector<DoubleSet> double_sets_;
+    std::vector<CrossFault> cross_faults_;
 };
 
 void join(Time &into, const Time &other);

@@ -55,8 +55,10 @@ std::vector<SyncGroup> sync_groups(const Records &records, const Checker &checke
         const Instr instr = records.sites()[site].instr;
         group.barrier = instr == Instr::BAR;
         if (group.barrier) group.strength = static_cast<PipeId>(records[row].a) == PipeId::ALL ? 2 : 1;
-        auto &sites = instr == Instr::SET_FLAG ? group.sets : group.waits;
-        if (std::find(sites.begin(), sites.end(), site) == sites.end()) sites.push_back(site);
+        auto &lines = instr == Instr::SET_FLAG ? group.sets : group.waits;
+        const bool known = std::any_of(lines.begin(), lines.end(),
+                                       [&](uint32_t other) { return records[other].site == site; });
+        if (!known) lines.push_back(row);
     }
     return groups;
 }

@@ -11,7 +11,7 @@ namespace insight_trace::engine::check {
 
 // Lines that go together: a set and the waits it meets, or a barrier alone.
 struct SyncGroup {
-    std::vector<uint32_t> sets, waits; // sites
+    std::vector<uint32_t> sets, waits; // the first row of each line
     std::vector<uint32_t> rows;        // every execution, sets and waits
     bool barrier = false;
     int strength = 0; // how much it orders: 2 all pipes, 1 one pipe, 0 a pair

@@ -34,8 +34,6 @@ class Shadow {
     // must stay (writes that may be in any order). Returns how many of the bytes nobody had written.
     template <class Meet, class Keep>
     uint64_t touch(uint64_t address, uint64_t bytes, const Touch &by, Meet &&meet, Keep &&keep);
-    // These bytes have a content from before the run.
-    void fill(uint64_t address, uint64_t bytes) { filled_.emplace_back(address, address + bytes); }
     size_t entries() const {
         size_t sum = 0;
         for (const auto &[index, page] : pages_) {
@@ -80,7 +78,6 @@ class Shadow {
         return *last_;
     }
 
-    std::vector<std::pair<uint64_t, uint64_t>> filled_;
     std::unordered_map<uint64_t, Page> pages_;
     Page *last_ = nullptr;
     uint64_t last_index_ = 0;

@@ -8,7 +8,7 @@ namespace {
 
 // Address registers of the transposing instruction: eight addresses each.
 void set_address_registers(Core &core, int count, uint32_t address) {
-    if (core.register_based()) return; // addresses are operands there
+    if (core.silent || core.register_based()) return; // addresses are operands there
     int64_t cost = core.parameters.register_write;
     for (int i = 0; i < count; ++i) {
         Record r = core.record(Instr::MOVEVA, PipeId::V, Form::Plain);

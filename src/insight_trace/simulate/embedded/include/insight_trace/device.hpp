@@ -78,12 +78,9 @@ enum pipe_t : uint8_t {
     PIPE_FIX = 10,
 };
 namespace insight_trace {
-// Pipes by the numbers of the device; those that the modelled chips lack are part of another one.
+// Pipes by the numbers of the device; the modelled chips have no work for MTE4, MTE5 and V2.
 constexpr PipeId pipe_id(pipe_t pipe) {
-    return pipe == PIPE_FIX                         ? PipeId::FIX
-           : pipe == PIPE_MTE4 || pipe == PIPE_MTE5 ? PipeId::MTE3
-           : pipe == PIPE_V2                        ? PipeId::V
-                                                    : static_cast<PipeId>(pipe);
+    return pipe == PIPE_FIX ? PipeId::FIX : pipe <= PIPE_ALL ? static_cast<PipeId>(pipe) : PipeId::COUNT;
 }
 } // namespace insight_trace
 enum event_t : uint8_t {
@@ -220,6 +217,24 @@ inline void set_intra_block(pipe_t pipe, int64_t flag, INSIGHT_TRACE_AT) {
 inline void wait_intra_block(pipe_t pipe, int64_t flag, INSIGHT_TRACE_AT) {
     INSIGHT_TRACE_CALL(WaitIntraBlock, insight_trace::pipe_id(pipe), flag, 0);
 }
+// Synchronisation that is not modelled: a kernel that uses it does not run, rather than run without it.
+#define INSIGHT_TRACE_REFUSED(name)                                                                          \
+    INSIGHT_TRACE_CALL(Unsupported, #name ": this synchronisation is not modelled", 0, 0)
+template <class Pipe, class Id, class Mode> inline void get_buf(Pipe, Id, Mode, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_REFUSED(get_buf);
+}
+template <class Pipe, class Id, class Mode> inline void rls_buf(Pipe, Id, Mode, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_REFUSED(rls_buf);
+}
+template <class Event, class Memory>
+inline void hset_flag(pipe_t, pipe_t, Event, Memory, bool, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_REFUSED(hset_flag);
+}
+template <class Event, class Memory>
+inline void hwait_flag(pipe_t, pipe_t, Event, Memory, bool, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_REFUSED(hwait_flag);
+}
+#undef INSIGHT_TRACE_REFUSED
 template <class T> inline auto ld_dev(T *address, int64_t offset = 0, INSIGHT_TRACE_AT) {
     using Value = std::remove_cv_t<T>;
     return static_cast<Value>(
