@@ -114,7 +114,7 @@ CUBE = (
         + flag("MTE2", "MTE1")
         + MOVE
         + flag("MTE1", "M")
-        + "-    TMATMUL_ACC(sum, sum, a, b); //! unwritten-read\n+    TMATMUL(sum, a, b);\n"
+        + "-    TMATMUL_ACC(sum, sum, a, b); //! accumulator-unset\n+    TMATMUL(sum, a, b);\n"
         + flag("M", "FIX")
         + "    TSTORE(out, sum);\n",
     ),

@@ -34,6 +34,8 @@ class WrongKernel:
     body: str
     targets: tuple[str, ...] = BOTH
     plain: bool = True  # the tiles and tensors of PRELUDE
+    lanes: int = 1  # vector cores of a mix
+    blocks: int = 1
 
     def lines(self, mended: bool) -> list[str]:
         """The kernel's own lines, of one of the two twins."""

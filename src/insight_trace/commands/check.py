@@ -42,6 +42,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow", type=Path, metavar="F", help="a file of lines FILE[:LINE] CATEGORY to allow"
     )
+    parser.add_argument(
+        "--perturb", type=int, default=0, metavar="N", help="also N other orders of cores and pipes"
+    )
     parser.add_argument("--strict", action="store_true", help="exit 1 if there is an error")
     parser.add_argument("--sarif", type=Path, metavar="F", help="also write the findings as SARIF 2.1.0")
     parser.add_argument("--force", action="store_true", help="replace an existing SARIF file")
@@ -52,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
     from insight_trace.check.sarif import sarif
     from insight_trace.check.suppressions import in_file
     from insight_trace.commands.replay import numbers
+    from insight_trace.errors import RequestError
     from insight_trace.replay.examine import examine
     from insight_trace.replay.request import ReplayRequest
     from insight_trace.storage import refuse_existing, write_whole
@@ -71,8 +75,10 @@ def run(options: argparse.Namespace) -> int:
     )
     if options.sarif is not None:
         refuse_existing(options.sarif, force=options.force)
+    if options.perturb < 0:
+        raise RequestError(f"--perturb takes a number of orders, not {options.perturb}")
     given = in_file(options.allow) if options.allow else []
-    examined = examine(request, given)
+    examined = examine(request, given, orders=options.perturb)
     if options.sarif is not None:
         findings = [finding for one in examined for finding in one.findings]
         text = json.dumps(sarif(findings, Path.cwd()), indent=1) + "\n"

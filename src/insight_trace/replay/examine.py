@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from insight_trace.capture.session import CaptureOptions, run_capture
 from insight_trace.check.suppressions import Allowance, apply, in_sources
+from insight_trace.dump.load import load_dump
 from insight_trace.errors import JobError
 from insight_trace.model import Failure, Finding, Scene, Severity, Simulation
 from insight_trace.replay.gathering import Gathered, gather_arguments
@@ -38,12 +40,16 @@ def examine(
     request: ReplayRequest,
     allowances: Sequence[Allowance] = (),
     progress: Callable[[str], None] = lambda _step: None,
+    orders: int = 0,
 ) -> list[Examined]:
-    """Checks what the request names: a workspace's dispatch, the kernels asked for, or all that the case runs."""
+    """Checks what the request names: a workspace's dispatch, the kernels asked for, or all that the case runs.
+
+    Each is also run under so many other `orders` of cores and pipes.
+    """
     found = []
     for selection, gathered, target in _dispatches(request, progress):
         progress(f"check {selection.kernels[0].name}")
-        found.append(_examined(request, selection, gathered, target, allowances))
+        found.append(_examined(request, selection, gathered, target, allowances, orders))
     return found
 
 
@@ -58,36 +64,62 @@ def _dispatches(
 
     scene = load_scene(request.scene)
     case = select_case(scene, request.case)
-    chosen = request.func_ids or request.kernel or request.kernel_source
-    members = [request.func_ids] if chosen else _all_members(request, scene, progress)
-    for func_ids in members:
-        one = dataclasses.replace(request, func_ids=func_ids)
-        kernels = select_kernels(scene, func_ids=func_ids, name=one.kernel, source=one.kernel_source)
-        selection = Selection(scene, case, kernels)
-        gathered = gather_arguments(one, selection)
-        selection = with_recorded_members(selection, gathered.dispatch)
-        yield selection, gathered, request.target or target_of(one, selection)
-
-
-def _all_members(
-    request: ReplayRequest, scene: Scene, progress: Callable[[str], None]
-) -> list[tuple[int, ...]]:
-    """The kernels and mixes that the case dispatches, each once; found by a run without payload."""
-    from insight_trace.capture.session import CaptureOptions, run_capture
-    from insight_trace.dump.load import load_dump
-
-    progress("capture")
     with tempfile.TemporaryDirectory(prefix="insight-trace-check-") as folder:
-        options = CaptureOptions(level=3, platform=request.platform, seconds=request.seconds, golden=False)
-        capture = run_capture(request.scene, request.case, Path(folder) / "dump", options)
-        if capture.directory is None or capture.failure is not None:
-            raise JobError(
-                f"the case does not run: {capture.failure or capture.note}",
-                hint="name one kernel with --func-id and give its arguments with --dump-dir or --arg-spec",
-            )
-        return list(
-            dict.fromkeys(dispatch.func_ids for dispatch in load_dump(capture.directory, scene).dispatches)
+        for one in _recorded(request, scene, Path(folder), progress):
+            kernels = select_kernels(scene, func_ids=one.func_ids, name=one.kernel, source=one.kernel_source)
+            selection = Selection(scene, case, kernels)
+            gathered = gather_arguments(one, selection)
+            selection = with_recorded_members(selection, gathered.dispatch)
+            yield selection, gathered, request.target or target_of(one, selection)
+
+
+def _recorded(
+    request: ReplayRequest, scene: Scene, folder: Path, progress: Callable[[str], None]
+) -> Iterator[ReplayRequest]:
+    """The request with arguments for each dispatch: what was given, or what a run of the case records in `folder`."""
+    if request.dump_dir is not None or request.arg_spec is not None or request.recipe:
+        yield from _of_dump(request, scene) if request.dump_dir is not None else [request]
+        return
+    progress("capture")
+    if request.func_ids or request.kernel or request.kernel_source:
+        chosen = select_kernels(
+            scene, func_ids=request.func_ids, name=request.kernel, source=request.kernel_source
         )
+        ids = tuple(kernel.func_id for kernel in chosen if kernel.func_id is not None)
+        options = CaptureOptions(only_kernels=ids, only_task=request.task_id)
+    else:
+        # what is dispatched is found by a run without payload; then each is recorded once
+        listed = _captured(request, folder / "list", CaptureOptions(level=3))
+        first: dict[tuple[int, ...], int] = {}
+        for dispatch in load_dump(listed, scene).dispatches:
+            first.setdefault(dispatch.func_ids, dispatch.dispatch_id)
+        options = CaptureOptions(only_dispatches=tuple(first.values()))
+    dump = _captured(request, folder / "dump", options)
+    yield from _of_dump(dataclasses.replace(request, dump_dir=dump), scene)
+
+
+def _captured(request: ReplayRequest, folder: Path, options: CaptureOptions) -> Path:
+    options = dataclasses.replace(options, platform=request.platform, seconds=request.seconds, golden=False)
+    capture = run_capture(request.scene, request.case, folder, options)
+    if capture.directory is None or capture.failure is not None:
+        raise JobError(
+            f"the case does not run: {capture.failure or capture.note}",
+            hint="name one kernel with --func-id and give its arguments with --dump-dir or --arg-spec",
+        )
+    return capture.directory
+
+
+def _of_dump(request: ReplayRequest, scene: Scene) -> Iterator[ReplayRequest]:
+    """A request for each kernel and mix of the dump, its first dispatch; or the one that is asked for."""
+    if request.func_ids or request.kernel or request.kernel_source or request.dispatch_id is not None:
+        yield request
+        return
+    assert request.dump_dir is not None
+    seen = set()
+    for dispatch in load_dump(request.dump_dir, scene).dispatches:
+        if dispatch.func_ids not in seen:
+            seen.add(dispatch.func_ids)
+            yield dataclasses.replace(request, func_ids=dispatch.func_ids, dispatch_id=dispatch.dispatch_id)
 
 
 def _examined(
@@ -96,6 +128,7 @@ def _examined(
     gathered: Gathered,
     target: str,
     allowances: Sequence[Allowance],
+    orders: int,
 ) -> Examined:
     from insight_trace.simulate.embedded.checked_run import run_checked
     from insight_trace.simulate.embedded.simulator import EmbeddedOptions
@@ -103,7 +136,7 @@ def _examined(
     options = EmbeddedOptions(
         soc_version=request.soc_version, target=target, preset=request.preset, seconds=request.seconds
     )
-    run: Simulation = run_checked(selection.kernels, gathered.arguments, options)
+    run: Simulation = run_checked(selection.kernels, gathered.arguments, options, orders=orders)
     written = in_sources(run.sources)
     kept, allowed, unused = apply(run.findings, [*written, *allowances])
     return Examined(

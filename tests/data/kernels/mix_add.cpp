@@ -73,8 +73,8 @@ template <TileSplitAxis split> void add(int64_t *args, int tiles) {
         set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
         wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
         TSTORE(out_global, product);
+        pipe_barrier(PIPE_ALL); // the store reads the slot too, and a free slot is filled again
         TFREE<Ring, split>(ring);
-        pipe_barrier(PIPE_ALL);
     }
 }
 #endif
