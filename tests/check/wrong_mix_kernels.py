@@ -177,7 +177,8 @@ MIX = (
         + "    using OnChip = TPipe<0, Direction::DIR_C2V, kSide * kSide * 4, 2>;\n#endif\n"
         + "    OnChip down(data_in(args, 4), 0x10000, 0x10000);\n"
         + _CUBE
-        + "    for (int i = 0; i < 4; ++i) TPUSH<OnChip, decltype(sum), TileSplitAxis::TILE_NO_SPLIT>(down, sum); //! race-cores\n"
+        + "    for (int i = 0; i < 4; ++i)\n"
+        + "        TPUSH<OnChip, decltype(sum), TileSplitAxis::TILE_NO_SPLIT>(down, sum); //! race-cores\n"
         + _VECTOR
         + "    for (int i = 0; i < 4; ++i) {\n"
         + "        TPOP<OnChip, Square, TileSplitAxis::TILE_NO_SPLIT>(down, t0);\n"
@@ -195,7 +196,8 @@ MIX = (
         "    using OnChip = TPipe<0, Direction::DIR_C2V, kSide * kSide * 4, 2>;\n"
         + "    OnChip down(data_in(args, 4), 0x10000, 0x10000);\n"
         + _CUBE
-        + "    for (int i = 0; i < 4; ++i) TPUSH<OnChip, decltype(sum), TileSplitAxis::TILE_NO_SPLIT>(down, sum); //! race-cores\n"
+        + "    for (int i = 0; i < 4; ++i)\n"
+        + "        TPUSH<OnChip, decltype(sum), TileSplitAxis::TILE_NO_SPLIT>(down, sum); //! race-cores\n"
         + _VECTOR
         + "    for (int i = 0; i < 4; ++i) {\n"
         + "        TPOP<OnChip, Square, TileSplitAxis::TILE_NO_SPLIT>(down, t0);\n"
@@ -218,7 +220,8 @@ MIX = (
     _mix(
         "the cube core waits for a flag that comes after its own",
         _CUBE
-        + "-    AWAIT(PIPE_FIX, 1); //! deadlock\n    TSTORE(ring, sum);\n    SIGNAL(PIPE_FIX, 0);\n+    AWAIT(PIPE_FIX, 1);\n"
+        + "-    AWAIT(PIPE_FIX, 1); //! deadlock\n    TSTORE(ring, sum);\n    SIGNAL(PIPE_FIX, 0);\n"
+        + "+    AWAIT(PIPE_FIX, 1);\n"
         + _VECTOR
         + "    AWAIT(PIPE_MTE2, 0);\n    TLOAD(t0, ring);\n    SIGNAL(PIPE_MTE2, 1);\n"
         + _COMPUTE,
@@ -272,7 +275,8 @@ BLOCKS = (
     _blocks(
         "a meeting of all blocks before the store has ended",
         "    TSTORE(mine, t1); //? race-cores\n"
-        + "-    ffts_cross_core_sync(PIPE_V, 1 | 0 << 4 | 5 << 8);\n+    ffts_cross_core_sync(PIPE_MTE3, 1 | 0 << 4 | 5 << 8);\n"
+        + "-    ffts_cross_core_sync(PIPE_V, 1 | 0 << 4 | 5 << 8);\n"
+        + "+    ffts_cross_core_sync(PIPE_MTE3, 1 | 0 << 4 | 5 << 8);\n"
         + "    wait_flag_dev(5);\n"
         + flag("MTE3", "V", 1)
         + "    TLOAD(t2, theirs); //! race-cores\n"
@@ -310,10 +314,12 @@ BLOCKS = (
     ),
     _blocks(
         "a scalar store that stays in its cache",
-        "    if (block == 0) {\n        word[16] = 7;\n+        dcci(word + 16, SINGLE_CACHE_LINE);\n+        dsb(DSB_DDR);\n"
+        "    if (block == 0) {\n        word[16] = 7;\n"
+        + "+        dcci(word + 16, SINGLE_CACHE_LINE);\n+        dsb(DSB_DDR);\n"
         + "        st_dev(1, word);\n    } else {\n"
         + _POLL
-        + "        dcci(word + 16, SINGLE_CACHE_LINE);\n        TEXPANDS(t3, static_cast<float>(word[16])); //! missing-dcci\n"
+        + "        dcci(word + 16, SINGLE_CACHE_LINE);\n"
+        + "        TEXPANDS(t3, static_cast<float>(word[16])); //! missing-dcci\n"
         + flag("V", "MTE3", 6)
         + "        TSTORE(out, t3);\n    }\n",
     ),

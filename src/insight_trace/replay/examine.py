@@ -78,7 +78,7 @@ def _recorded(
 ) -> Iterator[ReplayRequest]:
     """The request with arguments for each dispatch: what was given, or what a run of the case records in `folder`."""
     if request.dump_dir is not None or request.arg_spec is not None or request.recipe:
-        yield from _of_dump(request, scene) if request.dump_dir is not None else [request]
+        yield request
         return
     progress("capture")
     if request.func_ids or request.kernel or request.kernel_source:
@@ -95,7 +95,19 @@ def _recorded(
             first.setdefault(dispatch.func_ids, dispatch.dispatch_id)
         options = CaptureOptions(only_dispatches=tuple(first.values()))
     dump = _captured(request, folder / "dump", options)
-    yield from _of_dump(dataclasses.replace(request, dump_dir=dump), scene)
+    seen = set()
+    for dispatch in load_dump(dump, scene).dispatches:
+        if dispatch.func_ids not in seen:
+            seen.add(dispatch.func_ids)
+            yield dataclasses.replace(
+                request,
+                kernel=None,
+                kernel_source=None,
+                task_id=None,
+                func_ids=dispatch.func_ids,
+                dump_dir=dump,
+                dispatch_id=dispatch.dispatch_id,
+            )
 
 
 def _captured(request: ReplayRequest, folder: Path, options: CaptureOptions) -> Path:
@@ -107,19 +119,6 @@ def _captured(request: ReplayRequest, folder: Path, options: CaptureOptions) -> 
             hint="name one kernel with --func-id and give its arguments with --dump-dir or --arg-spec",
         )
     return capture.directory
-
-
-def _of_dump(request: ReplayRequest, scene: Scene) -> Iterator[ReplayRequest]:
-    """A request for each kernel and mix of the dump, its first dispatch; or the one that is asked for."""
-    if request.func_ids or request.kernel or request.kernel_source or request.dispatch_id is not None:
-        yield request
-        return
-    assert request.dump_dir is not None
-    seen = set()
-    for dispatch in load_dump(request.dump_dir, scene).dispatches:
-        if dispatch.func_ids not in seen:
-            seen.add(dispatch.func_ids)
-            yield dataclasses.replace(request, func_ids=dispatch.func_ids, dispatch_id=dispatch.dispatch_id)
 
 
 def _examined(
