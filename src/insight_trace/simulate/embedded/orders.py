@@ -69,7 +69,8 @@ def _failing(failed: Sequence[tuple[int, str]], orders: int) -> tuple[Finding, .
 
 def _adds_in_memory(run: Simulation) -> bool:
     operands = run.instructions.operands
-    return operands is not None and bool(operands.geometries["atomic"].any())
+    # record.hpp calls this byte of a geometry `atomic`; recordings of before had nothing in it
+    return operands is not None and bool(operands.geometries["reserved"].any())
 
 
 def _difference(one: NDArray[Any], other: NDArray[Any]) -> float:
