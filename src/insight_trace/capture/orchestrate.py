@@ -88,6 +88,7 @@ class TaskArgs:
         self.marked = 0
         self.block_count = 1
         self.sync_start = False
+        self.early = False
 
     def add_input(self, *tensors: Tensor) -> TaskArgs:
         return self._add(_INPUT, tensors)
@@ -115,6 +116,10 @@ class TaskArgs:
 
     def set_block_num(self, count: int, *, sync_start: bool = False) -> TaskArgs:
         self.block_count, self.sync_start = count, sync_start
+        return self
+
+    def set_allow_early_resolve(self, early: bool = True) -> TaskArgs:
+        self.early = early
         return self
 
     def dump(self, *slots: int) -> TaskArgs:
@@ -196,7 +201,8 @@ class Runtime:
         self._ask("scope", 0)
 
     def _submit(self, kind: int, kernels: tuple[int, ...], args: TaskArgs) -> Submitted:
-        fields: list[object] = [kind, *kernels, args.block_count, int(args.sync_start), args.marked]
+        flags = (int(args.sync_start), int(args.early))
+        fields: list[object] = [kind, *kernels, args.block_count, *flags, args.marked]
         fields.append(len(args.tensors))
         for tag, tensor in args.tensors:
             fields += [tag, *tensor.fields]

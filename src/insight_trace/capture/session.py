@@ -90,14 +90,14 @@ def run_capture(path: Path, case: str | None, output: Path | None, options: Capt
     live = load_scene_live(path)
     scene = live.scene
     chosen = choose_case(live, case, options.platform)
-    target = _target(chosen, options.platform)
+    target = target_of_case(chosen, options.platform)
     directory = output or Path("outputs") / f"{scene.class_name}_{chosen.name}_{_now()}"
     inputs = [scene.path, *(kernel.source for kernel in scene.kernels)]
     most_payload = 0
     if options.level:
         refuse_existing(directory, force=options.force, record=RECORD, inputs=inputs)
         most_payload = payload_limit(directory, options.max_payload)
-    _seed(options.seed)
+    seed_all(options.seed)
     args = live.generate_args(chosen)
     toolchain = Toolchain.find()
     try:
@@ -112,14 +112,12 @@ def run_capture(path: Path, case: str | None, output: Path | None, options: Capt
             job_directory() as job,
             dump_directory(directory, options.level, inputs, force=options.force) as dump,
         ):
-            lines = _job_lines(scene, found, builds, target, options, most_payload)
+            lines = job_lines(scene, found, builds, target, options, most_payload)
             started = time.monotonic()
             recorder = GrowingDump(dump, options.level, scene)
-            lines += [*arena.job_lines(), *recorder.job_lines, *_sandbox_lines(options, job, dump, toolchain)]
-            if builds.orchestration is None:
-                report = _run_python(live, found, job, builds, lines, arena, recorder, options.sandbox)
-            else:
-                report = _run(job, builds, lines, arena, recorder, sandbox=options.sandbox)
+            lines += [*arena.job_lines(), *recorder.job_lines]
+            lines += host_sandbox_lines(options, job, dump, toolchain)
+            report = run_orchestrated(live, found, job, builds, lines, arena, recorder.look, options.sandbox)
             seconds = time.monotonic() - started
             arena.copy_back()
             result = None
@@ -173,7 +171,7 @@ def choose_case(live: LiveScene, name: str | None, platform: str | None) -> Case
     return next((c for c in able if c.manual is False), able[0])
 
 
-def _target(case: Case, platform: str | None) -> str:
+def target_of_case(case: Case, platform: str | None) -> str:
     platform = platform or next(iter(case.platforms), "a2a3")
     return family_named(platform).target
 
@@ -182,7 +180,7 @@ def _now() -> str:
     return time.strftime("%Y%m%d_%H%M%S")
 
 
-def _seed(seed: int) -> None:
+def seed_all(seed: int) -> None:
     import numpy as np
 
     random.seed(seed)
@@ -192,7 +190,7 @@ def _seed(seed: int) -> None:
         torch.manual_seed(seed)
 
 
-def _job_lines(
+def job_lines(
     scene: Scene, found: Any, builds: Builds, target: str, options: CaptureOptions, most_payload: int
 ) -> list[str]:
     assert scene.orchestration is not None
@@ -223,7 +221,9 @@ def _job_lines(
     return lines
 
 
-def _sandbox_lines(options: CaptureOptions, job: Path, dump: Path | None, toolchain: Toolchain) -> list[str]:
+def host_sandbox_lines(
+    options: CaptureOptions, job: Path, dump: Path | None, toolchain: Toolchain
+) -> list[str]:
     """Where it may write beside its own folder is the dump; what may finish that for a dead caller is Python."""
     package = Path(__file__).resolve().parents[2]
     readable = (toolchain.cache.root, Path(sys.prefix), Path(sys.base_prefix), package)
@@ -233,34 +233,27 @@ def _sandbox_lines(options: CaptureOptions, job: Path, dump: Path | None, toolch
     return lines
 
 
-def _run(
-    job: Path,
-    builds: Builds,
-    lines: list[str],
-    arena: Arena,
-    recorder: GrowingDump,
-    files: tuple[int, ...] = (),
-    drive: Callable[[], None] | None = None,
-    sandbox: Sandbox = Sandbox.DEFAULT,
-) -> RunnerReport:
-    order, result = job / "job", job / "result"
-    order.write_text("\n".join([f"result\t{result}", *lines]) + "\n", encoding="utf-8")
-    return run_runner(builds.runner, order, result, (arena.file, *files), recorder.look, drive, sandbox)
-
-
-def _run_python(
+def run_orchestrated(
     live: LiveScene,
     found: Any,
     job: Path,
     builds: Builds,
     lines: list[str],
     arena: Arena,
-    recorder: GrowingDump,
+    look: Callable[[], None],
     sandbox: Sandbox,
 ) -> RunnerReport:
-    """The same for an orchestration in Python: it runs here and talks to the runner over a socket."""
+    """Runs the orchestration: a compiled one in the runner; one in Python here, talking to the runner over a socket."""
     import socket
 
+    order, result = job / "job", job / "result"
+
+    def run(more: list[str], files: tuple[int, ...], drive: Callable[[], None] | None) -> RunnerReport:
+        order.write_text("\n".join([f"result\t{result}", *lines, *more]) + "\n", encoding="utf-8")
+        return run_runner(builds.runner, order, result, (arena.file, *files), look, drive, sandbox)
+
+    if builds.orchestration is not None:
+        return run([], (), None)
     from insight_trace.capture.orchestrate import driver, python_function
 
     assert live.scene.orchestration is not None
@@ -269,8 +262,7 @@ def _run_python(
     ours, theirs = socket.socketpair()
     with ours, theirs:
         drive = driver(function, arena, scalars, ours)
-        lines = [*lines, f"channel\t{theirs.fileno()}"]
-        return _run(job, builds, lines, arena, recorder, (theirs.fileno(),), drive, sandbox)
+        return run([f"channel\t{theirs.fileno()}"], (theirs.fileno(),), drive)
 
 
 def _empty_note(options: CaptureOptions, report: RunnerReport) -> str:

@@ -15,10 +15,18 @@ struct Access {
     bool writes;
 };
 
+// A view that a task writes, for who comes after it.
+struct Written {
+    uint32_t task;
+    ChipTensor tensor;
+};
+
 struct Buffer {
     uint64_t size = 0;
     std::string name;
     std::vector<Access> accesses;
+    std::vector<Written> written;
+    bool hollow = false; // a task that was not run would have written it
 };
 
 inline std::pair<uint64_t, uint64_t> byte_range(const ChipTensor &tensor) {

@@ -67,6 +67,7 @@ std::string submit(Line &line) {
     for (int32_t &kernel : call.kernels) kernel = static_cast<int32_t>(line.signed_number());
     call.block_count = static_cast<int32_t>(line.number());
     call.sync_start = line.number() != 0;
+    call.early = line.number() != 0;
     call.marked = line.number();
     std::vector<int32_t> tags(line.number());
     std::vector<ChipTensor> tensors(tags.size());
@@ -110,7 +111,7 @@ std::string serve(Line &line) {
     if (verb == "submit") return submit(line);
     if (verb == "scope") {
         Site site = line.site();
-        insight_trace_capture_scope(line.number() != 0, site);
+        insight_trace_capture_scope(line.number() != 0, false, site);
         return "";
     }
     if (verb == "get" || verb == "set") {

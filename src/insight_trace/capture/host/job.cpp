@@ -65,6 +65,10 @@ void read_job(const std::string &path, Job &job) {
             job.end = std::stoull(f.at(4));
         } else if (key == "level")
             job.level = std::stoi(f.at(1));
+        else if (key == "graph")
+            job.graph_path = f.at(1);
+        else if (key == "hollow")
+            job.hollow = f.at(1) == "1";
         else if (key == "picked")
             job.picked.insert(static_cast<uint32_t>(std::stoul(f.at(1))));
         else if (key == "picked_kernel")

@@ -26,6 +26,8 @@ struct Job {
     int arena = -1;                   // file descriptor of global memory
     uint64_t base = 0, heap = 0, end = 0;
     int level = 2;
+    std::string graph_path; // where the tasks and who waits for whom go; empty: nowhere
+    bool hollow = false;    // no kernel is run: only what was submitted is recorded
     // Not empty: only these dispatches are recorded, and the run ends when they are done.
     std::set<uint32_t> picked;
     std::set<int32_t> picked_kernels;   // not empty: the first dispatch of exactly these kernels

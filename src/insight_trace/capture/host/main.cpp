@@ -163,10 +163,10 @@ uint64_t insight_trace_capture_submit(const TaskCall *call, const ChipTensor **o
     InRuntime in;
     return g_runtime->submit(*call, outputs, *count);
 }
-void insight_trace_capture_scope(bool begin, Site site) {
+void insight_trace_capture_scope(bool begin, bool manual, Site site) {
     InRuntime in;
     if (begin)
-        g_runtime->scope_begin();
+        g_runtime->scope_begin(manual);
     else
         g_runtime->scope_end(site);
 }
@@ -219,6 +219,7 @@ int main(int argc, char **argv) {
         g_runtime = &runtime;
         run_orchestration();
         runtime.finish();
+        runtime.write_graph();
     } catch (const AllPicked &) {
         end_run(0);
     } catch (const Failure &failure) {

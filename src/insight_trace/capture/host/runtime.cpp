@@ -16,6 +16,7 @@ Runtime::Runtime(Job &job, Recorder &recorder, Workers &workers)
       blocks_at_work_(static_cast<size_t>(workers.count()), 0),
       blocks_of_(job.kernels.size(), Blocks::Unknown), ring_next_(kRings, 0),
       picked_left_(job.picked_kernels.empty() ? job.picked.size() : 1), dice_(job.shuffle) {
+    graphs_ = !job.graph_path.empty();
     buffers_.start(job);
     scope_begin(); // the one that the whole orchestration stands in
 }
@@ -24,8 +25,9 @@ Runtime::Runtime(Job &job, Recorder &recorder, Workers &workers)
 
 // --- scopes
 
-void Runtime::scope_begin() {
+void Runtime::scope_begin(bool manual) {
     auto scope = std::make_shared<Scope>();
+    scope->manual = manual || (!scopes_.empty() && scopes_.back()->manual);
     scope->heap_begin = buffers_.heap_position();
     scopes_.push_back(scope);
 }
@@ -84,10 +86,11 @@ uint64_t Runtime::submit(const TaskCall &call, const ChipTensor **outputs, uint3
             element_address(*call.predicate.tensor, call.predicate.ndims, call.predicate.indices, call.site);
         task.predicate_target = call.predicate.target;
     }
+    bool runs = call.kind == CallKind::Kernels;
+    if (graphs_) graph_.add(call, task.id, runs ? next_dispatch_ : 0, scopes_.back()->manual, buffers_);
     make_outputs(call, task, outputs, output_count);
     if (call.kind == CallKind::Allocate) return task.id;
 
-    bool runs = call.kind == CallKind::Kernels;
     if (!runs) task.rows[0] = task.rows[1] = task.rows[2] = -1;
     if (runs) {
         task.dispatch_id = next_dispatch_;
@@ -97,14 +100,15 @@ uint64_t Runtime::submit(const TaskCall &call, const ChipTensor **outputs, uint3
     choose_roles(task);
     task.scopes = scopes_;
     for (auto &scope : task.scopes) ++scope->running;
-    find_dependencies(task, call);
+    if (!job_.hollow) find_dependencies(task, call);
     uint64_t id = task.id;
     uint32_t number = task.number;
     number_of_[id] = number;
     if (!task.waits_for) ready_.insert(number);
     tasks_[number] = std::move(owned);
     assign();
-    turn(0);
+    if (!job_.hollow) turn(0);
+    if (g_stop_signal) throw engine::Failure(Fault::Environment, {}, "the run was interrupted");
     while (tasks_.size() >= kMaxOutstanding) turn(-1);
     return id;
 }
@@ -142,6 +146,7 @@ void Runtime::make_outputs(const TaskCall &call, Task &task, const ChipTensor **
             for (uint64_t at = 0; at < bytes; at += size)
                 memcpy(static_cast<uint8_t *>(address) + at, &info.initial_value, size);
         }
+        if (graphs_) graph_.made(task.number, made, buffers_);
         task.tensors.push_back({made, tag, Role::Output});
         outputs_.push_back(made);
         outputs[count++] = &outputs_.back();
@@ -266,6 +271,8 @@ void Runtime::wait_for_access(const ChipTensor &tensor, bool readers_too) {
 uint64_t Runtime::get(const ChipTensor &tensor, uint32_t ndims, const uint32_t *indices, Site site) {
     last_site = site;
     uint64_t address = element_address(tensor, ndims, indices, site);
+    if (job_.hollow) need_values(tensor, "the orchestration reads", site);
+    if (graphs_) graph_.waited(tensor, buffers_);
     wait_for_access(tensor, false);
     uint64_t value = 0;
     memcpy(&value, reinterpret_cast<const void *>(address), get_element_size(tensor.dtype));

@@ -10,7 +10,7 @@
 #include <set>
 #include <vector>
 
-#include "buffers.hpp"
+#include "graph.hpp"
 #include "recorder.hpp"
 #include "workers.hpp"
 
@@ -23,6 +23,7 @@ struct Scope {
     uint64_t heap_begin = 0, heap_end = 0;
     uint32_t running = 0; // tasks of this scope, and of scopes in it, that are not done
     bool closed = false;
+    bool manual = false; // tasks wait only for those that they name
 };
 
 struct TaskTensor {
@@ -65,7 +66,7 @@ class Runtime {
     Runtime(Job &job, Recorder &recorder, Workers &workers);
 
     uint64_t submit(const TaskCall &call, const ChipTensor **outputs, uint32_t &output_count);
-    void scope_begin();
+    void scope_begin(bool manual = false);
     void scope_end(Site site);
     uint64_t get(const ChipTensor &tensor, uint32_t ndims, const uint32_t *indices, Site site);
     void set(const ChipTensor &tensor, uint32_t ndims, const uint32_t *indices, uint64_t value, Site site);
@@ -80,6 +81,7 @@ class Runtime {
     uint64_t completed() const { return completed_; }
     uint64_t marked() const { return marked_; }
     std::string remark_text() const;
+    void write_graph() const;
     Site last_site{};
     const Task *failed_task = nullptr;
 
@@ -96,6 +98,8 @@ class Runtime {
     void assign();               // ready work to idle workers
     void turn(int milliseconds); // one round of assigning and waiting
     void dispatch(Task &task, int worker);
+    void pass_over(Task &task); // instead of running it
+    void need_values(const ChipTensor &tensor, const char *who, Site site);
     bool predicate_holds(const Task &task) const;
     int32_t blocks_at_once(const Task &task) const;
     void end_of_work(int worker);
@@ -113,6 +117,8 @@ class Runtime {
     Recorder &recorder_;
     Workers &workers_;
     Buffers buffers_;
+    Graph graph_;
+    bool graphs_ = false;
     std::map<uint32_t, std::unique_ptr<Task>> tasks_; // not yet done, by number
     std::map<uint64_t, uint32_t> number_of_;          // of tasks not yet done, by id
     std::set<uint32_t> ready_;

@@ -38,9 +38,16 @@ void Runtime::assign() {
         auto chosen = ready_.begin();
         if (job_.shuffle) std::advance(chosen, static_cast<long>(dice_() % ready_.size()));
         Task &task = *tasks_.at(*chosen);
+        if (job_.hollow && task.predicate_op)
+            need_values(task.predicate_tensor, "a predicate looks at", task.site);
         if (!has_kernel(task) || (!task.dispatched() && !predicate_holds(task))) {
             ready_.erase(chosen);
             complete(task);
+            continue;
+        }
+        if (job_.hollow) {
+            ready_.erase(chosen);
+            pass_over(task);
             continue;
         }
         int idle = -1;
@@ -194,7 +201,8 @@ void Runtime::fail_if_stuck() {
 // Lays out what the cores of some of a task's blocks get as arguments.
 void Runtime::dispatch(Task &task, int worker) {
     if (!task.dispatched())
-        for (int32_t block = 0; block < task.block_count; ++block) record(task, Stage::Before, block, false);
+        for (int32_t block = 0; block < (graphs_ ? 1 : task.block_count); ++block)
+            record(task, Stage::Before, block, false);
     int32_t first = task.next_block, last = std::min(task.block_count, first + blocks_at_once(task));
     WorkOrder &order = workers_.order(worker);
     uint64_t payload = workers_.payload(worker);
@@ -240,8 +248,30 @@ void Runtime::dispatch(Task &task, int worker) {
     workers_.go(worker);
 }
 
+// Notes what it would have written: whoever asks for that content has to be told that it is not there.
+void Runtime::pass_over(Task &task) {
+    task.next_block = task.block_count;
+    record(task, Stage::Before, 0, false);
+    for (const TaskTensor &argument : task.tensors)
+        if (argument.role != Role::Input)
+            if (Buffer *buffer = buffers_.find(argument.tensor.buffer.addr)) buffer->hollow = true;
+    complete(task);
+}
+
+void Runtime::need_values(const ChipTensor &tensor, const char *who, Site site) {
+    Buffer *buffer = buffers_.find(tensor.buffer.addr);
+    if (!buffer || !buffer->hollow) return;
+    engine::fail(Fault::NotSupported, {site.file, static_cast<uint32_t>(site.line)},
+                 "values: %s what a task computes, and no kernel is run", who);
+}
+
+void Runtime::write_graph() const {
+    if (graphs_) graph_.write(job_.graph_path);
+}
+
 void Runtime::complete(Task &task) {
     if (task.dispatched()) record(task, Stage::After, 0, false);
+    if (graphs_) graph_.done(task.number, task.cycles, has_kernel(task) && !task.dispatched());
     ++completed_;
     picked_left_ -= task.picked;
     bool last_one = task.picked && picked_left_ == 0;

@@ -121,18 +121,18 @@ inline TaskOutputTensors alloc_tensors(InsightTraceInfo &a, InsightTraceInfo &b,
 
 // --- scopes
 
-inline void rt_scope_begin(PTO2ScopeMode = PTO2ScopeMode::AUTO, INSIGHT_TRACE_HERE) {
-    insight_trace_capture_scope(true, site);
+inline void rt_scope_begin(PTO2ScopeMode mode = PTO2ScopeMode::AUTO, INSIGHT_TRACE_HERE) {
+    insight_trace_capture_scope(true, mode == PTO2ScopeMode::MANUAL, site);
 }
-inline void rt_scope_end(INSIGHT_TRACE_HERE) { insight_trace_capture_scope(false, site); }
+inline void rt_scope_end(INSIGHT_TRACE_HERE) { insight_trace_capture_scope(false, false, site); }
 inline void rt_orchestration_done() {}
 
 class PTO2ScopeGuard {
   public:
-    explicit PTO2ScopeGuard(PTO2ScopeMode = PTO2ScopeMode::AUTO, INSIGHT_TRACE_HERE) : site_(site) {
-        insight_trace_capture_scope(true, site);
+    explicit PTO2ScopeGuard(PTO2ScopeMode mode = PTO2ScopeMode::AUTO, INSIGHT_TRACE_HERE) : site_(site) {
+        insight_trace_capture_scope(true, mode == PTO2ScopeMode::MANUAL, site);
     }
-    ~PTO2ScopeGuard() { insight_trace_capture_scope(false, site_); }
+    ~PTO2ScopeGuard() { insight_trace_capture_scope(false, false, site_); }
     PTO2ScopeGuard(const PTO2ScopeGuard &) = delete;
 
   private:

@@ -216,6 +216,7 @@ template <int MaxTensors, int MaxScalars> class TaskArguments {
                 reinterpret_cast<const uint64_t *>(dependencies_),
                 launch_spec.block_num(),
                 launch_spec.require_sync_start(),
+                early_,
                 {predicate_.operand.tensor, predicate_.operand.ndims, predicate_.operand.indices,
                  static_cast<uint8_t>(predicate_.op), predicate_.target},
                 has_error ? error_msg : nullptr,

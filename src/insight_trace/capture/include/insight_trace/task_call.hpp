@@ -53,6 +53,7 @@ struct TaskCall {
     const uint64_t *dependencies;
     int32_t block_count;
     bool sync_start;
+    bool early; // may be placed before those that it waits for are done
     Predicate predicate;
     const char *error; // what went wrong when the arguments were put together, or null
     Site site;
@@ -64,7 +65,7 @@ extern "C" {
 // Returns the task's id; `outputs` gets the tensors that the runtime made for it.
 uint64_t insight_trace_capture_submit(const insight_trace::capture::TaskCall *call,
                                       const ChipTensor **outputs, uint32_t *output_count);
-void insight_trace_capture_scope(bool begin, insight_trace::capture::Site site);
+void insight_trace_capture_scope(bool begin, bool manual, insight_trace::capture::Site site);
 uint64_t insight_trace_capture_get(const ChipTensor *tensor, uint32_t ndims, const uint32_t *indices,
                                    insight_trace::capture::Site site);
 void insight_trace_capture_set(const ChipTensor *tensor, uint32_t ndims, const uint32_t *indices,
