@@ -105,6 +105,16 @@ class Chip:
         except KeyError:
             raise RequestError(f"{self.name} has no parameter {name}") from None
 
+    def schedule(self, name: str) -> float:
+        """What the runtime's work takes on this chip, in nanoseconds, or how many threads do it."""
+        try:
+            return float(self.table["schedule"][name]["value"])
+        except KeyError:
+            raise RequestError(
+                f"{self.name} says nothing of schedule.{name}",
+                hint="[schedule] of its file holds that; a2a3.toml has an example",
+            ) from None
+
 
 def chip_names() -> list[str]:
     """Every chip that is simulated."""

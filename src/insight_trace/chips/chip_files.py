@@ -31,6 +31,7 @@ _TOP = (
     "move",
     "vector",
     "roof",
+    "schedule",
     "preset",
 )
 _FAMILY = {
@@ -44,6 +45,10 @@ _MOVE = ("latency", "rate", "per_burst", "interval", "floor", "burst_rate")
 _VECTOR = ("head", "slope", "gap")
 _NESTED = ("slope", "row", "head")
 _ROOF = ("bandwidth", "cube_flop_per_cycle", "vector_bytes_per_cycle")
+# [schedule]: threads that schedule, and what the runtime's work on them takes, in nanoseconds (run/schedule.py)
+SCHEDULE = (
+    "threads", "submit", "dispatch", "write", "start", "first", "switch", "doorbell", "seen", "read", "complete",
+)  # fmt: skip
 _MOST_POINTS = 12  # engine/parameters.hpp, MoveCost::curve
 
 
@@ -130,6 +135,12 @@ class _Check:
             self.wrong(("family", "logs"), f"is one of {', '.join(_LOGS)}")
         self.numbers((), table)
         self.roofs(self.table((), table, "roof"))
+        runtime = self.table((), table, "schedule")
+        self.known(("schedule",), runtime, SCHEDULE)
+        for name, entry in runtime.items():
+            self.entry(("schedule", name), entry, needed=("value",))
+            if entry["value"] < 0 or (name == "threads" and (entry["value"] < 1 or entry["value"] % 1)):
+                self.wrong(("schedule", name), "is not below zero, and threads are whole")
         presets = self.table((), table, "preset")
         for name in presets:
             preset = self.table(("preset",), presets, name)

@@ -1,0 +1,104 @@
+"""What a run's time is made of: the chain of activities that ends last, and how busy the cores were."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from insight_trace.run.schedule import Kind, Lead, Schedule, Work
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_KINDS = {
+    Kind.SUBMIT: "submit",
+    Kind.DISPATCH: "dispatch",
+    Kind.KERNEL: "kernel",
+    Kind.COMPLETE: "complete",
+}
+_LEADS = {
+    Lead.NONE: "wait",
+    Lead.START: "start",
+    Lead.SWITCH: "switch",
+    Lead.DOORBELL: "doorbell",
+    Lead.SEEN: "seen",
+}
+PARTS = (*_KINDS.values(), *_LEADS.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of the critical path; one ends where the next begins, the first at 0 and the last with the run."""
+
+    what: str  # one of PARTS
+    task: int
+    place: int  # core of a kernel, thread of a scheduler
+    begin: int
+    end: int
+
+    @property
+    def cycles(self) -> int:
+        return self.end - self.begin
+
+
+def critical_path(schedule: Schedule) -> list[Part]:
+    """The parts in order of time. Pieces that take no time are left out."""
+    import numpy as np
+
+    parts: list[Part] = []
+    now = int(np.argmax(schedule.end)) if len(schedule.end) else -1
+    while now >= 0:
+        task, place = int(schedule.task[now]), int(schedule.place[now])
+        begin, start, end = (int(column[now]) for column in (schedule.begin, schedule.start, schedule.end))
+        if end > start:
+            parts.append(Part(_KINDS[Kind(schedule.kind[now])], task, place, start, end))
+        if start > begin:
+            parts.append(Part(_LEADS[Lead(schedule.lead[now])], task, place, begin, start))
+        now = int(schedule.cause[now])
+    return parts[::-1]
+
+
+def shares(parts: list[Part]) -> dict[str, int]:
+    """Cycles of the path by what they went to."""
+    found = dict.fromkeys(PARTS, 0)
+    for part in parts:
+        found[part.what] += part.cycles
+    return {what: cycles for what, cycles in found.items() if cycles}
+
+
+def longest_chain(work: Work) -> int:
+    """Cycles of the longest chain of kernels that wait for each other: no chip is faster, however large."""
+    import numpy as np
+
+    count = len(work.members)
+    longest = np.array(
+        [
+            int(work.times[first : first + blocks].max()) if members else 0
+            for members, first, blocks in zip(
+                work.members.tolist(), work.first_time.tolist(), work.blocks.tolist(), strict=True
+            )
+        ],
+        np.int64,
+    )
+    own, done = longest.tolist(), [0] * count
+    order = np.argsort(work.after, kind="stable")
+    before, after = work.before[order].tolist(), work.after[order].tolist()
+    edge = 0
+    for task in range(count):  # tasks only wait for those that were submitted before them
+        latest = 0
+        while edge < len(after) and after[edge] == task:
+            latest = max(latest, done[before[edge]])
+            edge += 1
+        done[task] = latest + own[task]
+    return max(done, default=0)
+
+
+def busy(schedule: Schedule) -> NDArray[np.int64]:
+    """Cycles in which each core runs a kernel."""
+    import numpy as np
+
+    runs = np.flatnonzero(schedule.kind == Kind.KERNEL)
+    found = np.zeros(schedule.machine.cores, np.int64)
+    np.add.at(found, schedule.place[runs], schedule.end[runs] - schedule.start[runs])
+    return found
