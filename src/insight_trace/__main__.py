@@ -19,11 +19,11 @@ sys.excepthook = _ended
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one command line in this process and ends with it everything that it started."""
-    from insight_trace.commands import run
+    from insight_trace.commands import run_line
     from insight_trace.commands.ending import orderly
 
     with orderly():
-        return run(sys.argv[1:] if argv is None else argv)
+        return run_line(sys.argv[1:] if argv is None else argv)
 
 
 if __name__ == "__main__":

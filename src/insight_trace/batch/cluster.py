@@ -36,11 +36,11 @@ class ClusterRunner:
     ) -> None:
         self.options = options
         self.address = address
-        self._client = _connect(address)
+        self._client = connect(address)
         self._running: set[Any] = set()
         self._lock = threading.Lock()
         try:
-            self.width, self._name = _introduced(self._client, address, options, warn)
+            self.width, self._name = introduced(self._client, address, options, warn)
         except BaseException:
             self.close()
             raise
@@ -89,7 +89,7 @@ class ClusterRunner:
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss|ucx)://)?[\w.\-\[\]:]+:\d{1,5}|inproc://.+")
 
 
-def _connect(address: str) -> Any:
+def connect(address: str) -> Any:
     if not _ADDRESS.fullmatch(address):
         raise RequestError(
             f"--cluster {cut(address)}: that is no address",
@@ -121,7 +121,7 @@ def _connect(address: str) -> Any:
         ) from None
 
 
-def _introduced(
+def introduced(
     client: Any, address: str, options: RunnerOptions, warn: Callable[[str], None]
 ) -> tuple[int, str]:
     """Threads of all workers together, and their simulator. Workers of another version are refused."""

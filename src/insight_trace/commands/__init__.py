@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "what this machine has: compiler, CANN, msprof, ptoas, and what follows",
     "replay": "simulate one recorded dispatch, check it, write what Insight opens",
     "core-swimlane": "one task under the flags of simpler's core_swimlane",
+    "run": "a case on a whole chip: its time, its timeline, and which kernel to look at",
     "check": "what is wrong in a kernel, and on which line: races, memory, synchronisation",
     "op": "cycles of one tile op, or of a table of them",
     "export": "core model dump logs to the Insight directory, or check any such directory",
@@ -131,7 +132,7 @@ class CollectorPaused:
             gc.enable()
 
 
-def run(argv: list[str]) -> int:
+def run_line(argv: list[str]) -> int:
     """Runs one command line; returns the exit code (0 done, 1 the job failed, 2 the request was wrong)."""
     debug = "--debug" in argv
     argv = [word for word in argv if word != "--debug"]

@@ -10,7 +10,7 @@ import sys
 def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     try:
-        from insight_trace.commands import run
+        from insight_trace.commands import run_line
     except ImportError:
         print("insight_trace is not installed\n  pip install insight-trace", file=sys.stderr)
         return 2
@@ -19,8 +19,8 @@ def main(argv: list[str] | None = None) -> int:
     )
     rest = [word for word in words if word not in ("-e", "--export")]
     if writes:
-        return run(["dump", "export", "--format", "txt", "--force", *rest])
-    return run(["dump", "list", *rest])
+        return run_line(["dump", "export", "--format", "txt", "--force", *rest])
+    return run_line(["dump", "list", *rest])
 
 
 if __name__ == "__main__":

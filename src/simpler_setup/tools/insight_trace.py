@@ -8,11 +8,11 @@ import sys
 
 def main(argv: list[str] | None = None) -> int:
     try:
-        from insight_trace.commands import run
+        from insight_trace.commands import run_line
     except ImportError:
         print("insight_trace is not installed\n  pip install insight-trace", file=sys.stderr)
         return 2
-    return run(["replay", *(sys.argv[1:] if argv is None else argv)])
+    return run_line(["replay", *(sys.argv[1:] if argv is None else argv)])
 
 
 if __name__ == "__main__":

@@ -187,6 +187,24 @@ static uint64_t read_shared(Core &core, uint64_t address, int size, int64_t mill
     return read_bits(from, size);
 }
 
+static uint64_t combined(Core &core, uint64_t old_bits, uint64_t new_bits, uint64_t size);
+
+// Other processes of a capture add to the same memory: a sum that was taken meanwhile is taken again.
+template <class T> static void add_whole(Core &core, uint8_t *at, uint64_t bits) {
+    auto *to = reinterpret_cast<T *>(at);
+    T seen = __atomic_load_n(to, __ATOMIC_RELAXED), sum;
+    do sum = static_cast<T>(combined(core, seen, bits, sizeof(T)));
+    while (!__atomic_compare_exchange_n(to, &seen, sum, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+}
+
+static void add_shared(Core &core, uint8_t *to, uint64_t size, uint64_t bits) {
+    if (reinterpret_cast<uint64_t>(to) % size == 0 && size == 4) return add_whole<uint32_t>(core, to, bits);
+    if (reinterpret_cast<uint64_t>(to) % size == 0 && size == 8) return add_whole<uint64_t>(core, to, bits);
+    if (reinterpret_cast<uint64_t>(to) % size == 0 && size == 2) return add_whole<uint16_t>(core, to, bits);
+    uint64_t sum = combined(core, read_bits(to, static_cast<int>(size)), bits, size);
+    memcpy(to, &sum, static_cast<size_t>(size));
+}
+
 static void store_shared(Core &core, Instr instr, uint64_t address, uint64_t size, uint64_t bits,
                          int64_t milli) {
     uint8_t *to = core.global(address, size);
@@ -195,7 +213,10 @@ static void store_shared(Core &core, Instr instr, uint64_t address, uint64_t siz
                  static_cast<int64_t>(size));
     r.a = address;
     uint32_t row = core.clock.issue(PipeId::S, r, {milli, milli, 0, Stall::None}, core.at);
-    memcpy(to, &bits, static_cast<size_t>(size));
+    if (instr == Instr::ST_ATOMIC)
+        add_shared(core, to, size, bits);
+    else
+        memcpy(to, &bits, static_cast<size_t>(size));
     current_machine().wrote(address, {core.identity.index, row, core.clock.now()});
 }
 
@@ -348,13 +369,10 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
                                            at);
         store_shared(core, Instr::ST_DEV, a, b, c, core.parameters.scalar_store_gm);
         return 0;
-    case Intrinsic::AtomicAdd: {
+    case Intrinsic::AtomicAdd:
         machine.progressed();
-        uint64_t old_bits = read_bits(core.global(a, b), static_cast<int>(b));
-        store_shared(core, Instr::ST_ATOMIC, a, b, combined(core, old_bits, c, b),
-                     core.parameters.scalar_store_gm);
+        store_shared(core, Instr::ST_ATOMIC, a, b, c, core.parameters.scalar_store_gm);
         return 0;
-    }
     case Intrinsic::SetStoreAtomic:
         core.store_atomic_type = static_cast<uint8_t>(a);
         core.store_atomic_op = static_cast<uint8_t>(b);

@@ -1,0 +1,118 @@
+"""A run as a timeline for Perfetto, and as a table: what every core, scheduler and the orchestrator did when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING
+
+from insight_trace.run.schedule import Kind
+from insight_trace.run.whole_run import WholeRun, task_names
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_ROWS = 16384
+_CUBES, _VECTORS, _SCHEDULERS, _ORCHESTRATOR, _PATH = range(1, 6)
+_PROCESSES = {
+    _PATH: "critical path",
+    _ORCHESTRATOR: "orchestrator",
+    _SCHEDULERS: "schedulers",
+    _CUBES: "cube cores",
+    _VECTORS: "vector cores",
+}
+_WORDS = {Kind.SUBMIT: "submit", Kind.DISPATCH: "dispatch", Kind.COMPLETE: "complete"}
+
+
+def write_timeline(run: WholeRun, file: IO[bytes]) -> int:
+    """Chrome trace JSON, which Perfetto opens; times are microseconds. Returns how many events it holds."""
+    count = 0
+    file.write(b'{"displayTimeUnit":"ns","traceEvents":[\n')
+    for events in _pieces(run):
+        if events:
+            file.write((",\n" if count else "").encode() + ",\n".join(events).encode())
+            count += len(events)
+    file.write(b"\n]}\n")
+    return count
+
+
+def _pieces(run: WholeRun) -> Iterator[list[str]]:
+    yield _metadata(run)
+    names = [json.dumps(name) for name in task_names(run.graph)]
+    ids = run.graph.tasks["id"].tolist()
+    schedule, mhz = run.schedule, run.chip.mhz
+    for first in range(0, len(schedule.kind), _ROWS):
+        piece = slice(first, first + _ROWS)
+        columns = (schedule.kind, schedule.task, schedule.block, schedule.place, schedule.start, schedule.end)
+        events = []
+        for kind, task, block, place, start, end in zip(*(c[piece].tolist() for c in columns), strict=True):
+            if kind == Kind.KERNEL:
+                process, lane = (_CUBES, place) if place < run.machine.clusters else (_VECTORS, place)
+                name = names[task]
+            else:
+                process, lane = (_ORCHESTRATOR, 0) if kind == Kind.SUBMIT else (_SCHEDULERS, place)
+                name = f'"{_WORDS[Kind(kind)]} {names[task][1:]}'
+            events.append(
+                f'{{"ph":"X","pid":{process},"tid":{lane},"ts":{start / mhz:.4f},"dur":{(end - start) / mhz:.4f},'
+                f'"name":{name},"args":{{"task":{task},"id":"0x{ids[task]:x}","block":{block},"cycles":{end - start}}}}}'
+            )
+        yield events
+    yield [
+        f'{{"ph":"X","pid":{_PATH},"tid":0,"ts":{part.begin / mhz:.4f},"dur":{part.cycles / mhz:.4f},'
+        f'"name":{names[part.task] if part.what == "kernel" else json.dumps(part.what)},'
+        f'"args":{{"task":{part.task},"cycles":{part.cycles}}}}}'
+        for part in run.path
+    ]
+
+
+def _metadata(run: WholeRun) -> list[str]:
+    events: list[dict[str, object]] = []
+    for order, (process, name) in enumerate(_PROCESSES.items()):
+        events.append({"ph": "M", "pid": process, "name": "process_name", "args": {"name": name}})
+        events.append(
+            {"ph": "M", "pid": process, "name": "process_sort_index", "args": {"sort_index": order}}
+        )
+    clusters = run.machine.clusters
+    lanes = [(_CUBES, core, f"AIC {core}") for core in range(clusters)]
+    lanes += [(_VECTORS, core, f"AIV {core - clusters}") for core in range(clusters, 3 * clusters)]
+    lanes += [(_SCHEDULERS, thread, f"scheduler {thread}") for thread in range(run.machine.threads)]
+    for process, lane, name in lanes:
+        events.append({"ph": "M", "pid": process, "tid": lane, "name": "thread_name", "args": {"name": name}})
+    return [json.dumps(event, separators=(",", ":")) for event in events]
+
+
+def write_tasks(run: WholeRun, file: IO[bytes]) -> None:
+    """tasks.csv: a line for each kernel on each core."""
+    names = task_names(run.graph)
+    ids, dispatches = run.graph.tasks["id"].tolist(), run.graph.tasks["dispatch_id"].tolist()
+    schedule = run.schedule
+    path = {(part.task, part.place) for part in run.path if part.what == "kernel"}
+    file.write(
+        b"task,task_id,dispatch_id,kernel,block,core,start_cycles,end_cycles,waited_from_cycles,on_path\n"
+    )
+    for rows in _kernel_rows(schedule.kind):
+        columns = (
+            schedule.task,
+            schedule.block,
+            schedule.place,
+            schedule.start,
+            schedule.end,
+            schedule.begin,
+        )
+        lines = []
+        for task, block, place, start, end, begin in zip(*(c[rows].tolist() for c in columns), strict=True):
+            quoted = names[task] if "," not in names[task] else f'"{names[task]}"'
+            lines.append(
+                f"{task},0x{ids[task]:016x},{dispatches[task] + block},{quoted},{block},{place},{start},{end},"
+                f"{begin},{int((task, place) in path)}\n"
+            )
+        file.write("".join(lines).encode())
+
+
+def _kernel_rows(kind: NDArray[np.uint8]) -> Iterator[NDArray[np.int64]]:
+    import numpy as np
+
+    rows = np.flatnonzero(kind == Kind.KERNEL)
+    for first in range(0, len(rows), _ROWS):
+        yield rows[first : first + _ROWS]

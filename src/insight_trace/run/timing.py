@@ -1,0 +1,106 @@
+"""How long every task of a run takes: each distinct dispatch is simulated once, wherever jobs are run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from insight_trace.errors import JobError
+from insight_trace.model import Role
+from insight_trace.run.distinct import Dispatches
+from insight_trace.run.journal import Journal
+from insight_trace.run.timing_job import Timed, TimingJob, digest
+from insight_trace.simulate.embedded.toolchain import Toolchain
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Runs jobs somewhere and gives each its result as it comes, with its place in what was asked for.
+Execute = Callable[[Sequence[TimingJob]], Iterable[tuple[int, Timed]]]
+
+
+class NeedsValuesError(Exception):
+    """A kernel is steered by what another one computes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A distinct dispatch: its job, what it took, and the tasks (places in Dispatches.tasks) that are the same."""
+
+    job: TimingJob
+    timed: Timed
+    tasks: NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class _Form:
+    pending: NDArray[np.int64]
+    given: frozenset[int] = frozenset()
+    computes: bool = False
+
+
+def time_all(
+    dispatches: Dispatches,
+    execute: Execute,
+    journal: Journal[Timed],
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> list[Variant]:
+    """Every task in exactly one variant. `progress` gets how many jobs are done and how many are known to be needed."""
+    toolchain = Toolchain.find()
+    forms = [_Form(group) for group in dispatches.forms()]
+    found: list[Variant] = []
+    done = 0
+    while forms:
+        jobs = [dispatches.job(int(form.pending[0]), form.given, computes=form.computes) for form in forms]
+        names = [digest(job, toolchain) for job in jobs]
+        progress(done, done + len(jobs))
+        for place, timed in _results(jobs, names, execute, journal):
+            _take(forms[place], jobs[place], timed, dispatches, found)
+            done += 1
+            progress(done, done + sum(len(form.pending) > 0 for form in forms))
+        forms = [form for form in forms if len(form.pending)]
+    return sorted(found, key=lambda variant: int(variant.tasks[0]))
+
+
+def _results(
+    jobs: Sequence[TimingJob], names: Sequence[str], execute: Execute, journal: Journal[Timed]
+) -> Iterator[tuple[int, Timed]]:
+    """What the journal has, then the others as they are done; equal jobs are run once."""
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, []).append(place)
+    new = []
+    for name, wanted in places.items():
+        if name in journal.known:
+            yield from ((place, journal.known[name]) for place in wanted)
+        else:
+            new.append(name)
+    for number, timed in execute([jobs[places[name][0]] for name in new]):
+        if not timed.failure:
+            journal.add(new[number], timed)
+        yield from ((place, timed) for place in places[new[number]])
+
+
+def _take(form: _Form, job: TimingJob, timed: Timed, dispatches: Dispatches, found: list[Variant]) -> None:
+    """Takes the tasks that this result is of out of the form, or notes what its job lacked."""
+    import numpy as np
+
+    if timed.failure:
+        raise JobError(f"{job.name} cannot be timed: {timed.failure}")
+    first = int(form.pending[0])
+    inputs = frozenset(t.slot for t in job.tensors if t.role != Role.OUTPUT)
+    looked = inputs if timed.looks_on_chip else frozenset(timed.reads) & inputs
+    content = {t.slot for t in job.tensors if t.content is not None}
+    try:
+        dispatches.steered_by(first, looked)
+    except KeyError as slot:
+        raise NeedsValuesError(f"{job.name} looks at slot {slot}, which another kernel writes") from None
+    if looked - content or (timed.looks_on_chip and not job.computes):
+        form.given, form.computes = form.given | looked, timed.looks_on_chip
+        return
+    mine = dispatches.steered_by(first, looked)
+    same = np.array([not looked or dispatches.steered_by(int(p), looked) == mine for p in form.pending], bool)
+    found.append(Variant(job, timed, form.pending[same]))
+    form.pending = form.pending[~same]

@@ -1,0 +1,152 @@
+"""A case on a whole chip: what it submits, how long each task takes, and when each runs on which core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from insight_trace.capture.session import CaptureOptions
+from insight_trace.capture.task_graph import TaskGraph, take_graph
+from insight_trace.chips import Chip, load_chip
+from insight_trace.run.critical_tasks import Part, critical_path
+from insight_trace.run.distinct import Dispatches, How
+from insight_trace.run.journal import Journal
+from insight_trace.run.placing import place
+from insight_trace.run.schedule import CUBE, VECTOR0, VECTOR1, Machine, Schedule, Work, machine_of
+from insight_trace.run.timing import Execute, NeedsValuesError, Variant, time_all
+from insight_trace.run.timing_job import Timed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MEMBERS = (CUBE, VECTOR0, VECTOR1)
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What to run, and on which chip."""
+
+    scene: Path
+    case: str | None = None
+    chip: str | None = None
+    preset: str = "device"
+    platform: str | None = None
+    seed: int = 0
+    seconds: float = 60.0
+    values: bool = False  # run every kernel, so that content of every dispatch is right
+    golden: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class WholeRun:
+    """A case on a chip."""
+
+    graph: TaskGraph
+    chip: Chip
+    machine: Machine
+    work: Work
+    schedule: Schedule
+    path: list[Part]
+    variants: list[Variant]  # empty where every dispatch was run
+    variant_of: NDArray[np.int64]  # task -> variant, or -1
+    reused: int  # distinct dispatches that an earlier run had timed
+
+    @property
+    def total(self) -> int:
+        return self.schedule.total
+
+    def micros(self, cycles: float) -> float:
+        return cycles / self.chip.mhz
+
+
+def run_case(
+    request: RunRequest,
+    folder: Path,
+    execute: Execute,
+    progress: Callable[[str], None] = lambda _step: None,
+    timed: Callable[[int, int], None] = lambda _done, _all: None,
+) -> WholeRun:
+    """Captures, times and places a case. `folder` keeps what is known so far, and serves to go on after an end."""
+    options = CaptureOptions(
+        seed=request.seed, platform=request.platform, seconds=request.seconds, golden=request.golden
+    )
+    graph = take_graph(
+        request.scene, request.case, folder, options=options, values=request.values, progress=progress
+    )
+    chip = load_chip(request.chip, target=graph.target, preset=request.preset)
+    how = How(request.chip, graph.target, request.preset, request.seconds, round(chip.value("l2.capacity")))
+    machine = machine_of(chip)
+    if not graph.ran:
+        with Journal(folder / "jobs.jsonl", Timed) as journal:
+            try:
+                variants = time_all(Dispatches(graph, how), execute, journal, timed)
+                return _placed(graph, chip, machine, variants, journal.found)
+            except NeedsValuesError as error:
+                why = str(error)
+        graph = take_graph(
+            request.scene, request.case, folder, options=options, values=True, why=why, progress=progress
+        )
+    return _placed(graph, chip, machine, None, 0)
+
+
+def _placed(
+    graph: TaskGraph, chip: Chip, machine: Machine, variants: list[Variant] | None, reused: int
+) -> WholeRun:
+    import numpy as np
+
+    runs = (graph.tasks["func"] >= 0) & (graph.tasks["skipped"] == 0)[:, None]
+    members = (runs * np.array(MEMBERS)).sum(1).astype(np.uint8)
+    blocks = graph.tasks["block_count"].astype(np.int64)
+    variant_of = np.full(len(members), -1, np.int64)
+    if variants is None:
+        first = np.concatenate(([0], np.cumsum(blocks)[:-1])).astype(np.int64) if len(blocks) else blocks
+        times = np.repeat(graph.tasks["cycles"], blocks)[:, None] * np.repeat(runs, blocks, axis=0)
+    else:
+        tables, first, at = [np.zeros((0, 3), np.int64)], np.zeros(len(members), np.int64), 0
+        places = np.flatnonzero(members)
+        for number, variant in enumerate(variants):
+            tasks = places[variant.tasks]
+            table = np.zeros((len(variant.timed.times), 3), np.int64)
+            table[:, np.flatnonzero(runs[tasks[0]])] = variant.timed.times
+            first[tasks], variant_of[tasks] = at, number
+            at += len(table)
+            tables.append(table)
+        times = np.concatenate(tables)
+    work = Work(
+        members, blocks, first, times.astype(np.int64), graph.tasks["sync_start"] != 0,
+        graph.tasks["early"] != 0, graph.edges["before"].astype(np.int64),
+        graph.edges["after"].astype(np.int64), graph.edges["orchestrator"] != 0,
+    )  # fmt: skip
+    schedule = place(work, machine)
+    path = critical_path(schedule)
+    return WholeRun(graph, chip, machine, work, schedule, path, variants or [], variant_of, reused)
+
+
+def without(run: WholeRun, tasks: NDArray[Any]) -> int:
+    """Cycles that the run would take if these tasks took none."""
+    import numpy as np
+
+    tasks = np.asarray(tasks)
+    work = run.work
+    blocks = work.blocks[tasks]
+    rows = np.repeat(work.first_time[tasks], blocks) + (
+        np.arange(int(blocks.sum())) - np.repeat(np.cumsum(blocks) - blocks, blocks)
+    )
+    times = work.times.copy()
+    times[rows] = 0
+    return place(replace(work, times=times), run.machine).total
+
+
+def task_names(graph: TaskGraph) -> Sequence[str]:
+    """A name for each task: its kernels, or what it is instead."""
+    names = {k.func_id: k.name for k in graph.scene.kernels}
+    found = {}
+    words = []
+    for ids in map(tuple, graph.tasks["func"].tolist()):
+        if ids not in found:
+            found[ids] = "+".join(names[f] for f in ids if f >= 0) or "(no kernel)"
+        words.append(found[ids])
+    return words

@@ -1,0 +1,189 @@
+"""A case on a whole chip: every dispatch timed once, placed, told in parts that add up, and continued after an end."""
+
+import csv
+import json
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from insight_trace.__main__ import main
+from insight_trace.batch.local_pool import Remaining, run_jobs
+from insight_trace.errors import InputError, JobError
+from insight_trace.run.distinct import Dispatches, How
+from insight_trace.run.journal import Journal
+from insight_trace.run.timing_job import Timed, run_timing_job
+from insight_trace.run.whole_run import RunRequest, run_case
+
+SCENE = Path(__file__).parents[2] / "examples" / "paged_attention" / "scene.py"
+
+
+class Counted:
+    """Runs jobs here and counts them; ends like a person's Ctrl-C after `most`."""
+
+    def __init__(self, most: int = 1000) -> None:
+        self.names: list[str] = []
+        self.most = most
+
+    def __call__(self, jobs):
+        for place, job in enumerate(jobs):
+            if len(self.names) == self.most:
+                raise KeyboardInterrupt
+            self.names.append(job.name)
+            yield place, run_timing_job(job)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    counted = Counted()
+    return run_case(RunRequest(SCENE, "CaseSmall1"), tmp_path_factory.mktemp("small"), counted), counted
+
+
+def test_the_command_says_what_a_run_is_made_of_and_leaves_it(tmp_path, capsys):
+    out = tmp_path / "run"
+    words = [
+        "run",
+        str(SCENE),
+        "--case",
+        "CaseSmall1",
+        "-o",
+        str(out),
+        "--jobs",
+        "1",
+        "--replay-slowest",
+        "1",
+    ]
+    assert main([*words, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["dispatches"] == 12
+    assert data["tasks"] == 13
+    assert sum(data["path"].values()) == data["cycles"]
+    assert [row["name"] for row in data["kernels"] if row["dispatches"] == 3]
+    assert len(data["kernels"]) == 4
+    assert sum(row["distinct"] for row in data["kernels"]) == data["distinct"] <= 12
+    for row in data["kernels"]:
+        assert row["least"] <= row["median"] <= row["most"]
+        assert row["verified"] == "no"
+        assert 0 < row["without"] <= data["cycles"]
+    assert data["longest_chain"] <= data["cycles"]
+    kept = json.loads((out / "run.json").read_text())
+    assert kept["cycles"] == data["cycles"]
+    timeline = json.loads((out / "timeline.json").read_text())["traceEvents"]
+    kernels = [e for e in timeline if e["ph"] == "X" and e["pid"] in (1, 2)]
+    assert len(kernels) == 12
+    assert max(e["ts"] + e["dur"] for e in timeline if e["ph"] == "X") == pytest.approx(
+        data["micros"], abs=1e-3
+    )
+    with (out / "tasks.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 12
+    assert {row["kernel"] for row in rows} == {"QK", "SF", "PV", "UP"}
+    (opened,) = data["replayed"]
+    assert (Path(opened) / "visualize_data.bin").is_file()
+    assert main(words) == 2
+    assert "a finished run" in capsys.readouterr().err
+    assert main([*words[:-2], "--force"]) == 0
+    said = capsys.readouterr().out
+    assert "known before" in said
+    assert "insight-trace replay" in said
+
+
+def test_tasks_of_one_form_take_what_each_of_them_takes_alone(small):
+    done, _ = small
+    how = How(None, "a2a3", capacity=round(done.chip.value("l2.capacity")))
+    dispatches = Dispatches(done.graph, how)
+    for variant in done.variants:
+        for place in variant.tasks.tolist():
+            alone = run_timing_job(dispatches.job(place))
+            assert alone.cycles == variant.timed.cycles
+            assert alone.times == variant.timed.times
+
+
+def test_every_task_is_in_one_variant_and_no_job_is_run_twice(small):
+    done, counted = small
+    assert sorted(np.concatenate([v.tasks for v in done.variants]).tolist()) == list(range(12))
+    assert len(counted.names) == len(done.variants)
+
+
+def test_a_run_that_was_ended_goes_on_and_repeats_nothing(small, tmp_path):
+    whole, all_jobs = small
+    first, second = Counted(4), Counted()
+    with pytest.raises(KeyboardInterrupt):
+        run_case(RunRequest(SCENE, "CaseSmall1"), tmp_path, first)
+    done = run_case(RunRequest(SCENE, "CaseSmall1"), tmp_path, second)
+    assert len(first.names) + len(second.names) == len(all_jobs.names)
+    assert done.reused == 4
+    assert done.total == whole.total
+    for column in ("task", "place", "start", "end"):
+        assert (getattr(done.schedule, column) == getattr(whole.schedule, column)).all()
+
+
+def test_with_values_every_kernel_is_run_and_the_golden_is_compared(tmp_path, capsys):
+    words = ["run", str(SCENE), "--case", "CaseSmall1", "-o", str(tmp_path / "run"), "--values", "--json"]
+    assert main(words) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["kernels_ran"]
+    assert data["golden"]
+    assert {row["verified"] for row in data["kernels"]} == {"golden"}
+    assert data["dispatches"] == 12
+
+
+def test_a_journal_forgets_a_line_that_was_cut_off_and_names_one_that_is_wrong(tmp_path):
+    path = tmp_path / "jobs.jsonl"
+    timed = Timed(5, ((5,),), {"MTE2": 0.5}, 0.1, 7, (1,))
+    with Journal(path, Timed) as journal:
+        journal.add("a", timed)
+        journal.add("b", timed)
+    path.write_bytes(path.read_bytes()[:-9])
+    with Journal(path, Timed) as journal:
+        assert journal.known == {"a": timed}
+        journal.add("c", timed)
+    with Journal(path, Timed) as journal:
+        assert set(journal.known) == {"a", "c"}
+    path.write_text('["a", {"cycles": "many"}]\n')
+    with pytest.raises(InputError, match=r"this is no result"):
+        Journal(path, Timed)
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def once(path: str) -> str:
+    """Fails, or ends its process, the first time."""
+    mark = Path(path)
+    if not mark.exists():
+        mark.touch()
+        if "kill" in mark.name:
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise ValueError("the first time")
+    return mark.name
+
+
+def never(text: str) -> str:
+    raise ValueError(text)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_pool_gives_every_job_its_result_and_tries_a_failed_one_again(processes, tmp_path):
+    assert sorted(run_jobs(square, range(7), processes)) == [(i, i * i) for i in range(7)]
+    jobs = [str(tmp_path / name) for name in ("a", "b", "c")]
+    assert sorted(run_jobs(once, jobs, processes)) == [(0, "a"), (1, "b"), (2, "c")]
+    with pytest.raises(JobError, match="failed twice: ValueError: no"):
+        list(run_jobs(never, ["no", "no"], processes))
+
+
+def test_a_process_that_is_killed_loses_no_job(tmp_path):
+    jobs = [str(tmp_path / name) for name in ("a", "kill", "c", "d")]
+    for name in ("a", "c", "d"):
+        (tmp_path / name).touch()
+    assert sorted(run_jobs(once, jobs, 2)) == [(0, "a"), (1, "kill"), (2, "c"), (3, "d")]
+
+
+def test_what_is_left_is_told_from_what_was_done():
+    rest = Remaining()
+    assert rest.text(2, 10) == "2 of 10"
+    assert "left" in rest.text(4, 10)
+    assert rest.text(10, 10) == "10 of 10"
