@@ -54,15 +54,16 @@ def test_the_users_python_lines_are_behind_the_generated_ones(build):
     assert {row["frame"] for row in hot} == {f"model.py:{line}" for line in (14, 15, 16, 17)}
     assert sum(row["share"] for row in hot) >= 0.95
     assert rows["scale_blocks"]["python"].startswith(hot[0]["frame"])
-    from insight_trace.report.payload import _lines, _tiles
+    from insight_trace.report.payload import payload
     from insight_trace.trace.advice import advise
     from insight_trace.trace.stats import stats
     from insight_trace.trace.text import stats_text
 
     figures = stats(trace)
     assert "(model.py:14)" in stats_text(figures, advise(trace, figures))
-    assert set(_lines(trace)[model]) == {"14", "15", "16", "17"}
-    assert [(t["name"], t["memory"]) for t in _tiles(trace)] == [
+    page = payload(trace, title="scale_blocks").facts
+    assert set(page["lines"][model]) == {"14", "15", "16", "17"}
+    assert [(t["name"], t["memory"]) for t in page["tiles"]] == [
         (n, "UB") for n in ("rows", "scaled", "shifted")
     ]
 

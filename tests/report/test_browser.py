@@ -7,38 +7,8 @@ import numpy as np
 import pytest
 
 from insight_trace.model import Counter, Pipe
-from insight_trace.report.page import write_page
-from tests.chromium import Browser, find_chromium
+from tests.report.conftest import READY
 from tests.synthetic_trace import KERNEL_PATH, TraceBuilder, matmul_trace, softmax_trace
-
-READY = "document.documentElement?.dataset.ready"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    executable = find_chromium()
-    if executable is None:
-        pytest.skip("no Chromium: install the package chromium, or set INSIGHT_TRACE_CHROMIUM")
-    made = Browser(executable, tmp_path_factory.mktemp("profile"))
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def show(browser, tmp_path):
-    """Opens a page of traces and hands out the browser; afterwards the page must not have complained."""
-
-    def opened(*traces, titles=None, **options):
-        path = tmp_path / "page.html"
-        with path.open("wb") as file:
-            write_page(file, traces, titles or [f"run {i}" for i in range(len(traces))], **options)
-        browser.open(path.as_uri())
-        browser.wait(f"location.href === {path.as_uri()!r} && Boolean({READY})")
-        return browser
-
-    yield opened
-    assert browser.errors == []
-    assert [url for url in browser.requests if not url.startswith(("file:", "data:"))] == []
 
 
 def _text(browser, selector):
@@ -158,9 +128,8 @@ def test_every_tab_shows_something(show):
 
 def test_the_memory_map_knows_what_each_instruction_reads_and_writes(show):
     page = show(softmax_trace(2, cores=1))
-    page.evaluate("insightTrace.run.loadDetails()")
     page.evaluate("insightTrace.showTab('memory')")
-    page.wait("insightTrace.memory.core !== undefined")
+    page.wait("insightTrace.memory.core !== undefined && insightTrace.run.texts.has(0)")
     found = page.evaluate(
         """insightTrace.memory.collect().found.map(({ row, memory, address, bytes, writes }) =>
         [insightTrace.run.nameOf(row), memory, address, bytes, writes])"""

@@ -10,21 +10,26 @@ from pathlib import Path
 from typing import IO
 
 from insight_trace.model import Trace
-from insight_trace.report.payload import Payload, payload
+from insight_trace.report.payload import Payload, Section, payload
 from insight_trace.trace.compare import compare
 from insight_trace.trace.compare_text import comparison_data
 
 _MARK = b"<!DOCTYPE html><!-- insight-trace page -->"
 _SCRIPTS = (
-    *("data.js", "draw.js", "timeline.js", "timeline_marks.js", "timeline_input.js", "panels.js"),
-    *("source.js", "roofline.js", "memory.js", "compare.js", "main.js"),
+    *("data.js", "draw.js", "timeline.js", "timeline_strips.js", "timeline_marks.js", "timeline_input.js"),
+    *("panels.js", "source.js", "roofline.js", "memory.js", "tiles.js", "compare.js", "main.js"),
 )
 
 
 def write_page(
-    file: IO[bytes], traces: Sequence[Trace], titles: Sequence[str], *, confidential: bool = False
+    file: IO[bytes],
+    traces: Sequence[Trace],
+    titles: Sequence[str],
+    *,
+    confidential: bool = False,
+    sections: Sequence[Section] = (),
 ) -> None:
-    """One run, or two side by side with their comparison."""
+    """One run, or two side by side with their comparison. `sections` say more about instructions of the first."""
     import zlib
 
     import msgspec
@@ -33,10 +38,11 @@ def write_page(
         raise ValueError("a page shows one run or two, each with a title")
     parts: list[tuple[str, bytes]] = []
     for number, (trace, title) in enumerate(zip(traces, titles, strict=True)):
-        run: Payload = payload(trace, title=title, confidential=confidential)
+        run: Payload = payload(
+            trace, title=title, confidential=confidential, sections=() if number else sections
+        )
         parts.append((f"run{number}-facts", zlib.compress(msgspec.json.encode(run.facts), 6)))
-        parts.append((f"run{number}-columns", run.columns))
-        parts.append((f"run{number}-details", run.details))
+        parts += [(f"run{number}-{name}", content) for name, content in run.parts.items()]
     if len(traces) == 2:
         difference = comparison_data(compare(traces[0], traces[1]))
         parts.append(("comparison", zlib.compress(msgspec.json.encode(difference), 6)))

@@ -1,9 +1,9 @@
-"""A trace as the page reads it: facts as JSON, instruction columns as raw little-endian arrays."""
+"""A trace as the page reads it: facts as JSON, instruction columns as raw little-endian arrays, core by core."""
 
 from __future__ import annotations
 
-import json
 import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,11 @@ from insight_trace.model import Stall, Trace
 from insight_trace.recording.flag_pairs import flags_at
 from insight_trace.recording.frames import python_frame, split_frame, user_frames
 from insight_trace.recording.kinds import Kind, finish, kinds
-from insight_trace.recording.pipes import pipe_name
-from insight_trace.recording.store import HEADER, beside
 from insight_trace.recording.stream import details_of
+from insight_trace.report.packing import differences, end_to_end, layout_of, types_of
+from insight_trace.report.page_rows import PageRows, load_strips, page_rows, start_steps
+from insight_trace.report.recorded_facts import part, recorded_facts, shown_findings
+from insight_trace.report.tile_lives import Lives, named_tiles, tile_lives
 from insight_trace.trace.advice import advise
 from insight_trace.trace.clean import Clean, clean
 from insight_trace.trace.instr_metrics import instruction_text
@@ -25,38 +27,58 @@ if TYPE_CHECKING:
 
 # Operand text beyond this, compressed, gives up the values of single executions and keeps the operands.
 _DETAIL_LIMIT = 20 << 20
+# Beyond so many rows a packed page must not take a minute to write.
+_MANY_ROWS = 1_000_000
+_BUCKETS = 2048  # of a core's load over the whole run
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """More about single instructions: the detail beside the timeline shows it under a title of its own."""
+
+    title: str
+    entries: Mapping[int, Sequence[str]]  # by row of the trace, lines of text
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """One run: what the page holds of it, each part compressed with zlib."""
+    """One run: what the page holds of it. Parts are compressed with zlib, and read when they are needed."""
 
     facts: dict[str, Any]  # to be written as JSON
-    columns: bytes
-    details: bytes  # a line per row
+    parts: Mapping[str, bytes]
 
 
-def payload(trace: Trace, *, title: str, confidential: bool = False) -> Payload:
+def payload(
+    trace: Trace, *, title: str, confidential: bool = False, sections: Sequence[Section] = ()
+) -> Payload:
     """Everything the page shows of one run."""
     import numpy as np
 
     figures = stats(trace)
     cleaned = clean(trace, keep_scalar=True)
-    rows, segments = _segments(trace, cleaned)
-    columns = _columns(trace, cleaned, figures, rows)
-    layout, blob = _packed(columns)
+    rows = page_rows(trace, cleaned)
+    recorded = recorded_facts(trace.path)
+    columns = _columns(trace, figures, rows)
+    arrows = _arrows(trace, cleaned, rows)
+    strips, load = load_strips(trace, rows, _BUCKETS)
+    lives = tile_lives(trace, named_tiles(part(recorded, "about", "tiles") or ()))
     facts = {
         "title": title,
         "notes": list(cleaned.notes),
         "confidential": confidential,
-        "layout": layout,
-        "segments": segments,
-        "rows": len(rows),
+        "columns": layout_of(types := types_of(columns)),
+        "arrowColumns": layout_of(arrow_types := types_of(arrows)),
+        "arrowCount": len(arrows["from"]),
+        "segments": [asdict(segment) for segment in rows.segments],
+        "ranges": _ranges(rows, columns["length"]),
+        "load": {"buckets": _BUCKETS, "strips": strips},
+        "rows": len(rows.rows),
         "origin": int(trace.instructions.start.min()) if len(trace.instructions) else 0,
+        "span": _span(trace),
         "names": list(trace.instructions.names),
         "frames": user_frames(trace.instructions.stacks),
         "stacks": [] if confidential else list(trace.instructions.stacks),
-        "pcs": [f"0x{pc:x}" for pc in np.unique(trace.instructions.pc[rows]).tolist()],
+        "pcs": [f"0x{pc:x}" for pc in np.unique(trace.instructions.pc[rows.rows]).tolist()],
         "stalls": [stall.name.lower().replace("_", " ") for stall in Stall],
         "flags": sorted(set(_flag_labels(cleaned))),
         "sources": {} if confidential else _sources(trace),
@@ -66,10 +88,30 @@ def payload(trace: Trace, *, title: str, confidential: bool = False) -> Payload:
             "unanchored": cleaned.arrows.unanchored,
             "unpaired": cleaned.arrows.unpaired,
         },
+        "findings": shown_findings(trace, recorded, rows),
+        "sections": [] if confidential else [_section(trace, section, rows) for section in sections],
+        "estimates": part(recorded, "about", "estimates"),
+        "checks": part(recorded, "checks") or [],
+        "phases": _phases(trace),
+        **_tile_facts(lives),
         **_figures(trace, figures),
     }
-    details = _details(trace, rows, confidential)
-    return Payload(facts, zlib.compress(blob, 6), details)
+    level = 6 if len(rows.rows) <= _MANY_ROWS else 3
+    parts = {"load": zlib.compress(load.tobytes(), 6)}
+    parts["arrows"] = zlib.compress(end_to_end(arrows, arrow_types), level)
+    for core, first, past in rows.cores:
+        mine = {name: column[first:past] for name, column in columns.items()}
+        parts[f"core{core}"] = zlib.compress(end_to_end(mine, types), level)
+    if lives is not None:
+        parts |= _life_parts(lives, rows, facts)
+    parts |= {f"details{core}": text for core, text in _details(trace, rows, confidential, level)}
+    return Payload(facts, parts)
+
+
+def _span(trace: Trace) -> int:
+    """From the first start to the last end."""
+    columns = trace.instructions
+    return int(finish(columns).max() - columns.start.min()) if len(columns) else 0
 
 
 def _flag_labels(cleaned: Clean) -> list[str]:
@@ -77,140 +119,133 @@ def _flag_labels(cleaned: Clean) -> list[str]:
     return [flag.label for flag in flags_at(cleaned.trace.instructions, cleaned.arrows.set_row)]
 
 
-def _segments(trace: Trace, cleaned: Clean) -> tuple[NDArray[np.int64], list[dict[str, Any]]]:
-    """Rows in the page's order, lane by lane by start, and where each lane begins and ends.
-
-    Waits and barriers are drawn under the work of their pipe; misses and control on lanes of their own.
-    """
+def _ranges(rows: PageRows, length: NDArray[np.int64]) -> list[dict[str, int]]:
+    """Where each core's rows lie, and the work of all rows before them."""
     import numpy as np
 
-    instructions = trace.instructions
-    kind = kinds(instructions)
-    rest = np.flatnonzero(np.isin(kind, (Kind.WAIT, Kind.BARRIER, Kind.MISS, Kind.CONTROL)))
-    group = instructions.core[rest].astype(np.int64) * 256 + instructions.pipe[rest]
-    order = np.lexsort((rest, instructions.start[rest], group))
-    rest, group = rest[order], group[order]
-    rows = np.r_[cleaned.rows, rest].astype(np.int64)
-    segments: list[dict[str, Any]] = []
-    bounds = np.searchsorted(cleaned.lane, np.arange(len(cleaned.lanes) + 1))
-    for index, lane in enumerate(cleaned.lanes):
-        segments.append(
-            {
-                "core": lane.core,
-                "pipe": pipe_name(lane.pipe),
-                "part": lane.part,
-                "label": lane.label,
-                "wait": False,
-                "first": int(bounds[index]),
-                "past": int(bounds[index + 1]),
-            }
-        )
-    offset = len(cleaned.rows)
-    for key in np.unique(group).tolist():
-        first, past = (int(np.searchsorted(group, key, side)) for side in ("left", "right"))
-        pipe = pipe_name(key & 255)
-        waits = bool(np.isin(kind[rest[first]], (Kind.WAIT, Kind.BARRIER)))
-        segments.append(
-            {
-                "core": key >> 8,
-                "pipe": pipe,
-                "part": 0,
-                "label": pipe,
-                "wait": waits,
-                "first": offset + first,
-                "past": offset + past,
-            }
-        )
-    return rows, segments
+    before = np.r_[0, np.cumsum(length)]
+    return [
+        {"core": core, "first": first, "past": past, "before": int(before[first])}
+        for core, first, past in rows.cores
+    ]
 
 
-def _columns(
-    trace: Trace, cleaned: Clean, figures: Stats, rows: NDArray[np.int64]
-) -> dict[str, NDArray[Any]]:
+def _columns(trace: Trace, figures: Stats, rows: PageRows) -> dict[str, NDArray[Any]]:
     import numpy as np
 
-    instructions = trace.instructions
-    start, end = instructions.start[rows], finish(instructions)[rows]
-    place = np.full(len(instructions), -1, np.int64)
-    place[rows] = np.arange(len(rows))
+    instructions, chosen = trace.instructions, rows.rows
+    start, end = instructions.start[chosen], finish(instructions)[chosen]
     on_path = np.zeros(len(instructions), np.uint8)
     on_path[figures.path.row[~figures.path.idle]] = 1
-    _, pc = np.unique(instructions.pc[rows], return_inverse=True)
-    arrows = cleaned.arrows
-    texts = _flag_labels(cleaned)
-    labels = {label: index for index, label in enumerate(sorted(set(texts)))}
-    used = np.rint(np.maximum(-1, instructions.utilisation[rows])).astype(np.int16)
+    _, pc = np.unique(instructions.pc[chosen], return_inverse=True)
     return {
-        "start": start,
+        "steps": start_steps(rows, start),
         "length": end - start,
-        "issued": start - instructions.issue[rows],
-        "name": instructions.name[rows],
-        "stack": instructions.stack[rows],
+        "issued": start - instructions.issue[chosen],
+        "name": instructions.name[chosen],
+        "stack": instructions.stack[chosen],
         "pc": pc,
-        "bytes": np.maximum(0, instructions.process_bytes[rows]),
-        "stall": instructions.stall[rows],
-        "read": np.maximum(-1, instructions.read_conflict[rows]),
-        "write": np.maximum(-1, instructions.write_conflict[rows]),
-        "used": used,
-        "critical": on_path[rows],
-        "arrow_from": place[arrows.producer],
-        "arrow_to": place[arrows.consumer],
-        "arrow_wait": place[arrows.wait_row],
-        "arrow_label": np.array([labels[text] for text in texts], np.int64),
+        "bytes": np.maximum(0, instructions.process_bytes[chosen]),
+        "stall": instructions.stall[chosen],
+        "read": np.maximum(-1, instructions.read_conflict[chosen]),
+        "write": np.maximum(-1, instructions.write_conflict[chosen]),
+        "used": np.rint(np.maximum(-1, instructions.utilisation[chosen])).astype(np.int16),
+        "critical": on_path[chosen],
     }
 
 
-def _packed(columns: dict[str, NDArray[Any]]) -> tuple[list[dict[str, Any]], bytes]:
-    """Columns end to end, each as differences in the narrowest type that holds it; times differ little."""
+def _arrows(trace: Trace, cleaned: Clean, rows: PageRows) -> dict[str, NDArray[Any]]:
+    """Flags by the row they leave; the orders by target and by time come sorted, so that the page sorts nothing."""
     import numpy as np
 
-    layout: list[dict[str, Any]] = []
-    parts: list[bytes] = []
-    offset = 0
-    for name, column in columns.items():
-        values = column.astype(np.int64)
-        by_difference = name in ("start", "arrow_from", "arrow_to", "arrow_wait")
-        if by_difference and len(values):
-            values = np.diff(values, prepend=0)
-        low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
-        type_ = next(
-            (
-                candidate
-                for candidate in ("u1", "i2", "u2", "i4")
-                if np.iinfo(candidate).min <= low and high <= np.iinfo(candidate).max
-            ),
-            "f8",
-        )
-        data = values.astype("<" + type_).tobytes()
-        layout.append(
-            {"name": name, "type": type_, "count": len(values), "offset": offset, "diff": by_difference}
-        )
-        padding = -len(data) % 8
-        parts.append(data + b"\0" * padding)
-        offset += len(data) + padding
-    return layout, b"".join(parts)
+    arrows = cleaned.arrows
+    texts = _flag_labels(cleaned)
+    labels = {label: index for index, label in enumerate(sorted(set(texts)))}
+    order = np.argsort(rows.place[arrows.producer], kind="stable")
+    target = rows.place[arrows.consumer][order]
+    leaves = finish(trace.instructions)[arrows.producer][order]
+    by_time = np.argsort(leaves, kind="stable")
+    return {
+        "from": differences(rows.place[arrows.producer][order]),
+        "to": target,
+        "wait": rows.place[arrows.wait_row][order],
+        "label": np.array([labels[text] for text in texts], np.int64)[order],
+        "by_target": np.argsort(target, kind="stable"),
+        "by_time": by_time,
+        "times": differences(leaves[by_time]),
+    }
 
 
-def _details(trace: Trace, rows: NDArray[np.int64], confidential: bool) -> bytes:
+def _section(trace: Trace, section: Section, rows: PageRows) -> dict[str, Any]:
+    entries = {str(rows.nearest(trace, row)): list(lines) for row, lines in section.entries.items()}
+    return {"title": section.title, "entries": entries}
+
+
+def _tile_facts(lives: Lives | None) -> dict[str, Any]:
+    if lives is None:
+        return {"tiles": [], "lives": {}}
+    return {"tiles": [asdict(tile) for tile in lives.tiles], "lives": {}}
+
+
+def _life_parts(lives: Lives, rows: PageRows, facts: dict[str, Any]) -> dict[str, bytes]:
+    """Lives core by core; the facts say how many there are, and how many of them overlap."""
+    columns = {
+        "tile": lives.tile,
+        "begin": lives.begin,
+        "length": lives.end - lives.begin,
+        "first": rows.place[lives.first],
+        "last": rows.place[lives.last],
+        "written": lives.written,
+        "overlap": lives.overlap,
+    }
+    types = types_of(columns)
+    facts["lifeColumns"] = layout_of(types)
+    parts = {}
+    for core, _, _ in rows.cores:
+        mine = lives.core == core
+        if mine.any():
+            clobbered = int((lives.overlap[mine] >= 0).sum())
+            facts["lives"][str(core)] = {"count": int(mine.sum()), "overlaps": clobbered}
+            packed = end_to_end({name: column[mine] for name, column in columns.items()}, types)
+            parts[f"lives{core}"] = zlib.compress(packed, 6)
+    return parts
+
+
+def _details(trace: Trace, rows: PageRows, confidential: bool, level: int) -> Iterator[tuple[int, bytes]]:
+    """Operand text core by core, a line per row."""
     detail = trace.instructions.detail
     if not confidential:
-        packer = zlib.compressobj(6)
-        parts = []
-        for first in range(0, len(rows), 65536):
-            lines = [text.replace("\n", " ") for text in details_of(detail, rows[first : first + 65536])]
-            parts.append(packer.compress(("\n".join(lines) + "\n").encode("utf-8", "replace")))
-        parts.append(packer.flush())
-        packed = b"".join(parts)
-        if len(packed) <= _DETAIL_LIMIT:
-            return packed
+        whole, size = [], 0
+        for core, first, past in rows.cores:
+            lines = (text.replace("\n", " ") for text in _texts(detail, rows.rows[first:past]))
+            whole.append((core, _packed_lines(lines, level)))
+            size += len(whole[-1][1])
+            if size > _DETAIL_LIMIT:
+                break
+        else:
+            yield from whole
+            return
     cache: dict[str, str] = {}
-    lines = []
-    for text in details_of(detail, rows):
+    for core, first, past in rows.cores:
+        yield core, _packed_lines(_short(_texts(detail, rows.rows[first:past]), cache), level)
+
+
+def _texts(detail: Sequence[str], rows: NDArray[np.int64]) -> Iterator[str]:
+    for first in range(0, len(rows), 65536):
+        yield from details_of(detail, rows[first : first + 65536])
+
+
+def _short(texts: Iterable[str], cache: dict[str, str]) -> Iterator[str]:
+    for text in texts:
         short = cache.get(text)
         if short is None:
             short = cache[text] = instruction_text("", text).strip().replace("\n", " ")
-        lines.append(short)
-    return zlib.compress(("\n".join(lines) + "\n").encode("utf-8", "replace"), 6)
+        yield short
+
+
+def _packed_lines(lines: Iterable[str], level: int) -> bytes:
+    text = "\n".join(lines)
+    return zlib.compress((text + "\n").encode("utf-8", "replace"), level)
 
 
 def _sources(trace: Trace) -> dict[str, str]:
@@ -247,33 +282,34 @@ def _lines(trace: Trace) -> dict[str, dict[str, list[int]]]:
     return result
 
 
-# where a tile of `.pto` lies -> the memory's name
-_MEMORIES = {"vec": "UB", "mat": "L1", "left": "L0A", "right": "L0B", "acc": "L0C"}
+def _phases(trace: Trace) -> list[dict[str, Any]]:
+    """Ranges that the kernel's author named: how often and how long, per core."""
+    import numpy as np
 
-
-def _tiles(trace: Trace) -> list[dict[str, Any]]:
-    """Names of tiles, where the recording beside the trace knows them from the user's program."""
-    if trace.path is None:
+    columns = trace.instructions
+    marks = np.flatnonzero(kinds(columns) == Kind.MARK)
+    if not len(marks):
         return []
-    places = (trace.path, beside(trace.path), beside(trace.path.parent))
-    header = next((place / HEADER for place in places if (place / HEADER).is_file()), None)
-    if header is None:
-        return []
-    try:
-        tiles = json.loads(header.read_text(encoding="utf-8"))["about"]["tiles"]
-        return [
-            {"name": str(t["name"]), "memory": _MEMORIES[t["memory"]], "address": int(t["address"])}
-            for t in tiles
-            if t["memory"] in _MEMORIES
-        ]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
+    length = (finish(columns) - columns.start)[marks]
+    key = columns.core[marks].astype(np.int64) * 65536 + columns.name[marks]
+    present, first, inverse, count = np.unique(
+        key, return_index=True, return_inverse=True, return_counts=True
+    )
+    cycles = np.bincount(inverse, weights=length)
+    return [
+        {
+            "core": columns.cores[int(present[i]) >> 16],
+            "name": columns.names[int(present[i]) & 0xFFFF],
+            "count": int(count[i]),
+            "cycles": int(cycles[i]),
+        }
+        for i in np.argsort(columns.start[marks[first]], kind="stable").tolist()
+    ]
 
 
 def _figures(trace: Trace, figures: Stats) -> dict[str, Any]:
     return {
         "soc": figures.soc_version,
-        "tiles": _tiles(trace),
         "mhz": figures.mhz,
         "cycles": figures.cycles,
         "micros": figures.micros,

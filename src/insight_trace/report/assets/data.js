@@ -1,7 +1,9 @@
-// Data of a run: compressed parts of this file become typed arrays; operand text is read when first asked for.
+// Data of a run: compressed parts of this file become typed arrays. Facts and the load of every core are read at once,
+// a core's rows when somebody looks at it, operand text when it is asked for.
 
 async function bytesOf(id) {
-  const text = document.getElementById(id).textContent;
+  const node = document.getElementById(id);
+  const text = node.textContent;
   let packed;
   if (Uint8Array.fromBase64) packed = Uint8Array.fromBase64(text);
   else {
@@ -19,6 +21,24 @@ async function jsonOf(id) {
 
 const ARRAYS = { u1: Uint8Array, i2: Int16Array, u2: Uint16Array, i4: Int32Array, f8: Float64Array };
 
+// Arrays end to end, each of `count` numbers and padded to eight bytes.
+function arraysOf(buffer, layout, count) {
+  const found = {};
+  let offset = 0;
+  for (const { name, type } of layout) {
+    found[name] = new ARRAYS[type](buffer, offset, count);
+    offset += Math.ceil((count * ARRAYS[type].BYTES_PER_ELEMENT) / 8) * 8;
+  }
+  return found;
+}
+
+function summed(steps) {
+  const whole = new Float64Array(steps.length);
+  let sum = 0;
+  for (let i = 0; i < steps.length; i++) whole[i] = sum += steps[i];
+  return whole;
+}
+
 // First index in [low, high) whose value is not below `value`; the part is sorted.
 function lowerBound(array, value, low, high) {
   while (low < high) {
@@ -31,50 +51,93 @@ function lowerBound(array, value, low, high) {
 
 class Run {
   static async load(number) {
-    const [facts, columns] = await Promise.all([jsonOf(`run${number}-facts`), bytesOf(`run${number}-columns`)]);
-    return new Run(number, facts, columns);
+    const [facts, load] = await Promise.all([jsonOf(`run${number}-facts`), bytesOf(`run${number}-load`)]);
+    return new Run(number, facts, new Uint8Array(load));
   }
 
-  constructor(number, facts, buffer) {
+  // Columns are as long as all rows from the start, so that a row has one number; memory of a core that was never
+  // read is never touched.
+  constructor(number, facts, load) {
     this.number = number;
     this.facts = facts;
     this.letter = "AB"[number];
-    for (const { name, type, count, offset, diff } of facts.layout) {
-      const raw = new ARRAYS[type](buffer, offset, count);
-      if (!diff) { this[name] = raw; continue; }
-      const whole = new Float64Array(count);
-      let sum = 0;
-      for (let i = 0; i < count; i++) whole[i] = sum += raw[i];
-      this[name] = whole;
-    }
-    const count = facts.rows;
-    this.end = new Float64Array(count);
-    this.done = new Float64Array(count + 1); // work before each row, for shading where bars are narrower than a pixel
-    for (let i = 0; i < count; i++) {
-      this.start[i] -= facts.origin;
-      this.end[i] = this.start[i] + this.length[i];
-      this.done[i + 1] = this.done[i] + this.length[i];
-    }
-    // Ends rise along a lane of work, but not under waits that overlap: there the latest end so far serves the search.
-    this.reach = new Float64Array(count);
-    for (const segment of facts.segments) {
-      let latest = -Infinity;
-      for (let i = segment.first; i < segment.past; i++) this.reach[i] = latest = Math.max(latest, this.end[i]);
-    }
-    this.arrowsOut = this.indexArrows(this.arrow_from);
-    this.arrowsIn = this.indexArrows(this.arrow_to);
+    this.load = load;
+    for (const { name, type } of facts.columns) this[name] = new ARRAYS[type](facts.rows);
+    for (const name of ["start", "end", "reach"]) this[name] = new Float64Array(facts.rows);
+    this.done = new Float64Array(facts.rows + 1); // work before each row, for shading where bars are narrower than a pixel
+    this.ranges = new Map(facts.ranges.map((range) => [range.core, range]));
+    this.segmentsOf = new Map(facts.ranges.map((range) => [range.core, []]));
+    for (const segment of facts.segments) this.segmentsOf.get(segment.core).push(segment);
+    this.loaded = new Set();
+    this.promises = new Map();
+    this.texts = new Map();
+    this.arrow_from = this.arrow_to = this.arrow_wait = this.arrow_label = new Float64Array(0);
+    this.arrowsOut = this.arrowsIn = { order: null, keys: new Float64Array(0) };
+    this.arrowTimes = { order: new Float64Array(0), times: new Float64Array(0) };
     this.hits = null;
+    this.marked = new Map(); // row -> findings
+    facts.findings.forEach((finding, place) => {
+      for (const { row } of finding.places) if (row >= 0) this.marked.set(row, [...(this.marked.get(row) || []), place]);
+    });
   }
 
-  indexArrows(column) {
-    const order = new Uint32Array(column.length).map((_, i) => i);
-    order.sort((a, b) => column[a] - column[b]);
-    return { order, keys: Float64Array.from(order, (i) => column[i]) };
+  once(key, made) {
+    if (!this.promises.has(key)) this.promises.set(key, made());
+    return this.promises.get(key);
+  }
+
+  part(name) { return bytesOf(`run${this.number}-${name}`); }
+
+  // Reads a core's rows; at once where they are read already.
+  need(core) { return this.once(`core${core}`, () => this.part(`core${core}`).then((buffer) => this.fill(core, buffer))); }
+
+  needAll() { return Promise.all(this.facts.ranges.map(({ core }) => this.need(core))); }
+
+  coreOf(row) { return this.segmentOf(row).core; }
+
+  fill(core, buffer) {
+    const { first, past, before } = this.ranges.get(core);
+    const columns = arraysOf(buffer, this.facts.columns, past - first);
+    for (const name in columns) this[name].set(columns[name], first);
+    const { start, end, reach, done, length, steps } = this;
+    done[first] = before;
+    for (const segment of this.segmentsOf.get(core)) {
+      let time = segment.start - this.facts.origin;
+      // ends rise along a lane of work, but not under waits that overlap: there the latest end so far serves the search
+      let latest = -Infinity;
+      for (let i = segment.first; i < segment.past; i++) {
+        start[i] = time += steps[i];
+        end[i] = time + length[i];
+        reach[i] = latest = Math.max(latest, end[i]);
+        done[i + 1] = done[i] + length[i];
+      }
+    }
+    this.loaded.add(core);
+  }
+
+  needArrows() {
+    return this.once("arrows", () => this.part("arrows").then((buffer) => {
+      const found = arraysOf(buffer, this.facts.arrowColumns, this.facts.arrowCount);
+      this.arrow_from = summed(found.from);
+      this.arrow_to = found.to;
+      this.arrow_wait = found.wait;
+      this.arrow_label = found.label;
+      this.arrowsOut = { order: null, keys: this.arrow_from };
+      this.arrowsIn = { order: found.by_target, keys: Float64Array.from(found.by_target, (i) => found.to[i]) };
+      this.arrowTimes = { order: found.by_time, times: summed(found.times).map((time) => time - this.facts.origin) };
+    }));
+  }
+
+  // Lives of the tiles of one core; null where the trace does not say.
+  needLives(core) {
+    const known = this.facts.lives[core];
+    if (!known) return Promise.resolve(null);
+    return this.once(`lives${core}`, () => this.part(`lives${core}`).then((buffer) => arraysOf(buffer, this.facts.lifeColumns, known.count)));
   }
 
   arrowsOf(index, row) {
     const found = [];
-    for (let i = lowerBound(index.keys, row, 0, index.keys.length); index.keys[i] === row; i++) found.push(index.order[i]);
+    for (let i = lowerBound(index.keys, row, 0, index.keys.length); index.keys[i] === row; i++) found.push(index.order ? index.order[i] : i);
     return found;
   }
 
@@ -93,46 +156,55 @@ class Run {
   nameOf(row) { return this.facts.names[this.name[row]]; }
   frameOf(row) { return this.facts.frames[this.stack[row]] || ""; }
 
-  async loadDetails() {
-    if (!this.detailsPromise) {
-      this.detailsPromise = bytesOf(`run${this.number}-details`).then((buffer) => {
-        this.text = new TextDecoder().decode(buffer);
-        const offsets = new Float64Array(this.facts.rows + 1);
-        let at = 0;
-        for (let row = 0; row < this.facts.rows; row++) {
-          offsets[row] = at;
-          at = this.text.indexOf("\n", at) + 1;
-        }
-        offsets[this.facts.rows] = at;
-        this.offsets = offsets;
-      });
-    }
-    return this.detailsPromise;
+  loadDetails(core) {
+    return this.once(`details${core}`, () => this.part(`details${core}`).then((buffer) => {
+      const { first, past } = this.ranges.get(core);
+      const text = new TextDecoder().decode(buffer);
+      const offsets = new Float64Array(past - first + 1);
+      let at = 0;
+      for (let row = 0; row < past - first; row++) {
+        offsets[row] = at;
+        at = text.indexOf("\n", at) + 1;
+      }
+      offsets[past - first] = at;
+      this.texts.set(core, { text, offsets, first });
+    }));
   }
 
-  detailOf(row) { return this.text ? this.text.slice(this.offsets[row], this.offsets[row + 1] - 1) : ""; }
+  detailOf(row) {
+    const found = this.texts.get(this.coreOf(row));
+    return found ? found.text.slice(found.offsets[row - found.first], found.offsets[row - found.first + 1] - 1) : "";
+  }
 
   // Marks rows whose mnemonic, line or operands contain the words; returns how many.
   async search(words) {
     const sought = words.trim().toLowerCase();
     if (!sought) { this.hits = null; return 0; }
-    await this.loadDetails();
     const mask = new Uint8Array(this.facts.rows);
     const names = this.facts.names.map((name) => name.toLowerCase().includes(sought));
     const frames = this.facts.frames.map((frame) => frame.toLowerCase().includes(sought));
+    await this.needAll();
     for (let row = 0; row < mask.length; row++) if (names[this.name[row]] || frames[this.stack[row]]) mask[row] = 1;
-    if (this.lower === undefined) {
-      const lower = this.text.toLowerCase();
-      this.lower = lower.length === this.text.length ? lower : this.text; // offsets must stay true
-    }
-    for (let at = this.lower.indexOf(sought); at >= 0;) {
-      const row = lowerBound(this.offsets, at + 1, 0, mask.length + 1) - 1;
-      mask[row] = 1;
-      at = this.lower.indexOf(sought, this.offsets[row + 1]);
+    for (const { core } of this.facts.ranges) {
+      await this.loadDetails(core);
+      this.searchText(this.texts.get(core), sought, mask);
     }
     const before = new Uint32Array(mask.length + 1);
     for (let row = 0; row < mask.length; row++) before[row + 1] = before[row] + mask[row];
     this.hits = { mask, before, count: before[mask.length] };
     return this.hits.count;
+  }
+
+  searchText(found, sought, mask) {
+    if (found.lower === undefined) {
+      const lower = found.text.toLowerCase();
+      found.lower = lower.length === found.text.length ? lower : found.text; // offsets must stay true
+    }
+    const { lower, offsets, first } = found;
+    for (let at = lower.indexOf(sought); at >= 0;) {
+      const row = lowerBound(offsets, at + 1, 0, offsets.length) - 1;
+      mask[first + row] = 1;
+      at = lower.indexOf(sought, offsets[row + 1]);
+    }
   }
 }

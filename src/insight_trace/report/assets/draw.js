@@ -49,13 +49,16 @@ const theme = {
   read() {
     const style = getComputedStyle(document.documentElement);
     const get = (name) => style.getPropertyValue(name).trim();
-    for (const name of ["page", "card", "line", "soft", "text", "dim", "faint", "accent", "hit", "bad"]) this[name] = get(`--${name}`);
+    for (const name of ["page", "card", "line", "soft", "text", "dim", "faint", "accent", "hit", "bad", "warn"]) this[name] = get(`--${name}`);
     this.onPipe = get("--on-pipe");
     this.pipes = {};
     for (const key of new Set([...Object.values(PIPE_KEYS), "other"])) this.pipes[key] = get(`--pipe-${key}`);
   },
+  severity(name) { return name === "error" ? this.bad : name === "warning" ? this.warn : this.accent; },
   pipe(name) { return this.pipes[PIPE_KEYS[name] || "other"]; },
 };
+
+function rgb(hex) { return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)); }
 
 function pipeVariable(name) { return `var(--pipe-${PIPE_KEYS[name] || "other"})`; }
 
@@ -87,7 +90,9 @@ function grid(head, rows, onpick) {
   table.append(element("thead", {}, element("tr", {}, ...head.map((cell, i) => element("th", { class: numeric[i] ? "num" : null }, cell.replace("#", ""))))));
   const body = element("tbody");
   for (const row of rows) {
-    const line = element("tr", onpick && row.pick ? { class: "linked", onclick: () => onpick(row.pick) } : {});
+    const go = () => onpick(row.pick);
+    const keys = (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); event.stopPropagation(); go(); } };
+    const line = element("tr", onpick && row.pick ? { class: "linked", tabindex: "0", onclick: go, onkeydown: keys } : {});
     row.cells.forEach((cell, i) => line.append(element("td", { class: numeric[i] ? "num" : null }, ...(Array.isArray(cell) ? cell : [cell]))));
     body.append(line);
   }

@@ -3,8 +3,12 @@
 const app = {
   runs: [], run: null, comparison: null, timeline: null, selection: null, file: null, line: null, tab: "source",
 
-  pick(found, show) {
+  async pick(found, show) {
     this.selection = found;
+    if (found) {
+      await found.run.need(found.run.coreOf(found.row));
+      if (this.selection !== found) return;
+    }
     this.timeline.select(found?.run, found?.row);
     if (found) {
       if (found.run !== this.run) this.useRun(found.run);
@@ -18,6 +22,7 @@ const app = {
     }
     paintDetail(found, this);
     this.memory.paint();
+    this.tiles.paint();
   },
 
   showLine(run, frame) {
@@ -34,9 +39,11 @@ const app = {
     this.tab = name;
     for (const button of document.querySelectorAll("#tabs [role=tab]")) {
       button.setAttribute("aria-selected", String(button.dataset.tab === name));
+      button.tabIndex = button.dataset.tab === name ? 0 : -1;
       $(`panel-${button.dataset.tab}`).hidden = button.dataset.tab !== name;
     }
     if (name === "memory") this.memory.show();
+    if (name === "tiles") this.tiles.show();
     if (name === "source") markLine(this);
   },
 
@@ -44,16 +51,21 @@ const app = {
     this.run = run;
     $("run").value = String(run.number);
     paintAdvice(run, this.runs.length > 1, (frame) => { this.showLine(run, frame); this.search(shortFrame(frame)); });
+    paintFindings(run, this);
     paintInstructions(run, this);
     paintWaits(run, this);
+    paintCores(run, this);
     paintSource(run, this);
+    $("tab-tiles").hidden = !run.facts.tiles.length;
     if (this.tab === "memory") this.memory.show();
+    if (this.tab === "tiles") this.tiles.show();
   },
 
   async search(words) {
     if ($("search").value !== words) $("search").value = words;
     const turn = (this.turn = (this.turn || 0) + 1);
     let total = 0;
+    if (words.trim()) $("hits").textContent = "searching …";
     for (const run of this.runs) total += await run.search(words);
     if (turn !== this.turn) return;
     this.hitOrder = null;
@@ -79,16 +91,22 @@ const app = {
   },
 
   neighbour(step) {
-    if (!this.selection) return;
+    if (!this.selection) return this.lane(0);
     const { run, row } = this.selection;
     const segment = run.segmentOf(row);
     const next = row + step;
     if (next >= segment.first && next < segment.past) this.pick({ run, row: next }, true);
   },
 
-  follow(index, column) {
+  lane(step) {
+    const found = this.timeline.neighbourLane(step);
+    if (found) this.pick(found, true);
+  },
+
+  async follow(index, column) {
     if (!this.selection) return;
     const { run, row } = this.selection;
+    await run.needArrows();
     const [arrow] = run.arrowsOf(run[index], row);
     if (arrow !== undefined) this.pick({ run, row: run[column][arrow] }, true);
   },
@@ -99,6 +117,7 @@ const app = {
     theme.read();
     this.timeline?.refresh();
     this.memory?.paint();
+    this.tiles?.paint();
   },
 };
 
@@ -133,7 +152,23 @@ function listen() {
   for (const name of ["scalar", "waits", "arrows", "critical"]) {
     $(`show-${name}`).addEventListener("change", (event) => { timeline.show[name] = event.target.checked; timeline.refresh(); });
   }
+  $("fold-all").addEventListener("click", () => timeline.foldAll(true));
+  $("open-all").addEventListener("click", () => timeline.foldAll(false));
   for (const button of document.querySelectorAll("#tabs [role=tab]")) button.addEventListener("click", () => app.showTab(button.dataset.tab));
+  $("tabs").addEventListener("keydown", (event) => {
+    const shown = [...document.querySelectorAll("#tabs [role=tab]")].filter((button) => !button.hidden);
+    const place = shown.indexOf(document.activeElement);
+    const next = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: shown.length - 1 }[event.key];
+    if (place < 0 || next === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const chosen = shown[(next + shown.length) % shown.length];
+    chosen.focus();
+    app.showTab(chosen.dataset.tab);
+  });
+  let kept = null;
+  addEventListener("beforeprint", () => { kept = document.documentElement.dataset.theme; app.setTheme("light"); timeline.draw(); });
+  addEventListener("afterprint", () => { if (kept) app.setTheme(kept); kept = null; });
   $("run").addEventListener("change", (event) => app.useRun(app.runs[Number(event.target.value)]));
   let waiting = 0;
   $("search").addEventListener("input", (event) => { clearTimeout(waiting); waiting = setTimeout(() => app.search(event.target.value), 120); });
@@ -151,14 +186,21 @@ function listen() {
     const actions = {
       w: () => timeline.zoom(0.7), s: () => timeline.zoom(1 / 0.7), a: () => timeline.pan(-span * 0.15), d: () => timeline.pan(span * 0.15),
       f: () => app.selection && timeline.reveal(app.selection.run, app.selection.row, true), 0: () => timeline.fit(), "/": () => $("search").focus(),
-      t: () => $("theme").click(), "?": () => $("keys").showModal(), arrowleft: () => app.neighbour(-1), arrowright: () => app.neighbour(1),
+      t: () => $("theme").click(), "?": () => $("keys").showModal(), arrowleft: () => app.neighbour(-1), arrowright: () => app.neighbour(1), arrowup: () => app.lane(-1), arrowdown: () => app.lane(1),
       "[": () => app.follow("arrowsIn", "arrow_from"), "]": () => app.follow("arrowsOut", "arrow_to"),
       escape: () => { app.pick(null); app.search(""); },
     };
+    // up and down scroll a page unless the timeline has the keys
+    if (/^Arrow(Up|Down)$/.test(event.key) && event.target !== timeline.canvas) return;
     const action = actions[event.key.toLowerCase()];
     if (action) { event.preventDefault(); action(); }
   });
-  window.addEventListener("resize", () => { timeline.refresh(); app.memory.paint(); });
+  window.addEventListener("resize", () => { timeline.refresh(); app.memory.paint(); app.tiles.paint(); });
+}
+
+// Few cores are read at once; of many the page asks for what it shows.
+function firstCores(run) {
+  return run.facts.ranges.length <= MANY_CORES ? run.needAll() : Promise.resolve();
 }
 
 async function open() {
@@ -169,8 +211,13 @@ async function open() {
   if ($("comparison")) app.comparison = await jsonOf("comparison");
   $("main").hidden = false;
   $("loading").remove();
+  await Promise.all(app.runs.map((run) => firstCores(run)));
   app.memory = new MemoryMap(app);
-  app.timeline = new Timeline(app.runs, { picked: (found) => app.pick(found, false), tip, moved: () => app.memory.paint() });
+  app.tiles = new TileMap(app);
+  app.timeline = new Timeline(app.runs, {
+    picked: (found) => app.pick(found, false), tip, moved: () => { app.memory.paint(); app.tiles.paint(); }, folded: () => paintCores(app.run, app),
+  });
+  $("fold-buttons").hidden = app.runs.every((run) => run.facts.ranges.length < 3);
   if (app.runs.length > 1) {
     $("run").hidden = false;
     $("run").replaceChildren(...app.runs.map((run) => element("option", { value: run.number }, `Run ${run.letter}: ${run.facts.title}`)));
@@ -184,6 +231,7 @@ async function open() {
   paintDetail(null, app);
   listen();
   if (app.runs.length > 1) app.showTab("compare");
+  for (const run of app.runs) run.needArrows();
   window.insightTrace = app; // for the console
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }

@@ -62,9 +62,9 @@ class MemoryMap {
   constructor(app) {
     this.app = app;
     this.memory = null;
-    this.canvas = element("canvas", { "aria-label": "Memory map" });
+    this.canvas = element("canvas", { role: "img", "aria-label": "Memory map" });
     this.choose = element("select", { "aria-label": "Memory", onchange: (event) => { this.memory = event.target.value; this.paint(); } });
-    this.cores = element("select", { "aria-label": "Core", onchange: (event) => { this.core = Number(event.target.value); this.paint(); } });
+    this.cores = element("select", { "aria-label": "Core", onchange: (event) => { this.core = Number(event.target.value); this.show(); } });
     this.hint = element("span", {});
     this.canvas.addEventListener("click", (event) => {
       const found = this.drawn?.findLast(([x, y, w, h]) => event.offsetX >= x && event.offsetX <= x + Math.max(3, w) && event.offsetY >= y && event.offsetY <= y + Math.max(3, h));
@@ -74,10 +74,10 @@ class MemoryMap {
 
   async show() {
     const { run } = this.app;
-    await run.loadDetails();
     const names = run.facts.coreNames;
-    const used = [...new Set(run.facts.segments.map((segment) => segment.core))];
+    const used = run.facts.ranges.map(({ core }) => core);
     if (!used.includes(this.core)) this.core = used.find((core) => names[core] === run.facts.slowest) ?? used[0];
+    if (used.length) await Promise.all([run.need(this.core), run.loadDetails(this.core)]);
     this.cores.replaceChildren(...used.map((core) => element("option", { value: core, selected: core === this.core ? "" : null }, names[core])));
     $("panel-memory").replaceChildren(element("div", { class: "source-bar" }, this.cores, this.choose, this.hint), this.canvas);
     this.paint();

@@ -13,10 +13,13 @@ function paintSummary(runs, comparison) {
     kpi(`${count(comparison.matched)}`, "matched", true);
     kpi(`${count(comparison.added)} / ${count(comparison.removed)} / ${count(comparison.moved)}`, "added / removed / moved", true);
   } else {
-    kpi(count(facts.cycles), "cycles");
+    kpi(count(facts.cycles), "cycles", false, trustOf(facts));
     kpi(micros(facts.cycles, facts.mhz).split(" ")[0], `${micros(facts.cycles, facts.mhz).split(" ")[1]} at ${facts.mhz} MHz${facts.soc ? ` · ${facts.soc}` : ""}`);
     kpi(count(facts.instructions), "instructions", true);
     kpi(String(facts.cores.length), facts.cores.length === 1 ? "core" : "cores", true);
+    const wrong = facts.checks.filter((check) => check.status === "mismatch").length;
+    if (facts.checks.length) kpi(wrong ? `${wrong} of ${facts.checks.length}` : `${facts.checks.length}`, wrong ? "outputs are wrong" : facts.checks.length === 1 ? "output compared" : "outputs compared", true);
+    if (facts.l2) kpi(percent(facts.l2.hits, facts.l2.asked), `of ${bytesText(facts.l2.asked)} found in L2`, true);
     if (facts.conflictCycles) kpi(count(facts.conflictCycles), "bank conflict cycles", true);
     if (facts.cacheMisses) kpi(count(facts.cacheMisses), "instruction cache misses", true);
   }
@@ -25,12 +28,69 @@ function paintSummary(runs, comparison) {
   $("notes").replaceChildren(...notes.map((note) => element("p", {}, note)));
 }
 
+// How far the total can be trusted, where the run says so.
+function trustOf(facts) {
+  const parts = [];
+  if (facts.expected) parts.push(`${count(facts.expected.low)} to ${count(facts.expected.high)} on a chip, nine times of ten`);
+  if (facts.estimates) parts.push(`${(100 * facts.estimates.share).toFixed(0)} % of the time rests on estimates`);
+  if (!parts.length) return null;
+  const told = (facts.estimates?.numbers || []).map((one) => `${one.parameter}: ${count(one.cycles)} cycles of ${count(one.instructions)} instructions (${one.source})`);
+  return element("small", { id: "trust", title: told.join("\n") || null }, parts.join(" · "));
+}
+
+// The estimated number that times an instruction; "" where its number is measured or published.
+function estimateOf(facts, name) {
+  const found = (facts.estimates?.numbers || []).find(({ parameter }) => /^(move|vector)\./.test(parameter) && parameter.split(".")[1] === name);
+  return found ? `${found.parameter}: ${found.source}` : "";
+}
+
+function paintFindings(run, app) {
+  const { findings } = run.facts;
+  $("findings-card").hidden = !findings.length;
+  $("findings-title").textContent = `Findings: ${count(findings.length)}`;
+  $("findings").replaceChildren(...findings.map((finding) => {
+    const where = finding.places.map((place) => {
+      const text = `${place.what || "line"} · ${place.frame ? shortFrame(place.frame) : place.core}`;
+      return place.row < 0 ? element("span", {}, text) : element("button", { class: "jump", onclick: () => app.pick({ run, row: place.row }, true) }, text);
+    });
+    const more = [finding.count > 1 ? `${count(finding.count)} times` : "", finding.memory && finding.begin >= 0 ? `${finding.memory} bytes ${count(finding.begin)} to ${count(finding.end)}` : "", finding.cycles ? `costs ${count(finding.cycles)} cycles` : ""].filter(Boolean);
+    return element("li", {},
+      element("span", { class: `badge ${finding.severity}` }, finding.severity),
+      element("div", {}, element("span", {}, element("b", {}, finding.category), ` ${finding.message}`), finding.mend ? element("p", {}, `To mend it: ${finding.mend}`) : null,
+        element("div", { class: "places" }, ...where, ...more.map((text) => element("span", {}, text)))));
+  }));
+}
+
+// Cores in numbers: the timeline's strips for those who read or listen.
+function paintCores(run, app) {
+  if (!run) return;
+  const { facts } = run;
+  const names = [...new Set(facts.pipes.filter((pipe) => pipe.busy && !/^RVEC|PUSHQ|SCALARLDST/.test(pipe.pipe)).map((pipe) => pipe.pipe))];
+  const busy = new Map(facts.pipes.map((pipe) => [`${pipe.core}:${pipe.pipe}`, pipe]));
+  const rows = facts.ranges.map(({ core }) => {
+    const name = facts.coreNames[core];
+    const own = facts.cores.find((item) => item.core === name);
+    const cells = names.map((pipe) => (busy.get(`${name}:${pipe}`) ? percent(busy.get(`${name}:${pipe}`).busy, own?.cycles) : ""));
+    const bars = element("div", { class: "load", "aria-hidden": "true" }, ...names.map((pipe) => element("i", { style: `height:${Math.round((20 * (busy.get(`${name}:${pipe}`)?.busy || 0)) / Math.max(1, own?.cycles || 1))}px;background:${pipeVariable(pipe)}` })));
+    const closed = app.timeline.folded.has(app.timeline.key(run, core));
+    const button = element("button", { class: "jump", "aria-expanded": String(!closed), onclick: () => { app.timeline.fold(run, core, !closed); app.timeline.refresh(); } }, closed ? "open" : "fold");
+    return { cells: [name, [bars], own ? count(own.begin) : "", own ? count(own.cycles) : "", ...cells, own ? percent(own.nothing, own.cycles) : "", [button]] };
+  });
+  const panel = [grid(["Core", "Load", "#Begins", "#Cycles", ...names.map((name) => `#${name}`), "#Nothing runs", "Lanes"], rows)];
+  if (facts.phases.length) {
+    const own = new Map(facts.cores.map((core) => [core.core, core.cycles]));
+    const phases = facts.phases.map((phase) => ({ cells: [phase.name, phase.core, count(phase.count), count(phase.cycles), percent(phase.cycles, own.get(phase.core))] }));
+    panel.push(element("h2", { style: "margin-top:14px" }, "Phases"), grid(["Phase", "Core", "#Times", "#Cycles", "#Share of the core"], phases));
+  }
+  $("panel-cores").replaceChildren(...panel);
+}
+
 function paintAdvice(run, many, onpick) {
   const items = run.facts.advice.map((advice) => element(
     "li",
     advice.frame ? { class: "linked", onclick: () => onpick(advice.frame), title: "Show the line" } : {},
     element("div", { class: "saves" }, ...(advice.saves ? [element("b", {}, count(advice.saves)), element("span", {}, "cycles at most")] : [element("span", {}, "note")])),
-    element("div", {}, advice.text),
+    element("div", {}, advice.frame ? element("button", { class: "plain" }, advice.text) : advice.text),
   ));
   if (!items.length) items.push(element("li", {}, element("div"), element("div", {}, run.facts.cycles ? "Nothing stands out." : "Nothing ran: the trace holds no instruction.")));
   $("advice").replaceChildren(...items);
@@ -42,8 +102,10 @@ function paintPipes(runs) {
   const one = runs.length === 1;
   for (const run of runs) {
     const cycles = new Map(run.facts.cores.map((core) => [core.core, core.cycles]));
+    const lastOfKind = new Set([/cube/, /vec/].map((kind) => run.facts.cores.filter((core) => kind.test(core.core)).reduce((a, b) => (a && a.end >= b.end ? a : b), null)?.core));
     for (const [core, total] of cycles) {
       if (!one && core !== run.facts.slowest) continue; // side by side, the core that ends last says enough
+      if (cycles.size > MANY_CORES && !lastOfKind.has(core)) continue; // the tab Cores has them all
       parts.push(element("div", { class: "pipe-core" }, (one ? "" : `${run.letter} · `) + core));
       for (const pipe of run.facts.pipes.filter((item) => item.core === core && (item.busy || item.waiting))) {
         const share = (part) => `${total ? (100 * part) / total : 0}%`;
@@ -77,7 +139,7 @@ async function paintDetail(selection, app) {
     return;
   }
   const { run, row } = selection;
-  await run.loadDetails();
+  await Promise.all([run.loadDetails(run.coreOf(row)), run.needArrows()]);
   if (app.selection !== selection) return;
   const segment = run.segmentOf(row);
   const facts = run.facts;
@@ -91,6 +153,8 @@ async function paintDetail(selection, app) {
   if (run.used[row] >= 0) entry("Vector lanes", `${run.used[row]} %`);
   if (run.read[row] > 0) entry("Read conflicts", `${count(run.read[row])} cycles`);
   if (run.write[row] > 0) entry("Write conflicts", `${count(run.write[row])} cycles`);
+  const estimate = estimateOf(facts, run.nameOf(row));
+  if (estimate) entry("Time", [element("span", { class: "about" }, "≈ estimated "), estimate]);
   entry("Critical path", run.critical[row] ? "yes" : "no");
   entry("Address", facts.pcs[run.pc[row]]);
   const frame = run.frameOf(row);
@@ -111,6 +175,13 @@ async function paintDetail(selection, app) {
   const incoming = run.arrowsOf(run.arrowsIn, row).map((arrow) => link(arrow, run.arrow_from[arrow], "waits for"));
   const outgoing = run.arrowsOf(run.arrowsOut, row).map((arrow) => link(arrow, run.arrow_to[arrow], "lets go"));
   if (incoming.length + outgoing.length) parts.push(element("h4", {}, "Flags"), element("ul", {}, ...incoming, ...outgoing));
+  const found = (run.marked.get(row) || []).map((place) => facts.findings[place]);
+  if (found.length) parts.push(element("h4", {}, "Findings"), element("ul", {}, ...found.map((finding) => element("li", {}, element("b", {}, `${finding.severity} `), finding.message, finding.mend ? ` To mend it: ${finding.mend}` : ""))));
+  // whatever else the writer of the page knows of single instructions
+  for (const section of facts.sections) {
+    const lines = section.entries[row];
+    if (lines) parts.push(element("h4", {}, section.title), element("div", { class: "code mono" }, lines.join("\n")));
+  }
   box.replaceChildren(...parts);
 }
 
@@ -119,7 +190,7 @@ function paintInstructions(run, app) {
   const rows = run.facts.hot.filter((item) => item.cycles || item.waiting).map((item) => ({
     pick: item,
     cells: [
-      [dot(item.pipe), item.what], item.pipe, count(item.cycles),
+      [dot(item.pipe), item.what, estimateOf(run.facts, item.what) ? element("span", { class: "about", title: `Its time is an estimate: ${estimateOf(run.facts, item.what)}` }, " ≈") : ""], item.pipe, count(item.cycles),
       [element("span", { class: "heat", style: `width:${Math.round((120 * item.cycles) / most)}px;background:${pipeVariable(item.pipe)}` })],
       count(item.waiting), count(item.count), item.conflicts ? count(item.conflicts) : "", shortFrame(item.frame),
     ],

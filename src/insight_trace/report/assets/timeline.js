@@ -4,6 +4,8 @@
 const LABELS = 156;
 const RULER = 26;
 const HEAD = 24;
+const STRIP = 26;
+const MANY_CORES = 6;
 const QUIET = new Set(["SCALAR", "SCALARLDST", "FLOWCTRL", "ALL", "CACHEMISS", "EVENT", "PUSHQ"]);
 
 class Timeline {
@@ -12,13 +14,19 @@ class Timeline {
     this.hooks = hooks;
     this.canvas = $("timeline");
     this.overview = $("overview");
-    this.box = this.canvas.parentElement;
-    this.total = Math.max(1, ...runs.map((run) => run.reach.reduce((a, b) => Math.max(a, b), 0)));
+    this.box = $("lanes-box");
+    this.total = Math.max(1, ...runs.map((run) => run.facts.span));
     this.show = { scalar: false, waits: true, arrows: true, critical: false };
     this.selected = null;
     this.hovered = null;
     const busy = runs.some((run) => run.facts.segments.some((s) => !s.wait && !QUIET.has(s.pipe) && s.past > s.first));
     if (!busy) { this.show.scalar = true; $("show-scalar").checked = true; }
+    // many cores are a strip each; the one that ends last stays open
+    this.folded = new Set();
+    this.spread = new Set();
+    const cores = runs.flatMap((run) => run.facts.ranges.map(({ core }) => ({ run, core })));
+    if (cores.length > MANY_CORES) for (const { run, core } of cores) if (run.facts.coreNames[core] !== run.facts.slowest) this.folded.add(this.key(run, core));
+    this.marks = runs.flatMap((run) => marksOf(run));
     this.t0 = 0;
     this.t1 = this.total;
     this.frames = 0;
@@ -26,60 +34,113 @@ class Timeline {
     this.fit();
   }
 
+  key(run, core, pipe = "") { return `${run.number}:${core}:${pipe}`; }
+
   layout() {
     this.lanes = [];
+    this.laneBySegment = new Map();
+    const shown = (segment) => !segment.wait && (this.show.scalar || !QUIET.has(segment.pipe));
     // few lanes get room, many stay readable
-    const shown = this.runs.reduce((sum, run) => sum + run.facts.segments.filter((s) => !s.wait && (this.show.scalar || !QUIET.has(s.pipe))).length, 0);
-    const tall = shown <= 4 ? 42 : shown <= 8 ? 32 : shown <= 14 ? 25 : 21;
-    let y = RULER;
+    let open = 0;
+    for (const run of this.runs) for (const { core } of run.facts.ranges) if (!this.folded.has(this.key(run, core))) open += run.segmentsOf.get(core).filter(shown).length;
+    const tall = open <= 4 ? 42 : open <= 8 ? 32 : open <= 14 ? 25 : 21;
+    this.bottom = RULER;
     for (const run of this.runs) {
-      const cores = [...new Set(run.facts.segments.map((segment) => segment.core))];
-      cores.sort((a, b) => run.facts.coreNames[a].localeCompare(run.facts.coreNames[b], "en", { numeric: true }));
+      const cores = run.facts.ranges.map(({ core }) => core);
+      // of many cores the one that ends last comes first, so that it is seen
+      if (cores.length > MANY_CORES) cores.sort((a, b) => (run.facts.coreNames[b] === run.facts.slowest) - (run.facts.coreNames[a] === run.facts.slowest));
+      const before = this.runs.length > 1 ? `${run.letter} · ` : "";
       for (const core of cores) {
-        const mine = run.facts.segments.filter((segment) => segment.core === core);
-        const work = mine.filter((segment) => !segment.wait && (this.show.scalar || !QUIET.has(segment.pipe)));
-        const title = (this.runs.length > 1 ? `${run.letter} · ` : "") + run.facts.coreNames[core];
-        const used = new Set();
-        const lanes = work.map((segment) => {
-          const waits = segment.part === 0 && this.show.waits ? mine.find((other) => other.wait && other.pipe === segment.pipe) : null;
-          if (waits) used.add(waits);
-          return { run, core, label: segment.label, pipe: segment.pipe, work: segment, waits };
-        });
-        if (this.show.waits) {
-          for (const segment of mine) {
-            if (segment.wait && !used.has(segment) && (this.show.scalar || !QUIET.has(segment.pipe))) {
-              lanes.push({ run, core, label: segment.label, pipe: segment.pipe, work: null, waits: segment });
-            }
-          }
+        const mine = run.segmentsOf.get(core);
+        const title = before + run.facts.coreNames[core];
+        if (this.folded.has(this.key(run, core))) {
+          const lane = this.put({ run, core, strip: title, bands: bandsOf(run, core, this.show.scalar) }, STRIP);
+          for (const segment of mine) this.laneBySegment.set(segment, lane);
+          continue;
         }
+        const lanes = this.lanesOf(run, core, mine, shown);
         if (!lanes.length) continue;
-        this.lanes.push({ head: title, y, height: HEAD, run });
-        y += HEAD;
-        for (const lane of lanes) { lane.y = y; lane.height = tall; y += tall; this.lanes.push(lane); }
+        this.put({ head: title, run, core }, HEAD);
+        for (const lane of lanes) {
+          this.put(lane, lane.works.length > 1 ? Math.min(48, Math.max(tall, 6 + 5 * lane.works.length)) : tall);
+          for (const segment of [...lane.works, lane.waits]) if (segment) this.laneBySegment.set(segment, lane);
+        }
       }
     }
     for (const run of this.runs) {
       if (!run.facts.counters.length) continue;
-      this.lanes.push({ head: `${this.runs.length > 1 ? `${run.letter} · ` : ""}throughput with global memory`, y, height: HEAD, run });
-      y += HEAD;
-      for (const counter of run.facts.counters) {
-        this.lanes.push({ run, counter, label: counter.name.replace("_TO_", "→"), y, height: 34 });
-        y += 34;
-      }
+      this.put({ head: `${this.runs.length > 1 ? `${run.letter} · ` : ""}throughput with global memory`, run }, HEAD);
+      for (const counter of run.facts.counters) this.put({ run, counter, label: counter.name.replace("_TO_", "→") }, 34);
     }
-    this.height = Math.max(y + 10, 160);
+    this.height = Math.max(this.bottom + 10, 160);
+    $("lanes").style.height = `${this.height}px`;
     // the detail beside it scrolls before it makes the whole card taller than the lanes need
     $("detail").style.maxHeight = `min(62vh, ${Math.max(380, this.height)}px)`;
   }
 
+  put(lane, height) {
+    lane.y = this.bottom;
+    lane.height = height;
+    this.bottom += height;
+    this.lanes.push(lane);
+    return lane;
+  }
+
+  // Lanes of an open core. What overlaps on one pipe is one lane of stripes until somebody spreads it.
+  lanesOf(run, core, mine, shown) {
+    const lanes = [];
+    const waits = new Map(mine.filter((segment) => segment.wait && this.show.waits).map((segment) => [segment.pipe, segment]));
+    const work = mine.filter(shown);
+    for (const pipe of new Set(work.map((segment) => segment.pipe))) {
+      const parts = work.filter((segment) => segment.pipe === pipe);
+      const many = parts.length > (/VEC/.test(pipe) ? 1 : 3);
+      const key = this.key(run, core, pipe);
+      const groups = many && !this.spread.has(key) ? [parts] : parts.map((segment) => [segment]);
+      groups.forEach((works, place) => {
+        const label = works.length > 1 ? `${works[0].label} ×${works.length}` : works[0].label;
+        lanes.push({ run, core, label, pipe, works, waits: place === 0 ? waits.get(pipe) : null, spreads: many ? key : null });
+      });
+      waits.delete(pipe);
+    }
+    for (const segment of waits.values()) if (this.show.scalar || !QUIET.has(segment.pipe)) lanes.push({ run, core, label: segment.label, pipe: segment.pipe, works: [], waits: segment });
+    return lanes;
+  }
+
+  // Folds or opens what a lane's label stands for.
+  toggle(lane) {
+    if (lane.spreads) this.spread.has(lane.spreads) ? this.spread.delete(lane.spreads) : this.spread.add(lane.spreads);
+    else if ((lane.head || lane.strip) && lane.core !== undefined) this.fold(lane.run, lane.core, !lane.strip);
+    else return false;
+    this.refresh();
+    return true;
+  }
+
+  fold(run, core, closed) {
+    if (closed) this.folded.add(this.key(run, core));
+    else this.folded.delete(this.key(run, core));
+    this.hooks.folded?.();
+  }
+
+  foldAll(closed) {
+    for (const run of this.runs) for (const { core } of run.facts.ranges) this.fold(run, core, closed);
+    this.refresh();
+  }
+
   fit() { this.t0 = -this.total * 0.01; this.t1 = this.total * 1.01; this.refresh(); }
 
-  refresh() { this.layout(); this.overviewStale = true; this.request(); }
+  refresh() { this.layout(); this.overviewStale = true; this.images = new Map(); this.request(); }
 
   request() {
     if (this.pending) return;
     this.pending = true;
     requestAnimationFrame(() => { this.pending = false; this.draw(); });
+  }
+
+  // Reads a core's rows for the next frame.
+  want(run, core) {
+    if (run.loaded.has(core)) return true;
+    run.need(core).then(() => this.request());
+    return false;
   }
 
   zoom(factor, around = (this.t0 + this.t1) / 2) {
@@ -103,6 +164,8 @@ class Timeline {
   }
 
   reveal(run, row, closer = false) {
+    const core = run.coreOf(row);
+    if (this.folded.has(this.key(run, core))) { this.fold(run, core, false); this.refresh(); }
     const length = Math.max(run.length[row], 1);
     const span = this.t1 - this.t0;
     const outside = run.end[row] < this.t0 || run.start[row] > this.t1;
@@ -122,34 +185,36 @@ class Timeline {
     this.request();
   }
 
-  laneOf(run, row) {
-    return this.lanes.find((lane) => lane.run === run && !lane.head && [lane.work, lane.waits].some((s) => s && row >= s.first && row < s.past));
-  }
+  laneOf(run, row) { return this.laneBySegment.get(run.segmentOf(row)); }
 
   select(run, row) { this.selected = run ? { run, row } : null; this.request(); }
 
   x(time) { return LABELS + ((time - this.t0) / (this.t1 - this.t0)) * this.plot; }
   time(x) { return this.t0 + ((x - LABELS) / this.plot) * (this.t1 - this.t0); }
 
+  // The canvas is as large as what is seen of the lanes, and stays in place while they scroll.
   draw() {
     const began = performance.now();
-    const width = this.canvas.clientWidth || this.box.clientWidth;
-    this.canvas.style.height = `${this.height}px`;
-    const context = sharpen(this.canvas, width, this.height);
+    const width = this.box.clientWidth;
+    const seen = Math.min(this.height, this.box.clientHeight);
+    this.canvas.style.height = `${seen}px`;
+    const context = sharpen(this.canvas, width, seen);
     this.plot = width - LABELS - 8;
-    context.clearRect(0, 0, width, this.height);
+    context.clearRect(0, 0, width, seen);
     const top = this.box.scrollTop;
-    const bottom = top + this.box.clientHeight;
+    context.translate(0, -top);
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "middle";
     this.drawGrid(context, width);
     for (const lane of this.lanes) {
-      if (lane.y + lane.height < top || lane.y > bottom) continue;
+      if (lane.y + lane.height < top || lane.y > top + seen) continue;
       if (lane.head) this.drawHead(context, lane, width);
+      else if (lane.strip) this.drawStrip(context, lane, width);
       else if (lane.counter) this.drawCounter(context, lane);
       else this.drawLane(context, lane, width);
     }
     if (this.show.arrows) this.drawArrows(context);
+    this.drawMarks(context);
     this.drawRuler(context, width, top);
     if (this.overviewStale) { this.paintOverview(); this.overviewStale = false; }
     this.drawOverview();
@@ -162,7 +227,7 @@ class Timeline {
     context.fillRect(0, lane.y + 2, width, lane.height - 4);
     context.fillStyle = theme.text;
     context.font = "600 12px system-ui, sans-serif";
-    context.fillText(lane.head, 8, lane.y + lane.height / 2);
+    context.fillText(lane.core === undefined ? lane.head : `▾ ${lane.head}`, 8, lane.y + lane.height / 2);
     context.font = "12px system-ui, sans-serif";
   }
 
@@ -194,23 +259,27 @@ class Timeline {
     context.fillStyle = colour;
     context.fillRect(8, lane.y + 5, 4, lane.height - 10);
     context.fillStyle = theme.dim;
-    context.fillText(lane.label, 18, lane.y + lane.height / 2, LABELS - 24);
+    context.fillText(lane.spreads ? `${lane.works.length > 1 ? "▸" : "▾"} ${lane.label}` : lane.label, 18, lane.y + lane.height / 2, LABELS - 24);
     context.save();
     context.beginPath();
     context.rect(LABELS, lane.y, this.plot, lane.height);
     context.clip();
-    if (lane.waits) this.drawBars(context, lane, lane.waits, colour, true);
-    if (lane.work) this.drawBars(context, lane, lane.work, colour, false);
+    if (!this.want(lane.run, lane.core)) this.drawBands(context, lane, bandsOf(lane.run, lane.core, true).filter((band) => band.pipe === lane.pipe), lane.y + 2, lane.height - 4);
+    else {
+      if (lane.waits) {
+        const inset = Math.round(lane.height * 0.34);
+        this.drawBars(context, lane, lane.waits, lane.y + inset, lane.height - 2 * inset, colour, true);
+      }
+      const each = (lane.height - 4) / Math.max(1, lane.works.length);
+      lane.works.forEach((segment, place) => this.drawBars(context, lane, segment, lane.y + 2 + place * each, Math.max(1, lane.works.length > 1 ? each - 1 : each), colour, false));
+    }
     context.restore();
   }
 
   // One lane. `scale` is cycles per pixel.
-  drawBars(context, lane, segment, colour, waits) {
+  drawBars(context, lane, segment, y, height, colour, waits) {
     const run = lane.run;
     const scale = (this.t1 - this.t0) / this.plot;
-    const inset = waits ? Math.round(lane.height * 0.34) : 2;
-    const y = lane.y + inset;
-    const height = lane.height - 2 * inset;
     const strength = waits ? 0.32 : 1;
     const fades = run.hits !== null || this.show.critical;
     let i = lowerBound(run.reach, this.t0, segment.first, segment.past);
@@ -270,7 +339,7 @@ class Timeline {
       context.fillStyle = theme.bad;
       context.fillRect(x0, y + height - 3, Math.max(2, ((x1 - x0) * (Math.max(0, run.read[row]) + Math.max(0, run.write[row]))) / Math.max(1, run.length[row])), 3);
     }
-    if (!waits && x1 - x0 > 28) {
+    if (!waits && x1 - x0 > 28 && height > 10) {
       context.globalAlpha = faded ? 0.4 : 1;
       context.fillStyle = theme.onPipe;
       const left = Math.max(x0, LABELS);

@@ -1,37 +1,39 @@
 // The overview above the timeline, and what the mouse does.
 
 Object.assign(Timeline.prototype, {
-  // The overview is painted once per width and theme; only the window over it moves.
+  // The overview is painted once per width and theme, from the sums of each core's load; only the window over it moves.
   paintOverview() {
-    const width = this.overview.clientWidth;
+    const width = Math.max(1, this.overview.clientWidth);
     const height = 46;
     const canvas = document.createElement("canvas");
     const context = sharpen(canvas, width, height);
-    let lanes = this.lanes.filter((lane) => lane.work);
-    // more lanes than pixels would only be grey: then the cores that end last stand for all
-    if (lanes.length > 18) lanes = lanes.filter((lane) => lane.run.facts.coreNames[lane.core] === lane.run.facts.slowest);
-    const band = Math.max(1, (height - 8) / Math.max(1, lanes.length));
-    const scale = this.total / width;
-    lanes.forEach((lane, place) => {
-      const { run, work } = lane;
-      context.fillStyle = theme.pipe(lane.pipe);
-      let i = work.first;
-      for (let pixel = 0; pixel < width && i < work.past; pixel++) {
-        const next = lowerBound(run.start, (pixel + 1) * scale, i, work.past);
-        const inside = run.done[next] - run.done[i] + (i > work.first ? Math.max(0, run.end[i - 1] - pixel * scale) : 0);
-        if (inside > 0) {
-          context.globalAlpha = Math.max(0.25, Math.min(1, inside / scale));
-          context.fillRect(pixel, 4 + place * band, 1, Math.max(1, band - 0.5));
-        }
-        i = next;
-        if (i > work.first && run.end[i - 1] > (pixel + 2) * scale) {
-          const until = Math.min(width, Math.floor(run.end[i - 1] / scale));
-          context.globalAlpha = 1;
-          context.fillRect(pixel, 4 + place * band, until - pixel, Math.max(1, band - 0.5));
-          pixel = Math.max(pixel, until - 1);
-        }
+    const rows = this.runs.flatMap((run) => {
+      const bands = run.facts.load.strips.map((strip, place) => ({ ...strip, place })).filter((strip) => this.show.scalar || !QUIET.has(strip.pipe));
+      // more bands than can be told apart: the mean of a pipe over all cores
+      if (bands.length <= 18) return bands.map((band) => ({ run, pipe: band.pipe, places: [band.place] }));
+      return [...new Set(bands.map((band) => band.pipe))].map((pipe) => ({ run, pipe, places: bands.filter((band) => band.pipe === pipe).map((band) => band.place) }));
+    });
+    const band = Math.max(1, (height - 8) / Math.max(1, rows.length));
+    rows.forEach(({ run, pipe, places }, number) => {
+      const { buckets } = run.facts.load;
+      const scale = (this.total / width / Math.max(1, run.facts.span)) * buckets; // parts of the sums in a pixel
+      context.fillStyle = theme.pipe(pipe);
+      for (let pixel = 0; pixel < width; pixel++) {
+        const from = Math.floor(pixel * scale);
+        if (from >= buckets) break;
+        const past = Math.min(buckets, Math.max(from + 1, Math.floor((pixel + 1) * scale)));
+        let sum = 0;
+        for (const place of places) for (let i = from; i < past; i++) sum += run.load[place * buckets + i];
+        if (!sum) continue;
+        context.globalAlpha = Math.max(0.25, sum / (255 * (past - from) * places.length));
+        context.fillRect(pixel, 4 + number * band, 1, Math.max(1, band - 0.5));
       }
     });
+    context.globalAlpha = 1;
+    for (const mark of this.marks) {
+      context.fillStyle = theme.severity(mark.finding.severity);
+      context.fillRect((mark.time / this.total) * width - 1, 0, 2, 5);
+    }
     this.overviewImage = canvas;
   },
 
@@ -52,24 +54,44 @@ Object.assign(Timeline.prototype, {
     context.strokeRect(left + 0.75, 0.75, Math.max(3, right - left - 1.5), 44.5);
   },
 
+  laneAt(y) { return this.lanes.find((item) => y >= item.y && y < item.y + item.height); },
+
   // The instruction under a point; work before waits, and within two pixels where bars are thin.
   at(x, y) {
-    const lane = this.lanes.find((item) => !item.head && !item.counter && y >= item.y && y < item.y + item.height);
-    if (!lane || x < LABELS) return null;
+    const lane = this.laneAt(y);
+    if (!lane || lane.head || lane.counter || lane.strip || x < LABELS || !this.want(lane.run, lane.core)) return null;
     const time = this.time(x);
     const near = (2 * (this.t1 - this.t0)) / this.plot;
-    for (const segment of [lane.work, lane.waits]) {
-      if (!segment) continue;
-      const { run } = lane;
-      const row = lowerBound(run.reach, time, segment.first, segment.past);
-      let best = null;
-      for (const candidate of [row, row - 1]) {
-        if (candidate < segment.first || candidate >= segment.past) continue;
-        if (run.start[candidate] - near <= time && run.end[candidate] + near >= time) { best = candidate; break; }
-      }
-      if (best !== null) return { run, row: best };
+    const stripe = Math.floor(((y - lane.y - 2) / (lane.height - 4)) * lane.works.length);
+    const work = lane.works[Math.max(0, Math.min(lane.works.length - 1, stripe))];
+    for (const segment of [work, lane.waits]) {
+      const row = segment ? this.rowAt(lane.run, segment, time, near) : null;
+      if (row !== null) return { run: lane.run, row };
     }
     return null;
+  },
+
+  rowAt(run, segment, time, near) {
+    const row = lowerBound(run.reach, time, segment.first, segment.past);
+    for (const candidate of [row, row - 1]) {
+      if (candidate < segment.first || candidate >= segment.past) continue;
+      if (run.start[candidate] - near <= time && run.end[candidate] + near >= time) return candidate;
+    }
+    return null;
+  },
+
+  // For the keys: what runs at the time of the chosen instruction on the lane above or below.
+  neighbourLane(step) {
+    const lanes = this.lanes.filter((lane) => !lane.head && !lane.strip && !lane.counter && (lane.works[0] || lane.waits));
+    if (!lanes.length) return null;
+    if (!this.selected) return { run: lanes[0].run, row: (lanes[0].works[0] || lanes[0].waits).first };
+    const { run, row } = this.selected;
+    const place = lanes.indexOf(this.laneOf(run, row));
+    const lane = lanes[Math.max(0, Math.min(lanes.length - 1, place + step))];
+    if (!this.want(lane.run, lane.core)) return null;
+    const segment = lane.works[0] || lane.waits;
+    const next = Math.min(segment.past - 1, lowerBound(lane.run.reach, run.start[row] + 1, segment.first, segment.past));
+    return { run: lane.run, row: next };
   },
 
   listen() {
@@ -92,7 +114,9 @@ Object.assign(Timeline.prototype, {
         }
         return;
       }
-      this.hovered = this.at(event.offsetX, event.offsetY);
+      this.hovered = this.at(event.offsetX, event.offsetY + this.box.scrollTop);
+      const lane = this.laneAt(event.offsetY + this.box.scrollTop);
+      canvas.style.cursor = lane && (lane.strip || (lane.head && lane.core !== undefined) || (lane.spreads && event.offsetX < LABELS)) ? "pointer" : "";
       this.hooks.tip(this.hovered, event);
       this.request();
     });
@@ -100,11 +124,15 @@ Object.assign(Timeline.prototype, {
       const click = drag && !drag.moved;
       drag = null;
       canvas.classList.remove("dragging");
-      if (click) this.hooks.picked(this.at(event.offsetX, event.offsetY));
+      if (!click) return;
+      const y = event.offsetY + this.box.scrollTop;
+      const lane = this.laneAt(y);
+      if (lane && (event.offsetX < LABELS || lane.head || lane.strip) && this.toggle(lane)) return;
+      this.hooks.picked(this.at(event.offsetX, y));
     });
     canvas.addEventListener("pointerleave", () => { this.hovered = null; this.hooks.tip(null); this.request(); });
     canvas.addEventListener("dblclick", (event) => {
-      const found = this.at(event.offsetX, event.offsetY);
+      const found = this.at(event.offsetX, event.offsetY + this.box.scrollTop);
       if (found) this.reveal(found.run, found.row, true);
     });
     canvas.addEventListener("wheel", (event) => {

@@ -7,12 +7,8 @@ Object.assign(Timeline.prototype, {
     context.rect(LABELS, RULER, this.plot, this.height);
     context.clip();
     for (const run of this.runs) {
-      const lanes = new Map();
-      const laneAt = (row) => {
-        const segment = run.segmentOf(row);
-        if (!lanes.has(segment)) lanes.set(segment, this.laneOf(run, segment.first));
-        return lanes.get(segment);
-      };
+      run.needArrows().then(() => { if (!run.arrowsSeen) { run.arrowsSeen = true; this.request(); } });
+      const laneAt = (row) => this.laneOf(run, row);
       const picked = new Set();
       if (this.selected && this.selected.run === run) {
         for (const index of [run.arrowsOut, run.arrowsIn]) for (const arrow of run.arrowsOf(index, this.selected.row)) picked.add(arrow);
@@ -26,11 +22,6 @@ Object.assign(Timeline.prototype, {
 
   // Arrows that leave inside the window; none when there are too many to tell apart.
   visibleArrows(run, most) {
-    if (!run.arrowTimes) {
-      const order = new Uint32Array(run.arrow_from.length).map((_, i) => i);
-      order.sort((a, b) => run.end[run.arrow_from[a]] - run.end[run.arrow_from[b]]);
-      run.arrowTimes = { order, times: Float64Array.from(order, (i) => run.end[run.arrow_from[i]]) };
-    }
     const { order, times } = run.arrowTimes;
     const first = lowerBound(times, this.t0, 0, times.length);
     const past = lowerBound(times, this.t1, first, times.length);
@@ -42,6 +33,9 @@ Object.assign(Timeline.prototype, {
     const from = laneAt(run.arrow_from[arrow]);
     const to = laneAt(run.arrow_to[arrow]);
     if (!from || !to) return;
+    // between strips an arrow would say little: only those of the chosen instruction are drawn there
+    if ((from.strip || to.strip) && !strong) return;
+    if (!this.want(run, from.core) || !this.want(run, to.core)) return;
     const x0 = this.x(run.end[run.arrow_from[arrow]]);
     const x1 = this.x(run.start[run.arrow_to[arrow]]);
     const y0 = from.y + from.height / 2;
@@ -92,5 +86,33 @@ Object.assign(Timeline.prototype, {
     context.font = "12px system-ui, sans-serif";
     context.fillStyle = theme.line;
     context.fillRect(0, top + RULER - 2, width, 1);
+  },
+});
+
+// Where findings stand; the worst are drawn last and so lie on top.
+function marksOf(run) {
+  const marks = [];
+  run.facts.findings.forEach((finding, number) => {
+    for (const place of finding.places) if (place.row >= 0) marks.push({ run, row: place.row, time: place.start, finding, number });
+  });
+  const order = ["note", "warning", "error"];
+  return marks.sort((a, b) => order.indexOf(a.finding.severity) - order.indexOf(b.finding.severity));
+}
+
+Object.assign(Timeline.prototype, {
+  drawMarks(context) {
+    for (const mark of this.marks) {
+      if (mark.time < this.t0 || mark.time > this.t1) continue;
+      const lane = this.laneOf(mark.run, mark.row);
+      if (!lane) continue;
+      const x = this.x(mark.time);
+      if (x < LABELS) continue;
+      context.fillStyle = theme.severity(mark.finding.severity);
+      context.beginPath();
+      context.moveTo(x - 5, lane.y);
+      context.lineTo(x + 5, lane.y);
+      context.lineTo(x, lane.y + 8);
+      context.fill();
+    }
   },
 });

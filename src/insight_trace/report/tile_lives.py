@@ -1,0 +1,253 @@
+"""Tiles by name over the on-chip memories, and when each holds something that is still to be read.
+
+A life begins with a write and ends with the last read before the next tile op that begins with a write. One that is
+written over while it is still to be read is an overlap: two values on the same bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from insight_trace.dtypes import DTYPES
+from insight_trace.model import Operands, Trace
+from insight_trace.recording.frames import line_text, user_frames
+from insight_trace.recording.kinds import finish
+from insight_trace.recording.operands import (
+    MEMORIES,
+    NONE,
+    READS,
+    WRITES,
+    all_operands,
+    instruction_of_operands,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# where a tile of `.pto` lies -> the memory's name
+_PTO_MEMORIES = {"vec": "UB", "mat": "L1", "left": "L0A", "right": "L0B", "acc": "L0C", "bias": "BT"}
+_ON_CHIP = ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB")
+_NAMES_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Bytes of one memory under the names that the kernel gives them."""
+
+    name: str
+    memory: str
+    address: int
+    bytes: int
+    shape: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lives:
+    """By core, then tile, then time."""
+
+    tiles: tuple[Tile, ...]
+    core: NDArray[np.int64]
+    tile: NDArray[np.int64]
+    begin: NDArray[np.int64]  # cycles
+    end: NDArray[np.int64]
+    first: NDArray[np.int64]  # rows of the trace: the first access and the last
+    last: NDArray[np.int64]
+    written: NDArray[np.bool_]  # False: read only, a view of bytes that another tile wrote
+    overlap: NDArray[np.int64]  # the tile that is written over it while it is alive; -1: none
+
+
+def named_tiles(tiles: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], list[str]]:
+    """Names of a PyPTO program's tiles (`about.tiles` of the recording) by memory and address."""
+    found: dict[tuple[str, int], list[str]] = {}
+    for tile in tiles:
+        memory = _PTO_MEMORIES.get(str(tile.get("memory")))
+        if memory and isinstance(tile.get("address"), int):
+            names = found.setdefault((memory, tile["address"]), [])
+            if str(tile.get("name")) not in names:
+                names.append(str(tile.get("name")))
+    return found
+
+
+def tile_lives(trace: Trace, known: Mapping[tuple[str, int], list[str]]) -> Lives | None:
+    """None for a trace that has no operands."""
+    import numpy as np
+
+    columns, operands = trace.instructions, trace.instructions.operands
+    if operands is None:
+        return None
+    rows = operands.rows[all_operands(operands)]
+    instruction = instruction_of_operands(operands)
+    footprint = operands.footprints[rows["footprint"]]
+    on_chip = np.isin(footprint["memory"], [MEMORIES.index(name) for name in _ON_CHIP])
+    mine = np.flatnonzero(on_chip & (rows["tile"] != NONE) & (footprint["owner"] == 0))
+    place_of, tiles = _places(operands, _names(trace, operands), known)
+    place = place_of[rows["tile"][mine]]
+    instruction, role = instruction[mine], footprint["role"][mine]
+    # instructions of one tile op count together: it may go over its scratch many times
+    call = operands.call[instruction].astype(np.int64)
+    step = np.where(call == NONE, len(operands.calls) + instruction, call)
+    core = columns.core[instruction].astype(np.int64)
+    order = np.lexsort((instruction, place, core))
+    core, place, instruction, role, step = (each[order] for each in (core, place, instruction, role, step))
+    if not len(core):
+        none = np.zeros(0, np.int64)
+        return Lives(tiles, none, none, none, none, none, none, none.astype(bool), none)
+    # an instruction that names a tile as result and as source reads it first
+    each = np.flatnonzero(_changes(core, place, instruction))
+    role = np.bitwise_or.reduceat(role, each)
+    core, place, instruction, step = core[each], place[each], instruction[each], step[each]
+    changes = _changes(core, place)
+    steps = np.flatnonzero(changes | _changes(step))
+    reads = np.add.reduceat(role & READS, steps) > 0
+    writes = np.add.reduceat((role & WRITES) // WRITES, steps) > 0
+    fresh = (role[steps] & READS) == 0
+    fresh[1:] &= reads[:-1]
+    fresh |= changes[steps]
+    lives = np.flatnonzero(fresh)
+    at = steps[lives]
+    past = np.r_[at[1:], len(core)]
+    found = {
+        "core": core[at],
+        "tile": place[at],
+        "begin": np.minimum.reduceat(columns.start[instruction], at),
+        "end": np.maximum.reduceat(finish(columns)[instruction], at),
+        "first": instruction[at],
+        "last": instruction[past - 1],
+    }
+    written = np.add.reduceat(writes.astype(np.int64), lives) > 0
+    last_read = np.maximum.reduceat(np.where(role & READS, instruction, -1), at)
+    overlap = _overlaps(tiles, found, written, last_read)
+    return Lives(tiles, **found, written=written, overlap=overlap)
+
+
+def _changes(*keys: NDArray[np.int64]) -> NDArray[np.bool_]:
+    import numpy as np
+
+    changed = np.zeros(len(keys[0]), bool)
+    for key in keys:
+        changed[1:] |= key[1:] != key[:-1]
+    changed[0] = True
+    return changed
+
+
+def _places(
+    operands: Operands, names: Mapping[int, list[str]], known: Mapping[tuple[str, int], list[str]]
+) -> tuple[NDArray[np.int64], tuple[Tile, ...]]:
+    """Of every row of `tiles` the place that it lies in; tiles on the same bytes are one place."""
+    import numpy as np
+
+    numbers: dict[tuple[str, int, int], int] = {}
+    place_of = np.zeros(len(operands.tiles), np.int64)
+    called: list[list[str]] = []
+    shapes: list[str] = []
+    on_chip = [MEMORIES.index(name) for name in _ON_CHIP]
+    for row in np.flatnonzero(np.isin(operands.tiles["memory"], on_chip)).tolist():
+        tile = operands.tiles[row]
+        memory = MEMORIES[tile["memory"]]
+        code = int(tile["type"])
+        size = max(1, DTYPES[code].size) if code < len(DTYPES) else 1
+        count = int(tile["rows"]) * int(tile["cols"]) * size
+        key = (memory, int(tile["address"]), count)
+        if key not in numbers:
+            numbers[key] = len(numbers)
+            called.append(list(known.get(key[:2], ())))
+            kind = DTYPES[code].short if code < len(DTYPES) else "?"
+            shapes.append(f"{tile['rows']}×{tile['cols']} {kind}")
+        place_of[row] = numbers[key]
+        if key[:2] not in known:
+            mine = called[numbers[key]]
+            mine += [name for name in names.get(row, ()) if name not in mine]
+    tiles = []
+    for (memory, address, count), texts, shape in zip(numbers, called, shapes, strict=True):
+        name = " / ".join(texts[:_NAMES_SHOWN]) + (" …" if len(texts) > _NAMES_SHOWN else "")
+        tiles.append(Tile(name or shape, memory, address, count, shape))
+    return place_of, tuple(tiles)
+
+
+_CALL = r"\b{op}\s*(?:<[^;()]*>)?\s*\((.*)"
+_NAME = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?(?:\.[A-Za-z_]\w*)*")
+
+
+def _names(trace: Trace, operands: Operands) -> dict[int, list[str]]:
+    """What the kernel's own lines call the tiles that a tile op takes, by row of `tiles`."""
+    import numpy as np
+
+    issued = np.flatnonzero(operands.call != NONE)
+    calls, first = np.unique(operands.call[issued], return_index=True)
+    stack = trace.instructions.stack[issued[first]]
+    frames = user_frames(trace.instructions.stacks)
+    lists = operands.lists
+    # one line calls one op with the same words every time: each pair of line, op and tiles is looked at once
+    seen: set[tuple[Any, ...]] = set()
+    words: dict[tuple[int, int], list[str]] = {}
+    found: dict[int, list[str]] = {}
+    ops, places = operands.calls["op"][calls].tolist(), operands.calls["tiles"][calls].tolist()
+    for number, op, place in zip(stack.tolist(), ops, places, strict=True):
+        tiles = tuple(lists[place + 1 : place + 1 + int(lists[place])].tolist())
+        if (number, op, tiles) in seen:
+            continue
+        seen.add((number, op, tiles))
+        if (number, op) not in words:
+            line = line_text(trace.sources, frames[number])
+            words[number, op] = _arguments(line, operands.ops[op])
+        for tile, word in zip(tiles, words[number, op], strict=False):
+            if word and word not in found.setdefault(tile, []):
+                found[tile].append(word)
+    return found
+
+
+def _arguments(line: str, op: str) -> list[str]:
+    """The arguments of a call on one line; "" for what is no plain name."""
+    match = re.search(_CALL.format(op=re.escape(op)), line)
+    if not match:
+        return []
+    depth, words, word = 0, [], ""
+    for letter in match[1]:
+        if letter in "([{<":
+            depth += 1
+        elif letter in ")]}>":
+            depth -= 1
+            if depth < 0:
+                break
+        if letter == "," and depth == 0:
+            words.append(word)
+            word = ""
+        else:
+            word += letter
+    words.append(word)
+    return [text.strip() if _NAME.fullmatch(text.strip()) else "" for text in words]
+
+
+def _overlaps(
+    tiles: tuple[Tile, ...],
+    found: Mapping[str, NDArray[np.int64]],
+    written: NDArray[np.bool_],
+    last_read: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """For each life the tile whose write falls between its first access and its last read."""
+    import numpy as np
+
+    result = np.full(len(written), -1, np.int64)
+    for core in np.unique(found["core"]).tolist():
+        here = np.flatnonzero((found["core"] == core) & written)
+        by_tile = {
+            int(tile): here[found["tile"][here] == tile] for tile in np.unique(found["tile"][here]).tolist()
+        }
+        for a, mine in by_tile.items():
+            for b, others in by_tile.items():
+                if a == b or not _touch(tiles[a], tiles[b]):
+                    continue
+                begins = found["first"][others]
+                after = np.searchsorted(begins, found["first"][mine], "right")
+                before = np.searchsorted(begins, last_read[mine], "left")
+                result[mine[after < before]] = b
+    return result
+
+
+def _touch(a: Tile, b: Tile) -> bool:
+    same = a.memory == b.memory
+    return same and a.address < b.address + b.bytes and b.address < a.address + a.bytes
