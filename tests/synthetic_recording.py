@@ -70,6 +70,7 @@ _PIPES = {
 }
 _GM_BASE = 1 << 45
 _KIB = 1024
+_ASKED, _MISSED = 128, 32  # of L2, requests of a transfer of a tile
 
 
 @dataclass
@@ -124,6 +125,8 @@ class _Round:
         conflict: int = -1,
         used: float = -1.0,
     ) -> int:
+        if form is Form.TRANSFER:
+            value = _ASKED | (_MISSED << 32 if name.startswith("MOV_OUT") else 0)
         first = len(self.operands)
         for which, role, tile in touches:
             memory, address, rows, cols = tile

@@ -1,8 +1,10 @@
 """What the page shows of a recording: cores at a glance, tiles, findings, estimates; by mouse, keys and on paper."""
 
+import dataclasses
+
 import pytest
 
-from insight_trace.model import Pipe
+from insight_trace.model import Confidence, Launch, MemoryUse, Pipe
 from insight_trace.report.payload import Section, payload
 from insight_trace.report.tile_lives import named_tiles, tile_lives
 from tests.synthetic_recording import VECTOR_PATH, mix_recording
@@ -151,6 +153,20 @@ def test_a_number_says_how_far_it_can_be_trusted(show, recorded):
     page.wait("document.getElementById('hits').textContent.endsWith('hits')")
     page.evaluate("insightTrace.nextHit(1)")
     page.wait("document.querySelector('#detail')?.textContent.includes('≈ estimated')")
+
+
+def test_the_total_has_its_interval_and_transfers_tell_what_l2_had(show, recorded):
+    trace = recorded(mix_recording(1, 3))
+    memory, confidence = MemoryUse(1 << 20, 3 << 18, 1 << 18, 0), Confidence(4000, 0.25, "mix")
+    launch = Launch(1000, 500, 1, (0,), (4000,))
+    page = show(dataclasses.replace(trace, memory=memory, confidence=confidence, launch=launch))
+    assert "3,200 to 5,000 on a chip, nine times of ten" in _text(page, "#trust")
+    assert "75.0 %of 1.00 MiB found in L2" in _text(page, "#kpis")
+    assert "with the launch around it" in _text(page, "#kpis")
+    page.evaluate("insightTrace.search('mov_out_to_ub')")
+    page.wait("document.getElementById('hits').textContent.endsWith('hits')")
+    page.evaluate("insightTrace.nextHit(1)")
+    page.wait("document.querySelector('#detail')?.textContent.includes('75.0 % of 16.0 KiB found there')")
 
 
 def test_the_detail_of_an_instruction_has_room_for_what_others_know(show):

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.model import Stall, Trace
+from insight_trace.recording.cache_use import REQUEST, cache_use
 from insight_trace.recording.flag_pairs import flags_at
 from insight_trace.recording.frames import python_frame, split_frame, user_frames
 from insight_trace.recording.kinds import Kind, finish, kinds
@@ -20,6 +21,7 @@ from insight_trace.trace.advice import advise
 from insight_trace.trace.clean import Clean, clean
 from insight_trace.trace.instr_metrics import instruction_text
 from insight_trace.trace.stats import Stats, stats
+from insight_trace.trace.text import time_data
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,6 +140,10 @@ def _columns(trace: Trace, figures: Stats, rows: PageRows) -> dict[str, NDArray[
     on_path = np.zeros(len(instructions), np.uint8)
     on_path[figures.path.row[~figures.path.idle]] = 1
     _, pc = np.unique(instructions.pc[chosen], return_inverse=True)
+    # of L2, in its requests; a request is never 0, so 0 says that nobody knows
+    asked, missed = np.zeros((2, len(instructions)), np.int64)
+    if (use := cache_use(instructions)) is not None:
+        asked[use.rows], missed[use.rows] = use.asked, use.missed
     return {
         "steps": start_steps(rows, start),
         "length": end - start,
@@ -151,6 +157,8 @@ def _columns(trace: Trace, figures: Stats, rows: PageRows) -> dict[str, NDArray[
         "write": np.maximum(-1, instructions.write_conflict[chosen]),
         "used": np.rint(np.maximum(-1, instructions.utilisation[chosen])).astype(np.int16),
         "critical": on_path[chosen],
+        "asked": asked[chosen],
+        "missed": missed[chosen],
     }
 
 
@@ -309,6 +317,8 @@ def _phases(trace: Trace) -> list[dict[str, Any]]:
 
 def _figures(trace: Trace, figures: Stats) -> dict[str, Any]:
     return {
+        **time_data(figures.cycles, figures.confidence, figures.launch, figures.memory),
+        "request": REQUEST,
         "soc": figures.soc_version,
         "mhz": figures.mhz,
         "cycles": figures.cycles,

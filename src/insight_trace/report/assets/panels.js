@@ -19,7 +19,8 @@ function paintSummary(runs, comparison) {
     kpi(String(facts.cores.length), facts.cores.length === 1 ? "core" : "cores", true);
     const wrong = facts.checks.filter((check) => check.status === "mismatch").length;
     if (facts.checks.length) kpi(wrong ? `${wrong} of ${facts.checks.length}` : `${facts.checks.length}`, wrong ? "outputs are wrong" : facts.checks.length === 1 ? "output compared" : "outputs compared", true);
-    if (facts.l2) kpi(percent(facts.l2.hits, facts.l2.asked), `of ${bytesText(facts.l2.asked)} found in L2`, true);
+    if (facts.memory?.asked) kpi(percent(facts.memory.hits, facts.memory.asked), `of ${bytesText(facts.memory.asked)} found in L2`, true);
+    if (facts.launch?.around) kpi(micros(facts.launch.around + facts.cycles, facts.mhz), "with the launch around it", true);
     if (facts.conflictCycles) kpi(count(facts.conflictCycles), "bank conflict cycles", true);
     if (facts.cacheMisses) kpi(count(facts.cacheMisses), "instruction cache misses", true);
   }
@@ -31,7 +32,7 @@ function paintSummary(runs, comparison) {
 // How far the total can be trusted, where the run says so.
 function trustOf(facts) {
   const parts = [];
-  if (facts.expected) parts.push(`${count(facts.expected.low)} to ${count(facts.expected.high)} on a chip, nine times of ten`);
+  if (facts.expected_cycles) parts.push(`${count(facts.expected_cycles.low)} to ${count(facts.expected_cycles.high)} on a chip, nine times of ten`);
   if (facts.estimates) parts.push(`${(100 * facts.estimates.share).toFixed(0)} % of the time rests on estimates`);
   if (!parts.length) return null;
   const told = (facts.estimates?.numbers || []).map((one) => `${one.parameter}: ${count(one.cycles)} cycles of ${count(one.instructions)} instructions (${one.source})`);
@@ -150,6 +151,7 @@ async function paintDetail(selection, app) {
   entry("End", `${count(run.end[row] + facts.origin)}`);
   if (run.issued[row] > 0) entry("Issued", `${count(run.issued[row])} cycles before it started${facts.stalls[run.stall[row]] !== "none" ? `, held by: ${facts.stalls[run.stall[row]]}` : ""}`);
   if (run.bytes[row]) entry("Moved", `${bytesText(run.bytes[row])}${run.length[row] ? `, ${((run.bytes[row] * facts.mhz) / run.length[row] / 1000).toFixed(1)} GB/s` : ""}`);
+  if (run.asked[row]) entry("L2", `${percent(run.asked[row] - run.missed[row], run.asked[row])} of ${bytesText(run.asked[row] * facts.request)} found there`);
   if (run.used[row] >= 0) entry("Vector lanes", `${run.used[row]} %`);
   if (run.read[row] > 0) entry("Read conflicts", `${count(run.read[row])} cycles`);
   if (run.write[row] > 0) entry("Write conflicts", `${count(run.write[row])} cycles`);
