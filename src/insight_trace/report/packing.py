@@ -43,5 +43,6 @@ def differences(values: NDArray[Any]) -> NDArray[np.int64]:
     """From one value to the next, the first from 0: sorted numbers become small ones."""
     import numpy as np
 
-    whole = values.astype(np.int64)
-    return whole - np.r_[np.zeros(1, np.int64), whole[:-1]][: len(whole)]
+    steps: NDArray[np.int64] = values.astype(np.int64)
+    steps[1:] -= steps[:-1].copy()
+    return steps

@@ -61,7 +61,8 @@ def payload(
     rows = page_rows(trace, cleaned)
     recorded = recorded_facts(trace.path)
     columns = _columns(trace, figures, rows)
-    arrows = _arrows(trace, cleaned, rows)
+    labels = _flag_labels(cleaned)
+    arrows = _arrows(trace, cleaned, rows, labels)
     strips, load = load_strips(trace, rows, _BUCKETS)
     lives = tile_lives(trace, named_tiles(part(recorded, "about", "tiles") or ()))
     facts = {
@@ -82,7 +83,7 @@ def payload(
         "stacks": [] if confidential else list(trace.instructions.stacks),
         "pcs": [f"0x{pc:x}" for pc in np.unique(trace.instructions.pc[rows.rows]).tolist()],
         "stalls": [stall.name.lower().replace("_", " ") for stall in Stall],
-        "flags": sorted(set(_flag_labels(cleaned))),
+        "flags": sorted(set(labels)),
         "sources": {} if confidential else _sources(trace),
         "lines": _lines(trace),
         "arrows": {
@@ -118,7 +119,9 @@ def _span(trace: Trace) -> int:
 
 def _flag_labels(cleaned: Clean) -> list[str]:
     """By arrow, how its flag is called."""
-    return [flag.label for flag in flags_at(cleaned.trace.instructions, cleaned.arrows.set_row)]
+    flags = flags_at(cleaned.trace.instructions, cleaned.arrows.set_row)
+    texts = {flag: flag.label for flag in set(flags)}
+    return [texts[flag] for flag in flags]
 
 
 def _ranges(rows: PageRows, length: NDArray[np.int64]) -> list[dict[str, int]]:
@@ -162,12 +165,11 @@ def _columns(trace: Trace, figures: Stats, rows: PageRows) -> dict[str, NDArray[
     }
 
 
-def _arrows(trace: Trace, cleaned: Clean, rows: PageRows) -> dict[str, NDArray[Any]]:
+def _arrows(trace: Trace, cleaned: Clean, rows: PageRows, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Flags by the row they leave; the orders by target and by time come sorted, so that the page sorts nothing."""
     import numpy as np
 
     arrows = cleaned.arrows
-    texts = _flag_labels(cleaned)
     labels = {label: index for index, label in enumerate(sorted(set(texts)))}
     order = np.argsort(rows.place[arrows.producer], kind="stable")
     target = rows.place[arrows.consumer][order]
