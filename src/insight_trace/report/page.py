@@ -7,7 +7,7 @@ import html
 import importlib.resources
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from insight_trace.model import Trace
 from insight_trace.report.payload import Payload, Section, payload
@@ -28,8 +28,11 @@ def write_page(
     *,
     confidential: bool = False,
     sections: Sequence[Section] = (),
-) -> None:
-    """One run, or two side by side with their comparison. `sections` say more about instructions of the first."""
+) -> list[dict[str, Any]]:
+    """One run, or two side by side with their comparison; gives back their facts.
+
+    `sections` say more about instructions of the first.
+    """
     import zlib
 
     import msgspec
@@ -37,30 +40,33 @@ def write_page(
     if not 1 <= len(traces) == len(titles) <= 2:
         raise ValueError("a page shows one run or two, each with a title")
     parts: list[tuple[str, bytes]] = []
+    facts: list[dict[str, Any]] = []
     for number, (trace, title) in enumerate(zip(traces, titles, strict=True)):
         run: Payload = payload(
             trace, title=title, confidential=confidential, sections=() if number else sections
         )
+        facts.append(run.facts)
         parts.append((f"run{number}-facts", zlib.compress(msgspec.json.encode(run.facts), 6)))
         parts += [(f"run{number}-{name}", content) for name, content in run.parts.items()]
     if len(traces) == 2:
         difference = comparison_data(compare(traces[0], traces[1]))
         parts.append(("comparison", zlib.compress(msgspec.json.encode(difference), 6)))
 
-    template = _asset("page.html")
+    template = asset("page.html")
     head, data_and_rest = template.split("<!-- data -->")
     middle, tail = data_and_rest.split("<!-- script -->")
     title = " against ".join(titles)
-    head = head.replace("<!-- title -->", html.escape(title)).replace("/* style */", _asset("page.css"))
+    head = head.replace("<!-- title -->", html.escape(title)).replace("/* style */", asset("page.css"))
     file.write(head.encode())
     for name, content in parts:
         file.write(f'<script type="application/octet-stream" id="{name}">'.encode())
         file.write(base64.b64encode(content))
         file.write(b"</script>\n")
     file.write(middle.encode())
-    script = "\n".join(_asset(name) for name in _SCRIPTS)
+    script = "\n".join(asset(name) for name in _SCRIPTS)
     file.write(f'<script>\n"use strict";\n(() => {{\n{script}\n}})();\n</script>'.encode())
     file.write(tail.encode())
+    return facts
 
 
 def is_page(path: Path) -> bool:
@@ -72,5 +78,6 @@ def is_page(path: Path) -> bool:
         return False
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file of the page."""
     return importlib.resources.files("insight_trace.report").joinpath("assets", name).read_text("utf-8")

@@ -13,10 +13,10 @@ from insight_trace.recording.flag_pairs import flags_at
 from insight_trace.recording.frames import python_frame, split_frame, user_frames
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.stream import details_of
-from insight_trace.report.packing import differences, end_to_end, layout_of, types_of
+from insight_trace.recording.tile_lives import Lives, named_tiles, tile_lives
+from insight_trace.report.page_arrays import differences, end_to_end, layout_of, types_of
 from insight_trace.report.page_rows import PageRows, load_strips, page_rows, start_steps
 from insight_trace.report.recorded_facts import part, recorded_facts, shown_findings
-from insight_trace.report.tile_lives import Lives, named_tiles, tile_lives
 from insight_trace.trace.advice import advise
 from insight_trace.trace.clean import Clean, clean
 from insight_trace.trace.instr_metrics import instruction_text

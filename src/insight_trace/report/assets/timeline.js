@@ -331,9 +331,12 @@ class Timeline {
     context.globalAlpha = faded ? 0.18 * strength : strength;
     context.fillStyle = colour;
     const gap = x1 - x0 > 4 ? 0.5 : 0;
-    context.beginPath();
-    context.roundRect(x0, y, x1 - x0 - gap, height, Math.min(3, (x1 - x0) / 3));
-    context.fill();
+    if (x1 - x0 < 6 || height < 10) context.fillRect(x0, y, x1 - x0 - gap, height); // corners that nobody sees cost time
+    else {
+      context.beginPath();
+      context.roundRect(x0, y, x1 - x0 - gap, height, 3);
+      context.fill();
+    }
     const conflict = run.read[row] > 0 || run.write[row] > 0;
     if (conflict && !waits) {
       context.fillStyle = theme.bad;

@@ -57,7 +57,7 @@ Object.assign(Timeline.prototype, {
     for (const segment of run.segmentsOf.get(core)) {
       if (!segment.wait) rows += lowerBound(run.start, this.t1, segment.first, segment.past) - lowerBound(run.reach, this.t0, segment.first, segment.past);
     }
-    return rows < 600;
+    return rows < 200;
   },
 
   // A band as a row of pixels, as wide as the window needs: sums of neighbours serve where there are more than pixels.

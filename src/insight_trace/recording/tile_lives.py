@@ -22,6 +22,7 @@ from insight_trace.recording.operands import (
     WRITES,
     all_operands,
     instruction_of_operands,
+    operands_of,
 )
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def tile_lives(trace: Trace, known: Mapping[tuple[str, int], list[str]]) -> Live
     footprint = operands.footprints[rows["footprint"]]
     on_chip = np.isin(footprint["memory"], [MEMORIES.index(name) for name in _ON_CHIP])
     mine = np.flatnonzero(on_chip & (rows["tile"] != NONE) & (footprint["owner"] == 0))
-    place_of, tiles = _places(operands, _names(trace, operands), known)
+    place_of, tiles = _places(operands, tile_words(trace), known)
     place = place_of[rows["tile"][mine]]
     instruction, role = instruction[mine], footprint["role"][mine]
     # instructions of one tile op count together: it may go over its scratch many times
@@ -172,9 +173,11 @@ _CALL = r"\b{op}\s*(?:<[^;()]*>)?\s*\((.*)"
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?(?:\.[A-Za-z_]\w*)*")
 
 
-def _names(trace: Trace, operands: Operands) -> dict[int, list[str]]:
+def tile_words(trace: Trace) -> dict[int, list[str]]:
     """What the kernel's own lines call the tiles that a tile op takes, by row of `tiles`."""
     import numpy as np
+
+    operands = operands_of(trace.instructions)
 
     issued = np.flatnonzero(operands.call != NONE)
     calls, first = np.unique(operands.call[issued], return_index=True)
