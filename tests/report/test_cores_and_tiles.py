@@ -30,8 +30,9 @@ def test_a_finding_leads_to_its_instruction_and_is_marked_on_its_lane(show, reco
     note = _finding(-1, category="redundant-sync", severity="note", message="orders nothing", cycles=7)
     page = show(recorded(mix_recording(1, 3, findings=(note, _finding(row)))))
     assert _text(page, "#findings-title") == "Findings: 2"
-    badges = page.evaluate("[...document.querySelectorAll('#findings .badge')].map((b) => b.textContent)")
+    badges = page.evaluate("[...document.querySelectorAll('.findings .badge')].map((b) => b.textContent)")
     assert badges == ["error", "note"], "the worst comes first"
+    assert page.evaluate("document.getElementById('finding-notes').open") is False
     assert "To mend it: a barrier" in _text(page, "#findings li")
     assert "UB bytes 0 to 256" in _text(page, "#findings li")
     page.evaluate("document.querySelector('#findings button').click()")
@@ -99,6 +100,8 @@ def test_tiles_have_the_names_of_the_kernels_own_lines_and_live_from_write_to_re
     assert ("scoresUb", 710, 1232) in of_first, "from the load to the last product that reads it"
     assert ("scaled", 1112, 1712) in of_first
     assert ("weights", 1232, 2082) in of_first, "read by the sum, read and written by the addition, stored"
+    sums = [(begin, end) for name, begin, end in of_first if name == "sums"]
+    assert len(sums) == 2, "written in each round and never read: each is a value of its own"
     assert (lives.overlap == -1).all()
 
 
@@ -143,7 +146,7 @@ def test_a_number_says_how_far_it_can_be_trusted(show, recorded):
     ]
     page = show(recorded(mix_recording(1, 3, about={"estimates": {"share": 0.12, "numbers": numbers}})))
     assert "12 % of the time rests on estimates" in _text(page, "#trust")
-    assert "nobody measured it" in page.evaluate("document.getElementById('trust').title")
+    assert "nobody measured it" in page.evaluate("document.querySelector('#trust p').title")
     page.evaluate("insightTrace.showTab('instructions')")
     marked = page.evaluate(
         "[...document.querySelectorAll('#panel-instructions tr')].filter((r) => r.textContent.includes('≈')).length"
@@ -160,7 +163,7 @@ def test_the_total_has_its_interval_and_transfers_tell_what_l2_had(show, recorde
     memory, confidence = MemoryUse(1 << 20, 3 << 18, 1 << 18, 0), Confidence(4000, 0.25, "mix")
     launch = Launch(1000, 500, 1, (0,), (4000,))
     page = show(dataclasses.replace(trace, memory=memory, confidence=confidence, launch=launch))
-    assert "3,200 to 5,000 on a chip, nine times of ten" in _text(page, "#trust")
+    assert "3,200 to 5,000 cycles on a chip, nine times of ten" in _text(page, "#trust")
     assert "75.0 %of 1.00 MiB found in L2" in _text(page, "#kpis")
     assert "with the launch around it" in _text(page, "#kpis")
     page.evaluate("insightTrace.search('mov_out_to_ub')")

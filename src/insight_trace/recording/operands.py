@@ -175,6 +175,21 @@ def _type_size(code: int) -> int:
     return max(1, DTYPES[code].size) if code < len(DTYPES) else 1
 
 
+def touched_bytes(footprints: NDArray[Any]) -> NDArray[np.int64]:
+    """How many bytes each footprint touches; masks of single lanes are not counted out."""
+    import numpy as np
+
+    counts = footprints["count"].astype(np.int64)
+    each_first = np.where(
+        footprints["lead"] > 0,
+        np.minimum(footprints["lead"], counts[:, 1:].prod(axis=1) * footprints["run"]),
+        counts[:, 1:].prod(axis=1) * footprints["run"],
+    )
+    touched: NDArray[np.int64] = (counts[:, 0] * each_first).astype(np.int64)
+    total = footprints["total"].astype(np.int64)
+    return np.where(total > 0, np.minimum(total, touched), touched)
+
+
 def element_types(instructions: Instructions) -> NDArray[np.uint8]:
     """The element type of every row that has one; 0, the first type, elsewhere."""
     import numpy as np

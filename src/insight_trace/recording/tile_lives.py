@@ -1,7 +1,8 @@
 """Tiles by name over the on-chip memories, and when each holds something that is still to be read.
 
-A life begins with a write and ends with the last read before the next tile op that begins with a write. One that is
-written over while it is still to be read is an overlap: two values on the same bytes.
+A life begins with a write and ends with the last read before the next tile op that begins with a write; an op that writes
+all of the tile begins another even if nobody read it. One that is written over while it is still to be read is an overlap:
+two values on the same bytes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from insight_trace.recording.operands import (
     all_operands,
     instruction_of_operands,
     operands_of,
+    touched_bytes,
 )
 
 if TYPE_CHECKING:
@@ -94,19 +96,23 @@ def tile_lives(trace: Trace, known: Mapping[tuple[str, int], list[str]]) -> Live
     core = columns.core[instruction].astype(np.int64)
     order = np.lexsort((instruction, place, core))
     core, place, instruction, role, step = (each[order] for each in (core, place, instruction, role, step))
+    size = np.array([max(1, tile.bytes) for tile in tiles] or [1], np.int64)
+    filled = np.where(role & WRITES, touched_bytes(footprint[mine])[order], 0) / size[place]
     if not len(core):
         none = np.zeros(0, np.int64)
         return Lives(tiles, none, none, none, none, none, none, none.astype(bool), none)
     # an instruction that names a tile as result and as source reads it first
     each = np.flatnonzero(_changes(core, place, instruction))
     role = np.bitwise_or.reduceat(role, each)
+    filled = np.add.reduceat(filled, each)
     core, place, instruction, step = core[each], place[each], instruction[each], step[each]
     changes = _changes(core, place)
     steps = np.flatnonzero(changes | _changes(step))
-    reads = np.add.reduceat(role & READS, steps) > 0
-    writes = np.add.reduceat((role & WRITES) // WRITES, steps) > 0
+    done = np.bitwise_or.reduceat(role, steps)
+    reads, writes = done & READS > 0, done & WRITES > 0
     fresh = (role[steps] & READS) == 0
-    fresh[1:] &= reads[:-1]
+    whole = np.add.reduceat(filled, steps) >= 1
+    fresh[1:] &= reads[:-1] | whole[1:]
     fresh |= changes[steps]
     lives = np.flatnonzero(fresh)
     at = steps[lives]

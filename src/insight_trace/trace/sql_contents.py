@@ -10,7 +10,13 @@ from insight_trace.recording.busy import Cores
 from insight_trace.recording.cache_use import cache_use
 from insight_trace.recording.frames import split_frame, user_frames
 from insight_trace.recording.kinds import finish, kinds
-from insight_trace.recording.operands import MEMORIES, all_operands, instruction_of_operands, operands_of
+from insight_trace.recording.operands import (
+    MEMORIES,
+    all_operands,
+    instruction_of_operands,
+    operands_of,
+    touched_bytes,
+)
 from insight_trace.recording.store import Recording
 from insight_trace.recording.tile_lives import named_tiles, tile_lives, tile_words
 
@@ -72,15 +78,13 @@ def footprints(recording: Recording) -> Columns:
     ways = prints["step"] * (prints["count"].astype(np.int64) - 1)
     low = prints["offset"] + np.minimum(ways, 0).sum(axis=1)
     high = prints["offset"] + np.maximum(ways, 0).sum(axis=1) + prints["run"]
-    touched = prints["count"].astype(np.int64).prod(axis=1) * prints["run"]
-    total = prints["total"].astype(np.int64)
     names = ("memory", "role", "which", "exact", "owner")
     return {
         "id": np.arange(len(prints), dtype=np.int64),
         **{name: prints[name] for name in names},
         "low": low,
         "high": high,
-        "bytes": np.where(total > 0, np.minimum(total, touched), touched),
+        "bytes": touched_bytes(prints),
     }
 
 

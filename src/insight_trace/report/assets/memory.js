@@ -162,6 +162,6 @@ class MemoryMap {
     context.restore();
     const ticks = niceStep(timeline.t1 - timeline.t0, 8);
     context.fillStyle = theme.dim;
-    for (let tick = Math.ceil(timeline.t0 / ticks) * ticks; tick < timeline.t1; tick += ticks) context.fillText(count(tick), X(tick) + 2, height - 10);
+    for (let tick = Math.ceil(timeline.t0 / ticks) * ticks; tick < timeline.t1; tick += ticks) context.fillText(count(tick || 0), X(tick) + 2, height - 10);
   }
 }

@@ -13,7 +13,7 @@ function paintSummary(runs, comparison) {
     kpi(`${count(comparison.matched)}`, "matched", true);
     kpi(`${count(comparison.added)} / ${count(comparison.removed)} / ${count(comparison.moved)}`, "added / removed / moved", true);
   } else {
-    kpi(count(facts.cycles), "cycles", false, trustOf(facts));
+    kpi(count(facts.cycles), "cycles");
     kpi(micros(facts.cycles, facts.mhz).split(" ")[0], `${micros(facts.cycles, facts.mhz).split(" ")[1]} at ${facts.mhz} MHz${facts.soc ? ` · ${facts.soc}` : ""}`);
     kpi(count(facts.instructions), "instructions", true);
     kpi(String(facts.cores.length), facts.cores.length === 1 ? "core" : "cores", true);
@@ -25,18 +25,21 @@ function paintSummary(runs, comparison) {
     if (facts.cacheMisses) kpi(count(facts.cacheMisses), "instruction cache misses", true);
   }
   $("kpis").replaceChildren(...kpis);
+  paintTrust(runs);
   const notes = [...runs.flatMap((run) => run.facts.notes), ...(comparison ? comparison.notes : [])];
   $("notes").replaceChildren(...notes.map((note) => element("p", {}, note)));
 }
 
-// How far the total can be trusted, where the run says so.
-function trustOf(facts) {
-  const parts = [];
-  if (facts.expected_cycles) parts.push(`${count(facts.expected_cycles.low)} to ${count(facts.expected_cycles.high)} on a chip, nine times of ten`);
-  if (facts.estimates) parts.push(`${(100 * facts.estimates.share).toFixed(0)} % of the time rests on estimates`);
-  if (!parts.length) return null;
-  const told = (facts.estimates?.numbers || []).map((one) => `${one.parameter}: ${count(one.cycles)} cycles of ${count(one.instructions)} instructions (${one.source})`);
-  return element("small", { id: "trust", title: told.join("\n") || null }, parts.join(" · "));
+// How far the totals can be trusted, where the runs say so.
+function paintTrust(runs) {
+  const lines = runs.map(({ facts, letter }) => {
+    const parts = [];
+    if (facts.expected_cycles) parts.push(`${count(facts.expected_cycles.low)} to ${count(facts.expected_cycles.high)} cycles on a chip, nine times of ten`);
+    if (facts.estimates) parts.push(`${(100 * facts.estimates.share).toFixed(0)} % of the time rests on estimates`);
+    const told = (facts.estimates?.numbers || []).map((one) => `${one.parameter}: ${count(one.cycles)} cycles of ${count(one.instructions)} instructions (${one.source})`);
+    return parts.length ? element("p", { title: told.join("\n") || null }, (runs.length > 1 ? `${letter}: ` : "") + parts.join(" · ")) : null;
+  });
+  $("trust").replaceChildren(...lines.filter(Boolean));
 }
 
 // The estimated number that times an instruction; "" where its number is measured or published.
@@ -47,19 +50,26 @@ function estimateOf(facts, name) {
 
 function paintFindings(run, app) {
   const { findings } = run.facts;
+  const notes = findings.filter((finding) => finding.severity === "note");
   $("findings-card").hidden = !findings.length;
   $("findings-title").textContent = `Findings: ${count(findings.length)}`;
-  $("findings").replaceChildren(...findings.map((finding) => {
-    const where = finding.places.map((place) => {
-      const text = `${place.what || "line"} · ${place.frame ? shortFrame(place.frame) : place.core}`;
-      return place.row < 0 ? element("span", {}, text) : element("button", { class: "jump", onclick: () => app.pick({ run, row: place.row }, true) }, text);
-    });
-    const more = [finding.count > 1 ? `${count(finding.count)} times` : "", finding.memory && finding.begin >= 0 ? `${finding.memory} bytes ${count(finding.begin)} to ${count(finding.end)}` : "", finding.cycles ? `costs ${count(finding.cycles)} cycles` : ""].filter(Boolean);
-    return element("li", {},
-      element("span", { class: `badge ${finding.severity}` }, finding.severity),
-      element("div", {}, element("span", {}, element("b", {}, finding.category), ` ${finding.message}`), finding.mend ? element("p", {}, `To mend it: ${finding.mend}`) : null,
-        element("div", { class: "places" }, ...where, ...more.map((text) => element("span", {}, text)))));
-  }));
+  $("findings").replaceChildren(...findings.filter((finding) => finding.severity !== "note").map((finding) => findingItem(run, finding, app)));
+  $("finding-notes").hidden = !notes.length;
+  $("finding-notes").open = notes.length === findings.length && notes.length <= 3;
+  $("finding-notes").querySelector("summary").textContent = notes.length === 1 ? "1 note" : `${count(notes.length)} notes`;
+  $("finding-notes").querySelector("ol").replaceChildren(...notes.map((finding) => findingItem(run, finding, app)));
+}
+
+function findingItem(run, finding, app) {
+  const where = finding.places.map((place) => {
+    const text = `${place.what || "line"} · ${place.frame ? shortFrame(place.frame) : place.core}`;
+    return place.row < 0 ? element("span", {}, text) : element("button", { class: "jump", onclick: () => app.pick({ run, row: place.row }, true) }, text);
+  });
+  const more = [finding.count > 1 ? `${count(finding.count)} times` : "", finding.memory && finding.begin >= 0 ? `${finding.memory} bytes ${count(finding.begin)} to ${count(finding.end)}` : "", finding.cycles ? `costs ${count(finding.cycles)} cycles` : ""].filter(Boolean);
+  return element("li", {},
+    element("span", { class: `badge ${finding.severity}` }, finding.severity),
+    element("div", {}, element("span", {}, element("b", {}, finding.category), ` ${finding.message}`), finding.mend ? element("p", {}, `To mend it: ${finding.mend}`) : null,
+      element("div", { class: "places" }, ...where, ...more.map((text) => element("span", {}, text)))));
 }
 
 // Cores in numbers: the timeline's strips for those who read or listen.
