@@ -178,14 +178,14 @@ class A(SceneTestCase):
     assert "test_it.py, line 9" in str(error.value)
 
 
-def test_a_level_3_scene_is_refused(tmp_path):
+def test_a_level_4_scene_is_refused(tmp_path):
     body = """
-@scene_test(level=3, runtime="r")
+@scene_test(level=4, runtime="r")
 class TestIt(SceneTestCase):
     CALLABLE = {}
     CASES = [{"name": "A"}]
 """
-    with pytest.raises(RequestError, match="level-3 scene"):
+    with pytest.raises(RequestError, match="level-4 scene"):
         load_scene_live(scene_of(tmp_path, body))
 
 

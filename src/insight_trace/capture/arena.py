@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from insight_trace.dtypes import DType
 from insight_trace.errors import JobError, RequestError
 from insight_trace.model import MAX_TENSOR_DIMS
 from insight_trace.scene.live import LiveTensor
@@ -54,11 +55,8 @@ class Arena:
         lines = [f"arena\t{self.file}\t{BASE}\t{self.heap}\t{self.end}"]
         for tensor, buffer in zip(self.tensors, self._buffers, strict=True):
             shape = tensor.array.shape or (1,)
-            strides = [1] * len(shape)
-            for d in range(len(shape) - 2, -1, -1):
-                strides[d] = strides[d + 1] * shape[d + 1]
-            fields = [buffer.address, buffer.size, escape(tensor.name), tensor.dtype.code, *shape, *strides]
-            lines.append("\t".join(["tensor", *map(str, fields)]))
+            what = (buffer.address, buffer.size, tensor.name, tensor.dtype, shape, row_major(shape))
+            lines.append(tensor_line(*what))
         return lines
 
     def copy_back(self) -> None:
@@ -93,3 +91,18 @@ def _bytes(array: NDArray[Any]) -> memoryview:
     import numpy as np
 
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def tensor_line(
+    address: int, size: int, name: str, dtype: DType, shape: Sequence[int], strides: Sequence[int]
+) -> str:
+    """How the runner is told of a tensor that the orchestration gets."""
+    return "\t".join(map(str, ["tensor", address, size, escape(name), dtype.code, *shape, *strides]))
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides, in elements, of a tensor without gaps."""
+    strides = [1] * len(shape)
+    for d in range(len(shape) - 2, -1, -1):
+        strides[d] = strides[d + 1] * shape[d + 1]
+    return tuple(strides)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from insight_trace.capture.arena import Arena
+from insight_trace.capture.arena import Arena, row_major
 from insight_trace.dtypes import DType, dtype_named, scalar_value
 from insight_trace.errors import RequestError
 from insight_trace.scene.live import LiveScalar, scalar_slot
@@ -48,9 +48,9 @@ class Tensor:
         return replace(self, shape=tuple(shape), start_offset=self.start_offset + start)
 
     def reshape(self, shape: Sequence[int]) -> Tensor:
-        if self.strides != _row_major(self.shape):
+        if self.strides != row_major(self.shape):
             raise ValueError("a strided view cannot be reshaped")
-        return replace(self, shape=tuple(shape), strides=_row_major(shape))
+        return replace(self, shape=tuple(shape), strides=row_major(shape))
 
     @property
     def fields(self) -> list[object]:
@@ -75,7 +75,7 @@ class Created:
         size = self.dtype.size
         for extent in self.shape:
             size *= extent
-        return Tensor(address, size, self.dtype, self.shape, _row_major(self.shape))
+        return Tensor(address, size, self.dtype, self.shape, row_major(self.shape))
 
 
 class TaskArgs:
@@ -246,7 +246,7 @@ def driver(
     """A call that runs the orchestration to its end and tells the runner how it ended."""
     named: dict[str, Any] = {
         tensor.name: Tensor(
-            address, tensor.array.nbytes, tensor.dtype, tensor.array.shape, _row_major(tensor.array.shape)
+            address, tensor.array.nbytes, tensor.dtype, tensor.array.shape, row_major(tensor.array.shape)
         )
         for tensor, address in arena.placed()
     }
@@ -280,13 +280,6 @@ def python_function(scene_class: Any, name: str) -> Callable[[Runtime, Any], Non
         raise RequestError(f"the scene's module has no function {name}(rt, args)")
     function: Callable[[Runtime, Any], None] = found
     return function
-
-
-def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    strides = [1] * len(shape)
-    for d in range(len(shape) - 2, -1, -1):
-        strides[d] = strides[d + 1] * shape[d + 1]
-    return tuple(strides)
 
 
 def _caller() -> tuple[str, int]:

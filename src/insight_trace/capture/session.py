@@ -92,6 +92,10 @@ def run_capture(path: Path, case: str | None, output: Path | None, options: Capt
     chosen = choose_case(live, case, options.platform)
     target = target_of_case(chosen, options.platform)
     directory = output or Path("outputs") / f"{scene.class_name}_{chosen.name}_{_now()}"
+    if scene.level >= 3:
+        from insight_trace.capture.node_capture import capture_node
+
+        return capture_node(live, chosen, target, directory, options)
     inputs = [scene.path, *(kernel.source for kernel in scene.kernels)]
     most_payload = 0
     if options.level:

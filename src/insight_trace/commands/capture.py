@@ -114,8 +114,8 @@ def _lines(result: Capture) -> list[str]:
     ]
     lines.append(f"ran        {result.tasks:,} tasks in {result.seconds:.2f} s")
     if result.golden is not None:
-        apart = " · ".join(f"{name} within {value:.2g}" for name, value in result.golden.differences)
-        lines.append(f"golden     {'passed' if result.golden.passed else 'FAILED'} · {apart}")
+        apart = [f"{name} within {value:.2g}" for name, value in result.golden.differences]
+        lines.append(f"golden     {' · '.join(['passed' if result.golden.passed else 'FAILED', *apart])}")
         if result.golden.message:
             lines.append(f"           {result.golden.message}")
     elif result.failure is None:

@@ -99,6 +99,32 @@ class LiveScene:
             self._instance.compute_golden(golden, params)
             return golden
 
+    def orchestrate(self, node: Any, callables: Any, args: Any, config: Any) -> None:
+        """Calls the Python orchestration of a scene over several chips, which submits what is to be run."""
+        function = self.scene_class.CALLABLE.get("orchestration")
+        if not callable(function):
+            raise InputError(
+                f"{self.scene.class_name} declares no function that orchestrates its chips",
+                where=str(self.scene.path),
+                hint='CALLABLE["orchestration"] of a level-3 scene is a function f(orch, callables, args, config)',
+            )
+        with self._running("the orchestration"):
+            function(node, callables, args, config)
+
+    @property
+    def tests_itself(self) -> bool:
+        """Whether the scene has no arguments to make, but a test that does all by itself."""
+        return self._defines("test_run") and not self._defines("generate_args")
+
+    def own_test(self, worker: Any) -> str:
+        """Runs the scene's own test; what is wrong, or nothing."""
+        with self._running("test_run"):
+            try:
+                self._instance.test_run(worker)
+            except AssertionError as error:
+                return str(error) or "an assertion of the scene's own test does not hold"
+        return ""
+
     def arguments(self, args: Any) -> tuple[LiveTensor | LiveScalar, ...]:
         """What generate_args built, in order, as arrays and slot bits."""
         orchestration = self.scene.orchestration
@@ -142,11 +168,10 @@ def load_scene_live(path: str | Path) -> LiveScene:
     scene = load_scene(path)
     if scene.path.is_dir():
         return _live_build(scene)
-    if scene.level >= 3:
+    if scene.level > 3:
         raise RequestError(
-            f"{scene.class_name} is a level-{scene.level} scene: its orchestration is a Python function over "
-            "several chips",
-            hint="such scenes can be read (insight-trace scene), not run; use a level-2 scene",
+            f"{scene.class_name} is a level-{scene.level} scene, over several machines",
+            hint="such scenes can be read (insight-trace scene), not run; levels 2 and 3 can",
         )
     real = runtime_is_installed()
     name = f"{_package_of(scene.path)}.{scene.path.stem}"

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from insight_trace.dtypes import DTYPES
 from insight_trace.errors import JobError
+from insight_trace.scene import node_names
 from insight_trace.scene.tensors import compare_outputs
 
 
@@ -185,7 +186,11 @@ def _absent(name: str) -> Any:
     return _Absent(name, (), {})
 
 
-_TASK_INTERFACE: dict[str, Any] = {"ArgDirection": ArgDirection, "DataType": DataType}
+_TASK_INTERFACE: dict[str, Any] = {
+    "ArgDirection": ArgDirection,
+    "DataType": DataType,
+    **node_names.TASK_INTERFACE,
+}
 _SETUP: dict[str, Any] = {
     "ArgDirection": ArgDirection,
     "Scalar": Scalar,
@@ -199,8 +204,9 @@ _SETUP: dict[str, Any] = {
 }
 _CONTENT: dict[str, dict[str, Any]] = {
     "simpler.task_interface": _TASK_INTERFACE,
+    "simpler.worker": node_names.WORKER,
     "simpler_setup": _SETUP,
-    "simpler_setup.scene_test": _SETUP | {"_compare_outputs": compare_outputs},
+    "simpler_setup.scene_test": _SETUP | node_names.SCENE_TEST | {"_compare_outputs": compare_outputs},
 }
 _ROOTS = ("simpler", "simpler_setup", "_task_interface")
 

@@ -123,7 +123,7 @@ def _scene(node: ast.ClassDef, evaluator: Evaluator, path: Path) -> Scene:
     cases = _attribute(node, "CASES", evaluator, notes)
     spec = declared if isinstance(declared, Mapping) else {}
     kernels, orchestration = read_callable(spec, path, notes)
-    if level >= 3:
+    if level > 3:
         notes.append(f"a level-{level} scene: its Python orchestration is read, but cannot be run here")
     tolerances = {
         name: _attribute(node, name, evaluator, notes)

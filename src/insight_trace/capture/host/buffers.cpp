@@ -1,5 +1,6 @@
 #include "buffers.hpp"
 
+#include <algorithm>
 #include <sys/mman.h>
 
 namespace insight_trace::capture {
@@ -14,6 +15,11 @@ void Buffers::start(const Job &job) {
         Buffer &buffer = by_address_[job.tensors[i].buffer.addr];
         buffer.size = job.tensors[i].buffer.size;
         buffer.name = job.tensor_names[i];
+    }
+    for (const Job::Window &window : job.windows) {
+        Buffer &buffer = by_address_[window.address];
+        buffer.size = std::max(buffer.size, window.size);
+        if (buffer.name.empty()) buffer.name = window.name;
     }
     next_ = job.heap;
     end_ = job.end;

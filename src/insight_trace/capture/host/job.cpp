@@ -92,6 +92,11 @@ void read_job(const std::string &path, Job &job) {
         else if (key == "tensor") {
             job.tensors.push_back(read_tensor(f));
             job.tensor_names.push_back(f.at(3));
+        } else if (key == "window")
+            job.windows.push_back({std::stoull(f.at(1)), std::stoull(f.at(2)), f.at(3)});
+        else if (key == "node") {
+            job.node = std::stoull(f.at(1));
+            job.chip = std::stoi(f.at(2));
         } else if (key == "scalar")
             job.scalars.push_back(std::stoull(f.at(1)));
         else if (key == "kernel") {

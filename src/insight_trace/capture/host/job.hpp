@@ -42,10 +42,22 @@ struct Job {
     uint64_t margin = 0; // bytes after each of them that may be read
     std::vector<std::string> tensor_names;
     std::vector<uint64_t> scalars;
+    struct Window {
+        uint64_t address, size;
+        std::string name;
+    };
+    std::vector<Window> windows; // memory that chips share, this one's and those of its peers
+    uint64_t node = 0;           // address of what chips tell each other; 0: there is one chip alone
+    int chip = 0;                // which of them this is
     std::vector<KernelEntry> kernels;
     engine::Sandbox sandbox;
     engine::Job machine; // parameters and kernel images, in the order of `kernels`
 
+    bool in_window(uint64_t address) const {
+        for (const Window &window : windows)
+            if (address >= window.address && address - window.address < window.size) return true;
+        return false;
+    }
     bool picks() const { return !picked.empty() || !picked_kernels.empty(); }
     int kernel_row(int32_t func_id) const;
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "channel.hpp"
+#include "chips.hpp"
 #include "pto_orchestration_api.h"
 #include "runtime.hpp"
 #include "text.hpp"
@@ -200,8 +201,11 @@ int main(int argc, char **argv) {
         map_arena(g_job);
         if (g_job.sandbox.on) engine::enter_host_sandbox(g_job.sandbox);
         engine::load_kernels(g_job.machine.kernels);
+        for (const Job::Window &window : g_job.windows)
+            g_job.machine.regions.push_back({window.address, window.size, window.size, window.name});
         for (size_t i = 0; i < g_job.tensors.size(); ++i) {
             const auto &buffer = g_job.tensors[i].buffer;
+            if (g_job.in_window(buffer.addr)) continue; // it may use all of the window
             g_job.machine.regions.push_back(
                 {buffer.addr, buffer.size, buffer.size + g_job.margin, g_job.tensor_names[i], true});
         }
@@ -211,6 +215,8 @@ int main(int argc, char **argv) {
             {payload, g_job.end - payload, g_job.end - payload, "the runtime's memory"});
         g_job.machine.gm_base = g_job.base;
         g_job.machine.gm_size = g_job.end - g_job.base;
+        static Neighbours neighbours(g_job);
+        if (g_job.node) g_job.machine.other_chips = &neighbours;
         g_workers.start(g_job, payload);
         catch_signals();
         g_recorder.open(g_job);

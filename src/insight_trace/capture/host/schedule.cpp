@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "chips.hpp"
 #include "pto_types.h"
 #include "runtime.hpp"
 #include "text.hpp"
@@ -61,7 +62,9 @@ void Runtime::assign() {
 
 void Runtime::turn(int milliseconds) {
     assign();
-    int worker = workers_.wait(milliseconds < 0 ? 100 : milliseconds);
+    // what other chips do wakes nobody here
+    const int patience = job_.node && !deferred_.empty() ? 2 : 100;
+    int worker = workers_.wait(milliseconds < 0 ? patience : milliseconds);
     if (worker < 0 && milliseconds < 0) fail_if_stuck();
     if (g_stop_signal) throw engine::Failure(Fault::Environment, {}, "the run was interrupted");
     if (worker < 0) return;
@@ -183,11 +186,13 @@ void Runtime::complete_deferred() {
 
 // Nothing runs and nothing can start: whoever waits now waits for ever.
 void Runtime::fail_if_stuck() {
+    if (job_.node) complete_deferred();
     if (deferred_.empty() || !ready_.empty()) return;
     for (int w = 0; w < workers_.count(); ++w)
         if (workers_.busy(w)) return;
     complete_deferred();
     if (deferred_.empty() || !ready_.empty()) return;
+    if (job_.node && !chips_of(job_).hopeless) return;
     failed_task = tasks_.at(*deferred_.begin()).get();
     for (const Condition &c : failed_task->conditions)
         if (counter_at(c.address) < c.expected)

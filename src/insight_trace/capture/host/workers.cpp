@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "chips.hpp"
+
 namespace insight_trace::capture {
 
 using engine::fail;
@@ -102,15 +104,21 @@ void run_order(Job &job, WorkOrder &order) {
         job.machine.cores.push_back(core);
     }
     engine::Records records("");
-    engine::Machine machine(job.machine, records);
-    g_machine = &machine;
-    machine.run();
+    // not on the stack: where a run fails, its cores still stand where they wait
+    auto *made = new engine::Machine(job.machine, records);
+    engine::Machine &machine = *made;
+    g_machine = made;
+    {
+        Turn turn(job);
+        machine.run();
+    }
     order.met_other_blocks = machine.met_other_blocks();
     order.cycles = 0;
     for (size_t i = 0; i < machine.core_count(); ++i)
         order.cycles = std::max(order.cycles, machine.core(i).clock.cycle());
     take_remarks(machine, order);
     g_machine = nullptr;
+    delete made;
 }
 
 [[noreturn]] void work(Job &job, WorkOrder &order, int channel) {

@@ -249,9 +249,10 @@ static void wait_for_signal(Core &core, uint64_t address, uint64_t how, int32_t 
         memcpy(&now, reinterpret_cast<const void *>(address), sizeof now);
         return now;
     };
-    char what[96];
-    snprintf(what, sizeof what, "the signal at 0x%llx to be %s %d", (unsigned long long)address,
-             compare_text(how), wanted);
+    const Region *region = current_machine().global_memory().find(address);
+    char what[192];
+    snprintf(what, sizeof what, "the signal at 0x%llx%s%.64s to be %s %d", (unsigned long long)address,
+             region ? " in " : "", region ? region->name.c_str() : "", compare_text(how), wanted);
     current_machine().meets_other_blocks();
     current_machine().wait_until(core, what, [=] { return compares(value(), how, wanted); });
     read_shared(core, address, 4, milli);
@@ -385,6 +386,16 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         machine.poll(core, a, line_content(core, a));
         return compares(static_cast<int32_t>(read_shared(core, a, 4, core.parameters.scalar_load_gm)), b,
                         static_cast<int32_t>(c));
+    case Intrinsic::DmaCopy: {
+        // done when it is asked for, which a device may do too; how long it takes there is not modelled
+        machine.progressed();
+        machine.meets_other_blocks();
+        void *to = core.global(a, c);
+        const void *from = core.global(b, c);
+        if (!machine.job().timing_only) memmove(to, from, c);
+        core.scalar(Instr::ST_DEV, a, core.parameters.scalar_store_gm);
+        return 0;
+    }
     case Intrinsic::SetCrossCore: {
         PipeId pipe = static_cast<PipeId>(a);
         need_pipe(core, pipe);

@@ -143,12 +143,17 @@ bool Machine::pick_next(size_t from) {
 }
 
 void Machine::pass_on(std::unique_lock<std::mutex> &, size_t from) {
-    if (pick_next(from)) {
-        threads_[running_].turn.notify_one();
-        return;
-    }
-    bool all_done = std::all_of(threads_.begin(), threads_.end(),
-                                [](const CoreThread &t) { return t.state == State::Done; });
+    bool all_done = false, waited = false;
+    do {
+        if (pick_next(from)) {
+            if (waited) job_.other_chips->helped();
+            threads_[running_].turn.notify_one();
+            return;
+        }
+        waited = true;
+        all_done = std::all_of(threads_.begin(), threads_.end(),
+                               [](const CoreThread &t) { return t.state == State::Done; });
+    } while (!all_done && job_.other_chips && job_.other_chips->wait());
     if (!all_done) {
         Site where{};
         for (const CoreThread &thread : threads_)
@@ -201,10 +206,12 @@ void Machine::poll(Core &core, uint64_t address, uint64_t content) {
     me.where = core.at;
     auto [place, fresh] = seen_.try_emplace(address, content);
     if (fresh || place->second != content) {
+        if (job_.other_chips && idle_polls_ > threads_.size()) job_.other_chips->helped();
         place->second = content;
         idle_polls_ = 0;
-    } else if (++idle_polls_ > kHopeless) {
-        throw Failure(Fault::Kernel, core.at, deadlock_text());
+    } else if (++idle_polls_ > (job_.other_chips ? threads_.size() : kHopeless)) {
+        if (!job_.other_chips || !job_.other_chips->wait())
+            throw Failure(Fault::Kernel, core.at, deadlock_text());
     }
     yield(core);
 }

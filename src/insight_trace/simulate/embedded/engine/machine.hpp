@@ -35,6 +35,14 @@ struct HeldRange {
     bool dirty;
 };
 
+// Chips that run beside this one. They take turns: a chip whose cores all wait lets the others go on.
+class OtherChips {
+  public:
+    virtual ~OtherChips() = default;
+    virtual bool wait() = 0;   // until they may have changed something; false: they will not any more
+    virtual void helped() = 0; // a wait is over
+};
+
 struct Job {
     std::string records_path, result_path, gm_path;
     uint64_t gm_base = 0, gm_size = 0;
@@ -55,6 +63,7 @@ struct Job {
     std::vector<Change> changes;                         // of single tile ops
     JournalOptions journal;
     bool watches_calls() const { return numbers || !changes.empty() || journal.wanted(); }
+    OtherChips *other_chips = nullptr; // that share global memory with this one
 };
 
 // The last scalar store of a core to a place in global memory.

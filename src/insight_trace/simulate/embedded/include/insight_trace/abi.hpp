@@ -117,6 +117,7 @@ enum class Intrinsic : uint16_t {
     SetStoreAtomic, // a: element type of scalar atomic stores, b: what they do
     WaitSignal,     // a: address, b: pto::comm::WaitCmp, c: value
     TestSignal,
+    DmaCopy, // by an engine beside the core. a: where to, b: where from, c: bytes
     SetCrossCore,
     WaitFlagDev,
     SetIntraBlock,

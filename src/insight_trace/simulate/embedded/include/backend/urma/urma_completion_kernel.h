@@ -1,4 +1,4 @@
-// Requests to the URMA engine beside the core: they compile, and end the run where they are sent.
+// Requests to the URMA engine beside the core: they are carried out where they are sent.
 #pragma once
 
 #include "pto_async_kernel_api.h"
@@ -29,6 +29,7 @@ template <class T> inline T *peer_mr_ptr(uint8_t *, uint32_t, uint64_t, INSIGHT_
 } // namespace pto2::urma_backend
 
 template <class D, class S>
-inline bool send_request_entry(AsyncCtx &, const UrmaRequestDescriptor<D, S> &, INSIGHT_TRACE_AT) {
-    pto::comm::detail::not_modelled("a request to the URMA engine beside the core", at);
+inline bool send_request_entry(AsyncCtx &, const UrmaRequestDescriptor<D, S> &request, INSIGHT_TRACE_AT) {
+    pto::comm::detail::copy_by_dma(request.dst, request.src, at);
+    return true;
 }

@@ -1,4 +1,4 @@
-// Names of the communication API. One rank is modelled: what a kernel sends comes back to its own windows.
+// Names of the communication API.
 #pragma once
 
 #include "pto/common/call_forms.hpp"
