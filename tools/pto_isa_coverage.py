@@ -97,7 +97,9 @@ def rewrite_launches(text: str) -> str:
         blocks = _first_argument(text[found + 3 : close])
         callee, arguments = text[start:found], text[opened:end]
         out.append(text[at:start])
-        call = f"::device_tests::launch<{count}>({blocks}, [&]() {{ {callee.strip()}{arguments}; }})"
+        # a launch in a macro is as many as there are uses of it: their lines tell them apart
+        which = f"{count} * 100000 + __LINE__"
+        call = f"::device_tests::launch<{which}>({blocks}, [&]() {{ {callee.strip()}{arguments}; }})"
         in_macro = "\\\n" in text[start:end]
         if in_macro:
             call = call.replace("\\\n", " ")
@@ -127,6 +129,17 @@ def _callee_start(text: str, end: int) -> int | None:
                 return None
         while at and text[at - 1].isspace():
             at -= 1
+    if at and text[at - 1] == ")":  # a name that a macro makes
+        depth = 0
+        while at:
+            at -= 1
+            depth += {")": 1, "(": -1}.get(text[at], 0)
+            if depth == 0:
+                break
+        name = at
+        while name and (text[name - 1].isalnum() or text[name - 1] == "_"):
+            name -= 1
+        return name if name < at else None
     begin = at
     while begin and (text[begin - 1].isalnum() or text[begin - 1] in "_:#"):
         begin -= 1
@@ -177,6 +190,7 @@ class Bench:
         place = self.scratch / family / source.name
         place.mkdir(parents=True, exist_ok=True)
         content = [path.read_bytes() for path in sorted(source.iterdir()) if path.is_file()]
+        content.append(Path(__file__).read_bytes())  # launches are rewritten here
         # what did not compile is tried again when the source or our headers have changed
         identity = _digest([self.toolchain.identity.encode(), *content])
         if outcomes := self._kept(family, source.name, identity):

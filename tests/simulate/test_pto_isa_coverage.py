@@ -127,6 +127,12 @@ def test_every_case_of_a_checkout_is_counted_by_how_it_ended(checkout: Path, tmp
 def test_a_launch_becomes_a_call_and_every_line_stays_where_it_was() -> None:
     text = _tool().rewrite_launches(_KERNEL)
     assert "<<<" not in text
-    assert "launch<0>(1, [&]() { runDouble<T, N>(out, in); })" in text
+    assert "launch<0 * 100000 + __LINE__>(1, [&]() { runDouble<T, N>(out, in); })" in text
     assert text.count("\n") == _KERNEL.count("\n")
     assert text.splitlines()[-1] == _KERNEL.splitlines()[-1]
+
+
+def test_a_launch_whose_name_a_macro_makes_becomes_a_call_too() -> None:
+    text = _tool().rewrite_launches("    CONCAT(run, CASE)<half, 16>\n        <<<1, nullptr, stream>>>(out, in);\n")
+    assert "{ CONCAT(run, CASE)<half, 16>(out, in); })" in text
+    assert text.count("\n") == 2

@@ -112,6 +112,7 @@ inline int RUN_ALL_TESTS() { return 0; }
     else                                                                                                     \
         return ::testing::Leave() = ::testing::Failed(__FILE__, __LINE__, text)
 
+#define SCOPED_TRACE(text)
 #define EXPECT_TRUE(value)  DEVICE_TESTS_EXPECT((value), #value " is false")
 #define EXPECT_FALSE(value) DEVICE_TESTS_EXPECT(!(value), #value " is true")
 #define EXPECT_EQ(a, b)     DEVICE_TESTS_EXPECT((a) == (b), #a " == " #b " does not hold")

@@ -178,9 +178,12 @@ void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src,
     if (dst.space == Space::L1 && src.space == Space::UB)
         return to_matrix(core, op, dst, {}, src, {row, col}, dst.valid_rows, dst.valid_cols);
     if (is_nibble(dst.type) && is_nibble(src.type)) {
-        if (dst.space == Space::UB && src.space == Space::UB && !pairs_along_columns(dst) &&
-            !pairs_along_columns(src))
-            return extract(core, op, as_bytes(core, dst), as_bytes(core, src), row, col / 2);
+        if (dst.space == Space::UB && src.space == Space::UB) {
+            // there a pair is one element: tiles and corners count bytes
+            TileRef to = dst, from = src;
+            to.type = from.type = Type::U8;
+            return extract(core, op, to, from, row, col);
+        }
         if (row || col) core.unsupported("%s of a part of a tile of 4-bit floats", op);
         return move_nibbles(core, op, dst, src);
     }
