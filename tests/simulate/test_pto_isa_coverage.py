@@ -133,6 +133,8 @@ def test_a_launch_becomes_a_call_and_every_line_stays_where_it_was() -> None:
 
 
 def test_a_launch_whose_name_a_macro_makes_becomes_a_call_too() -> None:
-    text = _tool().rewrite_launches("    CONCAT(run, CASE)<half, 16>\n        <<<1, nullptr, stream>>>(out, in);\n")
+    text = _tool().rewrite_launches(
+        "    CONCAT(run, CASE)<half, 16>\n        <<<1, nullptr, stream>>>(out, in);\n"
+    )
     assert "{ CONCAT(run, CASE)<half, 16>(out, in); })" in text
     assert text.count("\n") == 2
