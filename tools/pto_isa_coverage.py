@@ -181,6 +181,11 @@ class Bench:
         except (OSError, ValueError):
             self.kept = {}
 
+    @property
+    def _unshared(self) -> tuple[str, ...]:
+        """The objects of both kinds of core are loaded together, and have the same names."""
+        return () if self.toolchain.compiler.is_clang else ("-fno-gnu-unique",)
+
     def folders(self, family: str, only: Sequence[str]) -> list[Path]:
         base = self.root / "tests" / "npu" / family / "src" / "st" / "testcase"
         found = sorted(path.parent for path in base.glob("*/main.cpp"))
@@ -241,13 +246,13 @@ class Bench:
                     kind,
                     target=family,
                     include_dirs=(str(STAND_INS), str(source), str(self.root / "tests" / "common")),
-                    defines=("-fno-gnu-unique",),
+                    defines=self._unshared,
                 )
                 made.append((kind.value, found))
         return made
 
     def _program(self, family: str, source: Path) -> Path:
-        prelude = ("-std=c++17", "-include", str(PRELUDE), "-D__DAV_VEC__", "-fno-gnu-unique")
+        prelude = ("-std=c++17", "-include", str(PRELUDE), "-D__DAV_VEC__", *self._unshared)
         return self.toolchain.host_object(
             source / "main.cpp",
             "test program",

@@ -2,10 +2,11 @@
 //
 // A launch `kernel<...><<<blocks, ...>>>(arguments)` is rewritten to launch<ID>(blocks, [&] {
 // kernel<...>(arguments); }). The kernels are compiled once per kind of core; the closure of a launch has the
-// same layout in each object, and the text of its type names it in all of them.
+// same layout in each object, and the mangled name of its type names it in all of them.
 #pragma once
 
 #include <cstdint>
+#include <typeinfo>
 
 extern "C" {
 // kind: 0 cube, 1 vector. The object that is being loaded can run the launch named `key`.
@@ -27,7 +28,8 @@ constexpr int kKind = 0;
 constexpr int kKind = 1;
 #endif
 
-template <int Id, class F> const char *key_of() { return __PRETTY_FUNCTION__; }
+template <int Id, class F> struct Named {};
+template <int Id, class F> const char *key_of() { return typeid(Named<Id, F>).name(); }
 template <int Id, class F> void call(void *closure) { (*static_cast<F *>(closure))(); }
 template <int Id, class F> struct Known {
     Known() { device_tests_kernel(kKind, key_of<Id, F>(), &call<Id, F>); }
