@@ -206,8 +206,10 @@ int main(int argc, char **argv) {
         for (size_t i = 0; i < g_job.tensors.size(); ++i) {
             const auto &buffer = g_job.tensors[i].buffer;
             if (g_job.in_window(buffer.addr)) continue; // it may use all of the window
-            g_job.machine.regions.push_back(
-                {buffer.addr, buffer.size, buffer.size + g_job.margin, g_job.tensor_names[i], true});
+            engine::Region region{buffer.addr, buffer.size, buffer.size + g_job.margin,
+                                  g_job.tensor_names[i]};
+            region.exact = true;
+            g_job.machine.regions.push_back(region);
         }
         uint64_t payload = g_job.heap;
         g_job.heap += (kMaxWorkers * kPayloadBytes + 4095) / 4096 * 4096;

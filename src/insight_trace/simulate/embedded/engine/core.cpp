@@ -69,6 +69,9 @@ uint8_t *Core::global(uint64_t address, uint64_t bytes) {
                      (long long)(offset + bytes - region->padded), (unsigned long long)region->size,
                      (unsigned long long)region->address);
     last_region_ = region;
+    if (region->exact && offset + bytes > region->size)
+        remark("reaches %llu bytes past the end of %s", (unsigned long long)(offset + bytes - region->size),
+               region->name.c_str());
     if (records_.journal) records_.journal->touch_global(address, bytes);
     return reinterpret_cast<uint8_t *>(address);
 }

@@ -20,6 +20,7 @@ struct Region { // a buffer of global memory
     std::string name;
     uint64_t view = 0;        // bytes up to the end of what the kernel is told of it; 0: all
     bool only_output = false; // nothing in it before the run is meant to be read
+    bool exact = false;       // going past its size, into its padding, is worth a word
 };
 
 // Something a kernel did that a device lets it do, and that is hardly meant.
