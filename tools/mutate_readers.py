@@ -1,16 +1,16 @@
 """Gives every reader mutated inputs and counts what comes of it.
 
-    python tools/mutate_readers.py --seconds 60 [--reader NAME]... [--jobs 2] [--seed 0] [--keep DIR]
+    python tools/mutate_readers.py --seconds 60 [--inputs N] [--reader NAME]... [--jobs 2] [--seed 0] [--keep DIR]
 
 For each reader: inputs, those that were read, those refused with an error of ours, and what must be 0: other
 exceptions, inputs that took more than 5 s of CPU or 1 GB of memory. Inputs of the last three are kept in DIR.
+With `--inputs` rounds of `--seconds` follow each other, each with other dice, until there were that many.
 `--atheris` lets atheris drive one reader instead, where it is installed.
 """
 
 from __future__ import annotations
 
 import argparse
-import collections
 import contextlib
 import json
 import os
@@ -22,7 +22,10 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -33,6 +36,9 @@ _TOKENS = [
     b"\r", b"\n", b"\t", b"0x", b"0xffffffffffffffffffff", b"%s", b"..", b"/dev/zero", b"\\u0000", b"\\ud800",
     b"1.5", b"1e-400", b'"\\n"', b"2147483648", b"4294967296", b",", b":", b"(", b")", b"<", b">",
 ]  # fmt: skip
+COUNTED = ("inputs", "read", "refused", "foreign", "slow", "large")
+WRONG = ("foreign", "slow", "large")
+_LONGER = 0.05  # of the inputs come from a seed as long as a real file
 _SLOW_SECONDS = 5.0
 _MEMORY = 1 << 30
 
@@ -87,54 +93,65 @@ def _work(name: str, seconds: float, seed: int, folder: Path, keep: Path | None)
     target = TARGETS[name]
     path = place(folder, target)
     dice = random.Random(f"{name}-{seed}")
-    counts: collections.Counter[str] = collections.Counter()
+    counts = dict.fromkeys(COUNTED, 0)
     kinds: dict[str, str] = {}
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    for given in target.seeds:  # the seeds themselves are good
+        path.write_bytes(given)
+        target.read(path)
+    used = _most_memory()
     resource.setrlimit(resource.RLIMIT_AS, (used + 3 * _MEMORY, used + 3 * _MEMORY))
+    warnings.simplefilter("ignore")
 
     def late(*_: object) -> None:
         raise _TooSlow
 
     signal.signal(signal.SIGVTALRM, late)
+    handle = os.open(path, os.O_WRONLY)
     end = time.monotonic() + seconds
-    for given in target.seeds:  # the seeds themselves are good
-        path.write_bytes(given)
-        target.read(path)
+    first, *longer = target.seeds
     while time.monotonic() < end:
-        content = mutated(dice.choice(target.seeds), dice)
-        path.write_bytes(content)
+        seed_of_this = dice.choice(longer) if longer and dice.random() < _LONGER else first
+        content = mutated(seed_of_this, dice)
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, content, 0)
         counts["inputs"] += 1
-        wrong = ""
-        signal.setitimer(signal.ITIMER_VIRTUAL, _SLOW_SECONDS)
+        wrong = said = ""
         try:
+            signal.setitimer(signal.ITIMER_VIRTUAL, _SLOW_SECONDS)
             target.read(path)
             counts["read"] += 1
         except InsightTraceError:
             counts["refused"] += 1
-        except _TooSlow:
+        except _TooSlow as slow:
             counts["slow"] += 1
-            wrong = f"slow {traceback.format_exc().splitlines()[-3].strip()}"
-        except (Exception, MemoryError) as error:
+            wrong = f"slow at {_place(slow)}"
+        except Exception as error:
             counts["foreign"] += 1
-            frame = traceback.extract_tb(error.__traceback__)
-            ours = [f for f in frame if "insight_trace" in f.filename] or frame
-            wrong = f"{type(error).__name__} at {Path(ours[-1].filename).name}:{ours[-1].lineno}: {str(error)[:120]}"
-            wrong = wrong.split(": ")[0] + " " + type(error).__name__
-            kinds.setdefault(wrong, str(error)[:200])
+            wrong, said = f"{type(error).__name__} at {_place(error)}", str(error)[:200]
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        now = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-        if now > used + _MEMORY:
+        if (now := _most_memory()) > used + _MEMORY:
             counts["large"] += 1
             wrong = wrong or "large"
             used = now
-        if wrong and (wrong not in kinds or counts[f"kept {wrong}"] == 0):
-            kinds.setdefault(wrong, "")
-            counts[f"kept {wrong}"] = 1
+        if wrong and wrong not in kinds:
+            kinds[wrong] = said
             if keep is not None:
                 label = "".join(c if c.isalnum() else "_" for c in wrong)[:80]
                 (keep / f"{name}-{label}").write_bytes(content)
-    return {"reader": name, **{k: v for k, v in counts.items() if not k.startswith("kept")}, "kinds": kinds}
+    os.close(handle)
+    return {"reader": name, **counts, "kinds": kinds}
+
+
+def _most_memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line of ours that an exception passed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    inner = ([f for f in frames if "insight_trace" in f.filename] or frames)[-1]
+    return f"{Path(inner.filename).name}:{inner.lineno}"
 
 
 def _atheris(name: str, rest: list[str]) -> None:
@@ -161,6 +178,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seconds", type=float, default=60.0, help="for all readers together (default 60)")
+    parser.add_argument("--inputs", type=int, default=0, help="rounds follow until there were so many")
     parser.add_argument("--reader", action="append", default=[], help="only this one (repeatable)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
@@ -177,19 +195,45 @@ def main() -> int:
     names = options.reader or list(TARGETS)
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
-    share = options.seconds * options.jobs / len(names)
-    waiting, running, results = list(names), {}, []
+    totals: dict[str, dict[str, Any]] = {n: {**dict.fromkeys(COUNTED, 0), "kinds": {}} for n in names}
+    number = options.seed
+    while True:
+        for told in _round(names, options.seconds, number, options.jobs, options.keep):
+            total = totals[told["reader"]]
+            total["kinds"] |= told["kinds"]
+            for key in COUNTED:
+                total[key] += told.get(key, 0)
+        number += 1
+        everything = {key: sum(total[key] for total in totals.values()) for key in COUNTED}
+        if options.json:
+            options.json.write_text(json.dumps({**totals, "all": everything}, indent=1) + "\n")
+        if everything["inputs"] >= options.inputs or any(everything[key] for key in WRONG):
+            break
+    print(f"{'reader':22}" + "".join(f"{key:>12}" for key in COUNTED))
+    for name, total in (*totals.items(), ("all", everything)):
+        print(f"{name:22}" + "".join(f"{total[key]:>12,}" for key in COUNTED))
+        for kind, text in total.get("kinds", {}).items():
+            print(f"    {kind}  {text}")
+    return 1 if any(everything[key] for key in WRONG) else 0
+
+
+def _round(
+    names: list[str], seconds: float, seed: int, jobs: int, keep: Path | None
+) -> Iterator[dict[str, Any]]:
+    """What each reader gave in its share of the time, each in a process of its own."""
+    share = seconds * jobs / len(names)
+    waiting, running = list(names), {}
     scratch = Path(tempfile.mkdtemp(prefix="insight-trace-mutate-", dir="/dev/shm"))
     try:
         while waiting or running:
-            while waiting and len(running) < options.jobs:
+            while waiting and len(running) < jobs:
                 name = waiting.pop(0)
                 reading, writing = os.pipe()
                 pid = os.fork()
                 if pid == 0:
                     os.close(reading)
                     try:
-                        told = _work(name, share, options.seed, scratch / name, options.keep)
+                        told = _work(name, share, seed, scratch / name, keep)
                     except BaseException:
                         told = {"reader": name, "foreign": 1, "kinds": {traceback.format_exc()[-300:]: ""}}
                     os.write(writing, json.dumps(told).encode())
@@ -201,25 +245,10 @@ def main() -> int:
             with os.fdopen(reading, "rb") as file:
                 said = file.read()
             lost = {"reader": name, "foreign": 1, "kinds": {f"the process ended with {status}": ""}}
-            results.append(json.loads(said) if said else lost)
+            yield json.loads(said) if said else lost
+            shutil.rmtree(scratch / name, ignore_errors=True)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    results.sort(key=lambda r: names.index(r["reader"]))
-    print(f"{'reader':18}{'inputs':>12}{'read':>12}{'refused':>12}{'foreign':>9}{'slow':>6}{'large':>7}")
-    total: collections.Counter[str] = collections.Counter()
-    for result in results:
-        figures = [result.get(k, 0) for k in ("inputs", "read", "refused", "foreign", "slow", "large")]
-        total.update(
-            dict(zip(("inputs", "read", "refused", "foreign", "slow", "large"), figures, strict=True))
-        )
-        print("{:18}{:>12,}{:>12,}{:>12,}{:>9}{:>6}{:>7}".format(result["reader"], *figures))
-        for kind, text in result["kinds"].items():
-            print(f"    {kind}  {text}")
-    print("{:18}{:>12,}{:>12,}{:>12,}{:>9}{:>6}{:>7}".format("all", *(total[k] for k in (
-        "inputs", "read", "refused", "foreign", "slow", "large"))))  # fmt: skip
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n")
-    return 1 if total["foreign"] or total["slow"] or total["large"] else 0
 
 
 if __name__ == "__main__":

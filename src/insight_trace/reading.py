@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import warnings
@@ -42,10 +43,33 @@ def open_regular(path: Path, *, most: int | None = None, follow: bool = True) ->
 def read_regular(path: Path, *, most: int, follow: bool = True) -> bytes:
     """The content of a regular file of at most `most` bytes."""
     with open_regular(path, most=most, follow=follow) as file:
-        content = file.read(most + 1)  # it may grow meanwhile
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(size + 1)
+        if len(content) > size:  # it grows meanwhile
+            content += file.read(most + 1 - len(content))
     if len(content) > most:
         raise InputError(f"grew beyond {most:,} bytes while it was read", where=cut(str(path)))
     return content
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file stands there; also for a name that a stranger's file gives, which may be none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def load_json(path: Path, *, most: int) -> Any:
+    """The content of a JSON file; InputError where there is none, whatever the file holds."""
+    try:
+        return json.loads(read_regular(path, most=most))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=cut(str(path))) from None
+    except ValueError as error:
+        raise InputError(f"not JSON: {cut(str(error))}", where=cut(str(path))) from None
+    except RecursionError:
+        raise InputError("nested too deep to be read", where=cut(str(path))) from None
 
 
 def load_npy(path: Path) -> NDArray[Any]:

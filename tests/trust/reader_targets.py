@@ -1,46 +1,82 @@
 """Every reader of files that others wrote, as a function of bytes: what mutation and fuzzing run.
 
-A target may raise InsightTraceError and nothing else, whatever it is given.
+A target may raise InsightTraceError and nothing else, whatever it is given. Most inputs are made from small seeds, so
+that thousands are tried in a second; beside each stands a seed as long as a real file.
 """
 
 import io
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from insight_trace.arguments.arg_spec import read_arg_spec
 from insight_trace.arguments.buffers import file_elements
 from insight_trace.arguments.content import Zero
 from insight_trace.arguments.slots import ReplayTensor, Tier
+from insight_trace.batch.parcel import Returned, identity, opened
+from insight_trace.capture.process import _read as read_capture_result
+from insight_trace.check.suppressions import in_file
 from insight_trace.chips.chip_files import read_chip_file
 from insight_trace.dtypes import DTYPES
 from insight_trace.dump.load import load_dump
 from insight_trace.insight.camodel.read import read_dump
+from insight_trace.insight.camodel.sources import Symbols
+from insight_trace.insight.csv_files import read_instruction_csv
 from insight_trace.insight.reader import open_trace
 from insight_trace.insight.validator import validate
+from insight_trace.model import Instructions, Operands, Trace
 from insight_trace.ptoas.cpp_signature import parse_cpp
+from insight_trace.ptoas.foreign_case import input_sizes
+from insight_trace.ptoas.kernel_runner import RunOutcome
 from insight_trace.ptoas.profile_books import read_manifest
 from insight_trace.ptoas.pto_parser import read_pto
+from insight_trace.ptoas.python_lines import python_lines, tile_names
+from insight_trace.recording import open_recording, save
+from insight_trace.recording.detail import Details
+from insight_trace.recording.operands import byte_ranges
+from insight_trace.recording.store import _TABLES, HEADER, Recording, _column
+from insight_trace.recording.stream import COLUMNS, OPERAND_COLUMNS
 from insight_trace.replay.replay_folder import read_record
+from insight_trace.run.measured import read_pmu, read_swimlane
+from insight_trace.scene.build_directory import build_scenes, recorded_arch
+from insight_trace.scene.build_golden import read_golden
 from insight_trace.scene.kernel_source import shape_of_source
 from insight_trace.scene.static import load_scenes
+from insight_trace.scene.torch_file import read_torch_file
 from insight_trace.simulate.embedded.compile_errors import first_error
-from insight_trace.simulate.embedded.runner import _read
+from insight_trace.simulate.embedded.records import _FIELDS, Site, load_instructions
+from insight_trace.simulate.embedded.runner import _read as read_result
+from insight_trace.simulate.embedded.single_op import table_requests
+from insight_trace.simulate.embedded.source_lines import _read_debug_lines
+from tests.torch_files import torch_file
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "tests" / "data" / "fuzz"
 EXAMPLES = ROOT / "examples"
+_BUILD = EXAMPLES / "pypto_build" / "ptoas"
+_RUN = EXAMPLES / "pypto_run"
 
 
 @dataclass(frozen=True)
 class Target:
-    """A reader, the name under which its file lies in a folder, and what a good one looks like."""
+    """A reader, the name under which its file lies in a folder, what a good one looks like, and what lies beside."""
 
     read: Callable[[Path], object]
     file: str
     seeds: tuple[bytes, ...]
+    beside: dict[str, bytes] = field(default_factory=dict)
+    prepare: Callable[[Path], object] | None = None  # fills the folder
+
+
+def _seed(name: str) -> bytes:
+    return (CORPUS / name).read_bytes()
+
+
+# --- dumps, arguments, traces -----------------------------------------------------------------------------
 
 
 def _dump(path: Path) -> None:
@@ -49,71 +85,254 @@ def _dump(path: Path) -> None:
         _ = dispatch.arguments
 
 
+def _small_dump(name: str, key: str) -> bytes:
+    """The dump with its first record alone."""
+    document = json.loads(_seed(name))
+    document[key] = document[key][:1]
+    return json.dumps(document).encode()
+
+
 def _npy(path: Path) -> None:
     dtype = next(d for d in DTYPES if d.name == "FLOAT32")
     tensor = ReplayTensor(0, dtype, (4, 4), (4, 1), Zero(), Tier.EXACT, 64, 64)
     np.array(file_elements(path, tensor))
 
 
-def _trace(path: Path) -> None:
-    trace = open_trace(path)
-    len(trace.instructions)
-
-
-def _npy_seed() -> bytes:
+def _npy_seed(array: np.ndarray) -> bytes:
     file = io.BytesIO()
-    np.save(file, np.zeros((4, 4), np.float32))
+    np.save(file, array)
     return file.getvalue()
 
 
-def _seed(path: Path) -> bytes:
-    return path.read_bytes()
+def _trace(path: Path) -> None:
+    trace = open_trace(path)
+    list(trace.instructions.detail)
+
+
+def _small_trace() -> bytes:
+    """A few events of each kind."""
+    document = json.loads(_seed("trace.json"))
+    kept: list[dict[str, object]] = []
+    for event in document["traceEvents"]:
+        if sum(other["ph"] == event["ph"] for other in kept) < 2:
+            kept.append(event)
+    return json.dumps({**document, "traceEvents": kept}).encode()
+
+
+_CSV = b"instr,addr,pipe,call_count,cycles,running_time(us),detail\nVADD,0x1000,VECTOR,3,12,0.006,a\n"
+
+
+# --- recordings and what the runner writes ----------------------------------------------------------------
+
+
+def _recording(folder: Path) -> None:
+    """A recording of four instructions, each with one operand."""
+    rows = 4
+    columns = {name: np.zeros(rows, kind) for name, kind in COLUMNS.items()}
+    columns["pipe"] += 1
+    parts = {name: np.zeros((rows, 3) if name == "times" else rows, k) for name, k in OPERAND_COLUMNS.items()}
+    parts |= {"first": np.arange(rows, dtype="<u4"), "count": np.ones(rows, "<u4")}
+    tables = {name: np.zeros(rows, np.dtype(kind)) for name, kind in _TABLES.items()}
+    tables["footprints"]["count"] = 2
+    tables["footprints"]["run"] = 32
+    operands = Operands(**parts, **tables, ops=("TADD",))
+    stream = Instructions(
+        cores=("core0.veccore0",), names=("VADD",), stacks=("k.cpp:3",), detail=Details(operands),
+        operands=operands, **columns,
+    )  # fmt: skip
+    trace = Trace(stream, 1850.0, "Ascend910B1", {"k.cpp": b"int x;\n"})
+    save(Recording(trace, about={"case": "one"}), folder / "recording")
+
+
+def _look(recording: Recording) -> None:
+    stream = recording.instructions
+    list(stream.detail)
+    assert stream.operands is not None
+    byte_ranges(stream.operands, np.arange(len(stream.operands.rows)))
+
+
+def _recorded(name: str) -> Target:
+    """A recording with one file of it changed."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as made:
+        _recording(Path(made))
+        content = (Path(made) / "recording" / name).read_bytes()
+    return Target(
+        lambda p: _look(open_recording(p.parent)), f"recording/{name}", (content,), prepare=_recording
+    )
+
+
+_ROWS = np.zeros(3, _FIELDS)
+_SITES = [Site("k.cpp", 3, "VADD", 1), Site("k.cpp", 4, "SET_FLAG", 1)]
+
+
+def _records(path: Path) -> None:
+    list(load_instructions(path, _SITES, ("core0.veccore0",)).detail)
 
 
 _RESULT = (
     b"status\tfailed\nfault\tkernel\nmessage\tdeadlock\nat\tk.cpp\t7\npc\tk.so\t99\nsignal\t11\ninstructions\t0\n"
-    b"site\tk.cpp\t3\tVADD\t1\nunused\t0\t4\t1\t2\t1\nend\n"
+    b"site\tk.cpp\t3\tVADD\t1\nunused\t0\t4\t1\t2\t1\nremark\tk.cpp\t3\tit waits\nend\n"
 )
 _LOG = (
     b"In file included from k.cpp:3:\nh.hpp:7:5: error: 'TNOSUCH' was not declared in this scope\n"
     b"k.cpp:9:3:   required from here\n"
 )
-_BUILD = EXAMPLES / "pypto_build" / "ptoas"
+_OUTCOME = msgspec.msgpack.encode(
+    Returned(RunOutcome("FAILED", "it stopped"), {"a/b.json": b"{}"}, {"log": b"x"})
+)
+
+
+# --- scenes, builds, kernels ------------------------------------------------------------------------------
+
+_SCENE = b"""from simpler_setup import SceneTestCase, scene_test
+SIZES = [64 * n for n in range(1, 3)]
+@scene_test(level=2, runtime="host_build_graph")
+class One(SceneTestCase):
+    CALLABLE = {"orchestration": {"source": "o.cpp", "function_name": "entry", "signature": ["IN"]},
+        "incores": [{"func_id": 0, "name": "ADD", "source": "add.cpp", "core_type": "aiv"}]}
+    CASES = [{"name": f"Case{n}", "platforms": ["a2a3"], "params": {"rows": n}} for n in SIZES]
+"""
+_PTO = b"""module attributes {pto.target_arch = "a2a3"} {
+  func.func @copy(%arg0: !pto.ptr<f32>, %arg1: index) {
+    %c0 = arith.constant 0 : i64
+    %c16 = arith.constant 16 : index
+    %v = pto.make_tensor_view %arg0, shape = [%c16, %arg1], strides = [%arg1, %c16] : !pto.tensor_view<?x?xf32>
+    %row__tile = pto.alloc_tile addr = %c0 : !pto.tile_buf<loc=vec, dtype=f32, rows=16, cols=64>
+    pto.tload ins(%v : !pto.tensor_view<?x?xf32>) outs(%row__tile : !pto.tile_buf<loc=vec>) loc("model.py":4:2)
+    scf.for %i = %c0 to %c16 step %c16 {
+      pto.tstore ins(%row__tile : !pto.tile_buf<loc=vec>) outs(%v : !pto.tensor_view<?x?xf32>) loc(#loc1)
+    }
+    return
+  }
+}
+#loc1 = loc("model.py":5:3)
+"""
+_CPP = b"""#include <pto/pto-inst.hpp>
+AICORE void copy(__gm__ float* v1, int64_t v2) {
+  Tile<TileType::Vec, float, 16, 64> v3;
+  if (v2 > 3) { TLOAD(v3, v1); set_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0); }
+  for (int64_t v4 = 0; v4 < v2; v4 += 1) { wait_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0); TSTORE(v1, v3); }
+}
+extern "C" __global__ AICORE void kernel_entry(__gm__ int64_t* args) { copy((__gm__ float*)args[0], args[1]); }
+"""
+_MAIN = b"""size_t elemCount_v1 = 16 * 64;
+size_t fileSize_v1 = elemCount_v1 * sizeof(float);
+ReadFile("./v1.bin", fileSize_v1, v1Host, fileSize_v1);
+"""
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _symbols(path: Path) -> None:
+    Symbols.of(path.parent, {0x1000, 0x1004, 0x1010}, [])
+
+
+def _lines(path: Path) -> None:
+    python_lines(path, path.with_name("copy.cpp"))
+    tile_names(path)
+
+
+# --- the targets ------------------------------------------------------------------------------------------
+
+_CHIP = ROOT / "src" / "insight_trace" / "chips" / "ascend910b1.toml"
+_ELF = _seed("aicore_binary.o")
+_PMU = (
+    b"thread_id,core_id,task_id,func_id,core_type,pmu_total_cycles,vec_busy_cycles\n"
+    b"0,1,0x0000000200000005,1,1,1412,760\n0,2,0x6,0,0,99.5,\n"
+)
+_SWIMLANE = json.dumps(
+    {
+        "metadata": {"clock_freq_hz": 50000000, "core_types": ["aic", "aiv"]},
+        "aicore_tasks": [[0, 8589934597, 0, 100, 220], [1, 6, 1, 90, 100, 3]],
+    }
+).encode()
+_OPS = (
+    b'op,case,params,measured_cycles,quality,peer_precision\nTADD,a,"float 64 64 64 64",312,ok,0.9\n'
+    b'TLOAD,b,"float 1 1 1 16 64 16 64 0 PadValue::Null 16 64",99,ok,\n'
+)
+_META = b'{"platform": "a2a3", "backend_type": "Ascend910B"}'
 
 TARGETS: dict[str, Target] = {
-    "scene": Target(load_scenes, "scene.py", (_seed(EXAMPLES / "paged_attention" / "scene.py"),)),
-    "args_dump": Target(_dump, "args_dump.json", (_seed(CORPUS / "args_dump.json"),)),
-    "tensor_dump": Target(_dump, "tensor_dump.json", (_seed(CORPUS / "tensor_dump.json"),)),
-    "kernel_args_dump": Target(_dump, "kernel_args_dump.json", (_seed(CORPUS / "kernel_args_dump.json"),)),
-    "arg_spec": Target(read_arg_spec, "spec.json", (_seed(CORPUS / "arg_spec.json"),)),
-    "replay_record": Target(lambda p: read_record(p.parent), "replay.json", (_seed(CORPUS / "replay.json"),)),
-    "trace_json": Target(_trace, "trace.json", (_seed(CORPUS / "trace.json"),)),
-    "trace_bin": Target(_trace, "visualize_data.bin", (_seed(CORPUS / "visualize_data.bin"),)),
-    "validate_json": Target(validate, "trace.json", (_seed(CORPUS / "trace.json"),)),
-    "validate_bin": Target(validate, "visualize_data.bin", (_seed(CORPUS / "visualize_data.bin"),)),
-    "camodel_log": Target(
-        lambda p: read_dump(p.parent), "core0.veccore0.instr_log.dump", (_seed(CORPUS / "instr_log.dump"),)
+    "scene": Target(
+        load_scenes, "scene.py", (_SCENE, (EXAMPLES / "paged_attention" / "scene.py").read_bytes())
     ),
-    "pto": Target(read_pto, "k.pto", (_seed(_BUILD / "vector_add.pto"), _seed(_BUILD / "strided_copy.pto"))),
+    "args_dump": Target(
+        _dump, "args_dump.json", (_small_dump("args_dump.json", "args"), _seed("args_dump.json"))
+    ),
+    "tensor_dump": Target(
+        _dump, "tensor_dump.json", (_small_dump("tensor_dump.json", "tensors"), _seed("tensor_dump.json"))
+    ),
+    "kernel_args_dump": Target(
+        _dump,
+        "kernel_args_dump.json",
+        (_small_dump("kernel_args_dump.json", "dispatches"), _seed("kernel_args_dump.json")),
+    ),
+    "arg_spec": Target(read_arg_spec, "spec.json", (_seed("arg_spec.json"),)),
+    "replay_record": Target(lambda p: read_record(p.parent), "replay.json", (_seed("replay.json"),)),
+    "trace_json": Target(_trace, "trace.json", (_small_trace(), _seed("trace.json"))),
+    "trace_bin": Target(_trace, "visualize_data.bin", (_seed("visualize_data.bin"),)),
+    "instruction_csv": Target(read_instruction_csv, "core0_instr_exe.csv", (_CSV,)),
+    "validate_json": Target(validate, "trace.json", (_small_trace(), _seed("trace.json"))),
+    "validate_bin": Target(validate, "visualize_data.bin", (_seed("visualize_data.bin"),)),
+    "camodel_log": Target(
+        lambda p: read_dump(p.parent),
+        "core0.veccore0.instr_log.dump",
+        (_seed("instr_log.dump"),),
+        {
+            "core0.veccore0.instr_popped_log.dump": _seed("instr_log.dump"),
+            "pc_start_addr.txt": b"0x10000000",
+        },
+    ),
+    "camodel_kernel": Target(_symbols, "aicore_binary.o", (_ELF,), {"pc_start_addr.txt": b"0x1000"}),
+    "recording_header": _recorded(HEADER),
+    "recording_times": _recorded("times.npy"),
+    "recording_rows": _recorded("rows.npy"),
+    "recording_forms": _recorded("form.npy"),
+    "recording_footprints": _recorded("footprints.npy"),
+    "recording_column": Target(
+        lambda p: _column(p.parent, "core", COLUMNS["core"], 4), "core.npy", (_npy_seed(np.zeros(4, "<u2")),)
+    ),
+    "torch_file": Target(read_torch_file, "x.pt", (torch_file(np.ones((3, 4), np.float32)),)),
+    "npy": Target(_npy, "a.npy", (_npy_seed(np.zeros((4, 4), np.float32)),)),
+    "pto": Target(read_pto, "k.pto", (_PTO, (_BUILD / "vector_add.pto").read_bytes())),
+    "python_lines": Target(_lines, "copy.pto", (_PTO,), {"copy.cpp": _CPP}),
     "cpp_signature": Target(
-        lambda p: parse_cpp(p.read_text(errors="replace")), "k.cpp", (_seed(_BUILD / "strided_copy.cpp"),)
+        lambda p: parse_cpp(_text(p)), "k.cpp", (_CPP, (_BUILD / "strided_copy.cpp").read_bytes())
     ),
     "kernel_source": Target(
-        lambda p: shape_of_source(p.read_text(errors="replace"), None),
+        lambda p: shape_of_source(_text(p), None),
         "k.cpp",
-        (_seed(EXAMPLES / "kernels" / "softmax.cpp"),),
+        (_CPP, (EXAMPLES / "kernels" / "softmax.cpp").read_bytes()),
     ),
-    "npy": Target(_npy, "a.npy", (_npy_seed(),)),
-    "runner_result": Target(lambda p: _read(p, p.with_name("records")), "result", (_RESULT,)),
-    "compiler_log": Target(
-        lambda p: first_error(p.read_text(errors="replace"), Path("k.cpp")), "log", (_LOG,)
+    "kernel_config": Target(
+        lambda p: build_scenes(p.parent), "kernel_config.py", ((_RUN / "kernel_config.py").read_bytes(),)
     ),
-    "chip": Target(
-        read_chip_file, "chip.toml", (_seed(ROOT / "src" / "insight_trace" / "chips" / "ascend910b1.toml"),)
+    "golden": Target(read_golden, "golden.py", ((_RUN / "golden.py").read_bytes(),)),
+    "compiled_meta": Target(
+        lambda p: recorded_arch(p.with_name("kernel_config.py"), p.parent), "compiled_meta.json", (_META,)
     ),
+    "generated_main": Target(lambda p: input_sizes(_text(p)), "main.cpp", (_MAIN,)),
+    "runner_result": Target(lambda p: read_result(p, p.with_name("records")), "result", (_RESULT,)),
+    "capture_result": Target(lambda p: read_capture_result(p, 0), "result", (_RESULT,)),
+    "runner_records": Target(_records, "records", (_ROWS.tobytes(),)),
+    "worker_answer": Target(lambda p: opened(p.read_bytes()), "answer", (_OUTCOME,)),
+    "worker_name": Target(
+        lambda p: identity(p.read_bytes()), "name", (msgspec.msgpack.encode(("1.0", "embedded")),)
+    ),
+    "compiler_log": Target(lambda p: first_error(_text(p), Path("k.cpp")), "log", (_LOG,)),
+    "debug_lines": Target(lambda p: _read_debug_lines(str(p)), "k.so", (_ELF,)),
+    "chip": Target(read_chip_file, "chip.toml", (_CHIP.read_bytes(),)),
     "manifest": Target(
         lambda p: read_manifest(p.parent), "manifest_export.csv", (b"func,status,message\na,EXPORTED,fine\n",)
     ),
+    "pmu": Target(read_pmu, "pmu.csv", (_PMU,)),
+    "swimlane": Target(read_swimlane, "chip_swimlane_records.json", (_SWIMLANE,)),
+    "op_table": Target(table_requests, "cycles.csv", (_OPS,)),
+    "suppressions": Target(in_file, "allow.txt", (b"# known\nadd.cpp:7 race\nmul.cpp out-of-bounds\n",)),
 }
 
 
@@ -123,8 +342,8 @@ def place(folder: Path, target: Target) -> Path:
     (folder / "args.bin").write_bytes(bytes(4096))
     (folder / "kernel_args_dump.bin").write_bytes(bytes(4096))
     (folder / "records").write_bytes(b"")
-    path = folder / target.file
-    if target.file.endswith("instr_log.dump"):
-        (folder / "core0.veccore0.instr_popped_log.dump").write_bytes(target.seeds[0])
-        (folder / "pc_start_addr.txt").write_text("0x10000000")
-    return path
+    for name, content in target.beside.items():
+        (folder / name).write_bytes(content)
+    if target.prepare is not None:
+        target.prepare(folder)
+    return folder / target.file

@@ -71,7 +71,7 @@ def identity(content: object) -> tuple[str, str]:
         if not isinstance(content, bytes):
             raise TypeError(type(content).__name__)
         return msgspec.msgpack.decode(content, type=tuple[str, str])
-    except (msgspec.MsgspecError, TypeError) as error:
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise InputError(f"a worker sent something else than its name: {cut(str(error))}") from None
 
 
@@ -100,7 +100,7 @@ def opened(content: object) -> Returned:
         raise InputError(f"a worker sent {type(content).__name__} instead of bytes")
     try:
         return msgspec.msgpack.decode(content, type=Returned)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"a worker sent something else than a result: {cut(str(error))}") from None
 
 

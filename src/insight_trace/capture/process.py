@@ -117,7 +117,7 @@ def _read(path: Path, code: int) -> RunnerReport:
         text = ""
     for line in text.splitlines():
         key, *rest = (unescape(part) for part in line.split("\t"))
-        if key == "remark":
+        if key == "remark" and len(rest) == 3:
             report.remarks.append(f"{rest[0]}:{rest[1]} {rest[2]}")
         report.facts.setdefault(key, rest)
     facts = report.facts

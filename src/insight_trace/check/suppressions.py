@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace.errors import InputError
+from insight_trace.limits import SCENE_BYTES, cut
 from insight_trace.model import Finding
+from insight_trace.reading import read_regular
 
 _COMMENT = re.compile(r"//\s*insight-trace:\s*allow\s+([a-z][a-z, -]*)")
 
@@ -50,14 +52,15 @@ def in_sources(sources: Mapping[str, Path]) -> list[Allowance]:
 def in_file(path: Path) -> list[Allowance]:
     """Lines `FILE[:LINE] CATEGORY`; a # begins a comment."""
     found = []
-    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    content = read_regular(path, most=SCENE_BYTES).decode("utf-8", errors="replace")
+    for number, text in enumerate(content.splitlines(), 1):
         words = text.split("#")[0].split()
         if not words:
             continue
         place, _, line = words[0].partition(":")
-        if len(words) != 2 or (line and not line.isdecimal()):
+        if len(words) != 2 or (line and (not line.isdecimal() or len(line) > 9)):
             raise InputError(
-                f"cannot read the suppression {text.strip()!r}",
+                f"cannot read the suppression {cut(text.strip())}",
                 where=f"{path}:{number}",
                 hint="write FILE CATEGORY or FILE:LINE CATEGORY",
             )

@@ -137,7 +137,7 @@ def _product(expression: str, known: dict[str, int]) -> int | None:
         )
         if sizeof and sizeof.group(1) in _SIZEOF:
             result *= _SIZEOF[sizeof.group(1)]
-        elif word.isdigit():
+        elif word.isdecimal() and len(word) < 20:
             result *= int(word)
         elif word in known:
             result *= known[word]

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from insight_trace import __version__
 from insight_trace.errors import InputError, RequestError
+from insight_trace.limits import JSON_BYTES, cut
 from insight_trace.model import Confidence, Counter, Instructions, Launch, MemoryUse, Operands, Trace
+from insight_trace.reading import load_json
 from insight_trace.recording.detail import Details
 from insight_trace.recording.operands import (
     CALL_FIELDS,
@@ -41,11 +43,13 @@ _UNREADABLE = (
     EOFError,
     SyntaxError,
     MemoryError,
+    OverflowError,
     TokenError,
     Warning,
 )
 _FACTS = ("memory", "launch", "confidence")  # of the trace
 _F = TypeVar("_F")
+_MOST_PIECES = 1 << 20
 # start, end and issue are the times in whole cycles
 _DERIVED = ("issue", "start", "end")
 _TABLES: dict[str, Any] = {
@@ -162,17 +166,12 @@ def _only_one_below(folder: Path) -> Path:
 
 def _header(folder: Path) -> dict[str, Any]:
     where = str(folder / HEADER)
-    try:
-        header = json.loads((folder / HEADER).read_bytes())
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=where) from error
-    except ValueError as error:
-        raise InputError(f"not JSON: {error}", where=where) from error
+    header = load_json(folder / HEADER, most=JSON_BYTES)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise InputError("this is not the header of a recording", where=where)
     if header.get("version") != VERSION:
         raise InputError(
-            f"this recording has version {header.get('version')!r}, and this program reads {VERSION}",
+            f"this recording has version {cut(header.get('version'))}, and this program reads {VERSION}",
             where=where,
             hint="replay the dispatch again, or open it with the program that wrote it",
         )
@@ -202,6 +201,7 @@ def _opened(folder: Path, header: dict[str, Any]) -> Recording:
         **columns,
     )
     _check_indices(instructions, operands, folder)
+    _check_footprints(operands, folder)
     sources = {}
     for number, name in enumerate(_texts(header["sources"])):
         with _readable(folder / f"source{number}.txt") as file:
@@ -303,7 +303,7 @@ def _check_indices(instructions: Instructions, operands: Operands, folder: Path)
         ("geometry", operands.geometry, len(operands.geometries)),
         ("call", operands.call, len(operands.calls)),
         ("first", ends, len(operands.rows) + 1),
-        ("rows", operands.rows["footprint"], len(operands.footprints)),
+        ("rows", operands.rows["footprint"].astype(np.int64), len(operands.footprints)),  # never NONE
         ("rows", operands.rows["tile"], len(operands.tiles)),
         ("calls", operands.calls["tiles"], len(operands.lists)),
     ):
@@ -314,3 +314,18 @@ def _check_indices(instructions: Instructions, operands: Operands, folder: Path)
                 where=str(_file(folder, name)),
                 hint="the recording is damaged",
             )
+
+
+def _check_footprints(operands: Operands, folder: Path) -> None:
+    """No operand has more pieces than an on-chip memory has bytes: whoever asks for them makes room for all."""
+    import numpy as np
+
+    table = operands.footprints
+    pieces = table["count"].astype(np.float64).prod(axis=1)
+    masked = pieces * table["run"] * table["mask"].any(axis=1)
+    if (np.maximum(pieces, masked) > _MOST_PIECES).any():
+        raise InputError(
+            f"an operand has more than {_MOST_PIECES:,} pieces",
+            where=str(_file(folder, "footprints")),
+            hint="the recording is damaged",
+        )

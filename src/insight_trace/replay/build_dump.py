@@ -6,11 +6,11 @@ A run leaves `dfx_outputs/args_dump/`; a run on several chips `dfx_outputs/rank{
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from insight_trace.dump.load import load_dump
-from insight_trace.errors import RequestError
+from insight_trace.errors import InputError, RequestError
+from insight_trace.reading import load_json
 from insight_trace.scene.build_directory import CONFIG
 from insight_trace.scene.static import load_scene
 
@@ -48,10 +48,10 @@ def _program(dump: Path) -> str:
     start = dump if dump.is_dir() else dump.parent
     for folder in (start, start.parent):
         marker = folder / "dispatch_program.json"
-        if marker.is_file() and marker.stat().st_size < _MOST_PROGRAM:
+        if marker.is_file():
             try:
-                content = json.loads(marker.read_text(encoding="utf-8"))
-            except (OSError, ValueError):
+                content = load_json(marker, most=_MOST_PROGRAM)
+            except InputError:
                 continue
             if isinstance(content, dict) and isinstance(content.get("program"), str):
                 return str(content["program"])

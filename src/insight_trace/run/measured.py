@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from insight_trace.errors import InputError
+from insight_trace.limits import JSON_BYTES, cut
+from insight_trace.reading import load_json
 
 # Columns of busy cycles, of both families, by the pipe that they count.
 _BUSY = {
@@ -46,20 +47,17 @@ def read_pmu(path: Path) -> list[MeasuredTask]:
                     tasks.append(MeasuredTask(int(row["task_id"], 16), int(row["func_id"]), cube, cycles))
                 except (KeyError, ValueError, TypeError, AttributeError) as error:
                     raise InputError(
-                        f"this is no row of PMU counters: {error}", where=f"{path}:{number}",
+                        f"this is no row of PMU counters: {cut(str(error))}", where=f"{path}:{number}",
                         hint="a run with --enable-pmu 2 writes them",
                     ) from None  # fmt: skip
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"the counters cannot be read: {error}", where=str(path)) from None
     return tasks
 
 
 def read_swimlane(path: Path) -> list[MeasuredTask]:
     """Durations of tasks from chip_swimlane_records.json, in microseconds."""
-    try:
-        table: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"the swimlane cannot be read: {error}", where=str(path)) from None
+    table: Any = load_json(path, most=JSON_BYTES)
     try:
         metadata = table["metadata"]
         hertz, kinds = float(metadata["clock_freq_hz"]), metadata.get("core_types", [])
@@ -69,9 +67,9 @@ def read_swimlane(path: Path) -> list[MeasuredTask]:
             micros = (end - start) / hertz * 1e6
             if micros > 0:
                 tasks.append(MeasuredTask(int(token), None, cube, {DURATION: micros}))
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         raise InputError(
-            f"this is no swimlane of tasks: {error}", where=str(path),
+            f"this is no swimlane of tasks: {cut(str(error))}", where=str(path),
             hint="chip_swimlane_records.json of a run with --enable-chip-swimlane",
         ) from None  # fmt: skip
     return tasks

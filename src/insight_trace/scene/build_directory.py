@@ -8,7 +8,6 @@ below `next_levels/`.
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,7 +16,9 @@ from typing import Any
 
 from insight_trace.chips import arch_named
 from insight_trace.errors import InputError, RequestError
+from insight_trace.limits import SCENE_BYTES
 from insight_trace.model import Case, Orchestration, Scene
+from insight_trace.reading import is_file, load_json, read_regular
 from insight_trace.scene.build_golden import GoldenFile, read_golden
 from insight_trace.scene.declarations import read_callable
 from insight_trace.scene.evaluate import Evaluator, Unreadable
@@ -52,10 +53,10 @@ def recorded_arch(source: Path, build: Path) -> str:
     """The target that compiled_meta.json beside or above a file records, or ""."""
     for directory in (source.parent, *source.parents):
         meta = directory / "compiled_meta.json"
-        if meta.is_file() and meta.stat().st_size < _MOST_META:
+        if meta.is_file():
             try:
-                content = json.loads(meta.read_text(encoding="utf-8"))
-            except (OSError, ValueError, RecursionError):
+                content = load_json(meta, most=_MOST_META)
+            except InputError:
                 content = None
             if isinstance(content, dict):
                 for key in ("platform", "backend_type"):
@@ -90,7 +91,7 @@ def _scene(folder: Path, build: Path) -> Scene:
         "orchestration": _value(evaluator, "ORCHESTRATION", notes),
     }
     kernels, orchestration = read_callable(declared, config, notes)
-    notes += [f"kernel {k.name}: {k.source} does not exist" for k in kernels if not k.source.is_file()]
+    notes += [f"kernel {k.name}: {k.source} does not exist" for k in kernels if not is_file(k.source)]
     settings = runtime if isinstance(runtime, Mapping) else {}
     golden = read_golden(folder / GOLDEN) if (folder / GOLDEN).is_file() else None
     if golden is None:
@@ -124,7 +125,7 @@ def _with_outputs(orchestration: Orchestration | None, golden: GoldenFile | None
 
 def _evaluator(path: Path) -> Evaluator:
     try:
-        return Evaluator(ast.parse(path.read_bytes(), filename=str(path)), path)
+        return Evaluator(ast.parse(read_regular(path, most=SCENE_BYTES), filename=str(path)), path)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
     except (SyntaxError, ValueError) as error:

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.errors import InputError, RequestError
+from insight_trace.limits import SCENE_BYTES
+from insight_trace.reading import is_file, read_regular
 from insight_trace.scene.evaluate import Evaluator, Unreadable
 from insight_trace.scene.stand_in_modules import SceneTestCase, TaskArgsBuilder
 from insight_trace.scene.tensors import tensor_array
@@ -65,13 +67,13 @@ class GoldenFile:
     def expected(self) -> dict[str, Path] | None:
         """The files with the results, if every output has one."""
         files = {name: _data_folder(self.path) / "out" / f"{name}.pt" for name in self.outputs}
-        return files if files and all(file.is_file() for file in files.values()) else None
+        return files if files and all(is_file(file) for file in files.values()) else None
 
 
 def read_golden(path: Path) -> GoldenFile:
     """Reads golden.py without running it."""
     try:
-        tree = ast.parse(path.read_bytes(), filename=str(path))
+        tree = ast.parse(read_regular(path, most=SCENE_BYTES), filename=str(path))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -196,7 +198,7 @@ def _dtype(node: ast.expr | None, whole: ast.expr) -> str:
 def _existing(file: Path, golden: Path) -> Path:
     """A build that was moved still names the data where it was made: the same file below its own data/."""
     beside = _data_folder(golden) / file.parent.name / file.name
-    return file if file.is_file() or not beside.is_file() else beside
+    return file if is_file(file) or not beside.is_file() else beside
 
 
 # --- running a build ------------------------------------------------------------------------------------

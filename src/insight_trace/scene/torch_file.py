@@ -10,6 +10,7 @@ import collections
 import io
 import math
 import pickle
+import pickletools
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _MOST_DESCRIPTION = 1 << 20  # bytes; that of a tensor has a few hundred
 _MOST_DIMENSIONS = 64
+_MOST_KEPT = 1 << 16
 _STORAGES = {
     "FloatStorage": "float32",
     "DoubleStorage": "float64",
@@ -99,7 +101,9 @@ def _read(archive: zipfile.ZipFile) -> NDArray[Any]:
     prefix = described[0].removesuffix("data.pkl")
     if entries[described[0]].file_size > _MOST_DESCRIPTION:
         raise _Refused("describes more than one tensor")
-    found = _Reader(io.BytesIO(_bytes(archive, entries[described[0]]))).load()
+    description = _bytes(archive, entries[described[0]])
+    _check_places(description)
+    found = _Reader(io.BytesIO(description)).load()
     if not isinstance(found, _Tensor):
         raise _Refused(f"holds a {type(found).__name__}, not one tensor")
     order = entries.get(f"{prefix}byteorder")
@@ -116,6 +120,13 @@ def _bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
         raise _Refused("is compressed or encrypted, which torch never does")
     return archive.read(info)
+
+
+def _check_places(description: bytes) -> None:
+    """A pickle numbers what it keeps, and its reader makes room up to the largest number that is named."""
+    for opcode, given, _ in pickletools.genops(description):
+        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and given > _MOST_KEPT:
+            raise _Refused(f"describes more than one tensor: it keeps a value under number {given}")
 
 
 def _array(tensor: _Tensor, raw: bytes) -> NDArray[Any]:

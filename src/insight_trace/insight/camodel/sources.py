@@ -10,6 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from insight_trace.insight.tables import LARGEST_SOURCE
+from insight_trace.limits import cut
+from insight_trace.reading import open_regular
 
 _KERNEL = "aicore_binary.o"
 _START = "pc_start_addr.txt"
@@ -36,14 +38,13 @@ class Symbols:
             return cls()
         start = _start_address(folder)
         base = min(addresses) if start is None else start
-        from elftools.common.exceptions import DWARFError, ELFError, ELFParseError
-
         try:
-            with kernel.open("rb") as file:
+            with open_regular(kernel) as file:
                 lines = _Lines(file)
                 stacks = {pc: lines.stack(pc - base) for pc in addresses if pc >= base}
-        except (ELFError, ELFParseError, DWARFError, ValueError, KeyError, AttributeError) as error:
-            warnings.append(f"{_KERNEL} could not be read, so source lines are missing: {error}")
+        except Exception as error:  # a damaged object goes wrong in pyelftools in any way
+            why = cut(str(error) or type(error).__name__)
+            warnings.append(f"{_KERNEL} could not be read, so source lines are missing: {why}")
             return cls()
         known = {pc: stack for pc, stack in stacks.items() if stack}
         if not known:

@@ -12,15 +12,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from insight_trace import limits
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Simulation
+from insight_trace.reading import read_regular
 from insight_trace.simulate.embedded.op_forms import OpRequest, operands_of
 from insight_trace.simulate.embedded.op_script import run_op
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, chip_of
 
 if TYPE_CHECKING:
     from insight_trace.simulate.embedded.toolchain import Toolchain
+
+_LONGEST_WORD = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,36 +81,46 @@ def time_table(
     path: Path, options: EmbeddedOptions | None = None, toolchain: Toolchain | None = None
 ) -> list[TableRow]:
     """Times every row of a table in the form of measured_cycles_a2a3.csv."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"the table cannot be read: {error.strerror}", where=str(path)) from None
-    reader = csv.DictReader(text.splitlines())
-    missing = {"op", "case", "params", "measured_cycles"} - set(reader.fieldnames or ())
-    if missing:
-        raise InputError(f"the table has no column {', '.join(sorted(missing))}", where=str(path))
     rows = []
-    for number, line in enumerate(reader, 2):
-        rows.append(_time_row(line, f"{path}:{number}", options, toolchain))
+    for row, request in table_requests(path):
+        try:
+            cycles = time_op(request, options, toolchain).cycles if request is not None else None
+            rows.append(replace(row, cycles=cycles))
+        except RequestError as error:
+            rows.append(replace(row, problem=error.what))
     return rows
 
 
-def _time_row(
-    line: dict[str, Any], where: str, options: EmbeddedOptions | None, toolchain: Toolchain | None
-) -> TableRow:
+def table_requests(path: Path) -> list[tuple[TableRow, OpRequest | None]]:
+    """The rows of a table and what each asks for; None where its `problem` says that it spells no request."""
+    try:
+        text = read_regular(path, most=limits.SOURCE_BYTES).decode("utf-8")
+        reader = csv.DictReader(text.splitlines())
+        missing = {"op", "case", "params", "measured_cycles"} - set(reader.fieldnames or ())
+        if missing:
+            raise InputError(f"the table has no column {', '.join(sorted(missing))}", where=str(path))
+        return [_table_row(line, f"{path}:{number}") for number, line in enumerate(reader, 2)]
+    except OSError as error:
+        raise InputError(f"the table cannot be read: {error.strerror}", where=str(path)) from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"the table is no CSV text: {error}", where=str(path)) from None
+
+
+def _table_row(line: dict[str, Any], where: str) -> tuple[TableRow, OpRequest | None]:
+    if any(line.get(name) is None for name in ("op", "case", "params", "measured_cycles")):
+        raise InputError("the row is shorter than the table's header", where=where)
     try:
         measured = float(line["measured_cycles"])
         peer = float(line["peer_precision"]) if line.get("peer_precision") else None
     except ValueError as error:
-        raise InputError(f"not a number: {error}", where=where) from None
+        raise InputError(f"not a number: {limits.cut(str(error))}", where=where) from None
     row = TableRow(
         line["op"], line["case"], line["params"], measured, line.get("quality") or "ok", peer, None
     )
     try:
-        request = request_from_params(row.op, row.params.split())
-        return replace(row, cycles=time_op(request, options, toolchain).cycles)
+        return row, request_from_params(row.op, row.params.split())
     except RequestError as error:
-        return replace(row, problem=error.what)
+        return replace(row, problem=error.what), None
 
 
 def mean_precision(rows: Sequence[TableRow]) -> float:
@@ -125,9 +139,11 @@ def named_dtype(name: str) -> DType:
 def request_from_params(op: str, params: Sequence[str]) -> OpRequest:
     """The request that a table's params spell: types, then sizes, then what is special to the op."""
     types = [p for p in params if dtype_named(p)]
-    numbers = [int(p) for p in params if p.lstrip("-").isdigit()]
+    if any(len(p) > _LONGEST_WORD for p in params):
+        raise RequestError(f"params '{limits.cut(' '.join(params))}' name no type or no size")
+    numbers = [int(p) for p in params if p.removeprefix("-").isdecimal()]
     if not types or not numbers:
-        raise RequestError(f"params '{' '.join(params)}' name no type or no size")
+        raise RequestError(f"params '{limits.cut(' '.join(params))}' name no type or no size")
     if op == "TLOAD":
         return _load_request(op, named_dtype(types[0]), params)
     if op == "TMATMUL":
@@ -164,7 +180,7 @@ def _load_request(op: str, dtype: DType, params: Sequence[str]) -> OpRequest:
     """Three outer extents, rows and columns, the tile's own size, a flag, the pad, then the valid extents:
     five of them where the tensor is column major."""
     pad = next((i for i, word in enumerate(params) if word.startswith("PadValue")), len(params))
-    numbers = [int(word) for word in params[1:pad] if word.isdigit()]
+    numbers = [int(word) for word in params[1:pad] if word.isdecimal()]
     if len(numbers) < 7:
         raise RequestError(f"{op} needs five extents and a tile size")
     return OpRequest(

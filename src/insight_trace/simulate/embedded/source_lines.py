@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from insight_trace.reading import open_regular
 from insight_trace.simulate.embedded.engine_objects import INCLUDE
 
 KEPT = "kernel_lines"  # beside the shared object: offset, line and file of each entry, by tabs
@@ -55,12 +56,11 @@ def _lines(shared_object: str) -> list[tuple[int, str, int]]:
 
 
 def _read_debug_lines(shared_object: str) -> list[tuple[int, str, int]]:
-    from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 
     found: list[tuple[int, str, int]] = []
     try:
-        with Path(shared_object).open("rb") as file:
+        with open_regular(Path(shared_object)) as file:
             elf = ELFFile(file)
             if not elf.has_dwarf_info():
                 return []
@@ -72,7 +72,7 @@ def _read_debug_lines(shared_object: str) -> list[tuple[int, str, int]]:
                     if any(is_ours(file) for _, file, _ in rows):
                         rows = _as_called(rows, _calls(dwarf, unit, program))
                     found += rows
-    except (OSError, ELFError):
+    except Exception:  # a damaged object goes wrong in pyelftools in any way
         return []
     # the last entry of an offset holds, an end gives way to a beginning
     return sorted({(e[0], bool(e[1])): e for e in found}.values(), key=lambda e: (e[0], bool(e[1])))
