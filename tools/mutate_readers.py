@@ -207,7 +207,7 @@ def main() -> int:
         everything = {key: sum(total[key] for total in totals.values()) for key in COUNTED}
         if options.json:
             options.json.write_text(json.dumps({**totals, "all": everything}, indent=1) + "\n")
-        if everything["inputs"] >= options.inputs or any(everything[key] for key in WRONG):
+        if everything["inputs"] >= options.inputs:
             break
     print(f"{'reader':22}" + "".join(f"{key:>12}" for key in COUNTED))
     for name, total in (*totals.items(), ("all", everything)):

@@ -198,7 +198,7 @@ def _dtype(node: ast.expr | None, whole: ast.expr) -> str:
 def _existing(file: Path, golden: Path) -> Path:
     """A build that was moved still names the data where it was made: the same file below its own data/."""
     beside = _data_folder(golden) / file.parent.name / file.name
-    return file if is_file(file) or not beside.is_file() else beside
+    return file if is_file(file) or not is_file(beside) else beside
 
 
 # --- running a build ------------------------------------------------------------------------------------
