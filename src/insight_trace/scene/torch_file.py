@@ -125,7 +125,7 @@ def _bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 def _check_places(description: bytes) -> None:
     """A pickle numbers what it keeps, and its reader makes room up to the largest number that is named."""
     for opcode, given, _ in pickletools.genops(description):
-        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and given > _MOST_KEPT:
+        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and (given or 0) > _MOST_KEPT:
             raise _Refused(f"describes more than one tensor: it keeps a value under number {given}")
 
 
