@@ -143,3 +143,31 @@ def test_comparing_in_blocks_is_the_same_as_comparing_at_once(tmp_path_factory, 
     assert result.compared == count
     first = tuple(int(i) for i in np.unravel_index(wrong[0], shape)) if wrong else None
     assert result.first_index == first
+
+
+@pytest.mark.parametrize(
+    ("actual", "status"),
+    [
+        ([1.0, 2.0, 0.0, 0.0], Status.VERIFIED),  # two of four were written, and agree
+        ([1.0, 0.0, 0.0, 0.0], Status.UNVERIFIABLE),  # a zero that was written is compared as well
+        ([1.0, 5.0, 0.0, 0.0], Status.UNVERIFIABLE),
+    ],
+)
+def test_a_shortened_run_is_compared_where_its_instructions_wrote(tmp_path, actual, status):
+    mask = np.array([255] * 8 + [0] * 8, np.uint8)
+    result = check(
+        tmp_path, [1.0, 2.0, 3.0, 4.0], actual, partial="slot 4 was changed", written=lambda _: mask
+    )
+    assert result.status is status
+    if status is Status.VERIFIED:
+        assert result.text == "slot 1 exact in the 2 of 4 elements that it wrote"
+    else:
+        assert result.why == "it differs from the recording, as it may: slot 4 was changed"
+
+
+@pytest.mark.parametrize("mask", [None, np.zeros(16, np.uint8)])
+def test_a_shortened_run_that_wrote_nothing_known_is_unverifiable(tmp_path, mask):
+    result = check(
+        tmp_path, [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 0.0, 0.0], partial="short", written=lambda _: mask
+    )
+    assert result.status is Status.UNVERIFIABLE

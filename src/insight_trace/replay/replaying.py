@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.residue import held_slots
 from insight_trace.replay.selection import Selection, select_case, select_kernels, with_recorded_members
 from insight_trace.replay.verification import OutputCheck, Status, verify_outputs
+from insight_trace.replay.written import written_bytes
 from insight_trace.simulate.vendor_choice import cann_named, vendor_or
 from insight_trace.storage import whole_directory
 
@@ -284,7 +286,8 @@ def _verify(request: ReplayRequest, replay: Replay, simulation: Simulation) -> t
     partial = ""
     if request.block_dim is not None and request.block_dim < recorded:
         partial = f"only {request.block_dim} of {recorded} blocks were replayed"
-    return verify_outputs(replay.arguments, simulation.buffers, partial=partial)
+    seen = functools.partial(written_bytes, simulation)
+    return verify_outputs(replay.arguments, simulation.buffers, partial=partial, written=seen)
 
 
 def make_trace(simulation: Simulation, preset: str = "device") -> Trace:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +73,6 @@ _TOLERANCES = {
 }
 _EXACT = Tolerance(0.0, 0.0)
 _BLOCK = 1 << 20  # elements compared at a time
-_MOST_WRITTEN = 1 << 26  # elements that are looked through for what was written
 
 
 def tolerance_of(dtype: DType) -> Tolerance:
@@ -86,23 +85,25 @@ def verify_outputs(
     *,
     tolerance: Tolerance | None = None,
     partial: str = "",
+    written: Callable[[ReplayTensor], NDArray[np.uint8] | None] | None = None,
 ) -> tuple[OutputCheck, ...]:
     """Compares every output slot's buffer with the recorded payload.
 
     `tolerance` replaces that of the float types. `partial` says why the replay covered only part of the
     dispatch (some of its blocks), if it did. A disagreement that made-up or changed inputs, or a partial run,
-    explain is unverifiable, not a mismatch.
+    explain is unverifiable, not a mismatch. `written` tells what bytes the replay wrote of a buffer: a run that
+    was shortened is compared there, and verified if all that it wrote agrees.
     """
     excuse = partial or _excuse(arguments)
     return tuple(
-        _check(tensor, buffers.get(tensor.slot), tolerance, excuse)
+        _check(tensor, buffers.get(tensor.slot), tolerance, excuse, written)
         for tensor in arguments.tensors
         if tensor.is_output
     )
 
 
 def _excuse(arguments: ReplayArguments) -> str:
-    for tier, text in ((Tier.SYNTHETIC, "made up"), (Tier.FILLED, "set by hand")):
+    for tier, text in ((Tier.SYNTHETIC, "made up"), (Tier.FILLED, "changed by --set-arg or --fill")):
         slots = [item.slot for item in arguments.slots if item.tier is tier]
         if slots:
             listed = ", ".join(map(str, slots))
@@ -111,7 +112,11 @@ def _excuse(arguments: ReplayArguments) -> str:
 
 
 def _check(
-    tensor: ReplayTensor, buffer: NDArray[np.uint8] | None, tolerance: Tolerance | None, excuse: str
+    tensor: ReplayTensor,
+    buffer: NDArray[np.uint8] | None,
+    tolerance: Tolerance | None,
+    excuse: str,
+    written: Callable[[ReplayTensor], NDArray[np.uint8] | None] | None,
 ) -> OutputCheck:
     expected = tensor.expected
     if expected is None:
@@ -125,7 +130,10 @@ def _check(
     used = tolerance if tolerance is not None and tensor.dtype.is_float else tolerance_of(tensor.dtype)
     result = _compare(tensor, view_of(tensor, buffer), payload_bytes(expected), used)
     if result.status is Status.MISMATCH and excuse:
-        part = _written_part(tensor, view_of(tensor, buffer), payload_bytes(expected), used)
+        mask = written(tensor) if written is not None else None
+        part = None
+        if mask is not None:
+            part = _written_part(tensor, view_of(tensor, buffer), mask, payload_bytes(expected), used)
         if part is not None:
             return part
         return OutputCheck(
@@ -135,7 +143,7 @@ def _check(
             result.first_index,
             result.wrong,
             result.compared,
-            f"it differs from the recording, but {excuse}",
+            f"it differs from the recording, as it may: {excuse}",
         )
     if result.status is Status.VERIFIED and result.compared < tensor.numel:
         why = f"only {result.compared} of {tensor.numel} elements were recorded; those agree"
@@ -146,24 +154,24 @@ def _check(
 
 
 def _written_part(
-    tensor: ReplayTensor, actual: NDArray[Any], raw: NDArray[np.uint8], tolerance: Tolerance
+    tensor: ReplayTensor,
+    actual: NDArray[Any],
+    mask: NDArray[np.uint8],
+    raw: NDArray[np.uint8],
+    tolerance: Tolerance,
 ) -> OutputCheck | None:
-    """A loop that was shortened writes less: what it did write is compared, if nothing was there before."""
+    """A run that was shortened writes less: the elements that it did write, if all of them agree."""
     import numpy as np
 
-    if tensor.tier is not Tier.OUTPUT or actual.size > _MOST_WRITTEN:
-        return None
     size = tensor.dtype.size
     want = raw[: raw.nbytes // size * size].view(tensor.dtype.numpy)
     got = actual.reshape(-1)[: want.size]
-    errors, agree = _errors(got, want, tensor.dtype, tolerance)
-    left = got.astype(np.float64) == 0 if tensor.dtype.is_float else got == 0
-    written = int(got.size - np.count_nonzero(left))
-    if not written or not bool((agree | left).all()):
+    touched = np.ascontiguousarray(view_of(tensor, mask)).view(f"u{size}").reshape(-1)[: want.size] != 0
+    errors, agree = _errors(got[touched], want[touched], tensor.dtype, tolerance)
+    if not errors.size or not bool(agree.all()):
         return None
-    worst = float(errors[~left].max(initial=0.0))
-    why = f"the {written} of {got.size} elements that it wrote"
-    return OutputCheck(tensor.slot, Status.VERIFIED, worst, compared=written, why=why)
+    why = f"the {errors.size:,} of {got.size:,} elements that it wrote"
+    return OutputCheck(tensor.slot, Status.VERIFIED, float(errors.max()), compared=errors.size, why=why)
 
 
 def _unverifiable(tensor: ReplayTensor, why: str) -> OutputCheck:
