@@ -8,6 +8,7 @@ import pytest
 
 import insight_trace
 from insight_trace.__main__ import main
+from insight_trace.arguments.overrides import parse_overrides
 from insight_trace.capture.growing_dump import payload_limit
 from insight_trace.errors import InputError, JobError, RequestError
 
@@ -103,3 +104,54 @@ def test_the_dump_of_one_chip_of_several_belongs_to_the_program_it_ran(capsys):
     shutil.copytree(place, place.with_name("d1"))
     assert main(["replay", "--build-dir", "whole", "--list-tasks"]) == 2
     assert "holds 2 dumps: rank1/d0, rank1/d1" in capsys.readouterr().err
+
+
+def test_a_run_may_name_its_kernels_by_a_map_of_its_own(capsys):
+    shutil.copytree(BUILD, "build")
+    dump = Path("build/dfx_outputs")
+    assert main(["capture", "build", "-o", str(dump)]) == 0
+    names = {"level": 2, "callable_id_to_name": {"0": "Scale", "1": "Square"}}
+    (dump / "name_map_build.json").write_text(json.dumps(names))
+    (dump / "name_map_above.json").write_text('{"level": 3, "callable_id_to_name": {"0": "Square"}}')
+    capsys.readouterr()
+    assert main(["replay", "--build-dir", "build", "--func", "Square", "--no-collect", "-o", "w"]) == 0
+    assert "square_rows (aiv, func 1)" in capsys.readouterr().out
+    assert main(["replay", "--build-dir", "build", "--func", "scale_blocks", "--no-collect", "-o", "v"]) == 0
+    assert main(["replay", "--build-dir", "build", "--func", "Cube"]) == 2
+    capsys.readouterr()
+    assert main(["replay", "--build-dir", "build", "--list-tasks"]) == 0
+    assert "Square" in capsys.readouterr().out
+    (dump / "name_map_build.json").write_text("[" * 5000)
+    assert main(["replay", "--build-dir", "build", "--func", "Square"]) == 1
+    assert "nested too deep" in capsys.readouterr().err
+
+
+SCALAR_STORES = """#include <cstdint>
+#include <pto/pto-inst.hpp>
+#include "tensor.h"
+
+extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+    __gm__ float *data[3];
+    for (int i = 0; i < 3; ++i) {
+        __gm__ ChipTensor *tensor = reinterpret_cast<__gm__ ChipTensor *>(args[i]);
+        data[i] = reinterpret_cast<__gm__ float *>(tensor->buffer.addr) + tensor->start_offset;
+    }
+    for (int i = 0; i < 64 * 64; ++i) data[2][i] = data[0][i] + data[1][i];
+    dcci(data[2], ENTIRE_DATA_CACHE, CACHELINE_OUT);
+}
+"""
+
+
+def test_a_kernel_of_scalar_stores_that_is_verified_is_not_degenerate():
+    scene = Path(shutil.copytree(ROOT / "examples" / "vector_chain", "chain")) / "scene.py"
+    (scene.parent / "kernels" / "add.cpp").write_text(SCALAR_STORES)
+    replay = insight_trace.replay(scene, func_id=0, output=Path("w"))
+    assert [c.status for c in replay.checks] == ["verified"]
+    assert not [w for w in replay.warnings if "degenerate" in w]
+
+
+def test_a_kernel_that_was_steered_past_its_work_is_degenerate():
+    scene = ROOT / "examples" / "vector_chain" / "scene.py"
+    replay = insight_trace.replay(scene, func_id=1, output=Path("w"), overrides=parse_overrides(["3=7"]))
+    assert [c.status for c in replay.checks] == ["unverifiable"]
+    assert [w for w in replay.warnings if "degenerate" in w]

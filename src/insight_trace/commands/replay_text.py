@@ -28,8 +28,9 @@ def mismatch_text(replay: Replay) -> str:
 def task_lines(dump: Dump, scene: Scene) -> list[str]:
     """One line per task of a dump: id, members, blocks, and which of its tensors have content."""
     from insight_trace.model import TensorArg
+    from insight_trace.replay.build_dump import kernel_names
 
-    names = {k.func_id: k.name for k in scene.kernels}
+    names = {k.func_id: k.name for k in scene.kernels} | kernel_names(dump.path)
     lines = [f"{'task':<18}  {'func':<8}  {'blocks':>6}  {'payload':>9}  kernels"]
     seen: set[int] = set()
     for dispatch in dump.dispatches:

@@ -1,7 +1,8 @@
 """The args dump of a PyPTO build's run: where it lies, which program it is of, and which tasks run a kernel.
 
 A run leaves `dfx_outputs/args_dump/`; a run on several chips `dfx_outputs/rank{r}/d{k}/args_dump/` with
-`dispatch_program.json`, which names the program of `next_levels/` that was dispatched.
+`dispatch_program.json`, which names the program of `next_levels/` that was dispatched. `name_map*.json` beside a dump
+names the kernels of that run by func id, whatever the scene calls them now.
 """
 
 from __future__ import annotations
@@ -58,17 +59,41 @@ def _program(dump: Path) -> str:
     return ""
 
 
+def kernel_names(dump: Path) -> dict[int, str]:
+    """Names by func id, of the name maps beside a dump or one folder above; {} where there is none."""
+    start = dump if dump.is_dir() else dump.parent
+    names: dict[int, str] = {}
+    for folder in (start, start.parent):
+        for path in sorted(folder.glob("name_map*.json")):
+            content = load_json(path, most=_MOST_PROGRAM)
+            mapped = content.get("callable_id_to_name") if isinstance(content, dict) else None
+            if not isinstance(mapped, dict) or content.get("level", 2) != 2:
+                continue  # of a level above: its numbers are not those of kernels
+            for number, name in mapped.items():
+                if number.isdecimal() and len(number) < 10 and isinstance(name, str):
+                    names.setdefault(int(number), name)
+    return names
+
+
 def members_of(dump: Path, scene: Path, kernel: str) -> str:
     """The func ids of the first task that runs the kernel of that name, as `--func-id` takes them.
 
-    A kernel that runs alone and in a mix is taken alone.
+    A kernel that runs alone and in a mix is taken alone. A name that the scene does not know may be one of the
+    run's own names.
     """
     from insight_trace.replay.selection import select_kernels
 
     declared = load_scene(scene)
-    (chosen,) = select_kernels(declared, name=kernel)
-    tasks = [d.func_ids for d in load_dump(dump, declared).dispatches if chosen.func_id in d.func_ids]
+    wished = kernel.casefold()
+    mapped = [number for number, name in kernel_names(dump).items() if name.casefold() == wished]
+    known = any(wished in (k.name.casefold(), k.source.stem.casefold()) for k in declared.kernels)
+    if len(mapped) == 1 and not known:
+        wanted, name = mapped[0], kernel
+    else:
+        (chosen,) = select_kernels(declared, name=kernel)
+        wanted, name = chosen.func_id, chosen.name
+    tasks = [d.func_ids for d in load_dump(dump, declared).dispatches if wanted in d.func_ids]
     if not tasks:
-        raise RequestError(f"no task of {dump} runs {chosen.name}", hint="--list-tasks shows what ran")
+        raise RequestError(f"no task of {dump} runs {name}", hint="--list-tasks shows what ran")
     members = min(tasks, key=len)
     return ",".join(map(str, dict.fromkeys(members)))
