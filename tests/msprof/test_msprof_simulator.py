@@ -311,3 +311,34 @@ def test_every_failure_is_an_error_of_ours(run):
         run(mode="no_worker")
     with pytest.raises(InsightTraceError, match="tile language"):
         run(environ={"STANDIN_BISHENG": "no_tl"})
+
+
+# simpler's insight-trace skill, steps 3 and 4, as they are printed there.
+SHELL_STEPS = """set -euo pipefail
+source "$CANN_HOME/set_env.sh"
+cmake -G Ninja -S "$WS" -B "$WS/build" \\
+    -DSOC_VERSION=dav_2201 \\
+    -DREPO_ROOT="$REPO_ROOT"
+cmake --build "$WS/build" --target replay_host
+nm -D "$WS/build/libreplay_kernel.so" | grep -E ' T (replay_entry|launch_replay)$'
+bash $WS/run_collect.sh
+"""
+
+
+@pytest.mark.parametrize("members", ["aiv", "mix-2"])
+def test_the_shell_steps_of_simplers_skill_run_in_a_workspace_of_ours(
+    members, toolkit_home, clean_environ, pto_isa_root, tmp_path
+):
+    if shutil.which("ninja") is None:
+        pytest.skip("the skill builds with ninja")
+    workspace = tmp_path / "w"
+    write_workspace(job(members, simpler_root=None, pto_isa_root=pto_isa_root), workspace)
+    environ = clean_environ | {"CANN_HOME": str(toolkit_home), "WS": str(workspace), "REPO_ROOT": str(tmp_path)}
+    environ |= {"PTO_ISA_ROOT": str(pto_isa_root), "STANDIN_MSPROF": "new"}
+    done = subprocess.run(
+        ["bash", "-c", SHELL_STEPS], env=environ, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " T launch_replay" in done.stdout
+    simulator = Path(done.stdout.strip().splitlines()[-1])
+    assert (simulator / "trace.json").is_file()
