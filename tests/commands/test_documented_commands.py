@@ -1,6 +1,7 @@
 """Command lines that existing documents print: each parses as it stands, and runs where what it needs is there."""
 
 import importlib
+import json
 import os
 import re
 import shlex
@@ -142,6 +143,45 @@ def test_every_category_verifies_from_a_checkout(line, simpler_checkout, tmp_pat
     assert (folder / f"{label}_trace_perfetto.json").is_file()
     used = sum(p.stat().st_blocks * 512 for p in tmp_path.rglob("*") if p.is_file())
     assert used <= 2e9
+
+
+# What stands in brackets in these documents, filled in with examples of ours. Func ids 3,4 are simpler's own example.
+FILLED = [line for origin, line in DOCUMENTED if "3,4" not in line and ", all options" not in origin][
+    len(CATEGORIES) :
+]
+
+
+@pytest.mark.parametrize("line", FILLED)
+def test_every_other_line_runs_with_its_brackets_filled(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    example = "mixed_example" if "0,1,2" in line else "vector_chain"
+    scene = str(ROOT / "examples" / example / "scene.py")
+    assert main(["capture", scene, "-o", "outputs/run"]) == 0
+    manifest = json.loads(Path("outputs/run/args_dump/args_dump.json").read_text())
+    shutil.copytree(BUILD, "build_output/case")
+    Path("case.py").write_text(
+        "import argparse, shutil\n"
+        "given = argparse.ArgumentParser()\n"
+        "given.add_argument('--n', type=int)\n"
+        "assert given.parse_args().n == 4\n"
+        f"shutil.copytree({str(BUILD)!r}, 'build_output/made')\n"
+    )
+    places = {
+        f"{T}/mixed_example/test_mixed_example.py": scene,
+        "tests/st/case/test_name.py": scene,
+        "t.py": scene,
+        "small": "Default",
+        "Class::Case": "VectorChain::Default",
+        "args_dump.json": "outputs/run/args_dump/args_dump.json",
+        "0x1": manifest["args"][0]["task_id"],
+        "6": "0",  # a slot that this kernel has
+        "kernel": "square_rows",
+        "a5": "a2a3",  # what the build was made for
+        "42": "1",
+    }
+    words = [places.get(word, word) for word in words_of(line)]
+    assert main(words) == 0, capsys.readouterr().err
+    capsys.readouterr()
 
 
 def test_a_flag_without_meaning_is_accepted_and_named_once(tmp_path, monkeypatch, capsys):

@@ -333,7 +333,11 @@ def test_the_shell_steps_of_simplers_skill_run_in_a_workspace_of_ours(
         pytest.skip("the skill builds with ninja")
     workspace = tmp_path / "w"
     write_workspace(job(members, simpler_root=None, pto_isa_root=pto_isa_root), workspace)
-    environ = clean_environ | {"CANN_HOME": str(toolkit_home), "WS": str(workspace), "REPO_ROOT": str(tmp_path)}
+    environ = clean_environ | {
+        "CANN_HOME": str(toolkit_home),
+        "WS": str(workspace),
+        "REPO_ROOT": str(tmp_path),
+    }
     environ |= {"PTO_ISA_ROOT": str(pto_isa_root), "STANDIN_MSPROF": "new"}
     done = subprocess.run(
         ["bash", "-c", SHELL_STEPS], env=environ, capture_output=True, text=True, cwd=tmp_path
