@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -121,3 +122,37 @@ def test_a_chip_file_is_what_a_profile_runs_on(build, tmp_path):
     root, _ = profiled(build, "--func", "scale_blocks", "--soc-version", str(chip))
     (simulator,) = (root / "funcs" / "scale_blocks").glob("collect/out/OPPROF_*/simulator")
     assert open_trace(simulator).soc_version == "Mine"
+
+
+NO_GOLDEN = {
+    "a2a3/dynamic_paged_attention_64bat_64h_256d_64bs",
+    "a2a3/paged_attention_unaligned_ptoas_64bat_16h_128d_128bs_8100ctx",
+}
+SAMPLE = {"a2a3/add_mul_orchestration", "a5/spmd_mixed_matmul_bias_256x64"}
+
+
+def test_every_kernel_of_real_builds_is_exported_on_real_work_and_none_is_degenerate(shared_data, tmp_path):
+    builds = shared_data / "pypto_builds"
+    if not builds.is_dir():
+        pytest.skip("the shared data has no pypto_builds")
+    found = {f"{b.parent.name}/{b.name}": b for b in sorted(builds.glob("*/*"))}
+    names = found if os.environ.get("INSIGHT_TRACE_LONG_TESTS") else SAMPLE
+    kernels = 0
+    for name in names:
+        copy = Path(shutil.copytree(found[name], tmp_path / "build"))
+        root, rows = profiled(copy, "--target", name.partition("/")[0])
+        for func, row in rows.items():
+            told = f"{name} {func}: {row['warnings']} {row['workload_note']}"
+            assert row["status"] == "exported", told
+            assert row["workload"] == ("synthetic" if name in NO_GOLDEN else "run"), told
+            if name not in NO_GOLDEN:
+                assert "near-empty" not in row["warnings"], told
+                assert "degenerate" not in row["warnings"], told
+                assert "mismatch" not in row["verified"], told
+        summary = dict(
+            line.split("=", 1) for line in (root / SUMMARY).read_text().splitlines() if "=" in line
+        )
+        assert summary["total"] == summary["exported"] == str(len(rows)), name
+        kernels += len(rows)
+        shutil.rmtree(copy)
+    print(f"{kernels} kernels of {len(names)} builds")
