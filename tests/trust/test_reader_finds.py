@@ -50,6 +50,14 @@ FINDS = {
     "a recording's header nested too deep": ("recording_header", DEEP),
     "a kernel's object cut in its sections": ("camodel_kernel", TARGETS["camodel_kernel"].seeds[0][:1500]),
     "a shared object cut in its sections": ("debug_lines", TARGETS["debug_lines"].seeds[0][:1500]),
+    "a slot in octal": ("kernel_source", b"void kernel_entry(__gm__ int64_t* args) { f(args[01], args[09]); }"),
+    "a tolerance of 400 digits": ("golden", b"RTOL = 1" + b"0" * 400 + b"\n"),
+    "a tolerance that is no number": ("golden", b"RTOL = float('nan')\n"),
+    "a timeline's version of 5,000 digits": ("validate_json", b'{"schemaVersion": ' + DIGITS + b', "traceEvents": []}'),
+    "a Python line of 5,000 digits": (
+        "python_lines",
+        TARGETS["python_lines"].seeds[0].replace(b'"model.py":4:', b'"model.py":' + DIGITS + b":"),
+    ),
     "a tensor kept under a number of billions": (
         "torch_file", archive(b"\x80\x02N" + b"r" + struct.pack("<I", 0xFFFFFFF0) + b".", b""),
     ),

@@ -74,7 +74,7 @@ def opening_of(file: IO[bytes], start: int, size: int, name: str) -> Opening:
             hint="this is not a timeline that MindStudio Insight or Chrome opens",
         )
     before = head[: match.start()]
-    version = re.search(rb'"schemaVersion"\s*:\s*([0-9]+)', before)
+    version = re.search(rb'"schemaVersion"\s*:\s*([0-9]{1,9})\b', before)
     kind = re.search(rb'"profilingType"\s*:\s*"([^"]*)"', before)
     return Opening(
         schema_version=int(version[1]) if version else 1,

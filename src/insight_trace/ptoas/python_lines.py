@@ -17,7 +17,7 @@ from insight_trace.errors import InsightTraceError
 from insight_trace.ptoas.pto_parser import read_pto
 from insight_trace.ptoas.pto_syntax import Operation, operations
 
-_LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*(\d+)\s*:\s*(\d+)')
+_LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*([0-9]{1,9})\s*:\s*([0-9]{1,9})\b')
 _USED = re.compile(r"\bloc\((.*)\)\s*$")
 _ALIAS = re.compile(r"^\s*(#loc\w*)\s*=\s*loc\((.*)\)\s*$", re.MULTILINE)
 _ALIAS_NAME = re.compile(r"#loc\w*")

@@ -43,6 +43,15 @@ def kernel_shape(kernel: Kernel | Path, core_type: CoreType | None = None) -> Ke
     return shape_of_source(_text(path), declared, where=str(path))
 
 
+def _number(text: str) -> int | None:
+    """A number as C spells it: decimal, hexadecimal, or octal after a 0."""
+    if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}", text):
+        return int(text, 16)
+    if re.fullmatch(r"0[0-7]{0,20}", text):
+        return int(text, 8)
+    return int(text) if re.fullmatch(r"[1-9][0-9]{0,19}", text) else None
+
+
 def shape_of_source(text: str, declared: CoreType | None, *, where: str = "") -> KernelShape:
     """The shape of a kernel whose source is at hand."""
     code = _NOT_CODE.sub(" ", text)
@@ -54,10 +63,9 @@ def shape_of_source(text: str, declared: CoreType | None, *, where: str = "") ->
     indices = re.findall(rf"\b{array}\s*\[\s*([^\]]*?)\s*\]", code)
     # A local accessor that takes the array and a number reads that slot.
     indices += re.findall(rf"\b(?!get_)\w+(?:<[^<>;]*>)?\s*\(\s*{array}\s*,\s*(\d+)\s*\)", code)
-    slots = {int(i, 0) for i in indices if re.fullmatch(r"\d{1,20}|0[xX][0-9a-fA-F]{1,16}", i)}
-    others = {
-        i for i in indices if not re.fullmatch(r"\d+|0[xX][0-9a-fA-F]+", i) and "CONTEXT_INDEX" not in i
-    }
+    numbers = {i: number for i in indices if (number := _number(i)) is not None}
+    slots = set(numbers.values())
+    others = {i for i in indices if i not in numbers and "CONTEXT_INDEX" not in i}
     body = code
     outside = sorted(slot for slot in slots if slot >= ARG_SLOTS)
     if outside:
