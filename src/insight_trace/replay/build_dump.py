@@ -87,13 +87,10 @@ def members_of(dump: Path, scene: Path, kernel: str) -> str:
     wished = kernel.casefold()
     mapped = [number for number, name in kernel_names(dump).items() if name.casefold() == wished]
     known = any(wished in (k.name.casefold(), k.source.stem.casefold()) for k in declared.kernels)
-    if len(mapped) == 1 and not known:
-        wanted, name = mapped[0], kernel
-    else:
-        (chosen,) = select_kernels(declared, name=kernel)
-        wanted, name = chosen.func_id, chosen.name
+    by_map = len(mapped) == 1 and not known
+    wanted = mapped[0] if by_map else select_kernels(declared, name=kernel)[0].func_id
     tasks = [d.func_ids for d in load_dump(dump, declared).dispatches if wanted in d.func_ids]
     if not tasks:
-        raise RequestError(f"no task of {dump} runs {name}", hint="--list-tasks shows what ran")
+        raise RequestError(f"no task of {dump} runs {kernel}", hint="--list-tasks shows what ran")
     members = min(tasks, key=len)
     return ",".join(map(str, dict.fromkeys(members)))
