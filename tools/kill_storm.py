@@ -1,8 +1,9 @@
 """Kills commands at random moments and looks at what they leave.
 
-    python tools/kill_storm.py [--kills 1000] [--jobs 4] [--seed 0] [--json FILE]
+    python tools/kill_storm.py [--kills 1000] [--jobs 4] [--slower 1] [--seed 0] [--json FILE]
 
-Every round starts one command, sends it SIGKILL, SIGTERM or SIGINT after a random time, and then checks: its output
+Every round starts one command, sends it SIGKILL, SIGTERM or SIGINT after a random time (up to what it usually takes,
+times `--slower` on a busy machine), and then checks: its output
 is absent or whole, nothing that it started is alive, and the same command works in the same place afterwards (on a
 sample of the rounds). Prints a table by signal and command; exit code 1 if anything was broken or alive.
 """
@@ -92,7 +93,9 @@ def whole(name: str, place: Path) -> bool:
     return any(place.iterdir())
 
 
-def one(number: int, seed: int, table: dict[str, tuple[list[str], float]], root: Path) -> dict[str, object]:
+def one(
+    number: int, seed: int, table: dict[str, tuple[list[str], float]], root: Path, slower: float
+) -> dict[str, object]:
     dice = random.Random(f"{seed}-{number}")
     name = dice.choice(list(table))
     words, usual = table[name]
@@ -107,7 +110,7 @@ def one(number: int, seed: int, table: dict[str, tuple[list[str], float]], root:
     process = subprocess.Popen(
         [*TOOL, *filled], env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    time.sleep(dice.uniform(0, usual * float(os.environ.get("STORM_SLOWER", "1"))))
+    time.sleep(dice.uniform(0, usual * slower))
     hit = process.poll() is None
     process.send_signal(sent)
     _, said = process.communicate()
@@ -136,6 +139,7 @@ def main() -> int:
     )
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--slower", type=float, default=1.0, help="than a quiet machine is this one")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, help="stop after this time, however many kills that were")
     parser.add_argument("--json", type=Path)
@@ -160,7 +164,7 @@ def main() -> int:
                 while (
                     len(waiting) < options.jobs and not late and (number := next(numbers, None)) is not None
                 ):
-                    waiting.add(pool.submit(one, number, options.seed, table, root))
+                    waiting.add(pool.submit(one, number, options.seed, table, root, options.slower))
                 if not waiting:
                     break
                 done, waiting = concurrent.futures.wait(waiting, return_when="FIRST_COMPLETED")

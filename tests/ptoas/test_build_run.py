@@ -104,6 +104,16 @@ def test_a_run_that_fails_is_named_and_its_kernels_get_made_up_arguments(build):
     assert {row["workload"] for row in rows.values()} == {"synthetic"}
 
 
+def test_a_kernel_that_fails_says_what_to_do_next(build, capsys):
+    (source,) = build.glob("ptoas/square_rows.cpp")
+    source.write_text(source.read_text().replace("TLOAD(", "__builtin_trap(); TLOAD(", 1))
+    assert main(["profile", "--build-dir", str(build), "--synthetic", "--func", "square_rows"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    (at,) = (n for n, line in enumerate(lines) if line.startswith("FAIL square_rows: failed: "))
+    assert "square_rows.cpp:" in lines[at]
+    assert lines[at + 1] == "  look at that line of the kernel"
+
+
 def test_a_warm_l2_and_a_launch_are_what_a_profile_says_they_are(build):
     times = {}
     for words in ((), ("--l2", "warm"), ("--launch", "kernel")):

@@ -139,6 +139,15 @@ def test_a_pipe_buffer_has_the_bytes_of_its_slots(attributes, elements):
     assert sizes(kernel(body)) == [elements]
 
 
+@pytest.mark.parametrize("size", ["-1e308", "1e9", "-4", "9" * 5000])
+def test_a_pipe_buffer_of_no_size_is_refused(size):
+    body = (
+        f"pto.aic_initialize_pipe {{dir_mask = 1, slot_size = {size}}} (gm_slot_buffer = %p : !pto.ptr<f32>)"
+    )
+    with pytest.raises(InputError, match="is no size"):
+        sizes(kernel(body))
+
+
 def test_scalar_accesses_count():
     body = "%x = pto.load_scalar %p[%c100] : !pto.ptr<f32> -> f32\n"
     body += "pto.store_scalar %x, %p[%c3] : !pto.ptr<f32>, f32"

@@ -109,6 +109,12 @@ KERNELS = (
         r"called process_vm_writev",
         line=True,
     ),
+    Hostile(  # where there is Landlock; to abort is how it tells that it could not
+        "open the tool's memory",
+        'char n[64]; snprintf(n, sizeof n, "/proc/%d/mem", getppid()); if (open(n, O_RDWR) < 0) abort();',
+        r"the kernel aborted",
+        line=True,
+    ),
     # --- the system
     Hostile("namespace", "unshare(CLONE_NEWUSER);", r"called unshare", line=True),
     Hostile("chroot", 'int r = chroot("/"); (void)r;', r"called chroot", line=True),

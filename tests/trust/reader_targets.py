@@ -31,7 +31,9 @@ from insight_trace.insight.validator import validate
 from insight_trace.model import Instructions, Operands, Trace
 from insight_trace.ptoas.cpp_signature import parse_cpp
 from insight_trace.ptoas.foreign_case import input_sizes
+from insight_trace.ptoas.kernel_plan import kernels_of_pto
 from insight_trace.ptoas.kernel_runner import RunOutcome
+from insight_trace.ptoas.launch_arguments import Wishes, kernel_arguments
 from insight_trace.ptoas.profile_books import read_manifest
 from insight_trace.ptoas.pto_parser import read_pto
 from insight_trace.ptoas.python_lines import python_lines, tile_names
@@ -200,6 +202,7 @@ _PTO = b"""module attributes {pto.target_arch = "a2a3"} {
     %c16 = arith.constant 16 : index
     %v = pto.make_tensor_view %arg0, shape = [%c16, %arg1], strides = [%arg1, %c16] : !pto.tensor_view<?x?xf32>
     %row__tile = pto.alloc_tile addr = %c0 : !pto.tile_buf<loc=vec, dtype=f32, rows=16, cols=64>
+    pto.aic_initialize_pipe {dir_mask = 1, slot_size = 1024} (gm_slot_buffer = %arg0 : !pto.ptr<f32>)
     pto.tload ins(%v : !pto.tensor_view<?x?xf32>) outs(%row__tile : !pto.tile_buf<loc=vec>) loc("model.py":4:2)
     scf.for %i = %c0 to %c16 step %c16 {
       pto.tstore ins(%row__tile : !pto.tile_buf<loc=vec>) outs(%v : !pto.tensor_view<?x?xf32>) loc(#loc1)
@@ -229,6 +232,12 @@ def _text(path: Path) -> str:
 
 def _symbols(path: Path) -> None:
     Symbols.of(path.parent, {0x1000, 0x1004, 0x1010}, [])
+
+
+def _arguments(path: Path) -> None:
+    module = read_pto(path)
+    for kernel in kernels_of_pto(module):
+        kernel_arguments(kernel, module, Wishes())
 
 
 def _lines(path: Path) -> None:
@@ -299,6 +308,7 @@ TARGETS: dict[str, Target] = {
     "torch_file": Target(read_torch_file, "x.pt", (torch_file(np.ones((3, 4), np.float32)),)),
     "npy": Target(_npy, "a.npy", (_npy_seed(np.zeros((4, 4), np.float32)),)),
     "pto": Target(read_pto, "k.pto", (_PTO, (_BUILD / "vector_add.pto").read_bytes())),
+    "pto_arguments": Target(_arguments, "k.pto", (_PTO, (_BUILD / "vector_add.pto").read_bytes())),
     "python_lines": Target(_lines, "copy.pto", (_PTO,), {"copy.cpp": _CPP}),
     "cpp_signature": Target(
         lambda p: parse_cpp(_text(p)), "k.cpp", (_CPP, (_BUILD / "strided_copy.cpp").read_bytes())

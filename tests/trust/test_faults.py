@@ -19,6 +19,20 @@ COMMANDS = {
     "clean": ["clean", str(CORPUS / "trace.json"), "-o", "{}"],
     "view": ["view", str(CORPUS / "trace.json"), "--no-browser", "-o", "{}"],
     "dump export": ["dump", "export", str(CORPUS / "kernel_args_dump.json"), "-o", "{}"],
+    "op": ["op", "TADD", "--dtype", "float", "--rows", "64", "--cols", "64"],
+    "export": ["export", str(CORPUS.parent / "camodel"), "-o", "{}"],
+    "check": ["check", SCENE, "--sarif", "{}"],
+    "capture": ["capture", SCENE, "-o", "{}"],
+    "profile": [
+        "profile",
+        "--build-dir",
+        str(ROOT / "examples" / "pypto_run"),
+        "--func",
+        "square_rows",
+        "--output-root",
+        "{}",
+    ],
+    "core-swimlane": ["core-swimlane", "--test", SCENE, "--func-id", "0", "--platform", "a2a3sim"],
     "replay": ["replay", SCENE, "--func-id", "0", "--dump-dir", "{dump}", "--dispatch-id", "0", "-o", "{}"],
 }
 
@@ -63,6 +77,7 @@ def test_a_fault_at_any_call_leaves_the_output_whole_or_absent_and_the_next_run_
         assert "a fault of Insight Trace" not in row["said"], told
         assert row["code"] in (0, 1, 2, -9), told
         assert row["whole"], told
+        assert not row["left"], told
         if row["again"] is not None:
             assert row["again"] == 0, told
             assert row["then"], told

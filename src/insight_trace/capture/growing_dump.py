@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.capture import recover
 from insight_trace.capture.process import RunnerReport
-from insight_trace.errors import RequestError
+from insight_trace.errors import InsightTraceError, RequestError
 from insight_trace.model import Scene
 from insight_trace.simulate.embedded.memory import escape
 from insight_trace.storage import whole_directory
@@ -68,10 +68,23 @@ def dump_directory(
         yield path / "args_dump"
     finally:
         rows = path / "args_dump" / ".rows"
-        if not rows.exists() or rows.stat().st_size == 0:
+        # a manifest that could not be written leaves the one of nothing
+        if not rows.exists() or rows.stat().st_size == 0 or not _records_in(path / "args_dump"):
             shutil.rmtree(path)
         else:
             rows.unlink(missing_ok=True)
+
+
+def _records_in(folder: Path) -> int:
+    """How many records the manifest on disk describes."""
+    from insight_trace.dump.manifest_reader import open_manifest
+
+    with (
+        contextlib.suppress(OSError, InsightTraceError),
+        open_manifest(folder / "args_dump.json") as manifest,
+    ):
+        return int(manifest.header.get("total_args", 0))
+    return 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from insight_trace.report.kernel_table import Found
 
+_STDERR = 2
+
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -139,13 +141,13 @@ def _shown(options: argparse.Namespace, page: Path) -> int:
 
 def _perfetto(options: argparse.Namespace) -> int:
     import importlib.util
-    import subprocess
     import sys
     import tempfile
 
     from insight_trace.errors import JobError, RequestError
     from insight_trace.insight import open_trace
     from insight_trace.storage import whole_file
+    from insight_trace.supervisor import Child, Limits
     from insight_trace.trace.chrome import write_chrome
     from insight_trace.trace.clean import clean
 
@@ -166,6 +168,6 @@ def _perfetto(options: argparse.Namespace) -> int:
         if options.no_browser:
             words.append("--server_only")
         print(target, flush=True)
-        if subprocess.call(words) != 0:
+        if Child(words, bounds=Limits(), output=_STDERR).wait().code != 0:
             raise JobError("the viewer ended with an error", hint=f"run it yourself: {' '.join(words)}")
     return 0

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from insight_trace.arguments.content import Given, Zero
 from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
-from insight_trace.errors import InputError, JobError
+from insight_trace.errors import InputError, JobError, next_step
 from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Simulation, Tier, Trace
 from insight_trace.ptoas.buffer_content import content_of
 from insight_trace.ptoas.kernel_figures import bound_by, core_pipes, write_figures
@@ -119,7 +119,8 @@ class EmbeddedRunner:
         said += [f"{simulation.cycles} cycles at {simulation.mhz:g} MHz", *map(str, simulation.findings)]
         (places.logs / "simulate.log").write_text("\n".join(said) + "\n", encoding="utf-8")
         if simulation.failure:
-            return RunOutcome(FAILED, str(simulation.failure))
+            failure = simulation.failure
+            return RunOutcome(FAILED, f"{failure}\n{next_step(failure.fault, failure.limit)}")
         places.step("write")
         # The entry lies in a cache, a copied source in a folder that goes away: neither place is a reader's.
         moves = {str(self._entry(kernel).parent): _ENTRY_FOLDER}

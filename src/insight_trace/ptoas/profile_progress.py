@@ -23,7 +23,8 @@ def result_line(progress: Progress, warnings: list[str]) -> str:
     row = progress.row
     assert row is not None
     if not row.exported:
-        return f"FAIL {row.func}: {row.status}: {row.cell('message') or 'no message'}"
+        what, *steps = row.columns.get("message", "").splitlines() or ["no message"]
+        return "\n  ".join([f"FAIL {row.func}: {row.status}: {what}", *(step.strip() for step in steps[:2])])
     parts = [f"artifacts={row.cell('artifact_count')}"]
     parts += [f"cycles={row.cell('cycles')}"] if row.cell("cycles") else []
     parts += [f"bound by {row.cell('bound_by')}"] if row.cell("bound_by") else []
@@ -47,7 +48,7 @@ class _Told:
     def line(self, progress: Progress) -> str:
         """The kernel's line, with those of its warnings that are new."""
         assert progress.row is not None
-        given = [text for text in progress.row.cell("warnings").split(" | ") if text]
+        given = [text for text in dict.fromkeys(progress.row.cell("warnings").split(" | ")) if text]
         new = [text for text in given if not self.times[text]]
         self.times.update(given)
         return result_line(progress, new)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from insight_trace.errors import InputError
+from insight_trace.limits import cut
 from insight_trace.ptoas.affine import Affine, bounded, unknown
 from insight_trace.ptoas.pto_facts import Access, Binding, Facts, Length, Partition, Pointer, View, Work
 from insight_trace.ptoas.pto_syntax import Module, Operation
@@ -54,9 +55,9 @@ _MOVES = frozenset(
     }
 )
 _CUBE_WORK = ("pto.tmatmul", "pto.tgemv")
-_TILE_SIZE = re.compile(r"\b(rows|cols)\s*=\s*(\d+)")
+_TILE_SIZE = re.compile(r"\b(rows|cols)\s*=\s*([0-9]{1,15})\b")
 _TILE_PLACE = re.compile(r"\bloc\s*=\s*(\w+)")
-_MEMREF = re.compile(r"^memref<((?:(?:\d+|\?)x)*)([a-z]\w*)", re.IGNORECASE)
+_MEMREF = re.compile(r"^memref<((?:(?:[0-9]{1,15}|\?)x)*)([a-z]\w*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +218,17 @@ class Effects:
         sizes = {}
         for key, default in (("slot_size", 0), ("slot_num", 0), ("dir_mask", 1)):
             token = op.after(key)
-            sizes[key] = int(token.text, 0) if token and token.kind == "number" else default
+            sizes[key] = self._size(token.text, op) if token and token.kind == "number" else default
         both = sizes["dir_mask"] == 3
         slots = sizes["slot_num"] or (_SLOTS_BOTH_WAYS if both else _SLOTS_ONE_WAY)
         size = sizes["slot_size"] * slots * (2 if both else 1)
         self.facts.accesses.append(Access(base.argument, base.offset, size, op.line))
         self.facts.pipes.add(base.argument)
+
+    def _size(self, text: str, op: Operation) -> int:
+        if not re.fullmatch(r"[0-9]{1,15}|0x[0-9a-fA-F]{1,12}", text):
+            raise InputError(f"{cut(text)} is no size", where=f"{self.module.where}:{op.line}")
+        return int(text, 0)
 
     def ffts(self, op: Operation, scope: Scope) -> None:
         for name in op.values():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from insight_trace.dump.dump_place import find_manifest
 from insight_trace.dump.load import Dump, load_dump
+from insight_trace.dump.manifest_reader import open_manifest
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Case, CoreType, Dispatch, Kernel, Scene
 
@@ -117,12 +118,16 @@ class Recorded:
 def require_complete(path: Path) -> None:
     """A capture that still runs, or that was killed with its finisher, leaves its rows beside the manifest."""
     manifest = find_manifest(path)
-    if (manifest.parent / ".rows").exists():
-        raise InputError(
-            "the capture that writes this dump has not ended, or was killed",
-            where=str(manifest),
-            hint="capture the case again",
-        )
+    if not (manifest.parent / ".rows").exists():
+        return
+    with open_manifest(manifest) as opened:
+        if not opened.header.get("partial"):  # its last manifest is there: only the rows were not removed
+            return
+    raise InputError(
+        "the capture that writes this dump has not ended, or was killed",
+        where=str(manifest),
+        hint="capture the case again (--force replaces this dump)",
+    )
 
 
 def select_dispatch(
