@@ -21,6 +21,8 @@ from insight_trace.batch.parcel import Returned, identity, opened
 from insight_trace.capture.process import _read as read_capture_result
 from insight_trace.check.suppressions import in_file
 from insight_trace.chips.chip_files import read_chip_file
+from insight_trace.debug.journal import _ENTRY
+from insight_trace.debug.journal import Journal as DebugJournal
 from insight_trace.dtypes import DTYPES
 from insight_trace.dump.load import load_dump
 from insight_trace.insight.camodel.read import read_dump
@@ -43,6 +45,7 @@ from insight_trace.recording.operands import byte_ranges
 from insight_trace.recording.store import _TABLES, HEADER, Recording, _column
 from insight_trace.recording.stream import COLUMNS, OPERAND_COLUMNS
 from insight_trace.replay.replay_folder import read_record
+from insight_trace.run.journal import Journal as RunJournal
 from insight_trace.run.measured import read_pmu, read_swimlane
 from insight_trace.scene.build_directory import build_scenes, recorded_arch
 from insight_trace.scene.build_golden import read_golden
@@ -172,6 +175,23 @@ _SITES = [Site("k.cpp", 3, "VADD", 1), Site("k.cpp", 4, "SET_FLAG", 1)]
 def _records(path: Path) -> None:
     list(load_instructions(path, _SITES, ("core0.veccore0",)).detail)
 
+
+def _debug_journal(path: Path) -> None:
+    journal = DebugJournal(path.parent)
+    for core, memory in journal.memories:
+        journal.state(core, memory, 0, 64, 5)
+
+
+def _run_journal(path: Path) -> None:
+    with RunJournal(path, dict[str, float]):
+        pass
+
+
+_ENTRIES = np.zeros(3, _ENTRY)
+_ENTRIES["length"] = 16
+_ENTRIES["row"] = (1, 2, 3)
+_JOURNAL = {"entries": _ENTRIES.tobytes(), "contents": bytes(64), "bases": b""}
+_JOURNAL_HEADER = b'{"first": 0, "complete": 1, "instructions": 4}'
 
 _RESULT = (
     b"status\tfailed\nfault\tkernel\nmessage\tdeadlock\nat\tk.cpp\t7\npc\tk.so\t99\nsignal\t11\ninstructions\t0\n"
@@ -304,6 +324,13 @@ TARGETS: dict[str, Target] = {
     "recording_footprints": _recorded("footprints.npy"),
     "recording_column": Target(
         lambda p: _column(p.parent, "core", COLUMNS["core"], 4), "core.npy", (_npy_seed(np.zeros(4, "<u2")),)
+    ),
+    "journal_header": Target(_debug_journal, "journal.json", (_JOURNAL_HEADER,), _JOURNAL),
+    "journal_entries": Target(
+        _debug_journal, "entries", (_ENTRIES.tobytes(),), {**_JOURNAL, "journal.json": _JOURNAL_HEADER}
+    ),
+    "run_journal": Target(
+        _run_journal, "timed.jsonl", (b'["SF@5",{"total":1412.0}]\n["PV@6",{"total":9}]\n',)
     ),
     "torch_file": Target(read_torch_file, "x.pt", (torch_file(np.ones((3, 4), np.float32)),)),
     "npy": Target(_npy, "a.npy", (_npy_seed(np.zeros((4, 4), np.float32)),)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from insight_trace.errors import InputError
+from insight_trace.limits import RECORD_BYTES
+from insight_trace.reading import load_json
 from insight_trace.recording.operands import MEMORIES
 
 GM = MEMORIES.index("GM")
@@ -69,10 +70,10 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
-            facts = json.loads((folder / HEADER).read_bytes())
+            facts = load_json(folder / HEADER, most=RECORD_BYTES)
             self.first, self.complete = int(facts["first"]), int(facts["complete"])
             self.instructions = int(facts["instructions"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (InputError, ValueError, LookupError, TypeError, OverflowError) as error:
             raise InputError(
                 f"the journal cannot be read: {error}", where=str(folder), hint="remove it: it is made again"
             ) from None
@@ -93,7 +94,16 @@ class Journal:
 
     @cached_property
     def entries(self) -> NDArray[Any]:
-        return self._table("entries", _ENTRY)
+        found = self._table("entries", _ENTRY)
+        size = len(self.contents)
+        payload, length = found["payload"], found["length"]
+        if (payload > size).any() or (length > size - np.minimum(payload, size)).any():
+            raise InputError(
+                "changes reach past the journal's contents",
+                where=str(self.folder / "entries"),
+                hint="remove the journal: it is made again",
+            )
+        return found
 
     @cached_property
     def contents(self) -> NDArray[np.uint8]:

@@ -40,9 +40,9 @@ class Journal(Generic[T]):
         for number, line in enumerate(whole.split(b"\n") if whole else [], 1):
             try:
                 name, result = self._decoder.decode(line)
-            except msgspec.MsgspecError as error:
+            except (msgspec.MsgspecError, ValueError, RecursionError) as error:
                 raise InputError(
-                    f"this is no result: {error}",
+                    f"this is no result: {limits.cut(str(error))}",
                     where=f"{self.path}:{number}",
                     hint="remove the file to begin anew",
                 ) from None
