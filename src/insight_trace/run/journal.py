@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from insight_trace import limits
 from insight_trace.errors import InputError
 
 T = TypeVar("T")
