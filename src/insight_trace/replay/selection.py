@@ -120,9 +120,11 @@ def require_complete(path: Path) -> None:
     manifest = find_manifest(path)
     if not (manifest.parent / ".rows").exists():
         return
-    with open_manifest(manifest) as opened:
-        if not opened.header.get("partial"):  # its last manifest is there: only the rows were not removed
-            return
+    last = manifest.with_name("args_dump.json")  # written when everything else is
+    if last.is_file():
+        with open_manifest(last) as opened:
+            if not opened.header.get("partial"):
+                return
     raise InputError(
         "the capture that writes this dump has not ended, or was killed",
         where=str(manifest),
