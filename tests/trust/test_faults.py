@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.trust.reader_targets import TARGETS, place
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CORPUS = ROOT / "tests" / "data" / "fuzz"
@@ -20,7 +22,7 @@ COMMANDS = {
     "view": ["view", str(CORPUS / "trace.json"), "--no-browser", "-o", "{}"],
     "dump export": ["dump", "export", str(CORPUS / "kernel_args_dump.json"), "-o", "{}"],
     "op": ["op", "TADD", "--dtype", "float", "--rows", "64", "--cols", "64"],
-    "export": ["export", str(CORPUS.parent / "camodel"), "-o", "{}"],
+    "export": ["export", "{logs}", "-o", "{}"],
     "check": ["check", SCENE, "--sarif", "{}"],
     "capture": ["capture", SCENE, "-o", "{}"],
     "profile": [
@@ -55,13 +57,23 @@ def dump(tmp_path_factory) -> str:
     return str(place)
 
 
+@pytest.fixture
+def logs(tmp_path) -> str:
+    """What the vendor's simulator leaves of one core."""
+    target = TARGETS["camodel_log"]
+    path = place(tmp_path / "logs", target)
+    path.write_bytes(target.seeds[0])
+    return str(path.parent)
+
+
 @pytest.mark.parametrize("name", COMMANDS if LONG else ("clean", "view", "dump export"))
 def test_a_fault_at_any_call_leaves_the_output_whole_or_absent_and_the_next_run_works(
     name, shim, tmp_path, request
 ):
     words = COMMANDS[name]
-    if any("{dump}" in word for word in words):
-        words = [word.replace("{dump}", request.getfixturevalue("dump")) for word in words]
+    for given in ("dump", "logs"):
+        if f"{{{given}}}" in words:
+            words = [request.getfixturevalue(given) if word == f"{{{given}}}" else word for word in words]
     points = "all" if LONG else "4"
     driver = [sys.executable, str(HERE / "fault_driver.py"), str(tmp_path / "run"), points, *words]
     environment = {**os.environ, "LD_PRELOAD": str(shim), "PYTHONDONTWRITEBYTECODE": "1"}
