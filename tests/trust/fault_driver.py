@@ -76,7 +76,9 @@ def _left() -> int:
 
 def _content(place: Path) -> object:
     if place.is_dir():
-        return sorted({_stable(p.relative_to(place)) for p in place.rglob("*") if p.is_file()})
+        files = [p.relative_to(place) for p in place.rglob("*") if p.is_file()]
+        shown = {_stable(p) for p in files if not any(part.startswith(".") for part in p.parts)}
+        return sorted(shown) or None  # hidden pieces are what the next run removes
     return len(place.read_bytes()) if place.is_file() else None
 
 
