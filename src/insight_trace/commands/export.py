@@ -11,7 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from insight_trace.errors import JobError, RequestError
+from insight_trace.errors import RequestError
 
 _METRICS = ("PipeUtilization", "ResourceConflictRatio", "PMSampling", "Overhead")
 
@@ -43,14 +43,6 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
-        return _run(options)
-    except OSError as error:
-        where = "" if error.filename is None else str(error.filename)
-        raise JobError(error.strerror or str(error), where=where) from error
-
-
-def _run(options: argparse.Namespace) -> int:
     if options.validate is not None:
         if options.dump is not None or options.output is not None:
             raise RequestError(
