@@ -110,7 +110,9 @@ def _new_root(request: ProfileRequest) -> Path:
         except FileExistsError:
             continue
         except OSError as error:
-            raise RequestError(f"{parent}: cannot be written: {error.strerror}") from None
+            raise RequestError(
+                f"{parent}: cannot be written: {error.strerror}", hint="name another place with --output-root"
+            ) from None
         return root
     raise RequestError(f"{parent} holds a thousand runs of this second")
 

@@ -88,6 +88,14 @@ def _says_partial(place: Path) -> bool:
     return manifest.is_file() and json.loads(manifest.read_text()).get("partial") is True
 
 
+def _goes_on(place: Path) -> bool:
+    """A profile that was ended is continued by the next one: each of its kernels is whole or absent."""
+    runs = list(place.glob("kernel_insight_all_funcs_*"))
+    kernels = [kernel for run in runs for kernel in (run / "funcs").glob("[!.]*")]
+    bins = "collect/out/OPPROF_*/simulator/visualize_data.bin"
+    return bool(runs) and all(any(kernel.glob(bins)) for kernel in kernels)
+
+
 def _stable(path: Path) -> str:
     """Names of Insight directories hold the time."""
     return "/".join("OPPROF" if "OPPROF" in part else part.split("_2")[0] for part in path.parts)
@@ -120,7 +128,9 @@ def run(folder: Path, points: str, words: list[str]) -> None:
                 _left()
                 said += more
             row = {"at": at, "fault": name, "code": code, "said": said, "again": again, "left": left}
-            whole_now = found is None or found == whole or (code != 0 and _says_partial(place))
+            whole_now = (
+                found is None or found == whole or (code != 0 and (_says_partial(place) or _goes_on(place)))
+            )
             row |= {"whole": whole_now, "then": _content(place) == whole}
             print(json.dumps(row), flush=True)
 

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from insight_trace.errors import JobError, RequestError
+from insight_trace.errors import RequestError
 
 if TYPE_CHECKING:
     from insight_trace.profile import ProfileRequest
@@ -326,19 +326,16 @@ def run(options: argparse.Namespace) -> int:
         planned = list_kernels(request)
         _print_json(planned, request.build) if options.json else _print_list(planned, request.build)
         return 0
-    try:
-        with reporting() as report:
-            result = profile(
-                request,
-                None,
-                report,
-                lambda text: print(text, file=sys.stderr),
-                simulator=options.simulator,
-                options=_runner_options(options),
-                cluster=options.cluster,
-            )
-    except OSError as error:  # a full disk, a directory that went away
-        raise JobError(f"{error.strerror or error}", where=str(error.filename or request.build)) from None
+    with reporting() as report:
+        result = profile(
+            request,
+            None,
+            report,
+            lambda text: print(text, file=sys.stderr),
+            simulator=options.simulator,
+            options=_runner_options(options),
+            cluster=options.cluster,
+        )
     print(f"RUN_ROOT {result.root}")
     failed = [f"{row.func}:{row.status}" for row in result.rows if not row.exported]
     if failed:
