@@ -67,6 +67,9 @@ FINDS = {
     "a logged register of 5,000 digits": (
         "camodel_log", TARGETS["camodel_log"].seeds[0].replace(b"XD:X29=0x7f80", b"XD:X29=0x" + DIGITS),
     ),
+    "a slot size that begins with 0": (
+        "pto_arguments", TARGETS["pto_arguments"].seeds[0].replace(b"slot_size = 1024", b"slot_size = 024"),
+    ),
     "a tensor kept under a number of billions": (
         "torch_file", archive(b"\x80\x02N" + b"r" + struct.pack("<I", 0xFFFFFFF0) + b".", b""),
     ),

@@ -228,7 +228,7 @@ class Effects:
     def _size(self, text: str, op: Operation) -> int:
         if not re.fullmatch(r"[0-9]{1,15}|0x[0-9a-fA-F]{1,12}", text):
             raise InputError(f"{cut(text)} is no size", where=f"{self.module.where}:{op.line}")
-        return int(text, 0)
+        return int(text, 16) if text.startswith("0x") else int(text)
 
     def ffts(self, op: Operation, scope: Scope) -> None:
         for name in op.values():
