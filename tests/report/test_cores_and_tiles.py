@@ -222,6 +222,19 @@ def test_vector_instructions_in_flight_together_are_one_lane_until_it_is_spread(
     assert page.evaluate(labels) == ["RVECEX", "RVECEX #1", "RVECEX #2", "RVECEX #3"]
 
 
+def test_a_header_that_holds_anything_makes_no_broken_page(show, recorded):
+    odd = [7, None, {"places": [3, {"row": "x"}]}, {"severity": 5, "places": 9}]
+    about = {
+        "estimates": {"share": 0.5, "numbers": [1, {"parameter": 3}]},
+        "tiles": [4, {"name": 1, "memory": 2}],
+    }
+    page = show(recorded(mix_recording(1, 2, findings=odd, checks=[1, {}], about=about)))
+    for tab in ("instructions", "cores", "tiles"):
+        page.evaluate(f"insightTrace.showTab('{tab}')")
+    page.wait("insightTrace.timeline.frames > 0")
+    assert "50 % of the time rests on estimates" in _text(page, "#trust")
+
+
 def test_the_page_is_used_with_the_keyboard_alone(show, recorded):
     page = show(recorded(mix_recording(1, 3)))
     page.evaluate("document.querySelector('.skip').focus()")

@@ -67,6 +67,8 @@ def named_tiles(tiles: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], lis
     """Names of a PyPTO program's tiles (`about.tiles` of the recording) by memory and address."""
     found: dict[tuple[str, int], list[str]] = {}
     for tile in tiles:
+        if not isinstance(tile, Mapping):
+            continue
         memory = _PTO_MEMORIES.get(str(tile.get("memory")))
         if memory and isinstance(tile.get("address"), int):
             names = found.setdefault((memory, tile["address"]), [])

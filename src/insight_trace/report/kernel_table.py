@@ -125,8 +125,8 @@ def _cells(facts: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
     cycles, expected = facts["cycles"], facts["expected_cycles"]
     estimates = (facts["estimates"] or {}).get("share")
     findings = [finding["severity"] for finding in facts["findings"]]
-    wrong = sum(check["status"] == "mismatch" for check in facts["checks"])
-    good = sum(check["status"] == "verified" for check in facts["checks"])
+    wrong = sum(check.get("status") == "mismatch" for check in facts["checks"])
+    good = sum(check.get("status") == "verified" for check in facts["checks"])
     outputs = f"{wrong} wrong" if wrong else f"{good} verified" if good else "not compared"
     bound, share = _bound(facts)
     advice = facts["advice"][0] if facts["advice"] else None

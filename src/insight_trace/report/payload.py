@@ -16,7 +16,7 @@ from insight_trace.recording.stream import details_of
 from insight_trace.recording.tile_lives import Lives, named_tiles, tile_lives
 from insight_trace.report.page_arrays import differences, end_to_end, layout_of, types_of
 from insight_trace.report.page_rows import PageRows, load_strips, page_rows, start_steps
-from insight_trace.report.recorded_facts import part, recorded_facts, shown_findings
+from insight_trace.report.recorded_facts import estimates, part, recorded_facts, rows_of, shown_findings
 from insight_trace.trace.advice import advise
 from insight_trace.trace.clean import Clean, clean
 from insight_trace.trace.instr_metrics import instruction_text
@@ -64,7 +64,7 @@ def payload(
     labels = _flag_labels(cleaned)
     arrows = _arrows(trace, cleaned, rows, labels)
     strips, load = load_strips(trace, rows, _BUCKETS)
-    lives = tile_lives(trace, named_tiles(part(recorded, "about", "tiles") or ()))
+    lives = tile_lives(trace, named_tiles(rows_of(part(recorded, "about", "tiles"))))
     facts = {
         "title": title,
         "notes": list(cleaned.notes),
@@ -93,8 +93,8 @@ def payload(
         },
         "findings": shown_findings(trace, recorded, rows),
         "sections": [] if confidential else [_section(trace, section, rows) for section in sections],
-        "estimates": part(recorded, "about", "estimates"),
-        "checks": part(recorded, "checks") or [],
+        "estimates": estimates(recorded),
+        "checks": rows_of(part(recorded, "checks")),
         "phases": _phases(trace),
         **_tile_facts(lives),
         **_figures(trace, figures),

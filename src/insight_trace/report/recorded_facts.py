@@ -36,9 +36,26 @@ def part(facts: Mapping[str, Any], *keys: str) -> Any:
     return value
 
 
+def rows_of(value: Any) -> list[Mapping[str, Any]]:
+    """The entries of a list that are objects; a header may hold anything."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def estimates(facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The share of the time that rests on estimated numbers, and these; None where nobody knows."""
+    found = part(facts, "about", "estimates")
+    share = part(found, "share") if isinstance(found, Mapping) else None
+    if not isinstance(share, int | float):
+        return None
+    numbers = rows_of(part(found, "numbers"))
+    keys = {"parameter": str, "source": str, "instructions": int, "cycles": int}
+    good = [one for one in numbers if all(isinstance(one.get(key), kind) for key, kind in keys.items())]
+    return {"share": share, "numbers": good}
+
+
 def shown_findings(trace: Trace, facts: Mapping[str, Any], rows: PageRows) -> list[dict[str, Any]]:
     """Findings, worst first, each place with the row of the page that shows it."""
-    found = [finding for finding in part(facts, "findings") or () if isinstance(finding, Mapping)]
+    found = rows_of(part(facts, "findings"))
     found.sort(key=lambda finding: _ORDER.get(str(finding.get("severity")), 3))
     by_site = _SiteRows(trace, rows) if found else None
     shown = []
@@ -57,7 +74,7 @@ def shown_findings(trace: Trace, facts: Mapping[str, Any], rows: PageRows) -> li
                 "cycles",
             )
         }
-        places = [place for place in finding.get("places") or () if isinstance(place, Mapping)]
+        places = rows_of(finding.get("places"))
         shown.append({**kept, "places": [_place(trace, place, rows, by_site) for place in places]})
     return shown
 

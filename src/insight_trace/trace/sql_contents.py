@@ -146,23 +146,28 @@ def cores(recording: Recording) -> Rows:
         yield one.core, one.begin, one.end, one.cycles, one.instructions, one.scalar_alone, one.nothing
 
 
+def _objects(values: Iterable[Any]) -> list[Mapping[str, Any]]:
+    """What a header has as objects; it may hold anything."""
+    return [value for value in values if isinstance(value, Mapping)]
+
+
 def findings(recording: Recording) -> Rows:
     keys = ("category", "severity", "message", "mend", "memory", "begin", "end", "count", "cycles")
-    for number, finding in enumerate(recording.findings):
+    for number, finding in enumerate(_objects(recording.findings)):
         values = [finding.get(key) for key in keys]
         yield number, *(None if value in (-1, "") else value for value in values)
 
 
 def finding_places(recording: Recording) -> Rows:
-    for number, finding in enumerate(recording.findings):
-        for place in finding.get("places") or ():
+    for number, finding in enumerate(_objects(recording.findings)):
+        for place in _objects(finding.get("places") or ()):
             row = place.get("row", -1)
             texts = (place.get(key) or None for key in ("file", "line", "instruction", "pipe", "core"))
             yield number, *texts, row if row >= 0 else None
 
 
 def arguments(recording: Recording) -> Rows:
-    for one in recording.arguments:
+    for one in _objects(recording.arguments):
         shape = one.get("shape")
         text = f"[{','.join(map(str, shape))}]" if shape is not None else None
         keys = ("slot", "kind", "name", "dtype", "role", "tier", "origin", "address", "size", "bits")
@@ -171,12 +176,12 @@ def arguments(recording: Recording) -> Rows:
 
 
 def checks(recording: Recording) -> Rows:
-    for one in recording.checks:
+    for one in _objects(recording.checks):
         yield tuple(one.get(key) for key in ("slot", "status", "max_error", "wrong", "compared", "why"))
 
 
 def kernels(recording: Recording) -> Rows:
-    for one in recording.kernels:
+    for one in _objects(recording.kernels):
         yield tuple(one.get(key) for key in ("name", "core_type", "func_id", "entry", "source"))
 
 

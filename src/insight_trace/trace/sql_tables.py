@@ -44,6 +44,7 @@ from _stream i join _core_names c on c.id = i.core join _pipe_names p on p.id = 
 """
 _OPERANDS = """
 select o.instruction, w.text as which, (f.role & 1) = 1 as reads, (f.role & 2) = 2 as writes, m.text as memory,
+       case f.owner when 0 then 'own' when 1 then 'cube' else 'vector ' || (f.owner - 2) end as owner,
        o.address + f.low as begin_byte, o.address + f.high as end_byte, f.bytes, f.exact = 1 as exact,
        case when o.tile <> 4294967295 then o.tile::bigint end as tile
 from _operands o join _footprints f on f.id = o.footprint join _memory_names m on m.id = f.memory
@@ -143,6 +144,7 @@ TABLES: dict[str, Table] = {
             "reads": "",
             "writes": "",
             "memory": "UB, L1, L0A, L0B, L0C, BT, FB, GM, …",
+            "owner": "whose memory: own, or that of the block's cube core, vector 0, vector 1",
             "begin_byte": "the first byte that it may touch",
             "end_byte": "the byte behind the last",
             "bytes": "that it touches in between",
