@@ -405,6 +405,7 @@ def main() -> None:
     rows = time_table(options.table)
     text = page(rows, options.into)
     (options.into / "accuracy.md").write_text(text, encoding="utf-8")
+    whole_kernels_chapter.write_model_error(whole_kernels_chapter.load())
     print(f"mean precision {mean_precision(rows):.3f}; written {options.into / 'accuracy.md'}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import svg_plots
 
 RESULTS = Path(__file__).resolve().parent / "whole_kernels.json"
+CONFIDENCE = RESULTS.parent.parent / "src" / "insight_trace" / "simulate" / "embedded" / "confidence.py"
 NEAR = 0.15
+NINE_OF_TEN = 1.64
 _KINDS = {
     "cube": ("GEMM", "gemm_ar", "conv2d"),
     "vector": ("vector add", "top-k"),
@@ -44,6 +47,31 @@ def spread(rows: Sequence[Row]) -> float:
 
 def of_kind(rows: Sequence[Row], kind: str) -> list[Row]:
     return [row for row in rows if row["kernel"].startswith(_KINDS[kind])]
+
+
+def model_error(rows: Sequence[Row]) -> dict[str, float]:
+    """What confidence.py holds: by kind of kernel, over points that only test."""
+    tested = _ran(rows, "test")
+    return {kind: round(spread(of_kind(tested, kind)), 3) for kind in _KINDS}
+
+
+def write_model_error(rows: Sequence[Row]) -> None:
+    """Into the package: its intervals are made of the errors that this table has."""
+    text = CONFIDENCE.read_text(encoding="utf-8")
+    table = ", ".join(f'"{kind}": {error}' for kind, error in model_error(rows).items())
+    text, found = re.subn(r"(?m)^MODEL_ERROR = \{.*\}$", f"MODEL_ERROR = {{{table}}}", text)
+    assert found == 1
+    CONFIDENCE.write_text(text, encoding="utf-8")
+
+
+def within_intervals(rows: Sequence[Row]) -> int:
+    """Test points that lie within what nine of ten should, parameters apart."""
+    errors = model_error(rows)
+    return sum(
+        abs(math.log(ratio(row))) <= NINE_OF_TEN * errors[kind]
+        for kind in _KINDS
+        for row in of_kind(_ran(rows, "test"), kind)
+    )
 
 
 def headline(rows: Sequence[Row]) -> str:
@@ -102,7 +130,13 @@ def chapter(rows: Sequence[Row]) -> list[str]:
         lines.append(
             f"| set a parameter | {len(fitted)} | {near} | {mean_ratio(fitted):.2f} | {spread(fitted):.3f} |"
         )
-    lines += ["", *_table([*tested, *fitted])]
+    lines += [
+        "",
+        "The last column is what intervals are made of (1.64 times it, to either side): "
+        f"{within_intervals(rows)} of {len(tested)} points lie within.",
+        "",
+        *_table([*tested, *fitted]),
+    ]
     lines += [
         "",
         "What the numbers of the memory system come from (none of the points above, but for the merge of top-k and the",

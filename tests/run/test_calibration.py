@@ -1,8 +1,12 @@
 """Chips from measurements: a made-up device is found again, what nothing tells is refused, the printed error holds."""
 
+import contextlib
 import csv
+import io
 import json
+import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,16 +14,19 @@ import pytest
 
 from insight_trace.__main__ import main
 from insight_trace.chips import load_chip
+from insight_trace.dump.load import load_dump
 from insight_trace.errors import InputError
 from insight_trace.model import CoreType
-from insight_trace.run.calibration import core_times
-from insight_trace.run.fitting import Quantity, fit
+from insight_trace.run.calibration import Simulated, Task, core_times, simulated
+from insight_trace.run.fitting import Quantity, fit, scatter
 from insight_trace.run.measured import read_pmu, read_swimlane
 from insight_trace.run.overlay import candidates, overlay_text
+from insight_trace.run.recorded_tasks import recorded_tasks
 from insight_trace.simulate.embedded.program import Step, move, multiply, run_program, transfer, vector
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "paged_attention" / "scene.py"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLE, CALIBRATION = (EXAMPLES / name / "scene.py" for name in ("paged_attention", "calibration"))
 NOISE, TIMES = 0.05, 25
 
 # What the made-up device does differently.
@@ -81,10 +88,10 @@ class Device:
 
 
 def _measured(values: list[float], seed: int) -> list[Quantity]:
-    noise = np.random.default_rng(seed).normal(1, NOISE / TIMES**0.5, len(values))
+    noise = np.random.default_rng(seed).normal(1, NOISE, (len(values), TIMES))
     return [
-        Quantity(f"task {i}", "total", float(value * factor), NOISE / TIMES**0.5)
-        for i, (value, factor) in enumerate(zip(values, noise, strict=True))
+        Quantity(f"task {i}", "total", tuple(enumerate((value * factors).tolist())))
+        for i, (value, factors) in enumerate(zip(values, noise, strict=True))
     ]
 
 
@@ -99,16 +106,17 @@ def test_a_made_up_device_is_found_again_and_what_nothing_tells_is_refused(tmp_p
     refused = {r.name: r.why for r in found.refused}
     assert refused["vector.VDIV.any.slope"] == "no measured task depends on it"
     assert "fixpipe.head" in refused
-    assert found.before > 3 * found.held_out
+    assert found.before > 2 * found.held_out
     # tasks of the same kind, measured anew: the error that was told is theirs
-    again = np.array([q.measured for s in range(20) for q in _measured(device(DEVICE), seed=100 + s)])
-    calibrated = np.tile(np.array(device(found.factors)), 20)
+    again = np.array([[v for _, v in q.values] for q in _measured(device(DEVICE), seed=100)])
+    calibrated = np.array(device(found.factors))[:, None]
     true = float(np.sqrt(np.mean(np.log(again / calibrated) ** 2)))
-    assert found.held_out < 3 * true
+    assert found.held_out == pytest.approx(true, rel=0.2)
+    assert found.scatter == pytest.approx(NOISE, rel=0.2)
 
 
 def test_parameters_that_always_change_together_are_not_told_apart() -> None:
-    quantities = [Quantity(f"t{i}", "total", 130.0 + i, 0.01) for i in range(8)]
+    quantities = [Quantity(f"t{i}", "total", tuple((k, 130.0 + i) for k in range(9))) for i in range(8)]
 
     def model(factors: Mapping[str, float]) -> list[float]:
         both = factors.get("a", 1.0) * factors.get("b", 1.0)
@@ -120,29 +128,25 @@ def test_parameters_that_always_change_together_are_not_told_apart() -> None:
     assert found.fitted[0].factor == pytest.approx(1.33, rel=0.03)
 
 
-def test_the_error_of_left_out_tasks_is_that_of_new_ones() -> None:
-    rng = np.random.default_rng(3)
-    slopes = rng.uniform(0, 1, (60, 4))
+def test_kinds_of_tasks_that_nothing_else_explains_are_told_as_such() -> None:
+    """Of two parameters each is told by its own tasks: without them it is what the chip's file says."""
 
     def model(factors: Mapping[str, float]) -> list[float]:
-        logs = np.log([factors.get(n, 1.0) for n in "abcd"])
-        return list(1000 * np.exp(slopes @ logs))
+        return [100 * factors.get("a", 1.0), 100 * factors.get("b", 1.0)]
 
-    truth = model({"a": 1.3, "b": 0.8, "c": 1.2, "d": 0.7})
+    rng = np.random.default_rng(3)
+    quantities = [
+        Quantity(name, "total", tuple(enumerate((150 * rng.normal(1, NOISE, 40)).tolist()))) for name in "ab"
+    ]
+    found = fit(quantities, model, ["a", "b"])
+    assert found.factors == pytest.approx({"a": 1.5, "b": 1.5}, rel=0.03)
+    assert found.held_out == pytest.approx(NOISE, rel=0.2)
+    assert found.unseen == pytest.approx(np.log(1.5), rel=0.1)
+    assert found.before == pytest.approx(np.hypot(np.log(1.5), NOISE), rel=0.1)
 
-    def measure() -> list[Quantity]:
-        return [
-            Quantity(f"t{i:02}", "total", float(v * f), 0.05)
-            for i, (v, f) in enumerate(zip(truth, rng.normal(1, 0.05, 60), strict=True))
-        ]
 
-    told, true = [], []
-    for _ in range(6):
-        found = fit(measure(), model, list("abcd"))
-        told.append(found.held_out)
-        fresh = np.array([q.measured for _ in range(5) for q in measure()])
-        true.append(float(np.sqrt(np.mean(np.log(fresh / np.tile(model(found.factors), 5)) ** 2))))
-    assert np.mean(told) == pytest.approx(np.mean(true), rel=0.2)
+def test_a_few_measurements_are_taken_to_scatter_as_usual() -> None:
+    assert scatter([Quantity("t", "total", ((1, 100.0), (2, 100.1)))]) == NOISE
 
 
 def test_an_overlay_is_a_chip_file_that_names_its_measurement(tmp_path: Path) -> None:
@@ -160,74 +164,151 @@ def test_an_overlay_is_a_chip_file_that_names_its_measurement(tmp_path: Path) ->
     assert "vector.VADDS.f32.slope" in candidates(chip, ["vector.VADDS.f32"])
 
 
-# --- the command, on the example
+# --- the command: a made-up device writes the records of a run
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("run")
-    assert main(["capture", str(EXAMPLE), "--case", "CaseSmall1", "-o", str(folder / "dump")]) == 0
-    return folder
+NAMES = {
+    "VECTOR": "vec_busy_cycles", "CUBE": "cube_busy_cycles", "SCALAR": "scalar_busy_cycles",
+    "MTE1": "mte1_busy_cycles", "MTE2": "mte2_busy_cycles", "MTE3": "mte3_busy_cycles",
+}  # fmt: skip
+VECTOR = {
+    "vector.VADDS.f32.slope": 1.30, "vector.VADDS.f32.head": 0.85, "vector.VEXP.any.slope": 0.80,
+    "vector.VMUL.any.head": 1.40, "vector.VDIV.any.slope": 1.20, "vector.VDIV.any.head": 1.25,
+    "move.MOV_OUT_TO_UB_ALIGN.latency": 1.25, "move.MOV_UB_TO_OUT_ALIGN.time": 0.78,
+    "l2.miss_latency": 1.35,
+}  # fmt: skip
+CUBE = {
+    "move.MOV_OUT_TO_L1_MULTI_ND2NZ.latency": 1.35, "move.LOAD_L1_TO_L0A_3Dv2.rate": 0.80,
+    "move.LOAD_L1_TO_L0B_3Dv2.rate": 1.25, "mmad.head": 1.50, "fixpipe.head": 0.75,
+}  # fmt: skip
+UNTOLD = {"register.write": 1.4, "flag.latency": 0.7}  # the device has them, and no task shows them
 
 
-def _records(folder: Path, factors: Mapping[str, float]) -> tuple[Path, Path]:
-    """What a device with these parameters would have written of the recorded tasks."""
-    from insight_trace.dump.load import load_dump
-    from insight_trace.run.calibration import simulated
-    from insight_trace.run.recorded_tasks import recorded_tasks
+@dataclass(frozen=True)
+class Run:
+    """What a made-up device did with the tasks of a dump."""
 
-    chip = load_chip()
-    device = folder / "device.toml"
-    device.write_text(overlay_text(chip, "ascend910b1", "Device", factors, "made up"), encoding="utf-8")
+    scene: Path
+    dump: Path
+    case: str
+    tasks: tuple[Task, ...]
+    times: Mapping[tuple[str, str], float]  # by task and core, and what is measured
+
+    def command(self, *more: str) -> list[str]:
+        return ["calibrate", str(self.scene), "--case", self.case, "--dump-dir", str(self.dump), *more]
+
+    def measure(self, seed: int) -> dict[int, dict[str, float]]:
+        """Of every task, noisy: cycles by pipe, total and duration."""
+        rng = np.random.default_rng(seed)
+        kinds = {
+            task.name: "aic" if task.kernels[0].core_type is CoreType.AIC else "aiv" for task in self.tasks
+        }
+        return {
+            task_id: {
+                what: value * rng.normal(1, NOISE)
+                for (name, what), value in self.times.items()
+                if name == f"{task.name} {kinds[task.name]}"
+            }
+            for task in self.tasks
+            for task_id in task.task_ids
+        }
+
+    def write(self, folder: Path, measured: Mapping[int, Mapping[str, float]]) -> list[str]:
+        """pmu.csv and chip_swimlane_records.json; the options that name them."""
+        rows, lane = [], []
+        cubes = {i: t.kernels[0].core_type is CoreType.AIC for t in self.tasks for i in t.task_ids}
+        for task_id, noisy in measured.items():
+            core, busy = (0 if cubes[task_id] else 3), {c: round(noisy.get(p, 0)) for p, c in NAMES.items()}
+            rows.append(
+                {"thread_id": 0, "core_id": core, "task_id": f"0x{task_id:016x}", "func_id": int(core == 0),
+                 "core_type": int(core > 0), "pmu_total_cycles": round(noisy["total"]), **busy, "event_type": 2}
+            )  # fmt: skip
+            lane.append([core, task_id, 1, 1000, 1000 + round(noisy["duration"] * 50), 5])
+        pmu, swimlane = folder / "pmu.csv", folder / "chip_swimlane_records.json"
+        with pmu.open("w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+        metadata = {"clock_freq_hz": 50000000, "core_types": ["aic", "aic", "aic", "aiv"]}
+        swimlane.write_text(
+            json.dumps({"chip_swimlane_level": 1, "metadata": metadata, "aicore_tasks": lane})
+        )
+        return ["--pmu", str(pmu), "--swimlane", str(swimlane)]
+
+
+def ran(folder: Path, scene: Path, case: str, factors: Mapping[str, float], only: str = "") -> Run:
+    """The tasks of a case, those of one kernel alone if asked, on a device with these parameters changed."""
+    assert main(["capture", str(scene), "--case", case, "-o", str(folder / "dump")]) == 0
     ids = {d.task_id for d in load_dump(folder / "dump").dispatches}
-    rng = np.random.default_rng(5)
-    rows, lane = [], []
-    names = {
-        "VECTOR": "vec",
-        "CUBE": "cube",
-        "SCALAR": "scalar",
-        "MTE1": "mte1",
-        "MTE2": "mte2",
-        "MTE3": "mte3",
-    }
-    for task in recorded_tasks(EXAMPLE, folder / "dump", "CaseSmall1", ids):
-        times = core_times(simulated(task, EmbeddedOptions(soc_version=str(device))))
-        for kind, cycles in times.items():
-            for task_id in task.task_ids:
-                noisy = {what: value * rng.normal(1, NOISE) for what, value in cycles.items()}
-                row = {f"{short}_busy_cycles": round(noisy.get(pipe, 0)) for pipe, short in names.items()}
-                core_type = 0 if kind == "aic" else 1
-                rows.append(
-                    {"thread_id": 0, "core_id": 3 * core_type, "task_id": f"0x{task_id:016x}",
-                     "func_id": task.kernels[0].func_id, "core_type": core_type,
-                     "pmu_total_cycles": round(noisy["total"]), **row, "event_type": 2}
-                )  # fmt: skip
-                ticks = cycles["total"] / chip.mhz * 50 * rng.normal(1, NOISE)
-                lane.append([3 * core_type, task_id, 1, 1000, 1000 + max(1, round(ticks)), 5])
-    pmu, swimlane = folder / "pmu.csv", folder / "chip_swimlane_records.json"
-    with pmu.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    metadata = {"clock_freq_hz": 50000000, "core_types": ["aic", "aic", "aic", "aiv"]}
-    swimlane.write_text(json.dumps({"chip_swimlane_level": 1, "metadata": metadata, "aicore_tasks": lane}))
-    return pmu, swimlane
+    tasks = tuple(t for t in recorded_tasks(scene, folder / "dump", case, ids) if t.name.startswith(only))
+    with Simulated(tasks, load_chip(), "ascend910b1", None, "a2a3") as device:
+        return Run(scene, folder / "dump", case, tasks, device(factors))
 
 
-def test_the_command_fits_a_chip_to_a_run_and_writes_it(
-    recorded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pmu, swimlane = _records(recorded, {"move.MOV_OUT_TO_L1_MULTI_ND2NZ.latency": 1.6, "scalar.load_gm": 1.5})
-    out = recorded / "mine.toml"
-    command = ["calibrate", str(EXAMPLE), "--case", "CaseSmall1", "--dump-dir", str(recorded / "dump")]
-    capsys.readouterr()
-    assert main([*command, "--pmu", str(pmu), "--swimlane", str(swimlane), "-o", str(out), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+def found_again(run: Run, folder: Path, device: Mapping[str, float], seed: int) -> tuple[int, float]:
+    """Calibrates with four fifths of the tasks. How many parameters are right to 5 %, and the printed error by the true."""
+    folder.mkdir()
+    measured = run.measure(seed)
+    out = set(sorted(measured)[seed % 5 :: 5])
+    files = run.write(folder, {task: noisy for task, noisy in measured.items() if task not in out})
+    chip = folder / "mine.toml"
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        assert main(run.command(*files, "-o", str(chip), "--json")) == 0
+    told = json.loads(said.getvalue())
     assert told["held_out_error"] < told["error_before"]
-    assert {"total", "MTE2", "duration"} <= {q["what"] for q in told["quantities"]}
+    assert told["unseen_kind_error"] >= told["held_out_error"]
+    factors = {row["parameter"]: row["factor"] for row in told["fitted"]}
+    right = [name for name in device if name in factors and abs(factors[name] / device[name] - 1) < 0.05]
+    refused = {row["parameter"]: row["why"] for row in told["refused"]}
+    assert set(UNTOLD) <= set(refused)
+    assert "at best" in refused["flag.latency"]
+    assert refused["gm.chip_rate"] == refused["mmad.gap"] == "no measured task depends on it"
+    # what the new chip says of the tasks that were left out
+    wrong = []
+    for task in run.tasks:
+        times = core_times(simulated(task, EmbeddedOptions(soc_version=str(chip))))
+        (cycles,) = (of["total"] for of in times.values())
+        for task_id in out.intersection(task.task_ids):
+            wrong.append(np.log(measured[task_id]["total"] / cycles))
+            wrong.append(np.log(measured[task_id]["duration"] * load_chip().mhz / cycles))
+    true = float(np.sqrt(np.mean(np.square(wrong))))
+    print(seed, len(right), told["held_out_error"], true)  # shown where it fails
+    return len(right), told["held_out_error"] / true
+
+
+def test_eight_parameters_of_a_made_up_device_come_back_from_its_records(tmp_path: Path) -> None:
+    run = ran(tmp_path, CALIBRATION, "Calibrate", {**VECTOR, **UNTOLD}, only="VECTOR")
+    right, honest = found_again(run, tmp_path / "a", VECTOR, seed=1)
+    assert right >= 8
+    assert honest == pytest.approx(1, abs=0.2)
+
+
+@pytest.mark.skipif(not os.environ.get("INSIGHT_TRACE_LONG_TESTS"), reason="a minute for each set of records")
+def test_parameters_of_both_kinds_of_cores_come_back_whatever_the_noise(tmp_path: Path) -> None:
+    device = {**VECTOR, **CUBE}
+    run = ran(tmp_path, CALIBRATION, "Calibrate", {**device, **UNTOLD})
+    results = [found_again(run, tmp_path / f"{seed}", device, seed) for seed in range(5)]
+    assert all(right >= 12 for right, _ in results), results
+    assert all(abs(honest - 1) < 0.2 for _, honest in results), results
+
+
+def test_the_command_fits_a_chip_to_any_run_and_writes_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ran(
+        tmp_path,
+        EXAMPLE,
+        "CaseSmall1",
+        {"move.MOV_OUT_TO_L1_MULTI_ND2NZ.latency": 1.6, "scalar.load_gm": 1.5},
+    )
+    files, out = run.write(tmp_path, run.measure(5)), tmp_path / "mine.toml"
+    capsys.readouterr()
+    assert main(run.command(*files, "-o", str(out))) == 0
+    said = capsys.readouterr().out
+    for line in ("fitted ", "refused ", "scatter ", "error ", f"written    {out}"):
+        assert line in said
+    assert {"total", "MTE2", "duration"} <= set(said.split())
     assert load_chip(str(out)).name == "mine"
-    assert main([*command, "--pmu", str(pmu)]) == 0
-    assert "fitted " in capsys.readouterr().out
 
 
 def test_wrong_records_are_told_with_their_place(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ stay as they are. The result is a chip file for `--soc-version`.
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     files = " and ".join(path.name for path in (options.pmu, options.swimlane) if path)
     source = f"calibrated from {files}: {len(measured)} measurements of {len(tasks)} kinds of tasks"
     name = options.output.stem if options.output else "Calibrated"
-    done = calibrate(tasks, measured, options.soc_version, options.target, source, name)
+    done = calibrate(tasks, measured, options.soc_version, options.target, source, name, _progress())
     if options.output is not None and done.result.fitted:
         write_overlay(options.output, done.overlay)
     if options.json:
@@ -59,6 +61,13 @@ def run(options: argparse.Namespace) -> int:
     else:
         _show(done, options.output)
     return 0
+
+
+def _progress() -> Callable[[int], None]:
+    """How many runs were simulated, on a terminal only."""
+    if not sys.stderr.isatty():
+        return lambda _runs: None
+    return lambda runs: print(f"\r\033[K{runs:,} runs simulated \r", end="", file=sys.stderr, flush=True)
 
 
 def as_data(done: Calibration) -> dict[str, Any]:
@@ -73,6 +82,8 @@ def as_data(done: Calibration) -> dict[str, Any]:
         "refused": [{"parameter": p.name, "why": p.why} for p in result.refused],
         "error_before": result.before,
         "held_out_error": result.held_out,
+        "unseen_kind_error": result.unseen,
+        "scatter": result.scatter,
     }
 
 
@@ -91,8 +102,10 @@ def _show(done: Calibration, output: Path | None) -> None:
         print(f"refused    {refused.name:<34} {refused.why}")
     if len(result.refused) > _REFUSED_SHOWN:
         print(f"           and {len(result.refused) - _REFUSED_SHOWN} more; --json names all")
+    print(f"scatter    {result.scatter:.1%} between measurements of the same kind of task")
     print(
-        f"error      {result.before:.1%} before · {result.held_out:.1%} of tasks that were left out of the fit, in turns"
+        f"error      {result.before:.1%} before · {result.held_out:.1%} of tasks that were left out of the fit, in turns · "
+        f"{result.unseen:.1%} of kinds of tasks"
     )
     if not result.fitted:
         print("nothing    is told by these measurements: no chip file is written")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+import itertools
+import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +27,16 @@ from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embed
 if TYPE_CHECKING:
     from insight_trace.arguments.slots import ReplayArguments
 
-NOISE = 0.05  # of one measurement, relative
+# Numbers that matter only where these instructions are, or where cores share a memory.
+_OF_THEIR_INSTRUCTIONS = (
+    "register.write",
+    "flag.latency",
+    "barrier.cost",
+    "cross_core.latency",
+    "scalar.dcci",
+)
+_SHARED = ("gm.chip_rate", "l2.chip_rate", "l2.shared_cost")
+_NEEDS = {"mmad": "mmad.", "fixpipe": "move.FIX", "bank": "vector.", "mask": "vector.", "function": "vector."}
 _PIPES = tuple(pipe for pipe in ENGINE_PIPES if pipe is not Pipe.ALL)
 
 
@@ -59,23 +70,21 @@ def same_form(dispatch: Dispatch) -> tuple[Any, ...]:
     return (dispatch.func_ids, dispatch.block_count, arguments)
 
 
-def quantities_of(
-    tasks: Sequence[Task], measured: Iterable[MeasuredTask], noise: float = NOISE
-) -> list[Quantity]:
-    """Means of what was measured, for each task and each kind of core that it ran on."""
+def quantities_of(tasks: Sequence[Task], measured: Iterable[MeasuredTask]) -> list[Quantity]:
+    """What was measured, for each task and each kind of core that it ran on."""
     by_id = {task_id: task for task in tasks for task_id in task.task_ids}
-    values: dict[tuple[str, str], list[float]] = {}
+    values: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for row in measured:
         task = by_id.get(row.task_id)
         if task is None:
             continue
         cube = row.cube if row.cube is not None else task.kernels[0].core_type is CoreType.AIC
         for what, value in row.cycles.items():
-            values.setdefault((f"{task.name} {'aic' if cube else 'aiv'}", what), []).append(value)
-    return [
-        Quantity(task, what, sum(found) / len(found), noise / math.sqrt(len(found)))
-        for (task, what), found in sorted(values.items())
-    ]
+            if value > 0:
+                values.setdefault((f"{task.name} {'aic' if cube else 'aiv'}", what), []).append(
+                    (row.task_id, value)
+                )
+    return [Quantity(task, what, tuple(found)) for (task, what), found in sorted(values.items())]
 
 
 def calibrate(
@@ -85,33 +94,105 @@ def calibrate(
     target: str,
     source: str,
     name: str,
+    progress: Callable[[int], None] = lambda _runs: None,
 ) -> Calibration:
     """Fits the chip to the tasks; `source` is what the new file says of its numbers."""
     chip = load_chip(soc_version, target=target)
     base = base_of(chip)
-    first = [simulated(task, EmbeddedOptions(soc_version=soc_version, target=target)) for task in tasks]
-    known = _values(tasks, first, chip.mhz)
-    quantities = [q for q in quantities_of(tasks, measured) if known.get((q.task, q.what), 0) > 0]
-    if not quantities:
-        raise InputError(
-            "no task of the dump was measured", hint="the dump, pmu.csv and the swimlane must be of one run"
-        )
-    names = candidates(chip, {name for run in first for name in parameter_times(run, chip)[1]})
+    with Simulated(tasks, chip, base, soc_version, target) as device:
+        known = device({})
+        quantities = [q for q in quantities_of(tasks, measured) if known.get((q.task, q.what), 0) > 0]
+        if not quantities:
+            raise InputError(
+                "no task of the dump was measured",
+                hint="the dump, pmu.csv and the swimlane must be of one run",
+            )
 
-    def model(factors: Mapping[str, float]) -> list[float]:
-        if not factors:
-            return [known[q.task, q.what] for q in quantities]
-        with tempfile.TemporaryDirectory(prefix="insight-trace-chip-") as folder:
-            path = Path(folder) / "chip.toml"
-            path.write_text(overlay_text(chip, base, "Calibrating", factors, source), encoding="utf-8")
-            options = EmbeddedOptions(soc_version=str(path), target=target)
-            values = _values(tasks, [simulated(task, options) for task in tasks], chip.mhz)
-        return [values.get((q.task, q.what), 0.0) for q in quantities]
+        def model(factors: Mapping[str, float]) -> list[float]:
+            values = device(factors)
+            progress(device.runs)
+            return [values.get((q.task, q.what), 0.0) for q in quantities]
 
-    result = fit(quantities, model, names)
+        result = fit(quantities, model, candidates(chip, device.timed_by))
     return Calibration(
         chip, tuple(quantities), result, overlay_text(chip, base, name, result.factors, source)
     )
+
+
+class Simulated:
+    """Times of the tasks on the chip with parameters multiplied; a task runs again only if it depends on one."""
+
+    def __init__(
+        self, tasks: Sequence[Task], chip: Chip, base: str, soc_version: str | None, target: str
+    ) -> None:
+        self.tasks, self.chip, self.base, self.target = tasks, chip, base, target
+        self._folder = tempfile.TemporaryDirectory(prefix="insight-trace-chip-")
+        self._files = itertools.count()
+        self._pool = ThreadPoolExecutor(min(8, os.cpu_count() or 1))
+        self._known: dict[tuple[Any, ...], dict[tuple[str, str], float]] = {}
+        options = EmbeddedOptions(soc_version=soc_version, target=target)
+        runs = list(self._pool.map(lambda task: simulated(task, options), tasks))
+        self._uses = [
+            Uses(frozenset(parameter_times(run, chip)[1]), len(run.instructions.cores)) for run in runs
+        ]
+        for number, (task, run) in enumerate(zip(tasks, runs, strict=True)):
+            self._known[number, ()] = _values(task, run, chip.mhz)
+
+    def __enter__(self) -> Simulated:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._folder.cleanup()
+
+    @property
+    def runs(self) -> int:
+        return len(self._known)
+
+    @property
+    def timed_by(self) -> frozenset[str]:
+        return frozenset().union(*(uses.parameters for uses in self._uses))
+
+    def __call__(self, factors: Mapping[str, float]) -> dict[tuple[str, str], float]:
+        """By task and core, and what was measured of it."""
+        wanted = {}
+        for number in range(len(self.tasks)):
+            own = {name: factors[name] for name in sorted(factors) if self._uses[number].depends(name)}
+            wanted[number, tuple(own.items())] = own
+        missing = [(key, own) for key, own in wanted.items() if key not in self._known]
+        for (key, _), found in zip(missing, self._pool.map(self._run, missing), strict=True):
+            self._known[key] = found
+        return {name: value for key in wanted for name, value in self._known[key].items()}
+
+    def _run(self, missing: tuple[tuple[int, Any], Mapping[str, float]]) -> dict[tuple[str, str], float]:
+        (number, _), factors = missing
+        path = Path(self._folder.name) / f"chip{next(self._files)}.toml"
+        path.write_text(
+            overlay_text(self.chip, self.base, "Calibrating", factors, "calibrating"), encoding="utf-8"
+        )
+        options = EmbeddedOptions(soc_version=str(path), target=self.target)
+        run = simulated(self.tasks[number], options)
+        path.unlink()
+        return _values(self.tasks[number], run, self.chip.mhz)
+
+
+@dataclass(frozen=True)
+class Uses:
+    """What a task's time can depend on."""
+
+    parameters: frozenset[str]  # that time its instructions
+    cores: int
+
+    def depends(self, parameter: str) -> bool:
+        table = parameter.partition(".")[0]
+        if table in ("vector", "move"):
+            return parameter.rpartition(".")[0] in self.parameters
+        if parameter in _OF_THEIR_INSTRUCTIONS:
+            return parameter in self.parameters
+        if parameter in _SHARED:
+            return self.cores > 1
+        needs = _NEEDS.get(table)
+        return needs is None or any(name.startswith(needs) for name in self.parameters)
 
 
 def simulated(task: Task, options: EmbeddedOptions) -> Simulation:
@@ -122,13 +203,12 @@ def simulated(task: Task, options: EmbeddedOptions) -> Simulation:
     return run
 
 
-def _values(tasks: Sequence[Task], runs: Sequence[Simulation], mhz: float) -> dict[tuple[str, str], float]:
+def _values(task: Task, run: Simulation, mhz: float) -> dict[tuple[str, str], float]:
     values = {}
-    for task, run in zip(tasks, runs, strict=True):
-        for kind, cycles in core_times(run).items():
-            for what, value in cycles.items():
-                values[f"{task.name} {kind}", what] = value
-            values[f"{task.name} {kind}", DURATION] = cycles[TOTAL] / mhz
+    for kind, cycles in core_times(run).items():
+        for what, value in cycles.items():
+            values[f"{task.name} {kind}", what] = value
+        values[f"{task.name} {kind}", DURATION] = cycles[TOTAL] / mhz
     return values
 
 

@@ -5,7 +5,8 @@ Everything is in logarithms: a parameter is a factor on what the chip's file say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,20 +21,29 @@ if TYPE_CHECKING:
 # Simulated values of all quantities when parameters are multiplied by these factors.
 Model = Callable[[Mapping[str, float]], Sequence[float]]
 
-WORTH_KNOWING = 0.05  # a parameter is fitted when its standard error is no larger
+WORTH_KNOWING = (
+    0.025  # a parameter is fitted when its standard error is no larger: 95 % lie within twice that
+)
+TOTALS = ("total", "duration")  # what the errors are of
+_USUAL_SCATTER = 0.05  # of one measurement, where too few were made to see it
+_ENOUGH = 20  # degrees of freedom to see it
 _STEP = 0.08  # how far a parameter is moved to see what it does
-_ROUNDS = 4
+_ROUNDS = 6
 _FOLDS = 5
+_PRIOR = 0.5  # how far a number of a chip file may be off, for what nothing else tells
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One thing that was measured, and how well."""
+    """One thing that was measured of tasks of one kind: by task, its values."""
 
     task: str
     what: str
-    measured: float
-    spread: float  # relative standard error
+    values: tuple[tuple[int, float], ...]  # task id, value
+
+    @property
+    def measured(self) -> float:
+        return _mean(value for _, value in self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +63,14 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
+    """Errors are root mean squares over measured totals, each relative to what is simulated of it."""
+
     fitted: tuple[Fitted, ...]
     refused: tuple[Refused, ...]
-    before: float  # error of the totals with the chip's file as it is, root mean square
-    held_out: float  # the same of tasks that were not used, each left out in its turn
+    scatter: float  # of measurements of the same kind of task
+    before: float  # with the chip's file as it is
+    held_out: float  # of tasks that were not used, a fifth of each kind left out in its turn
+    unseen: float  # of kinds of tasks that were not used, each left out in its turn
     simulated: tuple[float, ...]  # of each quantity, before
     after: tuple[float, ...]
 
@@ -73,40 +87,55 @@ def fit(quantities: Sequence[Quantity], model: Model, names: Sequence[str]) -> F
         raise InputError(
             "nothing was measured that is simulated", hint="do the dump and the records belong together?"
         )
-    measured = np.log([q.measured for q in quantities])
-    spread = np.array([q.spread for q in quantities])
+    noise = scatter(quantities)
+    measured, spread = _means(quantities, noise)
     at = dict.fromkeys(names, 0.0)
     first = _logs(model, at)
     slopes = np.stack([_slope(model, at, name, first) for name in names], axis=1)
     chosen, refused = told_apart(slopes, spread, names)
+    columns = slopes[:, [names.index(name) for name in chosen]]
     now = first
-    for round_ in range(_ROUNDS if chosen else 0):
-        columns = (
-            slopes[:, [names.index(n) for n in chosen]] if round_ == 0 else _slopes(model, at, chosen, now)
-        )
-        change = _solve(columns, measured - now, spread)
-        for name, step in zip(chosen, np.clip(change, -0.5, 0.5), strict=True):
-            at[name] += float(step)
-        now = _logs(model, at)
-        if np.abs(change).max() < 1e-3:
-            break
-    columns = _slopes(model, at, chosen, now)
+    for fresh in (False, True) if chosen else ():
+        if fresh:
+            columns = _slopes(model, at, chosen, now)
+        # what a parameter does changes little on the way: its slope serves for several steps
+        for _ in range(_ROUNDS):
+            change = np.clip(_solve(columns, measured - now, spread), -0.5, 0.5)
+            if np.abs(change).max() < 2e-3:
+                break
+            for name, step in zip(chosen, change, strict=True):
+                at[name] += float(step)
+            now = _logs(model, at)
     left = measured - now
     # more scatter than the measurements have is the model's: intervals are that much wider
     free = max(1, len(quantities) - len(chosen))
     scale = max(1.0, float(np.sqrt(((left / spread) ** 2).sum() / free)))
     errors = _standard_errors(columns, spread) * scale if chosen else np.zeros(0)
+    linear = _Linear(quantities, noise, columns, now, np.array([at[name] for name in chosen]))
     return Fit(
         tuple(
             Fitted(name, float(np.exp(at[name])), float(1.96 * error))
             for name, error in zip(chosen, errors, strict=True)
         ),
         tuple(refused),
-        _totals(quantities, measured - first),
-        _left_out(quantities, columns, left, spread),
+        noise,
+        _error(_totals(quantities, first)),
+        _error(linear.tasks_left_out()),
+        _error(linear.kinds_left_out()),
         tuple(np.exp(first)),
         tuple(np.exp(now)),
     )
+
+
+def scatter(quantities: Sequence[Quantity]) -> float:
+    """How far single measurements of the same thing lie apart, relative; what is usual where too few say it."""
+    squares, free = 0.0, 0
+    for quantity in quantities:
+        logs = [math.log(value) for _, value in quantity.values]
+        mean = _mean(logs)
+        squares += sum((value - mean) ** 2 for value in logs)
+        free += len(logs) - 1
+    return math.sqrt(squares / free) if free >= _ENOUGH and squares > 0 else _USUAL_SCATTER
 
 
 def told_apart(slopes: Array, spread: Array, names: Sequence[str]) -> tuple[list[str], list[Refused]]:
@@ -122,7 +151,7 @@ def told_apart(slopes: Array, spread: Array, names: Sequence[str]) -> tuple[list
             refused.append(Refused(names[j], "no measured task depends on it"))
         elif 1 / strength[j] > WORTH_KNOWING:
             refused.append(
-                Refused(names[j], f"too little depends on it: known to {1 / strength[j]:.0%} at best")
+                Refused(names[j], f"too little depends on it: known to {2 / strength[j]:.0%} at best")
             )
         elif _standard_errors(slopes[:, [*chosen, j]], spread).max() > WORTH_KNOWING:
             alike = max(
@@ -132,6 +161,81 @@ def told_apart(slopes: Array, spread: Array, names: Sequence[str]) -> tuple[list
         else:
             chosen.append(int(j))
     return [names[j] for j in chosen], refused
+
+
+class _Linear:
+    """The fit near its end, where it is a straight line: what it would have been without some measurements."""
+
+    def __init__(
+        self, quantities: Sequence[Quantity], noise: float, columns: Array, now: Array, at: Array
+    ) -> None:
+        self.quantities, self.noise = quantities, noise
+        self.columns, self.now, self.at = columns, now, at
+
+    def without(self, kept: Sequence[Quantity]) -> Array:
+        """What all quantities would be simulated as, had only `kept` been measured (in the same order)."""
+        import numpy as np
+
+        rows = [i for i, quantity in enumerate(kept) if quantity.values]
+        if not rows or not len(self.at):
+            return self.now - self.columns @ self.at
+        measured, spread = _means([kept[i] for i in rows], self.noise)
+        # what they do not tell stays near the chip's file, not near what those left out told
+        weighted = np.vstack([self.columns[rows] / spread[:, None], np.eye(len(self.at)) / _PRIOR])
+        wanted = np.concatenate([(measured - self.now[rows]) / spread, -self.at / _PRIOR])
+        change = np.linalg.lstsq(weighted, wanted, rcond=None)[0]
+        return np.asarray(self.now + self.columns @ change)
+
+    def tasks_left_out(self) -> list[float]:
+        found: list[float] = []
+        for fold in range(_FOLDS):
+            kept, out = [], []
+            for quantity in self.quantities:
+                ids = sorted({task for task, _ in quantity.values})
+                chosen = set(ids[fold::_FOLDS])
+                kept.append(_only(quantity, lambda task, chosen=chosen: task not in chosen))
+                out.append(_only(quantity, lambda task, chosen=chosen: task in chosen))
+            found += _totals(out, self.without(kept))
+        return found
+
+    def kinds_left_out(self) -> list[float]:
+        found: list[float] = []
+        for kind in sorted({quantity.task for quantity in self.quantities}):
+            kept = [_only(q, lambda _, same=q.task == kind: not same) for q in self.quantities]
+            out = [_only(q, lambda _, same=q.task == kind: same) for q in self.quantities]
+            found += _totals(out, self.without(kept))
+        return found
+
+
+def _only(quantity: Quantity, keep: Callable[[int], bool]) -> Quantity:
+    return Quantity(quantity.task, quantity.what, tuple(pair for pair in quantity.values if keep(pair[0])))
+
+
+def _totals(quantities: Sequence[Quantity], simulated: Array) -> list[float]:
+    """log(measured / simulated) of every measured total; of everything where there are no totals."""
+    rows = [i for i, quantity in enumerate(quantities) if quantity.what in TOTALS]
+    return [
+        math.log(value) - float(simulated[i])
+        for i in rows or range(len(quantities))
+        for _, value in quantities[i].values
+    ]
+
+
+def _error(differences: Sequence[float]) -> float:
+    return math.sqrt(_mean(x * x for x in differences)) if differences else math.nan
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return math.fsum(listed) / len(listed)
+
+
+def _means(quantities: Sequence[Quantity], noise: float) -> tuple[Array, Array]:
+    """Logs of the means, and their standard errors."""
+    import numpy as np
+
+    logs = [_mean(math.log(value) for _, value in quantity.values) for quantity in quantities]
+    return np.array(logs), np.array([noise / math.sqrt(len(quantity.values)) for quantity in quantities])
 
 
 def _logs(model: Model, at: Mapping[str, float]) -> Array:
@@ -148,8 +252,6 @@ def _slope(model: Model, at: Mapping[str, float], name: str, now: Array) -> Arra
 def _slopes(model: Model, at: Mapping[str, float], names: Sequence[str], now: Array) -> Array:
     import numpy as np
 
-    if not names:
-        return np.zeros((len(now), 0))
     return np.stack([_slope(model, at, name, now) for name in names], axis=1)
 
 
@@ -167,29 +269,3 @@ def _standard_errors(columns: Array, spread: Array) -> Array:
         return np.asarray(np.sqrt(np.diag(np.linalg.inv(weighted.T @ weighted))))
     except np.linalg.LinAlgError:
         return np.full(columns.shape[1], np.inf)
-
-
-def _totals(quantities: Sequence[Quantity], left: Array) -> float:
-    import numpy as np
-
-    rows = [i for i, q in enumerate(quantities) if q.what in ("total", "duration")] or list(
-        range(len(quantities))
-    )
-    return float(np.sqrt(np.mean(left[rows] ** 2)))
-
-
-def _left_out(quantities: Sequence[Quantity], columns: Array, left: Array, spread: Array) -> float:
-    """The error of the totals of tasks that the fit has not seen, in turns."""
-    import numpy as np
-
-    tasks = sorted({q.task for q in quantities})
-    folds = min(_FOLDS, len(tasks))
-    if folds < 2:
-        return float("nan")
-    found = np.zeros(len(left))
-    for fold in range(folds):
-        out = np.array([tasks.index(q.task) % folds == fold for q in quantities])
-        kept = ~out
-        change = _solve(columns[kept], left[kept], spread[kept]) if columns.shape[1] else np.zeros(0)
-        found[out] = left[out] - columns[out] @ change
-    return _totals(quantities, found)

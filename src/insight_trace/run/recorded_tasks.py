@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from insight_trace.dump.load import load_dump
-from insight_trace.model import Dispatch
+from insight_trace.model import Dispatch, Role, TensorArg
 from insight_trace.replay.gathering import gather_arguments
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.residue import held_slots
@@ -19,9 +19,13 @@ def recorded_tasks(scene_path: Path, dump_dir: Path, case: str | None, wanted: s
     scene = load_scene(scene_path)
     chosen_case = select_case(scene, case)
     forms: dict[object, list[Dispatch]] = {}
+    used: set[int | None] = set()  # tensors that an earlier dispatch used: where they are read, L2 has them
     for dispatch in load_dump(dump_dir, scene).dispatches:
+        tensors = [a for a in dispatch.arguments if isinstance(a, TensorArg)]
         if dispatch.func_ids and dispatch.task_id in wanted:
-            forms.setdefault(same_form(dispatch), []).append(dispatch)
+            held = frozenset(a.slot for a in tensors if a.role is not Role.OUTPUT and a.pointer in used)
+            forms.setdefault((same_form(dispatch), held), []).append(dispatch)
+        used.update(a.pointer for a in tensors)
     tasks = []
     for dispatches in forms.values():
         first = dispatches[0]
