@@ -192,23 +192,24 @@ class _Linear:
             kept, out = [], []
             for quantity in self.quantities:
                 ids = sorted({task for task, _ in quantity.values})
-                chosen = set(ids[fold::_FOLDS])
-                kept.append(_only(quantity, lambda task, chosen=chosen: task not in chosen))
-                out.append(_only(quantity, lambda task, chosen=chosen: task in chosen))
+                out.append(_only(quantity, set(ids[fold::_FOLDS])))
+                kept.append(_only(quantity, set(ids).difference(ids[fold::_FOLDS])))
             found += _totals(out, self.without(kept))
         return found
 
     def kinds_left_out(self) -> list[float]:
         found: list[float] = []
+        nothing: set[int] = set()
         for kind in sorted({quantity.task for quantity in self.quantities}):
-            kept = [_only(q, lambda _, same=q.task == kind: not same) for q in self.quantities]
-            out = [_only(q, lambda _, same=q.task == kind: same) for q in self.quantities]
+            kept = [_only(q, nothing) if q.task == kind else q for q in self.quantities]
+            out = [q if q.task == kind else _only(q, nothing) for q in self.quantities]
             found += _totals(out, self.without(kept))
         return found
 
 
-def _only(quantity: Quantity, keep: Callable[[int], bool]) -> Quantity:
-    return Quantity(quantity.task, quantity.what, tuple(pair for pair in quantity.values if keep(pair[0])))
+def _only(quantity: Quantity, ids: set[int]) -> Quantity:
+    """What was measured of some tasks."""
+    return Quantity(quantity.task, quantity.what, tuple(pair for pair in quantity.values if pair[0] in ids))
 
 
 def _totals(quantities: Sequence[Quantity], simulated: Array) -> list[float]:
