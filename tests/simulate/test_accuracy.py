@@ -130,4 +130,4 @@ def test_the_table_of_whole_kernels_is_what_the_engine_says(
         )
         result = program.run(point, pto_isa_checkout, tmp_path)
         assert not result.problem
-        assert result.micros == pytest.approx(row["us"], rel=1e-9), "the table is older than the engine"
+        assert result.micros == pytest.approx(row["us"], rel=0.01), "the table is older than the engine"

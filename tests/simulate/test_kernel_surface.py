@@ -98,6 +98,21 @@ def test_scaled_products_of_narrow_floats_match_numpy(code: int, kind: type, sto
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize(("code", "kind"), [(6, ml_dtypes.float4_e2m1fn), (7, ml_dtypes.float8_e4m3fn)])
+def test_parts_of_narrow_tiles_and_scales_without_pairs_match_numpy(code: int, kind: type) -> None:
+    random = np.random.default_rng(code)
+    a = random.uniform(-2, 2, (32, 128)).astype(kind)
+    columns = random.uniform(-2, 2, (64, 128)).astype(kind)
+    a_scale, b_scale = (random.integers(120, 132, shape).astype(np.uint8) for shape in ((32, 4), (64, 4)))
+    slots = [_stored(a), a_scale, _stored(columns), b_scale, np.zeros((32, 64), np.float32), code]
+    found = outputs(run([kernel("scaled_product.cpp", CoreType.AIC)], slots, [4], target="a5"))[4]
+
+    def wide(values: NDArray[np.uint8], scales: NDArray[np.uint8]) -> NDArray[np.float64]:
+        return values.astype(np.float64) * np.repeat(2.0 ** (scales.astype(np.float64) - 127), 32, 1)
+
+    np.testing.assert_allclose(found, wide(a, a_scale) @ wide(columns, b_scale).T, rtol=1e-5, atol=1e-4)
+
+
 def test_scaled_products_of_quarters_match_numpy() -> None:
     """float4_e1m2: sign, then quarters up to 1.75."""
     random = np.random.default_rng(3)

@@ -224,6 +224,68 @@ def test_cores_of_a_launched_kernel_start_one_after_the_other(tmp_path: Path) ->
     assert (launched.before, launched.after) == (500, 20)
 
 
+def test_what_wants_less_than_its_part_leaves_the_rest_to_the_others(tmp_path: Path) -> None:
+    soc = Path(chip(tmp_path, gm_chip_rate=80))
+    made = soc.read_text(encoding="utf-8")
+    assert "latency = 50, rate = 32" in made  # of stores
+    soc.write_text(made.replace("latency = 50, rate = 32", "latency = 50, rate = 64"), encoding="utf-8")
+    done = run(
+        [transfer("MOV_OUT_TO_UB", 3200)],
+        [transfer("MOV_UB_TO_OUT", 6400, offset=MB)],
+        soc_version=str(soc),
+        l2="cold",
+    )
+    # the load wants 32 of 80; the store has 64 for its first 50 cycles and then the other 48 of 80
+    assert ends(done) == [2 + 100 + 100]
+    assert ends(done, "MOV_UB_TO_OUT") == [round(2 + 50 + 50 + 3200 / 48)]
+
+
+def test_cores_share_what_l2_gives_where_everything_is_found(tmp_path: Path) -> None:
+    soc = chip(tmp_path, l2_capacity=4 * MB, l2_chip_rate=32, gm_chip_rate=1)
+    mine, other = ([transfer("MOV_OUT_TO_UB", 3200, offset=at)] for at in (0, MB))
+    assert ends(run(mine, soc_version=soc, l2="warm")) == [2 + 100 + 100]
+    assert ends(run(mine, other, soc_version=soc, l2="warm")) == [2 + 100 + 200] * 2
+
+
+def test_lines_that_another_core_read_last_take_more_of_what_l2_gives(tmp_path: Path) -> None:
+    soc = chip(tmp_path, l2_capacity=4 * MB, l2_chip_rate=64, l2_shared_cost=2)
+    load = [transfer("MOV_OUT_TO_UB", 3200)]
+    later = [scalar(10), *load]
+    # a byte that another core read last takes two of L2's 64: alone a core has its 32 bytes, both together 16 each
+    first, second = ends(run(load, later, soc_version=soc, l2="warm"))
+    assert first == 2 + 100 + 10 + (3200 - 10 * 32) / 16
+    assert second == first + 10
+    apart = [transfer("MOV_OUT_TO_UB", 3200, offset=MB)]
+    assert ends(run(load, apart, soc_version=soc, l2="warm")) == [2 + 100 + 100] * 2
+
+
+def test_a_later_wave_finds_what_an_earlier_one_fetched(tmp_path: Path) -> None:
+    soc = chip(tmp_path, chip_cube_cores=1, l2_capacity=4 * MB, l2_miss_latency=300, launch_next_block=40)
+    done = run([transfer("MOV_OUT_TO_UB", 3200)], blocks=4, soc_version=soc, l2="cold")
+    assert done.memory is not None
+    assert (done.memory.fetched, done.memory.hits) == (3200, 3 * 3200)
+    assert done.launch is not None
+    assert done.launch.waves == 2
+    took = [end - start for start, end in zip(done.launch.starts, done.launch.ends, strict=True)]
+    assert took[0] - took[2] == 300
+    assert took[1] == took[2] == took[3]  # what is on its way counts as found
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(PIECES, min_size=2, max_size=3))
+def test_several_cores_find_no_more_in_a_cold_cache_and_fetch_no_less(
+    programs: list[list[tuple[int, int, bool]]],
+) -> None:
+    cores = [_program(pieces, writes=True) for pieces in programs]
+    cold, warm = run(*cores, l2="cold").memory, run(*cores, l2="warm").memory
+    assert cold is not None
+    assert warm is not None
+    assert cold.asked == warm.asked
+    assert cold.hits <= warm.hits
+    assert cold.fetched >= warm.fetched
+    assert cold.hits + cold.fetched <= cold.asked
+
+
 # --- what alignment does
 
 

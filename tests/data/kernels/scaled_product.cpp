@@ -63,6 +63,61 @@ template <class T, Layout LayoutA = Layout::MX_A_ZZ, Layout LayoutB = Layout::MX
     TSTORE(c_global, c);
     pipe_barrier(PIPE_ALL);
 }
+
+// The same once, k in two halves; b and its scales lie column by column, and shapes of scales count no pairs.
+template <class T> void in_halves(int64_t *args) {
+    using Scale = float8_e8m0_t;
+    using Open = Shape<1, 1, 1, -1, -1>;
+    Tile<TileType::Mat, T, M, K, BLayout::ColMajor, M, K, SLayout::RowMajor, 512> a_mat;
+    Tile<TileType::Mat, T, K, N, BLayout::RowMajor, K, N, SLayout::ColMajor, 512> b_mat;
+    Tile<TileType::Mat, Scale, M, G, BLayout::RowMajor, M, G, SLayout::RowMajor, 32> as_mat;
+    Tile<TileType::Mat, Scale, G, N, BLayout::ColMajor, G, N, SLayout::ColMajor, 32> bs_mat;
+    TASSIGN(a_mat, 0x0);
+    TASSIGN(b_mat, 0x8000);
+    TASSIGN(as_mat, 0x10000);
+    TASSIGN(bs_mat, 0x11000);
+    TileLeft<T, M, K / 2> a;
+    TileRight<T, K / 2, N> b;
+    TileLeftScale<Scale, M, G / 2> as;
+    TileRightScale<Scale, G / 2, N> bs;
+    TileAcc<float, M, N> c;
+    TASSIGN(a, 0x0);
+    TASSIGN(b, 0x0);
+    TASSIGN(c, 0x0);
+    TASSIGN(as, GetScaleAddr(a.data()));
+    TASSIGN(bs, GetScaleAddr(b.data()));
+    GlobalTensor<T, Shape<1, 1, 1, M, K>, pto::Stride<M * K, M * K, M * K, K, 1>> a_global(data<T>(args[0]));
+    GlobalTensor<T, Shape<1, 1, 1, K, N>, pto::Stride<K * N, K * N, K * N, 1, K>, Layout::DN> b_global(data<T>(args[2]));
+    GlobalTensor<Scale, Open, BaseShape2D<Scale, M, G, Layout::MX_A_ND>, Layout::MX_A_ND> as_global(
+        data<Scale>(args[1]), Open(M, G));
+    GlobalTensor<Scale, Open, BaseShape2D<Scale, G, N, Layout::MX_B_DN>, Layout::MX_B_DN> bs_global(
+        data<Scale>(args[3]), Open(G, N));
+    GlobalTensor<float, Shape<1, 1, 1, M, N>, pto::Stride<M * N, M * N, M * N, N, 1>> c_global(data<float>(args[4]));
+    TLOAD(a_mat, a_global);
+    TLOAD(b_mat, b_global);
+    TLOAD(as_mat, as_global);
+    TLOAD(bs_mat, bs_global);
+    set_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+    for (int half = 0; half < 2; ++half) {
+        TEXTRACT(a, a_mat, 0, half * K / 2);
+        TEXTRACT(b, b_mat, half * K / 2, 0);
+        TEXTRACT(as, as_mat, 0, half * G / 2);
+        TEXTRACT(bs, bs_mat, half * G / 2, 0);
+        set_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
+        wait_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
+        if (half == 0)
+            TMATMUL_MX(c, a, as, b, bs);
+        else
+            TMATMUL_MX(c, c, a, as, b, bs);
+        set_flag(PIPE_M, PIPE_MTE1, EVENT_ID0);
+        wait_flag(PIPE_M, PIPE_MTE1, EVENT_ID0);
+    }
+    set_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
+    wait_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
+    TSTORE(c_global, c);
+    pipe_barrier(PIPE_ALL);
+}
 } // namespace
 
 extern "C" void kernel_entry(int64_t *args) {
@@ -72,4 +127,6 @@ extern "C" void kernel_entry(int64_t *args) {
     if (args[5] == 3) product<float4_e1m2x2_t>(args);
     if (args[5] == 4) product<float8_e4m3_t, Layout::MX_A_ND, Layout::MX_B_ND>(args);
     if (args[5] == 5) product<float8_e4m3_t, Layout::MX_A_DN, Layout::MX_B_DN>(args);
+    if (args[5] == 6) in_halves<float4_e2m1x2_t>(args);
+    if (args[5] == 7) in_halves<float8_e4m3_t>(args);
 }

@@ -115,7 +115,10 @@ Cost multiply_cost(const Parameters &parameters, Type type, int64_t m, int64_t k
     const bool four_bits = type == Type::F4E2M1 || type == Type::F4E1M2;
     int64_t k_box = four_bits ? 64 : 32 / type_size(type);
     int64_t fractals = ((m + 15) / 16) * ((k + k_box - 1) / k_box) * ((n + 15) / 16);
-    int64_t body = fractals * (type == Type::F32 ? parameters.mmad_passes_f32 : 1000);
+    int64_t passes = type == Type::F32      ? parameters.mmad_passes_f32
+                     : type == Type::F4E2M1 ? parameters.mmad_passes_e2m1
+                                            : 1000;
+    int64_t body = fractals * passes;
     return {body + parameters.mmad_gap, body + parameters.mmad_head, 0, Stall::None};
 }
 

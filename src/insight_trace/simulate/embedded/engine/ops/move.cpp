@@ -111,18 +111,26 @@ void check_corner(Core &core, const char *op, const TileRef &src, int64_t row, i
 }
 
 // L1 -> L0 of 4-bit floats, one by one: the boxes of a Right tile are turned.
-void move_nibbles(Core &core, const char *op, const TileRef &dst, const TileRef &src) {
+void move_nibbles(Core &core, const char *op, const TileRef &dst, const TileRef &src, int64_t row,
+                  int64_t col) {
     if (dst.space != Space::L0A && dst.space != Space::L0B)
         core.unsupported("%s of 4-bit floats between these two memories", op);
     if (src.inner == 0) core.unsupported("%s of a vector of 4-bit floats", op);
-    const int64_t rows = std::min(dst.rows, src.rows), cols = std::min(dst.cols, src.cols);
+    const bool down = pairs_along_columns(src);
+    if ((down ? row : col) % 2) core.unsupported("%s of 4-bit floats from the middle of a byte", op);
+    const int64_t rows = std::min<int64_t>(dst.rows, src.rows - row),
+                  cols = std::min<int64_t>(dst.cols, src.cols - col);
     if (core.computes) {
         Nibbles to(core, dst), from(core, src);
         for (int64_t r = 0; r < rows; ++r)
-            for (int64_t c = 0; c < cols; ++c) to.set(r, c, from.get(r, c));
+            for (int64_t c = 0; c < cols; ++c) to.set(r, c, from.get(row + r, col + c));
     }
+    const TileRef bytes = as_bytes(core, src);
+    const Area part =
+        down ? part_of(bytes, row / 2, col, rows / 2, cols) : part_of(bytes, row, col / 2, rows, cols / 2);
+    const bool whole = rows == src.rows && cols == src.cols;
     core.move(dst.space == Space::L0A ? Instr::LOAD_L1_TO_L0A_2D : Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE,
-              dst.type, whole_of(dst), whole_of(src), 1, rows * cols / 2);
+              dst.type, whole_of(dst), whole ? whole_of(src) : part, 1, rows * cols / 2);
 }
 
 // Vec -> Mat: blocks of 32 bytes as they are, from a corner of the source to a corner of the destination.
@@ -184,8 +192,7 @@ void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src,
             to.type = from.type = Type::U8;
             return extract(core, op, to, from, row, col);
         }
-        if (row || col) core.unsupported("%s of a part of a tile of 4-bit floats", op);
-        return move_nibbles(core, op, dst, src);
+        return move_nibbles(core, op, dst, src, row, col);
     }
     if (dst.space == Space::Bias && type_size(dst.type) != type_size(src.type))
         return widen_bias(core, op, dst, src);

@@ -283,9 +283,14 @@ void load_scales(Core &core, const TileRef &tile, const GlobalRef &g) {
 void load_scale_pairs(Core &core, const TileRef &tile, const GlobalRef &g) {
     const bool left = g.layout == MX_A_ND || g.layout == MX_A_DN;
     const bool pair_by_pair = g.layout == MX_A_DN || g.layout == MX_B_ND;
-    const int64_t outer = g.shape[2], inner = g.shape[3];
-    const int64_t lines = pair_by_pair ? inner : outer, groups = 2 * (pair_by_pair ? outer : inner);
-    if (tile.fractal != 32 || tile.space != Space::L1 || g.shape[4] != 2)
+    // a shape that does not count pairs leaves it to the tile how many there are
+    const bool by_tile = g.shape[4] != 2;
+    const int64_t lines =
+        by_tile ? (left ? tile.valid_rows : tile.valid_cols) : g.shape[pair_by_pair ? 3 : 2];
+    const int64_t groups =
+        by_tile ? (left ? tile.valid_cols : tile.valid_rows) : 2 * g.shape[pair_by_pair ? 2 : 3];
+    const int64_t outer = pair_by_pair ? groups / 2 : lines, inner = pair_by_pair ? lines : groups / 2;
+    if (tile.fractal != 32 || tile.space != Space::L1 || groups % 2)
         core.unsupported("TLOAD of scales into a tile that does not hold them in boxes of 32 bytes");
     if ((left ? lines : groups) > tile.rows || (left ? groups : lines) > tile.cols)
         core.kernel_error("TLOAD of %lld x %lld scales into a %d x %d tile", (long long)lines,
