@@ -38,3 +38,36 @@ def workspaces(tmp_path_factory):
         return known[key]
 
     return of
+
+
+@pytest.fixture(scope="session")
+def wrong_softmax(tmp_path_factory):
+    """Workspaces of the softmax kernel replayed from a good kernel's dump: by the name of the mistake, "" is none."""
+    import shutil
+
+    folder = tmp_path_factory.mktemp("wrong_softmax")
+    source = EXAMPLES / "paged_attention"
+    capture = insight_trace.capture(source / "scene.py", output=folder / "dump", golden=False)
+    mistakes = {
+        "": ("", ""),
+        "wrong tile": ("TROWSUM(sum, weight, scratch)", "TROWSUM(sum, tile, scratch)"),
+        "nan": ("TEXP(weight, weight)", "TLOG(weight, weight)"),
+        "truncated": (
+            "TCVT(rounded, weight, RoundMode::CAST_ROUND)",
+            "TCVT(rounded, weight, RoundMode::CAST_TRUNC)",
+        ),
+    }
+    found = {}
+    for name, (old, new) in mistakes.items():
+        copy = folder / (name.replace(" ", "_") or "good")
+        shutil.copytree(source, copy)
+        kernel = copy / "kernels" / "softmax.cpp"
+        text = kernel.read_text()
+        assert old in text
+        kernel.write_text(text.replace(old, new, 1) if old else text)
+        replay = insight_trace.replay(
+            copy / "scene.py", func_id=1, dump_dir=capture.directory, simulator="embedded",
+            output=folder / f"{copy.name}_replay",
+        )  # fmt: skip
+        found[name] = replay.workspace
+    return found

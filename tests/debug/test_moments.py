@@ -27,7 +27,7 @@ def wrong_moments(session, folder, moments=200, seed=0):
     journal, wrong = session.journal(), []
     observed = Journal(folder).observed
     assert sorted(set(observed["row"].tolist())) == chosen
-    pages = journal._bases[0].tolist()
+    pages = journal.base_pages[0].tolist()
     for row, core, memory, wanted in observed.tolist():
         if memory == GM:
             got = sum(hash_of(page, journal.state(0, GM, page, page + PAGE, row)) for page in pages)

@@ -35,13 +35,20 @@ Progress = Callable[[str], None]
 class Session:
     """A recording with the content of every memory after every instruction."""
 
-    def __init__(self, workspace: Path, recording: Recording, record: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        workspace: Path,
+        recording: Recording,
+        record: dict[str, Any],
+        kept: tuple[tuple[Kernel, ...], ReplayArguments] | None = None,  # read from the workspace without it
+    ) -> None:
         self.workspace = workspace
         self.recording = recording
         self.record = record
         self.progress: Progress = lambda _step: None
         self.most = MOST_BYTES
         self._journal: Journal | None = None
+        self._given = kept
 
     @property
     def instructions(self) -> Instructions:
@@ -53,6 +60,8 @@ class Session:
 
     @cached_property
     def _kept(self) -> tuple[tuple[Kernel, ...], ReplayArguments]:
+        if self._given is not None:
+            return self._given
         selection, gathered, _ = read_record(self.workspace)
         return selection.kernels, gathered.arguments
 

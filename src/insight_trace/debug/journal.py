@@ -124,7 +124,8 @@ class Journal:
         return self._table("observed", OBSERVED)
 
     @cached_property
-    def _bases(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    def base_pages(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Pages of global memory that the kernel touched, and what they held at first."""
         table = self._table("bases", _BASE)
         order = np.argsort(table["address"], kind="stable")
         return table["address"][order].astype(np.int64), table["bytes"][order]
@@ -170,7 +171,7 @@ class Journal:
     def pages(self, begin: int, end: int) -> NDArray[np.bool_]:
         """Which bytes of global memory lie in a page that the kernel touched: others are not known."""
         known = np.zeros(end - begin, bool)
-        addresses, _ = self._bases
+        addresses, _ = self.base_pages
         first, last = np.searchsorted(addresses, [begin - PAGE + 1, end])
         for address in addresses[first:last].tolist():
             known[max(0, address - begin) : address + PAGE - begin] = True
@@ -181,7 +182,7 @@ class Journal:
         state = np.zeros(end - begin, np.uint8)
         if memory != GM:
             return state
-        addresses, content = self._bases
+        addresses, content = self.base_pages
         first, last = np.searchsorted(addresses, [begin - PAGE + 1, end])
         for place in range(int(first), int(last)):
             low, high = max(begin, int(addresses[place])), min(end, int(addresses[place]) + PAGE)

@@ -167,7 +167,7 @@ def _written_part(
     want = raw[: raw.nbytes // size * size].view(tensor.dtype.numpy)
     got = actual.reshape(-1)[: want.size]
     touched = np.ascontiguousarray(view_of(tensor, mask)).view(f"u{size}").reshape(-1)[: want.size] != 0
-    errors, agree = _errors(got[touched], want[touched], tensor.dtype, tolerance)
+    errors, agree = agreement(got[touched], want[touched], tensor.dtype, tolerance)
     if not errors.size or not bool(agree.all()):
         return None
     why = f"the {errors.size:,} of {got.size:,} elements that it wrote"
@@ -195,7 +195,7 @@ def _compare(
         compared += want.size
         if got.tobytes() == want.tobytes():
             continue
-        errors, agree = _errors(got, want, tensor.dtype, tolerance)
+        errors, agree = agreement(got, want, tensor.dtype, tolerance)
         max_error = max(max_error, float(errors.max()))
         missed = int(agree.size - np.count_nonzero(agree))
         if missed and first is None:
@@ -222,7 +222,7 @@ def _blocks(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
         yield index * row, array[index : index + rows]
 
 
-def _errors(
+def agreement(
     got: NDArray[Any], want: NDArray[Any], dtype: DType, tolerance: Tolerance
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Absolute error per element, and whether it is within tolerance. NaN agrees with NaN only."""

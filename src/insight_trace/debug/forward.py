@@ -1,0 +1,77 @@
+"""A run from its beginning on: memories as they change, op by op."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from insight_trace.debug.journal import GM, PAGE
+from insight_trace.debug.tile_layout import Tile, element_size, numpy_type
+
+if TYPE_CHECKING:
+    from insight_trace.debug.debug_session import Session
+
+
+class Forward:
+    """The memories of a session, moved on row by row; much quicker than a moment for each."""
+
+    def __init__(self, session: Session) -> None:
+        journal = session.journal()
+        self.row = -1
+        self._entries, self._contents = journal.entries, journal.contents
+        self._rows = np.asarray(self._entries["row"])
+        self._next = 0
+        self._memories: dict[tuple[int, int], NDArray[np.uint8]] = {}
+        self._pages: dict[int, NDArray[np.uint8]] = {}
+        self._journal = journal
+        addresses, content = journal.base_pages
+        for address, page in zip(addresses.tolist(), content, strict=True):
+            self._pages[address // PAGE] = np.array(page)
+        for core, memory in journal.memories:
+            if memory != GM:
+                size = int(journal.changes(core, memory).end.max())
+                self._memories[core, memory] = np.zeros(size, np.uint8)
+
+    def to(self, row: int) -> None:
+        """Applies everything up to a row."""
+        stop = int(np.searchsorted(self._rows, row, "right"))
+        for entry in self._entries[self._next : stop].tolist():
+            address, payload, _, length, core, memory, _ = entry
+            content = self._contents[payload : payload + length]
+            if memory == GM:
+                page, offset = divmod(address, PAGE)  # a change never goes past its page
+                self._pages[page][offset : offset + length] = content
+            else:
+                self._memories[core, memory][address : address + length] = content
+        self._next, self.row = max(self._next, stop), row
+
+    def bytes(self, core: int, memory: int, begin: int, end: int) -> NDArray[np.uint8]:
+        """A copy of some bytes; what is not known is 0."""
+        out = np.zeros(end - begin, np.uint8)
+        if memory != GM:
+            held = self._memories.get((core, memory))
+            if held is not None and begin < len(held):
+                part = held[begin:end]
+                out[: len(part)] = part
+            return out
+        at = begin
+        while at < end:
+            stop = min(end, at // PAGE * PAGE + PAGE)
+            page = self._pages.get(at // PAGE)
+            if page is not None:
+                out[at - begin : stop - begin] = page[at % PAGE : at % PAGE + stop - at]
+            at = stop
+        return out
+
+    def values(self, core: int, tile: Tile) -> NDArray[Any]:
+        """A tile's elements as a matrix, whole."""
+        offsets = tile.offsets()
+        size = element_size(tile.type)
+        if not offsets.size:
+            return np.zeros(offsets.shape, numpy_type(tile.type))
+        content = self.bytes(core, tile.memory, tile.address, tile.address + int(offsets.max()) + size)
+        raw = content[offsets[..., None] + np.arange(size)]
+        found: NDArray[Any] = np.ascontiguousarray(raw).view(numpy_type(tile.type))[..., 0]
+        return found

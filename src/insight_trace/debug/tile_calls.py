@@ -1,0 +1,112 @@
+"""Executed tile ops with their operands: tiles, tensors in global memory, numbers and options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from insight_trace.debug.journal import GLOBAL, GM, OPTION, SCALAR, TILE
+from insight_trace.debug.tile_layout import Tile, numpy_type, type_name
+
+if TYPE_CHECKING:
+    from insight_trace.debug.debug_session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that a tile op was given."""
+
+    bits: int
+    type: int  # of the element; -1: an option (a rounding mode, a row, a column)
+
+    @property
+    def value(self) -> float | int:
+        if self.type < 0:
+            return self.bits - (1 << 64) if self.bits >> 63 else self.bits
+        import numpy as np
+
+        kind = numpy_type(self.type)
+        element = np.frombuffer(self.bits.to_bytes(8, "little")[: kind.itemsize], kind)[0]
+        return int(element) if kind.kind in "iub" else float(element.astype(np.float32))
+
+    @property
+    def text(self) -> str:
+        return f"{self.value:g}" + (f" {type_name(self.type)}" if self.type >= 0 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class TileCall:
+    """One executed tile op."""
+
+    number: int
+    op: str
+    core: int
+    first: int  # its instructions; -1: it issued none
+    last: int
+    operands: tuple[Tile | Number, ...]
+
+    @property
+    def tiles(self) -> tuple[tuple[int, Tile], ...]:
+        return tuple((i, o) for i, o in enumerate(self.operands) if isinstance(o, Tile))
+
+    @property
+    def numbers(self) -> tuple[tuple[int, Number], ...]:
+        return tuple((i, o) for i, o in enumerate(self.operands) if isinstance(o, Number))
+
+
+class TileCalls:
+    """The tile ops of a session by their number, read when asked for."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._journal = session.journal()
+        self._known: dict[int, TileCall] = {}
+        self._tiles: dict[bytes, Tile | Number] = {}
+
+    def __len__(self) -> int:
+        return len(self._journal.calls)
+
+    def __getitem__(self, number: int) -> TileCall:
+        known = self._known.get(number)
+        if known is None:
+            first, last = self._session.call_rows(number)
+            call = self._journal.calls[number]
+            operands = tuple(self._operand(row) for row in self._journal.call_operands(number))
+            known = TileCall(number, self._session.op_name(number), int(call["core"]), first, last, operands)
+            self._known[number] = known
+        return known
+
+    def _operand(self, row: Any) -> Tile | Number:
+        key = row.tobytes()
+        if key not in self._tiles:
+            self._tiles[key] = _operand(row)
+        return self._tiles[key]
+
+
+def _operand(row: Any) -> Tile | Number:
+    kind = int(row["kind"])
+    if kind == SCALAR:
+        return Number(int(row["bits"]), int(row["scalar_type"]))
+    if kind == OPTION:
+        return Number(int(row["bits"]), -1)
+    if kind == GLOBAL:
+        shape = tuple(int(n) for n in row["shape"])
+        return Tile(
+            GM, int(row["gm_address"]), 0, 0, 0, 0, int(row["gm_type"]), shape=shape,
+            stride=tuple(int(n) for n in row["stride"]), layout=int(row["layout"]),
+        )  # fmt: skip
+    if kind != TILE:
+        return Number(0, -1)
+    return Tile(
+        int(row["memory"]),
+        int(row["address"]),
+        int(row["rows"]),
+        int(row["cols"]),
+        int(row["valid_rows"]),
+        int(row["valid_cols"]),
+        int(row["type"]),
+        bool(row["row_major"]),
+        int(row["inner"]),
+        int(row["compact"]),
+        int(row["fractal"]),
+    )
