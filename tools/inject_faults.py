@@ -1,6 +1,7 @@
 """Makes one tile op of a kernel wrong, and asks `why --first-mismatch` and `diverge` which one it was.
 
 python tools/inject_faults.py --scene examples/paged_attention/scene.py [--scene ...] [--faults N] [--seed S] [--json F]
+python tools/inject_faults.py --checkout SIMPLER [--kernels N]      kernels of a checkout, on made-up arguments
 
 A fault is a change of one line's operands while the kernel runs: another rounding mode, another element type, a row
 less, a column less or more, a source in another buffer, another number. Faults that no output shows are drawn again.
@@ -9,6 +10,7 @@ less, a column less or more, a source in another buffer, another number. Faults 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import random
 import sys
@@ -20,7 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import insight_trace
+from insight_trace.arguments.buffers import view_of
+from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.debug.debug_session import Session, open_session
 from insight_trace.debug.divergence import diverge
 from insight_trace.debug.mismatch import wrong_outputs
@@ -28,10 +34,13 @@ from insight_trace.debug.tile_calls import TileCall, TileCalls
 from insight_trace.debug.tile_layout import element_size, numpy_type
 from insight_trace.debug.why import first_mismatch
 from insight_trace.errors import InsightTraceError
+from insight_trace.model import Kernel, Payload
 from insight_trace.replay.recorded import recording_of
 from insight_trace.replay.replaying import make_trace
-from insight_trace.simulate.embedded.journaling import Change, JournalRequest
+from insight_trace.simulate.embedded.journaling import Change
+from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 
+_MOST_ROWS = 30_000
 _DRAWS = 40  # for one fault that an output shows
 KINDS = ("rounding", "type", "row", "valid", "buffer", "scale")
 
@@ -109,8 +118,6 @@ def faults(kind: str, executed: list[TileCall], calls: TileCalls, dice: random.R
         if floats:
             operand, number = dice.choice(floats)
             factor = dice.choice((0.5, 2.0, 1.25, 0.8, -1.0, 1.01))
-            import numpy as np
-
             kind_ = numpy_type(number.type)
             value = np.array([number.value * factor if number.value else factor], np.float32).astype(kind_)
             bits = int.from_bytes(value.tobytes().ljust(8, b"\0"), "little")
@@ -135,9 +142,8 @@ def draw(session: Session, dice: random.Random) -> Fault | None:
 
 def wrong_session(good: Session, fault: Fault, folder: Path) -> Session | None:
     """The run with the fault; None: it fails, or no output shows it."""
-    place = folder / "journal"
-    place.mkdir(parents=True)
-    run = good.run(fault.changes, JournalRequest(place))
+    folder.mkdir(parents=True)
+    run = good.run(fault.changes)
     if run.failure is not None:
         return None
     about = dict(good.recording.about) | {
@@ -191,11 +197,56 @@ def kernels(scene: Path, case: str | None, folder: Path, options: dict[str, Any]
             print(f"  {scene.parent.name} func {func_ids}: {error.what}", file=sys.stderr)
 
 
+def of_checkout(root: Path, folder: Path, most: int) -> Iterator[Session]:
+    """Kernels with arguments that are made up; what a run without fault leaves in them is what is expected."""
+    import kernel_coverage
+
+    found = 0
+    for number, source in enumerate(kernel_coverage.kernel_sources(root)):
+        text = source.read_text(encoding="utf-8", errors="replace")
+        kinds = kernel_coverage.core_types(source, text)
+        target = kernel_coverage.target_of(root, source)
+        if len(kinds) != 1 or found >= most:
+            continue
+        kernel = Kernel(
+            source.stem, source, kinds[0], include_dirs=kernel_coverage.include_dirs(root, source)
+        )
+        place = folder / str(number)
+        place.mkdir()
+        try:
+            session = _made_up(kernel, kernel_coverage.made_up_arguments(text), target, place)
+        except InsightTraceError:
+            continue
+        if session is not None:
+            found += 1
+            yield session
+
+
+def _made_up(kernel: Kernel, arguments: ReplayArguments, target: str, place: Path) -> Session | None:
+    run = run_embedded([kernel], arguments, EmbeddedOptions(seconds=5, target=target))
+    if run.failure is not None or not 20 < len(run.instructions) < _MOST_ROWS:
+        return None
+    slots: list[Any] = []
+    for item in arguments.slots:
+        if isinstance(item, ReplayTensor):
+            file = place / f"slot{item.slot}"
+            file.write_bytes(np.ascontiguousarray(view_of(item, run.buffers[item.slot])).tobytes())
+            item = dataclasses.replace(item, expected=Payload(file, 0, file.stat().st_size))
+        slots.append(item)
+    known = dataclasses.replace(arguments, slots=tuple(slots))
+    recording = recording_of(run, make_trace(run), [kernel], known)
+    session = Session(place, recording, {"target": target}, ((kernel,), known))
+    session.journal()
+    return session
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--scene", action="append", required=True, metavar="SCENE[::CASE]")
+    parser.add_argument("--scene", action="append", default=[], metavar="SCENE[::CASE]")
+    parser.add_argument("--checkout", type=Path, metavar="SIMPLER")
+    parser.add_argument("--kernels", type=int, default=60, help="of the checkout (default: %(default)s)")
     parser.add_argument("--faults", type=int, default=5, help="of each kernel (default: %(default)s)")
     parser.add_argument("--target", choices=("a2a3", "a5"))
     parser.add_argument("--seed", type=int, default=0)
@@ -212,6 +263,12 @@ def main() -> int:
                     results += _of_kernel(session, Path(folder), options, text)
             except InsightTraceError as error:
                 print(f"  {text}: {error.what}", file=sys.stderr)
+    if options.checkout:
+        with tempfile.TemporaryDirectory() as folder:
+            for session in of_checkout(options.checkout.resolve(), Path(folder), options.kernels):
+                source = Path(session.recording.kernels[0]["source"])
+                name = str(source.relative_to(options.checkout.resolve()))
+                results += _of_kernel(session, Path(folder), options, name)
     _show(results)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1))
@@ -232,7 +289,7 @@ def _of_kernel(
         if fault in seen:
             continue
         seen.add(fault)
-        place = folder / f"fault-{name}-{draws}"
+        place = folder / f"fault-{session.workspace.name}-{name}-{draws}"
         bad = wrong_session(session, fault, place)
         if bad is None:
             continue

@@ -108,6 +108,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--check", action="store_true", help="look for races, wrong memory and wrong synchronisation"
     )
+    how.add_argument(
+        "--shadow", action="store_true", help="beside it in double: which lines lose precision, and how much"
+    )
     how.add_argument("--strict", action="store_true", help="with --check: exit 1 if there is an error")
     vendor = parser.add_argument_group("the vendor's simulator")
     vendor.add_argument("--cann-home", type=Path, metavar="P", help="the toolkit to use")
@@ -195,19 +198,36 @@ def run(options: argparse.Namespace) -> int:
         options.func_id = members_of(options.dump_dir, options.scene, options.kernel)
         options.kernel = None
     request = _request(options)
+    if options.shadow and (options.timing_only or options.no_collect):
+        raise RequestError(
+            "--shadow needs a run that computes", hint="leave --timing-only and --no-collect out"
+        )
     if (options.scene / RECORD).is_file():
         selection, gathered, record = read_record(options.scene)
         replay = replay_gathered(_repeated(request, record), selection, gathered, progress)
     else:
         replay = run_replay(request, progress, _annotate)
+    precision, table = _precision(replay.workspace) if options.shadow else ({}, [])
     if options.json:
-        print(json.dumps(as_json(replay), indent=2))
+        print(json.dumps(as_json(replay) | precision, indent=2))
     else:
-        show(replay, check=options.check)
+        show(replay, check=options.check, table=table)
     if replay.mismatched and not options.json:
         print(f"insight-trace replay: {mismatch_text(replay)}", file=sys.stderr)
     wrong = options.strict and any(finding.severity is Severity.ERROR for finding in replay.findings)
     return 1 if replay.mismatched or wrong else 0
+
+
+def _precision(workspace: Path) -> tuple[dict[str, Any], list[str]]:
+    """Double arithmetic beside the run: for JSON, and as lines."""
+    from insight_trace.debug.debug_session import open_session
+    from insight_trace.debug.shadow import shadow, shadow_data, shadow_lines
+    from insight_trace.storage import write_whole
+
+    found = shadow(open_session(workspace))
+    data = shadow_data(found)
+    write_whole(workspace / "shadow.json", json.dumps(data, indent=1) + "\n", sync=False)
+    return {"shadow": data}, shadow_lines(found)
 
 
 def _annotate(trace: Trace, kernels: tuple[Kernel, ...]) -> Trace:

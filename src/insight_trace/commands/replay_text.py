@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,8 @@ def mismatch_text(replay: Replay) -> str:
     different = "; ".join(replay.differences) or "its inputs, members and blocks are those of the recording"
     return (
         "an output is not what was recorded\n"
-        f"  {different}; `insight-trace check {replay.workspace}` looks for races and bytes that nobody wrote"
+        f"  {different}; `insight-trace why {replay.workspace} --first-mismatch` names the lines that may have done it, "
+        f"`insight-trace check {replay.workspace}` looks for races and bytes that nobody wrote"
     )
 
 
@@ -77,7 +79,7 @@ def as_json(replay: Replay) -> dict[str, Any]:
     }
 
 
-def show(replay: Replay, *, check: bool) -> None:
+def show(replay: Replay, *, check: bool, table: Sequence[str] = ()) -> None:
     """Prints it; the last line is what to open."""
     from insight_trace.arguments.table import slot_table
 
@@ -106,6 +108,8 @@ def show(replay: Replay, *, check: bool) -> None:
             print(f"found      {line}")
     if replay.simulation is not None:
         _show_pipes(replay)
+    for line in table:
+        print(line)
     if replay.directory is None:
         print(f"workspace  {replay.workspace}")
         return

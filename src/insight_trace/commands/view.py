@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from insight_trace.report.kernel_table import Found
+    from insight_trace.report.payload import Section
 
 _STDERR = 2
 
@@ -36,6 +37,10 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table", action="store_true", help="a table of the runs, also where two would stand side by side"
     )
+    parser.add_argument(
+        "--values", action="store_true",
+        help="of a replay's workspace: every op's tile before and after, and which ops made what it read",
+    )  # fmt: skip
     parser.add_argument(
         "--confidential", action="store_true", help="leave out source text and operand values"
     )
@@ -81,8 +86,27 @@ def _page(options: argparse.Namespace) -> int:
     force = options.force or is_page(output)
     refuse_existing(output, force=force, inputs=paths)
     with _writable(output), whole_file(output, force=force, inputs=paths) as file:
-        write_page(file, traces, titles, confidential=options.confidential)
+        write_page(file, traces, titles, confidential=options.confidential, sections=_values(options))
     return _shown(options, output)
+
+
+def _values(options: argparse.Namespace) -> list[Section]:
+    """What the page says of values, where it was asked for."""
+    import sys
+
+    from insight_trace.debug.debug_session import open_session
+    from insight_trace.debug.page_values import value_sections
+    from insight_trace.report.payload import Section
+
+    if not options.values:
+        return []
+    sections, left_out = value_sections(open_session(options.path[0]))
+    if left_out:
+        print(
+            f"note: the page has no values of the last {left_out:,} tile ops; `debug` has them",
+            file=sys.stderr,
+        )
+    return [Section(title, entries) for title, entries in sections]
 
 
 def _table(options: argparse.Namespace, found: list[Found]) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from insight_trace.debug.op_double import double_result
 from insight_trace.debug.slices import Slice, Step
+from insight_trace.debug.suspects import ROUND_MODES
 from insight_trace.debug.tile_calls import TileCall
 from insight_trace.debug.tile_layout import Tile, as_double, is_number, type_name
 from insight_trace.recording.operands import MEMORIES
@@ -66,8 +67,8 @@ def _link(session: Session, group: list[Step]) -> Link:
     }  # fmt: skip
     if step.call is None or not step.made:
         return Link(**common, result="", value=None, sources=(), error=None)
-    number, elements = next(iter(step.made.items()))
-    tile = step.call.operands[number]
+    made, elements = next(iter(step.made.items()))
+    tile = step.call.operands[made]
     assert isinstance(tile, Tile)
     width = tile.offsets().shape[1]
     index = int(elements[0]) // width, int(elements[0]) % width
@@ -82,9 +83,11 @@ def _link(session: Session, group: list[Step]) -> Link:
         inside = (part.row < held.shape[0]) & (part.col < held.shape[1])
         given[operand] = held[part.row[inside], part.col[inside]]
         texts.append(_source_text(source, part, given[operand]))
-    numbers = [n.text for _, n in step.call.numbers]
-    texts += [f"number {text}" for text in numbers[:3]]
-    error = _introduced(session, step.call, number, index, value)
+    texts += [f"the number {number.text}" for _, number in step.call.numbers if number.type >= 0]
+    if op == "TCVT":
+        modes = [n.value for _, n in step.call.numbers if n.type < 0]
+        texts += [f"rounding by {ROUND_MODES[int(mode) % len(ROUND_MODES)]}" for mode in modes[:1]]
+    error = _introduced(session, step.call, made, index, value)
     born = ""
     if value is not None and not np.isfinite(value) and all(np.isfinite(v).all() for v in given.values()):
         born = "NaN" if np.isnan(value) else "Inf"

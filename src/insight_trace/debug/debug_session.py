@@ -121,11 +121,18 @@ class Session:
         wanted = len(self.instructions) - 1 if row is None else row
         if self._journal is None and (self.workspace / FOLDER / HEADER).is_file():
             found = Journal(self.workspace / FOLDER)
-            if found.instructions == len(self.instructions):
+            if found.instructions == len(self.instructions) and found.of == self._name():
                 self._journal = found
         if self._journal is None or not self._holds(self._journal, wanted):
             self._journal = self._made(wanted)
         return self._journal
+
+    def _name(self) -> str:
+        """The same for the same kernels with the same changes."""
+        known = hashlib.sha256(repr(self.recorded_changes).encode())
+        for kernel in self.kernels:
+            known.update(kernel.source.read_bytes())
+        return known.hexdigest()[:16]
 
     def _holds(self, journal: Journal, row: int) -> bool:
         return row < 0 or journal.first <= max(row, 0) < journal.complete
@@ -137,7 +144,8 @@ class Session:
         sizes = prints["run"].astype(np.int64) * prints["count"].astype(np.int64).prod(axis=1)
         sizes[(prints["role"] & WRITES) == 0] = 0
         kinds = np.bincount(operands.rows["footprint"][all_operands(operands)], minlength=len(prints))
-        return int((kinds * sizes).sum())
+        entries = int((kinds * ((prints["role"] & WRITES) > 0)).sum())
+        return int((kinds * sizes).sum()) + 64 * entries
 
     def _made(self, row: int) -> Journal:
         self.progress("run with a journal")
@@ -153,7 +161,7 @@ class Session:
         first = 0 if self.estimate() <= room else max(0, row - 1000)
         folder = self.workspace / FOLDER
         with whole_directory(folder, force=True, record=(HEADER,)) as place:
-            run = self.run(journal=JournalRequest(place, first, room))
+            run = self.run(journal=JournalRequest(place, first, room, of=self._name()))
             if run.failure is not None:
                 raise JobError(str(run.failure), hint=next_step(run.failure.fault, run.failure.limit))
             self._require_same(run.instructions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,12 @@ if TYPE_CHECKING:
 class Forward:
     """The memories of a session, moved on row by row; much quicker than a moment for each."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(
+        self, session: Session, changed: Callable[[int, int, int, int], None] = lambda _c, _m, _b, _e: None
+    ) -> None:
+        """`changed` is told of every change: core, memory, begin, end."""
         journal = session.journal()
+        self._changed = changed
         self.row = -1
         self._entries, self._contents = journal.entries, journal.contents
         self._rows = np.asarray(self._entries["row"])
@@ -40,6 +45,7 @@ class Forward:
         for entry in self._entries[self._next : stop].tolist():
             address, payload, _, length, core, memory, _ = entry
             content = self._contents[payload : payload + length]
+            self._changed(core, memory, address, address + length)
             if memory == GM:
                 page, offset = divmod(address, PAGE)  # a change never goes past its page
                 self._pages[page][offset : offset + length] = content
@@ -67,8 +73,12 @@ class Forward:
 
     def values(self, core: int, tile: Tile) -> NDArray[Any]:
         """A tile's elements as a matrix, whole."""
-        offsets = tile.offsets()
         size = element_size(tile.type)
+        if tile.plain:
+            content = self.bytes(core, tile.memory, tile.address, tile.address + tile.rows * tile.cols * size)
+            rows: NDArray[Any] = content.view(numpy_type(tile.type)).reshape(tile.rows, tile.cols)
+            return rows
+        offsets = tile.offsets()
         if not offsets.size:
             return np.zeros(offsets.shape, numpy_type(tile.type))
         content = self.bytes(core, tile.memory, tile.address, tile.address + int(offsets.max()) + size)

@@ -72,7 +72,7 @@ class Journal:
         try:
             facts = load_json(folder / HEADER, most=RECORD_BYTES)
             self.first, self.complete = int(facts["first"]), int(facts["complete"])
-            self.instructions = int(facts["instructions"])
+            self.instructions, self.of = int(facts["instructions"]), str(facts.get("of", ""))
         except (InputError, ValueError, LookupError, TypeError, OverflowError) as error:
             raise InputError(
                 f"the journal cannot be read: {error}", where=str(folder), hint="remove it: it is made again"

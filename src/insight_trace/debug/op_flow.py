@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from insight_trace.debug.tile_calls import Number, TileCall
-from insight_trace.debug.tile_layout import Tile
+from insight_trace.debug.tile_layout import Tile, distinct
 
 _MOVES = {"TMOV", "TLOAD", "TSTORE", "TFILLPAD", "TFILLPAD_INPLACE", "TFILLPAD_EXPAND", "TPUSH", "TCVT"}
 _WHOLE = ("TGATHER", "TSCATTER", "MGATHER", "MSCATTER", "TSORT32", "TMRGSORT", "THISTOGRAM", "TIMG2COL",
@@ -49,7 +49,7 @@ def sources(call: TileCall, result: Elements) -> list[Elements]:
         height, width = tile.valid if tile.valid[0] and tile.valid[1] else (tile.rows, tile.cols)
         inside = (rows >= 0) & (cols >= 0) & (rows < height) & (cols < width)
         if inside.any():
-            pairs = np.unique(rows[inside] * width + cols[inside])
+            pairs = distinct(rows[inside] * width + cols[inside])
             found.append(Elements(number, pairs // width, pairs % width))
     return found
 
@@ -59,6 +59,11 @@ def _inputs(call: TileCall, result: int, scratch: int) -> list[tuple[int, Tile]]
     if (call.op == "TMATMUL_ACC" and len(call.tiles) == 3) or call.op in _INTO:
         taken.append((result, call.tiles[0][1]))
     return taken
+
+
+def is_scratch(call: TileCall, operand: int) -> bool:
+    """Whether an operand only holds what the op computes on the way."""
+    return _SCRATCH.get((call.op, len(call.operands)), -1) == operand
 
 
 Pair = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -144,7 +149,7 @@ def _whole(tile: Tile) -> Pair:
 
 def _rows_of(tile: Tile, row: NDArray[np.int64]) -> Pair:
     rows, cols = tile.valid
-    wanted = np.unique(row)
+    wanted = distinct(row)
     if rows == 1 and cols > 1 and (wanted.max(initial=0) >= 1):  # a line of one number per row
         return np.zeros_like(wanted), wanted
     return np.repeat(wanted, cols), np.tile(np.arange(cols), len(wanted))
@@ -152,5 +157,5 @@ def _rows_of(tile: Tile, row: NDArray[np.int64]) -> Pair:
 
 def _cols_of(tile: Tile, col: NDArray[np.int64]) -> Pair:
     rows, _ = tile.valid
-    wanted = np.unique(col)
+    wanted = distinct(col)
     return np.tile(np.arange(rows), len(wanted)), np.repeat(wanted, rows)

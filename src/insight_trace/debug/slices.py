@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from insight_trace.debug.journal import GM
 from insight_trace.debug.op_flow import Elements, sources
 from insight_trace.debug.tile_calls import TileCall, TileCalls
-from insight_trace.debug.tile_layout import Tile
+from insight_trace.debug.tile_layout import Tile, distinct
 from insight_trace.debug.writers import Writers
 from insight_trace.recording.operands import READS, byte_ranges, operand_rows
 
@@ -99,7 +100,7 @@ class Backward:
         nobody = addresses[rows < 0]
         if len(nobody):
             self._from_nobody(found, asker, operand, memory, nobody)
-        for row in np.unique(rows[rows >= 0]).tolist():
+        for row in distinct(rows[rows >= 0]).tolist():
             call = self.session.call_of(row)
             last = self.session.call_rows(call)[1] if call is not None else row
             step = found.steps.get(last)
@@ -126,11 +127,11 @@ class Backward:
         for begin, end, slot in self._slots:
             own = addresses[(addresses >= begin) & (addresses < end)] - begin
             if len(own):
-                found.inputs[slot] = np.union1d(found.inputs.get(slot, own), own)
+                found.inputs[slot] = _joined(found.inputs.get(slot), own)
 
     def _demand(self, step: Step, memory: int, addresses: NDArray[np.int64]) -> None:
         if step.call is None:
-            step.made[-1] = np.union1d(step.made.get(-1, addresses), addresses)
+            step.made[-1] = _joined(step.made.get(-1), addresses)
             return
         for number, tile in step.call.tiles:
             if tile.memory != memory:
@@ -141,7 +142,7 @@ class Backward:
             hit = places[at] == addresses - tile.address
             if hit.any():
                 elements = order[at[hit]]
-                step.made[number] = np.union1d(step.made.get(number, elements), elements)
+                step.made[number] = _joined(step.made.get(number), elements)
                 if hit.all():
                     return
                 addresses = addresses[~hit]
@@ -165,7 +166,7 @@ class Backward:
                 addresses = source.address + offsets[part.row[known], part.col[known]]
                 step.read[part.operand] = part
                 self._ask(
-                    found, queue, key, part.operand, call.core, source.memory, np.unique(addresses), before
+                    found, queue, key, part.operand, call.core, source.memory, distinct(addresses), before
                 )
 
     def _follow_instruction(self, found: Slice, queue: list[int], key: int) -> None:
@@ -185,8 +186,16 @@ class Backward:
             self._ask(found, queue, key, 0, core, memory, bytes_[:4096], key)
 
 
-@lru_cache(maxsize=4096)
+def _joined(known: NDArray[np.int64] | None, more: NDArray[np.int64]) -> NDArray[np.int64]:
+    return distinct(more if known is None else np.concatenate([known, more]))
+
+
 def _places(tile: Tile) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return _ordered(dataclasses.replace(tile, address=0))
+
+
+@lru_cache(maxsize=1024)
+def _ordered(tile: Tile) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Byte offsets of a tile's elements in order, and the element that lies at each."""
     flat = tile.offsets().reshape(-1)
     order = np.argsort(flat, kind="stable")

@@ -11,7 +11,7 @@ from insight_trace.debug.journal import GM
 from insight_trace.debug.mismatch import Wrong, addresses_in
 from insight_trace.debug.slices import Backward, Slice, Step
 from insight_trace.debug.tile_calls import TileCall
-from insight_trace.debug.tile_layout import Tile, as_double, element_size, type_name
+from insight_trace.debug.tile_layout import Tile, as_double, distinct, element_size, type_name
 
 _SAMPLE = 256  # wrong elements that are followed back; of the right ones as many
 ROUND_MODES = ("NONE", "RINT", "ROUND", "FLOOR", "CEIL", "TRUNC", "ODD")
@@ -81,7 +81,7 @@ def gather(backward: Backward, wrong: list[Wrong]) -> Evidence:
 
     def back(part: str) -> Slice:
         places = [addresses_in(session, one.tensor, sampled(getattr(one, part))) for one in wrong]
-        return backward.slice(0, GM, np.unique(np.concatenate(places)), end)
+        return backward.slice(0, GM, distinct(np.concatenate(places)), end)
 
     bad, good = back("flat"), back("right")
     order: dict[int, int] = {}
@@ -109,10 +109,10 @@ def _beside(backward: Backward, one: Wrong, sites: _Sites, end: int) -> None:
     if not len(missing):
         return
     width = one.tensor.shape[-1] if one.tensor.shape else 1
-    near = np.unique(np.concatenate([missing + step for step in (-1, 1, -width, width)]))
+    near = distinct(np.concatenate([missing + step for step in (-1, 1, -width, width)]))
     near = np.setdiff1d(near[(near >= 0) & (near < one.tensor.numel)], missing)
     writers = backward.writers.last(0, GM, addresses_in(backward.session, one.tensor, near), end)
-    for row in np.unique(writers[writers >= 0]).tolist():
+    for row in distinct(writers[writers >= 0]).tolist():
         call = backward.session.call_of(row)
         if call is not None:
             sites.of(backward.calls[call]).suspect(
@@ -148,7 +148,7 @@ def _mixed(
     if tile.in_global:
         return
     rows, cols = tile.valid
-    everything = np.unique((tile.address + tile.offsets()[:rows, :cols]).reshape(-1))
+    everything = distinct((tile.address + tile.offsets()[:rows, :cols]).reshape(-1))
     writers = backward.writers.last(call.core, tile.memory, everything, call.first)
     makers: dict[int, int] = {}
     for row, count in zip(*np.unique(writers, return_counts=True), strict=True):

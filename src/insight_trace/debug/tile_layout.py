@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ def element_size(code: int) -> int:
     return DTYPES[code].size if code < len(DTYPES) else 1
 
 
+@lru_cache(maxsize=64)
 def numpy_type(code: int) -> np.dtype[Any]:
     """How NumPy holds an element; types that it has none for come as their bytes."""
     if code < len(DTYPES) and DTYPES[code].short not in _NIBBLES:
@@ -71,6 +74,10 @@ class Tile:
 
     def offsets(self) -> NDArray[np.int64]:
         """Byte offset of every element from the address, in the shape of the matrix."""
+        return _offsets_of(self)
+
+    def place_elements(self) -> NDArray[np.int64]:
+        """The same, worked out."""
         size = element_size(self.type)
         if self.in_global:
             offset = np.zeros((1,), np.int64)
@@ -91,6 +98,11 @@ class Tile:
         return (outer + (ir * cols_of_box + ic if self.inner == 1 else ic * rows_of_box + ir)) * size
 
     @property
+    def plain(self) -> bool:
+        """Rows one after the other, on chip."""
+        return self.inner == 0 and self.row_major and not self.shape
+
+    @property
     def box(self) -> tuple[int, int]:
         """Rows and columns of an inner box (engine/elements.hpp)."""
         if self.fractal == 1024:
@@ -106,6 +118,57 @@ class Tile:
             count = int(np.prod(self.shape[:-1]))
             return count, self.shape[-1]
         return self.valid_rows, self.valid_cols
+
+
+@lru_cache(maxsize=1 << 16)
+def _offsets_of(tile: Tile) -> NDArray[np.int64]:
+    # the same for every tile of that form, wherever it lies
+    return _offsets(dataclasses.replace(tile, address=0))
+
+
+@lru_cache(maxsize=1024)
+def _offsets(tile: Tile) -> NDArray[np.int64]:
+    found = tile.place_elements()
+    found.flags.writeable = False
+    return found
+
+
+def is_float(code: int) -> bool:
+    """Whether elements are floating-point numbers that NumPy can read."""
+    return is_number(code) and numpy_type(code).kind not in "iub"
+
+
+@lru_cache(maxsize=64)
+def largest(code: int) -> float:
+    """The largest finite number of an element type."""
+    kind = numpy_type(code)
+    if kind.kind in "iub":
+        return 1.0 if kind.kind == "b" else float(np.iinfo(kind).max)
+    return float(_limits(kind).max)
+
+
+@lru_cache(maxsize=64)
+def smallest(code: int) -> float:
+    """The smallest normal number of a floating-point type; 0 for others."""
+    kind = numpy_type(code)
+    return 0.0 if kind.kind in "iub" else float(_limits(kind).smallest_normal)
+
+
+def _limits(kind: np.dtype[Any]) -> Any:
+    if kind.kind == "f":
+        return np.finfo(kind)
+    import ml_dtypes
+
+    return ml_dtypes.finfo(kind)  # type: ignore[no-untyped-call]
+
+
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """Each value once, in order. By sorting: NumPy's own way hashes, and addresses of tiles collide."""
+    ordered = np.sort(values, axis=None)
+    if len(ordered) < 2:
+        return ordered
+    once: NDArray[Any] = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
+    return once
 
 
 def tile_of(row: Any, gm: int) -> Tile:

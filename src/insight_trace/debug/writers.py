@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from insight_trace.debug.journal import GM
+from insight_trace.debug.tile_layout import distinct
 from insight_trace.recording.operands import (
     WRITES,
     all_operands,
@@ -36,7 +37,7 @@ class Writers:
         chosen = np.flatnonzero(wanted[kind]) if len(prints) else np.zeros(0, np.int64)
         kind = kind[chosen]
         row = instruction_of_operands(operands)[chosen]
-        low, high = self._hulls(np.unique(kind).tolist(), len(prints))
+        low, high = self._hulls(distinct(kind).tolist(), len(prints))
         address = operands.rows["address"][places[chosen]].astype(np.int64)
         memory = prints["memory"][kind].astype(np.int64)
         core = self._owners(session.instructions.core[row], prints["owner"][kind])
@@ -117,8 +118,8 @@ class Writers:
             if ((low + base < end) & (high + base > begin)).any():
                 found.append(int(self._row[place]))
         changes = self._session.journal().changes(core, memory)
-        changed = np.unique(changes.row[(changes.begin < end) & (changes.end > begin)]).tolist()
+        changed = distinct(changes.row[(changes.begin < end) & (changes.end > begin)]).tolist()
         # what an op changes is written down with its first instruction, whichever names it
         named = {self._session.call_of(row) for row in found} - {None}
         found += [row for row in changed if self._session.call_of(row) not in named]
-        return np.unique(np.array(found, np.int64))
+        return distinct(np.array(found, np.int64))

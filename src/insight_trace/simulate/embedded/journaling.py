@@ -36,6 +36,7 @@ class JournalRequest:
     first: int = 0  # rows before this one are summed up in it
     most: int = 0  # bytes of content; 0: no limit
     observed: Sequence[int] = ()  # for tests: rows after which all memories are hashed
+    of: str = ""  # a name for what was run
 
     def job_lines(self, directory: Path) -> list[str]:
         return [
@@ -49,5 +50,5 @@ class JournalRequest:
         """Moves the runner's files to their place; the header comes last."""
         for table in TABLES:
             shutil.move(directory / f"{JOURNAL}.{table}", self.folder / table)
-        facts = {"first": self.first, "complete": complete, "instructions": instructions}
+        facts = {"first": self.first, "complete": complete, "instructions": instructions, "of": self.of}
         write_whole(self.folder / "journal.json", json.dumps(facts) + "\n", sync=False)
