@@ -26,7 +26,7 @@ class Forward:
         self._changed = changed
         self.row = -1
         self._entries, self._contents = journal.entries, journal.contents
-        self._rows = np.asarray(self._entries["row"])
+        self._rows = np.array(self._entries["row"], np.int64)
         self._next = 0
         self._memories: dict[tuple[int, int], NDArray[np.uint8]] = {}
         self._pages: dict[int, NDArray[np.uint8]] = {}
@@ -41,7 +41,7 @@ class Forward:
 
     def to(self, row: int) -> None:
         """Applies everything up to a row."""
-        stop = int(np.searchsorted(self._rows, row, "right"))
+        stop = int(self._rows.searchsorted(row, "right"))
         for entry in self._entries[self._next : stop].tolist():
             address, payload, _, length, core, memory, _ = entry
             content = self._contents[payload : payload + length]

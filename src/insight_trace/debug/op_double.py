@@ -32,10 +32,11 @@ KNOWN_FAMILIES = "element by element, folds and spreads of rows and columns, pro
 def double_result(call: TileCall, values: Values) -> Doubles | None:
     """The valid part of the first operand; None: this op has no double form, and its own result stands."""
     with np.errstate(all="ignore"):
-        return _result(call, values)
+        return quiet_result(call, values)
 
 
-def _result(call: TileCall, values: Values) -> Doubles | None:
+def quiet_result(call: TileCall, values: Values) -> Doubles | None:
+    """The same, where NumPy has been told not to warn."""
     op = call.op
     dst = call.operands[0]
     if not isinstance(dst, Tile):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from insight_trace.debug.forward import Forward
 from insight_trace.debug.journal import GM, PAGE
 from insight_trace.debug.mismatch import addresses_in, expected_of
-from insight_trace.debug.op_double import Doubles, double_result
+from insight_trace.debug.op_double import Doubles, quiet_result
 from insight_trace.debug.tile_calls import TileCall, TileCalls
 from insight_trace.debug.tile_layout import Tile, as_double, element_size, is_float, largest, smallest
 
@@ -129,6 +130,7 @@ class _Beside:
                 known[max(0, begin - page * PAGE) : end - page * PAGE] = np.nan
 
 
+@lru_cache(maxsize=1 << 16)
 def _end(tile: Tile) -> int:
     return (
         tile.address
@@ -191,8 +193,8 @@ def _one_call(
             unrounded[operand] = beside.read(call.core, tile, values(operand))
         return unrounded[operand]
 
-    own = double_result(call, values)
-    chain = double_result(call, chained) if own is not None else None
+    own = quiet_result(call, values)
+    chain = quiet_result(call, chained) if own is not None else None
     forward.to(call.last)
     if own is None or chain is None:
         return False

@@ -44,14 +44,18 @@ class TileCall:
     first: int  # its instructions; -1: it issued none
     last: int
     operands: tuple[Tile | Number, ...]
+    tiles: tuple[tuple[int, Tile], ...]  # of the operands, with their places
+    numbers: tuple[tuple[int, Number], ...]
 
-    @property
-    def tiles(self) -> tuple[tuple[int, Tile], ...]:
-        return tuple((i, o) for i, o in enumerate(self.operands) if isinstance(o, Tile))
 
-    @property
-    def numbers(self) -> tuple[tuple[int, Number], ...]:
-        return tuple((i, o) for i, o in enumerate(self.operands) if isinstance(o, Number))
+_Kinds = tuple[tuple[tuple[int, Tile], ...], tuple[tuple[int, Number], ...]]
+
+
+def _by_kind(operands: tuple[Tile | Number, ...]) -> _Kinds:
+    return (
+        tuple((i, o) for i, o in enumerate(operands) if isinstance(o, Tile)),
+        tuple((i, o) for i, o in enumerate(operands) if isinstance(o, Number)),
+    )
 
 
 class TileCalls:
@@ -62,6 +66,7 @@ class TileCalls:
         self._journal = session.journal()
         self._known: dict[int, TileCall] = {}
         self._tiles: dict[bytes, Tile | Number] = {}
+        self._kinds: dict[tuple[Tile | Number, ...], _Kinds] = {}
 
     def __len__(self) -> int:
         return len(self._journal.calls)
@@ -72,7 +77,10 @@ class TileCalls:
             first, last = self._session.call_rows(number)
             call = self._journal.calls[number]
             operands = tuple(self._operand(row) for row in self._journal.call_operands(number))
-            known = TileCall(number, self._session.op_name(number), int(call["core"]), first, last, operands)
+            kinds = self._kinds.setdefault(operands, _by_kind(operands))
+            known = TileCall(
+                number, self._session.op_name(number), int(call["core"]), first, last, operands, *kinds
+            )
             self._known[number] = known
         return known
 
