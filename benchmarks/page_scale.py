@@ -29,7 +29,6 @@ PAN = """(async () => {
   const { timeline } = insightTrace;
   timeline.fit();
   for (let i = 0; i < %d; i++) timeline.zoom(0.5, timeline.total / 3);
-  for (const { core } of timeline.lanes) if (core !== undefined) timeline.want(insightTrace.run, core);
   await new Promise((done) => setTimeout(done, 500));
   const began = performance.now();
   let frames = 0, step = 2;
