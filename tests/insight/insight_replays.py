@@ -19,6 +19,20 @@ REPLAYS = {
 }
 
 
+# Every other kernel of our example scenes.
+MORE = {
+    f"{scene} {case} {functions}": (scene, case, functions, "a2a3")
+    for scene, case, several in (
+        ("paged_attention", "CaseWide", "0 1 2 3"),
+        ("vector_chain", "Default", "0 1 2"),
+        ("spmd_multiblock", "Blocks4", "0"),
+        ("python_orchestration", "Default", "0"),
+        ("pypto_run", "Default", "0 1"),
+    )
+    for functions in several.split()
+}
+
+
 class Replayed:
     """One replay: its simulator/ directory, and the blocks of its container."""
 
@@ -42,11 +56,23 @@ class Replayed:
 def replayed(tmp_path_factory):
     @lru_cache
     def replay(name: str) -> Replayed:
-        scene, case, functions, target = REPLAYS[name]
+        scene, case, functions, target = (REPLAYS | MORE)[name]
         folder = tmp_path_factory.mktemp("replayed") / "workspace"
-        command = ["replay", str(EXAMPLES / scene / "scene.py"), "--case", case, "--func-id", functions]
+        path = EXAMPLES / scene / "scene.py"
+        path = path if path.is_file() else path.parent
+        command = ["replay", str(path), "--case", case, "--func-id", functions]
         assert main([*command, "--target", target, "-o", str(folder)]) == 0
         (directory,) = folder.glob("insight_export/OPPROF_*/simulator")
         return Replayed(directory)
 
     return replay
+
+
+@pytest.fixture(scope="session")
+def profiled(tmp_path_factory) -> dict[str, Replayed]:
+    """Every kernel of the example build, by its name."""
+    root = tmp_path_factory.mktemp("profiled")
+    build = str(EXAMPLES / "pypto_build")
+    assert main(["profile", "--build-dir", build, "--target", "a2a3", "--output-root", str(root)]) == 0
+    found = sorted(root.glob("*/funcs/*/collect/out/OPPROF_*/simulator"))
+    return {directory.parents[3].name: Replayed(directory) for directory in found}

@@ -60,10 +60,9 @@ def check_blocks(path: Path) -> tuple[list[Block], list[Broken]]:
     seen: set[int] = set()
     for block in blocks:
         where = f"{path} offset {block.offset}"
-        if block.type in (BlockType.API_FILE, BlockType.API_INSTR) and block.type in seen:
-            broken.append(
-                Broken("repeated-block", where, f"a second {BlockType(block.type).name} is not read")
-            )
+        once = block.type not in (BlockType.SOURCE, BlockType.TRACE)
+        if once and block.type in seen:
+            broken.append(Broken("repeated-block", where, f"a second {_label(block.type)} is not read"))
         seen.add(block.type)
     return blocks, broken
 
@@ -119,3 +118,7 @@ def _next(
         what = f"block {index} of type {type_} claims {content} bytes, {available} are left"
         problems.append(Broken("truncated-block", where, what))
     return block, problems
+
+
+def _label(type_: int) -> str:
+    return BlockType(type_).name if type_ in BlockType.__members__.values() else f"block of type {type_}"

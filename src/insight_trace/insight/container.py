@@ -28,12 +28,21 @@ TRAILING_ZEROS = 8  # Insight tolerates up to so many zero bytes after the last 
 
 
 class BlockType(enum.IntEnum):
-    """Blocks of a simulator result."""
+    """Blocks of a result: the timeline, sources and their tables, and from 5 on the Details and Cache pages."""
 
     SOURCE = 1
     TRACE = 2
     API_FILE = 3
     API_INSTR = 4
+    BASE_INFO = 5
+    COMPUTE_BARS = 6
+    COMPUTE_ROWS = 7
+    MEMORY_GRAPH = 8
+    MEMORY_TABLE = 9
+    OCCUPANCY = 12
+    ROOFLINE = 13
+    CACHE_LINES = 14
+    STALL_REASONS = 15
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,14 @@ RULES: dict[str, str] = {
     "flow-pairs": "a flow id has one start and one end, both on a flag with that id",
     "table-size": "a table has at most 100 MiB and is a JSON object",
     "same-timeline": "trace.json and the TRACE block are the same document",
+    "details-kinds": "blocks of the Details and Cache pages are objects, and lists hold objects where they should",
+    "details-required": "these blocks have the lists that they are made of",
+    "details-base": "a roofline stands beside base information, which has block_detail unless it is a mix",
+    "details-blocks": "every block of the memory pages is one of the compute pages, which list the blocks",
+    "details-graph": "a memory graph names a chip and a kind that are drawn: 910B, 910A5, 310P; mix, vector, cube",
+    "details-advice": "advice is a list in the memory blocks, one text in occupancy and roofline",
+    "details-numbers": "rooflines are above 0 with points of two, cores are 0 to 255, counts are JSON numbers",
+    "details-titles": "a roofline chart has one of the titles that are drawn",
     "files-present": "trace.json and visualize_data.bin are there and can be read",
 }
 TEN = tuple(RULES)[:10]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from insight_trace.errors import RequestError
 from insight_trace.insight.check_container import check_blocks
+from insight_trace.insight.check_details import check_details
 from insight_trace.insight.check_events import EventCheck, check_timeline
 from insight_trace.insight.check_tables import check_instructions, check_lines, read_table
 from insight_trace.insight.container import BlockType
@@ -86,6 +87,7 @@ def _check_bin(path: Path, *, own_output: bool) -> list[Broken]:
     if BlockType.API_INSTR not in by_type and not any(b.rule == "block-size" for b in broken):
         what = "there is no API_INSTR block, so the Source page has no cores"
         broken.append(Broken("cores-and-files", str(path), what))
+    broken += check_details(path, by_type)
     for type_ in (BlockType.API_INSTR, BlockType.API_FILE):
         found = by_type.get(type_)
         if found is None or found.truncated:

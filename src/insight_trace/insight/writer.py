@@ -20,6 +20,7 @@ from insight_trace.insight.columns import Extras, Prepared, check_columns
 from insight_trace.insight.container import BlockType
 from insight_trace.insight.core_timeline import core_timeline_pieces
 from insight_trace.insight.csv_files import code_csv, instruction_csv
+from insight_trace.insight.details_page import DetailsPage, details_blocks
 from insight_trace.insight.fragments import fragments_of
 from insight_trace.insight.hotspots import count_addresses, count_lines
 from insight_trace.insight.processes import beside_work
@@ -78,12 +79,14 @@ def write_insight_directory(
     force: bool = False,
     extras: Extras | None = None,
     recording: Recording | None = None,
+    details: DetailsPage | None = None,
 ) -> Path:
     """Writes `parent/OPPROF_*/simulator/`, checks it, puts it into place, and returns that path.
 
     With `name` and `timestamp` given the same trace gives the same bytes. `split` ("core" or "time") writes
     `OPPROF_*/<part>/simulator/` for each part and returns `OPPROF_*`. `dump_logs` adds `dump/`, logs that the
-    vendor's exporter reads. A `recording` is kept beside `simulator/`, and moves with it.
+    vendor's exporter reads. A `recording` is kept beside `simulator/`, and moves with it. `details` fills Insight's
+    Details and Cache pages; a trace that is split has none, since its figures are those of the whole.
     """
     if split is not None and split not in SPLITS:
         raise RequestError(f"split {split!r} is not one of {', '.join(SPLITS)}")
@@ -106,6 +109,7 @@ def write_insight_directory(
                 extras=facts,
                 stamp=stamp,
                 opens_on=core,
+                details=None if split else details,
             )
             if dump_logs:
                 from insight_trace.insight.camodel.log_writer import write_logs
@@ -124,6 +128,7 @@ def write_simulator(
     extras: Extras | None = None,
     stamp: str = "",
     opens_on: str = "",
+    details: DetailsPage | None = None,
 ) -> None:
     """Fills one `simulator/` and checks it; the caller sees to it that it appears whole.
 
@@ -146,7 +151,8 @@ def write_simulator(
     rows = sum(map(len, prepared.ordered.values()))  # ordered here, once for both processes
     with beside_work(write_core_timelines, apart=rows >= _ROWS_FOR_TWO):
         _write(timeline, timeline_pieces(prepared, fragments, trace.counters))
-        _write_tables(prepared, trace, directory, timeline, suffix, include_source=include_source)
+        pages = details_blocks(details) if details is not None else []
+        _write_tables(prepared, trace, directory, timeline, suffix, pages, include_source=include_source)
     if timeline.stat().st_size > LARGE_TRACE:
         warnings.warn(
             f"the timeline has {timeline.stat().st_size >> 20} MiB, and MindStudio Insight promises to open"
@@ -164,7 +170,14 @@ def write_simulator(
 
 
 def _write_tables(
-    prepared: Prepared, trace: Trace, directory: Path, timeline: Path, suffix: str, *, include_source: bool
+    prepared: Prepared,
+    trace: Trace,
+    directory: Path,
+    timeline: Path,
+    suffix: str,
+    pages: list[tuple[BlockType, bytes]],
+    *,
+    include_source: bool,
 ) -> None:
     """The CSV files of every core, and the container."""
     counted = count_addresses(prepared)
@@ -186,6 +199,8 @@ def _write_tables(
             container.write_block(file, BlockType.API_FILE, table)
         if counted is not None:
             container.write_block(file, BlockType.API_INSTR, instruction_table(prepared, *counted))
+        for type_, payload in pages:
+            container.write_block(file, type_, payload)
 
 
 def _text(text: str) -> bytes:

@@ -14,6 +14,7 @@ from pathlib import Path
 from insight_trace.arguments.content import Given, Zero
 from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
 from insight_trace.errors import InputError, JobError, next_step
+from insight_trace.insight.details_page import DetailsPage
 from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Simulation, Tier, Trace
 from insight_trace.ptoas.buffer_content import content_of
 from insight_trace.ptoas.kernel_figures import bound_by, core_pipes, write_figures
@@ -110,6 +111,7 @@ class EmbeddedRunner:
     def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
         from insight_trace.replay.recorded import recording_of
         from insight_trace.replay.replaying import make_trace
+        from insight_trace.trace.details_figures import details_of
 
         if self._stopped.is_set():
             raise JobError("interrupted")
@@ -143,7 +145,8 @@ class EmbeddedRunner:
         members = kernel.workload.kernels if kernel.workload else ()
         kernels = members or [Kernel(kernel.name, source, side) for side in _SIDES[kernel.kind]]
         recording = recording_of(simulation, trace, kernels, arguments, checks, about)
-        _write(kernel, trace, places.out, self.include_source, recording)
+        details = details_of(trace, [kernel.name], kernel.arch)
+        _write(kernel, trace, places.out, self.include_source, recording, details)
         if self.keep_outputs:
             _keep_outputs(kernel, simulation, places.folder / "outputs")
         wrong = [check.text for check in checks if check.status is Status.MISMATCH]
@@ -252,7 +255,12 @@ def _keep_outputs(kernel: ProfileKernel, simulation: Simulation, folder: Path) -
 
 
 def _write(
-    kernel: ProfileKernel, trace: Trace, out: Path, include_source: bool, recording: Recording
+    kernel: ProfileKernel,
+    trace: Trace,
+    out: Path,
+    include_source: bool,
+    recording: Recording,
+    details: DetailsPage,
 ) -> None:
     from insight_trace.insight.writer import write_insight_directory
 
@@ -261,7 +269,13 @@ def _write(
     letters = "".join(chr(ord("A") + byte % 26) for byte in digest[:16])
     stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(kernel.source.stat().st_mtime))
     write_insight_directory(
-        trace, out, name=letters, timestamp=stamp, include_source=include_source, recording=recording
+        trace,
+        out,
+        name=letters,
+        timestamp=stamp,
+        include_source=include_source,
+        recording=recording,
+        details=details,
     )
 
 

@@ -234,6 +234,7 @@ def _with_embedded(
     from insight_trace.replay.recorded import recording_of
     from insight_trace.simulate.embedded.checked_run import run_checked
     from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
+    from insight_trace.trace.details_figures import details_of
 
     progress("simulate")
     options = EmbeddedOptions(
@@ -270,6 +271,7 @@ def _with_embedded(
         workspace / "insight_export",
         include_source=request.include_source,
         dump_logs=request.dump_logs,
+        details=details_of(trace, [kernel.name for kernel in selection.kernels], replay.target),
         recording=recording_of(simulation, trace, selection.kernels, replay.arguments, checks, about),
     )
     return dataclasses.replace(

@@ -14,6 +14,7 @@ from insight_trace.recording.frames import line_text, python_frames, user_frames
 from insight_trace.recording.kinds import Kind, finish
 from insight_trace.recording.pipes import VECTOR_LANES, named_pipe, pipe_name, units
 from insight_trace.trace.critical import CriticalPath, critical_path
+from insight_trace.trace.memory_paths import CorePath, memory_paths
 from insight_trace.trace.work import Arithmetic, Traffic, arithmetic, traffic
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class Stats:
     memory: MemoryUse | None = None
     launch: Launch | None = None
     confidence: Confidence | None = None
+    paths: tuple[CorePath, ...] = ()  # by core and path
 
     def pipe(self, core: str, pipe: str) -> PipeStats | None:
         return next((item for item in self.pipes if (item.core, item.pipe) == (core, pipe)), None)
@@ -128,6 +130,7 @@ def stats(trace: Trace) -> Stats:
         memory=trace.memory,
         launch=trace.launch,
         confidence=trace.confidence,
+        paths=memory_paths(instructions, kind),
     )
 
 

@@ -243,6 +243,7 @@ def stats_data(trace: Trace, figures: Stats, advice: Sequence[Advice]) -> dict[s
         "hot_instructions": [asdict(item) for item in figures.hot_instructions],
         "hot_lines": [asdict(item) for item in figures.hot_lines],
         "traffic": [asdict(item) for item in figures.traffic],
+        "paths": [asdict(item) for item in figures.paths],
         "arithmetic": [asdict(item) for item in figures.arithmetic],
         "roofs": {"chip": figures.roofs.chip, "exact": figures.roofs.exact},
         "python": dict(figures.python),

@@ -1,0 +1,143 @@
+"""Bytes over every path of every core: to and from global memory, and between the memories and units of a core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from insight_trace.dtypes import DTYPES
+from insight_trace.model import Instructions, Operands, Pipe
+from insight_trace.recording.cache_use import cache_use
+from insight_trace.recording.kinds import Kind
+from insight_trace.recording.operands import (
+    MEMORIES,
+    READS,
+    WRITES,
+    all_operands,
+    instruction_of_operands,
+)
+from insight_trace.recording.pipes import VECTOR_LANES
+from insight_trace.trace.work import path_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class CorePath:
+    """What one core moved over one path."""
+
+    core: str
+    path: str  # GM_TO_UB, L1_TO_L0A, UB_TO_VEC, CUBE_TO_L0C, …
+    bytes: int
+    instructions: int
+    requests: int | None = (
+        None  # of 128 bytes, to L2; None for a path inside the core, or where nobody counted
+    )
+    missed: int | None = None  # of them, not in L2
+
+
+# Whose memory a pipe reads when it writes another: what it moves is counted where it arrives.
+_SOURCE = {Pipe.MTE1: "L1", Pipe.FIXP: "L0C", Pipe.MTE3: "UB"}
+_GM = MEMORIES.index("GM")
+
+
+def memory_paths(instructions: Instructions, kind: NDArray[np.uint8]) -> tuple[CorePath, ...]:
+    """By core and path, in the order of both; paths inside a core only where operands are known."""
+    sums: dict[tuple[int, str], list[int]] = {}
+    _global(instructions, kind, sums)
+    if instructions.operands is not None and len(instructions):
+        _local(instructions, instructions.operands, sums)
+    counted = cache_use(instructions) is not None
+    found = []
+    for core, path in sorted(sums):
+        moved, count, asked, missed = sums[core, path]
+        of_l2 = (asked, missed) if counted and "GM" in path else (None, None)
+        found.append(CorePath(instructions.cores[core], path, moved, count, *of_l2))
+    return tuple(found)
+
+
+def _add(sums: dict[tuple[int, str], list[int]], core: int, path: str, *amounts: int) -> None:
+    entry = sums.setdefault((core, path), [0, 0, 0, 0])
+    for place, amount in enumerate(amounts):
+        entry[place] += amount
+
+
+def _global(
+    instructions: Instructions, kind: NDArray[np.uint8], sums: dict[tuple[int, str], list[int]]
+) -> None:
+    """Paths of the transfers that say how many bytes of global memory they moved, as `traffic` counts them."""
+    import numpy as np
+
+    moved = np.flatnonzero((instructions.process_bytes > 0) & (kind == Kind.WORK))
+    if not len(moved):
+        return
+    asked, missed = np.zeros((2, len(instructions)), np.int64)
+    use = cache_use(instructions)
+    if use is not None:
+        asked[use.rows], missed[use.rows] = use.asked, use.missed
+    key = instructions.core[moved].astype(np.int64) * 2**24
+    key += instructions.pipe[moved].astype(np.int64) * 2**16 + instructions.name[moved]
+    present, which = np.unique(key, return_inverse=True)
+    columns = (instructions.process_bytes[moved], np.ones(len(moved)), asked[moved], missed[moved])
+    totals = [np.bincount(which, weights=column, minlength=len(present)) for column in columns]
+    for place, number in enumerate(present.tolist()):
+        core = number >> 24
+        path = path_of(instructions.cores[core], (number >> 16) & 255, instructions.names[number & 0xFFFF])
+        _add(sums, core, path, *(int(total[place]) for total in totals))
+
+
+def touched(footprints: NDArray[Any]) -> NDArray[np.int64]:
+    """Bytes that one use of each footprint reads or writes; bytes that are read again count again."""
+    import numpy as np
+
+    counts = footprints["count"].astype(np.int64)
+    each = counts[:, 1:].prod(axis=1) * footprints["run"]
+    lead = footprints["lead"].astype(np.int64)
+    each = np.where(lead > 0, np.minimum(lead, each), each)
+    sizes = np.array([max(1, dtype.size) for dtype in DTYPES] + [1] * (256 - len(DTYPES)))
+    bits = np.unpackbits(np.ascontiguousarray(footprints["mask"]).view(np.uint8), axis=-1)
+    masked = bits.reshape(len(footprints), -1).sum(axis=1).astype(np.int64) * sizes[footprints["type"]]
+    each = np.where(masked > 0, np.minimum(masked, each), each)
+    whole = counts[:, 0] * each
+    total = footprints["total"].astype(np.int64)
+    size: NDArray[np.int64] = np.where(total > 0, np.minimum(total, whole), whole)
+    return size
+
+
+def _local(instructions: Instructions, operands: Operands, sums: dict[tuple[int, str], list[int]]) -> None:
+    import numpy as np
+
+    rows = all_operands(operands)
+    if not len(rows):
+        return
+    owner = instruction_of_operands(operands)
+    footprint = operands.rows["footprint"][rows]
+    size = touched(operands.footprints)[footprint]
+    memory, role = operands.footprints["memory"][footprint], operands.footprints["role"][footprint]
+    pipe = instructions.pipe[owner]
+    key = instructions.core[owner].astype(np.int64) * 2**16 + pipe.astype(np.int64) * 2**8 + memory * 4 + role
+    worth = (memory != _GM) & (size > 0)
+    present, which = np.unique(key[worth], return_inverse=True)
+    totals = np.bincount(which, weights=size[worth], minlength=len(present))
+    # an operand in several pieces is one instruction
+    pairs = np.unique(which.astype(np.int64) * len(instructions) + owner[worth])
+    counts = np.bincount(pairs // len(instructions), minlength=len(present))
+    for number, total, count in zip(present.tolist(), totals.tolist(), counts.tolist(), strict=True):
+        core, lane, of, how = number >> 16, (number >> 8) & 255, MEMORIES[(number & 255) >> 2], number & 3
+        for path in _paths(lane, of, how):
+            _add(sums, core, path, int(total), int(count))
+
+
+def _paths(pipe: int, memory: str, role: int) -> list[str]:
+    """The paths that a pipe uses when it reads or writes a memory."""
+    if pipe == Pipe.CUBE:
+        unit = "CUBE"
+    elif pipe == Pipe.VECTOR or pipe in VECTOR_LANES:
+        unit = "VEC"
+    else:
+        source = _SOURCE.get(Pipe(pipe), "")
+        return [f"{source}_TO_{memory}"] if source and role & WRITES and memory != source else []
+    found = [f"{memory}_TO_{unit}"] if role & READS else []
+    return found + ([f"{unit}_TO_{memory}"] if role & WRITES else [])

@@ -1,0 +1,285 @@
+"""Insight's Details page of a replay: every number is one of `stats --json`, and nothing ends Insight's server."""
+
+import json
+from collections import defaultdict
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from insight_made_up import small_trace
+from insight_replays import MORE, REPLAYS
+
+from insight_trace.__main__ import main
+from insight_trace.errors import InputError
+from insight_trace.insight import details_page as page
+from insight_trace.insight import validate, write_insight_directory
+from insight_trace.insight.container import BlockType, write_block
+from insight_trace.insight.details_page import DETAILS, DetailsPage, details_blocks, read_details
+
+everything = pytest.mark.parametrize("name", [*REPLAYS, *MORE])
+
+
+def _stats(run, capsys):
+    capsys.readouterr()
+    assert main(["stats", str(run.directory), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def _check(run, figures):
+    found = read_details(run.bin)
+    assert all(getattr(found, name) is not None for name in ("base", "compute_bars", "compute_rows"))
+    cycles = {core["core"]: core["cycles"] for core in figures["cores"]}
+    pipes = {(pipe["core"], pipe["pipe"]): pipe for pipe in figures["pipes"]}
+    mhz, duration = figures["mhz"], figures["micros"]
+    assert found.base.duration == round(duration, 3)
+    table = found.base.block_detail or found.base.mix_block_detail
+    assert len(table.row) == found.base.block_dim == len({core.partition(".")[0] for core in cycles})
+    durations = sorted(f"{round(count / mhz, 3):g}" for count in cycles.values())
+    shown = [cell for row in table.row for cell in row.value[1:] if cell not in ("vector", "cube", "NA")]
+    assert sorted(shown) == durations
+
+    # compute workload: busy cycles, instructions and waits of every pipe
+    assert sorted(load.origin_value for load in found.compute_bars.subblock_detail) == sorted(
+        pipe["busy"] for pipe in pipes.values()
+    )
+    shares = sorted(round(100 * pipe["busy"] / cycles[core], 2) for (core, _), pipe in pipes.items())
+    assert sorted(load.value for load in found.compute_bars.subblock_detail) == shares
+    rows = found.compute_rows.subblock_detail
+    counts = [load.value for load in rows if load.unit == page.INSTRUCTIONS]
+    assert sorted(counts) == sorted(pipe["instructions"] for pipe in pipes.values())
+    waits = [load.value for load in rows if load.name.endswith(" waiting")]
+    assert sorted(waits) == sorted(round(pipe["waiting"] / mhz, 3) for pipe in pipes.values())
+    moved = [load.value for load in rows if load.unit == page.BYTES]
+    assert sorted(moved) == sorted(path["bytes"] for path in figures["paths"])
+
+    # memory: sums over blocks are the run's
+    traffic = {path["path"]: path for path in figures["traffic"]}
+    asked = sum(path["requests"] for path in traffic.values())
+    missed = sum(path["missed"] for path in traffic.values())
+    uses = [graph.L2cache for graph in found.memory_graphs.core_memory_map if graph.L2cache]
+    assert sum(use.total_request for use in uses) == asked
+    assert sum(use.miss for use in uses) == missed
+    totals = defaultdict(int)
+    for path in figures["paths"]:
+        totals[path["path"]] += path["bytes"]
+    assert {path: totals[path] for path in traffic} == {path: item["bytes"] for path, item in traffic.items()}
+    for tables in found.memory_tables.table_per_block:
+        for each in tables.table_detail:
+            if each.table_name.startswith("Paths"):
+                for row in each.row:
+                    rate = int(row.value[0]) / (duration * 1e-6) / 2**30
+                    assert float(row.value[2]) == pytest.approx(rate, rel=1e-3, abs=1e-3)
+
+    # occupancy: cycles and bytes of every core
+    cores = [core for load in found.occupancy.op_detail for core in load.core_detail]
+    assert sorted(core.cycles for core in cores) == sorted(cycles.values())
+    assert sum(core.throughput for core in cores) == sum(item["bytes"] for item in traffic.values())
+
+    # roofline: the achieved rate is the run's
+    if figures["arithmetic"]:
+        reached = {round(item["giga_per_s"] / 1e3, 9) for item in figures["arithmetic"]}
+        charts = found.roofline.multiple_rooflines
+        assert {round(roof.point[1], 9) for chart in charts for roof in chart.rooflines} == reached
+        assert all(0 < roof.ratio <= 1.05 for chart in charts for roof in chart.rooflines)
+
+    # stalls are the waits, and the cycles of bank conflicts
+    reasons = dict(found.stalls.top_stall_reason_table) if found.stalls else {}
+    conflicts = reasons.pop("UB bank conflicts (cycles)", 0)
+    assert conflicts == figures["conflict_cycles"]
+    assert sum(reasons.values()) == sum(wait["cycles"] for wait in figures["waits"])
+
+    # advice stands where Insight shows it
+    told = [graph.advice for graph in found.memory_graphs.core_memory_map]
+    told += [tables.advice for tables in found.memory_tables.table_per_block]
+    told += [[found.roofline.advice] if found.roofline else [], [found.occupancy.advice]]
+    said = {text for list_ in told for text in list_}
+    assert {item["text"] for item in figures["advice"]} <= said | set(found.occupancy.advice.split("\n"))
+
+
+@everything
+def test_every_number_of_the_page_is_one_of_stats(replayed, capsys, name):
+    run = replayed(name)
+    assert validate(run.directory) == []
+    _check(run, _stats(run, capsys))
+
+
+def test_every_number_of_every_kernel_of_a_build_is_one_of_stats(profiled, capsys):
+    assert len(profiled) == 12
+    for run in profiled.values():
+        assert validate(run.directory) == []
+        _check(run, _stats(run, capsys))
+
+
+def test_the_kinds_of_kernels_are_those_that_insight_draws(replayed):
+    kinds = {
+        name: read_details(replayed(name).bin) for name in ("single", "mix", "blocks", "a5", "mix on a5")
+    }
+    assert [found.base.op_type for found in kinds.values()] == ["vector", "mix", "vector", "vector", "mix"]
+    graphs = [found.memory_graphs.core_memory_map[0].soc for found in kinds.values()]
+    assert graphs == ["910B", "910B", "910B", "910A5", "910A5"]
+    assert [core.core_id for core in kinds["blocks"].occupancy.op_detail] == list(range(48))
+
+
+# --- written and read again --------------------------------------------------------------------------
+
+_text = st.text(st.characters(codec="utf-8"), max_size=12)
+_count = st.integers(0, 2**53)
+_number = st.floats(0, 1e9, allow_nan=False)
+_texts = st.lists(_text, max_size=3)
+_rows = st.lists(st.builds(page.Row, _texts), max_size=3)
+_blocks = st.builds(page.BlockTable, _texts, _rows, st.lists(st.integers(0, 9), max_size=2))
+_loads = st.builds(page.Load, _text, _text, _text, st.integers(0, 3), _number, _count)
+_paths = st.builds(page.PathLoad, st.integers(0, 60), _number, _count, st.one_of(_number, st.just("NA")))
+_units = st.builds(page.UnitUse, _count, _count, _number)
+_graphs = st.builds(
+    page.MemoryGraph,
+    _text,
+    _text,
+    _text,
+    _texts,
+    st.lists(_paths, max_size=3),
+    st.builds(page.L2Use, _count, _count, _count, _number),
+    _units,
+)
+_tables = st.builds(
+    page.BlockTables,
+    *(_text, _text, _texts),
+    st.lists(
+        st.builds(
+            page.MemoryTable,
+            _text,
+            _texts,
+            st.lists(st.builds(page.NamedRow, _text, _texts), max_size=3),
+            st.just([1, 2]),
+        ),
+        max_size=2,
+    ),
+)
+_cores = st.builds(
+    page.CoreLoad,
+    st.integers(0, 255),
+    st.lists(st.builds(page.SubCore, st.integers(0, 1), _text, _count, _count, _number), max_size=3),
+)
+_roofs = st.builds(
+    page.Roof, _number, _text, _number, _text, st.lists(_number, min_size=2, max_size=2), _number
+)
+_uses = st.builds(page.LineUse, st.tuples(_count, _number), st.lists(st.tuples(_text, _text), max_size=2))
+_charts = st.builds(page.RoofChart, _text, st.lists(_roofs, max_size=2))
+_lines = st.builds(page.CacheLine, _count, _uses, _uses)
+_pages = st.builds(
+    DetailsPage,
+    base=st.one_of(st.none(), st.builds(page.BaseInfo, _text, _text, _count, _number, _text, _blocks)),
+    compute_bars=st.one_of(st.none(), st.builds(page.ComputeLoad, st.lists(_loads, max_size=3))),
+    compute_rows=st.one_of(st.none(), st.builds(page.ComputeLoad, st.lists(_loads, max_size=3))),
+    memory_graphs=st.one_of(st.none(), st.builds(page.MemoryGraphs, st.lists(_graphs, max_size=2))),
+    memory_tables=st.one_of(st.none(), st.builds(page.MemoryTables, st.lists(_tables, max_size=2))),
+    occupancy=st.one_of(st.none(), st.builds(page.Occupancy, _text, _text, _text, st.lists(_cores, max_size=3))),
+    roofline=st.one_of(st.none(), st.builds(page.Roofline, _text, st.lists(_charts, max_size=2))),
+    cache=st.one_of(st.none(), st.builds(page.CacheLines, st.lists(_lines, max_size=2))),
+    stalls=st.one_of(st.none(), st.builds(page.StallReasons, st.dictionaries(_text, _count, max_size=3))),
+)  # fmt: skip
+
+
+def _container(path, blocks):
+    with path.open("wb") as file:
+        write_block(file, BlockType.TRACE, b'{"traceEvents":[]}')
+        for type_, payload in blocks:
+            write_block(file, type_, payload)
+    return path
+
+
+@given(_pages)
+def test_any_page_comes_back_as_it_was_written(tmp_path_factory, written):
+    path = _container(tmp_path_factory.mktemp("page") / "visualize_data.bin", details_blocks(written))
+    assert read_details(path) == written
+
+
+def test_numbers_may_be_text_and_keys_may_be_more_as_boards_write_them(tmp_path):
+    payload = b'{"name":"k","op_type":"vector","block_dim":"8","duration":"1.5","pid":"7","soc":"x"}'
+    path = _container(tmp_path / "visualize_data.bin", [(BlockType.BASE_INFO, payload)])
+    assert read_details(path).base == page.BaseInfo("k", "vector", 8, 1.5, "x")
+    path = _container(tmp_path / "other.bin", [(BlockType.STALL_REASONS, b'{"top_stall_reason_table":[]}')])
+    with pytest.raises(InputError, match="STALL_REASONS"):
+        read_details(path)
+
+
+def _whole():
+    """A page that keeps every rule."""
+    load = page.Load("0", "vector", "MTE2", page.PERCENT, 1.0, 1)
+    table = page.MemoryTable("Pipe", ["", "a"], [page.NamedRow("x", ["1"])], [1, 1])
+    return DetailsPage(
+        base=page.BaseInfo("k", "vector", 1, 1.0, "Ascend910B1", page.BlockTable(["Block ID"], [page.Row(["0"])], [2, 1])),
+        compute_bars=page.ComputeLoad([load]),
+        compute_rows=page.ComputeLoad([load]),
+        memory_graphs=page.MemoryGraphs([page.MemoryGraph("0", "vector", "910B", [], [page.PathLoad(12, 1.0, 1, "NA")])]),
+        memory_tables=page.MemoryTables([page.BlockTables("0", "vector", [], [table])]),
+        occupancy=page.Occupancy("Ascend910B1", "vector", "", [page.CoreLoad(0, [page.SubCore(0, "vector", 1, 1)])]),
+        roofline=page.Roofline("", [page.RoofChart("GM/L2", [page.Roof(1.0, "GM", 1.0, "Cube", [1.0, 1.0], 1.0)])]),
+        cache=page.CacheLines([page.CacheLine(0, page.LineUse((1, 1.0), []), page.LineUse((0, 0.0), []))]),
+        stalls=page.StallReasons({"a": 1}),
+    )  # fmt: skip
+
+
+BREAKS = [
+    ("details-kinds", BlockType.BASE_INFO, lambda table: [table]),
+    ("details-kinds", BlockType.STALL_REASONS, lambda _table: []),
+    ("details-kinds", BlockType.OCCUPANCY, lambda table: table | {"op_detail": [3]}),
+    ("details-kinds", BlockType.MEMORY_GRAPH, lambda table: table | {"core_memory_map": ["x"]}),
+    ("details-kinds", BlockType.ROOFLINE, lambda table: table | {"multiple_rooflines": [1]}),
+    ("details-kinds", BlockType.COMPUTE_BARS, lambda table: table | {"subblock_detail": [None]}),
+    ("details-kinds", BlockType.MEMORY_TABLE, lambda table: table | {"table_per_block": [[]]}),
+    ("details-required", BlockType.COMPUTE_ROWS, lambda _table: {}),
+    ("details-required", BlockType.OCCUPANCY, lambda table: table | {"op_detail": {}}),
+    ("details-required", BlockType.STALL_REASONS, lambda _table: {"top_stall_reason_table": 3}),
+    ("details-base", BlockType.BASE_INFO, lambda _table: {"op_type": "vector", "mix_block_detail": {}}),
+    ("details-base", BlockType.BASE_INFO, None),
+    ("details-blocks", BlockType.COMPUTE_BARS, lambda _table: {"subblock_detail": []}),
+    ("details-graph", BlockType.MEMORY_GRAPH, lambda table: _first(table, "core_memory_map", soc="Ascend910B1")),
+    ("details-graph", BlockType.MEMORY_GRAPH, lambda table: _first(table, "core_memory_map", op_type="MIX")),
+    ("details-advice", BlockType.MEMORY_GRAPH, lambda table: _first(table, "core_memory_map", advice="x")),
+    ("details-advice", BlockType.OCCUPANCY, lambda table: table | {"advice": ["x"]}),
+    ("details-numbers", BlockType.OCCUPANCY, lambda table: _first(table, "op_detail", core_id=300)),
+    ("details-numbers", BlockType.STALL_REASONS, lambda _table: {"top_stall_reason_table": {"a": 1.5}}),
+    ("details-numbers", BlockType.CACHE_LINES, lambda table: _first(table, "Cacheline Records", Hit={"Value": ["1", 1.0]})),
+    ("details-titles", BlockType.ROOFLINE, lambda table: _first(table, "multiple_rooflines", title="My roof")),
+]  # fmt: skip
+
+
+def _first(table, name, **changes):
+    return table | {name: [table[name][0] | changes, *table[name][1:]]}
+
+
+def _rules(tmp_path, change=None, type_=None):
+    blocks = []
+    for each, payload in details_blocks(_whole()):
+        if each is type_ and change is None:
+            continue
+        table = json.loads(payload)
+        if each is type_ or (
+            type_ is BlockType.COMPUTE_BARS
+            and each is BlockType.COMPUTE_ROWS
+            and not change(table)["subblock_detail"]
+        ):
+            table = change(table)
+        blocks.append((each, json.dumps(table).encode()))
+    directory = write_insight_directory(small_trace(), tmp_path)
+    with (directory / "visualize_data.bin").open("ab") as file:
+        for each, payload in blocks:
+            write_block(file, each, payload)
+    return {broken.rule for broken in validate(directory)}
+
+
+def test_a_whole_page_keeps_every_rule(tmp_path):
+    assert _rules(tmp_path) == set()
+
+
+@pytest.mark.parametrize(("rule", "type_", "change"), BREAKS)
+def test_the_validator_names_what_insight_says_nothing_about(tmp_path, rule, type_, change):
+    assert rule in _rules(tmp_path, change, type_)
+
+
+def test_a_section_that_is_none_is_no_block():
+    assert details_blocks(DetailsPage()) == []
+    assert [type_ for type_, _ in details_blocks(_whole())] == list(DETAILS)
+    assert all(isinstance(msgspec.json.decode(payload), dict) for _, payload in details_blocks(_whole()))
