@@ -13,7 +13,7 @@ from insight_replays import MORE, REPLAYS
 from insight_trace.__main__ import main
 from insight_trace.errors import InputError
 from insight_trace.insight import details_page as page
-from insight_trace.insight import validate, write_insight_directory
+from insight_trace.insight import RULES, validate, write_insight_directory
 from insight_trace.insight.container import BlockType, write_block
 from insight_trace.insight.details_page import DETAILS, DetailsPage, details_blocks, read_details
 
@@ -277,6 +277,10 @@ def test_a_whole_page_keeps_every_rule(tmp_path):
 @pytest.mark.parametrize(("rule", "type_", "change"), BREAKS)
 def test_the_validator_names_what_insight_says_nothing_about(tmp_path, rule, type_, change):
     assert rule in _rules(tmp_path, change, type_)
+
+
+def test_every_rule_of_the_page_has_a_test_that_breaks_it():
+    assert {rule for rule, _, _ in BREAKS} == {rule for rule in RULES if rule.startswith("details-")}
 
 
 def test_a_section_that_is_none_is_no_block():

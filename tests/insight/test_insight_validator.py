@@ -331,7 +331,8 @@ def test_a_broken_rule_is_named(directory, capsys, rule, break_it):
 
 def test_every_rule_has_a_test_that_breaks_it():
     assert {rule for rule, _ in THE_TEN} == set(TEN)
-    assert {rule for rule, _ in THE_TEN + OTHERS} == set(RULES)
+    details = {rule for rule in RULES if rule.startswith("details-")}  # test_details_page.py breaks these
+    assert {rule for rule, _ in THE_TEN + OTHERS} == set(RULES) - details
 
 
 def test_the_place_of_a_broken_event_is_said(directory):
