@@ -12,8 +12,8 @@ from insight_replays import MORE, REPLAYS
 
 from insight_trace.__main__ import main
 from insight_trace.errors import InputError
-from insight_trace.insight import details_page as page
 from insight_trace.insight import RULES, validate, write_insight_directory
+from insight_trace.insight import details_page as page
 from insight_trace.insight.container import BlockType, write_block
 from insight_trace.insight.details_page import DETAILS, DetailsPage, details_blocks, read_details
 
