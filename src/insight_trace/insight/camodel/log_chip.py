@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
+from insight_trace.chips import find_chip
 from insight_trace.errors import RequestError
 from insight_trace.insight.camodel.files import CoreLogs, lines_of
 from insight_trace.insight.camodel.lines import parse_line
@@ -26,14 +27,16 @@ def require_default_chip(cores: Iterable[CoreLogs], folder: Path) -> None:
             if line.id >= 0 or Pipe(line.pipe) in VECTOR_LANES:
                 what = "the lane" if line.id < 0 else "numbered instructions"
                 shown = f" {Pipe(line.pipe).name}" if line.id < 0 else ""
-                _ask(f"a 950 ({what}{shown})", "950PR_9599 (1800 MHz) or 950DT_950x (1650 MHz)", folder)
+                _ask(f"a 950 ({what}{shown})", ("Ascend950PR_9599", "Ascend950DT_950X"), folder)
             if line.name.startswith(_INFER_NAMES):
-                _ask(f"a 310P (the name {line.name})", "310P3 (1060 MHz) or 310P5 (800 MHz)", folder)
+                _ask(f"a 310P (the name {line.name})", ("Ascend310P3", "Ascend310P5"), folder)
 
 
-def _ask(family: str, examples: str, folder: Path) -> None:
+def _ask(family: str, names: tuple[str, ...], folder: Path) -> None:
+    chips = [chip for name in names if (chip := find_chip(name))]
+    examples = " or ".join(f"{chip.name} ({chip.mhz:g} MHz)" for chip in chips)
     raise RequestError(
         f"these are logs of {family}, whose chips have different clocks",
         where=str(folder),
-        hint=f"say which chip wrote them: --soc-version Ascend{examples.replace(' or ', ' or Ascend')}",
+        hint=f"say which chip wrote them: --soc-version {examples}",
     )
