@@ -1,8 +1,9 @@
 """The critical path: the chain of instructions and waits that makes the total.
 
 Walking back from the instruction that ended last, each step goes to whatever let the current one start: the
-flag that it waited for, the instruction before it on its pipe, or the scalar unit that issued it. The
-pieces of the path follow each other without gap or overlap, so their cycles add up to the total.
+flag that it waited for, what a barrier waited for, the instruction before it on its pipe, the scalar unit that issued it,
+or what made room in a full queue. The pieces of the path follow each other without gap or overlap, so their cycles add up
+to the total.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import bisect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from insight_trace.model import Pipe, Trace
+from insight_trace.model import Pipe, Stall, Trace
 from insight_trace.recording.flag_pairs import partners
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import units
@@ -51,36 +52,105 @@ def critical_path(trace: Trace) -> CriticalPath:
     end = finish(instructions)
     # A set is raised when all before it on its pipe has ended, however early the pipe took it up.
     start = np.where(kind == Kind.SET, end, instructions.start)
-    before, earlier = _before_on_pipe(trace, start, considered)
+    before, earlier = _before_on_pipe(trace, kind, start, considered)
     issuer = _issuer(trace, kind, considered)
     partner = partners(instructions, kind)
     by_end = considered[np.lexsort((-considered, end[considered]))]
     columns = (start, end, before, earlier, issuer, partner, by_end)
     origin = int(instructions.start[considered].min())
-    pieces = _walk(int(by_end[-1]), origin, *(column.tolist() for column in columns))
+    steps = _Steps(*(column.tolist() for column in columns), _holds(trace, kind, end, considered))
+    pieces = _walk(int(by_end[-1]), origin, steps)
     rows, begins, ends, idle = zip(*reversed(pieces), strict=True) if pieces else ((), (), (), ())
     return CriticalPath(
         np.array(rows, np.int64), np.array(begins, np.int64), np.array(ends, np.int64), np.array(idle, bool)
     )
 
 
-def _walk(
-    last: int,
-    origin: int,
-    start: list[int],
-    end: list[int],
-    before: list[int],
-    earlier: list[int],
-    issuer: list[int],
-    partner: list[int],
-    by_end: list[int],
-) -> list[tuple[int, int, int, bool]]:
-    """Pieces from the last to the first. Lists, because single values of arrays are slow to read."""
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """By row, what may have let it start. Lists, because single values of arrays are slow to read."""
+
+    start: list[int]
+    end: list[int]
+    before: list[int]
+    earlier: list[int]
+    issuer: list[int]
+    partner: list[int]
+    by_end: list[int]
+    holds: _Holds
+
+
+@dataclass(frozen=True, slots=True)
+class _Holds:
+    """Barriers, and instructions that a full queue kept from being issued, with all after them."""
+
+    barriers: frozenset[int]
+    core: list[int]
+    pipe: list[int]
+    issue: list[int]
+    queued: dict[int, list[int]]  # by core: rows that found their pipe's queue full
+    on_core: dict[int, list[int]]  # rows of a core by end
+    on_pipe: dict[tuple[int, int], list[int]]  # rows of a pipe by end
+
+    def behind_barrier(self, row: int, now: int, start: int, end: list[int], here: set[int]) -> int:
+        """What a barrier waited for: the last of its core to end; -1 for none."""
+        found = _latest(self.on_core[self.core[row]], end, now, here)
+        return found if found >= 0 and end[found] > start else -1
+
+    def behind_queue(self, row: int, begin: int, after: int, end: list[int], here: set[int]) -> int:
+        """What made room in the queue that held up the issue of `row`; -1 where none did since `after`."""
+        queued = self.queued.get(self.core[row])
+        place = bisect.bisect_right(queued, row) - 1 if queued else -1
+        if queued is None or place < 0:
+            return -1
+        full = queued[place]
+        if not after < self.issue[full] <= begin + 1:
+            return -1
+        found = _latest(
+            self.on_pipe[self.core[full], self.pipe[full]], end, min(self.issue[full], begin), here
+        )
+        return found if found >= 0 and end[found] > after else -1
+
+
+def _holds(trace: Trace, kind: NDArray[np.uint8], end: NDArray[np.int64], rows: NDArray[np.int64]) -> _Holds:
+    import numpy as np
+
+    instructions = trace.instructions
+    unit = units(instructions.pipe)
+    barriers = rows[kind[rows] == Kind.BARRIER]
+    queued = rows[instructions.stall[rows] == Stall.QUEUE]
+    works = rows[(kind[rows] == Kind.WORK) | (kind[rows] == Kind.SCALAR)]
+    works = works[np.lexsort((-works, end[works]))]
+    on_core: dict[int, list[int]] = {}
+    for core in np.unique(instructions.core[barriers]).tolist():
+        on_core[core] = works[instructions.core[works] == core].tolist()
+    on_pipe: dict[tuple[int, int], list[int]] = {}
+    by_core: dict[int, list[int]] = {}
+    for core in np.unique(instructions.core[queued]).tolist():
+        mine = queued[instructions.core[queued] == core]
+        by_core[core] = mine.tolist()
+        for pipe in np.unique(unit[mine]).tolist():
+            chosen = (instructions.core[works] == core) & (unit[works] == pipe)
+            on_pipe[core, pipe] = works[chosen].tolist()
+    columns = (instructions.core, unit, instructions.issue)
+    if not len(queued) and not len(barriers):
+        columns = (instructions.core[:0], unit[:0], instructions.issue[:0])
+    return _Holds(frozenset(barriers.tolist()), *(c.tolist() for c in columns), by_core, on_core, on_pipe)
+
+
+def _walk(last: int, origin: int, steps: _Steps) -> list[tuple[int, int, int, bool]]:
+    """Pieces from the last to the first."""
+    start, end, holds = steps.start, steps.end, steps.holds
     pieces: list[tuple[int, int, int, bool]] = []
     row, now = last, end[last]
     here: set[int] = {row}  # rows met without going back in time: none is visited twice
     while True:
-        raised = partner[row]
+        raised, ahead = steps.partner[row], steps.earlier[row]
+        if raised >= 0 and ahead >= 0 and end[raised] < end[ahead] <= now and ahead not in here:
+            # the flag was up already: the wait ended when what is in flight before it on its pipe did
+            raised = ahead
+        elif raised < 0 and row in holds.barriers:
+            raised = holds.behind_barrier(row, now, start[row], end, here)
         if raised >= 0 and start[row] <= end[raised] <= now and raised not in here:
             following, reached = raised, end[raised]
             if now > reached:
@@ -89,10 +159,10 @@ def _walk(
             begin = min(now, start[row])
             if now > begin:
                 pieces.append((row, begin, now, False))
-            following, reached = before[row], begin
+            following, reached = steps.before[row], begin
             if following >= 0 and (end[following] > begin or following in here):
                 following = -1
-            issued = issuer[row]
+            issued = steps.issuer[row]
             if (
                 issued >= 0
                 and end[issued] <= begin
@@ -101,7 +171,6 @@ def _walk(
             ):
                 following = issued
             if following < 0 or end[following] < begin:
-                ahead = earlier[row]
                 if ahead >= 0 and start[ahead] < begin < end[ahead] and ahead not in here:
                     # several in flight on one pipe: this one came when the one ahead let it in
                     if begin < now:
@@ -109,8 +178,12 @@ def _walk(
                     here.add(ahead)
                     row, now = ahead, begin
                     continue
+                if holds.queued:
+                    after = end[following] if following >= 0 else origin
+                    room = holds.behind_queue(row, begin, after, end, here)
+                    following = room if room >= 0 else following
             if following < 0:
-                following = _latest(by_end, end, begin, here)
+                following = _latest(steps.by_end, end, begin, here)
             if following < 0:
                 if begin > origin:
                     pieces.append((row, origin, begin, True))
@@ -133,9 +206,9 @@ def _latest(by_end: list[int], end: list[int], time: int, here: set[int]) -> int
 
 
 def _before_on_pipe(
-    trace: Trace, start: NDArray[np.int64], rows: NDArray[np.int64]
+    trace: Trace, kind: NDArray[np.uint8], start: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """On the same pipe: the latest row that had ended when this one started, and the one started before it.
+    """On the same pipe: the latest row that had ended when this one started, and the work before it in the program.
 
     -1 for none.
     """
@@ -157,7 +230,9 @@ def _before_on_pipe(
         wrong &= previous >= by_start
         previous = np.where(wrong, np.where(place >= 1, by_end[np.maximum(place - 1, 0)], -1), previous)
         found[by_start] = np.where(previous == by_start, -1, previous)
-        earlier[by_start[1:]] = by_start[:-1]
+        work = np.sort(members[(kind[members] == Kind.WORK) | (kind[members] == Kind.SCALAR)])
+        place = np.searchsorted(work, members) - 1
+        earlier[members] = np.where(place >= 0, work[np.maximum(place, 0)], -1) if len(work) else -1
     return found, earlier
 
 

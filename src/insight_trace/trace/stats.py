@@ -171,6 +171,8 @@ def _waits(
         entry = sums.setdefault(key, [0, 0, row])
         entry[0] += cycles
         entry[1] += 1
+        if set_of[entry[2]] < 0 <= set_of[row]:
+            entry[2] = row  # the first of them may have found its flag raised
     result = []
     for (core, pipe, flag, stack, ends), (cycles, count, row) in sums.items():
         partner = int(set_of[row])
