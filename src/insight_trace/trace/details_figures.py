@@ -28,26 +28,22 @@ _CORE = re.compile(r"core(\d+)\.(cube|vec)core(\d+)")
 _ACTIVE = {"CUBE": "Cube All Active", "VECTOR": "Vector All Active"}
 _MEMORY_TOPICS = frozenset({"transfer", "l2"})
 
-# Arrows of Insight's memory graphs by path: those of A2 and A3, and of the 950. The second vector core has its own.
+# Arrows of Insight's memory graphs by path, and the bytes that the vendor's profiler counts as one request there (msopprof
+# device_defs.h): of A2 and A3, and of the 950. The second vector core has arrows of its own.
 _ARROWS = {
     "910B": {
-        "GM_TO_L1": 2, "L1_TO_GM": 3, "L1_TO_L0A": 4, "L1_TO_L0B": 5, "L0A_TO_CUBE": 6, "L0B_TO_CUBE": 7,
-        "CUBE_TO_L0C": 8, "L0C_TO_L1": 9, "L0C_TO_GM": 10, "L0C_TO_CUBE": 11,
-        "GM_TO_UB": 12, "UB_TO_GM": 13, "UB_TO_VEC": 14, "VEC_TO_UB": 15,
+        "GM_TO_L1": (2, 256), "L1_TO_GM": (3, 128), "L1_TO_L0A": (4, 256), "L1_TO_L0B": (5, 128),
+        "L0A_TO_CUBE": (6, 512), "L0B_TO_CUBE": (7, 512), "CUBE_TO_L0C": (8, 1024), "L0C_TO_L1": (9, 128),
+        "L0C_TO_GM": (10, 128), "L0C_TO_CUBE": (11, 1024),
+        "GM_TO_UB": (12, 128), "UB_TO_GM": (13, 128), "UB_TO_VEC": (14, 256), "VEC_TO_UB": (15, 256),
     },
     "910A5": {
-        "GM_TO_L1": 2, "L0A_TO_CUBE": 6, "L0B_TO_CUBE": 7, "CUBE_TO_L0C": 8, "L1_TO_L0A": 37, "L1_TO_L0B": 38,
-        "L0C_TO_GM": 40, "L0C_TO_L1": 41, "GM_TO_UB": 12, "UB_TO_GM": 13, "UB_TO_VEC": 14, "VEC_TO_UB": 15,
+        "GM_TO_L1": (2, 256), "L0A_TO_CUBE": (6, 64), "L0B_TO_CUBE": (7, 256), "CUBE_TO_L0C": (8, 1024),
+        "L1_TO_L0A": (37, 256), "L1_TO_L0B": (38, 256), "L0C_TO_GM": (40, 128), "L0C_TO_L1": (41, 128),
+        "GM_TO_UB": (12, 128), "UB_TO_GM": (13, 128), "UB_TO_VEC": (14, 256), "VEC_TO_UB": (15, 256),
     },
 }  # fmt: skip
 _HBM_TO_L2, _L0C_TO_FIXP = 0, 39
-# Bytes that the vendor's profiler counts as one request (msopprof device_defs.h).
-_REQUESTS = {
-    "910B": {"GM_TO_L1": 256, "L1_TO_L0A": 256, "UB_TO_VEC": 256, "VEC_TO_UB": 256, "L0A_TO_CUBE": 512,
-             "L0B_TO_CUBE": 512, "CUBE_TO_L0C": 1024, "L0C_TO_CUBE": 1024},
-    "910A5": {"GM_TO_L1": 256, "L1_TO_L0A": 256, "L1_TO_L0B": 256, "UB_TO_VEC": 256, "VEC_TO_UB": 256,
-              "L0A_TO_CUBE": 64, "L0B_TO_CUBE": 256, "CUBE_TO_L0C": 1024},
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +188,9 @@ def _graph(
     for core in members:
         shift = 4 if core.label == "vector1" else 0
         for path in core.paths:
-            arrow = _ARROWS[graph].get(path.path)
-            if arrow is None:
+            if path.path not in _ARROWS[graph]:
                 continue
-            size = _REQUESTS[graph].get(path.path, REQUEST)
+            arrow, size = _ARROWS[graph][path.path]
             units.append(
                 page.PathLoad(
                     arrow + shift,
