@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import re
 import sys
 from pathlib import Path
@@ -19,7 +18,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from insight_trace.model import Scene
-    from insight_trace.replay.replaying import Replay
     from insight_trace.replay.request import ReplayRequest
 
 RUNS_KERNELS = True
@@ -76,6 +74,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from insight_trace.commands.replay_text import mismatch_text, show
+    from insight_trace.replay.named_traces import PERFETTO, PLAIN
     from insight_trace.replay.replaying import run_replay
 
     ignored = [
@@ -89,8 +88,8 @@ def run(options: argparse.Namespace) -> int:
     replay = run_replay(request)
     show(replay, check=False)
     if replay.directory is not None:
-        for path in write_traces(replay, label):
-            print(f"trace      {path}")
+        for ending in (PLAIN, PERFETTO):
+            print(f"trace      {replay.workspace / f'{label}{ending}'}")
     if replay.mismatched:
         print(f"insight-trace core-swimlane: {mismatch_text(replay)}", file=sys.stderr)
     return 1 if replay.mismatched else 0
@@ -130,6 +129,7 @@ def _request(options: argparse.Namespace) -> tuple[ReplayRequest, str]:
         seconds=options.time_limit,
         timeout_minutes=options.msprof_timeout,
         output=Path("outputs") / f"core_swimlane_{label}_{stamp}",
+        label=label,
         collect=not options.no_collect,
     )
     return request, label
@@ -145,20 +145,3 @@ def _first_case(scene: Scene, platform: str) -> str:
             f"no case of {scene.class_name} runs on {platform}", hint=f"--platform {' or '.join(known)}"
         )
     return able[0]
-
-
-def write_traces(replay: Replay, label: str) -> list[Path]:
-    """The two traces beside the workspace's export: as Insight has it, and as Perfetto shows it rightly."""
-    from insight_trace.insight import open_trace
-    from insight_trace.storage import whole_file, write_whole
-    from insight_trace.trace.chrome import write_chrome
-    from insight_trace.trace.clean import clean
-
-    assert replay.directory is not None
-    plain = replay.workspace / f"{label}_trace.json"
-    events = json.loads((replay.directory / "trace.json").read_text(encoding="utf-8"))
-    write_whole(plain, json.dumps(events, indent=1) + "\n")
-    perfetto = replay.workspace / f"{label}_trace_perfetto.json"
-    with whole_file(perfetto) as file:
-        write_chrome(clean(open_trace(replay.directory)), file)
-    return [plain, perfetto]

@@ -19,6 +19,7 @@ from insight_trace.model import Dispatch, Finding, Instructions, Kernel, Simulat
 from insight_trace.reading import read_regular
 from insight_trace.recording.kinds import works
 from insight_trace.replay.gathering import Gathered, gather_arguments
+from insight_trace.replay.named_traces import label_of, write_named_traces
 from insight_trace.replay.replay_folder import RECORD, workspace_path, write_record
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.residue import held_slots
@@ -149,6 +150,12 @@ def replay_gathered(
             replay = _with_msprof(request, replay, workspace, progress)
         else:
             replay = _with_embedded(request, replay, workspace, progress, annotate)
+        if replay.directory is not None:
+            simulator_folder = workspace / replay.directory.relative_to(path)
+            told = write_named_traces(
+                simulator_folder, workspace, request.label or label_of(selection, target)
+            )
+            replay = dataclasses.replace(replay, warnings=(*replay.warnings, *told))
         write_record(request, replay, workspace)
     return replay
 

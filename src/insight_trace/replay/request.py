@@ -50,6 +50,7 @@ class ReplayRequest:
     hardware_blocks: int = 1
     # what to write
     output: Path | None = None
+    label: str | None = None  # of the named traces in the workspace; None: class, case, target, kernel
     collect: bool = True  # False: stop when the workspace is written
     include_source: bool = True
     dump_logs: bool = False

@@ -67,8 +67,6 @@ def clean(trace: Trace, *, keep_scalar: bool = False) -> Clean:
 
     A kernel that only ran scalar instructions keeps them: an empty picture would hide why it is empty.
     """
-    import numpy as np
-
     instructions = trace.instructions
     kind = kinds(instructions)
     notes = list(trace.warnings)
@@ -79,6 +77,19 @@ def clean(trace: Trace, *, keep_scalar: bool = False) -> Clean:
         notes.append("only scalar instructions ran, so the SCALAR lane is kept")
     if keep_scalar:
         kept |= scalar
+    return _drawn(trace, kind, kept, notes)
+
+
+def whole(trace: Trace) -> Clean:
+    """Every instruction, flags, barriers and scalar ones too, each on a lane where nothing hides it."""
+    kind = kinds(trace.instructions)
+    return _drawn(trace, kind, kind != Kind.MISS, list(trace.warnings))
+
+
+def _drawn(trace: Trace, kind: NDArray[np.uint8], kept: NDArray[np.bool_], notes: list[str]) -> Clean:
+    import numpy as np
+
+    instructions = trace.instructions
     backwards = int((instructions.end[kept] < instructions.start[kept]).sum())
     if backwards:
         notes.append(f"{backwards} instructions end before they start; they are drawn with no length")

@@ -1,0 +1,52 @@
+"""The traces of a replay under the names of core_swimlane: `<label>_trace.json`, `<label>_trace_perfetto.json`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from insight_trace.replay.selection import Selection
+
+PLAIN, PERFETTO = "_trace.json", "_trace_perfetto.json"
+MOST_INSTRUCTIONS = 1_000_000  # of a Perfetto trace as JSON; `clean --format perfetto` writes larger ones
+
+
+def label_of(selection: Selection, target: str) -> str:
+    """`<class>_<case>_<target>_<kernel>`, with the members of a mix."""
+    kernels = selection.kernels
+    words = [selection.scene.class_name or selection.scene.name]
+    words += [selection.case.name] if selection.case else []
+    words += [target, kernels[0].name]
+    if all(kernel.func_id is not None for kernel in kernels):
+        words.append("mix" + "_".join(str(kernel.func_id) for kernel in kernels))
+    return "_".join(re.sub(r"[^A-Za-z0-9._-]+", "-", word) for word in words)
+
+
+def write_named_traces(simulator: Path, workspace: Path, label: str) -> tuple[str, ...]:
+    """Puts both into the workspace, and returns what to tell the user.
+
+    The first is Insight's own timeline, as a link where the file system has links. The second holds every instruction as one
+    slice on a lane where none overlaps another, which Perfetto needs.
+    """
+    from insight_trace.insight.reader import open_trace
+    from insight_trace.storage import whole_file
+    from insight_trace.trace.chrome import write_chrome
+    from insight_trace.trace.clean import whole
+
+    timeline = simulator / "trace.json"
+    plain = workspace / f"{label}{PLAIN}"
+    try:
+        os.link(timeline, plain)
+    except OSError:
+        shutil.copyfile(timeline, plain)
+    trace = open_trace(simulator)
+    if len(trace.instructions) > MOST_INSTRUCTIONS:
+        return (
+            f"no {label}{PERFETTO}: {len(trace.instructions):,} instructions are more than viewers take as JSON;"
+            " `insight-trace clean --format perfetto` writes them",
+        )
+    with whole_file(workspace / f"{label}{PERFETTO}") as file:
+        write_chrome(whole(trace), file)
+    return ()
