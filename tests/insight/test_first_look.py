@@ -2,13 +2,14 @@
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from insight_made_up import small_trace, trace_of
 from insight_replays import REPLAYS
 
-from insight_trace.insight import open_trace, write_insight_directory
+from insight_trace.insight import open_trace, validate, write_insight_directory
 from insight_trace.insight.columns import Extras, Prepared
 from insight_trace.insight.container import BlockType
 from insight_trace.insight.source_page import opening_on
@@ -132,6 +133,34 @@ def test_registers_are_no_column_where_nobody_counted_them(replayed, name):
     ):
         assert "GPR Count" not in run.block(type_)[kinds][lines]
     assert "GPR Count" not in run.block(BlockType.API_INSTR)["Instructions"][0]
+
+
+def test_what_the_checker_found_is_a_mark_over_each_instruction_it_names(replayed, tmp_path):
+    recording = open_recording(replayed("mix").directory.parent)
+    stream = recording.instructions
+    row = int(np.flatnonzero(stream.pipe == Pipe.VECTOR)[1])
+    place = {"file": "/src/add.cpp", "line": 7, "instruction": "VADD", "pipe": "V", "core": "", "row": row}
+    finding = {
+        "category": "race",
+        "severity": "error",
+        "message": 'a "race" {of} two',
+        "mend": "a flag",
+        "count": 3,
+    }
+    found = replace(recording, findings=({**finding, "places": [place, {**place, "row": -1}]},))
+    directory = write_insight_directory(recording.trace, tmp_path, recording=found)
+    assert validate(directory) == []
+    events = json.loads((directory / "trace.json").read_text())["traceEvents"]
+    (mark,) = (event for event in events if event["ph"] == "X" and event["tid"] == "USERMARK")
+    assert mark["name"] == "race"
+    assert mark["pid"] == stream.cores[stream.core[row]]
+    assert mark["ts"] == float(np.float32(stream.start[row] / recording.trace.mhz))
+    assert mark["args"]["what"] == finding["message"]
+    assert mark["args"]["to mend it"] == "a flag"
+    assert mark["args"]["code"].startswith("/src/add.cpp:7")
+    # and the timeline without the recording still opens
+    read = open_trace(directory / "visualize_data.bin")
+    assert len(read.instructions) == len(stream) + 1
 
 
 def test_the_same_run_gives_the_same_bytes(replayed, tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,6 +11,7 @@ import numpy as np
 from insight_trace.insight.columns import CHUNK, Extras, Prepared, chunks, distinct
 from insight_trace.insight.crosscore import cross_core_events
 from insight_trace.insight.encoding import Durations, floats, integers, json_text, lay, micros, pick, texts
+from insight_trace.insight.finding_events import finding_events
 from insight_trace.insight.flags import FlagPairs, drawn_wait_starts, pair_flags
 from insight_trace.insight.fragments import Fragments, warp_colour
 from insight_trace.insight.lanes import COUNTER_PROCESS, LANES, THROUGHPUT, WARP_LANE_BASE, core_order
@@ -32,11 +33,14 @@ DOCUMENT_TAIL = b"]}"
 
 
 def timeline_pieces(
-    prepared: Prepared, fragments: Fragments, counters: tuple[Counter, ...]
+    prepared: Prepared,
+    fragments: Fragments,
+    counters: tuple[Counter, ...],
+    findings: Sequence[Mapping[str, Any]] = (),
 ) -> Iterator[bytes]:
     """The whole document in pieces of bounded size. Every event ends in a comma but the last."""
     held = b""
-    for piece in _event_pieces(prepared, fragments, counters):
+    for piece in _event_pieces(prepared, fragments, counters, findings):
         if piece:
             yield held
             held = piece
@@ -44,7 +48,12 @@ def timeline_pieces(
     yield DOCUMENT_TAIL
 
 
-def _event_pieces(prepared: Prepared, fragments: Fragments, counters: tuple[Counter, ...]) -> Iterator[bytes]:
+def _event_pieces(
+    prepared: Prepared,
+    fragments: Fragments,
+    counters: tuple[Counter, ...],
+    findings: Sequence[Mapping[str, Any]],
+) -> Iterator[bytes]:
     yield document_head(SCHEMA_VERSION)
     columns = prepared.instructions
     for core in prepared.cores:
@@ -54,6 +63,7 @@ def _event_pieces(prepared: Prepared, fragments: Fragments, counters: tuple[Coun
     for core in prepared.cores:
         yield from _lanes(prepared, core)
         yield from _core_events(prepared, fragments, durations, core, pairs.get(core))
+    yield from finding_events(prepared, findings)
     yield from cross_core_events(prepared)
     yield from _counters(counters)
 

@@ -7,10 +7,10 @@ import os
 import re
 import string
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -110,6 +110,7 @@ def write_insight_directory(
                 stamp=stamp,
                 opens_on=core,
                 details=None if split else details,
+                findings=recording.findings if recording is not None and not split else (),
             )
             if dump_logs:
                 from insight_trace.insight.camodel.log_writer import write_logs
@@ -129,11 +130,12 @@ def write_simulator(
     stamp: str = "",
     opens_on: str = "",
     details: DetailsPage | None = None,
+    findings: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Fills one `simulator/` and checks it; the caller sees to it that it appears whole.
 
     `stamp` is the time in the names of the CSV files, as the vendor's exporter writes it; `opens_on` the core that
-    the Source page shows first.
+    the Source page shows first, `findings` become marks in the timeline.
     """
     suffix = f"_{stamp}.csv" if stamp else ".csv"
     prepared = Prepared(trace.instructions, extras or Extras(), trace.mhz, opens_on)
@@ -150,7 +152,7 @@ def write_simulator(
     timeline = directory / "trace.json"
     rows = sum(map(len, prepared.ordered.values()))  # ordered here, once for both processes
     with beside_work(write_core_timelines, apart=rows >= _ROWS_FOR_TWO):
-        _write(timeline, timeline_pieces(prepared, fragments, trace.counters))
+        _write(timeline, timeline_pieces(prepared, fragments, trace.counters, findings))
         pages = details_blocks(details) if details is not None else []
         _write_tables(prepared, trace, directory, timeline, suffix, pages, include_source=include_source)
     if timeline.stat().st_size > LARGE_TRACE:
