@@ -56,9 +56,10 @@ def critical_path(trace: Trace) -> CriticalPath:
     issuer = _issuer(trace, kind, considered)
     partner = partners(instructions, kind)
     by_end = considered[np.lexsort((-considered, end[considered]))]
-    columns = (start, end, before, earlier, issuer, partner, by_end)
     origin = int(instructions.start[considered].min())
-    steps = _Steps(*(column.tolist() for column in columns), _holds(trace, kind, end, considered))
+    holds = _holds(trace, kind, end, considered)
+    edges = before.tolist(), earlier.tolist(), issuer.tolist(), partner.tolist()
+    steps = _Steps(start.tolist(), end.tolist(), *edges, by_end.tolist(), holds)
     pieces = _walk(int(by_end[-1]), origin, steps)
     rows, begins, ends, idle = zip(*reversed(pieces), strict=True) if pieces else ((), (), (), ())
     return CriticalPath(
@@ -135,7 +136,8 @@ def _holds(trace: Trace, kind: NDArray[np.uint8], end: NDArray[np.int64], rows: 
     columns = (instructions.core, unit, instructions.issue)
     if not len(queued) and not len(barriers):
         columns = (instructions.core[:0], unit[:0], instructions.issue[:0])
-    return _Holds(frozenset(barriers.tolist()), *(c.tolist() for c in columns), by_core, on_core, on_pipe)
+    core_of, pipe_of, issue = (column.tolist() for column in columns)
+    return _Holds(frozenset(barriers.tolist()), core_of, pipe_of, issue, by_core, on_core, on_pipe)
 
 
 def _walk(last: int, origin: int, steps: _Steps) -> list[tuple[int, int, int, bool]]:
