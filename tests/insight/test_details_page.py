@@ -89,6 +89,15 @@ def _check(run, figures):
     assert conflicts == figures["conflict_cycles"]
     assert sum(reasons.values()) == sum(wait["cycles"] for wait in figures["waits"])
 
+    # the cache map: every request to L2 once, by line
+    cells = [cell for cell in found.cache.records if cell.id >= 0]
+    assert len(found.cache.records) % 128 == 0
+    assert sum(cell.hit.value[0] + cell.miss.value[0] for cell in cells) == asked
+    assert sum(cell.miss.value[0] for cell in cells) == missed
+    for cell in cells:
+        assert cell.hit.value[1] + cell.miss.value[1] == pytest.approx(1)
+        assert bool(cell.hit.range_) == bool(cell.hit.value[0])
+
     # advice stands where Insight shows it
     told = [graph.advice for graph in found.memory_graphs.core_memory_map]
     told += [tables.advice for tables in found.memory_tables.table_per_block]

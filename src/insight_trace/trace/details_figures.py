@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from msgspec import UNSET
 
@@ -16,6 +16,7 @@ from insight_trace.recording.busy import CoreStats, PipeStats
 from insight_trace.recording.cache_use import REQUEST
 from insight_trace.recording.pipes import core_order
 from insight_trace.trace.advice import Advice, advise
+from insight_trace.trace.cache_lines import cache_lines
 from insight_trace.trace.details_roofs import roofline
 from insight_trace.trace.memory_paths import CorePath
 from insight_trace.trace.stats import Stats, stats
@@ -70,7 +71,8 @@ class _Core:
 def details_of(trace: Trace, kernels: Sequence[str], target: str) -> DetailsPage:
     """The page of a run of these kernels, on a chip of that family."""
     figures = stats(trace)
-    return details_figures(figures, advise(trace, figures), " + ".join(dict.fromkeys(kernels)), target)
+    found = details_figures(figures, advise(trace, figures), " + ".join(dict.fromkeys(kernels)), target)
+    return replace(found, cache=cache_lines(trace.instructions))
 
 
 def details_figures(figures: Stats, advice: Sequence[Advice], name: str, target: str) -> DetailsPage:

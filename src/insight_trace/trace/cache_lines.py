@@ -1,0 +1,106 @@
+"""Hits and misses of every line of L2 that a run touched, for Insight's Cache page.
+
+A recording has them by transfer. Where a sector misses at its first touch and hits ever after, as in an L2 that starts
+empty and is large enough, that says them by line, too; where the sums by transfer do not come out as they were
+recorded, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from insight_trace.insight.details_page import CacheLine, CacheLines, LineUse
+from insight_trace.model import Instructions, Operands
+from insight_trace.recording.cache_use import REQUEST, CacheUse, cache_use
+from insight_trace.recording.operands import MEMORIES, byte_ranges
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LINE = 512  # bytes
+ROW = 128  # cells of one row of the map
+MOST_LINES = ROW * ROW
+_MOST_SECTORS = 1 << 22
+_GM = MEMORIES.index("GM")
+
+
+def cache_lines(instructions: Instructions) -> CacheLines | None:
+    """One record for every line, in the order of addresses, filled up to whole rows; None where that is not known."""
+    import numpy as np
+
+    use = cache_use(instructions)
+    if (
+        use is None
+        or instructions.operands is None
+        or not len(use.rows)
+        or int(use.asked.sum()) > _MOST_SECTORS
+    ):
+        return None
+    found = _sectors(instructions, instructions.operands, use)
+    if found is None:
+        return None
+    transfer, sector, missed = found
+    lines, line = np.unique(sector // (LINE // REQUEST), return_inverse=True)
+    if len(lines) > MOST_LINES:
+        return None
+    counts = np.zeros((len(lines), 2), np.int64)
+    np.add.at(counts, (line, missed.astype(np.int64)), 1)
+    ranges = _addresses(instructions.pc[use.rows][transfer], line, missed)
+    records = []
+    for place, (hits, misses) in enumerate(counts.tolist()):
+        parts = [
+            LineUse((count, count / (hits + misses)), ranges.get((place, bool(side)), []))
+            for side, count in enumerate((hits, misses))
+        ]
+        records.append(CacheLine(int(lines[place]), *parts))
+    empty = LineUse((0, 0.0), [])
+    records += [CacheLine(-1, empty, empty)] * (-len(records) % ROW)
+    return CacheLines(records)
+
+
+def _sectors(
+    instructions: Instructions, operands: Operands, use: CacheUse
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]] | None:
+    """Every request: its transfer, its sector, and whether it missed; None unless the sums are those that were recorded."""
+    import numpy as np
+
+    order = np.argsort(instructions.start[use.rows], kind="stable")
+    rows = use.rows[order]
+    count = operands.count[rows].astype(np.int64)
+    owner = np.repeat(np.arange(len(rows)), count)
+    places = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
+    places += np.repeat(operands.first[rows].astype(np.int64), count)
+    of_memory = operands.footprints["memory"][operands.rows["footprint"][places]] == _GM
+    places, owner = places[of_memory], owner[of_memory]
+    touched = byte_ranges(operands, places)
+    begin = touched.begin.astype(np.int64) // REQUEST
+    length = (touched.end.astype(np.int64) - 1) // REQUEST - begin + 1
+    if int(length.sum()) != int(use.asked.sum()):
+        return None
+    sector = np.repeat(begin - (np.cumsum(length) - length), length) + np.arange(int(length.sum()))
+    transfer = np.repeat(owner[touched.operand], length)
+    missed = np.zeros(len(sector), bool)
+    missed[np.unique(sector, return_index=True)[1]] = True
+    asked = np.bincount(transfer, minlength=len(rows))
+    misses = np.bincount(transfer[missed], minlength=len(rows))
+    if (asked != use.asked[order]).any() or (misses != use.missed[order]).any():
+        return None
+    return order[transfer], sector, missed
+
+
+def _addresses(
+    pc: NDArray[np.uint64], line: NDArray[np.int64], missed: NDArray[np.bool_]
+) -> dict[tuple[int, bool], list[tuple[str, str]]]:
+    """Which instructions hit and which missed each line."""
+    import numpy as np
+
+    addresses, index = np.unique(pc, return_inverse=True)
+    key = np.unique((line * 2 + missed) * len(addresses) + index)
+    found: dict[tuple[int, bool], list[tuple[str, str]]] = defaultdict(list)
+    for each in key.tolist():
+        cell, number = divmod(each, len(addresses))
+        text = f"0x{int(addresses[number]):x}"
+        found[cell // 2, bool(cell & 1)].append((text, text))
+    return found
