@@ -15,6 +15,7 @@ from insight_trace.recording.kinds import Kind, finish
 from insight_trace.recording.pipes import VECTOR_LANES, named_pipe, pipe_name, units
 from insight_trace.trace.critical import CriticalPath, critical_path
 from insight_trace.trace.memory_paths import CorePath, memory_paths
+from insight_trace.trace.phases import Phase, phases
 from insight_trace.trace.work import Arithmetic, Traffic, arithmetic, traffic
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class Stats:
     launch: Launch | None = None
     confidence: Confidence | None = None
     paths: tuple[CorePath, ...] = ()  # by core and path
+    phases: tuple[Phase, ...] = ()  # by mark of the kernel's author
 
     def pipe(self, core: str, pipe: str) -> PipeStats | None:
         return next((item for item in self.pipes if (item.core, item.pipe) == (core, pipe)), None)
@@ -131,6 +133,7 @@ def stats(trace: Trace) -> Stats:
         launch=trace.launch,
         confidence=trace.confidence,
         paths=memory_paths(instructions, kind),
+        phases=phases(trace, path),
     )
 
 

@@ -116,6 +116,7 @@ def stats_text(figures: Stats, advice: Sequence[Advice]) -> str:
         if item.cycles >= 0.01 * figures.path.cycles
     ]
     lines += _section("critical", [" · ".join(path)])
+    lines += _section("phases", _phase_lines(figures))
     lines += _section("waits", _wait_lines(figures))
     lines += _section("overlap", _overlap_lines(figures))
     lines += _section("traffic", _traffic_lines(figures))
@@ -149,6 +150,14 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
     if not lines:
         return []
     return [f"{title if index == 0 else '':<10} {line}" for index, line in enumerate(lines)]
+
+
+def _phase_lines(figures: Stats) -> list[str]:
+    return [
+        f"{phase.name}: {phase.cycles:,} cycles ({_share(phase.cycles, figures.cycles)})"
+        + (f", entered {phase.entered} {'time' if phase.entered == 1 else 'times'}" if phase.entered else "")
+        for phase in figures.phases
+    ]
 
 
 def _wait_lines(figures: Stats) -> list[str]:
@@ -243,6 +252,7 @@ def stats_data(trace: Trace, figures: Stats, advice: Sequence[Advice]) -> dict[s
         "hot_instructions": [asdict(item) for item in figures.hot_instructions],
         "hot_lines": [asdict(item) for item in figures.hot_lines],
         "traffic": [asdict(item) for item in figures.traffic],
+        "phases": [asdict(phase) for phase in figures.phases],
         "paths": [asdict(item) for item in figures.paths],
         "arithmetic": [asdict(item) for item in figures.arithmetic],
         "roofs": {"chip": figures.roofs.chip, "exact": figures.roofs.exact},

@@ -20,6 +20,7 @@ from insight_trace.recording.operands import (
     Form,
 )
 from insight_trace.recording.pipes import ENGINE_PIPES
+from insight_trace.recording.user_marks import with_marks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -140,26 +141,28 @@ def load_instructions(
     banked = (rows["form"] == Form.VECTOR) & (target != "a5")
     of_geometry = np.minimum(rows["geometry"], len(operands.geometries))  # the last one stands for none
     moved, utilisation = _by_geometry(operands.geometries)
-    return Instructions(
-        cores=cores,
-        names=tuple(names),
-        stacks=tuple(stacks),
-        core=rows["core"],
-        pipe=site_pipe[site],
-        name=site_name[site],
-        stack=site_stack[site],
-        pc=pc_of_site[site],
-        start=start,
-        end=end,
-        detail=Details(operands),
-        issue=issue,
-        process_bytes=moved[of_geometry],
-        partner=np.where(rows["partner"] == NONE, -1, rows["partner"].astype(np.int64)),
-        stall=rows["stall"],
-        read_conflict=np.where(banked, rows["read_conflict"].astype(np.int32), -1).astype(np.int32),
-        write_conflict=np.where(banked, rows["write_conflict"].astype(np.int32), -1).astype(np.int32),
-        utilisation=utilisation[of_geometry],
-        operands=operands,
+    return with_marks(
+        Instructions(
+            cores=cores,
+            names=tuple(names),
+            stacks=tuple(stacks),
+            core=rows["core"],
+            pipe=site_pipe[site],
+            name=site_name[site],
+            stack=site_stack[site],
+            pc=pc_of_site[site],
+            start=start,
+            end=end,
+            detail=Details(operands),
+            issue=issue,
+            process_bytes=moved[of_geometry],
+            partner=np.where(rows["partner"] == NONE, -1, rows["partner"].astype(np.int64)),
+            stall=rows["stall"],
+            read_conflict=np.where(banked, rows["read_conflict"].astype(np.int32), -1).astype(np.int32),
+            write_conflict=np.where(banked, rows["write_conflict"].astype(np.int32), -1).astype(np.int32),
+            utilisation=utilisation[of_geometry],
+            operands=operands,
+        )
     )
 
 

@@ -431,7 +431,8 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
     case Intrinsic::GetFftsBase:
         return core.ffts_base;
     case Intrinsic::Nop:
-        core.scalar(Instr::NOP, 0, 1000);
+        core.scalar(Instr::NOP, a,
+                    a ? 0 : 1000); // with a value it is a mark of the user's, which costs nothing
         return 0;
     case Intrinsic::Trap:
         core.kernel_error("the kernel executed trap()");

@@ -266,3 +266,16 @@ template <class V, class T> inline void st_atomic(V value, T *address, INSIGHT_T
     INSIGHT_TRACE_CALL(Trap, 0, 0, 0);
     __builtin_unreachable();
 }
+
+// Marks of the user's: ranges from TRACE_START to TRACE_STOP of a number, and moments. They cost no time
+// (recording/user_marks.py has the codes).
+namespace insight_trace {
+inline void mark(uint64_t code, INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(Nop, code, 0, 0); }
+} // namespace insight_trace
+#define TRACE_START(number) ::insight_trace::mark(0x80000000ull | (static_cast<uint64_t>(number) & 0xfffffff))
+#define TRACE_STOP(number)  ::insight_trace::mark(0xc0000000ull | (static_cast<uint64_t>(number) & 0xfffffff))
+namespace AscendC {
+template <pipe_t pipe, uint16_t index> inline void MarkStamp(INSIGHT_TRACE_AT) {
+    ::insight_trace::mark(0x40000000ull | static_cast<uint64_t>(pipe) << 16 | index, at);
+}
+} // namespace AscendC

@@ -1,0 +1,43 @@
+"""Time by the ranges that a kernel's author marked: the critical path, by the range in which its instructions stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from insight_trace.model import Trace
+from insight_trace.recording.user_marks import innermost, marked_ranges
+
+if TYPE_CHECKING:
+    from insight_trace.trace.critical import CriticalPath
+
+OUTSIDE = "outside"
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One mark, all its ranges together, or what lies outside of all marks."""
+
+    name: str  # Mark 0x1, …
+    entered: int  # how often, on all cores
+    instructions: int  # of it alone, inner marks not counted
+    cycles: int  # of the critical path, inner marks not counted: phases add up to the total
+
+
+def phases(trace: Trace, path: CriticalPath) -> tuple[Phase, ...]:
+    """By name, what lies outside last; nothing for a kernel without marks."""
+    import numpy as np
+
+    ranges = marked_ranges(trace.instructions)
+    if not ranges:
+        return ()
+    names = sorted({each.name for each in ranges})
+    place = np.array([names.index(each.name) for each in ranges] + [len(names)])
+    of_row = place[innermost(trace.instructions, ranges)]  # -1 is the last: outside
+    instructions = np.bincount(of_row, minlength=len(names) + 1)
+    cycles = np.bincount(of_row[path.row], weights=path.end - path.begin, minlength=len(names) + 1)
+    entered = [sum(each.name == name for each in ranges) for name in names]
+    return tuple(
+        Phase(name, count, int(instructions[index]), int(cycles[index]))
+        for index, (name, count) in enumerate(zip([*names, OUTSIDE], [*entered, 0], strict=True))
+    )
