@@ -10,8 +10,8 @@ from insight_made_up import small_trace, trace_of
 from insight_replays import REPLAYS
 
 from insight_trace.insight import open_trace, validate, write_insight_directory
-from insight_trace.insight.columns import Extras, Prepared
 from insight_trace.insight.container import BlockType
+from insight_trace.insight.prepared import Extras, Prepared
 from insight_trace.insight.source_page import opening_on
 from insight_trace.model import Pipe
 from insight_trace.recording.store import open_recording

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from insight_trace.insight.columns import Extras
+    from insight_trace.insight.prepared import Extras
     from insight_trace.insight.reader import open_trace
     from insight_trace.insight.rules import RULES, Broken
     from insight_trace.insight.throughput import throughput_counters
@@ -27,7 +27,7 @@ __all__ = [
 _MODULES = {
     "RULES": "rules",
     "Broken": "rules",
-    "Extras": "columns",
+    "Extras": "prepared",
     "LargeTraceWarning": "writer",
     "open_trace": "reader",
     "throughput_counters": "throughput",

@@ -12,7 +12,7 @@ import numpy as np
 
 from insight_trace.errors import InputError
 from insight_trace.insight.events import ANY_EVENTS, HEAD, WINDOW, opening_of, read_events
-from insight_trace.insight.known_form import SLICE, KnownForm, UnknownForm
+from insight_trace.insight.fast_events import SLICE, KnownForm, UnknownForm
 from insight_trace.insight.lanes import COUNTER_PROCESS
 from insight_trace.insight.rules import Broken
 from insight_trace.limits import cut

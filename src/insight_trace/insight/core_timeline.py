@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from insight_trace.insight.columns import CHUNK, Prepared, chunks, distinct
 from insight_trace.insight.encoding import Durations, floats, integers, lay, micros, pick, texts
+from insight_trace.insight.event_text import Fragments, warp_colour
 from insight_trace.insight.flags import drawn_wait_starts
-from insight_trace.insight.fragments import Fragments, warp_colour
 from insight_trace.insight.lanes import PROCESS_CODES
+from insight_trace.insight.prepared import CHUNK, Prepared, chunks, distinct
 from insight_trace.insight.timeline import DOCUMENT_TAIL, document_head, mark_args
 from insight_trace.model import Pipe
 from insight_trace.recording.kinds import BARRIER

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from insight_trace.insight.columns import Prepared
 from insight_trace.insight.encoding import floats, json_text, micros
 from insight_trace.insight.lanes import pipe_colour
+from insight_trace.insight.prepared import Prepared
 from insight_trace.recording.kinds import CROSS_CORE_SETS
 
 _IDS_PER_VECTOR_CORE = 16

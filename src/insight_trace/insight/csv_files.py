@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from insight_trace.errors import InputError
-from insight_trace.insight.columns import Prepared
 from insight_trace.insight.hotspots import Counts, Lines, running_time
+from insight_trace.insight.prepared import Prepared
 from insight_trace.model import Pipe
 from insight_trace.recording.stream import details_of
 

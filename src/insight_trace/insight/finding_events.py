@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from insight_trace.insight.columns import Prepared
 from insight_trace.insight.encoding import floats, json_text, micros
+from insight_trace.insight.prepared import Prepared
 
 MOST_EVENTS = 2000  # a timeline with more marks than this shows nothing any more
 

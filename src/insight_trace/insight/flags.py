@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from insight_trace.insight.columns import Prepared, distinct
+from insight_trace.insight.prepared import Prepared, distinct
 from insight_trace.recording.flag_pairs import in_turn
 from insight_trace.recording.stream import details_of
 

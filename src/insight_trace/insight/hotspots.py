@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from insight_trace.insight.columns import Prepared, distinct
+from insight_trace.insight.prepared import Prepared, distinct
 from insight_trace.model import Pipe
 from insight_trace.recording.frames import TOOLKIT
 

@@ -9,9 +9,9 @@ from typing import IO
 from insight_trace.errors import InputError, RequestError
 from insight_trace.insight.assemble import assemble
 from insight_trace.insight.container import LARGEST_FILE, Block, BlockType, blocks_of
-from insight_trace.insight.gathered import Gathered
 from insight_trace.insight.locate import find_simulator
 from insight_trace.insight.metrics import Metrics, metrics_of_csvs, metrics_of_table
+from insight_trace.insight.read_columns import Gathered
 from insight_trace.model import Trace
 from insight_trace.recording.store import HEADER, beside, open_recording
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from insight_trace.insight.columns import Prepared
 from insight_trace.insight.hotspots import Counts, Lines
+from insight_trace.insight.prepared import Prepared
 from insight_trace.model import Pipe
 from insight_trace.recording.foreign import flag_of_text
 from insight_trace.recording.frames import TOOLKIT

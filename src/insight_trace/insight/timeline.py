@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from insight_trace.insight.columns import CHUNK, Extras, Prepared, chunks, distinct
 from insight_trace.insight.crosscore import cross_core_events
 from insight_trace.insight.encoding import Durations, floats, integers, json_text, lay, micros, pick, texts
+from insight_trace.insight.event_text import Fragments, warp_colour
 from insight_trace.insight.finding_events import finding_events
 from insight_trace.insight.flags import FlagPairs, drawn_wait_starts, pair_flags
-from insight_trace.insight.fragments import Fragments, warp_colour
 from insight_trace.insight.lanes import COUNTER_PROCESS, LANES, THROUGHPUT, WARP_LANE_BASE, core_order
+from insight_trace.insight.prepared import CHUNK, Extras, Prepared, chunks, distinct
 from insight_trace.model import Counter, Pipe
 from insight_trace.recording.kinds import BARRIER
 

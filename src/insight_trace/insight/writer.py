@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import re
 import string
+import threading
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -16,14 +18,13 @@ import numpy as np
 
 from insight_trace.errors import JobError, RequestError
 from insight_trace.insight import container
-from insight_trace.insight.columns import Extras, Prepared, check_columns
 from insight_trace.insight.container import BlockType
 from insight_trace.insight.core_timeline import core_timeline_pieces
 from insight_trace.insight.csv_files import code_csv, instruction_csv
 from insight_trace.insight.details_page import DetailsPage, details_blocks
-from insight_trace.insight.fragments import fragments_of
+from insight_trace.insight.event_text import fragments_of
 from insight_trace.insight.hotspots import count_addresses, count_lines
-from insight_trace.insight.processes import beside_work
+from insight_trace.insight.prepared import Extras, Prepared, check_columns
 from insight_trace.insight.source_page import opening_on
 from insight_trace.insight.tables import instruction_table, line_table, usable_sources
 from insight_trace.insight.timeline import timeline_pieces
@@ -151,7 +152,7 @@ def write_simulator(
 
     timeline = directory / "trace.json"
     rows = sum(map(len, prepared.ordered.values()))  # ordered here, once for both processes
-    with beside_work(write_core_timelines, apart=rows >= _ROWS_FOR_TWO):
+    with _beside_work(write_core_timelines, apart=rows >= _ROWS_FOR_TWO):
         _write(timeline, timeline_pieces(prepared, fragments, trace.counters, findings))
         pages = details_blocks(details) if details is not None else []
         _write_tables(prepared, trace, directory, timeline, suffix, pages, include_source=include_source)
@@ -248,3 +249,34 @@ def _take(extras: Extras, rows: NDArray[np.int64]) -> Extras:
         fetched=chosen(extras.fetched),  # type: ignore[arg-type]
         decoded=chosen(extras.decoded),  # type: ignore[arg-type]
     )
+
+
+@contextlib.contextmanager
+def _beside_work(work: Callable[[], None], *, apart: bool) -> Iterator[None]:
+    """Does `work` while the block runs, in a child if `apart`, and before it otherwise.
+
+    A child is a copy of this process, so it is made only while no other thread runs that could hold a lock.
+    """
+    if not apart or not hasattr(os, "fork") or threading.active_count() > 1 or (os.cpu_count() or 1) < 2:
+        work()
+        yield
+        return
+    with warnings.catch_warnings():
+        # newer Pythons warn of any native thread; those of NumPy's algebra are idle and not used here
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        except BaseException as error:
+            os.write(2, f"insight-trace: {error!r}\n".encode(errors="replace"))
+        finally:
+            os._exit(code)  # neither flushes nor runs what belongs to the parent
+    try:
+        yield
+    finally:
+        _, status = os.waitpid(child, 0)
+    if status != 0:
+        raise JobError("the second process could not write the timelines of the cores")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from insight_trace.insight.columns import LARGEST_CYCLE
+from insight_trace.insight.prepared import LARGEST_CYCLE
 from insight_trace.model import Pipe
 
 # [info] [tick] (PC: 0x…)@CORE00 PIPE ISSUE : (Binary: 0x…) (ID: n) MNEMONIC  operands

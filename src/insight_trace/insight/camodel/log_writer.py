@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from insight_trace.chips import LogFamily, find_chip
-from insight_trace.insight.columns import chunks
+from insight_trace.insight.prepared import chunks
 from insight_trace.model import Instructions, Pipe, Trace
 from insight_trace.recording.stream import details_of
 

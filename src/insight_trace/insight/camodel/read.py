@@ -22,8 +22,8 @@ from insight_trace.insight.camodel.overhead import fetch_and_decode
 from insight_trace.insight.camodel.pairing import Executed, pair_by_address, pair_by_id
 from insight_trace.insight.camodel.registers import live_registers
 from insight_trace.insight.camodel.sources import Symbols, read_sources
-from insight_trace.insight.columns import Extras
 from insight_trace.insight.lanes import CACHE_MISS
+from insight_trace.insight.prepared import Extras
 from insight_trace.model import Instructions, Pipe, Trace
 from insight_trace.recording.kinds import FLAG_NAMES
 

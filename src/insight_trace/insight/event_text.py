@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from insight_trace.insight.columns import Prepared
 from insight_trace.insight.encoding import json_text, json_texts, pick, texts
 from insight_trace.insight.lanes import pipe_colour, simt_colour
+from insight_trace.insight.prepared import Prepared
 from insight_trace.model import Pipe
 from insight_trace.recording.kinds import FLAG_NAMES
 from insight_trace.recording.stream import details_of

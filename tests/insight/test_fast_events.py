@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.insight import events as events_module
-from insight_trace.insight.gathered import Gathered
-from insight_trace.insight.known_events import KnownEvents
+from insight_trace.insight.read_columns import Gathered, KnownEvents
 
 HEAD = b'{"profilingType":"op","traceEvents":['
 WORDS = [
