@@ -10,7 +10,7 @@ from pathlib import Path
 from insight_trace.replay.selection import Selection
 
 PLAIN, PERFETTO = "_trace.json", "_trace_perfetto.json"
-MOST_INSTRUCTIONS = 1_000_000  # of a Perfetto trace as JSON; `clean --format perfetto` writes larger ones
+MOST_INSTRUCTIONS = 200_000  # of a Perfetto trace as JSON; `clean --format perfetto` writes larger ones
 
 
 def label_of(selection: Selection, target: str) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LINE = 512  # bytes
 ROW = 128  # cells of one row of the map
 MOST_LINES = ROW * ROW
-_MOST_SECTORS = 1 << 22
+_MOST_SECTORS = 1 << 20
 _GM = MEMORIES.index("GM")
 
 
