@@ -7,6 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
+from insight_trace.errors import InputError
 from insight_trace.replay.selection import Selection
 
 PLAIN, PERFETTO = "_trace.json", "_trace_perfetto.json"
@@ -36,12 +37,17 @@ def write_named_traces(simulator: Path, workspace: Path, label: str) -> tuple[st
     from insight_trace.trace.clean import whole
 
     timeline = simulator / "trace.json"
+    if not timeline.is_file():
+        return ()
     plain = workspace / f"{label}{PLAIN}"
     try:
         os.link(timeline, plain)
     except OSError:
         shutil.copyfile(timeline, plain)
-    trace = open_trace(simulator)
+    try:
+        trace = open_trace(simulator)
+    except InputError as error:  # a result of the vendor's that shows nothing is still a result
+        return (f"no {label}{PERFETTO}: {error}",)
     if len(trace.instructions) > MOST_INSTRUCTIONS:
         return (
             f"no {label}{PERFETTO}: {len(trace.instructions):,} instructions are more than viewers take as JSON;"
