@@ -119,11 +119,15 @@ def _local(instructions: Instructions, operands: Operands, sums: dict[tuple[int,
     pipe = instructions.pipe[owner]
     key = instructions.core[owner].astype(np.int64) * 2**16 + pipe.astype(np.int64) * 2**8 + memory * 4 + role
     worth = (memory != _GM) & (size > 0)
-    present, which = np.unique(key[worth], return_inverse=True)
-    totals = np.bincount(which, weights=size[worth], minlength=len(present))
-    # an operand in several pieces is one instruction
-    pairs = np.unique(which.astype(np.int64) * len(instructions) + owner[worth])
-    counts = np.bincount(pairs // len(instructions), minlength=len(present))
+    key, size, owner = key[worth], size[worth], owner[worth]
+    if not len(key):
+        return
+    # results stand before sources, so that operands of one kind are neighbours: an instruction counts once for each
+    begins = np.ones(len(key), bool)
+    begins[1:] = (key[1:] != key[:-1]) | (owner[1:] != owner[:-1])
+    present = np.flatnonzero(np.bincount(key))
+    totals = np.bincount(key, weights=size)[present]
+    counts = np.bincount(key[begins], minlength=int(present[-1]) + 1)[present]
     for number, total, count in zip(present.tolist(), totals.tolist(), counts.tolist(), strict=True):
         core, lane, of, how = number >> 16, (number >> 8) & 255, MEMORIES[(number & 255) >> 2], number & 3
         for path in _paths(lane, of, how):

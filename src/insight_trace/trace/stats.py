@@ -71,7 +71,7 @@ class Stats:
     micros: float
     instructions: int
     cores: tuple[CoreStats, ...]
-    slowest: str  # the core that ends last: advice is about it
+    slowest: str  # the core that ends last
     pipes: tuple[PipeStats, ...]
     waits: tuple[Wait, ...]  # longest first
     hot_instructions: tuple[Hot, ...]
