@@ -10,7 +10,6 @@ import ctypes
 import errno
 import fcntl
 import os
-import secrets
 import shutil
 import stat
 import time
@@ -274,7 +273,7 @@ def _renameat2(source: Path, target: Path, flags: int) -> bool:
 
 def _beside(path: Path) -> Path:
     # a long name is cut, so that the hidden one is no longer than a file system takes
-    return path.with_name(f".{_stem(path)}{_OWN}{secrets.token_hex(4)}")
+    return path.with_name(f".{_stem(path)}{_OWN}{os.urandom(4).hex()}")
 
 
 def _stem(path: Path) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import secrets
 import select
 import signal
 import subprocess
@@ -74,7 +73,7 @@ class Child:
         `leash=False`: it sees to its own end when we die."""
         self.bounds = bounds
         self._started = time.monotonic()
-        self._mark = f"{os.getpid()}-{'leashed' if leash else 'own'}-{secrets.token_hex(8)}"
+        self._mark = f"{os.getpid()}-{'leashed' if leash else 'own'}-{os.urandom(8).hex()}"
         known = {**(os.environ if environment is None else environment), MARK: self._mark}
         reading, self._leash = os.pipe()
         try:

@@ -198,6 +198,32 @@ def test_a_product_of_any_numbers_is_right_to_float_precision(kind, target, seed
 
 
 @ON_BOTH
+@pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
+@settings(max_examples=15)
+@given(data=st.data(), seed=SEEDS)
+def test_a_product_is_added_up_along_k_one_rounding_at_a_time(kind, target, data, seed):
+    """Bit for bit, whatever the machine computes side by side: k is never split."""
+    rng = np.random.default_rng(seed)
+    m, k, n = (data.draw(st.integers(1, most)) for most in (32, 64, 48))
+    left = rng.normal(size=(32, 64)).astype(dtype(kind).numpy)
+    right = rng.normal(size=(64, 48)).astype(dtype(kind).numpy)
+    before = rng.normal(size=(32, 48)).astype(np.float32)
+    found = run_tile_op(
+        "TMATMUL_ACC",
+        accumulator(before, "float32", (m, n)),
+        tile(left, dtype_name=kind, layout=LEFT[target], space="l0a", valid=(m, k)),
+        tile(right, dtype_name=kind, layout=RIGHT, space="l0b", valid=(k, n)),
+        target=target,
+    )
+    wide = np.float64 if kind == "float32" else np.float32
+    total = np.zeros((m, n), np.float32)
+    for p in range(k):
+        product = left[:m, p, None].astype(wide) * right[None, p, :n].astype(wide)
+        total = (total.astype(wide) + product).astype(np.float32)
+    np.testing.assert_array_equal(found.matrix(0)[:m, :n], before[:m, :n] + total)
+
+
+@ON_BOTH
 def test_infinities_and_nan_go_through_a_product(target):
     left = np.ones((16, 16), ml_dtypes.bfloat16)
     left[0, 0], left[1, 0] = np.inf, np.nan

@@ -9,8 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from insight_trace.model import CoreType
+from insight_trace.simulate import simulate
 from insight_trace.simulate.embedded.compile_errors import first_error
 from tests.simulate.dispatching import kernel, outputs, run
+from tests.simulate.kernel_text import write_kernel
 
 
 def _loopback(wanted: int, engine: int = 0) -> tuple[NDArray[np.float32], list[object]]:
@@ -161,3 +163,44 @@ def test_vendor_bodies_are_refused_as_what_they_are(log: str, refused: str) -> N
 def test_a_missing_header_of_the_kernels_own_is_no_vendor_body() -> None:
     log = "/k/a.cpp:3:10: fatal error: mine/shapes.h: No such file or directory"
     assert not first_error(log, Path("/k/a.cpp")).refused
+
+
+def _counter_kernel(folder: Path) -> Path:
+    """Loads sixteen lines that nobody has touched, and keeps the counter of the time when they are there."""
+    return write_kernel(
+        folder,
+        """
+    auto *seen = reinterpret_cast<__gm__ int32_t *>(data_in(args, 1)) + get_block_idx() * 16;
+    LineTile tile;
+    TASSIGN(tile, 0);
+    for (int i = 0; i < 16; ++i) {
+        Line line(data_in(args, 0) + i * 64);
+        TLOAD(tile, line);
+    }
+    pipe_barrier(PIPE_ALL);
+    *seen = static_cast<int32_t>(get_sys_cnt());
+""",
+    )
+
+
+def test_the_counter_of_a_core_alone_is_the_time_of_the_trace(tmp_path: Path) -> None:
+    source = np.ones((16, 64), np.float32)
+    done = simulate(_counter_kernel(tmp_path), {0: source, 1: np.zeros(16, np.int32)}, core_type="aiv")
+    assert done.failure is None, done.failure
+    rows = done.instructions
+    read = max(i for i, name in enumerate(rows.name) if rows.names[name] == "MOV_XD_SPR")
+    assert int(rows.end[read]) > 2000  # with what memory takes
+    ticks = int(rows.end[read]) * 50 / done.mhz
+    assert abs(int(done.outputs[1][0]) - ticks) <= 1
+
+
+def test_each_of_several_cores_reads_a_counter_that_knows_its_own_work(tmp_path: Path) -> None:
+    source, seen = np.ones((16, 64), np.float32), np.zeros(64, np.int32)
+    kernel = _counter_kernel(tmp_path)
+    done, shaken = (
+        simulate(kernel, {0: source, 1: seen.copy()}, core_type="aiv", block_count=4, perturb=perturb)
+        for perturb in (0, 7)
+    )
+    ticks = done.outputs[1][::16]
+    assert (ticks > 2000 * 50 / done.mhz).all()
+    np.testing.assert_array_equal(done.outputs[1], shaken.outputs[1])

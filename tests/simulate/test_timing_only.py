@@ -1,13 +1,15 @@
 """Timing alone: no arithmetic, but the same instructions at the same times."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from insight_trace.dtypes import dtype_named
 from insight_trace.errors import RequestError
-from insight_trace.model import Instructions
+from insight_trace.model import Instructions, Operands
+from insight_trace.simulate import simulate
 from insight_trace.simulate.embedded.op_forms import OpRequest
 from insight_trace.simulate.embedded.op_script import op_numbers
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
@@ -16,6 +18,7 @@ from insight_trace.simulate.embedded.toolchain import Toolchain
 from tests.simulate.example_runs import EXAMPLES, run_example
 from tests.simulate.op_harness import TARGETS
 
+KERNELS = Path(__file__).parents[1] / "data" / "kernels"
 _COLUMNS = (
     "core", "pipe", "name", "pc", "stack", "issue", "start", "end", "stall", "partner", "process_bytes",
     "read_conflict", "write_conflict", "utilisation",
@@ -55,3 +58,39 @@ def test_an_op_takes_the_same_time_without_its_arithmetic(target: str) -> None:
             assert_same_stream(quick.simulation.instructions, full.simulation.instructions)
             tried += 1
     assert tried > 100
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_loops_take_the_same_time_without_their_arithmetic(target: str) -> None:
+    """Ops that come back with the same tiles, and with tensors that lie elsewhere."""
+    tiles = [np.random.default_rng(slot).uniform(-1, 1, (64, 64)).astype(np.float32) for slot in range(3)]
+    left = np.random.default_rng(4).uniform(-1, 1, (384, 320)).astype(np.float16)
+    product = {
+        0: left,
+        1: left.reshape(320, 384),
+        2: np.zeros((384, 384), np.float32),
+        3: 384,
+        4: 384,
+        5: 320,
+    }
+    for kernel, core_type, arguments in (
+        ("stream.cpp", "aiv", {**dict(enumerate(tiles)), 3: 300}),
+        ("gemm.cpp", "aic", product),
+    ):
+        quick, full = (
+            simulate(
+                KERNELS / kernel, arguments, core_type=core_type, target=target, timing_only=timing_only
+            ).instructions
+            for timing_only in (True, False)
+        )
+        assert_same_stream(quick, full)
+        assert_same_operands(quick.operands, full.operands)
+
+
+def assert_same_operands(quick: Operands | None, full: Operands | None) -> None:
+    assert quick is not None
+    assert full is not None
+    for column in ("times", "form", "value", "geometry", "call", "first", "count", "rows"):
+        np.testing.assert_array_equal(getattr(quick, column), getattr(full, column), err_msg=column)
+    for table in ("geometries", "footprints", "tiles", "calls", "lists"):
+        np.testing.assert_array_equal(getattr(quick, table), getattr(full, table), err_msg=table)

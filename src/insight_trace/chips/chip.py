@@ -138,6 +138,11 @@ def find_chip(name: str, preset: str = DEFAULT_PRESET) -> Chip | None:
     """The chip of a name, with or without the `Ascend` in front, simulated or not; None where it is unknown."""
     wanted = name.casefold()
     wanted = wanted if wanted.startswith("ascend") else f"ascend{wanted}"
+    own = FOLDER / f"{wanted}.toml"
+    if own.is_file():  # nearly every chip has a file of its name, and the others need not be read
+        for spelled in _own(own).get("names", []):
+            if spelled.casefold() == wanted:
+                return _load(spelled, own, preset)
     if found := _index().names.get(wanted):
         return _load(*found, preset)
     for pattern, path in _index().patterns:
@@ -172,6 +177,8 @@ def target_of_chip(soc_version: str) -> str:
 
     By its beginning, so that chips only the vendor's simulator knows are told apart as well.
     """
+    if not soc_version:
+        return ""
     if soc_version.endswith(".toml"):
         return load_chip(soc_version).target
     return next((f.target for f in map(family_named, TARGETS) if f.is_called(soc_version)), "")

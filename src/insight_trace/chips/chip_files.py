@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import math
 import re
@@ -227,6 +226,8 @@ class _Check:
         names = list(names)
         for key in table:
             if key not in names:
+                import difflib
+
                 close = difflib.get_close_matches(key, names, 1)
                 hint = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names)}"
                 where = f" in [{'.'.join(at)}]" if at else ""

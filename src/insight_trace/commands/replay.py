@@ -232,12 +232,13 @@ def _precision(workspace: Path) -> tuple[dict[str, Any], list[str]]:
 
 def _annotate(trace: Trace, kernels: tuple[Kernel, ...]) -> Trace:
     """The user's Python behind the lines of a PyPTO build's kernels."""
-    from insight_trace.ptoas.python_trace import lines_of_build, with_python
     from insight_trace.scene.build_directory import CONFIG
 
     build = next((p for p in kernels[0].source.parents if (p / CONFIG).is_file()), None)
     if build is None:
         return trace
+    from insight_trace.ptoas.python_trace import lines_of_build, with_python
+
     return with_python(trace, lines_of_build(kernels, build), [build, *build.parents[:2]])
 
 

@@ -7,7 +7,6 @@ it lets start, a set to the call that it follows.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -171,6 +170,8 @@ def _calls(body: str, first: int) -> Iterator[_Call]:
 
 def _lined_up(made: Sequence[Operation], calls: Sequence[_Call]) -> Iterator[tuple[Operation, _Call]]:
     names = [_called(op) for op in made]
+    import difflib
+
     matcher = difflib.SequenceMatcher(None, names, [call.name for call in calls], autojunk=False)
     for tag, a0, a1, b0, b1 in matcher.get_opcodes():
         # another name for the same operation, where as many stand on both sides

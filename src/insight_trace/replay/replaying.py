@@ -216,21 +216,21 @@ def _choose_simulator(request: ReplayRequest, target: str, warnings: list[str]) 
     """`auto` as simulate/vendor_choice.py says it."""
     if request.simulator != "auto" or not request.collect:
         return request.simulator if request.simulator != "auto" else "embedded"
-    from insight_trace.simulate.msprof.msprof_simulator import find_ready
 
-    named = cann_named(request.cann_home, request.cann_set_env)
-    ready = vendor_or(
-        lambda: find_ready(
+    def prepared() -> object:
+        # where no CANN is named, nothing of the vendor's simulator is loaded
+        from insight_trace.simulate.msprof.msprof_simulator import find_ready
+
+        return find_ready(
             target,
             os.environ,
             cann_home=request.cann_home,
             set_env=request.cann_set_env,
             soc_version=request.soc_version,
-        ),
-        os.environ,
-        named=named,
-        warn=warnings.append,
-    )
+        )
+
+    named = cann_named(request.cann_home, request.cann_set_env)
+    ready = vendor_or(prepared, os.environ, named=named, warn=warnings.append)
     return "msprof" if ready is not None else "embedded"
 
 

@@ -12,16 +12,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from insight_trace.chips import arch_named
 from insight_trace.errors import InputError, RequestError
 from insight_trace.limits import SCENE_BYTES
 from insight_trace.model import Case, Orchestration, Scene
 from insight_trace.reading import is_file, load_json, read_regular
-from insight_trace.scene.build_golden import GoldenFile, read_golden
 from insight_trace.scene.declarations import read_callable
 from insight_trace.scene.evaluate import Evaluator, Unreadable
+
+if TYPE_CHECKING:
+    from insight_trace.scene.build_golden import GoldenFile
 
 CONFIG = "kernel_config.py"
 GOLDEN = "golden.py"
@@ -93,6 +95,8 @@ def _scene(folder: Path, build: Path) -> Scene:
     kernels, orchestration = read_callable(declared, config, notes)
     notes += [f"kernel {k.name}: {k.source} does not exist" for k in kernels if not is_file(k.source)]
     settings = runtime if isinstance(runtime, Mapping) else {}
+    from insight_trace.scene.build_golden import read_golden
+
     golden = read_golden(folder / GOLDEN) if (folder / GOLDEN).is_file() else None
     if golden is None:
         notes.append(f"there is no {GOLDEN}: its kernels can be profiled, it cannot be captured")

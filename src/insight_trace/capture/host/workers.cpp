@@ -113,9 +113,9 @@ void run_order(Job &job, WorkOrder &order) {
         machine.run();
     }
     order.met_other_blocks = machine.met_other_blocks();
+    machine.place();
     order.cycles = 0;
-    for (size_t i = 0; i < machine.core_count(); ++i)
-        order.cycles = std::max(order.cycles, machine.core(i).clock.cycle());
+    for (const auto &core : machine.timeline()->times()) order.cycles = std::max(order.cycles, core.end);
     take_remarks(machine, order);
     g_machine = nullptr;
     delete made;

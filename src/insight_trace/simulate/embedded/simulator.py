@@ -22,7 +22,7 @@ from insight_trace.arguments.packing import (
 )
 from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.chips import Chip, load_chip
-from insight_trace.errors import RequestError
+from insight_trace.errors import JobError, RequestError
 from insight_trace.model import CoreType, Failure, Kernel, Launch, Role, Simulation
 from insight_trace.recording.stream import empty
 from insight_trace.simulate.embedded.checking import findings_of
@@ -302,7 +302,13 @@ def _simulation(
     if not result.told:
         return dataclasses.replace(_nothing(soc, failure), printed=result.printed)
     sites = [_in_source(site, made) for site in result.sites]
-    instructions = load_instructions(records, sites, cores, soc.target)
+    try:
+        instructions = load_instructions(records, sites, cores, soc.target)
+    except JobError:
+        if failure is None:
+            raise
+        # what ended the run is told, without the rows that it left spoiled
+        return dataclasses.replace(_nothing(soc, failure), printed=result.printed)
     regions = tuple((b.name, b.address, b.size, b.padded) for b in gm.memory.buffers)
     return Simulation(
         outputs=gm.outputs(),

@@ -1,8 +1,10 @@
 #include "clock.hpp"
 
 #include <algorithm>
+#include <unistd.h>
 
 #include "records.hpp"
+#include "timeline.hpp"
 
 namespace insight_trace::engine {
 
@@ -11,173 +13,119 @@ static const char *pipe_name(PipeId pipe) {
     return names[static_cast<int>(pipe)];
 }
 
-Clock::Clock(const Parameters &parameters, Records &records) : records_(records) {
-    issue_cost_ = parameters.scalar_issue;
-    flag_cost_ = parameters.flag_set;
-    flag_latency_ = parameters.flag_latency;
-    barrier_cost_ = parameters.barrier_cost;
-    dispatch_latency_ = parameters.scalar_dispatch;
-    now_ = parameters.start_cycles;
-    depth_ = static_cast<size_t>(std::max<int64_t>(1, parameters.queue_depth / 1000));
-    // a ring that its places wrap around without a division
-    size_t ring = 1;
-    while (ring < depth_) ring *= 2;
-    for (Pipe &pipe : pipes_) pipe.taken.assign(ring, 0);
-}
+Clock::Clock(const Parameters &parameters, Records &records)
+    : records_(records), issue_cost_(parameters.scalar_issue), barrier_cost_(parameters.barrier_cost),
+      depth_(static_cast<size_t>(std::max<int64_t>(1, parameters.queue_depth / 1000))) {}
 
-void Clock::keep(StepKind kind, PipeId pipe, uint32_t row, const Cost &cost, PipeId to, int event) {
-    constexpr int64_t kMost = UINT32_MAX;
-    if (work_ > kMost) {
+void Clock::keep(const CoreStep &step) {
+    constexpr uint32_t kAtOnce = 512; // placed while they and their rows are in the processor's caches
+    while (__builtin_expect(run_is_over.load(std::memory_order_relaxed), false))
+        pause(); // somebody reads what there is
+    if (work_ > UINT32_MAX) {
         steps_.list.append({kNone, 0, StepKind::Scalar, 0, 0, 0, kNone, 0, work_});
         work_ = 0;
     }
-    uint32_t link = kNone;
-    if (cost.access) {
-        link = steps_.accesses.append(*cost.access);
-    }
-    steps_.list.append({row, static_cast<uint32_t>(work_), kind, static_cast<uint8_t>(pipe),
-                        static_cast<uint8_t>(to), static_cast<uint8_t>(event), link, cost.occupy,
-                        cost.latency});
+    CoreStep &kept = steps_.list[steps_.list.append(step)];
+    kept.before = static_cast<uint32_t>(work_);
     work_ = 0;
+    if (!timeline_ || steps_.list.size() < kAtOnce) return;
+    timeline_->go_on();
+    steps_.list.clear();
+    steps_.accesses.clear();
+    timeline_->forget_steps();
+    ++placings_;
 }
 
-void Clock::require_queue_room(PipeId id, Site at) {
-    Pipe &pipe = pipes_[static_cast<int>(id)];
-    if (pipe.issued < depth_) return;
-    uint64_t oldest = pipe.issued - depth_; // must have left the queue before the next one enters
-    if (oldest >= pipe.started) deadlock(id, at);
-    now_ = std::max(now_, pipe.taken[oldest & (pipe.taken.size() - 1)]);
+// The pipe itself goes on to it, and its queue knows nothing of it.
+static bool follows(const CoreStep &step) { return step.kind == StepKind::Work && step.event; }
+
+uint32_t Clock::enqueue(const Record &record, CoreStep &step, Site at) {
+    Pipe &pipe = pipes_[step.pipe];
+    if (pipe.queued >= depth_ && !follows(step)) deadlock(static_cast<PipeId>(step.pipe), at);
+    step.row = records_.append(record);
+    keep(step);
+    if (!pipe.pending.empty() || !go_on(step)) {
+        pipe.pending.push({step, at});
+        pipe.queued += !follows(step);
+    } else if (step.kind == StepKind::Set) {
+        raise(step);
+    }
+    return step.row;
 }
 
-uint32_t Clock::enqueue(PipeId id, Record &record, const Pending &work, Site at) {
-    int64_t before = now_;
-    if (!work.cost.follows) require_queue_room(id, at);
-    if (now_ > before) record.stall = static_cast<uint8_t>(Stall::Queue);
-    record.issue = now_;
-    if (!work.cost.follows) now_ += issue_cost_;
-    Pipe &pipe = pipes_[static_cast<int>(id)];
-    Pending mine = work;
-    mine.row = records_.append(record);
-    switch (work.kind) {
-    case Kind::Work:
-        // of work that conflicts in banks, why; whether the pipe goes on to it by itself
-        keep(work.cost.access ? StepKind::Transfer : StepKind::Work, id, mine.row, work.cost,
-             static_cast<PipeId>(work.cost.stretched), work.cost.follows);
-        break;
-    case Kind::Set:
-        keep(StepKind::Set, id, mine.row, {}, work.to, work.event);
-        break;
-    case Kind::Wait:
-        keep(StepKind::Wait, id, mine.row, {}, work.from, work.event);
-        break;
-    case Kind::Barrier:
-        keep(StepKind::Barrier, id, mine.row, {});
-        break;
-    }
-    if (!work.cost.follows) ++pipe.issued;
-    if (!pipe.pending.empty() || !schedule(id, mine)) pipe.pending.push(mine);
-    return mine.row;
-}
-
-bool Clock::schedule(PipeId id, const Pending &work) {
-    Pipe &pipe = pipes_[static_cast<int>(id)];
-    Record &record = records_[work.row];
-    int64_t ready = record.issue + dispatch_latency_;
-    int64_t start = std::max(ready, pipe.next_start);
-    if (start > ready && record.stall == 0 && !work.cost.follows)
-        record.stall = static_cast<uint8_t>(Stall::Pipe);
-    int64_t end = start;
-    switch (work.kind) {
-    case Kind::Work:
-        if (work.cost.channel > 0) {
-            // latencies of transfers in flight overlap, their bytes share the channel
-            int64_t own = start + work.cost.latency - work.cost.channel;
-            int64_t begin = std::max(own, pipe.channel_free);
-            end = begin + work.cost.channel;
-            pipe.channel_free = end;
-            if (begin > own) record.stall = static_cast<uint8_t>(Stall::Bandwidth);
-        } else {
-            end = start + work.cost.latency;
-        }
-        pipe.next_start = start + work.cost.occupy;
-        if (work.cost.stretched != Stall::None && record.stall == 0)
-            record.stall = static_cast<uint8_t>(work.cost.stretched);
-        break;
-    case Kind::Set: {
-        end = std::max(start, pipe.busy_until) + flag_cost_;
-        pipe.next_start = start + flag_cost_;
-        flag(work.from, work.to, work.event).push({end, work.row});
-        break;
-    }
-    case Kind::Wait: {
-        Flag &waited = flag(work.from, work.to, work.event);
-        if (waited.empty()) return false;
-        auto [time, row] = waited.pop();
-        end = std::max(start, time) + flag_latency_;
-        pipe.next_start = end;
-        record.partner = row;
-        if (time > start) record.stall = static_cast<uint8_t>(Stall::Flag);
-        break;
-    }
-    case Kind::Barrier:
-        end = std::max(start, pipe.busy_until) + barrier_cost_;
-        if (pipe.busy_until > start) record.stall = static_cast<uint8_t>(Stall::Barrier);
-        pipe.next_start = end;
-        break;
-    }
-    record.start = start;
-    record.end = end;
-    pipe.busy_until = std::max(pipe.busy_until, end);
-    if (!work.cost.follows) pipe.taken[pipe.started++ & (pipe.taken.size() - 1)] = start;
-    if (work.kind == Kind::Set && work.to != PipeId::S) resume(work.to);
+bool Clock::go_on(const CoreStep &step) {
+    if (step.kind != StepKind::Wait) return true;
+    Flag &waited = flag(step.to, step.pipe, step.event);
+    if (!waited.count) return false;
+    --waited.count;
     return true;
 }
 
-void Clock::resume(PipeId id) {
-    Pipe &pipe = pipes_[static_cast<int>(id)];
+void Clock::raise(const CoreStep &set) {
+    Flag &raised = flag(set.pipe, set.to, set.event);
+    ++raised.count;
+    raised.row = set.row;
+    if (set.to != static_cast<uint8_t>(PipeId::S)) resume(set.to);
+}
+
+void Clock::resume(int id) {
+    Pipe &pipe = pipes_[id];
     while (!pipe.pending.empty()) {
-        // take it off first: scheduling a set may come back here through another pipe
-        const Pending work = pipe.pending.pop();
-        if (!schedule(id, work)) {
+        // taken off first: a set among them may come back here through another pipe
+        const CoreStep step = pipe.pending.pop().step;
+        if (!go_on(step)) {
             pipe.pending.put_back();
             return;
         }
+        pipe.queued -= !follows(step);
+        if (step.kind == StepKind::Set) raise(step);
     }
 }
 
-uint32_t Clock::issue(PipeId pipe, Record record, const Cost &cost, Site at) {
+uint32_t Clock::issue(PipeId pipe, const Record &record, const Cost &cost, Site at) {
+    CoreStep step{};
+    step.pipe = static_cast<uint8_t>(pipe);
+    step.link = cost.access ? steps_.accesses.append(*cost.access) : kNone;
+    step.occupy = cost.occupy;
+    step.latency = cost.latency;
     if (pipe == PipeId::S) {
-        record.issue = record.start = now_;
-        now_ += cost.latency;
-        record.end = now_;
-        uint32_t row = records_.append(record);
-        keep(StepKind::Scalar, pipe, row, cost);
-        return row;
+        step.kind = StepKind::Scalar;
+        step.row = records_.append(record);
+        keep(step);
+        return step.row;
     }
-    return enqueue(pipe, record, {0, Kind::Work, pipe, pipe, 0, cost, at}, at);
+    step.kind = cost.access ? StepKind::Transfer : StepKind::Work;
+    step.to = static_cast<uint8_t>(cost.stretched); // of work that conflicts in banks, why
+    step.event = cost.follows;
+    return enqueue(record, step, at);
 }
 
-uint32_t Clock::set_flag(PipeId from, PipeId to, int event, Record record, Site at) {
-    if (from == PipeId::S) {
-        record.issue = record.start = now_;
-        now_ += flag_cost_;
-        record.end = now_;
-        uint32_t row = records_.append(record);
-        keep(StepKind::ScalarSet, from, row, {}, to, event);
-        flag(from, to, event).push({now_, row});
-        if (to != PipeId::S) resume(to);
-        return row;
-    }
-    return enqueue(from, record, {0, Kind::Set, from, to, static_cast<uint8_t>(event), {}, at}, at);
+uint32_t Clock::set_flag(PipeId from, PipeId to, int event, const Record &record, Site at) {
+    CoreStep step{};
+    step.kind = from == PipeId::S ? StepKind::ScalarSet : StepKind::Set;
+    step.pipe = static_cast<uint8_t>(from);
+    step.to = static_cast<uint8_t>(to);
+    step.event = static_cast<uint8_t>(event);
+    if (from != PipeId::S) return enqueue(record, step, at);
+    step.row = records_.append(record);
+    keep(step);
+    raise(step);
+    return step.row;
 }
 
-uint32_t Clock::wait_flag(PipeId from, PipeId to, int event, Record record, Site at) {
-    if (to != PipeId::S)
-        return enqueue(to, record, {0, Kind::Wait, from, to, static_cast<uint8_t>(event), {}, at}, at);
-    Flag &waited = flag(from, to, event);
-    if (waited.empty()) {
-        const Pipe &source = pipes_[static_cast<int>(from)];
-        if (!source.pending.empty())
+uint32_t Clock::wait_flag(PipeId from, PipeId to, int event, const Record &record, Site at) {
+    CoreStep step{};
+    step.kind = to == PipeId::S ? StepKind::ScalarWait : StepKind::Wait;
+    step.event = static_cast<uint8_t>(event);
+    if (to != PipeId::S) {
+        step.pipe = static_cast<uint8_t>(to);
+        step.to = static_cast<uint8_t>(from);
+        return enqueue(record, step, at);
+    }
+    step.pipe = static_cast<uint8_t>(from);
+    Flag &waited = flag(step.pipe, 0, event);
+    if (!waited.count) {
+        if (!pipes_[step.pipe].pending.empty())
             deadlock(from, at,
                      std::string("the scalar unit waits for flag ") + pipe_name(from) + " -> S, event " +
                          std::to_string(event) + "; ");
@@ -185,60 +133,89 @@ uint32_t Clock::wait_flag(PipeId from, PipeId to, int event, Record record, Site
              "deadlock: the scalar unit waits for flag %s -> S, event %d, which nothing sets",
              pipe_name(from), event);
     }
-    auto [time, row] = waited.pop();
-    record.issue = record.start = now_;
-    if (time > now_) record.stall = static_cast<uint8_t>(Stall::Flag);
-    now_ = std::max(now_, time) + flag_latency_;
-    record.end = now_;
-    record.partner = row;
-    uint32_t mine = records_.append(record);
-    keep(StepKind::ScalarWait, from, mine, {}, to, event);
-    return mine;
+    --waited.count;
+    step.row = records_.append(record);
+    keep(step);
+    return step.row;
 }
 
-uint32_t Clock::meet(Record record, int64_t own, int64_t until, uint32_t meeting) {
-    record.issue = record.start = now_;
-    if (until > now_ + own) record.stall = static_cast<uint8_t>(Stall::CrossCore);
-    now_ = std::max(now_ + own, until);
-    record.end = now_;
-    uint32_t row = records_.append(record);
-    keep(StepKind::Meet, PipeId::S, row, {own, own, 0, Stall::None});
-    steps_.list[steps_.list.size() - 1].link = meeting;
+uint32_t Clock::meet(const Record &record, int64_t own, uint32_t meeting) {
+    CoreStep step{};
+    step.kind = StepKind::Meet;
+    step.link = meeting;
+    step.latency = own;
+    step.row = records_.append(record);
+    keep(step);
+    return step.row;
+}
+
+uint32_t Clock::barrier(PipeId pipe, const Record &record, Site at) {
+    CoreStep step{};
+    step.link = kNone;
+    step.latency = barrier_cost_;
+    step.kind = StepKind::Barrier;
+    step.pipe = static_cast<uint8_t>(pipe);
+    if (pipe != PipeId::ALL && pipe != PipeId::S) return enqueue(record, step, at);
+    step.pipe = 0;
+    if (pipe == PipeId::ALL)
+        for (int i = 0; i < kPipes; ++i) require_no_wait(static_cast<PipeId>(i), at);
+    step.kind = pipe == PipeId::ALL ? StepKind::BarrierAll : StepKind::Scalar;
+    step.row = records_.append(record);
+    keep(step);
+    return step.row;
+}
+
+uint32_t Clock::signal(PipeId pipe, const Record &record, Site at) {
+    if (pipe == PipeId::S) return store(record, issue_cost_);
+    CoreStep step{};
+    step.link = kNone;
+    step.kind = StepKind::Barrier;
+    step.pipe = static_cast<uint8_t>(pipe);
+    step.event = 1;
+    const uint32_t row = enqueue(record, step, at);
+    require_no_wait(pipe, at); // the other core would wait for ever
     return row;
 }
 
-uint32_t Clock::barrier(PipeId pipe, Record record, Site at) {
-    if (pipe != PipeId::ALL && pipe != PipeId::S)
-        return enqueue(pipe, record, {0, Kind::Barrier, pipe, pipe, 0, {}, at}, at);
-    record.issue = record.start = now_;
-    if (pipe == PipeId::ALL) {
-        for (int i = 0; i < kPipes; ++i) {
-            int64_t end = drained(static_cast<PipeId>(i), at);
-            if (end > now_) {
-                now_ = end;
-                record.stall = static_cast<uint8_t>(Stall::Barrier);
-            }
-        }
+uint32_t Clock::store(const Record &record, int64_t milli) {
+    CoreStep step{};
+    step.kind = StepKind::Scalar;
+    step.event = 1;
+    step.link = kNone;
+    step.latency = milli;
+    step.row = records_.append(record);
+    keep(step);
+    return step.row;
+}
+
+bool Clock::can_repeat(const CoreStep &step) {
+    switch (step.kind) {
+    case StepKind::Work:
+    case StepKind::Transfer:
+    case StepKind::Set:
+    case StepKind::Wait:
+        return true;
+    case StepKind::Scalar:
+    case StepKind::Barrier:
+        return !step.event && step.row != kNone; // nobody waits for it
+    default:
+        return false;
     }
-    now_ += barrier_cost_;
-    record.end = now_;
-    uint32_t row = records_.append(record);
-    keep(pipe == PipeId::ALL ? StepKind::BarrierAll : StepKind::Scalar, PipeId::S, row,
-         {barrier_cost_, barrier_cost_});
-    return row;
 }
 
-uint32_t Clock::signal(PipeId pipe, Record record, Site at) {
-    if (pipe == PipeId::S) return issue(pipe, record, {issue_cost_, issue_cost_, 0, Stall::None}, at);
-    uint32_t row = barrier(pipe, record, at);
-    drained(pipe, at); // the other core reads the time, so it must be known
-    return row;
+uint32_t Clock::repeat(const Record &record, CoreStep step, const Access *access, Site at) {
+    work_ += step.before;
+    if (access) step.link = steps_.accesses.append(*access);
+    if (step.kind == StepKind::Scalar) {
+        step.row = records_.append(record);
+        keep(step);
+        return step.row;
+    }
+    return enqueue(record, step, at);
 }
 
-int64_t Clock::drained(PipeId id, Site at) const {
-    const Pipe &pipe = pipes_[static_cast<int>(id)];
-    if (!pipe.pending.empty()) deadlock(id, at);
-    return pipe.busy_until;
+void Clock::require_no_wait(PipeId id, Site at) const {
+    if (!pipes_[static_cast<int>(id)].pending.empty()) deadlock(id, at);
 }
 
 // From a pipe that cannot go on to the wait that nothing will ever end, or round in a circle.
@@ -247,23 +224,23 @@ std::string Clock::chain(PipeId id, Site &cause) const {
     std::array<bool, kPipes> seen{};
     while (true) {
         const Pipe &pipe = pipes_[static_cast<int>(id)];
-        const Pending &first = pipe.pending.front();
+        const Pending &first = pipe.pending.front(); // a wait
+        const auto from = static_cast<PipeId>(first.step.to);
         text += std::string(text.empty() ? "pipe " : "; pipe ") + pipe_name(id) + " waits for flag " +
-                pipe_name(first.from) + " -> " + pipe_name(first.to) + ", event " +
-                std::to_string(first.event);
+                pipe_name(from) + " -> " + pipe_name(id) + ", event " + std::to_string(first.step.event);
         cause = first.at;
         seen[static_cast<size_t>(id)] = true;
-        const Pipe &source = pipes_[static_cast<int>(first.from)];
+        const Pipe &source = pipes_[static_cast<int>(from)];
+        const auto sets = [&](const CoreStep &step) {
+            return step.kind == StepKind::Set && step.to == first.step.pipe && step.event == first.step.event;
+        };
         size_t behind = 0;
-        while (behind < source.pending.size() &&
-               !(source.pending[behind].kind == Kind::Set && source.pending[behind].to == first.to &&
-                 source.pending[behind].event == first.event))
-            ++behind;
+        while (behind < source.pending.size() && !sets(source.pending[behind].step)) ++behind;
         if (behind == source.pending.size())
             return text + ", which nothing sets (" + std::to_string(pipe.pending.size() - 1) +
                    " instructions behind it)";
         text += ", which line " + std::to_string(source.pending[behind].at.line) + " sets behind a wait";
-        id = first.from;
+        id = from;
         if (seen[static_cast<size_t>(id)]) return text + " that is part of this circle";
     }
 }
@@ -275,8 +252,11 @@ void Clock::deadlock(PipeId id, Site at, const std::string &before) const {
 }
 
 void Clock::finish(Site at) {
-    for (int i = 0; i < kPipes; ++i) now_ = std::max(now_, drained(static_cast<PipeId>(i), at));
-    keep(StepKind::BarrierAll, PipeId::S, kNone, {0, 0});
+    for (int i = 0; i < kPipes; ++i) require_no_wait(static_cast<PipeId>(i), at);
+    CoreStep step{};
+    step.kind = StepKind::BarrierAll;
+    step.row = step.link = kNone;
+    keep(step);
 }
 
 std::vector<Clock::LeftOver> Clock::unused_flags() const {
@@ -285,10 +265,9 @@ std::vector<Clock::LeftOver> Clock::unused_flags() const {
         for (int to = 0; to < kPipes; ++to)
             for (int event = 0; event < kEvents; ++event) {
                 const Flag &flag = flags_[from][to][event];
-                int count = static_cast<int>(flag.size());
-                if (count)
-                    left.push_back({static_cast<PipeId>(from), static_cast<PipeId>(to), event, count,
-                                    flag.back().second});
+                if (flag.count)
+                    left.push_back({static_cast<PipeId>(from), static_cast<PipeId>(to), event,
+                                    static_cast<int>(flag.count), flag.row});
             }
     return left;
 }

@@ -1,21 +1,20 @@
-// The clock of one core: in-order scalar issue, finite queues per pipe, flags, barriers.
+// The program of one core as it issues it: steps without times, which the timeline (timeline.hpp) places.
 //
-// Instructions arrive in program order. Each gets its times as soon as they can be known: a pipe that waits
-// for a flag nobody has set yet keeps what comes after it pending until the set is scheduled. These are the
-// times of a core that has the chip for itself; its steps are kept, and the timeline places them among those
-// of the other cores.
+// Flags are counted here as well, so that a core that can never go on ends at the instruction where it stops:
+// a pipe that waits for a flag nobody has set yet keeps what comes after it until the set arrives.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "core_step.hpp"
 #include "failure.hpp"
 #include "fifo.hpp"
 #include "parameters.hpp"
 #include "record.hpp"
-#include "core_step.hpp"
 
 namespace insight_trace::engine {
 
@@ -35,34 +34,41 @@ struct Cost {
     const Access *access = nullptr; // what it reads or writes in global memory
 };
 
-class Records; // where rows live (records.cpp)
+// The run has ended while a core was busy: whatever it does next, it stops there.
+inline std::atomic<bool> run_is_over{false};
+
+class Records;  // where rows live (records.cpp)
+class Timeline; // what gives them times
 
 class Clock {
   public:
     Clock(const Parameters &parameters, Records &records);
 
     // Each returns the row of the new record.
-    uint32_t issue(PipeId pipe, Record record, const Cost &cost, Site at);
-    uint32_t set_flag(PipeId from, PipeId to, int event, Record record, Site at);
-    uint32_t wait_flag(PipeId from, PipeId to, int event, Record record, Site at);
-    uint32_t barrier(PipeId pipe, Record record, Site at);
-    // An instruction that ends when all earlier work of its pipe has ended (a flag for another core).
-    uint32_t signal(PipeId pipe, Record record, Site at);
+    uint32_t issue(PipeId pipe, const Record &record, const Cost &cost, Site at);
+    uint32_t set_flag(PipeId from, PipeId to, int event, const Record &record, Site at);
+    uint32_t wait_flag(PipeId from, PipeId to, int event, const Record &record, Site at);
+    uint32_t barrier(PipeId pipe, const Record &record, Site at);
+    // An instruction that ends when all earlier work of its pipe has ended, and that other cores wait for.
+    uint32_t signal(PipeId pipe, const Record &record, Site at);
+    // A scalar store that other cores may wait for.
+    uint32_t store(const Record &record, int64_t milli);
     // The scalar unit works for `milli` without issuing anything.
-    void scalar_work(int64_t milli) {
-        now_ += milli;
-        work_ += milli;
-    }
-    // The scalar unit works for `own` at least, and until `until`: signals of other cores.
-    uint32_t meet(Record record, int64_t own, int64_t until, uint32_t meeting);
-    const CoreSteps &steps() const { return steps_; }
-    // When everything that `pipe` was given has ended; the pipe must not be waiting.
-    int64_t drained(PipeId pipe, Site at) const;
-    int64_t now() const { return now_; }          // thousandths
-    int64_t cycle() const { return whole(now_); } // whole cycles
-    static int64_t whole(int64_t milli) { return (milli + 500) / 1000; }
-    // All pipes have ended; flags that nobody waited for and waits that nobody ended are reported.
+    void scalar_work(int64_t milli) { work_ += milli; }
+    // The scalar unit works for `own` at least, and until the signals of a meeting are there.
+    uint32_t meet(const Record &record, int64_t own, uint32_t meeting);
+    // A step of before, as another row; not all kinds can be (can_repeat).
+    uint32_t repeat(const Record &record, CoreStep step, const Access *access, Site at);
+    static bool can_repeat(const CoreStep &step);
+    // The core has ended: pipes that still wait are a deadlock.
     void finish(Site at);
+
+    const CoreSteps &steps() const { return steps_; }
+    int64_t work() const { return work_; }          // of the scalar unit since the last step
+    uint64_t placings() const { return placings_; } // how often steps were placed and forgotten
+    // Steps get their times as they come, not when the run has ended.
+    void place_on(Timeline *timeline) { timeline_ = timeline; }
+    static int64_t whole(int64_t milli) { return (milli + 500) / 1000; }
 
     struct LeftOver {
         PipeId from, to;
@@ -73,47 +79,38 @@ class Clock {
     std::vector<LeftOver> unused_flags() const;
 
   private:
-    enum class Kind : uint8_t { Work, Set, Wait, Barrier };
-    struct Pending {
-        uint32_t row;
-        Kind kind;
-        PipeId from, to;
-        uint8_t event;
-        Cost cost;
+    struct Pending { // an instruction behind a wait
+        CoreStep step;
         Site at;
     };
     struct Pipe {
-        int64_t next_start = 0; // the pipe may take up the next instruction
-        int64_t busy_until = 0; // everything taken up so far has ended
-        int64_t channel_free = 0;
-        std::vector<int64_t> taken; // ring: when the last `depth` instructions left the queue
-        uint64_t issued = 0;        // handed over by the scalar unit
-        uint64_t started = 0;       // taken up
+        size_t queued = 0; // of those behind a wait, what the scalar unit issued
         Fifo<Pending> pending;
     };
-    // Sets that no wait has consumed yet: time, row. A core has a thousand of these, nearly all empty.
-    using Flag = Fifo<std::pair<int64_t, uint32_t>>;
+    struct Flag { // sets that no wait has consumed yet
+        uint32_t count = 0;
+        uint32_t row = 0; // of the last one
+    };
 
-    void keep(StepKind kind, PipeId pipe, uint32_t row, const Cost &cost, PipeId to = PipeId::S,
-              int event = 0);
-    uint32_t enqueue(PipeId pipe, Record &record, const Pending &work, Site at);
-    bool schedule(PipeId pipe, const Pending &work); // false: it must wait for a flag
-    void resume(PipeId pipe);
-    void require_queue_room(PipeId pipe, Site at);
+    void keep(const CoreStep &step);
+    uint32_t enqueue(const Record &record, CoreStep &step, Site at);
+    bool go_on(const CoreStep &step); // false: it must wait for a flag
+    void raise(const CoreStep &set);
+    void resume(int pipe);
+    void require_no_wait(PipeId pipe, Site at) const;
     [[noreturn]] void deadlock(PipeId pipe, Site at, const std::string &before = "") const;
     std::string chain(PipeId pipe, Site &cause) const;
-    Flag &flag(PipeId from, PipeId to, int event) {
-        return flags_[static_cast<int>(from)][static_cast<int>(to)][event];
-    }
+    Flag &flag(int from, int to, int event) { return flags_[from][to][event]; }
 
     Records &records_;
     CoreSteps steps_;
-    int64_t now_ = 0;
-    int64_t work_ = 0; // of the scalar unit since the last step
-    int64_t issue_cost_, flag_cost_, flag_latency_, barrier_cost_, dispatch_latency_;
+    int64_t work_ = 0;
+    uint64_t placings_ = 0;
+    const int64_t issue_cost_, barrier_cost_;
+    const size_t depth_;
+    Timeline *timeline_ = nullptr;
     std::array<Pipe, kPipes> pipes_;
     std::array<std::array<std::array<Flag, kEvents>, kPipes>, kPipes> flags_;
-    size_t depth_;
 };
 
 } // namespace insight_trace::engine

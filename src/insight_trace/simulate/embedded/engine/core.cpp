@@ -46,6 +46,7 @@ static std::unique_ptr<uint8_t[]> fresh_memory(uint64_t bytes, uint8_t content) 
 
 uint8_t *Core::local(Space space, uint64_t address, uint64_t bytes) {
     int index = static_cast<int>(space);
+    looked_ = true;
     if (address > sizes_[index] || bytes > sizes_[index] - address)
         kernel_error("%s access of %llu bytes at 0x%llx goes past its %llu bytes", kSpaceNames[index],
                      (unsigned long long)bytes, (unsigned long long)address,
@@ -59,6 +60,7 @@ uint8_t *Core::local(Space space, uint64_t address, uint64_t bytes) {
 
 uint8_t *Core::global(uint64_t address, uint64_t bytes) {
     const Region *region = last_region_;
+    looked_ = true;
     if (!region || address < region->address || address - region->address >= region->padded)
         region = gm_.find(address);
     if (!region) kernel_error("GM access at 0x%llx, below every buffer", (unsigned long long)address);

@@ -135,6 +135,9 @@ class Core {
     // A tile op begins and ends: instructions between belong to it.
     void begin_call(Op op, const Operands &operands);
     void end_call();
+    // True when the op came back as it was, and all that it issues has been issued (core_repeat.cpp).
+    bool repeat(Op op, const Operands &operands);
+    void keep_issued(); // after an op that was run
 
     std::vector<Remark> remarks;
     Clock clock;
@@ -177,6 +180,30 @@ class Core {
         bool list_is_known = false;
         bool is(const Operands &others) const;
     };
+    struct Issued { // an instruction of an op, and how many operand rows it has
+        Record record;
+        CoreStep step; // `before` as the op has it
+        uint32_t operands;
+    };
+    struct Repeated { // a tile op with these operands, and what it issues
+        enum State : uint8_t { Seen, Kept, Refused } state = Seen;
+        Op op{};
+        Site at{};
+        uint64_t control = 0;
+        uint8_t atomic_type = 0;
+        int global = -1; // the operand in global memory, which may lie elsewhere the next time
+        std::vector<Operand> operands;
+        std::vector<Issued> issued;
+        struct Row {
+            OperandRow operand;
+            bool global;
+        };
+        std::vector<Row> rows;
+        std::vector<Access> accesses;
+        int64_t rest = 0; // scalar work behind the last one
+        bool is(const Core &core, Op other, const Operands &others) const;
+    };
+    void issue_again(const Repeated &known, const Operands &operands);
     struct Further {
         Role role;
         Space space;
@@ -203,6 +230,12 @@ class Core {
     std::vector<uint32_t> tile_list_;
     std::vector<Further> further_;
     std::array<VectorForm, 256> vector_forms_;
+    std::array<Repeated, 256> repeated_;
+    Repeated *repeating_ = nullptr; // what the running op issues is kept there
+    bool looked_ = false;           // the running op looked at a memory
+    uint32_t first_row_ = 0, first_step_ = 0;
+    int64_t work_before_ = 0;
+    uint64_t placings_ = 0;
     Records &records_;
     GlobalMemory &gm_;
     uint64_t sizes_[static_cast<int>(Space::GM)];

@@ -41,8 +41,10 @@ struct CoreStep {
     uint32_t before; // thousandths that the scalar unit works before it
     StepKind kind;
     uint8_t pipe;
-    uint8_t to;    // of a flag
-    uint8_t event; // of a flag; of Work: 1 when the pipe itself goes on to it
+    uint8_t to; // of a flag
+    // of a flag; of Work: 1 when the pipe itself goes on to it; of Scalar, Barrier: 1 when other cores may
+    // wait for it
+    uint8_t event;
     uint32_t link; // Transfer, Scalar: its access; Meet: the meeting
     int64_t occupy;
     int64_t latency;

@@ -8,11 +8,11 @@ namespace insight_trace::engine {
 
 int CrossCore::core_index(const Core &core) { return core.identity.index; }
 
-void CrossCore::set(Machine &machine, Core &from, int mode, int flag, int64_t time, uint32_t row) {
+void CrossCore::set(Machine &machine, Core &from, int mode, int flag, uint32_t row) {
     const CoreIdentity &me = from.identity;
     if (mode == 0) machine.meets_other_blocks();
     if (mode == 2 && me.cube) {
-        const Taken raised{time, row, machine.add_meeting({row})};
+        const uint32_t raised = machine.add_meeting({row});
         for (size_t i = 0; i < machine.core_count(); ++i) {
             Core &other = machine.core(i);
             if (!other.identity.cube && other.identity.block == me.block) deliver(other, flag, raised);
@@ -30,27 +30,24 @@ void CrossCore::set(Machine &machine, Core &from, int mode, int flag, int64_t ti
         if (mode == 2 ? (other.identity.cube && same_block) : sends) receivers.push_back(&other);
     }
     int group = mode == 0 ? (me.cube ? -1 : -2) : me.block;
-    arrived_[{group, flag, me.index}].emplace_back(time, row);
-    // the set that came last on the clock counts, whoever the host ran last
-    std::pair<int64_t, uint32_t> latest{-1, row};
+    arrived_[{group, flag, me.index}].push_back(row);
     for (Core *sender : senders) {
         auto found = arrived_.find({group, flag, sender->identity.index});
         if (found == arrived_.end() || found->second.empty()) return;
-        if (found->second.front().first > latest.first) latest = found->second.front();
     }
     std::vector<uint32_t> rows;
     for (Core *sender : senders) {
         auto &sets = arrived_[{group, flag, sender->identity.index}];
-        rows.push_back(sets.front().second);
+        rows.push_back(sets.front());
         sets.pop_front();
     }
-    const Taken raised{latest.first, latest.second, machine.add_meeting(rows)};
+    const uint32_t raised = machine.add_meeting(rows);
     for (Core *receiver : receivers) deliver(*receiver, flag, raised);
 }
 
-void CrossCore::set_intra(Machine &machine, Core &from, int flag, int64_t time, uint32_t row) {
+void CrossCore::set_intra(Machine &machine, Core &from, int flag, uint32_t row) {
     const CoreIdentity &me = from.identity;
-    const Taken raised{time, row, machine.add_meeting({row})};
+    const uint32_t raised = machine.add_meeting({row});
     for (size_t i = 0; i < machine.core_count(); ++i) {
         Core &other = machine.core(i);
         if (other.identity.block != me.block || other.identity.cube == me.cube) continue;
@@ -72,9 +69,9 @@ bool CrossCore::ready(const Core &to, int flag) const {
     return found != raised_.end() && !found->second.empty();
 }
 
-CrossCore::Taken CrossCore::take(const Core &to, int flag) {
-    std::deque<Taken> &raised = raised_[{to.identity.index, flag}];
-    const Taken first = raised.front();
+uint32_t CrossCore::take(const Core &to, int flag) {
+    std::deque<uint32_t> &raised = raised_[{to.identity.index, flag}];
+    const uint32_t first = raised.front();
     raised.pop_front();
     return first;
 }

@@ -134,6 +134,29 @@ inline int64_t tile_offset(const TileRef &t, int64_t r, int64_t c) {
     return outer + (t.inner == 1 ? (r % ir) * ic + c % ic : (c % ic) * ir + r % ir);
 }
 
+// The same without a division for every element: what a row and what a column add to the offset. Boxes have
+// powers of two as sizes.
+struct TileOrder {
+    int row_shift = 0, col_shift = 0;
+    int64_t row_mask = 0, col_mask = 0;   // within a box
+    int64_t box_row, box_col;             // from a box to the next one
+    int64_t inner_row = 0, inner_col = 0; // from an element of a box to the next one
+
+    explicit TileOrder(const TileRef &t) {
+        const int64_t ir = inner_rows(t), ic = inner_cols(t);
+        while (int64_t(1) << row_shift < ir) ++row_shift;
+        while (int64_t(1) << col_shift < ic) ++col_shift;
+        row_mask = ir - 1;
+        col_mask = ic - 1;
+        box_row = tile_offset(t, ir, 0);
+        box_col = tile_offset(t, 0, ic);
+        if (ir > 1) inner_row = tile_offset(t, 1, 0);
+        if (ic > 1) inner_col = tile_offset(t, 0, 1);
+    }
+    int64_t row(int64_t r) const { return (r >> row_shift) * box_row + (r & row_mask) * inner_row; }
+    int64_t col(int64_t c) const { return (c >> col_shift) * box_col + (c & col_mask) * inner_col; }
+};
+
 // Elements that a tile takes in its memory.
 inline int64_t tile_extent(const TileRef &t) {
     if (t.inner == 0 || t.compact != 1) return int64_t(t.rows) * t.cols;
@@ -146,12 +169,13 @@ template <class T> struct View {
     T *data;
     const TileRef &ref;
     int64_t row_step, col_step; // elements; 0 when boxed
+    TileOrder order;
 
     View(Core &core, const TileRef &tile) : View(core, tile, tile.rows, tile.cols) {}
     // Of which only the first `rows` and `cols` are used: a tile that is a window into a larger one may be
     // declared to reach past the end of the memory.
     View(Core &core, const TileRef &tile, int64_t rows, int64_t cols)
-        : data(nullptr), ref(tile), row_step(0), col_step(0) {
+        : data(nullptr), ref(tile), row_step(0), col_step(0), order(tile) {
         int64_t extent = tile_extent(tile);
         if (tile.inner == 0) {
             row_step = tile.row_major ? tile.cols : 1;
@@ -161,7 +185,7 @@ template <class T> struct View {
         data = core.local_as<T>(tile.space, tile.address, uint64_t(extent));
     }
     T &at(int64_t r, int64_t c) const {
-        return ref.inner == 0 ? data[r * row_step + c * col_step] : data[tile_offset(ref, r, c)];
+        return ref.inner == 0 ? data[r * row_step + c * col_step] : data[order.row(r) + order.col(c)];
     }
 };
 

@@ -12,7 +12,9 @@ template <class T> class Fifo {
     size_t size() const { return items_.size() - head_; }
     const T &front() const { return items_[head_]; }
     const T &back() const { return items_.back(); }
-    const T &operator[](size_t i) const { return items_[head_ + i]; }
+    const T &operator[](size_t i) const { return items_[head_ + i]; } // from the front
+    T &operator[](size_t i) { return items_[head_ + i]; }
+    void drop() { ++head_; }
     void push(const T &item) {
         constexpr size_t kWorth = 64; // what is left behind is removed when it is more than what is there
         if (empty()) {

@@ -36,8 +36,8 @@ static uint64_t read_bits(const uint8_t *from, int size) {
 }
 
 static int64_t sys_cnt(Core &core) {
-    // a free-running counter of its own frequency
-    return core.clock.now() * core.parameters.sys_cnt_mhz / core.parameters.clock_mhz;
+    // a free-running counter of its own frequency; the core's time is in thousandths of a cycle
+    return current_machine().now(core) / 1000 * core.parameters.sys_cnt_mhz / core.parameters.clock_mhz;
 }
 
 // A loop that does nothing but read the counter waits for a time: after a thousand turns each one stands for
@@ -45,7 +45,7 @@ static int64_t sys_cnt(Core &core) {
 static int64_t waited_longer(Core &core) {
     constexpr int64_t kTurns = 1000, kIdle = 2000000; // thousandths of a cycle between two turns
     CounterLoop &loop = core.counter_loop;
-    const int64_t now = core.clock.now();
+    const int64_t now = current_machine().now(core);
     if (loop.line != core.at.line || now - loop.last > kIdle + loop.step)
         loop = {core.at.line, now, now, 0, 0};
     loop.last = now;
@@ -55,9 +55,12 @@ static int64_t waited_longer(Core &core) {
 
 static void run_op(Core &core, Op op, const Operands &operands) {
     core.begin_call(op, operands);
-    if (core.function) core.function->open(op, operands);
-    op_bodies[static_cast<int>(op)](core, operands);
-    if (core.function) core.function->close(core);
+    if (!core.repeat(op, operands)) {
+        if (core.function) core.function->open(op, operands);
+        op_bodies[static_cast<int>(op)](core, operands);
+        if (core.function) core.function->close(core);
+        core.keep_issued();
+    }
     core.end_call();
 }
 
@@ -163,12 +166,10 @@ static void wait_for_core(Core &core, Instr instr, PipeId pipe, int flag) {
     machine.progressed();
     machine.wait_until(core, machine.cross_core.wait_text(core, instr == Instr::WAIT_INTRA_BLOCK, flag),
                        [&machine, &core, flag] { return machine.cross_core.ready(core, flag); });
-    const CrossCore::Taken taken = machine.cross_core.take(core, flag);
     Record r = core.record(instr, pipe, Form::Plain);
     r.a = static_cast<uint64_t>(flag);
-    r.partner = taken.row;
     // the scalar unit stops here whatever pipe is named: what follows reads what the other core wrote
-    core.clock.meet(r, 1000, taken.time + core.parameters.cross_core_latency, taken.meeting);
+    core.clock.meet(r, 1000, machine.cross_core.take(core, flag));
 }
 
 // Reads what another core may write: the clock goes on to the write, if a scalar store of a core made it.
@@ -179,8 +180,7 @@ static uint64_t read_shared(Core &core, uint64_t address, int size, int64_t mill
     r.a = address;
     const Written *written = current_machine().written(address);
     if (written && written->core != core.identity.index) {
-        if (written->time > core.clock.now() + milli) r.partner = written->row;
-        core.clock.meet(r, milli, written->time, current_machine().meet_store(*written));
+        core.clock.meet(r, milli, current_machine().meet_store(*written));
     } else {
         core.clock.issue(PipeId::S, r, {milli, milli, 0, Stall::None}, core.at);
     }
@@ -212,12 +212,12 @@ static void store_shared(Core &core, Instr instr, uint64_t address, uint64_t siz
     core.operand(3, instr == Instr::ST_ATOMIC ? kReadsAndWrites : kWrites, Space::GM, Type::U8, address,
                  static_cast<int64_t>(size));
     r.a = address;
-    uint32_t row = core.clock.issue(PipeId::S, r, {milli, milli, 0, Stall::None}, core.at);
+    const uint32_t row = core.clock.store(r, milli);
     if (instr == Instr::ST_ATOMIC)
         add_shared(core, to, size, bits);
     else
         memcpy(to, &bits, static_cast<size_t>(size));
-    current_machine().wrote(address, {core.identity.index, row, core.clock.now()});
+    current_machine().wrote(address, {core.identity.index, row});
 }
 
 static bool compares(int32_t value, uint64_t how, int32_t wanted) {
@@ -403,9 +403,8 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         r.a = b;
         if (core.late && pipe != PipeId::S) core.late->drain(pipe);
         uint32_t row = core.clock.signal(pipe, r, at);
-        int64_t time = pipe == PipeId::S ? core.clock.now() : core.clock.drained(pipe, at);
         machine.cross_core.set(machine, core, static_cast<int>(b >> 4 & 3), static_cast<int>(b >> 8 & 15),
-                               time, row);
+                               row);
         return 0;
     }
     case Intrinsic::WaitFlagDev:
@@ -418,8 +417,7 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         r.a = b;
         if (core.late && pipe != PipeId::S) core.late->drain(pipe);
         uint32_t row = core.clock.signal(pipe, r, at);
-        int64_t time = pipe == PipeId::S ? core.clock.now() : core.clock.drained(pipe, at);
-        machine.cross_core.set_intra(machine, core, static_cast<int>(b), time, row);
+        machine.cross_core.set_intra(machine, core, static_cast<int>(b), row);
         return 0;
     }
     case Intrinsic::WaitIntraBlock:

@@ -27,7 +27,14 @@ Machine::Machine(Job &job, Records &records)
         threads_[i].saved_state = job.kernels[job.cores[i].kernel].initial_state;
         if (job.perturb && !job.timing_only)
             threads_[i].core->late = std::make_unique<LateWork>(*threads_[i].core, job.perturb + i);
+        const CoreIdentity &identity = job.cores[i].identity;
+        placed_.push_back({&threads_[i].core->clock.steps(), identity.index, identity.block, identity.cube});
     }
+    online_ = threads_.size() == 1 && !job.warm && !job.check; // those look at the steps once more
+    if (!online_) return;
+    new_timeline();
+    timeline_->begin(*cache_, true);
+    threads_[0].core->clock.place_on(timeline_.get());
 }
 
 void Machine::swap_in(size_t index) {
@@ -56,16 +63,10 @@ void Machine::run() {
     for (auto &thread : threads_) thread.thread.join();
 }
 
-void Machine::place() {
-    for (const CoreThread &thread : threads_) {
-        const CoreIdentity &identity = thread.core->identity;
-        placed_.push_back({&thread.core->clock.steps(), identity.block, identity.cube});
-    }
-    L2Cache cache(gm_.base, gm_.size, job_.parameters.l2_capacity / 1000);
-    hold(cache);
+void Machine::new_timeline() {
+    cache_ = std::make_unique<L2Cache>(gm_.base, gm_.size, job_.parameters.l2_capacity / 1000);
+    hold(*cache_);
     timeline_ = std::make_unique<Timeline>(job_.parameters, records_, placed_, meetings_);
-    if (job_.warm) timeline_->run(cache, false);
-    timeline_->run(cache, true);
 }
 
 void Machine::hold(L2Cache &cache) const {
@@ -74,16 +75,69 @@ void Machine::hold(L2Cache &cache) const {
         cache.touch(held.address, static_cast<int64_t>(held.bytes), held.dirty, before, kNobody);
 }
 
+void Machine::place() {
+    if (!online_) {
+        new_timeline();
+        place_on(*timeline_, *cache_, true);
+    } else {
+        timeline_->finish();
+    }
+    placed_whole_ = true;
+}
+
+void Machine::place_on(Timeline &timeline, L2Cache &cache, bool write_records) const {
+    if (job_.warm) {
+        timeline.begin(cache, false);
+        timeline.finish();
+    }
+    timeline.begin(cache, write_records);
+    timeline.finish();
+}
+
 int64_t Machine::cycles_without(const std::vector<uint32_t> &rows) const {
     L2Cache cache(gm_.base, gm_.size, job_.parameters.l2_capacity / 1000);
     hold(cache);
     Timeline other(job_.parameters, records_, placed_, meetings_);
     other.leave_out(rows);
-    if (job_.warm) other.run(cache, false);
-    other.run(cache, false);
+    place_on(other, cache, false);
     int64_t last = 0;
     for (const Timeline::CoreTime &core : other.times()) last = std::max(last, core.end);
     return last;
+}
+
+void Machine::place_what_ran() {
+    if (!online_) {
+        new_timeline();
+        timeline_->begin(*cache_, true);
+    }
+    timeline_->finish(true);
+}
+
+Machine::OwnTimes::OwnTimes(const Machine &machine, const TimelineCore &core)
+    : cores{core}, cache(machine.gm_.base, machine.gm_.size, machine.job_.parameters.l2_capacity / 1000),
+      timeline(machine.job_.parameters, machine.records_, cores, machine.meetings_) {
+    timeline.begin(cache, false);
+}
+
+Machine::OwnTimes &Machine::own_times(size_t index) {
+    own_times_.resize(threads_.size());
+    std::unique_ptr<OwnTimes> &own = own_times_[index];
+    if (!own) {
+        TimelineCore core = placed_[index];
+        core.block = 0;
+        own = std::make_unique<OwnTimes>(*this, core);
+        own->timeline.elsewhere = [this](uint32_t row) {
+            return own_times(records_[row].core).timeline.reach(row);
+        };
+    }
+    return *own;
+}
+
+int64_t Machine::now(const Core &core) {
+    const size_t index = core.identity.index;
+    Timeline &timeline = online_ ? *timeline_ : own_times(index).timeline;
+    timeline.go_on();
+    return timeline.now(0) + core.clock.work();
 }
 
 void Machine::body(size_t index) {

@@ -70,7 +70,6 @@ struct Job {
 struct Written {
     uint16_t core;
     uint32_t row;
-    int64_t time;
 };
 
 class Machine {
@@ -80,9 +79,14 @@ class Machine {
     void run();
     // Places what the cores did on one axis of time, with the memory that they share.
     void place();
-    const Timeline *timeline() const { return timeline_.get(); }
+    // The same for a run that was cut off, as far as it came.
+    void place_what_ran();
+    const Timeline *timeline() const { return placed_whole_ ? timeline_.get() : nullptr; }
     // When the last core would end if the flags and barriers of these rows did not happen; records stay.
     int64_t cycles_without(const std::vector<uint32_t> &rows) const;
+    // The time of a core's scalar unit, in thousandths: right for one core, else with nobody else on the
+    // chip.
+    int64_t now(const Core &core);
     // Hands the baton on until `ready` holds. `what` says what is waited for, for a deadlock report.
     void wait_until(Core &core, const std::string &what, const std::function<bool()> &ready);
     // Lets other cores run; for loops that poll memory which another core writes.
@@ -147,6 +151,7 @@ class Machine {
     void swap_out(size_t index);
     std::string deadlock_text() const;
     void hold(L2Cache &cache) const; // what L2 holds when the run begins
+    void place_on(Timeline &timeline, L2Cache &cache, bool write_records) const;
 
     Job &job_;
     GlobalMemory gm_;
@@ -162,8 +167,21 @@ class Machine {
     uint64_t idle_polls_ = 0;
     std::vector<Meeting> meetings_;
     Records &records_;
+    struct OwnTimes { // of a core alone, for kernels of several cores that ask for the time
+        OwnTimes(const Machine &machine, const TimelineCore &core);
+        std::vector<TimelineCore> cores;
+        L2Cache cache;
+        Timeline timeline;
+    };
+    OwnTimes &own_times(size_t core);
+    void new_timeline();
+
     std::vector<TimelineCore> placed_;
+    std::unique_ptr<L2Cache> cache_;
     std::unique_ptr<Timeline> timeline_;
+    bool online_ = false; // steps are placed as they come
+    bool placed_whole_ = false;
+    std::vector<std::unique_ptr<OwnTimes>> own_times_;
     bool met_other_blocks_ = false;
     uint32_t calls_ = 0;
 };

@@ -39,6 +39,7 @@ template <class Row> class Mapped : MappedBytes {
     Row &operator[](uint32_t row) { return rows()[row]; }
     const Row &operator[](uint32_t row) const { return rows()[row]; }
     uint32_t size() const { return static_cast<uint32_t>(count_); }
+    void clear() { count_ = 0; } // the room stays
     // How many rows the file has from now on: a core that still runs may go on adding some.
     size_t finish() {
         const size_t rows = count_;

@@ -37,39 +37,45 @@ int64_t MemorySystem::look(uint32_t core, const Access &access, L2Traffic &traff
 }
 
 void MemorySystem::submit(uint32_t channel, const Access &access, int64_t start, int64_t latency,
-                          uint32_t token) {
-    events_.push({start, order_++, channel, token, latency, &access});
+                          uint32_t row) {
+    channels_[channel].queue.push({access, latency, start + latency + access.data, row, {}});
+    events_.push({start, order_++, channel, true});
 }
 
-void MemorySystem::look_up(const Event &event) {
-    L2Traffic traffic = traffic_of(cache_, *event.access, event.channel / each_);
-    add(total_, traffic);
-    int64_t latency = event.latency + (traffic.fetched ? rates_.miss : 0);
-    Channel &channel = channels_[event.channel];
-    channel.queue.push({event.access, event.time + latency, event.token, traffic});
-    if (channel.queue.size() == 1) try_begin(event.channel);
+// The next access of a channel: those of one channel start in their order.
+void MemorySystem::look_up(uint32_t number, int64_t time) {
+    Channel &channel = channels_[number];
+    Waiting &waiting = channel.queue[channel.looked_up];
+    waiting.traffic = traffic_of(cache_, waiting.access, number / each_);
+    add(total_, waiting.traffic);
+    waiting.begin = time + waiting.begin + (waiting.traffic.fetched ? rates_.miss : 0);
+    if (++channel.looked_up == 1) try_begin(number);
 }
 
 // The first in the queue of a channel that is free: now, or when its latency is over.
 void MemorySystem::try_begin(uint32_t number) {
     Channel &channel = channels_[number];
-    if (channel.busy || channel.queue.empty()) return;
+    if (channel.busy || !channel.looked_up) return;
     const Waiting &first = channel.queue.front();
     if (first.begin > now_) {
-        events_.push({first.begin, order_++, number, 0, 0, nullptr});
+        events_.push({first.begin, order_++, number, false});
         return;
     }
-    begin(number, channel.queue.pop());
+    begin(number, first);
+    channel.queue.drop();
+    --channel.looked_up;
 }
 
 void MemorySystem::begin(uint32_t number, const Waiting &waiting) {
     channels_[number].busy = true;
-    const Access &access = *waiting.access;
+    const Access &access = waiting.access;
     const L2Traffic &traffic = waiting.traffic;
     const int64_t bytes = std::max<int64_t>(1, traffic.bytes);
     Flow flow{};
     flow.channel = number;
-    flow.token = waiting.token;
+    flow.row = waiting.row;
+    flow.serial = access.serial;
+    flow.expected = waiting.expected;
     flow.left = bytes * kMillion;
     flow.wants = std::max<int64_t>(1, flow.left / std::max<int64_t>(1, access.data));
     // what a path reaches of the chip's rate is told by how much of it its bytes take
@@ -189,8 +195,8 @@ bool MemorySystem::next(Ended &ended) {
             const Event event = events_.top();
             events_.pop();
             now_ = std::max(now_, event.time);
-            if (event.access)
-                look_up(event);
+            if (event.looks)
+                look_up(event.channel, event.time);
             else
                 try_begin(event.channel);
             continue;
@@ -203,7 +209,7 @@ bool MemorySystem::next(Ended &ended) {
         if (!free_) changed_ = true;
         channels_[flow.channel].busy = false;
         try_begin(flow.channel);
-        ended = {flow.channel, flow.token, now_, flow.traffic};
+        ended = {flow.channel, flow.row, now_, flow.expected, flow.serial, flow.traffic};
         return true;
     }
 }

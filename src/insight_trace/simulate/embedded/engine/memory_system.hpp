@@ -31,46 +31,51 @@ class MemorySystem {
     MemorySystem(const MemoryRates &rates, L2Cache &cache, uint32_t cores, uint32_t channels_each);
 
     // An access that is taken up at `start` and whose data phase begins `latency` later at the earliest,
-    // after those that the channel was given before. `token` comes back when it has ended.
-    void submit(uint32_t channel, const Access &access, int64_t start, int64_t latency, uint32_t token);
+    // after those that the channel was given before. `row` comes back when it has ended.
+    void submit(uint32_t channel, const Access &access, int64_t start, int64_t latency, uint32_t row);
     // An access that only waits: its latency on top of a hit's.
     int64_t look(uint32_t core, const Access &access, L2Traffic &traffic);
 
     struct Ended {
-        uint32_t channel, token;
+        uint32_t channel, row;
         int64_t time;
+        int64_t expected; // with nobody else on the chip, and everything in L2
+        bool serial;
         L2Traffic traffic;
     };
     // The next access that ends; false when none is in flight. Later submissions never start before `time`.
     bool next(Ended &ended);
     int64_t now() const { return now_; }
+    bool idle() const { return events_.empty() && flows_.empty(); }
     const L2Traffic &total() const { return total_; }
 
   private:
     struct Waiting { // taken up, not yet in its data phase
-        const Access *access;
-        int64_t begin; // the earliest
-        uint32_t token;
+        Access access;
+        int64_t begin; // once it is looked up, the earliest; before, its latency
+        int64_t expected;
+        uint32_t row;
         L2Traffic traffic;
     };
     struct Channel {
-        Fifo<Waiting> queue; // looked up, in order
+        Fifo<Waiting> queue;  // in order
+        size_t looked_up = 0; // of them, the first ones
         bool busy = false;
     };
     struct Event { // a look-up at `time`, or a data phase that may begin
         int64_t time;
         uint64_t order;
         uint32_t channel;
-        uint32_t token;
-        int64_t latency;
-        const Access *access; // null: a data phase
+        bool looks;
         bool operator>(const Event &other) const {
             return time != other.time ? time > other.time : order > other.order;
         }
     };
     struct Flow { // a data phase
         uint32_t channel;
-        uint32_t token;
+        uint32_t row;
+        bool serial;
+        int64_t expected;
         int64_t left;  // millionths of a byte, when its rate was set
         int64_t since; // then
         int64_t end;   // at that rate
@@ -81,7 +86,7 @@ class MemorySystem {
         int64_t hbm;   // what a byte of it takes of HBM's rate, thousandths
         L2Traffic traffic;
     };
-    void look_up(const Event &event);
+    void look_up(uint32_t channel, int64_t time);
     void try_begin(uint32_t channel);
     void begin(uint32_t channel, const Waiting &waiting);
     void count(const Flow &flow, int64_t sign);

@@ -51,7 +51,22 @@ void make_room_for_descriptors() {
         close(file);
 }
 
+// A run that was cut off has no times yet. A core that is still busy stops at its next instruction.
+void place_what_ran() {
+    static std::atomic<bool> placed{false};
+    if (!g_active || placed.exchange(true)) return;
+    run_is_over = true;
+    const timespec step{0, 5'000'000};
+    nanosleep(&step, nullptr);
+    try {
+        g_active->place_what_ran();
+    } catch (const std::exception &) {
+        // what ended the run is told, with the times that there are
+    }
+}
+
 void write_result(const std::string &head) {
+    if (head.rfind("status\tok", 0) != 0) place_what_ran();
     if (g_reported.exchange(true)) {
         // Another thread reports, and ends the process when it is done. It has cut the file of records: a
         // core that goes on writing them crashes, and must not end the process before the report is there.
@@ -82,8 +97,6 @@ void write_result(const std::string &head) {
     if (g_active) {
         for (size_t i = 0; i < g_active->core_count(); ++i) {
             Core &core = g_active->core(i);
-            out << "core\t" << i << "\t" << core.clock.cycle() << "\t"
-                << escaped(core.at.file ? core.at.file : "") << "\t" << core.at.line << "\n";
             for (const Remark &remark : core.remarks)
                 out << "remark\t" << escaped(remark.at.file ? remark.at.file : "") << "\t" << remark.at.line
                     << "\t" << escaped(remark.text) << "\n";
@@ -139,6 +152,8 @@ std::atomic<pthread_t> g_watcher{};
     _exit(write(file, text, static_cast<size_t>(size)) == size ? 1 : 2);
 }
 
+void on_crash(int signal, siginfo_t *info, void *context);
+
 // On the watching thread, which has a heap of its own: the whole report, with every instruction up to the
 // crash.
 [[noreturn]] void report_crash(const CrashFacts &facts) {
@@ -149,6 +164,7 @@ std::atomic<pthread_t> g_watcher{};
     if (facts.crash.image)
         out << "pc\t" << escaped(facts.crash.image->path) << "\t" << facts.crash.offset << "\n";
     if (facts.at.file) out << "at\t" << escaped(facts.at.file) << "\t" << facts.at.line << "\n";
+    catch_crashes(on_crash); // placing what ran may meet what the kernel spoiled
     write_result(out.str());
     _exit(1);
 }
@@ -173,6 +189,7 @@ void on_crash(int signal, siginfo_t *info, void *context) {
     // a call that is not allowed may come from within a library that holds its locks
     const bool alone = signal == SIGSYS || !g_watching || pthread_equal(g_watcher, pthread_self());
     if (alone && g_reported.exchange(true)) _exit(1);
+    if (alone && g_crashed) report_plainly(g_crash); // what came first, not what its report met with
     if (alone) report_plainly(facts);
     if (g_reported && !pthread_equal(g_reporter, pthread_self())) {
         // Another thread reports, and ends the process when it is done: it has cut the file of records

@@ -16,15 +16,14 @@ Timeline::Timeline(const Parameters &parameters, Records &records, const std::ve
     dispatch_latency_ = parameters.scalar_dispatch;
     start_ = parameters.start_cycles;
     depth_ = static_cast<size_t>(std::max<int64_t>(1, parameters.queue_depth / 1000));
+    // a ring that its places wrap around without a division
+    while (ring_ < depth_) ring_ *= 2;
     rates_ = {parameters.gm_chip_rate,    parameters.gm_chip_rate_l1, parameters.l2_chip_rate,
               parameters.l2_chip_rate_l1, parameters.l2_miss_latency, parameters.l2_shared_cost,
               parameters.gm_core_rate};
     skew_ = parameters.launch_skew;
     next_block_ = parameters.launch_next_block;
     cube_cores_ = static_cast<int>(parameters.chip_cube_cores / 1000);
-    signals_.assign(records.size(), false);
-    for (const Meeting &meeting : meetings)
-        for (uint32_t row : meeting.rows) signals_[row] = true;
     for (uint32_t i = 0; i < cores.size(); ++i) {
         const size_t block = static_cast<size_t>(cores[i].block);
         if (blocks_.size() <= block) blocks_.resize(block + 1);
@@ -47,19 +46,20 @@ static size_t slots_of(const std::vector<TimelineCore> &cores, const std::vector
     return static_cast<size_t>(cube_cores) * (!cube && lanes == 1 ? 2 : 1);
 }
 
-void Timeline::run(L2Cache &cache, bool write_records) {
+void Timeline::begin(L2Cache &cache, bool write_records) {
     writes_ = write_records;
+    whole_ = overfull_ = false;
     memory_ = std::make_unique<MemorySystem>(rates_, cache, static_cast<uint32_t>(given_.size()), kPipes);
     cores_.clear();
     for (const TimelineCore &given : given_) {
         auto core = std::make_unique<Core>();
         core->steps = given.steps;
         core->block = given.block;
-        for (Pipe &pipe : core->pipes) pipe.taken.assign(depth_, 0);
+        for (Pipe &pipe : core->pipes) pipe.taken.assign(ring_, 0);
         cores_.push_back(std::move(core));
     }
     signalled_.clear();
-    begun_ = 0;
+    done_ = begun_ = 0;
     left_.clear();
     for (const auto &block : blocks_) left_.push_back(static_cast<int>(block.size()));
     const size_t slots = blocks_.empty() ? 1 : slots_of(given_, blocks_[0], cube_cores_);
@@ -72,28 +72,51 @@ void Timeline::run(L2Cache &cache, bool write_records) {
         begin_block(start_ + skew_ * started);
         started += std::max<int64_t>(static_cast<int64_t>(block.size()), cube ? 2 : 1);
     }
-    size_t done = 0;
+}
+
+void Timeline::go_on() {
+    Core &core = *cores_[0];
+    take_steps(0);
+    MemorySystem::Ended event;
+    while (core.next < core.steps->list.size() && memory_->next(event)) {
+        ended(event);
+        take_steps(0);
+    }
+}
+
+void Timeline::finish(bool cut_off) {
+    whole_ = true;
+    if (cores_.size() == 1) ready_.push(0);
     while (true) {
-        while (!ready_.empty()) {
-            go_on(ready_.pop());
-        }
+        while (!ready_.empty()) take_steps(ready_.pop());
         MemorySystem::Ended event;
         if (memory_->next(event)) {
             ended(event);
             continue;
         }
-        done = static_cast<size_t>(
-            std::count_if(cores_.begin(), cores_.end(), [](const auto &core) { return core->done; }));
-        if (done == cores_.size()) break;
-        if (begun_ == blocks_.size())
-            fail(Fault::OurBug, {}, "the timeline stands still with %zu of %zu cores at their end", done,
+        if (done_ == cores_.size()) break;
+        if (begun_ == blocks_.size()) {
+            if (cut_off) break;
+            fail(Fault::OurBug, {}, "the timeline stands still with %zu of %zu cores at their end", done_,
                  cores_.size());
+        }
         // blocks that run wait for blocks that have no core: on the chip this never ends
         overfull_ = true;
         while (begun_ < blocks_.size()) begin_block(memory_->now());
     }
     traffic_ = memory_->total();
-    cores_.clear();
+}
+
+int64_t Timeline::reach(uint32_t row) {
+    int64_t time = 0;
+    MemorySystem::Ended event;
+    // while it takes steps itself, it has taken this one, and only its end may be open
+    if (!taking_) take_steps(0, row);
+    while (!signalled(row, time) && memory_->next(event)) {
+        ended(event);
+        if (!taking_) take_steps(0, row);
+    }
+    return time;
 }
 
 void Timeline::begin_block(int64_t at) {
@@ -106,19 +129,22 @@ void Timeline::begin_block(int64_t at) {
     ++begun_;
 }
 
-void Timeline::go_on(uint32_t index) {
+void Timeline::take_steps(uint32_t index, uint32_t last_row) {
     Core &core = *cores_[index];
     const Mapped<CoreStep> &steps = core.steps->list;
-    while (core.next < steps.size()) {
+    taking_ = true;
+    for (; core.next < steps.size(); ++core.next) {
         const CoreStep &step = steps[core.next];
+        if (step.row > last_row && step.row != kNone) break;
         if (!left_out_.empty() && step.row != kNone && left_out_[step.row])
             core.now += step.before;
         else if (!take(core, index, step))
-            return;
-        ++core.next;
+            break;
     }
-    if (core.done) return;
+    taking_ = false;
+    if (core.next < steps.size() || !whole_ || core.done) return;
     core.done = true;
+    ++done_;
     times_[index].end = Clock::whole(core.now);
     if (--left_[static_cast<size_t>(core.block)] > 0 || begun_ == blocks_.size()) return;
     int64_t end = 0;
@@ -127,7 +153,6 @@ void Timeline::go_on(uint32_t index) {
 }
 
 void Timeline::put(uint32_t row, int64_t issue, int64_t start, int64_t end, Stall stall, uint32_t partner) {
-    if (signals_[row]) signal(row, end);
     if (!writes_) return;
     Record &record = records_[row];
     record.issue = issue;
@@ -139,6 +164,7 @@ void Timeline::put(uint32_t row, int64_t issue, int64_t start, int64_t end, Stal
 
 void Timeline::signal(uint32_t row, int64_t time) {
     signalled_[row] = time;
+    if (cores_.size() == 1) return; // it is looked at again anyway
     for (uint32_t i = 0; i < cores_.size(); ++i) {
         const Core &core = *cores_[i];
         if (core.begun && core.next < core.steps->list.size() &&
@@ -147,13 +173,24 @@ void Timeline::signal(uint32_t row, int64_t time) {
     }
 }
 
+bool Timeline::signalled(uint32_t row, int64_t &time) {
+    auto found = signalled_.find(row);
+    if (found == signalled_.end()) {
+        if (!elsewhere || records_[row].core == given_[0].index) return false;
+        time = elsewhere(row);
+        return true;
+    }
+    time = found->second;
+    return true;
+}
+
 // The queue of a pipe has room for one more; the scalar unit waits until then.
 bool Timeline::room(Core &core, const CoreStep &step) {
     Pipe &pipe = core.pipes[step.pipe];
     if (pipe.issued < depth_) return true;
     const uint64_t oldest = pipe.issued - depth_;
     if (oldest >= pipe.started) return false;
-    core.now = std::max(core.now, pipe.taken[oldest % depth_]);
+    core.now = std::max(core.now, pipe.taken[oldest & (ring_ - 1)]);
     return true;
 }
 
@@ -170,6 +207,7 @@ bool Timeline::take(Core &core, uint32_t index, const CoreStep &step) {
         }
         core.now = end;
         if (step.row != kNone) put(step.row, start, start, end, Stall::None);
+        if (step.event) signal(step.row, end);
         return true;
     }
     case StepKind::ScalarSet: {
@@ -206,10 +244,10 @@ bool Timeline::take(Core &core, uint32_t index, const CoreStep &step) {
         int64_t last = -1;
         uint32_t partner = kNone;
         for (uint32_t row : meeting.rows) {
-            auto found = signalled_.find(row);
-            if (found == signalled_.end()) return false;
-            if (found->second > last) {
-                last = found->second;
+            int64_t time = 0;
+            if (!signalled(row, time)) return false;
+            if (time > last) {
+                last = time;
                 partner = row;
             }
         }
@@ -239,11 +277,16 @@ bool Timeline::take(Core &core, uint32_t index, const CoreStep &step) {
         core.now += issue_cost_;
         ++pipe.issued;
     }
-    if (!pipe.pending.empty() || !schedule(core, index, step, marked)) pipe.pending.push({&step, marked});
+    const Access *access = step.kind == StepKind::Transfer ? &core.steps->accesses[step.link] : nullptr;
+    if (!pipe.pending.empty() || !schedule(core, index, step, marked, access)) {
+        if (writes_) records_[step.row].issue = issue;
+        pipe.pending.push({step, marked, access ? *access : Access()});
+    }
     return true;
 }
 
-bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_t marked) {
+bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_t marked,
+                        const Access *access) {
     Pipe &pipe = core.pipes[step.pipe];
     if (pipe.held) return false;
     const bool follows = step.kind == StepKind::Work && step.event;
@@ -260,8 +303,7 @@ bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_
         put(step.row, issue, start, end, stall);
         break;
     case StepKind::Transfer: {
-        const Access &access = core.steps->accesses[step.link];
-        pipe.held = access.serial;
+        pipe.held = access->serial;
         pipe.next_start = start + step.occupy;
         ++pipe.submitted;
         if (writes_) {
@@ -270,8 +312,7 @@ bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_
             record.start = start;
             record.stall = static_cast<uint8_t>(stall);
         }
-        memory_->submit(index * kPipes + step.pipe, access, start, step.latency - access.data,
-                        static_cast<uint32_t>(&step - &core.steps->list[0]));
+        memory_->submit(index * kPipes + step.pipe, *access, start, step.latency - access->data, step.row);
         end = start;
         break;
     }
@@ -283,7 +324,7 @@ bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_
                 records_[step.row].issue = issue;
                 records_[step.row].stall = static_cast<uint8_t>(stall);
             }
-            pipe.late.push({&step, start, pipe.busy_until, pipe.submitted});
+            pipe.late.push({step, start, pipe.busy_until, pipe.submitted});
         } else {
             end = std::max(start, pipe.busy_until) + flag_cost_;
             put(step.row, issue, start, end, stall);
@@ -302,10 +343,11 @@ bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_
         if (pipe.submitted != pipe.ended) return false;
         end = std::max(start, pipe.busy_until) + barrier_cost_;
         put(step.row, issue, start, end, pipe.busy_until > start ? Stall::Barrier : stall);
+        if (step.event) signal(step.row, end);
         pipe.next_start = end;
         break;
     }
-    if (!follows) pipe.taken[pipe.started++ % depth_] = start;
+    if (!follows) pipe.taken[pipe.started++ & (ring_ - 1)] = start;
     if (step.kind == StepKind::Set) {
         if (end > start) raise(core, index, step, end);
     } else {
@@ -321,12 +363,12 @@ void Timeline::raise(Core &core, uint32_t index, const CoreStep &step, int64_t t
     if (step.to != 0) resume(core, index, step.to);
 }
 
-void Timeline::resume(Core &core, uint32_t index, int number) {
-    Pipe &pipe = core.pipes[static_cast<size_t>(number)];
+void Timeline::resume(Core &core, uint32_t index, int id) {
+    Pipe &pipe = core.pipes[static_cast<size_t>(id)];
     while (!pipe.pending.empty()) {
         // taken off first: scheduling a set may come back here through another pipe
-        auto [step, issue] = pipe.pending.pop();
-        if (!schedule(core, index, *step, issue)) {
+        const Pending next = pipe.pending.pop();
+        if (!schedule(core, index, next.step, next.issue, &next.access)) {
             pipe.pending.put_back();
             return;
         }
@@ -337,21 +379,18 @@ void Timeline::ended(const MemorySystem::Ended &event) {
     const uint32_t index = event.channel / kPipes, number = event.channel % kPipes;
     Core &core = *cores_[index];
     Pipe &pipe = core.pipes[number];
-    const CoreStep &step = core.steps->list[event.token];
-    const Access &access = core.steps->accesses[step.link];
     ++pipe.ended;
     pipe.busy_until = std::max(pipe.busy_until, event.time);
     if (writes_) {
-        Record &record = records_[step.row];
-        if (event.time > record.start + step.latency + 500)
-            record.stall = static_cast<uint8_t>(Stall::Bandwidth);
+        Record &record = records_[event.row];
+        if (event.time > event.expected + 500) record.stall = static_cast<uint8_t>(Stall::Bandwidth);
         record.end = event.time;
         if (record.form == static_cast<uint8_t>(Form::Transfer))
             record.a = static_cast<uint64_t>(event.traffic.bytes / L2Cache::kSector) |
                        static_cast<uint64_t>((event.traffic.bytes - event.traffic.hits) / L2Cache::kSector)
                            << 32;
     }
-    if (access.serial) {
+    if (event.serial) {
         pipe.held = false;
         pipe.next_start = std::max(pipe.next_start, event.time);
     }
@@ -359,14 +398,14 @@ void Timeline::ended(const MemorySystem::Ended &event) {
         const LateSet late = pipe.late.pop();
         const int64_t end = std::max({late.start, late.busy, event.time}) + flag_cost_;
         if (writes_) {
-            Record &record = records_[late.step->row];
+            Record &record = records_[late.step.row];
             record.start = late.start;
             record.end = end;
         }
-        raise(core, index, *late.step, end);
+        raise(core, index, late.step, end);
     }
     resume(core, index, static_cast<int>(number));
-    ready_.push(index);
+    if (cores_.size() > 1 || whole_) ready_.push(index);
 }
 
 } // namespace insight_trace::engine

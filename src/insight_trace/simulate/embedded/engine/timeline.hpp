@@ -1,13 +1,14 @@
 // The steps of all cores on one axis of time, with the memory that they share.
 //
-// Cores run one after the other on the host and leave their steps without times (clock.hpp keeps times of its
-// own, with nobody else on the chip, for what a kernel asks of the clock). Here all of them go on together: a
-// transfer ends when the memory system says so, and what waits for it goes on then.
+// Cores run one after the other on the host and leave their steps without times (clock.hpp). Here all of them
+// go on together: a transfer ends when the memory system says so, and what waits for it goes on then. A core
+// that has the chip for itself is followed while it runs; several are placed when all have ended.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -22,6 +23,7 @@ namespace insight_trace::engine {
 
 struct TimelineCore {
     const CoreSteps *steps;
+    uint16_t index;
     int32_t block;
     bool cube;
 };
@@ -36,8 +38,19 @@ class Timeline {
         left_out_.assign(records_.size(), false);
         for (uint32_t row : rows) left_out_[row] = true;
     }
-    // Places every step. With `records` false nothing is written: the run only leaves its lines in L2.
-    void run(L2Cache &cache, bool write_records);
+    // From here on steps are placed, with this L2; without `write_records` they only leave their lines there.
+    void begin(L2Cache &cache, bool write_records);
+    // One core that still runs: as far as its steps are known. Those may be forgotten then.
+    void go_on();
+    void forget_steps() { cores_[0]->next = 0; }
+    // Every step of every core. `cut_off`: the cores stopped anywhere, and their last steps may wait for
+    // ever.
+    void finish(bool cut_off = false);
+    int64_t now(uint32_t core) const { return cores_[core]->now; } // of its scalar unit
+    // When a core signalled by this row, in thousandths: of one core's timeline that knows nothing of others.
+    int64_t reach(uint32_t row);
+    // Asked for signals of cores that are not here.
+    std::function<int64_t(uint32_t row)> elsewhere;
 
     struct CoreTime {
         int64_t start = 0, end = 0; // whole cycles
@@ -50,17 +63,22 @@ class Timeline {
   private:
     using Flag = Fifo<std::pair<int64_t, uint32_t>>; // sets that no wait has consumed: time, row
     struct LateSet {                                 // a flag whose pipe has transfers in flight
-        const CoreStep *step;
+        CoreStep step;
         int64_t start, busy;
         uint64_t after; // how many transfers of the pipe must have ended
+    };
+    struct Pending { // issued, and kept by what its pipe waits for
+        CoreStep step;
+        int64_t issue;
+        Access access; // of a transfer
     };
     struct Pipe {
         int64_t next_start = 0, busy_until = 0;
         std::vector<int64_t> taken;
         uint64_t issued = 0, started = 0;
-        uint64_t submitted = 0, ended = 0;                  // transfers
-        bool held = false;                                  // by a transfer that lets nothing pass
-        Fifo<std::pair<const CoreStep *, int64_t>> pending; // step, when it was issued
+        uint64_t submitted = 0, ended = 0; // transfers
+        bool held = false;                 // by a transfer that lets nothing pass
+        Fifo<Pending> pending;
         Fifo<LateSet> late;
     };
     struct Core {
@@ -84,14 +102,15 @@ class Timeline {
     };
 
     void begin_block(int64_t at);
-    void go_on(uint32_t core);
+    void take_steps(uint32_t core, uint32_t last_row = kNone);
     bool take(Core &core, uint32_t index, const CoreStep &step); // false: not yet
     bool room(Core &core, const CoreStep &step);
-    bool schedule(Core &core, uint32_t index, const CoreStep &step, int64_t issue);
+    bool schedule(Core &core, uint32_t index, const CoreStep &step, int64_t issue, const Access *access);
     void resume(Core &core, uint32_t index, int pipe);
     void raise(Core &core, uint32_t index, const CoreStep &step, int64_t time);
     void ended(const MemorySystem::Ended &ended);
     void signal(uint32_t row, int64_t time);
+    bool signalled(uint32_t row, int64_t &time);
     bool drained(const Pipe &pipe) const { return pipe.pending.empty() && pipe.submitted == pipe.ended; }
     void put(uint32_t row, int64_t issue, int64_t start, int64_t end, Stall stall, uint32_t partner = kNone);
 
@@ -99,10 +118,9 @@ class Timeline {
     Records &records_;
     const std::vector<TimelineCore> &given_;
     const std::vector<Meeting> &meetings_;
-    std::vector<bool> signals_;  // by row: somebody waits for it
     std::vector<bool> left_out_; // by row; empty: none
     int64_t issue_cost_, flag_cost_, flag_latency_, barrier_cost_, dispatch_latency_, start_;
-    size_t depth_;
+    size_t depth_, ring_ = 1;
     MemoryRates rates_;
     int64_t skew_, next_block_;
     int cube_cores_;
@@ -116,6 +134,9 @@ class Timeline {
     std::unordered_map<uint32_t, int64_t> signalled_; // by row: when
     Fifo<uint32_t> ready_;                            // cores to go on with
     bool writes_ = false;
+    bool whole_ = false;  // every step is known
+    bool taking_ = false; // steps, right now
+    size_t done_ = 0;     // cores
     std::vector<CoreTime> times_;
     L2Traffic traffic_;
     int waves_ = 1;

@@ -3,6 +3,8 @@
 
 namespace insight_trace::engine {
 
+SHARED_LOOPS()
+
 const char *type_name(Type type) {
     static const char *const names[] = {"F32",    "F16",    "I32",  "I16",    "I8",   "U8",     "BF16",
                                         "I64",    "U64",    "U16",  "U32",    "BOOL", "F8E4M3", "F8E8M0",
@@ -34,23 +36,11 @@ void require_apart(Core &core, const char *op, const TileRef &a, const TileRef &
                           op, a.address);
 }
 
-TILE_OP_BODY(TADD) {
-    binary(core, operands, "TADD", Instr::VADD, Numbers(), [](auto a, auto b) { return wrap_add(a, b); });
-}
-TILE_OP_BODY(TSUB) {
-    binary(core, operands, "TSUB", Instr::VSUB, Numbers(), [](auto a, auto b) { return wrap_sub(a, b); });
-}
-TILE_OP_BODY(TMUL) {
-    binary(core, operands, "TMUL", Instr::VMUL, Numbers(), [](auto a, auto b) { return wrap_mul(a, b); });
-}
-TILE_OP_BODY(TDIV) {
-    binary(core, operands, "TDIV", Instr::VDIV, Numbers(), [](auto a, auto b) { return quotient(a, b); });
-}
-TILE_OP_BODY(TMAX) {
-    binary(core, operands, "TMAX", Instr::VMAX, Numbers(), [](auto a, auto b) { return larger(a, b); });
-}
-TILE_OP_BODY(TMIN) {
-    binary(core, operands, "TMIN", Instr::VMIN, Numbers(), [](auto a, auto b) { return smaller(a, b); });
-}
+TILE_OP_BODY(TADD) { binary(core, operands, "TADD", Instr::VADD, Numbers(), Sum()); }
+TILE_OP_BODY(TSUB) { binary(core, operands, "TSUB", Instr::VSUB, Numbers(), Difference()); }
+TILE_OP_BODY(TMUL) { binary(core, operands, "TMUL", Instr::VMUL, Numbers(), Product()); }
+TILE_OP_BODY(TDIV) { binary(core, operands, "TDIV", Instr::VDIV, Numbers(), Quotient()); }
+TILE_OP_BODY(TMAX) { binary(core, operands, "TMAX", Instr::VMAX, Numbers(), Larger()); }
+TILE_OP_BODY(TMIN) { binary(core, operands, "TMIN", Instr::VMIN, Numbers(), Smaller()); }
 
 } // namespace insight_trace::engine

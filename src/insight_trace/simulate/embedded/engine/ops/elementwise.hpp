@@ -28,17 +28,17 @@ HOT_LOOP void map_one(Core &core, const Lines &dst, const Lines &src, Body body)
         for (int i = 0; i < dst.width; ++i) to[i] = T(body(Wide<T>(from[i])));
 }
 
-template <class T, class Body>
-HOT_LOOP void map_two(Core &core, const Lines &dst, const Lines &src0, const Lines &src1, Body body) {
-    T *to = elements_of<T>(core, dst);
-    const T *a = elements_of<T>(core, src0), *b = elements_of<T>(core, src1);
-    for (int line = 0; line < dst.lines; ++line, to += dst.pitch, a += src0.pitch, b += src1.pitch)
-        for (int i = 0; i < dst.width; ++i) to[i] = T(body(Wide<T>(a[i]), Wide<T>(b[i])));
-}
-
 // One line of each.
 template <class T, class Body> HOT_LOOP void map_line(T *to, const T *a, const T *b, int count, Body body) {
     for (int i = 0; i < count; ++i) to[i] = T(body(Wide<T>(a[i]), Wide<T>(b[i])));
+}
+
+template <class T, class Body>
+void map_two(Core &core, const Lines &dst, const Lines &src0, const Lines &src1, Body body) {
+    T *to = elements_of<T>(core, dst);
+    const T *a = elements_of<T>(core, src0), *b = elements_of<T>(core, src1);
+    for (int line = 0; line < dst.lines; ++line, to += dst.pitch, a += src0.pitch, b += src1.pitch)
+        map_line<T>(to, a, b, dst.width, body);
 }
 
 // dst, too, is an input.
@@ -103,5 +103,42 @@ template <class T> T quotient(T a, T b) {
     }
     return T(a / b);
 }
+
+// What many ops do with two elements.
+#define PAIR_OF_ELEMENTS(name, result)                                                                       \
+    struct name {                                                                                            \
+        template <class T> T operator()(T a, T b) const { return result; }                                   \
+    };
+PAIR_OF_ELEMENTS(Sum, wrap_add(a, b))
+PAIR_OF_ELEMENTS(Difference, wrap_sub(a, b))
+PAIR_OF_ELEMENTS(Product, wrap_mul(a, b))
+PAIR_OF_ELEMENTS(Quotient, quotient(a, b))
+PAIR_OF_ELEMENTS(Larger, larger(a, b))
+PAIR_OF_ELEMENTS(Smaller, smaller(a, b))
+#undef PAIR_OF_ELEMENTS
+
+// Their loops are compiled once for all ops, in elementwise.cpp.
+#define SHARED_LOOP(where, T, body)                                                                          \
+    where template void map_line<T, body>(T *, const T *, const T *, int, body);
+#define SHARED_LOOPS_OF(where, T)                                                                            \
+    SHARED_LOOP(where, T, Sum)                                                                               \
+    SHARED_LOOP(where, T, Difference)                                                                        \
+    SHARED_LOOP(where, T, Product)                                                                           \
+    SHARED_LOOP(where, T, Quotient)                                                                          \
+    SHARED_LOOP(where, T, Larger)                                                                            \
+    SHARED_LOOP(where, T, Smaller)
+#define SHARED_LOOPS(where)                                                                                  \
+    SHARED_LOOPS_OF(where, float)                                                                            \
+    SHARED_LOOPS_OF(where, half)                                                                             \
+    SHARED_LOOPS_OF(where, bfloat16_t)                                                                       \
+    SHARED_LOOPS_OF(where, int32_t)                                                                          \
+    SHARED_LOOPS_OF(where, uint32_t)                                                                         \
+    SHARED_LOOPS_OF(where, int16_t)                                                                          \
+    SHARED_LOOPS_OF(where, uint16_t)                                                                         \
+    SHARED_LOOPS_OF(where, int8_t)                                                                           \
+    SHARED_LOOPS_OF(where, uint8_t)                                                                          \
+    SHARED_LOOPS_OF(where, int64_t)                                                                          \
+    SHARED_LOOPS_OF(where, uint64_t)
+SHARED_LOOPS(extern)
 
 } // namespace insight_trace::engine

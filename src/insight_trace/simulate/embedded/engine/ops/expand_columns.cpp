@@ -6,16 +6,20 @@
 namespace insight_trace::engine {
 namespace {
 
+template <class T> void spread_columns_of(Core &core, const Spread &s, LineOp<T> op) {
+    int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
+    View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
+    for (int r = 0; r < rows; ++r) {
+        T *out = to.data + int64_t(r) * s.dst.cols;
+        const T *in = full.data + int64_t(r) * s.full.cols, *line = thin.data;
+        op.run(op.body, out, s.swapped ? line : in, s.swapped ? in : line, cols);
+    }
+}
+
 template <class Body> void spread_columns(Core &core, const Spread &s, Body body) {
     with_type_of(core, "a broadcast", s.dst.type, Numbers{}, [&](auto tag) {
         using T = decltype(tag);
-        int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
-        View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
-        for (int r = 0; r < rows; ++r) {
-            T *out = to.data + int64_t(r) * s.dst.cols;
-            const T *in = full.data + int64_t(r) * s.full.cols, *line = thin.data;
-            map_line(out, s.swapped ? line : in, s.swapped ? in : line, cols, body);
-        }
+        spread_columns_of<T>(core, s, line_op<T>(body));
     });
 }
 
@@ -81,28 +85,22 @@ void column_expand(Core &core, const Operands &operands, const char *name, Instr
 } // namespace
 
 TILE_OP_BODY(TCOLEXPANDADD) {
-    column_expand(core, operands, "TCOLEXPANDADD", Instr::VADD, kSpreadTypes,
-                  [](auto a, auto b) { return wrap_add(a, b); });
+    column_expand(core, operands, "TCOLEXPANDADD", Instr::VADD, kSpreadTypes, Sum());
 }
 TILE_OP_BODY(TCOLEXPANDSUB) {
-    column_expand(core, operands, "TCOLEXPANDSUB", Instr::VSUB, kSpreadTypes,
-                  [](auto a, auto b) { return wrap_sub(a, b); });
+    column_expand(core, operands, "TCOLEXPANDSUB", Instr::VSUB, kSpreadTypes, Difference());
 }
 TILE_OP_BODY(TCOLEXPANDMUL) {
-    column_expand(core, operands, "TCOLEXPANDMUL", Instr::VMUL, kSpreadTypes,
-                  [](auto a, auto b) { return wrap_mul(a, b); });
+    column_expand(core, operands, "TCOLEXPANDMUL", Instr::VMUL, kSpreadTypes, Product());
 }
 TILE_OP_BODY(TCOLEXPANDDIV) {
-    column_expand(core, operands, "TCOLEXPANDDIV", Instr::VDIV, kSpreadReals,
-                  [](auto a, auto b) { return quotient(a, b); });
+    column_expand(core, operands, "TCOLEXPANDDIV", Instr::VDIV, kSpreadReals, Quotient());
 }
 TILE_OP_BODY(TCOLEXPANDMAX) {
-    column_expand(core, operands, "TCOLEXPANDMAX", Instr::VMAX, kSpreadTypes,
-                  [](auto a, auto b) { return larger(a, b); });
+    column_expand(core, operands, "TCOLEXPANDMAX", Instr::VMAX, kSpreadTypes, Larger());
 }
 TILE_OP_BODY(TCOLEXPANDMIN) {
-    column_expand(core, operands, "TCOLEXPANDMIN", Instr::VMIN, kSpreadTypes,
-                  [](auto a, auto b) { return smaller(a, b); });
+    column_expand(core, operands, "TCOLEXPANDMIN", Instr::VMIN, kSpreadTypes, Smaller());
 }
 
 TILE_OP_BODY(TCOLEXPANDEXPDIF) {

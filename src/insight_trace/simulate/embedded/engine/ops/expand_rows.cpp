@@ -24,27 +24,31 @@ void check_column(const Core &core, const char *name, const Spread &s) {
                           s.thin.cols * type_size(s.thin.type));
 }
 
+template <class T> void spread_rows_of(Core &core, const Spread &s, LineOp<T> op) {
+    constexpr int block = kBlockBytes / int(sizeof(T));
+    int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
+    View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
+    // a row-major column repeats its block along the row, lane by lane
+    bool lanes = s.thin.row_major && s.thin.valid_cols >= block;
+    const int width = lanes ? block : 1; // a power of two
+    // the hardware reads the column before it writes any row, so the two may overlap
+    std::vector<T> column(static_cast<size_t>(rows * width));
+    for (int r = 0; r < rows; ++r)
+        for (int i = 0; i < width; ++i) column[size_t(r * width + i)] = thin.at(r, i);
+    std::vector<T> spread(static_cast<size_t>(cols));
+    for (int r = 0; r < rows; ++r) {
+        T *out = to.data + int64_t(r) * s.dst.cols;
+        const T *in = full.data + int64_t(r) * s.full.cols, *values = column.data() + r * width;
+        const T *line = spread.data();
+        for (int c = 0; c < cols; ++c) spread[size_t(c)] = values[c & (width - 1)];
+        op.run(op.body, out, s.swapped ? line : in, s.swapped ? in : line, cols);
+    }
+}
+
 template <class Body> void spread_rows(Core &core, const Spread &s, Body body) {
     with_type_of(core, "a broadcast", s.dst.type, Numbers{}, [&](auto tag) {
         using T = decltype(tag);
-        constexpr int block = kBlockBytes / int(sizeof(T));
-        int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
-        View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
-        // a row-major column repeats its block along the row, lane by lane
-        bool lanes = s.thin.row_major && s.thin.valid_cols >= block;
-        const int width = lanes ? block : 1; // a power of two
-        // the hardware reads the column before it writes any row, so the two may overlap
-        std::vector<T> column(static_cast<size_t>(rows * width));
-        for (int r = 0; r < rows; ++r)
-            for (int i = 0; i < width; ++i) column[size_t(r * width + i)] = thin.at(r, i);
-        std::vector<T> spread(static_cast<size_t>(cols));
-        for (int r = 0; r < rows; ++r) {
-            T *out = to.data + int64_t(r) * s.dst.cols;
-            const T *in = full.data + int64_t(r) * s.full.cols, *values = column.data() + r * width;
-            const T *line = spread.data();
-            for (int c = 0; c < cols; ++c) spread[size_t(c)] = values[c & (width - 1)];
-            map_line(out, s.swapped ? line : in, s.swapped ? in : line, cols, body);
-        }
+        spread_rows_of<T>(core, s, line_op<T>(body));
     });
 }
 
@@ -130,35 +134,26 @@ void row_expand(Core &core, const Operands &operands, const char *name, Instr in
 
 } // namespace
 
-TILE_OP_BODY(TROWEXPANDADD) {
-    row_expand(core, operands, "TROWEXPANDADD", Instr::VADD, kSpreadTypes,
-               [](auto a, auto b) { return wrap_add(a, b); });
-}
+TILE_OP_BODY(TROWEXPANDADD) { row_expand(core, operands, "TROWEXPANDADD", Instr::VADD, kSpreadTypes, Sum()); }
 TILE_OP_BODY(TROWEXPANDSUB) {
-    row_expand(core, operands, "TROWEXPANDSUB", Instr::VSUB, kSpreadTypes,
-               [](auto a, auto b) { return wrap_sub(a, b); });
+    row_expand(core, operands, "TROWEXPANDSUB", Instr::VSUB, kSpreadTypes, Difference());
 }
 TILE_OP_BODY(TROWEXPANDMUL) {
-    row_expand(core, operands, "TROWEXPANDMUL", Instr::VMUL, kSpreadTypes,
-               [](auto a, auto b) { return wrap_mul(a, b); });
+    row_expand(core, operands, "TROWEXPANDMUL", Instr::VMUL, kSpreadTypes, Product());
 }
 TILE_OP_BODY(TROWEXPANDDIV) {
-    row_expand(core, operands, "TROWEXPANDDIV", Instr::VDIV, kSpreadReals,
-               [](auto a, auto b) { return quotient(a, b); });
+    row_expand(core, operands, "TROWEXPANDDIV", Instr::VDIV, kSpreadReals, Quotient());
 }
 TILE_OP_BODY(TROWEXPANDMAX) {
-    row_expand(core, operands, "TROWEXPANDMAX", Instr::VMAX, kSpreadTypes,
-               [](auto a, auto b) { return larger(a, b); });
+    row_expand(core, operands, "TROWEXPANDMAX", Instr::VMAX, kSpreadTypes, Larger());
 }
 TILE_OP_BODY(TROWEXPANDMIN) {
-    row_expand(core, operands, "TROWEXPANDMIN", Instr::VMIN, kSpreadTypes,
-               [](auto a, auto b) { return smaller(a, b); });
+    row_expand(core, operands, "TROWEXPANDMIN", Instr::VMIN, kSpreadTypes, Smaller());
 }
 
 TILE_OP_BODY(TROWEXPANDEXPDIF) {
     const TileRef &dst = operands[0].tile;
-    row_expand(core, operands, "TROWEXPANDEXPDIF", Instr::VSUB, kSpreadReals,
-               [](auto a, auto b) { return a - b; });
+    row_expand(core, operands, "TROWEXPANDEXPDIF", Instr::VSUB, kSpreadReals, Difference());
     if (is_empty(dst)) return;
     core.barrier(PipeId::V);
     run(core, Op::TEXP, operands[0], operands[0]);

@@ -200,19 +200,18 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
         with_accumulator(core, tile, [&](auto view) {
             with_type(g.type, [&](auto tag) {
                 using T = decltype(tag);
-                bool contiguous = !nz && !planes && g.stride[4] == 1;
-                for (int64_t r = 0; r < rows; ++r) {
-                    T *line =
-                        contiguous
-                            ? reinterpret_cast<T *>(core.global(address(r, 0), uint64_t(cols) * sizeof(T)))
-                            : nullptr;
-                    for (int64_t c = 0; c < cols; ++c) {
-                        T *to = contiguous ? line + c
-                                           : reinterpret_cast<T *>(core.global(address(r, c), sizeof(T)));
-                        T value = convert<T>(view.at(r, c), g.type, way_out.relu, scale, c);
-                        *to = adds ? T(wrap_add(Wide<T>(*to), Wide<T>(value))) : value;
+                // as far as a row lies side by side in global memory
+                const int64_t run = nz ? c0 : !planes && g.stride[4] == 1 ? cols : 1;
+                for (int64_t r = 0; r < rows; ++r)
+                    for (int64_t c = 0; c < cols;) {
+                        const int64_t end = std::min(cols, c + run);
+                        T *to =
+                            reinterpret_cast<T *>(core.global(address(r, c), uint64_t(end - c) * sizeof(T)));
+                        for (; c < end; ++c, ++to) {
+                            T value = convert<T>(view.at(r, c), g.type, way_out.relu, scale, c);
+                            *to = adds ? T(wrap_add(Wide<T>(*to), Wide<T>(value))) : value;
+                        }
                     }
-                }
             });
         });
     if (!nz) core.set_register(PipeId::FIX, 1); // how many matrices, and how far apart

@@ -19,6 +19,34 @@ inline RunShape run_shape(const TileRef &t) {
     return t.inner == 1 ? RunShape{false, inner_cols(t)} : RunShape{true, inner_rows(t)};
 }
 
+// A copy of a size that the compiler knows is an instruction, not a call.
+inline void copy_element(uint8_t *to, const uint8_t *from, int size) {
+    switch (size) {
+    case 1:
+        *to = *from;
+        break;
+    case 2:
+        memcpy(to, from, 2);
+        break;
+    case 4:
+        memcpy(to, from, 4);
+        break;
+    default:
+        memcpy(to, from, static_cast<size_t>(size));
+    }
+}
+
+// Most runs are a block of 32 bytes. The two may overlap.
+inline void move_run(uint8_t *to, const uint8_t *from, int64_t bytes) {
+    if (bytes != 32) {
+        memmove(to, from, static_cast<size_t>(bytes));
+        return;
+    }
+    uint8_t block[32];
+    memcpy(block, from, sizeof block);
+    memcpy(to, block, sizeof block);
+}
+
 // dst(r, c) = src(row + r, col + c) for r < rows, c < cols; same element size, bytes as they are. `dst` lies
 // in the memory of `owner`.
 inline void copy_tile(Core &owner, const TileRef &dst, Core &core, const TileRef &src, int64_t row,
@@ -28,11 +56,14 @@ inline void copy_tile(Core &owner, const TileRef &dst, Core &core, const TileRef
     uint8_t *to = owner.local(dst.space, dst.address, bytes(dst));
     const uint8_t *from = core.local(src.space, src.address, bytes(src));
     RunShape a = run_shape(dst), b = run_shape(src);
+    const TileOrder into(dst), out_of(src);
     if (a.along_rows != b.along_rows) {
-        for (int64_t r = 0; r < rows; ++r)
+        for (int64_t r = 0; r < rows; ++r) {
+            uint8_t *line = to + into.row(r) * size;
+            const uint8_t *source = from + out_of.row(row + r) * size;
             for (int64_t c = 0; c < cols; ++c)
-                memcpy(to + tile_offset(dst, r, c) * size, from + tile_offset(src, row + r, col + c) * size,
-                       static_cast<size_t>(size));
+                copy_element(line + into.col(c) * size, source + out_of.col(col + c) * size, size);
+        }
         return;
     }
     int64_t lines = a.along_rows ? cols : rows, extent = a.along_rows ? rows : cols;
@@ -40,10 +71,10 @@ inline void copy_tile(Core &owner, const TileRef &dst, Core &core, const TileRef
     for (int64_t line = 0; line < lines; ++line)
         for (int64_t i = 0; i < extent;) {
             int64_t run = std::min({extent - i, a.length - i % a.length, b.length - (base + i) % b.length});
-            int64_t dst_at = a.along_rows ? tile_offset(dst, i, line) : tile_offset(dst, line, i);
-            int64_t src_at =
-                a.along_rows ? tile_offset(src, row + i, col + line) : tile_offset(src, row + line, col + i);
-            memmove(to + dst_at * size, from + src_at * size, static_cast<size_t>(run * size));
+            const int64_t dst_at = a.along_rows ? into.row(i) + into.col(line) : into.row(line) + into.col(i);
+            const int64_t src_at = a.along_rows ? out_of.row(row + i) + out_of.col(col + line)
+                                                : out_of.row(row + line) + out_of.col(col + i);
+            move_run(to + dst_at * size, from + src_at * size, run * size);
             i += run;
         }
 }

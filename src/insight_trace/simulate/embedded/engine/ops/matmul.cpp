@@ -1,94 +1,135 @@
 // The cube unit: TMATMUL and its relatives.
+#include <algorithm>
 #include <vector>
 
 #include "elementwise.hpp"
 #include "insight_trace/narrow.hpp"
+#include "products.hpp"
 
 namespace insight_trace::engine {
 
 namespace {
 
-// A tile's valid part as plain rows of the type that products are taken in.
-template <class W, class T>
-HOT_LOOP std::vector<W> gathered(Core &core, const TileRef &tile, int64_t rows, int64_t cols) {
-    View<T> view(core, tile);
-    std::vector<W> out(size_t(rows) * size_t(cols));
-    for (int64_t r = 0; r < rows; ++r)
-        for (int64_t c = 0; c < cols; ++c) out[size_t(r * cols + c)] = static_cast<W>(view.at(r, c));
-    return out;
-}
-
 bool is_float8(Type type) { return type == Type::F8E4M3 || type == Type::F8E5M2; }
 
-template <class W> std::vector<W> gathered_as(Core &core, const TileRef &tile, int64_t rows, int64_t cols) {
-    if (is_float8(tile.type) || tile.type == Type::HiF8) {
-        auto decode = tile.type == Type::F8E4M3   ? e4m3_to_float
-                      : tile.type == Type::F8E5M2 ? e5m2_to_float
-                                                  : hif8_to_float;
-        std::vector<W> out;
-        for (uint8_t code : gathered<uint8_t, uint8_t>(core, tile, rows, cols))
-            out.push_back(static_cast<W>(decode(code)));
-        return out;
-    }
-    return with_type(tile.type, [&](auto tag) { return gathered<W, decltype(tag)>(core, tile, rows, cols); });
+// The tiles of the cube unit lie in boxes; each is read as one run of memory.
+template <class T, class W, class Convert>
+HOT_LOOP void read_box(const T *from, W *to, int64_t count, Convert convert) {
+    for (int64_t i = 0; i < count; ++i) to[i] = convert(from[i]);
 }
 
-// sum over k in order, one output row at a time; products of 16-bit floats are exact in float.
-HOT_LOOP void multiply_rows(const std::vector<float> &a, const std::vector<float> &b, std::vector<float> &sum,
-                            int64_t m, int64_t k, int64_t n) {
-    for (int64_t i = 0; i < m; ++i) {
-        float *row = sum.data() + i * n;
-        for (int64_t p = 0; p < k; ++p) {
-            float left = a[size_t(i * k + p)];
-            const float *right = b.data() + p * n;
-            for (int64_t j = 0; j < n; ++j) row[j] += left * right[j];
+// Boxes of at most 512 elements, converted: body(first row, first column, elements).
+template <class W, class T, class Convert, class Body>
+void for_boxes(Core &core, const TileRef &tile, int64_t rows, int64_t cols, Convert convert, Body body) {
+    View<T> view(core, tile);
+    const int64_t ir = inner_rows(tile), ic = inner_cols(tile);
+    const int64_t room = int64_t(core.space_size(tile.space) - tile.address) / int64_t(sizeof(T));
+    W box[512];
+    for (int64_t r = 0; r < rows; r += ir)
+        for (int64_t c = 0; c < cols; c += ic) {
+            const T *first = &view.at(r, c);
+            // a tile may end within a box, at the end of its memory
+            read_box(first, box, std::min<int64_t>(ir * ic, room - (first - view.data)), convert);
+            body(r, c, box);
         }
+}
+
+// Calls body(convert, T{}) with what makes a number of a tile's elements.
+template <class W, class Body> void with_elements(Type type, Body body) {
+    auto plain = [&](auto tag) { body([](auto value) { return static_cast<W>(value); }, tag); };
+    if constexpr (std::is_same_v<W, int32_t>) {
+        plain(int8_t{});
+    } else if (is_float8(type) || type == Type::HiF8) {
+        auto decode = type == Type::F8E4M3   ? e4m3_to_float
+                      : type == Type::F8E5M2 ? e5m2_to_float
+                                             : hif8_to_float;
+        body([decode](uint8_t code) { return decode(code); }, uint8_t{});
+    } else if (type == Type::F16) {
+        plain(half{});
+    } else if (type == Type::BF16) {
+        plain(bfloat16_t{});
+    } else {
+        plain(float{});
     }
 }
 
-// float x float: the product keeps its low bits until it is added, as a fused multiply-add does.
-HOT_LOOP void multiply_rows_fused(const std::vector<float> &a, const std::vector<float> &b,
-                                  std::vector<float> &sum, int64_t m, int64_t k, int64_t n) {
-    for (int64_t i = 0; i < m; ++i) {
-        float *row = sum.data() + i * n;
-        for (int64_t p = 0; p < k; ++p) {
-            double left = double(a[size_t(i * k + p)]);
-            const float *right = b.data() + p * n;
-            for (int64_t j = 0; j < n; ++j)
-                row[j] = static_cast<float>(double(row[j]) + left * double(right[j]));
-        }
-    }
+// The left tile's valid part row by row: boxes have their rows one after the other.
+template <class W>
+void left_rows(Core &core, const TileRef &tile, int64_t m, int64_t k, std::vector<W> &out) {
+    out.resize(size_t(m) * size_t(k));
+    const int64_t ir = inner_rows(tile), ic = inner_cols(tile);
+    with_elements<W>(tile.type, [&](auto convert, auto tag) {
+        for_boxes<W, decltype(tag)>(core, tile, m, k, convert, [&](int64_t r, int64_t c, const W *box) {
+            const int64_t width = std::min(ic, k - c);
+            for (int64_t i = 0; i < std::min(ir, m - r); ++i)
+                std::copy_n(box + i * ic, width, out.data() + (r + i) * k + c);
+        });
+    });
 }
 
-HOT_LOOP void multiply_rows_int(const std::vector<int32_t> &a, const std::vector<int32_t> &b,
-                                std::vector<int32_t> &sum, int64_t m, int64_t k, int64_t n) {
-    for (int64_t i = 0; i < m; ++i)
-        for (int64_t p = 0; p < k; ++p) {
-            int32_t left = a[size_t(i * k + p)];
-            for (int64_t j = 0; j < n; ++j) {
-                int32_t &to = sum[size_t(i * n + j)];
-                to = wrap_add(to, left * b[size_t(p * n + j)]);
+// The right tile's in panels (products.hpp): boxes are as wide and have their columns one after the other.
+template <class W>
+void right_panels(Core &core, const TileRef &tile, int64_t k, int64_t n, std::vector<W> &out) {
+    out.resize(size_t((n + kPanel - 1) / kPanel * kPanel * k));
+    if (n % kPanel) std::fill_n(out.data() + n / kPanel * kPanel * k, kPanel * k, W(0));
+    const int64_t ir = inner_rows(tile), ic = inner_cols(tile);
+    with_elements<W>(tile.type, [&](auto convert, auto tag) {
+        for_boxes<W, decltype(tag)>(core, tile, k, n, convert, [&](int64_t r, int64_t c, const W *box) {
+            const int64_t rows = std::min(ir, k - r), cols = std::min(ic, n - c);
+            for (int64_t j = 0; j < cols; ++j) {
+                W *to = out.data() + ((c + j) / kPanel * k + r) * kPanel + (c + j) % kPanel;
+                for (int64_t i = 0; i < rows; ++i) to[i * kPanel] = box[j * ir + i];
             }
-        }
+        });
+    });
+}
+
+// How many elements of a row lie side by side in every box of a tile.
+int64_t run_along_row(const TileRef &tile) { return tile.inner == 1 ? inner_cols(tile) : 1; }
+
+// What is added to a product, in panels: an accumulator, or one row for all.
+template <class W>
+void added_panels(Core &core, const TileRef &tile, bool is_row, int64_t m, int64_t n, std::vector<W> &out) {
+    out.resize(size_t((n + kPanel - 1) / kPanel * kPanel * m));
+    std::vector<W> row(is_row ? size_t(n) : 0);
+    if (is_row)
+        with_type(tile.type, [&](auto tag) {
+            View<decltype(tag)> from(core, tile);
+            for (int64_t j = 0; j < n; ++j) row[size_t(j)] = static_cast<W>(from.at(0, j));
+        });
+    else if (tile.type != type_of<W>())
+        core.unsupported("an accumulator of %s added to one of %s", type_name(tile.type),
+                         type_name(type_of<W>()));
+    const int64_t run = is_row ? kPanel : run_along_row(tile);
+    const TileOrder order(tile);
+    const W *from = is_row ? row.data() : View<W>(core, tile).data;
+    for (int64_t j = 0; j < n; j += run)
+        for (int64_t i = 0; i < m; ++i)
+            std::copy_n(from + (is_row ? j : order.row(i) + order.col(j)), std::min(run, n - j),
+                        out.data() + (j / kPanel * m + i) * kPanel + j % kPanel);
+}
+
+template <class W> HOT_LOOP void add_to(std::vector<W> &sum, const std::vector<W> &added) {
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] = wrap_add(added[i], sum[i]);
 }
 
 template <class W>
-HOT_LOOP void store_sum(Core &core, const TileRef &c, const TileRef *added, bool added_is_row,
-                        const std::vector<W> &sum, int64_t m, int64_t n) {
-    View<W> to(core, c);
-    if (!added) {
-        for (int64_t i = 0; i < m; ++i)
-            for (int64_t j = 0; j < n; ++j) to.at(i, j) = sum[size_t(i * n + j)];
-        return;
+void store_sum(Core &core, const TileRef &c, const TileRef *added, bool added_is_row, std::vector<W> &sum,
+               int64_t m, int64_t n) {
+    if (added) {
+        static thread_local std::vector<W> more; // used again: fresh pages cost as much as the product
+        added_panels<W>(core, *added, added_is_row, m, n, more);
+        add_to(sum, more);
     }
-    with_type(added->type, [&](auto tag) {
-        View<decltype(tag)> from(core, *added);
+    View<W> to(core, c);
+    const int64_t run = run_along_row(c);
+    for (int64_t j = 0; j < n; j += run)
         for (int64_t i = 0; i < m; ++i)
-            for (int64_t j = 0; j < n; ++j)
-                to.at(i, j) =
-                    wrap_add(static_cast<W>(from.at(added_is_row ? 0 : i, j)), sum[size_t(i * n + j)]);
-    });
+            std::copy_n(sum.data() + (j / kPanel * m + i) * kPanel + j % kPanel, std::min(run, n - j),
+                        &to.at(i, j));
 }
+
+uint32_t *unsigned_of(std::vector<int32_t> &numbers) { return reinterpret_cast<uint32_t *>(numbers.data()); }
 
 bool supported(const Core &core, Type a, Type b, Type c) {
     const bool eight_bits = (is_float8(a) && is_float8(b)) || (a == Type::HiF8 && b == Type::HiF8);
@@ -124,19 +165,28 @@ void matmul(Core &core, const char *op, const TileRef &c, const TileRef *added, 
         core.kernel_error("%s: %lld x %lld by %d x %lld does not fit a %d x %d accumulator", op, (long long)m,
                           (long long)k, b.rows, (long long)n, c.rows, c.cols);
     if (core.computes) {
+        const int64_t panels = (n + kPanel - 1) / kPanel;
+        const auto elements = size_t(panels * kPanel * m);
         if (c.type == Type::I32) {
-            auto left = gathered_as<int32_t>(core, a, m, k), right = gathered_as<int32_t>(core, b, k, n);
-            std::vector<int32_t> sum(size_t(m) * size_t(n));
-            multiply_rows_int(left, right, sum, m, k, n);
+            static thread_local std::vector<int32_t> left, right, sum;
+            left_rows(core, a, m, k, left);
+            right_panels(core, b, k, n, right);
+            sum.resize(elements);
+            multiply_panels(unsigned_of(left), unsigned_of(right), unsigned_of(sum), m, k, panels);
             store_sum(core, c, added, added_is_row, sum, m, n);
         } else {
-            auto left = gathered_as<float>(core, a, m, k), right = gathered_as<float>(core, b, k, n);
+            static thread_local std::vector<float> left, right, sum;
+            left_rows(core, a, m, k, left);
+            right_panels(core, b, k, n, right);
             if (a.type == Type::F32 && core.control >> 46 & 1)
                 for (auto *side : {&left, &right})
                     for (float &value : *side)
                         value = shortened(value, core.register_based() ? 10 : 11, core.control >> 47 & 1);
-            std::vector<float> sum(size_t(m) * size_t(n));
-            (a.type == Type::F32 ? multiply_rows_fused : multiply_rows)(left, right, sum, m, k, n);
+            sum.resize(elements);
+            if (a.type == Type::F32)
+                multiply_panels_fused(left.data(), right.data(), sum.data(), m, k, panels);
+            else // products of 16-bit floats are exact in float
+                multiply_panels(left.data(), right.data(), sum.data(), m, k, panels);
             store_sum(core, c, added, added_is_row, sum, m, n);
         }
     }

@@ -1,6 +1,7 @@
 // TPART*: two sources of which one may be valid for less than dst; where only one is, it is copied.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "elementwise.hpp"
 
@@ -27,13 +28,13 @@ class Partial {
         T *to = elements_of<T>(core_, dst_);
         const T *a = elements_of<T>(core_, whole_);
         const T *b = part_.extent() ? elements_of<T>(core_, part_) : nullptr;
-        for (int line = 0; line < dst_.lines; ++line)
-            for (int i = 0; i < dst_.width; ++i) {
-                T x = a[int64_t(line) * whole_.pitch + i];
-                bool two = line < part_.lines && i < part_.width;
-                to[int64_t(line) * dst_.pitch + i] =
-                    two ? T(body(Wide<T>(x), Wide<T>(b[int64_t(line) * part_.pitch + i]))) : x;
-            }
+        for (int line = 0; line < dst_.lines; ++line) {
+            T *out = to + int64_t(line) * dst_.pitch;
+            const T *x = a + int64_t(line) * whole_.pitch;
+            const int two = line < part_.lines ? part_.width : 0;
+            if (two > 0) map_line<T>(out, x, b + int64_t(line) * part_.pitch, two, body);
+            for (int i = two; i < dst_.width; ++i) out[i] = x[i];
+        }
     }
 
     void issue_all() {
@@ -106,6 +107,24 @@ void partial(Core &core, const Operands &operands, const char *op, Instr instr, 
     job.issue_all();
 }
 
+// Elements of one source or the other, whatever they are.
+template <class Bits>
+void choose_bits(Core &core, const TileRef &dst, const TileRef &a, const TileRef &b,
+                 const std::vector<bool> &first) {
+    View<Bits> to(core, dst), x(core, a), y(core, b);
+    for (int64_t r = 0; r < dst.valid_rows; ++r)
+        for (int64_t c = 0; c < dst.valid_cols; ++c)
+            to.at(r, c) = first[size_t(r * dst.valid_cols + c)] ? x.at(r, c) : y.at(r, c);
+}
+void choose(Core &core, const TileRef &dst, const TileRef &a, const TileRef &b,
+            const std::vector<bool> &first) {
+    const int size = type_size(dst.type);
+    (size == 1   ? choose_bits<uint8_t>
+     : size == 2 ? choose_bits<uint16_t>
+     : size == 4 ? choose_bits<uint32_t>
+                 : choose_bits<uint64_t>)(core, dst, a, b, first);
+}
+
 // The values, and the indices that go with them. With equal values the first source's index stays.
 template <class Better>
 void partial_index(Core &core, const Operands &operands, const char *op, Instr compare, Better better) {
@@ -129,24 +148,20 @@ void partial_index(Core &core, const Operands &operands, const char *op, Instr c
     auto holds = [](const TileRef &tile, int64_t r, int64_t c) {
         return r < tile.valid_rows && c < tile.valid_cols;
     };
+    std::vector<bool> first;
     with_type_of(core, op, values.type, Numbers(), [&](auto tag) {
         using T = decltype(tag);
         if (!core.computes) return;
-        with_type(indices.type, [&](auto index_tag) {
-            using I = decltype(index_tag);
-            View<T> to(core, values), x(core, a), y(core, b);
-            View<I> to_index(core, indices), x_index(core, of_a), y_index(core, of_b);
-            for (int64_t r = 0; r < values.valid_rows; ++r)
-                for (int64_t c = 0; c < values.valid_cols; ++c) {
-                    const bool in_a = holds(a, r, c), in_b = holds(b, r, c);
-                    const bool first = !in_b || (in_a && better(Wide<T>(x.at(r, c)), Wide<T>(y.at(r, c))));
-                    const T value = first ? x.at(r, c) : y.at(r, c);
-                    const I index = first ? x_index.at(r, c) : y_index.at(r, c);
-                    to.at(r, c) = value;
-                    to_index.at(r, c) = index;
-                }
-        });
+        View<T> x(core, a), y(core, b);
+        for (int64_t r = 0; r < values.valid_rows; ++r)
+            for (int64_t c = 0; c < values.valid_cols; ++c)
+                first.push_back(!holds(b, r, c) ||
+                                (holds(a, r, c) && better(Wide<T>(x.at(r, c)), Wide<T>(y.at(r, c)))));
     });
+    if (core.computes) {
+        choose(core, values, a, b, first);
+        choose(core, indices, of_a, of_b, first);
+    }
     // per row and repeat: a comparison into a mask, and two selections by it
     const int64_t rows = std::min(a.valid_rows, b.valid_rows), cols = std::min(a.valid_cols, b.valid_cols);
     const int per_repeat = 256 / std::max(type_size(values.type), type_size(indices.type));
@@ -170,17 +185,9 @@ TILE_OP_BODY(TPARTARGMAX) {
 TILE_OP_BODY(TPARTARGMIN) {
     partial_index(core, operands, "TPARTARGMIN", Instr::VCMP, [](auto a, auto b) { return a <= b; });
 }
-TILE_OP_BODY(TPARTADD) {
-    partial(core, operands, "TPARTADD", Instr::VADD, [](auto a, auto b) { return wrap_add(a, b); });
-}
-TILE_OP_BODY(TPARTMUL) {
-    partial(core, operands, "TPARTMUL", Instr::VMUL, [](auto a, auto b) { return wrap_mul(a, b); });
-}
-TILE_OP_BODY(TPARTMAX) {
-    partial(core, operands, "TPARTMAX", Instr::VMAX, [](auto a, auto b) { return larger(a, b); });
-}
-TILE_OP_BODY(TPARTMIN) {
-    partial(core, operands, "TPARTMIN", Instr::VMIN, [](auto a, auto b) { return smaller(a, b); });
-}
+TILE_OP_BODY(TPARTADD) { partial(core, operands, "TPARTADD", Instr::VADD, Sum()); }
+TILE_OP_BODY(TPARTMUL) { partial(core, operands, "TPARTMUL", Instr::VMUL, Product()); }
+TILE_OP_BODY(TPARTMAX) { partial(core, operands, "TPARTMAX", Instr::VMAX, Larger()); }
+TILE_OP_BODY(TPARTMIN) { partial(core, operands, "TPARTMIN", Instr::VMIN, Smaller()); }
 
 } // namespace insight_trace::engine

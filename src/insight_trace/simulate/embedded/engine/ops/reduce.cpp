@@ -206,17 +206,17 @@ void issue_blockwise_reduction(Core &core, Instr fold, const TileRef &dst, const
 
 TILE_OP_BODY(TROWMAX) {
     static const RowReduction op{"TROWMAX", Instr::VMAX, Instr::VCMAX, Instr::VCGMAX, false};
-    row_reduction(core, operands, op, [](auto a, auto b) { return larger(a, b); });
+    row_reduction(core, operands, op, Larger());
 }
 
 TILE_OP_BODY(TROWMIN) {
     static const RowReduction op{"TROWMIN", Instr::VMIN, Instr::VCMIN, Instr::VCGMIN, false};
-    row_reduction(core, operands, op, [](auto a, auto b) { return smaller(a, b); });
+    row_reduction(core, operands, op, Smaller());
 }
 
 TILE_OP_BODY(TROWSUM) {
     static const RowReduction op{"TROWSUM", Instr::VADD, Instr::VCADD, Instr::VCGADD, true};
-    row_reduction(core, operands, op, [](auto a, auto b) { return wrap_add(a, b); });
+    row_reduction(core, operands, op, Sum());
 }
 
 TILE_OP_BODY(TROWPROD) {

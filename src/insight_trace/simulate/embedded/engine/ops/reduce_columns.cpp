@@ -72,8 +72,7 @@ void column_reduction(Core &core, const Operands &operands, const char *name, In
 template <class T> void pair_sums(T *rows, int64_t pitch, int count, int cols) {
     for (; count > 1; count /= 2) {
         auto add = [&](int64_t to, int64_t a, int64_t b) {
-            map_line(rows + to * pitch, rows + a * pitch, rows + b * pitch, cols,
-                     [](auto x, auto y) { return wrap_add(x, y); });
+            map_line(rows + to * pitch, rows + a * pitch, rows + b * pitch, cols, Sum());
         };
         for (int i = 0; i < count / 2; ++i) add(i, 2 * i, 2 * i + 1);
         if (count % 2) add(0, 0, count - 1);
@@ -101,15 +100,9 @@ void issue_pair_sums(Core &core, const TileRef &src, const TileRef &tmp) {
 
 } // namespace
 
-TILE_OP_BODY(TCOLMAX) {
-    column_reduction(core, operands, "TCOLMAX", Instr::VMAX, [](auto a, auto b) { return larger(a, b); });
-}
-TILE_OP_BODY(TCOLMIN) {
-    column_reduction(core, operands, "TCOLMIN", Instr::VMIN, [](auto a, auto b) { return smaller(a, b); });
-}
-TILE_OP_BODY(TCOLPROD) {
-    column_reduction(core, operands, "TCOLPROD", Instr::VMUL, [](auto a, auto b) { return wrap_mul(a, b); });
-}
+TILE_OP_BODY(TCOLMAX) { column_reduction(core, operands, "TCOLMAX", Instr::VMAX, Larger()); }
+TILE_OP_BODY(TCOLMIN) { column_reduction(core, operands, "TCOLMIN", Instr::VMIN, Smaller()); }
+TILE_OP_BODY(TCOLPROD) { column_reduction(core, operands, "TCOLPROD", Instr::VMUL, Product()); }
 
 TILE_OP_BODY(TCOLSUM) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
@@ -137,7 +130,7 @@ TILE_OP_BODY(TCOLSUM) {
         core.barrier(PipeId::V);
         return;
     }
-    if (core.computes) fold_down(core, dst, src, [](auto a, auto b) { return wrap_add(a, b); });
+    if (core.computes) fold_down(core, dst, src, Sum());
     copy_row(core, dst, src);
     if (has_tmp || src.valid_rows > 1) core.barrier(PipeId::V);
     if (src.valid_rows == 1) return;

@@ -101,13 +101,15 @@ void copy_piece(Core &core, const TileRef &tile, const Piece &piece, int size, b
     uint8_t *memory =
         core.local(tile.space, tile.address,
                    uint64_t((lines * pitch + std::max<int64_t>(piece.shift, 0) * piece.count) * size));
+    const TileOrder order(tile);
     for (int64_t i = 0; i < piece.count; ++i) {
         uint8_t *gm = core.global(piece.gm + uint64_t(i * piece.step * size), uint64_t(piece.length * size));
         int64_t line = piece.line + i;
         int64_t run = shape.along_rows == lines_are_columns ? shape.length : 1;
         for (int64_t at = 0; at < piece.length;) {
             int64_t part = std::min(piece.length - at, run - at % run);
-            int64_t offset = lines_are_columns ? tile_offset(tile, at, line) : tile_offset(tile, line, at);
+            const int64_t offset =
+                lines_are_columns ? order.row(at) + order.col(line) : order.row(line) + order.col(at);
             uint8_t *local = memory + (offset + i * piece.shift) * size;
             if (store)
                 memcpy(gm + at * size, local, size_t(part * size));
