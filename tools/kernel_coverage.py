@@ -131,6 +131,20 @@ def _slot(slot: int, is_tensor: bool, dtype: DType | None) -> ReplaySlot:
     )  # fmt: skip
 
 
+def members_of(source: Path, text: str) -> tuple[list[tuple[Path, CoreType]], str]:
+    """The sources that run together with this one on a cluster, itself among them, and the text of them all."""
+    members = [(source, core_type) for core_type in core_types(source, text)]
+    if len(members) == 1 and _OTHER_CORES.search(text):
+        own = members[0][1]
+        other = CoreType.AIV if own is CoreType.AIC else CoreType.AIC
+        beside = partner(source, own, other)
+        if beside:
+            members.append((beside, other))
+            text += beside.read_text(encoding="utf-8", errors="replace")
+    members += [member for member in members if len(members) == 2 and member[1] is CoreType.AIV]
+    return members, text
+
+
 def run_kernel(root: Path, source: Path, toolchain: Toolchain, options: EmbeddedOptions) -> Outcome:
     """Compiles and runs one kernel; whatever happens is an outcome."""
     place = str(source.relative_to(root))
@@ -138,15 +152,7 @@ def run_kernel(root: Path, source: Path, toolchain: Toolchain, options: Embedded
     dirs = include_dirs(root, source)
     options = dataclasses.replace(options, target=target_of(root, source))
     try:
-        members = [(source, core_type) for core_type in core_types(source, text)]
-        if len(members) == 1 and _OTHER_CORES.search(text):
-            own = members[0][1]
-            other = CoreType.AIV if own is CoreType.AIC else CoreType.AIC
-            beside = partner(source, own, other)
-            if beside:
-                members.append((beside, other))
-                text += beside.read_text(encoding="utf-8", errors="replace")
-        members += [member for member in members if len(members) == 2 and member[1] is CoreType.AIV]
+        members, text = members_of(source, text)
         kernels = [Kernel(path.stem, path, core_type, include_dirs=dirs) for path, core_type in members]
         result = run_embedded(kernels, made_up_arguments(text), options, toolchain)
     except InsightTraceError as error:

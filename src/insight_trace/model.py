@@ -438,6 +438,7 @@ class Place:
     pipe: str  # as kernels name it: MTE2, V, …
     core: str = ""
     row: int = -1  # of the recording
+    python: str = ""  # the line of the user's program that it was generated from: model.py:41
 
 
 @dataclass(frozen=True, slots=True)

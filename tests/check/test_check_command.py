@@ -1,7 +1,9 @@
 """The command: findings in text, JSON and SARIF; allowances; exit codes."""
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,6 +44,65 @@ def test_a_sarif_file_names_rule_level_and_line(tmp_path):
     assert (result["ruleId"], result["level"]) == ("race", "error")
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 7
     assert result["relatedLocations"][0]["physicalLocation"]["region"]["startLine"] == 3
+
+
+# What the schema of SARIF 2.1.0 knows of the objects that are written: all its properties of them that are used here,
+# those that it requires, and no others (it closes every object).
+_OBJECTS = {
+    "log": ({"$schema": str, "version": str, "runs": ["run"]}, {"version", "runs"}),
+    "run": ({"tool": "tool", "results": ["result"], "columnKind": str}, {"tool"}),
+    "tool": ({"driver": "component"}, {"driver"}),
+    "component": ({"name": str, "version": str, "rules": ["rule"]}, {"name"}),
+    "rule": ({"id": str}, {"id"}),
+    "result": (
+        {
+            "ruleId": str, "ruleIndex": int, "level": str, "message": "message", "occurrenceCount": int,
+            "locations": ["location"], "relatedLocations": ["location"],
+        },
+        {"message"},
+    ),
+    "message": ({"text": str}, {"text"}),
+    "location": ({"id": int, "physicalLocation": "place", "message": "message"}, set()),
+    "place": ({"artifactLocation": "artifact", "region": "region"}, {"artifactLocation"}),
+    "artifact": ({"uri": str}, {"uri"}),
+    "region": ({"startLine": int}, {"startLine"}),
+}  # fmt: skip
+
+
+def _hold(value: Any, kind: Any) -> None:
+    """Fails where a value is not what the schema says."""
+    if isinstance(kind, list):
+        assert isinstance(value, list)
+        for one in value:
+            _hold(one, kind[0])
+    elif isinstance(kind, str):
+        known, required = _OBJECTS[kind]
+        assert isinstance(value, dict)
+        assert required <= set(value) <= set(known), (kind, value)
+        for name, one in value.items():
+            _hold(one, known[name])
+    else:
+        assert type(value) is kind, (value, kind)
+
+
+def test_a_sarif_file_has_the_objects_of_the_schema_and_nothing_else(tmp_path):
+    nowhere = Finding("output-unwritten", Severity.WARNING, "slot 2 is an output", "store there")
+    barrier = Finding(
+        "redundant-sync", Severity.NOTE, "idle", "", (Place("/a b/x y.cpp", 0, "BAR", "V"),), count=9
+    )
+    log = sarif([RACE, nowhere, barrier], tmp_path)
+    _hold(log, "log")
+    assert log["version"] == "2.1.0"
+    results = log["runs"][0]["results"]
+    rules = [rule["id"] for rule in log["runs"][0]["tool"]["driver"]["rules"]]
+    for result in results:
+        assert rules[result["ruleIndex"]] == result["ruleId"]
+        assert result["level"] in ("none", "note", "warning", "error")
+        assert result["occurrenceCount"] >= 1
+        for location in [*result["locations"], *result.get("relatedLocations", [])]:
+            assert location["physicalLocation"]["region"]["startLine"] >= 1
+            assert re.fullmatch(r"[\w./:%~-]+", location["physicalLocation"]["artifactLocation"]["uri"])
+    assert [result["occurrenceCount"] for result in results] == [1, 1, 9]
 
 
 def test_an_allowance_covers_its_line_and_category_only():
@@ -85,3 +146,26 @@ def test_what_a_checked_replay_found_stands_in_its_recording(tmp_path, monkeypat
     assert recording.findings
     assert all(finding["message"] in told for finding in recording.findings)
     assert 0 <= recording.about["estimates"]["share"] < 1
+
+
+def test_a_capture_checks_what_it_recorded(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["capture", str(SCENE), "-o", "dump", "--check", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["kernels"]) == 3
+    assert all(kernel["failure"] is None for kernel in told["kernels"])
+
+
+def test_nothing_is_left_behind_by_a_check(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["check", str(SCENE), "--perturb", "2"]) == 0
+    assert "0 errors" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+def test_findings_of_a_build_name_the_lines_of_the_users_program(capsys):
+    build = ROOT / "examples" / "pypto_run"
+    assert main(["check", str(build), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    places = [place for kernel in told["kernels"] for f in kernel["findings"] for place in f["places"]]
+    assert {place["python"].partition(":")[0] for place in places} == {"model.py"}

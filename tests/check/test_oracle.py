@@ -18,10 +18,21 @@ def mutations():
 
 def test_whatever_a_removal_breaks_in_an_example_is_found_and_nothing_else(mutations):
     counts = mutations.Counts()
-    for name, kernel, arguments, target in mutations.candidates(None, 0, 0):
+    for name, kernels, arguments, target in mutations.candidates(None, 0, 0):
         if "kernels" in name:
-            mutations.mutate(kernel, arguments, target, 400, counts, name)
+            mutations.mutate(kernels, arguments, target, 400, counts, name)
     assert counts.kernels >= 5
     assert counts.broken >= 20
     assert counts.found == counts.broken, counts.missed
     assert (counts.false, counts.redundant_broken, counts.racy) == (0, 0, [])
+
+
+def test_the_same_holds_for_kernels_on_a_cluster_of_cores(mutations):
+    counts = mutations.Counts()
+    for name, kernels, arguments, target in mutations.candidates(None, 0, 0, "mixes"):
+        if name.startswith("mix_chain"):
+            mutations.mutate(kernels, arguments, target, 400, counts, name)
+    assert counts.kernels == 1
+    assert counts.broken >= 3
+    assert counts.found == counts.broken, counts.missed
+    assert (counts.false, counts.redundant_broken, counts.racy) == (0, 0, []), counts.falsely

@@ -132,4 +132,57 @@ CUBE = (
         + flag("M", "FIX")
         + "    TSTORE(out, sum);\n",
     ),
+    _kernel(
+        "an L0 address off its box",
+        "-    TASSIGN(a, 0x100);\n"
+        + LOAD
+        + flag("MTE2", "MTE1")
+        + "    TMOV(a, a_mat); //! contract\n    TMOV(b, b_mat);\n"
+        + flag("MTE1", "M")
+        + "    TMATMUL(sum, a, b); //? contract\n"
+        + flag("M", "FIX")
+        + "    TSTORE(out, sum);\n",
+    ),
+    _kernel(
+        "half of L1 that nobody loaded",
+        "    TLOAD(a_mat, a_in);\n+    TLOAD(b_mat, b_in);\n"
+        + flag("MTE2", "MTE1")
+        + "    TMOV(a, a_mat);\n    TMOV(b, b_mat); //! unwritten-read\n"
+        + flag("MTE1", "M")
+        + "    TMATMUL(sum, a, b);\n"
+        + flag("M", "FIX")
+        + "    TSTORE(out, sum);\n",
+    ),
+    _kernel(
+        "a product of an L0 memory that nobody filled",
+        LOAD
+        + flag("MTE2", "MTE1")
+        + "    TMOV(a, a_mat);\n+    TMOV(b, b_mat);\n"
+        + flag("MTE1", "M")
+        + "    TMATMUL(sum, a, b); //! unwritten-read\n"
+        + flag("M", "FIX")
+        + "    TSTORE(out, sum);\n",
+    ),
+    _kernel(
+        "two products on the way to the same place",
+        LOAD
+        + flag("MTE2", "MTE1")
+        + MOVE
+        + flag("MTE1", "M")
+        + "    TMATMUL(sum, a, b);\n"
+        + flag("M", "FIX")
+        + "    TSTORE(out, sum);\n+    pipe_barrier(PIPE_FIX);\n    TSTORE(out, sum); //! race-same-pipe\n",
+        targets=("a2a3",),
+    ),
+    _kernel(
+        "vector work on a cube core",
+        "-    Tile<TileType::Vec, float, 1, 64> line;\n-    TASSIGN(line, 0x0);\n-    TEXPANDS(line, 1.0f); //! contract\n"
+        + LOAD
+        + flag("MTE2", "MTE1")
+        + MOVE
+        + flag("MTE1", "M")
+        + "    TMATMUL(sum, a, b);\n"
+        + flag("M", "FIX")
+        + "    TSTORE(out, sum);\n",
+    ),
 )

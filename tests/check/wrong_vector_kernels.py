@@ -289,6 +289,14 @@ def _around(op: str, call: str) -> tuple[WrongKernel, WrongKernel]:
     )
 
 
+_ROWS = """\
+    Tile<TileType::Vec, float, 16, 64> wide, sums, kept;
+    Tile<TileType::Vec, float, 16, 1, BLayout::ColMajor> thin;
+    TASSIGN(wide, 0x4000);
+    TASSIGN(sums, 0x6000);
+    TASSIGN(thin, 0x7000);
+    TEXPANDS(t0, 0.0f);
+"""
 VECTOR = (
     *VECTOR,
     *(kernel for op, call in _OPS.items() for kernel in _around(op, call)),
@@ -329,5 +337,159 @@ VECTOR = (
         + "+    TLOAD(t3, in0);\n+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);\n"
         + "+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);\n+    TADDS(t1, t3, 1.0f);\n"
         + STORED,
+    ),
+    WrongKernel(
+        "a load that misses the vector unit's alignment",
+        "-    TASSIGN(t0, 0x10);\n    TLOAD(t0, in0); //! misaligned\n"
+        + flag("MTE2", "V")
+        + "    TADDS(t1, t0, 1.0f); //? misaligned\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "a store from an address off its block",
+        LOADED
+        + "-    TASSIGN(t1, 0x1010);\n    TADDS(t1, t0, 1.0f); //? misaligned\n"
+        + STORED.replace("TSTORE(out, t1);", "TSTORE(out, t1); //! misaligned"),
+    ),
+    WrongKernel(
+        "a barrier of the scalar unit",
+        LOADED + "    TADDS(t1, t0, 1.0f);\n-    pipe_barrier(PIPE_S); //! barrier-scalar\n" + STORED,
+    ),
+    WrongKernel(
+        "a tile that does not fit into its memory",
+        "-    TASSIGN(t0, 256 * 1024 - 64);\n    TLOAD(t0, in0); //! on-chip-out-of-bounds\n"
+        + flag("MTE2", "V")
+        + "    TADDS(t1, t0, 1.0f);\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "a load far behind its argument",
+        "-    Line far(data_in(args, 0) + (1 << 24));\n+    Line far(data_in(args, 0));\n"
+        + "    TLOAD(t0, far); //! gm-out-of-bounds\n"
+        + flag("MTE2", "V")
+        + "    TADDS(t1, t0, 1.0f);\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "a wait that nothing ends",
+        LOADED
+        + "-    wait_flag(PIPE_MTE3, PIPE_V, EVENT_ID6); //! wait-without-set\n    TADDS(t1, t0, 1.0f);\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "two pipes that wait for each other",
+        "-    wait_flag(PIPE_V, PIPE_MTE2, EVENT_ID3); //! deadlock\n    TLOAD(t0, in0);\n"
+        + "    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n"
+        + "    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0); //? deadlock\n"
+        + "    TADDS(t1, t0, 1.0f);\n-    set_flag(PIPE_V, PIPE_MTE2, EVENT_ID3);\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "a chain of waits whose first cause is far away",
+        "-    wait_flag(PIPE_MTE3, PIPE_MTE2, EVENT_ID2); //! wait-without-set\n    TLOAD(t0, in0);\n"
+        + flag("MTE2", "V")
+        + "    TADDS(t1, t0, 1.0f);\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "the root of a negative number",
+        LOADED
+        + "    TADDS(t2, t0, 1.0f);\n    pipe_barrier(PIPE_V);\n-    TSUBS(t3, t2, 5.0f);\n+    TSUBS(t3, t2, 1.0f);\n"
+        + "    pipe_barrier(PIPE_V);\n    TSQRT(t1, t3); //! nan-born\n"
+        + STORED,
+        targets=("a2a3",),
+    ),
+    WrongKernel(
+        "a logarithm of a negative number",
+        LOADED
+        + "-    TSUBS(t3, t0, 5.0f);\n+    TADDS(t3, t0, 5.0f);\n    TLOG(t1, t3); //! nan-born\n"
+        + STORED,
+        targets=("a5",),
+    ),
+    WrongKernel(
+        "a quotient by zero",
+        LOADED
+        + "-    TSUBS(t3, t0, 1.0f);\n+    TADDS(t3, t0, 1.0f);\n    pipe_barrier(PIPE_ALL);\n"
+        + "    TDIV(t1, t0, t3); //! inf-born\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "a number too large for its type",
+        LOADED
+        + "-    TMULS(t3, t0, 3.0e38f);\n+    TMULS(t3, t0, 3.0f);\n    pipe_barrier(PIPE_ALL);\n"
+        + "    TADD(t1, t3, t3); //! inf-born\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "a tile that another one overwrites while it is still needed",
+        "-    TASSIGN(t3, 0x1080);\n"
+        + LOADED
+        + "    TADDS(t1, t0, 1.0f);\n    pipe_barrier(PIPE_ALL);\n    TMULS(t3, t0, 2.0f);\n    pipe_barrier(PIPE_ALL);\n"
+        + "    TADD(t2, t1, t3); //! tile-overlap\n"
+        + flag("V", "MTE3")
+        + "    TSTORE(out, t2);\n",
+    ),
+    WrongKernel(
+        "a tile in the scratch of the tile library",
+        _ROWS
+        + "-    TASSIGN(kept, 184 * 1024);\n+    TASSIGN(kept, 0x8000);\n"
+        + "    TEXPANDS(kept, 1.0f);\n    TEXPANDS(wide, 2.0f);\n"
+        + "    TEXPANDS(thin, 3.0f);\n    pipe_barrier(PIPE_ALL);\n    TROWEXPANDADD(sums, wide, thin);\n"
+        + "    pipe_barrier(PIPE_ALL);\n    TADD(wide, sums, kept); //! library-scratch\n    pipe_barrier(PIPE_ALL);\n"
+        + "    TMULS(t1, t0, 1.0f); //? unwritten-read\n",
+        targets=("a2a3",),
+    ),
+    WrongKernel(
+        "a tile whose valid size is larger than the tile",
+        "-    Tile<TileType::Vec, float, 1, 64, BLayout::RowMajor, DYNAMIC, DYNAMIC> tall(2, 64);\n"
+        + "+    Tile<TileType::Vec, float, 1, 64, BLayout::RowMajor, DYNAMIC, DYNAMIC> tall(1, 64);\n"
+        + "    TASSIGN(tall, 0x1000);\n    TEXPANDS(tall, 1.0f); //! contract\n"
+        + flag("V", "MTE3")
+        + "    TSTORE(out, t1);\n",
+    ),
+    WrongKernel(
+        "half of a tile that nobody wrote",
+        "-    Tile<TileType::Vec, float, 1, 64, BLayout::RowMajor, DYNAMIC, DYNAMIC> half_tile(1, 32);\n"
+        + "+    Tile<TileType::Vec, float, 1, 64, BLayout::RowMajor, DYNAMIC, DYNAMIC> half_tile(1, 64);\n"
+        + "    TASSIGN(half_tile, 0x0);\n    TEXPANDS(half_tile, 1.0f);\n    pipe_barrier(PIPE_ALL);\n"
+        + "    TADDS(t1, t0, 1.0f); //! unwritten-read\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "two events that are one in three bits",
+        "    TLOAD(t0, in0);\n    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n    TLOAD(t2, in1);\n"
+        + "-    set_flag(PIPE_MTE2, PIPE_V, static_cast<event_t>(8)); //! double-set //! event-id\n"
+        + "+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);\n    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n"
+        + "-    wait_flag(PIPE_MTE2, PIPE_V, static_cast<event_t>(8)); //! event-id\n"
+        + "+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);\n    TADD(t1, t0, t2);\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "an index tile that the scalar unit reads too early",
+        "    Tile<TileType::Vec, int32_t, 1, 64, BLayout::RowMajor, 1, 64> index;\n    TASSIGN(index, 0x0);\n"
+        + "    TLOAD(t0, in0);\n+    set_flag(PIPE_MTE2, PIPE_S, EVENT_ID1);\n"
+        + "+    wait_flag(PIPE_MTE2, PIPE_S, EVENT_ID1);\n"
+        + "    const int row = index.GetValue(2) & 0; //! race\n    Line chosen(data_in(args, 1) + row);\n"
+        + "    TLOAD(t2, chosen);\n"
+        + flag("MTE2", "V", 2)
+        + "    TADDS(t1, t2, 1.0f);\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "a sequence that is stored while it is being made",
+        "    Tile<TileType::Vec, int32_t, 1, 64, BLayout::RowMajor, 1, 64> sequence;\n    TASSIGN(sequence, 0x1000);\n"
+        + "    TCI<decltype(sequence), int32_t, 0>(sequence, 0);\n"
+        + flag("V", "MTE3", 1, "+")
+        + flag("S", "MTE3", 2, "+")
+        + "    TSTORE(out, t1); //! race\n",
+    ),
+    WrongKernel(
+        "an index that is loaded once and overwritten inside the loop",
+        "-    TASSIGN(t3, 0x2080);\n    TLOAD(t2, in1);\n"
+        + LOADED
+        + "    for (int i = 0; i < 3; ++i) {\n        TADD(t1, t0, t2); //! tile-overlap\n        pipe_barrier(PIPE_ALL);\n"
+        + "        TMULS(t3, t1, 2.0f);\n        pipe_barrier(PIPE_ALL);\n    }\n"
+        + flag("V", "MTE3", 4)
+        + "    TSTORE(out, t3);\n",
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from insight_trace import __version__
 from insight_trace.model import Finding
@@ -40,7 +41,9 @@ def _result(finding: Finding, rules: Sequence[str], root: Path) -> dict[str, Any
         "ruleId": finding.category,
         "ruleIndex": rules.index(finding.category),
         "level": finding.severity.value,
-        "message": {"text": f"{finding.message}. To mend it: {finding.mend}."},
+        "message": {
+            "text": f"{finding.message}. To mend it: {finding.mend}." if finding.mend else finding.message
+        },
         "occurrenceCount": finding.count,
         "locations": [_location(places[-1].file, places[-1].line, root)] if places else [],
     }
@@ -55,7 +58,7 @@ def _result(finding: Finding, rules: Sequence[str], root: Path) -> dict[str, Any
 def _location(file: str, line: int, root: Path) -> dict[str, Any]:
     path = Path(file)
     try:
-        uri = path.resolve().relative_to(root.resolve()).as_posix()
+        uri = quote(path.resolve().relative_to(root.resolve()).as_posix())
     except ValueError:
-        uri = path.resolve().as_uri() if path.is_absolute() else path.as_posix()
+        uri = path.resolve().as_uri() if path.is_absolute() else quote(path.as_posix())
     return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": max(1, line)}}}

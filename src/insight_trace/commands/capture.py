@@ -13,10 +13,15 @@ import argparse
 import contextlib
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from insight_trace.commands.check import examined_data, show_examined
+from insight_trace.errors import RequestError
 
 if TYPE_CHECKING:
     from insight_trace.capture.session import Capture
+    from insight_trace.replay.examine import Examined
 
 RUNS_KERNELS = True
 
@@ -41,6 +46,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-payload", type=float, metavar="GB", help="most payload to record; default 16, or what fits"
     )
+    parser.add_argument(
+        "--check", action="store_true", help="also check the first dispatch of every kernel that was recorded"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -62,15 +70,34 @@ def run(options: argparse.Namespace) -> int:
             force=options.force,
             max_payload=None if options.max_payload is None else int(options.max_payload * 1e9),
         )
+    examined = _examined(options, result) if options.check else []
     if options.json:
-        print(json.dumps(as_json(result), indent=2))
+        found = {"kernels": [examined_data(one) for one in examined]} if options.check else {}
+        print(json.dumps(as_json(result) | found, indent=2))
     else:
         print("\n".join(_lines(result)))
+        for one in examined:
+            show_examined(one, notes=False)
     if result.failure is not None and not options.json:
         where = f"{result.failure.where}: " if result.failure.where else ""
         print(f"insight-trace capture: {where}{result.failure.message}", file=sys.stderr)
         print(f"  {_next_step(result)}", file=sys.stderr)
     return 0 if result.passed else 1
+
+
+def _examined(options: argparse.Namespace, result: Capture) -> list[Examined]:
+    """What is wrong in the kernels that were recorded."""
+    from insight_trace.replay.examine import examine
+    from insight_trace.replay.request import ReplayRequest
+
+    if result.directory is None or result.failure is not None:
+        return []
+    if options.dump_args != 2:
+        raise RequestError("--check needs every payload", hint="leave --dump-args at 2")
+    request = ReplayRequest(
+        scene=Path(options.scene), case=result.case, platform=options.platform, seconds=options.time_limit
+    )
+    return examine(request, dump=result.directory)
 
 
 def as_json(result: Capture) -> dict[str, Any]:

@@ -9,12 +9,14 @@ insight-trace check BUILD                           the kernels of a PyPTO build
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from insight_trace.model import Place
     from insight_trace.replay.examine import Examined
 
 RUNS_KERNELS = True
@@ -57,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
     from insight_trace.commands.replay import numbers
     from insight_trace.errors import RequestError
     from insight_trace.replay.examine import examine
+    from insight_trace.replay.replay_folder import RECORD
     from insight_trace.replay.request import ReplayRequest
     from insight_trace.storage import refuse_existing, write_whole
 
@@ -79,15 +82,17 @@ def run(options: argparse.Namespace) -> int:
         raise RequestError(f"--perturb takes a number of orders, not {options.perturb}")
     given = in_file(options.allow) if options.allow else []
     examined = examine(request, given, orders=options.perturb)
+    if options.scene.is_dir() and not (options.scene / RECORD).is_file():
+        examined = _with_python(examined, options.scene)
     if options.sarif is not None:
         findings = [finding for one in examined for finding in one.findings]
         text = json.dumps(sarif(findings, Path.cwd()), indent=1) + "\n"
         write_whole(options.sarif, text, force=options.force)
     if options.json:
-        print(json.dumps({"kernels": [_data(one) for one in examined]}, indent=1))
+        print(json.dumps({"kernels": [examined_data(one) for one in examined]}, indent=1))
     else:
         for one in examined:
-            _show(one, options.notes)
+            show_examined(one, options.notes)
     failed = [one for one in examined if one.failure is not None]
     errors = sum(one.errors for one in examined)
     if not options.json:
@@ -95,7 +100,8 @@ def run(options: argparse.Namespace) -> int:
     return 1 if failed or (errors and options.strict) else 0
 
 
-def _data(one: Examined) -> dict[str, Any]:
+def examined_data(one: Examined) -> dict[str, Any]:
+    """The same as `--json` prints it."""
     from insight_trace.check.finding_text import finding_data
 
     return {
@@ -108,7 +114,8 @@ def _data(one: Examined) -> dict[str, Any]:
     }
 
 
-def _show(one: Examined, notes: bool) -> None:
+def show_examined(one: Examined, notes: bool) -> None:
+    """Prints what was found in one kernel or mix."""
     from insight_trace.check.finding_text import finding_lines
     from insight_trace.model import Severity
 
@@ -118,9 +125,26 @@ def _show(one: Examined, notes: bool) -> None:
     more = f" · {hidden} notes (--notes)" if hidden else ""
     print(f"{names}: {len(shown)} findings{more}" if shown or hidden else f"{names}: nothing to remark")
     for finding in shown:
-        places = " and ".join(f"{Path(place.file).name}:{place.line}" for place in finding.places)
+        places = " and ".join(map(_place_text, finding.places))
         print("\n".join(finding_lines(finding, "  ")) + (f"\n    {places}" if places else ""))
     for allowance in one.unused:
         print(f"  note: {allowance.where} allows {allowance.category}, which does not occur")
     if one.failure is not None:
         print(f"  did not run to its end: {one.failure}", file=sys.stderr)
+
+
+def _place_text(place: Place) -> str:
+    generated = f"{Path(place.file).name}:{place.line}"
+    return f"{place.python} ({generated})" if place.python else generated
+
+
+def _with_python(examined: list[Examined], build: Path) -> list[Examined]:
+    """Of a PyPTO build: findings say which lines of the user's program they come from."""
+    from insight_trace.ptoas.python_findings import with_python_lines
+    from insight_trace.ptoas.python_trace import lines_of_build
+    from insight_trace.scene.static import load_scene
+
+    lines = lines_of_build(load_scene(build).kernels, build)
+    if not lines:
+        return examined
+    return [dataclasses.replace(one, findings=with_python_lines(one.findings, lines)) for one in examined]

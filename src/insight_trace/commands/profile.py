@@ -113,6 +113,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         choices=("task", "kernel"),
         help="a task of a scheduler (default), or a kernel launched by itself",
     )
+    how.add_argument(
+        "--check", action="store_true", help="look for races, wrong memory and wrong synchronisation"
+    )
     how.add_argument("--jobs", type=_positive, default=None, metavar="N", help="kernels at a time (cores)")
     how.add_argument("--cluster", metavar="ADDRESS",
                      help="run on the workers of a Dask cluster (extra: cluster)")  # fmt: skip
@@ -268,6 +271,7 @@ def _runner_options(options: argparse.Namespace) -> RunnerOptions:
         options.keep_outputs,
         options.l2,
         options.launch,
+        options.check,
     )
 
 
@@ -341,4 +345,23 @@ def run(options: argparse.Namespace) -> int:
     if failed:
         print(f"FAILED_FUNCS {','.join(failed)}")
     print(f"EXPORTED {result.exported}/{len(result.rows)}")
+    if options.check:
+        _print_findings(result.root)
     return 1 if failed else 0
+
+
+def _print_findings(root: Path) -> None:
+    """Errors and warnings of all kernels, and how many notes there are."""
+    import json
+
+    from insight_trace.ptoas.embedded_runner import FINDINGS
+
+    notes = 0
+    for path in sorted(root.rglob(FINDINGS)):
+        for finding in json.loads(path.read_text(encoding="utf-8")):
+            notes += finding["severity"] == "note"
+            if finding["severity"] != "note":
+                print(
+                    f"FOUND {path.parent.parent.name} {finding['severity']} [{finding['category']}] {finding['message']}"
+                )
+    print(f"NOTES {notes}, in each kernel's logs/{FINDINGS}")

@@ -7,12 +7,13 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from insight_trace.arguments.content import Given, Zero
 from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
+from insight_trace.check.finding_text import finding_data
 from insight_trace.errors import InputError, JobError, next_step
 from insight_trace.insight.details_page import DetailsPage
 from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Simulation, Tier, Trace
@@ -20,6 +21,7 @@ from insight_trace.ptoas.buffer_content import content_of
 from insight_trace.ptoas.kernel_figures import bound_by, core_pipes, write_figures
 from insight_trace.ptoas.kernel_runner import EXPORTED, FAILED, Places, RunnerOptions, RunOutcome
 from insight_trace.ptoas.planned_kernel import BufferArg, Content, KernelArg, ProfileKernel
+from insight_trace.ptoas.python_findings import with_python_lines
 from insight_trace.ptoas.python_lines import python_lines, tile_names
 from insight_trace.ptoas.python_trace import python_cycles, with_python
 from insight_trace.recording.store import Recording
@@ -29,6 +31,7 @@ from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embed
 from insight_trace.simulate.embedded.toolchain import Toolchain
 from insight_trace.simulate.embedded.typed_entry import ENTRY, LANE, Call, EntryParameter, wrapper_source
 
+FINDINGS = "findings.json"  # of a checked kernel, in its folder of logs
 _MAX_SHAPE = 2**32 - 1
 _ENTRY_FOLDER, _ENTRY_FILE = "insight-trace", "insight_entry.cpp"  # as a trace names the generated entry
 _SIDES = {
@@ -51,6 +54,7 @@ class EmbeddedRunner:
         soc_version: str | None = None,
         l2: str | None = None,
         launch: bool = False,
+        check: bool = False,
     ) -> None:
         self.preset = preset
         self.seconds = seconds
@@ -59,6 +63,7 @@ class EmbeddedRunner:
         self.soc_version = soc_version
         self.l2 = l2
         self.launch = launch
+        self.check = check
         self._stopped = threading.Event()
         self._build = threading.Lock()
 
@@ -70,7 +75,11 @@ class EmbeddedRunner:
 
     @property
     def name(self) -> str:
-        given = [text for text in (self.soc_version, self.l2, "launched" if self.launch else "") if text]
+        given = [
+            text
+            for text in (self.soc_version, self.l2, "launched" * self.launch, "checked" * self.check)
+            if text
+        ]
         return " ".join(["embedded", self.preset, *given, self.toolchain.identity[:16]])
 
     def _options(self, arch: str) -> EmbeddedOptions:
@@ -88,7 +97,7 @@ class EmbeddedRunner:
             work = kernel.workload
             with self._build:
                 self.toolchain.runner()
-            return run_embedded(work.kernels, work.arguments, self._options(kernel.arch), self.toolchain)
+            return self._run(work.kernels, work.arguments, kernel.arch)
         members = [
             Kernel(
                 kernel.name, self._entry(kernel), side, include_dirs=(str(kernel.source.parent),), entry=ENTRY
@@ -97,7 +106,13 @@ class EmbeddedRunner:
         ]
         with self._build:  # one build of the runner, not one per thread
             self.toolchain.runner()
-        return run_embedded(members, replay_arguments(kernel), self._options(kernel.arch), self.toolchain)
+        return self._run(members, replay_arguments(kernel), kernel.arch)
+
+    def _run(self, members: Sequence[Kernel], arguments: ReplayArguments, arch: str) -> Simulation:
+        from insight_trace.simulate.embedded.checked_run import run_checked
+
+        run = run_checked if self.check else run_embedded
+        return run(members, arguments, self._options(arch), self.toolchain)
 
     def _entry(self, kernel: ProfileKernel) -> Path:
         """The entry's file, in one place per text, so that what is compiled from it can be kept."""
@@ -120,6 +135,13 @@ class EmbeddedRunner:
         said = [str(simulation.failure)] if simulation.failure else []
         said += [f"{simulation.cycles} cycles at {simulation.mhz:g} MHz", *map(str, simulation.findings)]
         (places.logs / "simulate.log").write_text("\n".join(said) + "\n", encoding="utf-8")
+        if self.check:
+            known = {str(path): python_lines(kernel.pto, path) for path in _generated(kernel)}
+            simulation = dataclasses.replace(
+                simulation, findings=with_python_lines(simulation.findings, known)
+            )
+            found = json.dumps([finding_data(finding) for finding in simulation.findings], indent=1)
+            (places.logs / FINDINGS).write_text(found + "\n", encoding="utf-8")
         if simulation.failure:
             failure = simulation.failure
             return RunOutcome(FAILED, f"{failure}\n{next_step(failure.fault, failure.limit)}")
@@ -305,4 +327,5 @@ def make(options: RunnerOptions) -> EmbeddedRunner:
         soc_version=options.soc_version or None,
         l2=options.l2,
         launch=options.launch == "kernel",
+        check=options.check,
     )

@@ -37,6 +37,7 @@ class RunnerOptions:
     keep_outputs: bool = False
     l2: str | None = None  # of the embedded simulator, as `launch`: as EmbeddedOptions has them
     launch: str | None = None
+    check: bool = False  # of the embedded simulator: look for what is wrong in the kernels
 
 
 @dataclass(frozen=True, slots=True)

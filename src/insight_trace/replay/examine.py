@@ -41,21 +41,24 @@ def examine(
     allowances: Sequence[Allowance] = (),
     progress: Callable[[str], None] = lambda _step: None,
     orders: int = 0,
+    dump: Path | None = None,
 ) -> list[Examined]:
     """Checks what the request names: a workspace's dispatch, the kernels asked for, or all that the case runs.
 
-    Each is also run under so many other `orders` of cores and pipes.
+    Each is also run under so many other `orders` of cores and pipes. With a `dump`: the first dispatch of every kernel
+    in it.
     """
     found = []
-    for selection, gathered, target in _dispatches(request, progress):
+    for selection, gathered, target in dispatches(request, progress, dump):
         progress(f"check {selection.kernels[0].name}")
         found.append(_examined(request, selection, gathered, target, allowances, orders))
     return found
 
 
-def _dispatches(
-    request: ReplayRequest, progress: Callable[[str], None]
+def dispatches(
+    request: ReplayRequest, progress: Callable[[str], None], dump: Path | None = None
 ) -> Iterator[tuple[Selection, Gathered, str]]:
+    """What the request names: each selection of kernels with its arguments and its target."""
     if (request.scene / RECORD).is_file():
         selection, gathered, record = read_record(request.scene)
         yield selection, gathered, request.target or record.get("target") or "a2a3"
@@ -65,7 +68,7 @@ def _dispatches(
     scene = load_scene(request.scene)
     case = select_case(scene, request.case)
     with tempfile.TemporaryDirectory(prefix="insight-trace-check-") as folder:
-        for one in _recorded(request, scene, Path(folder), progress):
+        for one in _recorded(request, scene, Path(folder), progress, dump):
             kernels = select_kernels(scene, func_ids=one.func_ids, name=one.kernel, source=one.kernel_source)
             selection = Selection(scene, case, kernels)
             gathered = gather_arguments(one, selection)
@@ -74,11 +77,14 @@ def _dispatches(
 
 
 def _recorded(
-    request: ReplayRequest, scene: Scene, folder: Path, progress: Callable[[str], None]
+    request: ReplayRequest, scene: Scene, folder: Path, progress: Callable[[str], None], dump: Path | None
 ) -> Iterator[ReplayRequest]:
     """The request with arguments for each dispatch: what was given, or what a run of the case records in `folder`."""
     if request.dump_dir is not None or request.arg_spec is not None or request.recipe:
         yield request
+        return
+    if dump is not None:
+        yield from _of_dump(request, scene, dump)
         return
     progress("capture")
     if request.func_ids or request.kernel or request.kernel_source:
@@ -94,7 +100,11 @@ def _recorded(
         for dispatch in load_dump(listed, scene).dispatches:
             first.setdefault(dispatch.func_ids, dispatch.dispatch_id)
         options = CaptureOptions(only_dispatches=tuple(first.values()))
-    dump = _captured(request, folder / "dump", options)
+    yield from _of_dump(request, scene, _captured(request, folder / "dump", options))
+
+
+def _of_dump(request: ReplayRequest, scene: Scene, dump: Path) -> Iterator[ReplayRequest]:
+    """The request for the first dispatch of each kernel and mix of a dump."""
     seen = set()
     for dispatch in load_dump(dump, scene).dispatches:
         if dispatch.func_ids not in seen:

@@ -38,7 +38,7 @@ class RunnerResult:
     redundant: list[tuple[str, ...]] = field(default_factory=list)
     wrote: set[int] = field(default_factory=set)  # buffers that something was written to, by address
     born: list[tuple[str, ...]] = field(default_factory=list)  # the first NaN, the first infinity
-    checked: bool = False
+    checked: tuple[int, ...] = ()  # touches of memory that the checker remembered, and their bytes
     printed: str = ""
     crash: tuple[str, int] | None = None  # shared object and offset of the instruction that crashed
     instructions: int = 0
@@ -196,7 +196,7 @@ def _parse(text: str) -> RunnerResult | None:
             facts[key] = rest
     if "end" not in facts:
         return None
-    result.checked = "checked" in facts
+    result.checked = tuple(map(_number, facts.get("checked", [])))
     result.instructions = _number(facts.get("instructions", ["0"])[0], 1 << 40)
     result.journaled = _number(facts.get("journal", ["0"])[0], 1 << 40)
     if "waves" in facts:

@@ -305,6 +305,9 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
     Core &core = current_core();
     core.at = at;
     Machine &machine = current_machine();
+    const bool flag = which == Intrinsic::SetCrossCore || which == Intrinsic::WaitFlagDev ||
+                      which == Intrinsic::SetIntraBlock || which == Intrinsic::WaitIntraBlock;
+    if (flag && machine.leaves_out(at)) return 0;
     switch (which) {
     case Intrinsic::Dcci:
         core.scalar(Instr::DCCI, b ? 0 : a, core.parameters.scalar_dcci); // 0: the whole cache

@@ -72,6 +72,16 @@ class Checker {
     // What the run needed and had: every dependent pair that is ordered, the last of each pipe.
     const std::vector<Need> &needs() const { return needs_; }
     bool step_of(uint32_t row, Step &step) const; // false: neither touches memory nor orders anything
+    // Touches of memory that it remembers at the end, and the bytes that they take.
+    std::pair<size_t, size_t> memory() const {
+        std::pair<size_t, size_t> sum{0, 0};
+        for (const auto &[key, shadow] : shadows_) {
+            const auto [entries, bytes] = shadow.size();
+            sum.first += entries;
+            sum.second += bytes;
+        }
+        return sum;
+    }
     // Buffers of global memory that something was written to.
     const std::set<uint64_t> &written() const { return written_; }
 

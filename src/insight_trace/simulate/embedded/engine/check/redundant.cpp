@@ -96,12 +96,14 @@ uint32_t Redundancy::unordered_without(const std::vector<uint32_t> &rows) {
     return lost;
 }
 
-std::vector<size_t> redundant_groups(Redundancy &redundancy, const std::vector<SyncGroup> &groups) {
+std::vector<size_t> redundant_groups(Redundancy &redundancy, const std::vector<SyncGroup> &groups,
+                                     size_t most) {
     std::vector<size_t> found, order(groups.size());
     std::iota(order.begin(), order.end(), size_t(0));
     // What costs most goes first: a barrier of all pipes makes flags look idle that do its work for less.
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return groups[a].strength > groups[b].strength; });
+    if (order.size() > most) order.resize(most);
     std::vector<uint32_t> left_out;
     for (size_t i : order) {
         std::vector<uint32_t> tried = left_out;

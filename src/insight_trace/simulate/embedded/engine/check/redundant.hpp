@@ -33,7 +33,9 @@ class Redundancy {
     const std::vector<Need> &needs_;
 };
 
-// Groups that can all be left out together, found one after the other, the strongest first.
-std::vector<size_t> redundant_groups(Redundancy &redundancy, const std::vector<SyncGroup> &groups);
+// Groups that can all be left out together, found one after the other, the strongest first; so many are
+// tried.
+std::vector<size_t> redundant_groups(Redundancy &redundancy, const std::vector<SyncGroup> &groups,
+                                     size_t most);
 
 } // namespace insight_trace::engine::check

@@ -10,8 +10,8 @@ namespace insight_trace::engine::check {
 
 namespace {
 
-// Each group costs a pass over the steps; a kernel with more than this is not looked at for redundancy.
-constexpr uint64_t kMostSteps = 40'000'000;
+// Each group costs a pass over the steps; of a long run only so many are tried, and a few at least.
+constexpr size_t kMostSteps = 2'000'000, kFewest = 4;
 
 // What leaving a group out would save is timed for the most frequent ones; that many rows are placed again.
 constexpr uint64_t kMostTimed = 400'000;
@@ -30,21 +30,18 @@ std::string report_of(const Records &records, const Machine &machine) {
     options.vector_in_order = machine.job().parameters.vector_functions != 0;
     Checker checker(records, cores, machine.global_memory(), options);
     std::ostringstream out;
-    out << "checked\n";
     for (const Found &found : checker.run()) {
         out << "found\t" << int(found.kind) << "\t" << int(found.severity) << "\t"
             << int64_t(int32_t(found.first)) << "\t" << found.second << "\t" << int(found.memory) << "\t"
             << found.core << "\t" << found.first_writes << "\t" << found.second_writes << "\t" << found.begin
             << "\t" << found.end << "\t" << found.count << "\n";
     }
+    out << "checked\t" << checker.memory().first << "\t" << checker.memory().second << "\n";
     for (uint64_t address : checker.written()) out << "wrote\t" << address << "\n";
     const std::vector<SyncGroup> groups = sync_groups(records, checker);
-    if (uint64_t(records.size()) * groups.size() > kMostSteps) {
-        out << "redundant_skipped\t" << groups.size() << "\n";
-        return out.str();
-    }
     Redundancy redundancy(records, cores, checker);
-    std::vector<size_t> idle = redundant_groups(redundancy, groups);
+    std::vector<size_t> idle = redundant_groups(
+        redundancy, groups, std::max(kFewest, kMostSteps / std::max<size_t>(1, records.size())));
     std::stable_sort(idle.begin(), idle.end(),
                      [&](size_t a, size_t b) { return groups[a].rows.size() > groups[b].rows.size(); });
     const int64_t whole = idle.empty() ? 0 : machine.cycles_without({});

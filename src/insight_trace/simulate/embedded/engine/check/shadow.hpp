@@ -34,14 +34,21 @@ class Shadow {
     // must stay (writes that may be in any order). Returns how many of the bytes nobody had written.
     template <class Meet, class Keep>
     uint64_t touch(uint64_t address, uint64_t bytes, const Touch &by, Meet &&meet, Keep &&keep);
-    size_t entries() const {
-        size_t sum = 0;
+    // How many touches it remembers, and the bytes that they take with all that is kept around them.
+    std::pair<size_t, size_t> size() const {
+        size_t entries = 0, bytes = pages_.bucket_count() * sizeof(void *);
+        auto add = [&](const Block &block) {
+            entries += block.entries.size();
+            bytes += block.entries.capacity() * sizeof(Entry);
+        };
         for (const auto &[index, page] : pages_) {
-            sum += page.whole.entries.size();
-            for (size_t i = 0; page.blocks && i < page.blocks->size(); ++i)
-                sum += (*page.blocks)[i].entries.size();
+            bytes += sizeof(index) + sizeof(page) + 2 * sizeof(void *);
+            add(page.whole);
+            if (!page.blocks) continue;
+            bytes += sizeof(Blocks) + page.blocks->list.capacity() * sizeof(Block);
+            for (const Block &block : page.blocks->list) add(block);
         }
-        return sum;
+        return {entries, bytes};
     }
 
   private:
@@ -53,13 +60,25 @@ class Shadow {
         std::vector<Entry> entries;
         uint32_t written = 0;
     };
+    struct Blocks {                                  // those of a page that were touched
+        std::array<uint8_t, kPage / kBlock> place{}; // in the list, from 1 on
+        std::vector<Block> list;
+        Block &at(uint64_t index) {
+            if (!place[index]) {
+                list.emplace_back();
+                place[index] = static_cast<uint8_t>(list.size());
+            }
+            return list[place[index] - 1u];
+        }
+    };
     struct Page {
         Block whole; // of all its blocks alike
-        std::unique_ptr<std::array<Block, kPage / kBlock>> blocks;
+        std::unique_ptr<Blocks> blocks;
     };
     static void split(Page &page) {
-        page.blocks = std::make_unique<std::array<Block, kPage / kBlock>>();
-        for (Block &block : *page.blocks) block = page.whole;
+        page.blocks = std::make_unique<Blocks>();
+        if (!page.whole.entries.empty())
+            for (uint64_t i = 0; i < kPage / kBlock; ++i) page.blocks->at(i) = page.whole;
         page.whole = {};
     }
     template <class Meet, class Keep>
@@ -138,7 +157,7 @@ uint64_t Shadow::touch(uint64_t address, uint64_t bytes, const Touch &by, Meet &
             for (uint64_t b = from / kBlock; b * kBlock < upto; ++b) {
                 const uint64_t first = from > b * kBlock ? from - b * kBlock : 0;
                 const uint64_t last = upto - b * kBlock < kBlock ? upto - b * kBlock : kBlock;
-                unwritten += touch_block((*here.blocks)[b], bits(first, last), index * kPage + b * kBlock, 1,
+                unwritten += touch_block(here.blocks->at(b), bits(first, last), index * kPage + b * kBlock, 1,
                                          by, meet, keep);
             }
         }
