@@ -54,8 +54,6 @@ Candidate = tuple[str, list[Kernel], ReplayArguments, str]  # name, kernels, arg
 def candidates(simpler: Path | None, wanted: int, seed: int, several: str = "") -> Iterator[Candidate]:
     """Kernels on one core; with `several` mixes on a cluster, or kernels on two blocks."""
     roots = [ROOT / "examples", *([simpler] if simpler else [])]
-    if several == "mixes":
-        roots.insert(0, ROOT / "tests" / "data" / "kernels")
     for root in roots:
         sources = kernel_coverage.kernel_sources(root)
         if root is simpler:
@@ -160,6 +158,8 @@ def main() -> int:
         except InsightTraceError as error:
             print(f"{name}: {error.what}", file=sys.stderr)
         print(f"\r{counts.kernels} kernels, {counts.removals} removals", end="", file=sys.stderr, flush=True)
+        if options.json:  # as it stands: a long run may be ended
+            options.json.write_text(json.dumps(dataclasses.asdict(counts), indent=1) + "\n")
     print(file=sys.stderr)
     for line in [
         *(f"racy as it is: {name}" for name in counts.racy),
@@ -167,8 +167,6 @@ def main() -> int:
         *(f"reported, and nothing broken: {text}" for text in counts.falsely),
     ]:
         print(line)
-    if options.json:
-        options.json.write_text(json.dumps(dataclasses.asdict(counts), indent=1) + "\n")
     figures = " ".join(f"{f.name}={getattr(counts, f.name)}" for f in dataclasses.fields(counts)[:7])
     print(f"MUTATIONS {figures}")
     return 0
