@@ -13,7 +13,7 @@ from insight_trace.__main__ import main
 from insight_trace.batch.local_pool import Remaining, run_jobs
 from insight_trace.errors import InputError, JobError
 from insight_trace.run.distinct import Dispatches, How
-from insight_trace.run.journal import Journal
+from insight_trace.run.job_journal import Journal
 from insight_trace.run.timing_job import Timed, run_timing_job
 from insight_trace.run.whole_run import RunRequest, run_case
 

@@ -1,31 +1,38 @@
-"""Dispatches of a run on the workers of a Dask cluster: sources go there once, times come back as plain bytes."""
+"""Dispatches on the workers of a Dask cluster: sources and payload go there, results come back as plain bytes."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import importlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
+from insight_trace.arguments.content import FromFile, OtherRecord, Recorded
+from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.batch.cluster import connect, introduced
 from insight_trace.errors import InputError, InsightTraceError, JobError
 from insight_trace.limits import cut
-from insight_trace.model import Kernel
+from insight_trace.model import Kernel, Payload
 from insight_trace.ptoas.kernel_runner import RunnerOptions
+from insight_trace.run.bulk_replay import ReplayJob, ReplayRow, run_replay_job
 from insight_trace.run.timing_job import Timed, TimingJob, run_timing_job
 from insight_trace.simulate.embedded.kernel_sources import DEPENDS
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 _TRIES_AGAIN = 1
+R = TypeVar("R")
+J = TypeVar("J", TimingJob, ReplayJob)
 
 
 class ClusterJobs:
-    """A cluster that times dispatches."""
+    """A cluster that times and replays dispatches."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -38,22 +45,33 @@ class ClusterJobs:
 
     def time(self, jobs: Sequence[TimingJob]) -> Iterator[tuple[int, Timed]]:
         """Results with the places of their jobs, as they come; a worker that dies loses none."""
+        targets = [job.target for job in jobs]
+        return self._run(run_sent_timing, jobs, targets, [(job,) for job in jobs], Timed)
+
+    def replay(self, jobs: Sequence[ReplayJob]) -> Iterator[tuple[int, ReplayRow]]:
+        """The same for replays; what was recorded of a dispatch goes with it."""
+        targets = [job.options.target for job in jobs]
+        return self._run(run_sent_replay, jobs, targets, (_with_payload(job) for job in jobs), ReplayRow)
+
+    def _run(
+        self, run: Callable[..., bytes], jobs: Sequence[J], targets: Sequence[str], given: Any, kind: type[R]
+    ) -> Iterator[tuple[int, R]]:
         completed = importlib.import_module("distributed").as_completed
         toolchain = Toolchain.find()
         sent: dict[str, Any] = {}
         places = {}
-        for place, job in enumerate(jobs):
-            files = sources(job, toolchain)
+        for place, (job, target, arguments) in enumerate(zip(jobs, targets, given, strict=True)):
+            files = sources(job.kernels, target, toolchain)
             name = _name(files)
-            if name not in sent:
-                sent[name] = self._client.scatter(dict(files), hash=True)
-            future = self._client.submit(
-                run_sent_job, job, name, sent[name], pure=False, retries=_TRIES_AGAIN
-            )
+            if (
+                name not in sent
+            ):  # a task, so that the scheduler makes it again if its worker dies; it moves once a worker
+                sent[name] = self._client.submit(held, dict(files), key=f"insight-trace-{name}", pure=True)
+            future = self._client.submit(run, name, sent[name], *arguments, pure=False, retries=_TRIES_AGAIN)
             places[future] = place
         try:
-            for future in completed(list(places)):
-                yield places[future], _result(future, self.address)
+            for future in completed(list(places), loop=self._client.loop):
+                yield places[future], _result(future, self.address, kind)
         finally:
             self._client.cancel(list(places), force=True)
 
@@ -62,7 +80,7 @@ class ClusterJobs:
         self._client.close()
 
 
-def _result(future: Any, address: str) -> Timed:
+def _result(future: Any, address: str, kind: type[R]) -> R:
     try:
         content = future.result()
     except Exception as error:  # workers died again and again, or the connection was lost
@@ -71,22 +89,21 @@ def _result(future: Any, address: str) -> Timed:
     try:
         if not isinstance(content, bytes):
             raise TypeError(type(content).__name__)
-        return msgspec.msgpack.decode(content, type=Timed)
+        return msgspec.msgpack.decode(content, type=kind)
     except (msgspec.MsgspecError, TypeError, RecursionError) as error:
-        raise InputError(f"a worker sent something else than times: {cut(str(error))}") from None
+        raise InputError(f"a worker sent something else than a result: {cut(str(error))}") from None
 
 
-def sources(job: TimingJob, toolchain: Toolchain) -> Mapping[str, bytes]:
-    """The job's kernels and every file that the compiler read for them."""
+def sources(kernels: Sequence[Kernel], target: str, toolchain: Toolchain) -> Mapping[str, bytes]:
+    """The kernels and every file that the compiler read for them."""
     files: dict[str, bytes] = {}
-    for kernel in job.kernels:
+    for kernel in kernels:
         made = toolchain.kernel(
-            kernel.source, kernel.core_type, target=job.target, include_dirs=kernel.include_dirs
+            kernel.source, kernel.core_type, target=target, include_dirs=kernel.include_dirs
         )
         lines = (made.parent / DEPENDS).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-        for path in (str(kernel.source.resolve()), *(line.split(" ", 1)[1] for line in lines if " " in line)):
-            if path not in files:
-                files[str(Path(path).resolve())] = Path(path).read_bytes()
+        for path in (str(kernel.source), *(line.split(" ", 1)[1] for line in lines if " " in line)):
+            files[str(Path(path).resolve())] = Path(path).read_bytes()
     return files
 
 
@@ -95,27 +112,86 @@ def _name(files: Mapping[str, bytes]) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]
 
 
-def run_sent_job(job: TimingJob, name: str, files: Mapping[str, bytes]) -> bytes:
-    """On a worker: the files are put below its cache, under their own paths, and the dispatch is simulated."""
+# --- payload
+
+
+def _with_payload(job: ReplayJob) -> tuple[ReplayJob, bytes]:
+    """The job, and what it reads from files here as one piece; places in it stand for the files."""
+    piece = bytearray()
+
+    def moved(payload: Payload) -> Payload:
+        with payload.path.open("rb") as file:
+            file.seek(payload.offset)
+            content = file.read(payload.size)
+        place = len(piece)
+        piece.extend(content)
+        return replace(payload, path=Path(), offset=place)
+
+    return replace(job, arguments=_with_payloads(job.arguments, moved)), bytes(piece)
+
+
+def _with_payloads(arguments: ReplayArguments, moved: Callable[[Payload], Payload]) -> ReplayArguments:
+    return dataclasses.replace(
+        arguments,
+        slots=tuple(_moved_slot(s, moved) if isinstance(s, ReplayTensor) else s for s in arguments.slots),
+    )
+
+
+def _moved_slot(tensor: ReplayTensor, moved: Callable[[Payload], Payload]) -> ReplayTensor:
+    content = tensor.content
+    if isinstance(content, FromFile):
+        raise JobError("a file of the user's does not go to a cluster", hint="replay without --cluster")
+    if isinstance(content, Recorded | OtherRecord):
+        content = replace(content, payload=moved(content.payload))
+    expected = None if tensor.expected is None else moved(tensor.expected)
+    return replace(tensor, content=content, expected=expected)
+
+
+# --- on a worker
+
+
+def held(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """Files that wait for the jobs that want them."""
+    return files
+
+
+def run_sent_timing(name: str, files: Mapping[str, bytes], job: TimingJob) -> bytes:
+    """Simulates a dispatch there."""
     try:
-        cache = Toolchain.find().cache
-
-        def unpack(into: Path) -> None:
-            for path, content in files.items():
-                place = into / path.lstrip("/")
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(content)
-
-        root = cache.put("sent", name, unpack)
-        kernels = tuple(_moved(kernel, root) for kernel in job.kernels)
-        return msgspec.msgpack.encode(run_timing_job(replace(job, kernels=kernels)))
+        root = _unpacked(name, files)
+        return msgspec.msgpack.encode(run_timing_job(replace(job, kernels=_moved(job.kernels, root))))
     except InsightTraceError as error:
         return msgspec.msgpack.encode(Timed(0, (), {}, 0.0, 0, failure=str(error)))
 
 
-def _moved(kernel: Kernel, root: Path) -> Kernel:
+def run_sent_replay(name: str, files: Mapping[str, bytes], job: ReplayJob, piece: bytes) -> bytes:
+    """Replays a dispatch there."""
+    root = _unpacked(name, files)
+    with tempfile.TemporaryDirectory(prefix="insight-trace-") as folder:
+        path = Path(folder) / "payload"
+        path.write_bytes(piece)
+        arguments = _with_payloads(job.arguments, lambda payload: replace(payload, path=path))
+        row = run_replay_job(replace(job, kernels=_moved(job.kernels, root), arguments=arguments))
+    return msgspec.msgpack.encode(row)
+
+
+def _unpacked(name: str, files: Mapping[str, bytes]) -> Path:
+    """The files below the worker's cache, under their own paths; they stay for the next job."""
+
+    def unpack(into: Path) -> None:
+        for path, content in files.items():
+            place = into / path.lstrip("/")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+
+    return Toolchain.find().cache.put("sent", name, unpack)
+
+
+def _moved(kernels: Sequence[Kernel], root: Path) -> tuple[Kernel, ...]:
     def there(path: Path) -> Path:
         return root / str(path.resolve()).lstrip("/")
 
-    folders = tuple(str(there(Path(folder))) for folder in kernel.include_dirs)
-    return replace(kernel, source=there(kernel.source), include_dirs=folders)
+    return tuple(
+        replace(k, source=there(k.source), include_dirs=tuple(str(there(Path(d))) for d in k.include_dirs))
+        for k in kernels
+    )

@@ -29,6 +29,8 @@ COMMANDS: dict[str, str] = {
     "replay": "simulate one recorded dispatch, check it, write what Insight opens",
     "core-swimlane": "one task under the flags of simpler's core_swimlane",
     "run": "a case on a whole chip: its time, its timeline, and which kernel to look at",
+    "gate": "cases against a committed baseline: cycles, verdicts, findings; exit 1 if something is worse",
+    "runs": "runs that were made: list, show, compare, prune",
     "check": "what is wrong in a kernel, and on which line: races, memory, synchronisation",
     "debug": "any moment of a replay, forward and back: tiles, memories, flags, pipes",
     "why": "the lines that made an element, or that made an output wrong",

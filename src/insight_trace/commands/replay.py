@@ -3,6 +3,7 @@
 insight-trace replay SCENE --case C --func-id 1 --dump-dir D --dispatch-id 5
 insight-trace replay SCENE --case C --kernel SF --recipe
 insight-trace replay WORKSPACE                      repeats an earlier replay
+insight-trace replay SCENE --case C --dump-dir D --all     every dispatch, verified, one table
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from insight_trace.commands.replay_all import prepare_all, run_all
 from insight_trace.commands.replay_text import as_json, mismatch_text, show, task_lines
 
 if TYPE_CHECKING:
@@ -140,6 +142,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="blocks that are launched (default: %(default)s)",
     )
+    prepare_all(parser)
     out = parser.add_argument_group("what to write")
     out.add_argument(
         "-o",
@@ -192,6 +195,8 @@ def run(options: argparse.Namespace) -> int:
         options.scene, options.dump_dir = build_and_dump(options.build_dir, options.dump_dir)
     if options.list_tasks:
         return _list_tasks(options)
+    if options.all or options.sample is not None:
+        return run_all(options)
     if options.dump_dir is not None and options.kernel is not None and options.func_id is None:
         from insight_trace.replay.build_dump import members_of
 

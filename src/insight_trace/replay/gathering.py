@@ -56,10 +56,11 @@ def _from_dump(request: ReplayRequest, selection: Selection) -> Gathered:
     recorded = select_dispatch(
         request.dump_dir, selection.scene, request.func_ids, request.dispatch_id, request.task_id
     )
-    return _recorded_arguments(recorded, selection)
+    return recorded_arguments(recorded, selection)
 
 
-def _recorded_arguments(recorded: Recorded, selection: Selection) -> Gathered:
+def recorded_arguments(recorded: Recorded, selection: Selection) -> Gathered:
+    """What a dump holds of a dispatch, as its replay takes it."""
     from insight_trace.arguments.dispatch import from_dispatch
 
     dispatch = recorded.dispatch
@@ -92,4 +93,4 @@ def _from_capture(request: ReplayRequest, selection: Selection) -> Gathered:
     """No source was given: run the case on the host and take the kernel's first dispatch from what it records."""
     from insight_trace.replay.capturing import captured_dispatch
 
-    return _recorded_arguments(captured_dispatch(request, selection), selection)
+    return recorded_arguments(captured_dispatch(request, selection), selection)

@@ -58,6 +58,8 @@ def read_pmu(path: Path) -> list[MeasuredTask]:
 def read_swimlane(path: Path) -> list[MeasuredTask]:
     """Durations of tasks from chip_swimlane_records.json, in microseconds."""
     table: Any = load_json(path, most=JSON_BYTES)
+    if isinstance(table, dict) and "tasks" in table and "aicore_tasks" not in table:
+        return _earlier_swimlane(table, path)
     try:
         metadata = table["metadata"]
         hertz, kinds = float(metadata["clock_freq_hz"]), metadata.get("core_types", [])
@@ -73,3 +75,20 @@ def read_swimlane(path: Path) -> list[MeasuredTask]:
             hint="chip_swimlane_records.json of a run with --enable-chip-swimlane",
         ) from None  # fmt: skip
     return tasks
+
+
+def _earlier_swimlane(table: Any, path: Path) -> list[MeasuredTask]:
+    """As it was written until June 2026 (l2_perf_records.json): an object for each task, times in microseconds."""
+    try:
+        return [
+            MeasuredTask(
+                int(task["task_id"]),
+                int(task["func_id"]) if task.get("func_id", -1) >= 0 else None,
+                task["core_type"] == "aic" if "core_type" in task else None,
+                {DURATION: float(task["duration_us"])},
+            )
+            for task in table["tasks"]
+            if float(task["duration_us"]) > 0
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"this is no swimlane of tasks: {error}", where=str(path)) from None

@@ -37,7 +37,9 @@ class KernelRow:
     slowest: int  # task
 
 
-def kernel_rows(run: WholeRun, progress: Callable[[str], None] = lambda _step: None) -> list[KernelRow]:
+def kernel_rows(
+    run: WholeRun, progress: Callable[[str], None] = lambda _step: None, most_asked: int = MOST_ASKED
+) -> list[KernelRow]:
     """One row for each kernel or mix, the one with most of the path first."""
     import numpy as np
 
@@ -69,7 +71,7 @@ def kernel_rows(run: WholeRun, progress: Callable[[str], None] = lambda _step: N
     asked = []
     for number, row in enumerate(rows):
         total = None
-        if number < MOST_ASKED:
+        if number < most_asked:
             progress(f"without {row.name}")
             total = without(run, np.flatnonzero((names == row.name) & kernels))
         asked.append(_with_total(row, total))

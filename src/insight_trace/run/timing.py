@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from insight_trace.errors import JobError
 from insight_trace.model import Role
 from insight_trace.run.distinct import Dispatches
-from insight_trace.run.journal import Journal
+from insight_trace.run.job_journal import Journal
 from insight_trace.run.timing_job import Timed, TimingJob, digest
 from insight_trace.simulate.embedded.toolchain import Toolchain
 

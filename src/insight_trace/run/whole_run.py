@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from insight_trace.capture.session import CaptureOptions
 from insight_trace.capture.task_graph import TaskGraph, take_graph
 from insight_trace.chips import Chip, load_chip
+from insight_trace.errors import InputError
 from insight_trace.run.critical_tasks import Part, critical_path
+from insight_trace.run.device_records import read_deps
 from insight_trace.run.distinct import Dispatches, How
-from insight_trace.run.journal import Journal
+from insight_trace.run.job_journal import Journal
 from insight_trace.run.placing import place
 from insight_trace.run.schedule import CUBE, VECTOR0, VECTOR1, Machine, Schedule, Work, machine_of
 from insight_trace.run.timing import Execute, NeedsValuesError, Variant, time_all
@@ -38,6 +40,7 @@ class RunRequest:
     seconds: float = 60.0
     values: bool = False  # run every kernel, so that content of every dispatch is right
     golden: bool = True
+    deps: Path | None = None  # deps.json of a device's run: who waits for whom, instead of what we find
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +86,37 @@ def run_case(
         with Journal(folder / "jobs.jsonl", Timed) as journal:
             try:
                 variants = time_all(Dispatches(graph, how), execute, journal, timed)
-                return _placed(graph, chip, machine, variants, journal.found)
+                return _placed(_with_deps(graph, request.deps), chip, machine, variants, journal.found)
             except NeedsValuesError as error:
                 why = str(error)
         graph = take_graph(
             request.scene, request.case, folder, options=options, values=True, why=why, progress=progress
         )
-    return _placed(graph, chip, machine, None, 0)
+    return _placed(_with_deps(graph, request.deps), chip, machine, None, 0)
+
+
+def _with_deps(graph: TaskGraph, path: Path | None) -> TaskGraph:
+    """The same tasks, waiting for each other as a device's runtime recorded it."""
+    import numpy as np
+
+    if path is None:
+        return graph
+    numbers = {task_id: number for number, task_id in enumerate(graph.tasks["id"].tolist())}
+    recorded = read_deps(path)
+    strange = [task.task_id for task in recorded.tasks if task.task_id not in numbers]
+    pairs = [(numbers[a], numbers[b]) for a, b in recorded.edges if a in numbers and b in numbers]
+    if strange or len(pairs) < len(recorded.edges):
+        which = f"task 0x{strange[0]:x}" if strange else "an edge"
+        raise InputError(
+            f"{which} of it is not in this case",
+            where=str(path),
+            hint="is it of the same scene, case and version?",
+        )
+    kept = graph.edges[graph.edges["orchestrator"] != 0]
+    edges = np.zeros(len(pairs), graph.edges.dtype)
+    if pairs:
+        edges["before"], edges["after"] = np.array(pairs, np.uint32).T
+    return replace(graph, edges=np.concatenate((edges, kept)))
 
 
 def _placed(

@@ -20,6 +20,7 @@ static int create(const std::string &path) {
 
 void Recorder::open(const Job &job) {
     level_ = job.level;
+    bare_ = !job.graph_path.empty();
     most_ = job.most_payload;
     if (!on()) return;
     rows_ = create(job.records_path);

@@ -51,7 +51,9 @@ class Recorder {
     bool on() const { return level_ > 0; }
     // Whether an argument gets a row, and whether the row has payload.
     bool wants(bool marked) const { return level_ == 2 || level_ == 3 || (level_ == 1 && marked); }
-    bool wants_payload(bool marked) const { return level_ == 2 || ((level_ == 1 || level_ == 3) && marked); }
+    bool wants_payload(bool marked) const {
+        return !bare_ && (level_ == 2 || ((level_ == 1 || level_ == 3) && marked));
+    }
     // Of the payload file; more than the job allows is a failure.
     uint64_t reserve(uint64_t bytes);
     void payload(const ChipTensor &tensor, uint64_t offset);
@@ -62,6 +64,7 @@ class Recorder {
 
   private:
     int level_ = 0;
+    bool bare_ = false; // what tasks are is asked for, not what they work on
     uint64_t most_ = UINT64_MAX;
     int rows_ = -1, bytes_ = -1;
     uint64_t next_ = 0, count_ = 0;

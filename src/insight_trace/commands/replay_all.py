@@ -1,0 +1,100 @@
+"""`replay --all` and `replay --sample N`: many dispatches of a dump, each verified, in one table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from insight_trace.run.bulk_replay import BulkRequest, ReplayJob, ReplayRow
+
+_JOURNAL = "replays.jsonl"
+
+
+def prepare_all(parser: argparse.ArgumentParser) -> None:
+    many = parser.add_argument_group("many dispatches of a dump: no traces, one table")
+    many.add_argument("--all", action="store_true", help="every dispatch, or every one of --func-id")
+    many.add_argument(
+        "--sample", type=int, metavar="N", help="N of them, spread over kernels and forms of arguments"
+    )
+    many.add_argument("--jobs", type=int, metavar="N", help="processes (default: one for each core)")
+    many.add_argument("--cluster", metavar="ADDRESS", help="on the workers of a Dask cluster")
+
+
+def run_all(options: argparse.Namespace) -> int:
+    from insight_trace.commands.replay import numbers
+    from insight_trace.commands.run import Progress
+    from insight_trace.errors import RequestError
+    from insight_trace.run.bulk_replay import FAILED, BulkRequest, ReplayRow, plan, replay_all
+    from insight_trace.run.bulk_summary import text_lines, totals, write_summary
+    from insight_trace.run.job_journal import Journal
+
+    if options.dump_dir is None:
+        raise RequestError("--all and --sample replay dispatches of a dump", hint="give --dump-dir D")
+    if options.dispatch_id is not None or options.task_id is not None:
+        raise RequestError(
+            "--all and --sample choose their dispatches", hint="leave --dispatch-id and --task-id out"
+        )
+    if options.sample is not None and options.sample < 1:
+        raise RequestError(f"--sample {options.sample}: at least one dispatch is replayed")
+    request = BulkRequest(
+        options.scene, options.dump_dir, options.case, numbers(options.func_id, "--func-id"), options.sample,
+        options.target, options.platform, options.soc_version, options.preset, options.check, options.time_limit,
+    )  # fmt: skip
+    say = Progress()
+    say.step("read the dump")
+    scene, case, jobs = plan(request)
+    folder = _folder(options, request, case.name if case else "nocase")
+    with Journal(folder / _JOURNAL, ReplayRow) as journal:
+        known = sum(job.name in journal.known for job in jobs)
+        rows = replay_all(jobs, _executor(options), journal, say.replayed)
+    about = {"scene": str(scene.path), "case": case.name if case else None, "dump": str(options.dump_dir)}
+    said = write_summary(rows, folder, about)
+    say.end()
+    wrong = sum(row.verdict in ("mismatch", FAILED) for row in rows)
+    errors = sum(row.errors for row in rows)
+    if options.json:
+        print(
+            json.dumps({**about, "directory": str(folder), "kernels": totals(rows), "wrong": wrong}, indent=2)
+        )
+    else:
+        more = f" · {known:,} known before" if known else ""
+        print(f"replayed   {len(rows):,} dispatches · {wrong:,} wrong{more}")
+        print("\n".join(text_lines(rows)))
+        for text in said:
+            print(f"note       {text}")
+        print(f"written    {folder}: summary.csv, summary.json")
+    return 1 if wrong or (options.strict and errors) else 0
+
+
+def _folder(options: argparse.Namespace, request: BulkRequest, case: str) -> Path:
+    """Where the user asked for it; a folder of an earlier call is gone on with."""
+    from insight_trace.errors import RequestError
+
+    word = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{request.scene.stem}_{case}")
+    folder: Path = options.output or Path("outputs") / f"replay_all_{word}"
+    if folder.exists():
+        held = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {"a file"}
+        others = held - {_JOURNAL, "summary.csv", "summary.json", "summary.parquet"}
+        if others and not options.force:
+            raise RequestError(f"{folder} holds other things", hint="name another place with -o")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _executor(
+    options: argparse.Namespace,
+) -> Callable[[Sequence[ReplayJob]], Iterable[tuple[int, ReplayRow]]]:
+    from insight_trace.batch.local_pool import run_jobs, usual_jobs
+    from insight_trace.run.bulk_replay import run_replay_job
+
+    if options.cluster:
+        from insight_trace.batch.cluster_jobs import ClusterJobs
+
+        return ClusterJobs(options.cluster).replay
+    processes = options.jobs if options.jobs is not None else usual_jobs()
+    return lambda jobs: run_jobs(run_replay_job, jobs, processes)

@@ -1,0 +1,62 @@
+"""What a gate found, for those who run it: JUnit for build servers, SARIF for code hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from insight_trace.check.sarif import sarif
+from insight_trace.model import Finding, Place, Severity
+from insight_trace.run.baseline import CaseFigures, Change
+
+_WHOLE = "(the case)"
+
+
+def junit(cases: Sequence[CaseFigures], changes: Sequence[Change]) -> str:
+    """A suite for each case, a test for each of its kernels and for the case itself; what is worse is a failure."""
+    worse = [change for change in changes if change.worse]
+    names = {case.name: ["", *case.kernels] for case in cases}
+    for change in worse:  # what is gone has a test, too
+        known = names.setdefault(change.case, [""])
+        if change.kernel not in known:
+            known.append(change.kernel)
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
+    total, failed = sum(map(len, names.values())), len({(c.case, c.kernel) for c in worse})
+    lines.append(f'<testsuites name="insight-trace gate" tests="{total}" failures="{failed}">')
+    for case, kernels in names.items():
+        mine = [change for change in worse if change.case == case]
+        count = len({change.kernel for change in mine})
+        lines.append(f' <testsuite name={quoteattr(case)} tests="{len(kernels)}" failures="{count}">')
+        for kernel in kernels:
+            said = [change for change in mine if change.kernel == kernel]
+            opening = f"  <testcase classname={quoteattr(case)} name={quoteattr(kernel or _WHOLE)}"
+            if not said:
+                lines.append(opening + "/>")
+                continue
+            text = "\n".join(change.text for change in said)
+            lines.append(opening + ">")
+            lines.append(
+                f"   <failure message={quoteattr(said[0].text)} type={quoteattr(said[0].what)}>{escape(text)}</failure>"
+            )
+            lines.append("  </testcase>")
+        lines.append(" </testsuite>")
+    lines.append("</testsuites>")
+    return "\n".join(lines) + "\n"
+
+
+def sarif_of(changes: Sequence[Change], findings: Sequence[Finding], root: Path) -> dict[str, Any]:
+    """What is worse, at the kernels that it is about, beside what the checker says of them."""
+    about = [
+        Finding(
+            f"gate-{change.what}",
+            Severity.ERROR,
+            change.text,
+            "see what changed in the kernel, or accept it with `insight-trace gate BASELINE --update`",
+            (Place(str(root / change.source), 1, "", ""),) if change.source else (),
+        )
+        for change in changes
+        if change.worse and change.what != "finding"
+    ]
+    return sarif([*about, *findings], root)

@@ -1,0 +1,108 @@
+"""The index of runs holds every run that was added, however many add to it, and removes only what runs made."""
+
+import json
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from insight_trace.__main__ import main
+from insight_trace.errors import InputError, RequestError
+from insight_trace.run.run_store import RunStore, compared
+
+
+def data_of(cycles: int, case: str = "Case") -> dict:
+    kernels = [
+        {
+            "name": "QK", "work": cycles // 2, "dispatches": 3, "least": 1, "median": 2, "most": 3, "path_share": 0.5,
+            "bound": "MTE2 60%",
+        }
+    ]  # fmt: skip
+    return {
+        "scene": "some/scene.py", "case": case, "chip": "Ascend910B1", "cycles": cycles, "micros": cycles / 1850,
+        "dispatches": 3, "distinct": 1, "path": {"kernel": cycles}, "kernels": kernels,
+    }  # fmt: skip
+
+
+def made(folder: Path, name: str) -> Path:
+    place = folder / name
+    place.mkdir()
+    (place / "run.json").write_text("{}")
+    return place
+
+
+def add_many(index: str, folder: str, writer: int, count: int) -> None:
+    store = RunStore(Path(index))
+    for number in range(count):
+        store.add(data_of(1000 + number), Path(folder) / f"{writer}_{number}")
+
+
+def test_many_writers_lose_nothing(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    index = tmp_path / "runs.sqlite"
+    writers = [context.Process(target=add_many, args=(str(index), str(tmp_path), w, 20)) for w in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(120)
+        assert writer.exitcode == 0
+    found = RunStore(index).runs()
+    assert len(found) == 80
+    assert len({run.directory for run in found}) == 80
+    assert sorted(run.id for run in found) == list(range(1, 81))
+
+
+def test_runs_are_found_by_number_and_by_how_long_ago(tmp_path):
+    store = RunStore(tmp_path / "runs.sqlite")
+    with pytest.raises(RequestError, match="no index"):
+        store.runs()
+    for number in range(3):
+        store.add(data_of(1000 * (number + 1), f"C{number}"), tmp_path / str(number))
+    assert store.run("last").case == "C2"
+    assert store.run("last-2").case == "C0"
+    assert store.run("2").case == "C1"
+    assert [run.case for run in store.runs(case="C1")] == ["C1"]
+    for word in ("4", "last-3", "first"):
+        with pytest.raises(RequestError, match="there is no run"):
+            store.run(word)
+    assert store.add(data_of(5), tmp_path / "1") == 4  # a folder that was used again
+    assert len(store.runs()) == 3
+
+
+def test_a_file_that_is_no_index_is_named(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    path.write_text("not a database, and long enough to look like one" * 30)
+    with pytest.raises(InputError, match="cannot be used"):
+        RunStore(path).runs()
+
+
+def test_two_runs_are_compared_by_kernel():
+    assert compared(data_of(100), data_of(150)) == [("the run", 100, 150), ("QK", 50, 75)]
+
+
+def test_the_command_lists_shows_compares_and_prunes(tmp_path, capsys):
+    index = tmp_path / "runs.sqlite"
+    store = RunStore(index)
+    places = [made(tmp_path, f"run{number}") for number in range(3)]
+    for number, place in enumerate(places):
+        store.add(data_of(1000 * (number + 1)), place)
+    stranger = tmp_path / "other"
+    stranger.mkdir()
+    store.add(data_of(9), stranger)  # a folder without a run in it
+    words = ["--index", str(index)]
+    assert main(["runs", "list", *words, "--json"]) == 0
+    assert [r["there"] for r in json.loads(capsys.readouterr().out)["runs"]] == [False, True, True, True]
+    assert main(["runs", "list", *words]) == 0
+    assert main(["runs", "show", "2", *words]) == 0
+    assert "2,000 cycles" in capsys.readouterr().out
+    assert main(["runs", "compare", "1", "2", *words]) == 0
+    assert "+100.00%" in capsys.readouterr().out
+    assert main(["runs", "compare", "1", *words]) == 2
+    assert main(["runs", "prune", *words]) == 2
+    assert main(["runs", "prune", "--keep", "2", *words]) == 0
+    assert "would remove run 1" in capsys.readouterr().out
+    assert places[0].exists()
+    assert main(["runs", "prune", "--keep", "0", "--yes", *words]) == 0
+    assert not any(place.exists() for place in places)
+    assert stranger.exists()
+    assert store.runs() == []
