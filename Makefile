@@ -50,7 +50,7 @@ lint: $(STAMP)
 	$(BIN)/python tools/check_cpp_format.py
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.table --page docs/benchmarks.md
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -4,6 +4,9 @@ import csv
 import json
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +131,31 @@ def test_with_values_every_kernel_is_run_and_the_golden_is_compared(tmp_path, ca
     assert data["golden"]
     assert {row["verified"] for row in data["kernels"]} == {"golden"}
     assert data["dispatches"] == 12
+
+
+def test_a_chip_of_another_family_is_refused(tmp_path, capsys):
+    words = ["run", str(SCENE), "--case", "CaseSmall1", "--platform", "a2a3", "--chip", "Ascend950PR_9599"]
+    assert main([*words, "-o", str(tmp_path / "run")]) == 2
+    assert "is a chip of a5" in capsys.readouterr().err
+
+
+def test_a_run_that_is_killed_goes_on_with_what_it_had(tmp_path):
+    out = tmp_path / "run"
+    words = [sys.executable, "-m", "insight_trace", "run", str(SCENE), "--case", "CaseSmall2", "-o", str(out)]
+    process = subprocess.Popen([*words, "--jobs", "1"], stdout=subprocess.DEVNULL, cwd=tmp_path)
+    journal = out / "jobs.jsonl"
+    while process.poll() is None and (not journal.exists() or journal.read_bytes().count(b"\n") < 2):
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    known = journal.read_bytes().count(b"\n")
+    assert known >= 2
+    subprocess.run([*words, "--jobs", "1", "--force"], stdout=subprocess.DEVNULL, check=True, cwd=tmp_path)
+    names = [json.loads(line)[0] for line in journal.read_text().splitlines()]
+    assert len(set(names)) == len(names)  # nothing twice
+    data = json.loads((out / "run.json").read_text())
+    assert data["distinct"] == len(names)
+    assert data["timed_before"] in (known, known + 1)  # one more may have come in before the end
 
 
 def test_a_journal_forgets_a_line_that_was_cut_off_and_names_one_that_is_wrong(tmp_path):

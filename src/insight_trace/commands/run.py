@@ -74,11 +74,11 @@ def run(options: argparse.Namespace) -> int:
         found = beside(done, options.measured) if options.measured is not None else None
         if found is not None:
             data["measured"] = measured_data(found)
+        if options.replay_slowest:
+            data["replayed"] = _replayed(done, request, rows, folder, options.replay_slowest)
         say.step("write")
         keep(done, data, folder)
         number = _indexed(data, folder)
-        if options.replay_slowest:
-            data["replayed"] = _replayed(done, request, rows, folder, options.replay_slowest)
     say.end()
     if options.json:
         print(json.dumps({**data, "directory": str(folder)}, indent=2))
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
     for place in data.get("replayed", []):
         print(f"open       {place}")
     print(
-        f"written    {folder}: timeline.json (Perfetto), tasks.csv, run.json"
+        f"written    {folder}: index.html, timeline.json (Perfetto), tasks.csv, run.json"
         + (f" · run {number}" if number else "")
     )
     return 0

@@ -90,5 +90,5 @@ def _earlier_swimlane(table: Any, path: Path) -> list[MeasuredTask]:
             for task in table["tasks"]
             if float(task["duration_us"]) > 0
         ]
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"this is no swimlane of tasks: {error}", where=str(path)) from None
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise InputError(f"this is no swimlane of tasks: {cut(str(error))}", where=str(path)) from None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from insight_trace.capture.session import CaptureOptions
 from insight_trace.capture.task_graph import TaskGraph, take_graph
 from insight_trace.chips import Chip, load_chip
-from insight_trace.errors import InputError
+from insight_trace.errors import InputError, RequestError
 from insight_trace.run.critical_tasks import Part, critical_path
 from insight_trace.run.device_records import read_deps
 from insight_trace.run.distinct import Dispatches, How
@@ -80,6 +80,11 @@ def run_case(
         request.scene, request.case, folder, options=options, values=request.values, progress=progress
     )
     chip = load_chip(request.chip, target=graph.target, preset=request.preset)
+    if chip.target != graph.target:
+        raise RequestError(
+            f"{chip.name} is a chip of {chip.target}, and the case runs on {graph.target}",
+            hint=f"--platform {chip.target} chooses another case, if there is one",
+        )
     how = How(request.chip, graph.target, request.preset, request.seconds, round(chip.value("l2.capacity")))
     machine = machine_of(chip)
     if not graph.ran:
