@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # where a tile of `.pto` lies -> the memory's name
 _PTO_MEMORIES = {"vec": "UB", "mat": "L1", "left": "L0A", "right": "L0B", "acc": "L0C", "bias": "BT"}
-_ON_CHIP = ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB")
+_ON_CHIP = MEMORIES[: MEMORIES.index("FB") + 1]
 _NAMES_SHOWN = 3
 
 
