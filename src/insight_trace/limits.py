@@ -15,6 +15,7 @@ RUN_SECONDS_MOST = 7 * 24 * 3600.0
 RUN_BYTES = 4 * GIB  # resident
 RUN_FILE_BYTES = 64 * GIB  # a file that it writes: the instructions of the longest run
 RUN_DESCRIPTORS = 256
+JOURNAL_BYTES = 8 * GIB  # what changed in memory, for debug and why; longer runs are looked at in windows
 RUN_GRACE_SECONDS = 10.0  # it ends itself at its limit; this much later it is ended from outside
 PRINTED_BYTES = 64 * MIB  # a kernel that prints more is ended
 PRINTED_KEPT = MIB

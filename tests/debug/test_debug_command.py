@@ -91,6 +91,13 @@ def test_flags_pipes_and_registers_of_a_moment_are_told(wrong_softmax, capsys):
     assert {pipe["pipe"] for pipe in found[4]["pipes"]} >= {"SCALAR", "MTE2", "VECTOR", "MTE3"}
 
 
+def test_a_finding_leads_to_the_instruction_that_it_names(wrong_softmax, capsys):
+    findings = open_session(wrong_softmax["race"]).recording.findings
+    found = answers(capsys, wrong_softmax["race"], "--finding", "1")
+    assert found[0]["row"] == findings[0]["places"][-1]["row"]
+    assert found[0]["line"] == findings[0]["places"][-1]["line"]
+
+
 def test_text_fits_a_narrow_window_and_says_what_is_left_out(wrong_softmax, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     assert (

@@ -16,7 +16,7 @@ from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.debug.journal import HEADER, Journal
 from insight_trace.debug.moment import Moment
 from insight_trace.errors import InputError, JobError, RequestError, next_step
-from insight_trace.limits import GIB, MIB
+from insight_trace.limits import JOURNAL_BYTES, MIB
 from insight_trace.model import Instructions, Kernel, Operands, Simulation, Tier
 from insight_trace.recording.operands import NONE, WRITES, all_operands, operands_of
 from insight_trace.recording.store import Recording, open_recording
@@ -25,7 +25,6 @@ from insight_trace.simulate.embedded.journaling import Change, JournalRequest
 from insight_trace.storage import whole_directory
 
 FOLDER = "journal"
-MOST_BYTES = 8 * GIB  # of one journal; longer runs are looked at in windows
 _LEAST_ROOM = 256 * MIB  # that stays free
 _MADE_UP = {Tier.SYNTHETIC, Tier.FILLED}
 
@@ -46,7 +45,7 @@ class Session:
         self.recording = recording
         self.record = record
         self.progress: Progress = lambda _step: None
-        self.most = MOST_BYTES
+        self.most = JOURNAL_BYTES
         self._journal: Journal | None = None
         self._given = kept
 
