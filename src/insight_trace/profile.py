@@ -275,4 +275,4 @@ if __name__ != "__main__":
     make_callable(__name__)
 else:
     # The command line stands above this module and is only reached for when this is the program.
-    sys.exit(importlib.import_module("insight_trace.commands").run(["profile", *sys.argv[1:]]))
+    sys.exit(importlib.import_module("insight_trace.commands").run_line(["profile", *sys.argv[1:]]))
