@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from insight_trace.run.journal import Journal as RunJournal
 
 from insight_trace.arguments.arg_spec import read_arg_spec
 from insight_trace.arguments.buffers import file_elements
@@ -46,6 +45,7 @@ from insight_trace.recording.operands import byte_ranges
 from insight_trace.recording.store import _TABLES, HEADER, Recording, _column
 from insight_trace.recording.stream import COLUMNS, OPERAND_COLUMNS
 from insight_trace.replay.replay_folder import read_record
+from insight_trace.run.job_journal import Journal as RunJournal
 from insight_trace.run.measured import read_pmu, read_swimlane
 from insight_trace.scene.build_directory import build_scenes, recorded_arch
 from insight_trace.scene.build_golden import read_golden
