@@ -45,6 +45,7 @@ from insight_trace.recording.operands import byte_ranges
 from insight_trace.recording.store import _TABLES, HEADER, Recording, _column
 from insight_trace.recording.stream import COLUMNS, OPERAND_COLUMNS
 from insight_trace.replay.replay_folder import read_record
+from insight_trace.run.device_records import read_deps, read_names
 from insight_trace.run.job_journal import Journal as RunJournal
 from insight_trace.run.measured import read_pmu, read_swimlane
 from insight_trace.scene.build_directory import build_scenes, recorded_arch
@@ -283,6 +284,7 @@ _OPS = (
     b'op,case,params,measured_cycles,quality,peer_precision\nTADD,a,"float 64 64 64 64",312,ok,0.9\n'
     b'TLOAD,b,"float 1 1 1 16 64 16 64 0 PadValue::Null 16 64",99,ok,\n'
 )
+_DEPS = b'{"tasks": [{"task_id": 1, "kernel_ids": [0, 1, 1], "block_num": 2}], "edges": [[1, 2], {"pred": 2, "succ": 3}]}'
 _META = b'{"platform": "a2a3", "backend_type": "Ascend910B"}'
 
 TARGETS: dict[str, Target] = {
@@ -368,6 +370,8 @@ TARGETS: dict[str, Target] = {
     ),
     "pmu": Target(read_pmu, "pmu.csv", (_PMU,)),
     "swimlane": Target(read_swimlane, "chip_swimlane_records.json", (_SWIMLANE,)),
+    "deps": Target(read_deps, "deps.json", (_DEPS,)),
+    "name_map": Target(read_names, "name_map.json", (b'{"level": 2, "callable_id_to_name": {"0": "QK"}}',)),
     "op_table": Target(table_requests, "cycles.csv", (_OPS,)),
     "suppressions": Target(in_file, "allow.txt", (b"# known\nadd.cpp:7 race\nmul.cpp out-of-bounds\n",)),
 }

@@ -70,6 +70,8 @@ FINDS = {
     "a slot size that begins with 0": (
         "pto_arguments", TARGETS["pto_arguments"].seeds[0].replace(b"slot_size = 1024", b"slot_size = 024"),
     ),
+    "dependences that are no text": ("deps", b'{"edges": [["\xff", 1]]}'),
+    "a map of names that is no text": ("name_map", b'{"0": "\xff"}'),
     "a tensor kept under a number of billions": (
         "torch_file", archive(b"\x80\x02N" + b"r" + struct.pack("<I", 0xFFFFFFF0) + b".", b""),
     ),

@@ -74,7 +74,7 @@ def read_baseline(path: Path) -> Baseline:
         ) from None
     except OSError as error:
         raise InputError(f"the baseline cannot be read: {error.strerror}", where=str(path)) from None
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"this is no baseline: {error}", where=str(path)) from None
     if found.version != VERSION:
         raise InputError(

@@ -70,7 +70,7 @@ def _read(path: Path, what: str) -> dict[str, Any]:
         content = msgspec.json.decode(read_regular(path, most=_MOST))
     except OSError as error:
         raise InputError(f"the {what} cannot be read: {error.strerror}", where=str(path)) from None
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"the {what} is not JSON: {error}", where=str(path)) from None
     if not isinstance(content, dict):
         raise InputError(f"the {what} is a {type(content).__name__}, not an object", where=str(path))
@@ -96,7 +96,7 @@ def read_deps(path: Path) -> Dependences:
                 if isinstance(edge, list)
                 else (int(edge["pred"]), int(edge["succ"]))
             )
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise InputError(
             f"this is no list of dependences: {error}",
             where=str(path),
