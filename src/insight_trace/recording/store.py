@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 FOLDER = "recording"
 HEADER = "recording.json"
 FORMAT = "insight-trace recording"
-VERSION = 1
+VERSION = 2
 # What NumPy says to a file that is cut or garbled.
 _UNREADABLE = (
     OSError,
