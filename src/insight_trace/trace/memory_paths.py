@@ -15,6 +15,7 @@ from insight_trace.recording.operands import (
     WRITES,
     all_operands,
     instruction_of_operands,
+    touched_bytes,
 )
 from insight_trace.recording.pipes import VECTOR_LANES
 from insight_trace.trace.work import path_of
@@ -92,17 +93,12 @@ def touched(footprints: NDArray[Any]) -> NDArray[np.int64]:
     """Bytes that one use of each footprint reads or writes; bytes that are read again count again."""
     import numpy as np
 
-    counts = footprints["count"].astype(np.int64)
-    each = counts[:, 1:].prod(axis=1) * footprints["run"]
-    lead = footprints["lead"].astype(np.int64)
-    each = np.where(lead > 0, np.minimum(lead, each), each)
     sizes = np.array([max(1, dtype.size) for dtype in DTYPES] + [1] * (256 - len(DTYPES)))
     bits = np.unpackbits(np.ascontiguousarray(footprints["mask"]).view(np.uint8), axis=-1)
-    masked = bits.reshape(len(footprints), -1).sum(axis=1).astype(np.int64) * sizes[footprints["type"]]
-    each = np.where(masked > 0, np.minimum(masked, each), each)
-    whole = counts[:, 0] * each
-    total = footprints["total"].astype(np.int64)
-    size: NDArray[np.int64] = np.where(total > 0, np.minimum(total, whole), whole)
+    lanes = bits.reshape(len(footprints), -1).sum(axis=1).astype(np.int64)
+    masked = footprints["count"][:, 0].astype(np.int64) * lanes * sizes[footprints["type"]]
+    whole = touched_bytes(footprints)
+    size: NDArray[np.int64] = np.where(masked > 0, np.minimum(masked, whole), whole)
     return size
 
 
