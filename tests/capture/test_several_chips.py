@@ -33,6 +33,9 @@ def test_chips_add_up_what_all_of_them_show_and_leave_a_dump_each(
     for chip in range(chips):
         dispatches = load_dump(tmp_path / "run" / f"rank{chip}" / "d0").dispatches
         assert [d.func_ids for d in dispatches] == [(0,)]
+    with pytest.raises(RequestError, match="every chip's call") as caught:
+        load_dump(tmp_path / "run")
+    assert "rank1/d0" in str(caught.value.hint)
 
 
 def test_chips_that_wait_for_each_other_are_told_apart_from_slow_ones(

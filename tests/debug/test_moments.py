@@ -14,7 +14,8 @@ from insight_trace.errors import RequestError
 from insight_trace.simulate.embedded.journaling import JournalRequest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-SCENES = sorted(path.parent.name for path in EXAMPLES.glob("*/scene.py"))
+# a chip's part of a run over several chips waits for its peers: it cannot be replayed alone
+SCENES = sorted({path.parent.name for path in EXAMPLES.glob("*/scene.py")} - {"several_chips"})
 
 
 def wrong_moments(session, folder, moments=200, seed=0):

@@ -11,7 +11,8 @@ from insight_trace.model import Pipe
 from insight_trace.replay.verification import Status
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-SCENES = sorted(path.parent.name for path in EXAMPLES.glob("*/scene.py"))
+# a chip's part of a run over several chips waits for its peers: it cannot be replayed alone
+SCENES = sorted({path.parent.name for path in EXAMPLES.glob("*/scene.py")} - {"several_chips"})
 
 
 @pytest.mark.parametrize("name", SCENES)

@@ -23,6 +23,11 @@ def find_manifest(path: str | Path) -> Path:
             f"{path} does not exist", hint="give a dump's JSON file, its directory, or the run directory"
         )
     found = _manifest_in(path)
+    if found is None and (path / "node.json").is_file():
+        chips = sorted(str(call.relative_to(path)) for call in path.glob("rank*/d*"))
+        raise RequestError(
+            f"{path} holds a dump of every chip's call", hint=f"name one of them: {', '.join(chips[:8])}"
+        )
     if found is None:
         raise RequestError(
             f"no dump in {path}",
