@@ -154,18 +154,23 @@ void Journal::compare(uint32_t row, uint16_t core, uint8_t memory, uint64_t addr
 
 void Journal::settle(uint32_t row) {
     const bool writes = entries_ && !full_ && row >= options_.first;
-    if (writes && !dirty_ && !held_) {
+    if (writes && !dirty_ && !held_ && !in_call_ && !carries_) {
         complete_ = row + 1;
     } else if (writes) {
         for (auto &[key, memory] : memories_) {
-            for (const auto &range : memory.held) memory.pending.push_back(range);
+            const Ranges fresh = memory.pending;
+            for (const Ranges *more : {&memory.held, &memory.carried})
+                memory.pending.insert(memory.pending.end(), more->begin(), more->end());
             merge(memory.pending);
             for (const auto &[begin, end] : memory.pending)
                 if (memory.live)
                     compare(row, key.first, key.second, begin, memory.live + begin,
                             memory.known.data() + begin, std::min(end, memory.size) - begin);
+            memory.carried = in_call_ ? memory.pending : fresh;
             memory.pending.clear();
         }
+        const Ranges fresh = global_;
+        global_.insert(global_.end(), global_carried_.begin(), global_carried_.end());
         merge(global_);
         for (const auto &[begin, end] : global_)
             for (uint64_t at = begin; at < end;) {
@@ -175,6 +180,7 @@ void Journal::settle(uint32_t row) {
                         page.known.get() + at % kPage, stop - at);
                 at = stop;
             }
+        global_carried_ = in_call_ ? global_ : fresh;
         global_.clear();
         complete_ = row + 1;
         full_ = options_.bytes && contents_->size() > options_.bytes;
@@ -186,6 +192,7 @@ void Journal::settle(uint32_t row) {
         for (auto &[key, memory] : memories_) memory.pending.clear();
         global_.clear();
     }
+    carries_ = dirty_ || in_call_; // what was touched before a row may be written after it
     dirty_ &= entries_ && !full_ && !writes;
     if (options_.observed.count(row)) observe(row);
 }

@@ -84,6 +84,8 @@ class Journal {
         std::vector<uint8_t> known;
         std::vector<std::pair<uint64_t, uint64_t>> pending; // begin, end
         std::vector<std::pair<uint64_t, uint64_t>> held;
+        std::vector<std::pair<uint64_t, uint64_t>>
+            carried; // may still be written through a pointer of before
     };
     struct Page {
         uint64_t number;
@@ -96,12 +98,12 @@ class Journal {
     void observe(uint32_t row);
 
     const JournalOptions options_;
-    bool in_call_ = false, full_ = false, dirty_ = false, held_ = false;
+    bool in_call_ = false, full_ = false, dirty_ = false, held_ = false, carries_ = false;
     uint32_t complete_ = 0;
     std::map<std::pair<uint16_t, uint8_t>, Memory> memories_;
     std::vector<Page> pages_; // of global memory, in the order in which they were touched
     std::unordered_map<uint64_t, uint32_t> page_index_;
-    std::vector<std::pair<uint64_t, uint64_t>> global_;
+    std::vector<std::pair<uint64_t, uint64_t>> global_, global_carried_;
     std::unique_ptr<JournalFile> entries_, contents_, bases_, calls_, operands_, observed_;
     uint32_t operand_count_ = 0;
     struct Observed {
