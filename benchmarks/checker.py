@@ -2,9 +2,9 @@
 
     python benchmarks/checker.py [--simpler PATH] [--kernels N] [--seed S]
 
-Our examples' dispatches, and with a checkout of simpler a sample of its kernels with made-up arguments, among them
-those that issue the most instructions. Processor time of this process and of the runner, the best of three. Nothing
-fails by time; the last lines are `EXAMPLES kernels=… worst=…` and `CHECKOUT kernels=… worst=… over=…`.
+Our examples' dispatches, and with a checkout of simpler a random sample of its kernels with made-up arguments.
+Processor time of this process and of the runner, the best of three. Nothing fails by time; the last lines are
+`EXAMPLES kernels=… worst=…` and `CHECKOUT kernels=… worst=… over=…`.
 """
 
 from __future__ import annotations
