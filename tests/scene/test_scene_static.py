@@ -190,7 +190,9 @@ class TestIt(SceneTestCase):
     scene = scene_of(tmp_path, body)
     assert (scene.level, len(scene.kernels)) == (3, 1)
     assert scene.orchestration.source is None
-    assert any("cannot be run here" in note for note in scene.notes)
+    assert not any("cannot be run here" in note for note in scene.notes)
+    beyond = scene_of(tmp_path, body.replace("level=3", "level=4"))
+    assert any("cannot be run here" in note for note in beyond.notes)
 
 
 def test_one_of_several_scenes_is_chosen_by_its_class(tmp_path):
