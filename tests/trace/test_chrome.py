@@ -1,13 +1,16 @@
 """The clean trace as JSON that Chrome's viewer, Perfetto and MindStudio Insight read."""
 
+import dataclasses
 import io
 import json
 
+import numpy as np
 from hypothesis import given
 
-from insight_trace.model import Pipe
+from insight_trace.model import Counter, Pipe
+from insight_trace.recording.kinds import Kind, kinds
 from insight_trace.trace.chrome import write_chrome
-from insight_trace.trace.clean import clean
+from insight_trace.trace.clean import clean, whole
 from insight_trace.trace.run_folder import Form, write_clean
 from tests.synthetic_trace import TraceBuilder, softmax_trace
 from tests.trace_strategies import traces
@@ -92,6 +95,27 @@ def test_the_same_trace_gives_the_same_bytes_packed_or_not():
             write_clean(clean(softmax_trace(3)), file, form)
         assert first.getvalue() == second.getvalue()
         assert (first.getvalue()[:2] == b"\x1f\x8b") is form.gzip
+
+
+@given(traces())
+def test_the_whole_trace_has_every_instruction_once_and_the_counters_on_request(trace):
+    counter = Counter("GM_TO_UB", np.array([0.001, 1.0]), np.array([5.0, 0.0]))
+    trace = dataclasses.replace(trace, counters=(counter,))
+    file, bare = io.BytesIO(), io.BytesIO()
+    write_chrome(whole(trace), file, counters=True)
+    write_chrome(whole(trace), bare)
+    events = json.loads(file.getvalue())["traceEvents"]
+    columns = trace.instructions
+    executed = np.flatnonzero(kinds(columns) != Kind.MISS)
+    slices = [(event["name"], event["args"]["start_cycle"]) for event in events if event["ph"] == "X"]
+    rows = zip(columns.name[executed].tolist(), columns.start[executed].tolist(), strict=True)
+    assert sorted(slices) == sorted((columns.names[name], start) for name, start in rows)
+    points = [(event["ts"], event["args"]["MB/s"]) for event in events if event["ph"] == "C"]
+    assert points == [(0.001, 5.0), (1.0, 0.0)]
+    assert not {event["pid"] for event in events if event["ph"] == "X"} & {
+        event["pid"] for event in events if event["ph"] == "C"
+    }
+    assert not any(event["ph"] == "C" for event in json.loads(bare.getvalue())["traceEvents"])
 
 
 def test_bytes_are_said_only_where_some_were_moved():

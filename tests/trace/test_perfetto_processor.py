@@ -216,3 +216,10 @@ def test_perfetto_reads_every_instruction_and_reports_no_error(
         for core, pipe in zip(stream.core.tolist(), stream.pipe.tolist(), strict=True)
     )
     assert processor.query("select count() from slice where dur < 0") == [[0]]
+    points = processor.query(
+        "select counter_track.name, count() from counter join counter_track on counter.track_id = counter_track.id"
+        " group by 1 order by 1"
+    )
+    counters = open_trace(workspace).counters
+    assert counters
+    assert points == sorted([f"{counter.name} MB/s", len(counter.micros)] for counter in counters)

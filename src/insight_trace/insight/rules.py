@@ -36,6 +36,7 @@ RULES: dict[str, str] = {
     "details-advice": "advice is a list in the memory blocks, one text in occupancy and roofline",
     "details-numbers": "rooflines are above 0 with points of two, cores are 0 to 255, counts are JSON numbers",
     "details-titles": "a roofline chart has one of the titles that are drawn",
+    "memory-page": "a memory_info.json has every key, counts that are not negative, and lives that end after they begin",
     "files-present": "trace.json and visualize_data.bin are there and can be read",
 }
 TEN = tuple(RULES)[:10]

@@ -13,6 +13,7 @@ from insight_trace.insight.check_events import EventCheck, check_timeline
 from insight_trace.insight.check_tables import check_instructions, check_lines, read_table
 from insight_trace.insight.container import BlockType
 from insight_trace.insight.locate import find_simulator
+from insight_trace.insight.memory_page import MEMORY_INFO, check_memory_page
 from insight_trace.insight.rules import Broken
 
 _COMPARED = 1 << 20
@@ -20,10 +21,12 @@ _SAMPLED_ROWS = 500
 
 
 def validate(path: Path) -> list[Broken]:
-    """Every rule that is broken below `path`: a bin, a trace.json, a `simulator/` or a folder above one."""
+    """Every rule that is broken in a bin, a trace.json, a memory_info.json, a `simulator/` or below a folder above one."""
     if path.is_file():
         if path.suffix == ".bin":
             return _path_rules(path) + _check_bin(path, own_output=False)
+        if path.name.endswith(MEMORY_INFO):
+            return _path_rules(path) + check_memory_page(path)
         return _path_rules(path) + _check_json(path, whole=True, sample=False).broken
     if not path.exists():
         raise RequestError(f"{path} does not exist", hint="give a simulator/ directory or a file from one")

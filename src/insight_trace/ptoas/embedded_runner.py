@@ -16,6 +16,7 @@ from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTe
 from insight_trace.check.finding_text import finding_data
 from insight_trace.errors import InputError, JobError, next_step
 from insight_trace.insight.details_page import DetailsPage
+from insight_trace.insight.memory_page import write_memory_page
 from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Simulation, Tier, Trace
 from insight_trace.ptoas.buffer_content import content_of
 from insight_trace.ptoas.kernel_figures import bound_by, core_pipes, write_figures
@@ -179,6 +180,7 @@ class EmbeddedRunner:
             )
         shown = {"source": str(source), "simulator": f"embedded, preset {self.preset}"}
         write_figures(trace, places.folder, kernel.name, shown)
+        write_memory_page(recording, places.folder, kernel.name)
         pipes = core_pipes(simulation.instructions)
         return RunOutcome(
             EXPORTED,

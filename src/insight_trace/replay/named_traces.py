@@ -11,7 +11,7 @@ from insight_trace.errors import InputError
 from insight_trace.replay.selection import Selection
 
 PLAIN, PERFETTO = "_trace.json", "_trace_perfetto.json"
-MOST_INSTRUCTIONS = 200_000  # of a Perfetto trace as JSON; `clean --format perfetto` writes larger ones
+MOST_INSTRUCTIONS = 1_000_000  # of a Perfetto trace as JSON: 290 MB, and as long as all other files together
 
 
 def label_of(selection: Selection, target: str) -> str:
@@ -29,7 +29,7 @@ def write_named_traces(simulator: Path, workspace: Path, label: str) -> tuple[st
     """Puts both into the workspace, and returns what to tell the user.
 
     The first is Insight's own timeline, as a link where the file system has links. The second holds every instruction as one
-    slice on a lane where none overlaps another, which Perfetto needs.
+    slice on a lane where none overlaps another, which Perfetto needs, and the counters.
     """
     from insight_trace.insight.reader import open_trace
     from insight_trace.storage import whole_file
@@ -54,5 +54,5 @@ def write_named_traces(simulator: Path, workspace: Path, label: str) -> tuple[st
             " `insight-trace clean --format perfetto` writes them",
         )
     with whole_file(workspace / f"{label}{PERFETTO}") as file:
-        write_chrome(whole(trace), file)
+        write_chrome(whole(trace), file, counters=True)
     return ()

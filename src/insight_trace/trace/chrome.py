@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
+from insight_trace.insight.lanes import COUNTER_PROCESS
 from insight_trace.recording.flag_pairs import Flag, flags_at
 from insight_trace.recording.pipes import ORDER, pipe_name
 from insight_trace.recording.stream import details_of
@@ -28,12 +29,12 @@ _COLOURS = {
 }
 
 
-def write_chrome(cleaned: Clean, file: IO[bytes]) -> int:
-    """Writes the trace and returns how many events it holds."""
+def write_chrome(cleaned: Clean, file: IO[bytes], *, counters: bool = False) -> int:
+    """Writes the trace, on request with its throughput counters, and returns how many events it holds."""
     head = '{"displayTimeUnit":"ns","profilingType":"op","schemaVersion":2,"traceEvents":[\n'
     file.write(head.encode())
     count = 0
-    for events in _pieces(cleaned):
+    for events in _pieces(cleaned, counters):
         if events:
             text = ",\n".join(events)
             file.write((text if count == 0 else ",\n" + text).encode())
@@ -42,8 +43,10 @@ def write_chrome(cleaned: Clean, file: IO[bytes]) -> int:
     return count
 
 
-def _pieces(cleaned: Clean) -> Iterator[list[str]]:
+def _pieces(cleaned: Clean, counters: bool) -> Iterator[list[str]]:
     yield _metadata(cleaned)
+    if counters:
+        yield _counters(cleaned)
     for first in range(0, len(cleaned.rows), _ROWS_AT_ONCE):
         yield _slices(cleaned, first, first + _ROWS_AT_ONCE)
     lane_of = _lane_of_row(cleaned)
@@ -72,6 +75,23 @@ def _meta(name: str, pid: int, tid: int | None, args: dict[str, object]) -> dict
     if tid is not None:
         event["tid"] = tid
     return event
+
+
+def _counters(cleaned: Clean) -> list[str]:
+    """A track for each series, below a process of their own; rates in MB/s."""
+    if not cleaned.trace.counters:
+        return []
+    pid = len(cleaned.trace.instructions.cores) + 1
+    events = [json.dumps(_meta("process_name", pid, None, {"name": COUNTER_PROCESS}), separators=(",", ":"))]
+    for counter in cleaned.trace.counters:
+        head = f'{{"name":{json.dumps(counter.name)},"ph":"C","pid":{pid},"ts":'
+        events += [
+            f'{head}{micros},"args":{{"MB/s":{rate}}}}}'
+            for micros, rate in zip(
+                counter.micros.tolist(), counter.megabytes_per_second.tolist(), strict=True
+            )
+        ]
+    return events
 
 
 def nanoseconds(cleaned: Clean, cycles: NDArray[np.int64]) -> NDArray[np.int64]:
