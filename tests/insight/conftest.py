@@ -1,3 +1,3 @@
 """Fixtures of the tests of Insight directories."""
 
-from insight_replays import profiled, replayed  # noqa: F401
+from insight_replays import profiled, replayed, run_alone  # noqa: F401

@@ -3,11 +3,19 @@
 import json
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from insight_trace import simulate
 from insight_trace.__main__ import main
+from insight_trace.insight import write_insight_directory
 from insight_trace.insight.container import blocks_of
+from insight_trace.model import CoreType, Kernel
+from insight_trace.replay.recorded import recording_of
+from insight_trace.replay.replaying import make_trace
+from insight_trace.trace.details_figures import details_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REPLAYS = {
@@ -28,9 +36,23 @@ MORE = {
         ("spmd_multiblock", "Blocks4", "0"),
         ("python_orchestration", "Default", "0"),
         ("pypto_run", "Default", "0 1"),
+        ("calibration", "Once", "0 1"),
     )
     for functions in several.split()
 }
+
+
+def _kernels() -> dict[str, tuple[CoreType, dict[int, Any]]]:
+    """The kernels that stand alone in examples/kernels, with arguments."""
+    square, half = np.ones((64, 64), np.float32), np.ones((64, 64), np.float16)
+    return {
+        "softmax": (CoreType.AIV, {0: square, 1: square}),
+        "tiled_matmul": (CoreType.AIC, {0: half, 1: half, 2: square}),
+        "vector_add": (CoreType.AIV, {0: square, 1: square, 2: square}),
+    }
+
+
+KERNELS = tuple(path.stem for path in sorted((EXAMPLES / "kernels").glob("*.cpp")))
 
 
 class Replayed:
@@ -52,6 +74,16 @@ class Replayed:
         return [block.path for block in blocks_of(self.bin) if block.type == 1]
 
 
+def _run_alone(name: str, target: str, folder: Path) -> Replayed:
+    side, values = _kernels()[name]
+    kernel = Kernel(name, EXAMPLES / "kernels" / f"{name}.cpp", side)
+    done = simulate(kernel, values, target=target)
+    assert done.failure is None, done.failure
+    trace = make_trace(done)
+    details, recording = details_of(trace, [name], target), recording_of(done, trace, [kernel])
+    return Replayed(write_insight_directory(trace, folder, details=details, recording=recording))
+
+
 @pytest.fixture(scope="session")
 def replayed(tmp_path_factory):
     @lru_cache
@@ -66,6 +98,12 @@ def replayed(tmp_path_factory):
         return Replayed(directory)
 
     return replay
+
+
+@pytest.fixture(scope="session")
+def run_alone(tmp_path_factory):
+    """A kernel of examples/kernels on a chip of that family."""
+    return lambda name, target: _run_alone(name, target, tmp_path_factory.mktemp("alone"))
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from insight_made_up import small_trace
-from insight_replays import MORE, REPLAYS
+from insight_replays import EXAMPLES, KERNELS, MORE, REPLAYS
 
 from insight_trace.__main__ import main
 from insight_trace.errors import InputError
@@ -111,6 +111,21 @@ def test_every_number_of_the_page_is_one_of_stats(replayed, capsys, name):
     run = replayed(name)
     assert validate(run.directory) == []
     _check(run, _stats(run, capsys))
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_number_of_a_kernel_alone_is_one_of_stats(run_alone, capsys, name, target):
+    run = run_alone(name, target)
+    assert validate(run.directory) == []
+    _check(run, _stats(run, capsys))
+
+
+def test_every_example_is_among_these():
+    """But one: a kernel that reads other chips' windows has no replay of its own."""
+    scenes = {scene for scene, *_ in (REPLAYS | MORE).values()}
+    folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir()}
+    assert folders - scenes == {"kernels", "pypto_build", "several_chips"}
 
 
 def test_every_number_of_every_kernel_of_a_build_is_one_of_stats(profiled, capsys):
