@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 import numpy as np  # noqa: E402
 
-from insight_trace.model import Simulation  # noqa: E402
+from insight_trace.outcome import Simulation  # noqa: E402
 from insight_trace.simulate import simulate  # noqa: E402
 from insight_trace.simulate.embedded.toolchain import Toolchain  # noqa: E402
 

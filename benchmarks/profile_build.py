@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from insight_trace.model import Simulation
+from insight_trace.outcome import Simulation
 from insight_trace.profile import ProfileRequest, list_kernels, profile
 from insight_trace.ptoas.embedded_runner import EmbeddedRunner
 from insight_trace.ptoas.kernel_runner import EXPORTED, KernelRunner, Places, RunOutcome

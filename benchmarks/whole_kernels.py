@@ -25,7 +25,8 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 
 import numpy as np  # noqa: E402
 
-from insight_trace.model import CoreType, Instructions, Kernel, Pipe, Simulation  # noqa: E402
+from insight_trace.model import CoreType, Instructions, Kernel, Pipe  # noqa: E402
+from insight_trace.outcome import Simulation  # noqa: E402
 from insight_trace.simulate import simulate  # noqa: E402
 from whole_kernel_points import Whole, points  # noqa: E402
 

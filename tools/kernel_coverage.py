@@ -25,7 +25,8 @@ from insight_trace.arguments.content import Fill, Random
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import InsightTraceError
-from insight_trace.model import CoreType, Failure, Fault, Kernel, Role, Simulation, Tier
+from insight_trace.model import CoreType, Kernel, Role, Tier
+from insight_trace.outcome import Failure, Fault, Simulation
 from insight_trace.scene.kernel_source import shape_of_source
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 from insight_trace.simulate.embedded.toolchain import Toolchain

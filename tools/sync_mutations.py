@@ -24,7 +24,9 @@ import kernel_coverage
 import order_oracle
 from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.errors import InsightTraceError
-from insight_trace.model import Kernel, Severity, Simulation
+from insight_trace.finding import Severity
+from insight_trace.model import Kernel
+from insight_trace.outcome import Simulation
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 from insight_trace.simulate.embedded.toolchain import Toolchain
 

@@ -21,7 +21,7 @@ from typing import Any
 from insight_trace.chips import FOLDER
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import RequestError
-from insight_trace.model import Fault
+from insight_trace.outcome import Fault
 from insight_trace.simulate.embedded.engine_objects import INCLUDE
 from insight_trace.simulate.embedded.op_forms import OpRequest, operands_of
 from insight_trace.simulate.embedded.op_script import GlobalSpec, Option, ScalarSpec, Spec, TileSpec, run_op

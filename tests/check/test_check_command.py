@@ -11,7 +11,7 @@ from insight_trace.__main__ import main
 from insight_trace.check.sarif import sarif
 from insight_trace.check.suppressions import Allowance, apply, in_file
 from insight_trace.errors import InputError
-from insight_trace.model import Finding, Place, Severity
+from insight_trace.finding import Finding, Place, Severity
 from insight_trace.recording import open_recording
 from tests.conftest import ROOT
 

@@ -6,7 +6,9 @@ import pytest
 from insight_trace.arguments.content import Given, Zero
 from insight_trace.arguments.slots import ReplayArguments, make_tensor
 from insight_trace.dtypes import dtype_named
-from insight_trace.model import CoreType, Fault, Kernel, Role, Severity, Simulation, Tier
+from insight_trace.finding import Severity
+from insight_trace.model import CoreType, Kernel, Role, Tier
+from insight_trace.outcome import Fault, Simulation
 from insight_trace.simulate.embedded.checked_run import run_checked
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 from tests.simulate.kernel_text import line_of, write_kernel

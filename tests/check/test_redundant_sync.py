@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from insight_trace import simulate
-from insight_trace.model import Simulation
+from insight_trace.outcome import Simulation
 from tests.simulate.kernel_text import write_kernel
 
 # Three slots in flight: load, add in place, store. The flags order everything; the two barriers order nothing more,

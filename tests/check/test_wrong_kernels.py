@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from insight_trace.arguments.given import from_arrays
-from insight_trace.model import CoreType, Finding, Kernel, Severity, Simulation
+from insight_trace.finding import Finding, Severity
+from insight_trace.model import CoreType, Kernel
+from insight_trace.outcome import Simulation
 from insight_trace.simulate.embedded.checked_run import run_checked
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 from tests.check import wrong_cube_kernels, wrong_mix_kernels, wrong_vector_kernels

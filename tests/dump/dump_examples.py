@@ -10,16 +10,7 @@ from hypothesis import strategies as st
 
 from insight_trace.dtypes import DTYPES, dtype_named
 from insight_trace.dump.recorded_bytes import payload_bytes
-from insight_trace.model import (
-    Argument,
-    ContextArg,
-    CoreType,
-    Dispatch,
-    Payload,
-    Role,
-    ScalarArg,
-    TensorArg,
-)
+from insight_trace.model import Argument, ContextArg, CoreType, Dispatch, Payload, Role, ScalarArg, TensorArg
 
 SCENE = """
 from simpler.task_interface import ArgDirection as D

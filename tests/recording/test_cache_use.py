@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.errors import InputError
-from insight_trace.model import Confidence, Launch, MemoryUse, Simulation, Trace
+from insight_trace.model import Confidence, Launch, MemoryUse, Trace
+from insight_trace.outcome import Simulation
 from insight_trace.recording import cache_use, empty, open_recording, save
 from insight_trace.recording.cache_use import REQUEST
 from insight_trace.replay.recorded import recording_of

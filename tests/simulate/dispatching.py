@@ -9,7 +9,8 @@ import numpy as np
 from insight_trace.arguments.content import Given
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
 from insight_trace.dtypes import dtype_named
-from insight_trace.model import CoreType, Kernel, Role, Simulation, Tier
+from insight_trace.model import CoreType, Kernel, Role, Tier
+from insight_trace.outcome import Simulation
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 
 KERNELS = Path(__file__).resolve().parent.parent / "data" / "kernels"

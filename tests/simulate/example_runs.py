@@ -9,7 +9,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from insight_trace.model import CoreType, Kernel, Simulation
+from insight_trace.model import CoreType, Kernel
+from insight_trace.outcome import Simulation
 from insight_trace.simulate import simulate
 
 ROOT = Path(__file__).parents[2]

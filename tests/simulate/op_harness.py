@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from insight_trace.dtypes import DType, dtype_named
-from insight_trace.model import Failure, Pipe, Simulation
+from insight_trace.model import Pipe
+from insight_trace.outcome import Failure, Simulation
 from insight_trace.simulate.embedded.op_script import (
     GlobalSpec,
     OpRun,

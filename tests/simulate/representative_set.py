@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 from insight_trace import simulate
-from insight_trace.model import Simulation
+from insight_trace.outcome import Simulation
 from insight_trace.simulate.embedded.op_script import run_op
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 from tests.conftest import ROOT

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from insight_trace.model import Fault
+from insight_trace.outcome import Fault
 from tests.simulate.op_harness import Option, failure_of, run_tile_op, scalar, tile
 
 RNG = np.random.default_rng(11)

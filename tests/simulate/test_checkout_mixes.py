@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from insight_trace.model import CoreType, Simulation
+from insight_trace.model import CoreType
+from insight_trace.outcome import Simulation
 from tests.simulate.dispatching import kernel, mix, outputs, run
 
 SEEDS = range(1, 51)  # for each number of lanes

@@ -11,7 +11,8 @@ import pytest
 
 from insight_trace.chips import load_chip
 from insight_trace.errors import InputError
-from insight_trace.model import CoreType, Fault, Simulation, Stall
+from insight_trace.model import CoreType, Stall
+from insight_trace.outcome import Fault, Simulation
 from insight_trace.simulate.embedded.program import (
     On,
     Step,

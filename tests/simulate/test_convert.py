@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.dtypes import DType
-from insight_trace.model import Fault
+from insight_trace.outcome import Fault
 from insight_trace.simulate.embedded.op_script import TileSpec
 from tests.simulate.elementwise_cases import Shape, check, place, shapes, values, vector_instructions
 from tests.simulate.op_harness import Option, dtype, failure_of, run_tile_op, tile

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from insight_trace.model import Fault
+from insight_trace.outcome import Fault
 from insight_trace.simulate.embedded.op_script import TileSpec
 from tests.simulate.op_harness import TARGETS, Option, dtype, failure_of, run_tile_op, scalar, tile
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from insight_trace.model import Fault
+from insight_trace.outcome import Fault
 from tests.simulate.elementwise_cases import (
     INTEGERS,
     NUMBERS,

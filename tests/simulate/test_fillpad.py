@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from insight_trace.model import Fault
+from insight_trace.outcome import Fault
 from tests.simulate.op_harness import dtype, failure_of, run_tile_op, tile
 
 TYPES = ["float32", "float16", "bfloat16", "int32", "int16", "uint16", "uint32", "int8", "uint8"]

@@ -9,7 +9,7 @@ import pytest
 
 from insight_trace import simulate
 from insight_trace.errors import RequestError
-from insight_trace.model import Failure, Fault
+from insight_trace.outcome import Failure, Fault
 from insight_trace.simulate.embedded import runner
 from insight_trace.supervisor import Ended
 from tests.simulate.kernel_text import line_of, write_kernel

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.chips import load_chip
-from insight_trace.model import Simulation, Stall
+from insight_trace.model import Stall
+from insight_trace.outcome import Simulation
 from insight_trace.simulate.embedded.program import (
     On,
     Step,

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from insight_trace.model import CoreType, Fault, Simulation, Stall
+from insight_trace.model import CoreType, Stall
+from insight_trace.outcome import Fault, Simulation
 from tests.simulate.dispatching import kernel, mix, outputs, run
 
 TILES = 7

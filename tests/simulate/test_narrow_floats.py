@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from insight_trace.model import CoreType, Fault
+from insight_trace.model import CoreType
+from insight_trace.outcome import Fault
 from tests.simulate.dispatching import kernel, outputs, run
 from tests.simulate.narrow_formats import (
     E1M2,

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from insight_trace.model import Fault
+from insight_trace.outcome import Fault
 from insight_trace.simulate.embedded.op_script import GlobalSpec, Option, TileSpec, op_numbers
 from tests.simulate.narrow_formats import E4M3, E8M0, narrow_tile
 from tests.simulate.op_harness import (

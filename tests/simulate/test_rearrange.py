@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from insight_trace.model import Fault
+from insight_trace.outcome import Fault
 from tests.simulate.op_harness import Option, dtype, failure_of, run_tile_op, scalar, tile
 
 DST, IDX, TMP, MORE = 0x8000, 0x10000, 0x18000, 0x20000

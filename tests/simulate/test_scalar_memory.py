@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from insight_trace.model import CoreType, Fault, Pipe, Simulation
+from insight_trace.model import CoreType, Pipe
+from insight_trace.outcome import Fault, Simulation
 from insight_trace.simulate import simulate
 from insight_trace.simulate.embedded.source_lines import KEPT, line_of_crash
 from insight_trace.simulate.embedded.toolchain import Toolchain

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from insight_trace.model import Fault
+from insight_trace.outcome import Fault
 from tests.simulate.op_harness import Option, dtype, failure_of, glob, run_tile_op, tile
 
 IDX = 0x10000

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from insight_trace.model import CoreType, Instructions, Pipe, Simulation
+from insight_trace.model import CoreType, Instructions, Pipe
+from insight_trace.outcome import Simulation
 from insight_trace.simulate.embedded.program import (
     On,
     Step,

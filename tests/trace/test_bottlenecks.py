@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from insight_trace.model import CoreType, Simulation, Trace
+from insight_trace.model import CoreType, Trace
+from insight_trace.outcome import Simulation
 from insight_trace.trace.advice import Advice, advise
 from insight_trace.trace.stats import stats
 from tests.simulate.dispatching import kernel, run

@@ -15,7 +15,7 @@ import pytest
 from insight_trace.__main__ import main
 from insight_trace.chips.chip_files import read_chip_file
 from insight_trace.errors import InputError, as_error, next_step, shown
-from insight_trace.model import Fault
+from insight_trace.outcome import Fault
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENE = str(ROOT / "examples" / "paged_attention" / "scene.py")

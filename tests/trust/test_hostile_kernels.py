@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from insight_trace import simulate
-from insight_trace.model import Fault
+from insight_trace.outcome import Fault
 from insight_trace.simulate.embedded import job_files, memory
 from tests.simulate.kernel_text import write_kernel
 from tests.trust.hostile_kernels import BEFORE, KERNELS, Hostile, source

@@ -26,7 +26,8 @@ from insight_trace.capture.process import RunnerReport, run_runner
 from insight_trace.capture.session import Capture, CaptureOptions, host_sandbox_lines, job_lines, seed_all
 from insight_trace.dtypes import DTYPES
 from insight_trace.errors import InputError, JobError, RequestError
-from insight_trace.model import Case, Failure, Scene
+from insight_trace.model import Case, Scene
+from insight_trace.outcome import Failure
 from insight_trace.scene.declarations import read_callable
 from insight_trace.scene.live import LiveScalar, LiveScene, LiveTensor
 from insight_trace.scene.node_names import CallConfig

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from insight_trace.capture.node import Call, Node
 from insight_trace.capture.process import RunnerReport
 from insight_trace.errors import InsightTraceError
-from insight_trace.model import Failure, Fault
+from insight_trace.outcome import Failure, Fault
 from insight_trace.scene.node_names import TaskArgs
 
 _PATIENCE_SECONDS = 5.0  # in which chips that wait for each other do nothing else

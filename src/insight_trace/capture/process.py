@@ -11,7 +11,7 @@ from pathlib import Path
 
 from insight_trace import limits
 from insight_trace.errors import InputError, JobError
-from insight_trace.model import Failure, Fault
+from insight_trace.outcome import Failure, Fault
 from insight_trace.reading import open_regular, read_regular
 from insight_trace.simulate.embedded import sandbox as rules
 from insight_trace.simulate.embedded.memory import unescape

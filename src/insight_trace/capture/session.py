@@ -20,7 +20,8 @@ from insight_trace.capture.growing_dump import RECORD, GrowingDump, Ran, dump_di
 from insight_trace.capture.process import RunnerReport, run_runner
 from insight_trace.chips import family_named, load_chip
 from insight_trace.errors import RequestError
-from insight_trace.model import Case, CoreType, Failure, Scene
+from insight_trace.model import Case, CoreType, Scene
+from insight_trace.outcome import Failure
 from insight_trace.scene.live import LiveScalar, LiveScene, LiveTensor, load_scene_live
 from insight_trace.simulate.embedded.job_files import job_directory
 from insight_trace.simulate.embedded.memory import escape

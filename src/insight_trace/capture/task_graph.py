@@ -23,7 +23,8 @@ from insight_trace.capture.session import (
     target_of_case,
 )
 from insight_trace.errors import JobError, next_step
-from insight_trace.model import Case, Failure, Scene
+from insight_trace.model import Case, Scene
+from insight_trace.outcome import Failure
 from insight_trace.scene.live import LiveTensor, load_scene_live
 from insight_trace.simulate.embedded.job_files import job_directory
 from insight_trace.simulate.embedded.memory import escape

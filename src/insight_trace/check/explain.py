@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from insight_trace.model import Failure, Fault, Finding, Place, Severity
+from insight_trace.finding import Finding, Place, Severity
+from insight_trace.outcome import Failure, Fault
 
 # engine/check/checker.hpp, in its order
 KINDS = (

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from insight_trace import __version__
-from insight_trace.model import Finding
+from insight_trace.finding import Finding
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

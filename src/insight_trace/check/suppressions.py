@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace.errors import InputError
+from insight_trace.finding import Finding
 from insight_trace.limits import SCENE_BYTES, cut
-from insight_trace.model import Finding
 from insight_trace.reading import read_regular
 
 _COMMENT = re.compile(r"//\s*insight-trace:\s*allow\s+([a-z][a-z, -]*)")

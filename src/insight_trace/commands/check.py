@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from insight_trace.model import Place
+    from insight_trace.finding import Place
     from insight_trace.replay.examine import Examined
 
 RUNS_KERNELS = True
@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
 
 def examined_data(one: Examined) -> dict[str, Any]:
     """The same as `--json` prints it."""
-    from insight_trace.check.finding_text import finding_data
+    from insight_trace.finding import finding_data
 
     return {
         "kernels": list(one.kernels),
@@ -116,8 +116,7 @@ def examined_data(one: Examined) -> dict[str, Any]:
 
 def show_examined(one: Examined, notes: bool) -> None:
     """Prints what was found in one kernel or mix."""
-    from insight_trace.check.finding_text import finding_lines
-    from insight_trace.model import Severity
+    from insight_trace.finding import Severity, finding_lines
 
     names = " + ".join(one.kernels)
     shown = [finding for finding in one.findings if notes or finding.severity is not Severity.NOTE]
@@ -140,7 +139,7 @@ def _place_text(place: Place) -> str:
 
 def _with_python(examined: list[Examined], build: Path) -> list[Examined]:
     """Of a PyPTO build: findings say which lines of the user's program they come from."""
-    from insight_trace.ptoas.python_findings import with_python_lines
+    from insight_trace.ptoas.python_lines import with_python_lines
     from insight_trace.ptoas.python_trace import lines_of_build
     from insight_trace.scene.static import load_scene
 

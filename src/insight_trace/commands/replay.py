@@ -177,7 +177,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from insight_trace.errors import RequestError
-    from insight_trace.model import Severity
+    from insight_trace.finding import Severity
     from insight_trace.replay.replay_folder import RECORD, read_record
     from insight_trace.replay.replaying import replay_gathered, run_replay
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from insight_trace.check.finding_text import finding_data, finding_lines
+from insight_trace.finding import finding_data, finding_lines
 
 if TYPE_CHECKING:
     from insight_trace.dump.load import Dump

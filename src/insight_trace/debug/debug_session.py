@@ -17,7 +17,8 @@ from insight_trace.debug.journal import HEADER, Journal
 from insight_trace.debug.moment import Moment
 from insight_trace.errors import InputError, JobError, RequestError, next_step
 from insight_trace.limits import JOURNAL_BYTES, MIB
-from insight_trace.model import Instructions, Kernel, Operands, Simulation, Tier
+from insight_trace.model import Instructions, Kernel, Operands, Tier
+from insight_trace.outcome import Simulation
 from insight_trace.recording.operands import NONE, WRITES, all_operands, operands_of
 from insight_trace.recording.store import Recording, open_recording
 from insight_trace.replay.replay_folder import RECORD, read_record

@@ -17,7 +17,7 @@ from insight_trace.replay.verification import agreement, tolerance_of
 
 if TYPE_CHECKING:
     from insight_trace.debug.debug_session import Session
-    from insight_trace.model import Simulation
+    from insight_trace.outcome import Simulation
 
 _TARGET = re.compile(r"(?:slot\s*)?(?P<slot>\d+)\s*\[(?P<index>[\d\s,-]*)\]")
 

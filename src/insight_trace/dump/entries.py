@@ -8,16 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from insight_trace.dtypes import scalar_value
-from insight_trace.model import (
-    Argument,
-    ContextArg,
-    Dispatch,
-    Payload,
-    Role,
-    ScalarArg,
-    Stage,
-    TensorArg,
-)
+from insight_trace.model import Argument, ContextArg, Dispatch, Payload, Role, ScalarArg, Stage, TensorArg
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,17 @@ from pathlib import Path
 
 from insight_trace.arguments.content import Given, Zero
 from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
-from insight_trace.check.finding_text import finding_data
 from insight_trace.errors import InputError, JobError, next_step
+from insight_trace.finding import finding_data
 from insight_trace.insight.details_page import DetailsPage
 from insight_trace.insight.memory_page import write_memory_page
-from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Simulation, Tier, Trace
+from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Tier, Trace
+from insight_trace.outcome import Simulation
 from insight_trace.ptoas.buffer_content import content_of
 from insight_trace.ptoas.kernel_figures import bound_by, core_pipes, write_figures
 from insight_trace.ptoas.kernel_runner import EXPORTED, FAILED, Places, RunnerOptions, RunOutcome
 from insight_trace.ptoas.planned_kernel import BufferArg, Content, KernelArg, ProfileKernel
-from insight_trace.ptoas.python_findings import with_python_lines
-from insight_trace.ptoas.python_lines import python_lines, tile_names
+from insight_trace.ptoas.python_lines import python_lines, tile_names, with_python_lines
 from insight_trace.ptoas.python_trace import python_cycles, with_python
 from insight_trace.recording.store import Recording
 from insight_trace.replay.verification import Status, verify_outputs

@@ -7,12 +7,14 @@ it lets start, a set to the call that it follows.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace.errors import InsightTraceError
+from insight_trace.finding import Finding
 from insight_trace.ptoas.pto_parser import read_pto
 from insight_trace.ptoas.pto_syntax import Operation, operations
 
@@ -196,3 +198,19 @@ def _with_sync(body: str, first: int, placed: Mapping[int, PythonLine]) -> dict[
     if before is not None:  # what waits after the last call waits for it
         found |= dict.fromkeys(waiting, before)
     return found
+
+
+def with_python_lines(
+    findings: Sequence[Finding], lines: Mapping[str, Mapping[int, PythonLine]]
+) -> tuple[Finding, ...]:
+    """The same findings; a place in a generated file (by its path) says which Python line it comes from."""
+    by_name = {Path(path).name: known for path, known in lines.items()}
+    return tuple(_with_lines(finding, by_name) for finding in findings)
+
+
+def _with_lines(finding: Finding, lines: Mapping[str, Mapping[int, PythonLine]]) -> Finding:
+    places = []
+    for place in finding.places:
+        found = lines.get(Path(place.file).name, {}).get(place.line)
+        places.append(dataclasses.replace(place, python=found.frame) if found else place)
+    return dataclasses.replace(finding, places=tuple(places))

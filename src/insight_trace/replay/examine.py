@@ -12,7 +12,9 @@ from insight_trace.capture.session import CaptureOptions, run_capture
 from insight_trace.check.suppressions import Allowance, apply, in_sources
 from insight_trace.dump.load import load_dump
 from insight_trace.errors import JobError
-from insight_trace.model import Failure, Finding, Scene, Severity, Simulation
+from insight_trace.finding import Finding, Severity
+from insight_trace.model import Scene
+from insight_trace.outcome import Failure, Simulation
 from insight_trace.replay.gathering import Gathered, gather_arguments
 from insight_trace.replay.replay_folder import RECORD, read_record
 from insight_trace.replay.replaying import target_of

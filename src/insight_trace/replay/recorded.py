@@ -7,8 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot
-from insight_trace.check.finding_text import finding_data
-from insight_trace.model import Kernel, Simulation, Trace
+from insight_trace.finding import finding_data
+from insight_trace.model import Kernel, Trace
+from insight_trace.outcome import Simulation
 from insight_trace.recording.store import Recording
 from insight_trace.replay.verification import OutputCheck
 

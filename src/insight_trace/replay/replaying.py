@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.chips import TARGETS, target_of_chip
 from insight_trace.errors import InputError, JobError, RequestError, next_step
+from insight_trace.finding import Finding
 from insight_trace.limits import SOURCE_BYTES
-from insight_trace.model import Dispatch, Finding, Instructions, Kernel, Simulation, Tier, Trace
+from insight_trace.model import Dispatch, Instructions, Kernel, Tier, Trace
+from insight_trace.outcome import Simulation
 from insight_trace.reading import read_regular
 from insight_trace.recording.kinds import works
 from insight_trace.replay.gathering import Gathered, gather_arguments

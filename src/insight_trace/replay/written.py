@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from insight_trace.arguments.slots import ReplayTensor
-from insight_trace.model import Simulation
+from insight_trace.outcome import Simulation
 
 if TYPE_CHECKING:
     import numpy as np

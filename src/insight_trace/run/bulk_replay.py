@@ -11,7 +11,8 @@ from pathlib import Path
 from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.dump.load import Dump, load_dump
 from insight_trace.errors import InsightTraceError, RequestError
-from insight_trace.model import Case, Dispatch, Kernel, Scene, Severity
+from insight_trace.finding import Severity
+from insight_trace.model import Case, Dispatch, Kernel, Scene
 from insight_trace.replay.gathering import recorded_arguments
 from insight_trace.replay.replaying import target_of
 from insight_trace.replay.request import ReplayRequest

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import InputError, JobError
-from insight_trace.model import CoreType, Dispatch, Instructions, Kernel, Pipe, Simulation, TensorArg
+from insight_trace.model import CoreType, Dispatch, Instructions, Kernel, Pipe, TensorArg
+from insight_trace.outcome import Simulation
 from insight_trace.recording.intervals import union
 from insight_trace.recording.kinds import Kind, kinds
 from insight_trace.recording.pipes import ENGINE_PIPES

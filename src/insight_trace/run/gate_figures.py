@@ -11,7 +11,7 @@ from pathlib import Path
 
 from insight_trace.capture.session import CaptureOptions, run_capture
 from insight_trace.errors import JobError
-from insight_trace.model import Finding
+from insight_trace.finding import Finding
 from insight_trace.replay.examine import examine
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.run.baseline import CaseFigures, KernelFigures

@@ -8,7 +8,7 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from insight_trace.check.sarif import sarif
-from insight_trace.model import Finding, Place, Severity
+from insight_trace.finding import Finding, Place, Severity
 from insight_trace.run.baseline import CaseFigures, Change
 
 _WHOLE = "(the case)"

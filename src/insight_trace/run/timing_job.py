@@ -12,7 +12,8 @@ from insight_trace.arguments.content import Content, Given, Zero
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
 from insight_trace.dtypes import dtype_named
 from insight_trace.errors import InputError
-from insight_trace.model import Kernel, Role, Simulation, Tier
+from insight_trace.model import Kernel, Role, Tier
+from insight_trace.outcome import Simulation
 from insight_trace.run.calibration import core_times
 from insight_trace.run.measured import TOTAL
 from insight_trace.simulate.embedded.estimates import estimate_share

@@ -10,7 +10,8 @@ from insight_trace import make_callable
 
 if TYPE_CHECKING:
     from insight_trace.arguments.slots import ReplayArguments
-    from insight_trace.model import CoreType, Kernel, Simulation
+    from insight_trace.model import CoreType, Kernel
+    from insight_trace.outcome import Simulation
 
 
 def simulate(

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from insight_trace.check.explain import failed
-from insight_trace.model import Finding, Kernel, Severity, Simulation
+from insight_trace.finding import Finding, Severity
+from insight_trace.model import Kernel
+from insight_trace.outcome import Simulation
 from insight_trace.simulate.embedded.orders import perturbed
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from insight_trace.check.explain import KINDS, SEVERITIES, Seen, born, explain, output_unwritten, redundant
-from insight_trace.model import Finding, Instructions, Pipe, Place, Severity
+from insight_trace.finding import Finding, Place, Severity
+from insight_trace.model import Instructions, Pipe
 from insight_trace.recording.operands import MEMORIES
 from insight_trace.recording.pipes import ENGINE_PIPES, KERNEL_PIPES
 from insight_trace.simulate.embedded.memory import Buffer

@@ -11,7 +11,7 @@ from insight_trace.simulate.embedded.estimates import parameter_times
 
 if TYPE_CHECKING:
     from insight_trace.chips import Chip
-    from insight_trace.model import Simulation
+    from insight_trace.outcome import Simulation
 
 # Root mean square of log(ours / published) over points that set no parameter, by what kind of kernel they are:
 # benchmarks/accuracy.py writes this line from benchmarks/whole_kernels.json.

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import dtype_named
-from insight_trace.model import Instructions, Simulation
+from insight_trace.model import Instructions
+from insight_trace.outcome import Simulation
 from insight_trace.recording.operands import element_types
 from insight_trace.simulate.embedded.records import tabled_name
 

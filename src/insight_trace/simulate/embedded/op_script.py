@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import DType
 from insight_trace.errors import JobError, RequestError
-from insight_trace.model import Simulation
+from insight_trace.outcome import Simulation
 from insight_trace.simulate.embedded.job_files import job_directory
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory
 from insight_trace.simulate.embedded.records import load_instructions, op_names

@@ -6,7 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from insight_trace.model import Finding, Kernel, Severity, Simulation
+from insight_trace.finding import Finding, Severity
+from insight_trace.model import Kernel
+from insight_trace.outcome import Simulation
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from enum import IntEnum
 
 from insight_trace.chips import instruction_pipes
 from insight_trace.errors import JobError, RequestError
-from insight_trace.model import CoreType, Simulation
+from insight_trace.model import CoreType
+from insight_trace.outcome import Simulation
 from insight_trace.simulate.embedded.checking import findings_of
 from insight_trace.simulate.embedded.job_files import job_directory
 from insight_trace.simulate.embedded.memory import GlobalMemory

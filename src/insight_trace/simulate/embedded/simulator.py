@@ -23,7 +23,8 @@ from insight_trace.arguments.packing import (
 from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import JobError, RequestError
-from insight_trace.model import CoreType, Failure, Kernel, Launch, Role, Simulation
+from insight_trace.model import CoreType, Kernel, Launch, Role
+from insight_trace.outcome import Failure, Simulation
 from insight_trace.recording.stream import empty
 from insight_trace.simulate.embedded.checking import findings_of
 from insight_trace.simulate.embedded.job_files import job_directory, with_job_directory

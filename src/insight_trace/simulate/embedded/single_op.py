@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from insight_trace import limits
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import InputError, RequestError
-from insight_trace.model import Simulation
+from insight_trace.outcome import Simulation
 from insight_trace.reading import read_regular
 from insight_trace.simulate.embedded.op_forms import OpRequest, operands_of
 from insight_trace.simulate.embedded.op_script import run_op

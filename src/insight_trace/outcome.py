@@ -1,0 +1,74 @@
+"""What one run of a dispatch gave, or why it did not end well."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from insight_trace.finding import Finding
+from insight_trace.model import Instructions, Launch, MemoryUse
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Fault(enum.StrEnum):
+    """Whose fault it is that a run did not end well."""
+
+    KERNEL = "kernel"
+    INPUT = "input"
+    ENVIRONMENT = "environment"
+    NOT_SUPPORTED = "not_supported"
+    OUR_BUG = "our_bug"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a run did not end well."""
+
+    fault: Fault
+    message: str
+    file: str = ""
+    line: int = 0
+    signal: int = 0  # the signal that ended the runner, 0 if none
+    limit: str = ""  # "time" or "memory" where a limit was reached
+    log: str = ""  # a file that says more
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}:{self.line}" if self.file else ""
+
+    def __str__(self) -> str:
+        place = f" at {self.where}" if self.file else ""
+        return f"{self.message}{place} [{self.fault}]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """What one run of a dispatch gave."""
+
+    outputs: Mapping[int, NDArray[Any]]  # by slot, in the shape of the argument's view
+    instructions: Instructions
+    mhz: float
+    soc_version: str
+    failure: Failure | None = None
+    findings: tuple[Finding, ...] = ()  # what the run revealed about the kernel
+    # by slot, whole, mapped not copied
+    buffers: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
+    printed: str = ""  # what the kernel printed (TPRINT, printf)
+    parameters: tuple[str, ...] = ()  # of the chip, as the engine was given them
+    # buffers of global memory: name, address, declared size, bytes that may be touched
+    regions: tuple[tuple[str, int, int, int], ...] = ()
+    sources: Mapping[str, Path] = field(default_factory=dict)  # paths in `stacks` -> where they are
+    memory: MemoryUse | None = None
+    launch: Launch | None = None
+    chip_file: str = ""  # where the chip is a file of the user's own
+
+    @property
+    def cycles(self) -> int:
+        """From cycle 0 to the end of the last instruction."""
+        return int(self.instructions.end.max()) if len(self.instructions) else 0
