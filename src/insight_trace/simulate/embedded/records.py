@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FIRST_PC = 0x10000000
 _LARGE = 1 << 24
+_PIECE = 1 << 13  # rows that stay in a core's cache while their columns are made
 
 _FIELDS = [
     ("issue", "<i8"), ("start", "<i8"), ("end", "<i8"), ("a", "<u8"), ("site", "<u4"), ("partner", "<u4"),
@@ -135,35 +136,63 @@ def load_instructions(
     )
     site_pipe = np.array([int(lane) for _, lane in shown] or [0], np.uint8)
     _require_known(rows, len(sites), len(cores))
-    site = rows["site"]
-    issue, start, end = ((rows[key] + 500) // 1000 for key in ("issue", "start", "end"))
-    # nothing is known of the 950's banks, and -1 says so
-    banked = (rows["form"] == Form.VECTOR) & (target != "a5")
-    of_geometry = np.minimum(rows["geometry"], len(operands.geometries))  # the last one stands for none
     moved, utilisation = _by_geometry(operands.geometries)
+    by_site: dict[str, NDArray[Any]] = {
+        "pipe": site_pipe,
+        "name": site_name,
+        "stack": site_stack,
+        "pc": pc_of_site,
+    }
+    by_geometry = {"process_bytes": moved, "utilisation": utilisation}
     return with_marks(
         Instructions(
             cores=cores,
             names=tuple(names),
             stacks=tuple(stacks),
             core=rows["core"],
-            pipe=site_pipe[site],
-            name=site_name[site],
-            stack=site_stack[site],
-            pc=pc_of_site[site],
-            start=start,
-            end=end,
             detail=Details(operands),
-            issue=issue,
-            process_bytes=moved[of_geometry],
-            partner=np.where(rows["partner"] == NONE, -1, rows["partner"].astype(np.int64)),
             stall=rows["stall"],
-            read_conflict=np.where(banked, rows["read_conflict"].astype(np.int32), -1).astype(np.int32),
-            write_conflict=np.where(banked, rows["write_conflict"].astype(np.int32), -1).astype(np.int32),
-            utilisation=utilisation[of_geometry],
             operands=operands,
+            **_columns(rows, by_site, by_geometry, banked=target != "a5"),
         )
     )
+
+
+def _columns(
+    rows: NDArray[Any],
+    by_site: dict[str, NDArray[Any]],
+    by_geometry: dict[str, NDArray[Any]],
+    *,
+    banked: bool,
+) -> dict[str, NDArray[Any]]:
+    """What a row names by a number, and its times in cycles. Piece by piece: rows are read once from memory."""
+    import numpy as np
+
+    count = len(rows)
+    tables = by_site | by_geometry
+    made = {key: np.empty(count, table.dtype) for key, table in tables.items()}
+    made |= {key: np.empty(count, np.int64) for key in ("issue", "start", "end", "partner")}
+    # nothing is known of the 950's banks, and -1 says so
+    made |= {key: np.full(count, -1, np.int32) for key in ("read_conflict", "write_conflict")}
+    last = len(by_geometry["process_bytes"]) - 1  # stands for none
+    for begin in range(0, count, _PIECE):
+        piece = rows[begin : begin + _PIECE]
+        here = slice(begin, begin + len(piece))
+        site, geometry = piece["site"].astype(np.intp), np.minimum(piece["geometry"], last).astype(np.intp)
+        for key, table in by_site.items():
+            table.take(site, out=made[key][here], mode="clip")
+        for key, table in by_geometry.items():
+            table.take(geometry, out=made[key][here], mode="clip")
+        for key in ("issue", "start", "end"):
+            np.floor_divide(piece[key] + 500, 1000, out=made[key][here])
+        partner = piece["partner"]
+        made["partner"][here] = partner
+        made["partner"][here][partner == NONE] = -1
+        if banked:
+            vector = piece["form"] == Form.VECTOR
+            for key in ("read_conflict", "write_conflict"):
+                np.copyto(made[key][here], piece[key], where=vector, casting="unsafe")
+    return made
 
 
 def _operands(path: Path, rows: NDArray[Any]) -> Operands:
@@ -175,15 +204,17 @@ def _operands(path: Path, rows: NDArray[Any]) -> Operands:
     table = beside("operands", OPERAND_FIELDS)
     footprints = beside("footprints", FOOTPRINT_FIELDS)
     first = rows["operands"]
-    _require_operands(first, table, len(footprints))
+    ends = np.append(first, np.uint32(len(table)))
+    _require_operands(ends, table, len(footprints))
     return Operands(
-        times=np.stack([rows["issue"], rows["start"], rows["end"]], axis=1),
+        # the first three fields of a row, as they stand there
+        times=np.ndarray((len(rows), 3), "<i8", rows, 0, (ROW_BYTES, 8)),
         form=rows["form"],
         value=rows["a"],
         geometry=rows["geometry"],
         call=rows["call"],
         first=first,
-        count=np.diff(first.astype(np.int64), append=len(table)).astype(np.uint32),
+        count=np.diff(ends),
         rows=table,
         geometries=beside("geometries", GEOMETRY_FIELDS),
         footprints=footprints,
@@ -194,13 +225,10 @@ def _operands(path: Path, rows: NDArray[Any]) -> Operands:
     )
 
 
-def _require_operands(first: NDArray[Any], table: NDArray[Any], footprints: int) -> None:
+def _require_operands(ends: NDArray[Any], table: NDArray[Any], footprints: int) -> None:
     """As `_require_known`: operands follow each other, and their footprints exist."""
-    import numpy as np
-
-    ends = np.append(first.astype(np.int64), len(table))
     unknown = len(table) and int(table["footprint"].max()) >= footprints
-    if unknown or (np.diff(ends) < 0).any():
+    if unknown or (ends[1:] < ends[:-1]).any():
         raise JobError(
             "the kernel wrote over the operands of the recorded instructions",
             hint="look for a store through a wild pointer in the kernel",
