@@ -266,8 +266,45 @@ BREAKS = [
     ("details-numbers", BlockType.OCCUPANCY, lambda table: _first(table, "op_detail", core_id=300)),
     ("details-numbers", BlockType.STALL_REASONS, lambda _table: {"top_stall_reason_table": {"a": 1.5}}),
     ("details-numbers", BlockType.CACHE_LINES, lambda table: _first(table, "Cacheline Records", Hit={"Value": ["1", 1.0]})),
+    ("details-kinds", BlockType.MEMORY_GRAPH, lambda table: _first(table, "core_memory_map", Vector=[1])),
+    ("details-kinds", BlockType.BASE_INFO, lambda table: _base_change(table, [1])),
+    ("details-tables", BlockType.BASE_INFO, lambda table: _base_change(table, 7)),
+    ("details-tables", BlockType.BASE_INFO, lambda table: _base_change(table, [{"value": []}])),
+    ("details-tables", BlockType.MEMORY_TABLE, lambda table: _table_change(table, header_name=["", "a", "b"])),
+    ("details-tables", BlockType.MEMORY_TABLE, lambda table: _table_change(table, row=[{"value": ["1"]}] * 1001)),
+    ("details-tables", BlockType.COMPUTE_BARS, lambda table: {"subblock_detail": table["subblock_detail"] * 5001}),
+    ("details-tables", BlockType.OCCUPANCY, lambda table: table | {"op_detail": table["op_detail"] * 255}),
+    ("details-tables", BlockType.ROOFLINE, lambda table: _first(table, "multiple_rooflines", rooflines=[{}] * 101)),
+    ("details-graph", BlockType.MEMORY_GRAPH, lambda table: _graph_change(table, memory_unit=[{"memory_path": 99}])),
+    ("details-graph", BlockType.MEMORY_GRAPH, lambda table: _graph_change(table, memory_unit=[{"memory_path": 12}] * 2)),
+    ("details-graph", BlockType.MEMORY_GRAPH, lambda table: _first(table, "core_memory_map", memory_unit=[{}])),
+    ("details-blocks", BlockType.MEMORY_GRAPH, lambda table: {"core_memory_map": table["core_memory_map"] * 2}),
+    ("details-numbers", BlockType.COMPUTE_BARS, lambda table: _first(table, "subblock_detail", unit=9)),
+    ("details-numbers", BlockType.COMPUTE_ROWS, lambda table: _first(table, "subblock_detail", value="much")),
+    ("details-numbers", BlockType.OCCUPANCY, lambda table: _part_change(table, subcore_type="scalar")),
+    ("details-numbers", BlockType.OCCUPANCY, lambda table: _part_change(table, subcore_id=2)),
+    ("details-numbers", BlockType.OCCUPANCY, lambda table: _part_change(table, cycles=-1)),
+    ("details-numbers", BlockType.OCCUPANCY, lambda table: _part_change(table, throughput=12.7)),
     ("details-titles", BlockType.ROOFLINE, lambda table: _first(table, "multiple_rooflines", title="My roof")),
 ]  # fmt: skip
+
+
+def _base_change(table, rows):
+    return table | {"block_detail": {"head_name": ["a"], "row": rows}}
+
+
+def _graph_change(table, **changes):
+    return _first(table, "core_memory_map", **changes)
+
+
+def _table_change(table, **changes):
+    (block,) = table["table_per_block"]
+    return {"table_per_block": [_first(block, "table_detail", **changes)]}
+
+
+def _part_change(table, **changes):
+    (core,) = table["op_detail"]
+    return table | {"op_detail": [_first(core, "core_detail", **changes)]}
 
 
 def _first(table, name, **changes):

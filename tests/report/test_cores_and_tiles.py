@@ -2,11 +2,14 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
-from insight_trace.model import Confidence, Launch, MemoryUse, Pipe
+from insight_trace.model import Confidence, CoreType, Launch, MemoryUse, Pipe
 from insight_trace.recording.tile_lives import named_tiles, tile_lives
+from insight_trace.replay.replaying import make_trace
 from insight_trace.report.payload import Section, payload
+from tests.simulate.dispatching import kernel, run
 from tests.synthetic_recording import VECTOR_PATH, mix_recording
 from tests.synthetic_trace import TraceBuilder, softmax_trace
 
@@ -185,7 +188,7 @@ def test_the_detail_of_an_instruction_has_room_for_what_others_know(show):
     assert "y 2.7 7.4" in _text(page, "#detail")
 
 
-def test_phases_that_the_author_named_are_listed_with_their_time(show):
+def test_marks_that_the_author_named_are_listed_with_their_time(show):
     builder = TraceBuilder()
     for begin in (0, 400):
         builder.add(Pipe.USERMARK, "load", begin, begin + 100)
@@ -200,6 +203,23 @@ def test_phases_that_the_author_named_are_listed_with_their_time(show):
         ["load", "core0.veccore0", "2", "200"],
         ["compute", "core0.veccore0", "2", "600"],
     ]
+
+
+def test_phases_of_the_critical_path_add_up_on_the_page_too(show):
+    slots = [np.zeros((64, 64), np.float32), np.zeros((64, 64), np.float32), 3]
+    page = show(make_trace(run([kernel("marked.cpp", CoreType.AIV)], slots, [1])))
+    page.evaluate("insightTrace.showTab('cores')")
+    rows = page.evaluate(
+        """[...document.querySelectorAll('#panel-cores h2')].find((h) => h.textContent.startsWith('Phases'))
+        .nextElementSibling.innerText.split('\\n').map((t) => t.split('\\t'))"""
+    )
+    assert [row[:2] for row in rows[1:]] == [
+        *([f"Mark 0x{number}", "3"] for number in (1, 2, 3)),
+        ["Mark 0x4", "1"],
+        ["outside", ""],
+    ]
+    cycles = [int(row[3].replace(",", "")) for row in rows[1:]]
+    assert sum(cycles) == page.evaluate("insightTrace.run.facts.cycles")
 
 
 def test_vector_instructions_in_flight_together_are_one_lane_until_it_is_spread(show):

@@ -13,6 +13,7 @@ from typing import Any
 
 from insight_trace.insight.check_tables import read_table
 from insight_trace.insight.container import Block, BlockType
+from insight_trace.insight.details_page import MOST_CORES, MOST_LOADS, MOST_VECTOR_CORES
 from insight_trace.insight.rules import Broken
 
 # The list that each block is made of; lists inside of its objects follow in _INNER.
@@ -40,9 +41,14 @@ _TITLES = frozenset(
         *("Pipe Line Cube", "Pipe Line Vector", "Pipeline(Cube)", "Pipeline(Vector)"),
     }
 )
-_GRAPHS = ("910B", "910A5")
+# Arrows that any memory graph of a chip draws.
+_GRAPHS = {
+    "910B": frozenset((*range(20), *range(35, 39))),
+    "910A5": frozenset((0, 1, 2, *range(6, 9), *range(12, 20), *range(37, 56))),
+}
 _KINDS = ("mix", "vector", "cube", "AiCore")
-_LARGEST_CORE = 255
+_MOST_MEMORY_ROWS, _MOST_BLOCKS, _MOST_ROOFS = 1000, 10_000, 100
+_UNITS = range(4)
 
 
 def check_details(path: Path, blocks: Mapping[int, Block]) -> list[Broken]:
@@ -100,13 +106,36 @@ def _base(table: dict[str, Any], where: str) -> Iterator[Broken]:
     if not mix and "mix_block_detail" in table and "block_detail" not in table:
         yield Broken("details-base", where, "mix_block_detail without op_type mix ends the server")
     for name in ("block_detail", "mix_block_detail"):
-        detail = table.get(name, {})
+        if name not in table:
+            continue
+        detail = table[name]
         if not isinstance(detail, dict):
             yield Broken("details-kinds", f"{where} {name}", "is no object")
             continue
-        for number, row in enumerate(detail.get("row", [])):
+        rows = detail.get("row")
+        if not isinstance(rows, list):
+            yield Broken("details-tables", f"{where} {name}", "row is no list: the table stays empty")
+            continue
+        if len(rows) > _MOST_BLOCKS:
+            yield Broken("details-tables", f"{where} {name}", f"of {len(rows)} rows {_MOST_BLOCKS} are shown")
+        for number, row in enumerate(rows):
             if not isinstance(row, dict):
                 yield Broken("details-kinds", f"{where} {name} row[{number}]", "is no object")
+            elif _length(row.get("value")) != _length(detail.get("head_name")):
+                what = "has another number of cells than head_name, and columns shift"
+                yield Broken("details-tables", f"{where} {name} row[{number}]", what)
+
+
+def _loads(table: dict[str, Any], where: str) -> Iterator[Broken]:
+    entries = table["subblock_detail"]
+    if len(entries) > MOST_LOADS:
+        yield Broken("details-tables", where, f"of {len(entries)} entries {MOST_LOADS} of a block are shown")
+    for number, item in enumerate(entries):
+        place = f"{where} subblock_detail[{number}]"
+        if _number(item.get("unit", 0)) not in _UNITS:
+            yield Broken("details-numbers", place, f"unit {item.get('unit')!r} has no title")
+        if item.get("value") != "NA" and math.isnan(_number(item.get("value"))):
+            yield Broken("details-numbers", place, f"value {item.get('value')!r} is no number and no NA")
 
 
 def _graph(table: dict[str, Any], where: str) -> Iterator[Broken]:
@@ -117,6 +146,14 @@ def _graph(table: dict[str, Any], where: str) -> Iterator[Broken]:
             yield Broken("details-graph", place, f"no graph is drawn for {soc!r} and {kind!r}")
         if not isinstance(item.get("advice", []), list):
             yield Broken("details-advice", place, "advice is no list and is not shown")
+        for name in ("L2cache", "Cube", "Vector", "Vector1"):
+            if not isinstance(item.get(name, {}), dict):
+                yield Broken("details-kinds", f"{place} {name}", "is no object and is not shown")
+        drawn = [_number(unit.get("memory_path")) for unit in item["memory_unit"]]
+        for path in sorted({each for each in drawn if drawn.count(each) > 1 or each != each}):
+            yield Broken("details-graph", place, f"path {path:g} comes twice or is no number")
+        for path in sorted(set(drawn) - _GRAPHS.get(soc, set(drawn))):
+            yield Broken("details-graph", place, f"no arrow is drawn for path {path:g}")
 
 
 def _memory(table: dict[str, Any], where: str) -> Iterator[Broken]:
@@ -125,6 +162,17 @@ def _memory(table: dict[str, Any], where: str) -> Iterator[Broken]:
             yield Broken(
                 "details-advice", f"{where} table_per_block[{number}]", "advice is no list and is not shown"
             )
+        tables = item["table_detail"]
+        if (rows := sum(len(each["row"]) for each in tables)) > _MOST_MEMORY_ROWS:
+            what = f"of {rows} rows {_MOST_MEMORY_ROWS} are shown"
+            yield Broken("details-tables", f"{where} table_per_block[{number}]", what)
+        for place, each in enumerate(tables):
+            cells = {1 + _length(row.get("value")) for row in each["row"]}
+            if cells - {_length(each.get("header_name"))}:
+                what = "rows have another number of cells than header_name, less its first"
+                yield Broken(
+                    "details-tables", f"{where} table_per_block[{number}] table_detail[{place}]", what
+                )
 
 
 def _occupancy(table: dict[str, Any], where: str) -> Iterator[Broken]:
@@ -132,9 +180,21 @@ def _occupancy(table: dict[str, Any], where: str) -> Iterator[Broken]:
         yield Broken("details-advice", where, "advice is not one text and is not shown")
     for number, item in enumerate(table["op_detail"]):
         core = _number(item.get("core_id"))
-        if not 0 <= core <= _LARGEST_CORE or core != int(core):
-            what = f"core_id {item.get('core_id')!r} is not 0 to {_LARGEST_CORE} and becomes another"
+        if not 0 <= core < MOST_CORES or core != int(core):
+            what = f"core_id {item.get('core_id')!r} is not 0 to {MOST_CORES - 1} and becomes another"
             yield Broken("details-numbers", f"{where} op_detail[{number}]", what)
+        for each, part in enumerate(item["core_detail"]):
+            place = f"{where} op_detail[{number}] core_detail[{each}]"
+            kind = str(part.get("subcore_type", "")).lower()
+            if (kind, _number(part.get("subcore_id"))) not in {("cube", 0), ("vector", 0), ("vector", 1)}:
+                yield Broken("details-numbers", place, "is not cube 0, vector 0 or vector 1 and is not drawn")
+            for name in ("cycles", "throughput"):
+                if not (count := _number(part.get(name))) >= 0 or count != int(count):
+                    what = f"{name} {part.get(name)!r} is no count and becomes another"
+                    yield Broken("details-numbers", place, what)
+    if table.get("op_type") == "vector" and len(table["op_detail"]) > MOST_VECTOR_CORES:
+        what = f"of {len(table['op_detail'])} cores {MOST_VECTOR_CORES} are drawn"
+        yield Broken("details-tables", where, what)
 
 
 def _roofs(table: dict[str, Any], where: str) -> Iterator[Broken]:
@@ -144,6 +204,9 @@ def _roofs(table: dict[str, Any], where: str) -> Iterator[Broken]:
         place = f"{where} multiple_rooflines[{number}]"
         if chart.get("title") not in _TITLES:
             yield Broken("details-titles", place, f"a chart called {chart.get('title')!r} is not drawn")
+        if len(chart["rooflines"]) > _MOST_ROOFS:
+            what = f"of {len(chart['rooflines'])} lines {_MOST_ROOFS} are drawn"
+            yield Broken("details-tables", place, what)
         for line, roof in enumerate(chart["rooflines"]):
             point = roof.get("point")
             numbers = [roof.get("bw"), roof.get("computility"), *(point if isinstance(point, list) else [])]
@@ -170,6 +233,8 @@ def _cache(table: dict[str, Any], where: str) -> Iterator[Broken]:
 
 
 _CHECKS = {
+    BlockType.COMPUTE_BARS: _loads,
+    BlockType.COMPUTE_ROWS: _loads,
     BlockType.MEMORY_GRAPH: _graph,
     BlockType.MEMORY_TABLE: _memory,
     BlockType.OCCUPANCY: _occupancy,
@@ -190,11 +255,20 @@ def _together(path: Path, found: Mapping[BlockType, dict[str, Any]]) -> list[Bro
         for item in found.get(type_, {}).get("subblock_detail", [])
     }
     for type_, key in ((BlockType.MEMORY_GRAPH, "core_no"), (BlockType.MEMORY_TABLE, "block_id")):
+        ids = [str(item.get(key)) for item in found.get(type_, {}).get(_LISTS[type_], [])]
+        if len(set(ids)) != len(ids):
+            what = f"a {key} comes twice, and the first is shown"
+            broken.append(Broken("details-blocks", f"{path} {type_.name}", what))
         for item in found.get(type_, {}).get(_LISTS[type_], []):
             if str(item.get(key)) not in listed:
                 what = f"{key} {item.get(key)!r} is no block of the compute pages and cannot be chosen"
                 broken.append(Broken("details-blocks", f"{path} {type_.name}", what))
     return broken
+
+
+def _length(value: Any) -> int:
+    """Of a list; -1 for anything else."""
+    return len(value) if isinstance(value, list) else -1
 
 
 def _number(value: Any) -> float:

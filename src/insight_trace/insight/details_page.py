@@ -17,6 +17,9 @@ from insight_trace.errors import InputError
 from insight_trace.insight.container import BlockType, blocks_of
 
 NA = "NA"  # not known, and said so
+MOST_LOADS = 5000  # of the compute chart or table; Insight shows no more
+MOST_CORES = 256  # of the occupancy: a core's number is one byte
+MOST_VECTOR_CORES = 254  # of a vector kernel, whose cores Insight draws in pairs
 MICROSECONDS, INSTRUCTIONS, BYTES, PERCENT = range(4)  # units of a `Load`
 
 

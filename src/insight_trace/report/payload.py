@@ -20,6 +20,7 @@ from insight_trace.report.recorded_facts import estimates, part, recorded_facts,
 from insight_trace.trace.advice import advise
 from insight_trace.trace.clean import Clean, clean
 from insight_trace.trace.instr_metrics import instruction_text
+from insight_trace.trace.phases import mark_times
 from insight_trace.trace.stats import Stats, stats
 from insight_trace.trace.text import time_data
 
@@ -95,7 +96,7 @@ def payload(
         "sections": [] if confidential else [_section(trace, section, rows) for section in sections],
         "estimates": estimates(recorded),
         "checks": rows_of(part(recorded, "checks")),
-        "phases": _phases(trace),
+        "marks": [asdict(mark) for mark in mark_times(trace)],
         **_tile_facts(lives),
         **_figures(trace, figures),
     }
@@ -292,31 +293,6 @@ def _lines(trace: Trace) -> dict[str, dict[str, list[int]]]:
     return result
 
 
-def _phases(trace: Trace) -> list[dict[str, Any]]:
-    """Ranges that the kernel's author named: how often and how long, per core."""
-    import numpy as np
-
-    columns = trace.instructions
-    marks = np.flatnonzero(kinds(columns) == Kind.MARK)
-    if not len(marks):
-        return []
-    length = (finish(columns) - columns.start)[marks]
-    key = columns.core[marks].astype(np.int64) * 65536 + columns.name[marks]
-    present, first, inverse, count = np.unique(
-        key, return_index=True, return_inverse=True, return_counts=True
-    )
-    cycles = np.bincount(inverse, weights=length)
-    return [
-        {
-            "core": columns.cores[int(present[i]) >> 16],
-            "name": columns.names[int(present[i]) & 0xFFFF],
-            "count": int(count[i]),
-            "cycles": int(cycles[i]),
-        }
-        for i in np.argsort(columns.start[marks[first]], kind="stable").tolist()
-    ]
-
-
 def _figures(trace: Trace, figures: Stats) -> dict[str, Any]:
     return {
         **time_data(figures.cycles, figures.confidence, figures.launch, figures.memory),
@@ -330,6 +306,7 @@ def _figures(trace: Trace, figures: Stats) -> dict[str, Any]:
         "cores": [asdict(core) for core in figures.cores],
         "slowest": figures.slowest,
         "pipes": [asdict(pipe) for pipe in figures.pipes],
+        "phases": [asdict(phase) for phase in figures.phases],
         "waits": [asdict(wait) for wait in figures.waits[:50]],
         "hot": [asdict(item) for item in figures.hot_instructions],
         "traffic": [asdict(item) for item in figures.traffic],

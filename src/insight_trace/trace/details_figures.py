@@ -22,8 +22,6 @@ from insight_trace.trace.memory_paths import CorePath
 from insight_trace.trace.stats import Stats, stats
 
 GIB = 2**30
-_MOST_LOADS = 5000  # of a chart or a table; Insight shows no more
-_MOST_CORES = 256  # a core's number is one byte
 _MOST_REASONS = 20
 _CORE = re.compile(r"core(\d+)\.(cube|vec)core(\d+)")
 _ACTIVE = {"CUBE": "Cube All Active", "VECTOR": "Vector All Active"}
@@ -94,8 +92,8 @@ def details_figures(figures: Stats, advice: Sequence[Advice], name: str, target:
     graphs = [_graph(number, blocks[number], op_type, graph, figures, compute) for number in sorted(blocks)]
     return DetailsPage(
         base=_base(figures, blocks, name, op_type),
-        compute_bars=page.ComputeLoad(bars[:_MOST_LOADS]),
-        compute_rows=page.ComputeLoad(rows[:_MOST_LOADS]),
+        compute_bars=page.ComputeLoad(bars[: page.MOST_LOADS]),
+        compute_rows=page.ComputeLoad(rows[: page.MOST_LOADS]),
         memory_graphs=page.MemoryGraphs(graphs),
         memory_tables=page.MemoryTables(
             [_tables(number, blocks[number], op_type, figures, memory) for number in sorted(blocks)]
@@ -289,7 +287,7 @@ def _table(name: str, head: list[str], rows: list[page.NamedRow]) -> page.Memory
 def _occupancy(
     figures: Stats, blocks: dict[int, list[_Core]], op_type: str, advice: str
 ) -> page.Occupancy | None:
-    if max(blocks) >= _MOST_CORES:
+    if max(blocks) >= (page.MOST_VECTOR_CORES if op_type == "vector" else page.MOST_CORES):
         return None
     loads = [
         page.CoreLoad(number, [_sub_core(core) for core in members])

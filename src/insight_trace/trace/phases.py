@@ -1,4 +1,7 @@
-"""Time by the ranges that a kernel's author marked: the critical path, by the range in which its instructions stand."""
+"""Time by the ranges that a kernel's author marked: the critical path, by the range in which its instructions stand.
+
+And how long the ranges themselves last, core by core.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from insight_trace.model import Trace
+from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.user_marks import innermost, marked_ranges
 
 if TYPE_CHECKING:
@@ -22,6 +26,41 @@ class Phase:
     entered: int  # how often, on all cores
     instructions: int  # of it alone, inner marks not counted
     cycles: int  # of the critical path, inner marks not counted: phases add up to the total
+
+
+@dataclass(frozen=True, slots=True)
+class MarkTime:
+    """One mark on one core, all its ranges together; inner marks count in outer ones here."""
+
+    core: str
+    name: str
+    count: int
+    cycles: int
+
+
+def mark_times(trace: Trace) -> tuple[MarkTime, ...]:
+    """By their first start; also of traces that say no more of a mark than when it lasted."""
+    import numpy as np
+
+    columns = trace.instructions
+    marks = np.flatnonzero(kinds(columns) == Kind.MARK)
+    if not len(marks):
+        return ()
+    length = (finish(columns) - columns.start)[marks]
+    key = columns.core[marks].astype(np.int64) * 65536 + columns.name[marks]
+    present, first, inverse, count = np.unique(
+        key, return_index=True, return_inverse=True, return_counts=True
+    )
+    cycles = np.bincount(inverse, weights=length)
+    return tuple(
+        MarkTime(
+            columns.cores[int(present[i]) >> 16],
+            columns.names[int(present[i]) & 0xFFFF],
+            int(count[i]),
+            int(cycles[i]),
+        )
+        for i in np.argsort(columns.start[marks[first]], kind="stable").tolist()
+    )
 
 
 def phases(trace: Trace, path: CriticalPath) -> tuple[Phase, ...]:

@@ -84,6 +84,47 @@ function sharpen(canvas, width, height) {
   return context;
 }
 
+// Addresses from top to bottom over the window of the timeline: the lines and numbers of both axes. What is drawn between
+// this and `close` stays inside of them.
+function addressPlot(canvas, timeline, high) {
+  const width = canvas.clientWidth || 900, height = 380, left = 84;
+  const context = sharpen(canvas, width, height);
+  const plot = {
+    context, left,
+    X: (time) => left + ((time - timeline.t0) / (timeline.t1 - timeline.t0)) * (width - left - 10),
+    Y: (address) => 10 + (address / high) * (height - 34),
+    close() {
+      context.restore();
+      const ticks = niceStep(timeline.t1 - timeline.t0, 8);
+      context.fillStyle = theme.dim;
+      for (let tick = Math.ceil(timeline.t0 / ticks) * ticks; tick < timeline.t1; tick += ticks) context.fillText(count(tick || 0), plot.X(tick) + 2, height - 10);
+    },
+  };
+  context.clearRect(0, 0, width, height);
+  context.font = "11px ui-monospace, monospace";
+  context.textBaseline = "middle";
+  const step = 2 ** Math.ceil(Math.log2(high / 8));
+  for (let address = 0; address <= high; address += step) {
+    context.fillStyle = theme.line;
+    context.fillRect(left, Math.round(plot.Y(address)), width - left - 10, 1);
+    context.fillStyle = theme.dim;
+    context.fillText(`${address / 1024} KiB`, 8, plot.Y(address));
+  }
+  context.save();
+  context.beginPath();
+  context.rect(left, 0, width - left - 10, height - 20);
+  context.clip();
+  return plot;
+}
+
+// A click on a canvas whose boxes are [x, y, width, height, row] picks the topmost one's row.
+function pickBoxes(app, canvas, boxes) {
+  canvas.addEventListener("click", (event) => {
+    const found = boxes()?.findLast(([x, y, w, h]) => event.offsetX >= x && event.offsetX <= x + Math.max(3, w) && event.offsetY >= y && event.offsetY <= y + Math.max(3, h));
+    if (found) app.pick({ run: app.run, row: found[4] }, false);
+  });
+}
+
 function grid(head, rows, onpick) {
   const numeric = head.map((cell) => cell.startsWith("#"));
   const table = element("table", { class: "grid" });

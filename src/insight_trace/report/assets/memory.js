@@ -66,10 +66,7 @@ class MemoryMap {
     this.choose = element("select", { "aria-label": "Memory", onchange: (event) => { this.memory = event.target.value; this.paint(); } });
     this.cores = element("select", { "aria-label": "Core", onchange: (event) => { this.core = Number(event.target.value); this.show(); } });
     this.hint = element("span", {});
-    this.canvas.addEventListener("click", (event) => {
-      const found = this.drawn?.findLast(([x, y, w, h]) => event.offsetX >= x && event.offsetX <= x + Math.max(3, w) && event.offsetY >= y && event.offsetY <= y + Math.max(3, h));
-      if (found) app.pick({ run: app.run, row: found[4] }, false);
-    });
+    pickBoxes(app, this.canvas, () => this.drawn);
   }
 
   async show() {
@@ -108,29 +105,10 @@ class MemoryMap {
     const size = run.facts.roofs.memories[this.memory] || 0;
     const mine = found.filter((access) => access.memory === this.memory && (!size || access.address < size * 2));
     this.hint.textContent = !found.length ? "No operand in this window names an on-chip address." : cut ? "Zoom in on the timeline to see every access." : "The window of the timeline. Filled: written. Light: read. Red: bank conflicts.";
-    const width = this.canvas.clientWidth || 900;
-    const height = 380;
-    const context = sharpen(this.canvas, width, height);
-    context.clearRect(0, 0, width, height);
-    const left = 84;
     let high = 1024;
     for (const access of mine) high = Math.max(high, access.address + access.bytes);
     high = Math.min(Math.max(high * 1.05, 1024), Math.max(size, high));
-    const X = (time) => left + ((time - timeline.t0) / (timeline.t1 - timeline.t0)) * (width - left - 10);
-    const Y = (address) => 10 + (address / high) * (height - 34);
-    context.font = "11px ui-monospace, monospace";
-    context.textBaseline = "middle";
-    const step = 2 ** Math.ceil(Math.log2(high / 8));
-    for (let address = 0; address <= high; address += step) {
-      context.fillStyle = theme.line;
-      context.fillRect(left, Math.round(Y(address)), width - left - 10, 1);
-      context.fillStyle = theme.dim;
-      context.fillText(`${address / 1024} KiB`, 8, Y(address));
-    }
-    context.save();
-    context.beginPath();
-    context.rect(left, 0, width - left - 10, height - 20);
-    context.clip();
+    const { context, left, X, Y, close } = addressPlot(this.canvas, timeline, high);
     for (const tile of run.facts.tiles) {
       if (tile.memory !== this.memory || tile.address > high) continue;
       context.fillStyle = theme.dim;
@@ -159,9 +137,6 @@ class MemoryMap {
         this.drawn.push([x, y, w, h, access.row]);
       }
     }
-    context.restore();
-    const ticks = niceStep(timeline.t1 - timeline.t0, 8);
-    context.fillStyle = theme.dim;
-    for (let tick = Math.ceil(timeline.t0 / ticks) * ticks; tick < timeline.t1; tick += ticks) context.fillText(count(tick || 0), X(tick) + 2, height - 10);
+    close();
   }
 }

@@ -89,9 +89,13 @@ function paintCores(run, app) {
   });
   const panel = [grid(["Core", "Load", "#Begins", "#Cycles", ...names.map((name) => `#${name}`), "#Nothing runs", "Lanes"], rows)];
   if (facts.phases.length) {
+    const phases = facts.phases.map((phase) => ({ cells: [phase.name, phase.entered ? count(phase.entered) : "", count(phase.instructions), count(phase.cycles), percent(phase.cycles, facts.cycles)] }));
+    panel.push(element("h2", { style: "margin-top:14px" }, "Phases of the critical path"), grid(["Phase", "#Times", "#Instructions", "#Cycles", "#Share"], phases));
+  }
+  if (facts.marks.length) {
     const own = new Map(facts.cores.map((core) => [core.core, core.cycles]));
-    const phases = facts.phases.map((phase) => ({ cells: [phase.name, phase.core, count(phase.count), count(phase.cycles), percent(phase.cycles, own.get(phase.core))] }));
-    panel.push(element("h2", { style: "margin-top:14px" }, "Phases"), grid(["Phase", "Core", "#Times", "#Cycles", "#Share of the core"], phases));
+    const marks = facts.marks.map((mark) => ({ cells: [mark.name, mark.core, count(mark.count), count(mark.cycles), percent(mark.cycles, own.get(mark.core))] }));
+    panel.push(element("h2", { style: "margin-top:14px" }, "Marks"), grid(["Mark", "Core", "#Times", "#Cycles", "#Share of the core"], marks));
   }
   $("panel-cores").replaceChildren(...panel);
 }

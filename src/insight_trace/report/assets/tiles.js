@@ -8,10 +8,7 @@ class TileMap {
     this.choose = element("select", { "aria-label": "Memory of the tiles", onchange: (event) => { this.memory = event.target.value; this.paint(); } });
     this.hint = element("span", {});
     this.table = element("div", {});
-    this.canvas.addEventListener("click", (event) => {
-      const found = this.drawn?.findLast(([x, y, w, h]) => event.offsetX >= x && event.offsetX <= x + Math.max(3, w) && event.offsetY >= y && event.offsetY <= y + h);
-      if (found) app.pick({ run: app.run, row: found[4] }, false);
-    });
+    pickBoxes(app, this.canvas, () => this.drawn);
   }
 
   async show() {
@@ -73,26 +70,7 @@ class TileMap {
     const size = facts.roofs.memories[this.memory] || 0;
     high = Math.min(high * 1.05, Math.max(size, high));
     this.hint.textContent = `The window of the timeline: ${bytesText(used)} of ${size ? bytesText(size) : this.memory} are in use. A box is a value, from its first write to its last read. Red: written over while it is still to be read.`;
-    const width = this.canvas.clientWidth || 900;
-    const height = 380;
-    const context = sharpen(this.canvas, width, height);
-    context.clearRect(0, 0, width, height);
-    const left = 84;
-    const X = (time) => left + ((time - timeline.t0) / (timeline.t1 - timeline.t0)) * (width - left - 10);
-    const Y = (address) => 10 + (address / high) * (height - 34);
-    context.font = "11px ui-monospace, monospace";
-    context.textBaseline = "middle";
-    const step = 2 ** Math.ceil(Math.log2(high / 8));
-    for (let address = 0; address <= high; address += step) {
-      context.fillStyle = theme.line;
-      context.fillRect(left, Math.round(Y(address)), width - left - 10, 1);
-      context.fillStyle = theme.dim;
-      context.fillText(`${address / 1024} KiB`, 8, Y(address));
-    }
-    context.save();
-    context.beginPath();
-    context.rect(left, 0, width - left - 10, height - 20);
-    context.clip();
+    const { context, left, X, Y, close } = addressPlot(this.canvas, timeline, high);
     this.drawn = [];
     const colours = [theme.pipes.mte2, theme.pipes.vector, theme.pipes.mte3, theme.pipes.fixpipe, theme.pipes.mte1];
     for (const i of mine) {
@@ -117,9 +95,6 @@ class TileMap {
       }
       if (this.lives.first[i] >= 0) this.drawn.push([x, y, w, h, this.lives.first[i]]);
     }
-    context.restore();
-    const ticks = niceStep(timeline.t1 - timeline.t0, 8);
-    context.fillStyle = theme.dim;
-    for (let tick = Math.ceil(timeline.t0 / ticks) * ticks; tick < timeline.t1; tick += ticks) context.fillText(count(tick || 0), X(tick) + 2, height - 10);
+    close();
   }
 }
