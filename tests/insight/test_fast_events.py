@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.insight import events as events_module
+from insight_trace.insight.check_events import EventCheck, check_timeline
 from insight_trace.insight.read_columns import Gathered, KnownEvents
 
 HEAD = b'{"profilingType":"op","traceEvents":['
@@ -81,6 +82,44 @@ def test_both_ways_of_reading_gather_the_same(several: list[list[dict[str, objec
     document = HEAD + msgspec.json.encode([event for part in several for event in part])[1:] + b"}"
     with pytest.MonkeyPatch.context() as patch:
         assert _gathered(document, patch, known=True) == _gathered(document, patch, known=False)
+
+
+def _judged(
+    path: Path, document: bytes, monkeypatch: pytest.MonkeyPatch, *, whole: bool, known: bool
+) -> list[str]:
+    path.write_bytes(document)
+    with monkeypatch.context() as patch:
+        patch.setattr(events_module, "WINDOW", 900)
+        if not known:
+            patch.setattr(EventCheck, "take", lambda *_: 0)
+        check = check_timeline(path, 0, len(document), "test", whole=whole, sample=False)
+    return sorted(map(str, check.broken))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(ANY, min_size=1, max_size=4), st.booleans())
+def test_both_ways_of_reading_break_the_same_rules(
+    tmp_path_factory: pytest.TempPathFactory, several: list[list[dict[str, object]]], whole: bool
+) -> None:
+    """Of a core's own trace, too, where processes and threads are numbers."""
+    path = tmp_path_factory.mktemp("judged") / "trace.json"
+    flat = [event if whole else event | {"pid": 10, "tid": 1} for part in several for event in part]
+    document = HEAD + msgspec.json.encode(flat)[1:] + b"}"
+    with pytest.MonkeyPatch.context() as patch:
+        fast, slow = (_judged(path, document, patch, whole=whole, known=known) for known in (True, False))
+    assert fast == slow
+
+
+def test_checks_take_a_cores_own_trace_and_what_names_lanes_many_events_at_a_time() -> None:
+    event = (
+        b'{"args":{"code":"","detail":"XD:X1=0x2,","pc_addr":"0x10"},"cname":"startup",'
+        b'"dur":0.5,"name":"ADD","ph":"X","pid":10,"tid":1,"ts":1.5}'
+    )
+    named = b'{"args":{"name":"MTE2"},"name":"process_name","ph":"M","pid":60,"tid":0}'
+    assert EventCheck("test", whole=False).take(b",".join((event, named, event))) == 3
+    late = b'{"name":"ADD","ph":"X","pid":10,"tid":1,"ts":1.5,"args":{}}'
+    for odd in (late, b'{"args":{}}', b'{"args":{},"ph":"f"}', b'{"args":{},"ph":"X","pid":1}', b"7"):
+        assert EventCheck("test", whole=False).take(event + b"," + odd) == 0
 
 
 def test_the_usual_form_is_taken_whole() -> None:

@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
 from insight_trace.errors import InputError
 from insight_trace.insight.events import ANY_EVENTS, HEAD, WINDOW, opening_of, read_events
-from insight_trace.insight.fast_events import SLICE, KnownForm, UnknownForm
 from insight_trace.insight.lanes import COUNTER_PROCESS
 from insight_trace.insight.rules import Broken
 from insight_trace.limits import cut
 from insight_trace.recording.kinds import CROSS_CORE_NAMES, FLAG_NAMES, SET_NAMES
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 _PHASES = frozenset("XBEstMC")
+_TIED = frozenset("BEst")  # phases of events that an id ties to others
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _TAIL = 1 << 16
+_SET, _WAIT, _CROSS_CORE = "SET", "WAIT", "flag between cores"
 _MOST = 20  # complaints of one kind about one file
+
+
+class _Lean(Struct, gc=False):
+    """What rules ask of an event."""
+
+    ph: str
+    name: str = ""
+    pid: str | int = ""
+    tid: str | int = ""
+    id: str = ""
+
+
+_LEAN: msgspec.json.Decoder[list[_Lean]] = msgspec.json.Decoder(list[_Lean])
 
 
 @dataclass
@@ -33,11 +52,11 @@ class EventCheck:
     broken: list[Broken] = field(default_factory=list)
     processes: set[str] = field(default_factory=set)
     events: int = 0
-    flags: Counter[tuple[bool, str, str]] = field(default_factory=Counter)
-    flows: Counter[tuple[str, str]] = field(default_factory=Counter)
-    first: dict[str, int] = field(default_factory=dict)
+    # how often an id comes: by what it is on (SET, WAIT, _CROSS_CORE) and phase, and by phase of a flow
+    flags: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    flows: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    seen: list[tuple[list[str], NDArray[np.int64]]] = field(default_factory=list)  # ids, and at which events
     told: Counter[str] = field(default_factory=Counter)
-    form: KnownForm = field(default_factory=KnownForm)
 
     def report(self, rule: str, number: int | None, what: str) -> None:
         self.told[rule] += 1
@@ -46,35 +65,55 @@ class EventCheck:
             self.broken.append(Broken(rule, where, what))
 
     def take(self, data: bytes) -> int:
-        """The same for events of the form that is read many at a time; 0 where one needs a closer look."""
+        """The same for many events at a time, by the few keys that rules ask for; 0 where one needs a closer look."""
         try:
-            events = self.form.read(data)
-        except UnknownForm:
+            events = _LEAN.decode(b"[%b]" % data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return 0
-        said = self.form.closings.said
-        used = [said[number] for number in np.flatnonzero(np.bincount(events.closing)).tolist()]
-        odd = any(process == "" or thread == "" for _, process, thread, phase in used if phase in "XBE")
-        names = FLAG_NAMES | CROSS_CORE_NAMES
-        if odd or any(phase in "BE" and name not in names for name, _, _, phase in used):
+        # args come first in every event that has them: nothing else begins so outside of a string
+        if data.count(b'{"args":') + data.count(b'{"cat":') != len(events):
             return 0
-        tied = np.flatnonzero(events.kind != SLICE)
-        ids = [events.own[place] for place in tied.tolist()]
-        closings = [said[number] for number in events.closing[tied].tolist()]
-        if any(key == "" and phase in "BE" for key, (_, _, _, phase) in zip(ids, closings, strict=True)):
+        used = {(event.ph, event.name, event.pid, event.tid) for event in events}
+        flags = FLAG_NAMES | CROSS_CORE_NAMES
+        for phase, name, process, thread in used:
+            placed = process != "" and thread != ""
+            if (
+                phase not in _PHASES
+                or (phase in "XBE" and not placed)
+                or (phase in "BE" and name not in flags)
+            ):
+                return 0
+        tied = [place for place, event in enumerate(events) if event.ph in _TIED]
+        if any(events[place].id == "" and events[place].ph in "BE" for place in tied):
             return 0
-        for key, number in zip(ids, (tied + self.events).tolist(), strict=True):
-            self.first.setdefault(key, number)
-        for key, (name, _, _, phase) in zip(ids, closings, strict=True):
-            if phase in "st":
-                self.flows[key, phase] += 1
-            elif name in CROSS_CORE_NAMES:
-                self.flags[False, key, "X"] += 1
-            else:
-                self.flags[name in SET_NAMES, key, phase] += 1
-        kept = (p for name, p, _, phase in used if phase == "X" or (phase in "BE" and name in FLAG_NAMES))
-        self.processes.update(kept)
+        if self.whole:
+            by_kind: dict[tuple[str, str], list[str]] = defaultdict(list)
+            for place in tied:
+                event = events[place]
+                by_kind[event.name, event.ph].append(event.id)
+            for (name, phase), ids in by_kind.items():
+                self._count(name, phase, ids)
+            self.seen.append(([events[place].id for place in tied], np.array(tied, np.int64) + self.events))
+        drawn = (p for phase, name, p, _ in used if phase == "X" or (phase in "BE" and name in FLAG_NAMES))
+        self.processes.update(process for process in drawn if isinstance(process, str))
         self.events += len(events)
         return len(events)
+
+    def _count(self, name: str, phase: str, ids: list[str]) -> None:
+        if phase in "st":
+            self.flows[phase].update(ids)
+        else:
+            on = _CROSS_CORE if name in CROSS_CORE_NAMES else _SET if name in SET_NAMES else _WAIT
+            self.flags[on, phase].update(ids)
+
+    def _one(self, name: str, phase: str, key: str, number: int) -> None:
+        if self.whole:
+            self._count(name, phase, [key])
+            self.seen.append(([key], np.array([number])))
+
+    def _first(self, key: str) -> int | None:
+        """At which event an id came first; asked only where something is wrong."""
+        return next((int(at[ids.index(key)]) for ids, at in self.seen if key in ids), None)
 
     def look_at(self, events: list[Any]) -> None:
         for event in events:
@@ -97,9 +136,7 @@ class EventCheck:
             elif phase in "BE":
                 self._flag(number, event, phase)
             elif phase in "st":
-                key = str(event.get("id", ""))
-                self.flows[key, phase] += 1
-                self.first.setdefault(key, number)
+                self._one("", phase, str(event.get("id", "")), number)
 
     def _slice(self, number: int, event: dict[str, Any]) -> None:
         process = event.get("pid", "")
@@ -112,15 +149,13 @@ class EventCheck:
         name, key = event.get("name"), cut(str(event.get("id", "")))
         name = name if isinstance(name, str) else repr(name)
         if name in CROSS_CORE_NAMES:
-            self.first.setdefault(key, number)
-            self.flags[False, key, "X"] += 1
+            self._one(name, phase, key, number)
         elif name not in FLAG_NAMES:
             self.report("flag-pairs", number, f"{phase} event {name!r} vanishes, only flags may be B and E")
         elif key == "":
             self.report("flag-pairs", number, f"{name} has no id")
         else:
-            self.flags[name in SET_NAMES, key, phase] += 1
-            self.first.setdefault(key, number)
+            self._one(name, phase, key, number)
             if event.get("pid", "") == "" or event.get("tid", "") == "":
                 self.report("event-place", number, "a flag without pid or tid is dropped")
             elif isinstance(event.get("pid"), str):
@@ -130,24 +165,29 @@ class EventCheck:
         """What only the whole document tells."""
         if self.events == 0:
             self.report("empty-timeline", None, "there is no event")
-        ids = {key for _, key, _ in self.flags}
-        for setting in (True, False):
-            for key in ids:
-                begun, ended = self.flags[setting, key, "B"], self.flags[setting, key, "E"]
-                kind = "SET" if setting else "WAIT"
+        ids = {key for counted in self.flags.values() for key in counted}
+        for kind in (_SET, _WAIT):
+            begins, finishes = self.flags[kind, "B"], self.flags[kind, "E"]
+            for key in _uneven(begins, finishes):
+                begun, ended = begins[key], finishes[key]
                 if begun > 1 or ended > 1:
-                    self.report("flag-pairs", self.first[key], f"id {key!r} is used by {begun} {kind} flags")
-                elif begun != ended:
-                    self.report(
-                        "flag-pairs", self.first[key], f"id {key!r}: a {kind} flag has B or E but not both"
-                    )
-        for key in {key for key, _ in self.flows}:
-            starts, ends = self.flows[key, "s"], self.flows[key, "t"]
-            if (starts, ends) != (1, 1):
-                what = f"id {key!r} has {starts} flow starts and {ends} ends; one of each is drawn"
-                self.report("flow-pairs", self.first[key], what)
-            elif key not in ids:
-                self.report("flow-pairs", self.first[key], f"id {key!r} is on no flag")
+                    self.report("flag-pairs", self._first(key), f"id {key!r} is used by {begun} {kind} flags")
+                else:
+                    what = f"id {key!r}: a {kind} flag has B or E but not both"
+                    self.report("flag-pairs", self._first(key), what)
+        starts, ends = self.flows["s"], self.flows["t"]
+        for key in _uneven(starts, ends):
+            what = f"id {key!r} has {starts[key]} flow starts and {ends[key]} ends; one of each is drawn"
+            self.report("flow-pairs", self._first(key), what)
+        for key in sorted(starts.keys() & ends.keys() - ids):
+            self.report("flow-pairs", self._first(key), f"id {key!r} is on no flag")
+
+
+def _uneven(one: Counter[str], other: Counter[str]) -> list[str]:
+    """Ids that do not come once in each."""
+    if one.keys() == other.keys() and {*one.values(), *other.values()} <= {1}:
+        return []
+    return sorted(key for key in one.keys() | other.keys() if (one[key], other[key]) != (1, 1))
 
 
 def _late_args(event: dict[str, Any]) -> bool:

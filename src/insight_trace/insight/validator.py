@@ -44,15 +44,16 @@ def validate_directory(directory: Path, *, own_output: bool = False) -> list[Bro
     for file in (timeline, bin_):
         if not file.is_file():
             broken.append(Broken("files-present", str(file), "is missing"))
+    both = timeline.is_file() and bin_.is_file()
+    different = _same_timeline(timeline, bin_, thorough=not own_output) if both else []
     if timeline.is_file():
         broken += _path_rules(timeline)
-        if not bin_.is_file() or not own_output:
+        if different or not both:  # else it is looked at in the bin
             broken += _check_json(timeline, whole=True, sample=own_output).broken
     if bin_.is_file():
         broken += _path_rules(bin_)
         broken += _check_bin(bin_, own_output=own_output)
-        if timeline.is_file():
-            broken += _same_timeline(timeline, bin_, thorough=not own_output)
+    broken += different
     for core in sorted(directory.glob("*/trace.json")):
         if not own_output:
             broken += _check_json(core, whole=False, sample=False).broken
