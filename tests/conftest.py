@@ -14,6 +14,11 @@ settings.register_profile(
 )
 settings.load_profile("house")
 
+# Tests start the tool a thousand times: its modules are compiled once, beside what pytest itself keeps. Compiling them
+# anew takes longer than most of what is tested.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / ".pytest_cache" / "compiled"))
+
 
 UPSTREAM = frozenset(
     {"shared_data", "simpler_checkout", "pto_isa_checkout", "pypto_checkout", "ptoas_checkout"}
