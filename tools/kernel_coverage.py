@@ -2,9 +2,12 @@
 
 python tools/kernel_coverage.py --simpler PATH [--jobs N] [--only TEXT] [--seconds S] [--json]
 
-Arguments are made up: a small tensor in a large sparse buffer for every slot that the source casts to a
-pointer, 1 for every other slot. A kernel whose work waits for the other cores of its cluster runs
-together with the file of its name for the other core type, where there is one.
+Arguments are made up: a small tensor in a large sparse buffer for every slot that the source casts to one,
+1 for every other slot. A communication context is rank 1's of a domain of two: the peer's window is the upper
+half of every buffer. A kernel that waits for a signal is run again with that signal as its peers would have
+left it. A kernel whose work waits for the other cores of its cluster runs together with the file of its name
+for the other core type, where there is one. A kernel that has an endless loop in its text, and is ended by the
+time limit, is counted apart.
 """
 
 from __future__ import annotations
@@ -21,19 +24,29 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from insight_trace.arguments.content import Fill, Random
-from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
+import numpy as np
+
+from insight_trace.arguments.content import Fill, Given, Random
+from insight_trace.arguments.packing import DESCRIPTOR_SIZE
+from insight_trace.arguments.slots import (
+    ReplayArguments,
+    ReplayScalar,
+    ReplaySlot,
+    ReplayTensor,
+    make_tensor,
+)
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import InsightTraceError
 from insight_trace.model import CoreType, Kernel, Role, Tier
 from insight_trace.outcome import Failure, Fault, Simulation
 from insight_trace.scene.kernel_source import shape_of_source
+from insight_trace.simulate.embedded.memory import BASE, GlobalMemory
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 _ENTRY = re.compile(rb"void\s+kernel_entry\b")
 _POINTER_SLOT = re.compile(
-    r"(?:(?P<name>\w+)\s*=\s*)?reinterpret_cast<[^<>]*\*\s*>\s*\(\s*args\s*\[\s*(?P<slot>\d+)\s*\]"
+    r"(?:(?P<name>\w+)\s*=\s*)?reinterpret_cast<(?P<to>[^<>]*)\*\s*>\s*\(\s*args\s*\[\s*(?P<slot>\d+)\s*\]"
     r"|\w*tensor\w*(?:<[^<>;]*>)?\s*\(\s*args\s*,\s*(?P<called>\d+)\s*\)"
 )
 _ELEMENTS = re.compile(
@@ -42,9 +55,19 @@ _ELEMENTS = re.compile(
 _OTHER_CORES = re.compile(
     r"\b(TPUSH|TPOP|TSYNC|ffts_cross_core_sync|set_cross_core|wait_flag_dev|set_intra_block|wait_intra_block)\b"
 )
-_FLOAT32 = dtype_named("float32")
+_WAITS = re.compile(
+    r"waits for the signal at (?P<at>0x\w+) in slot (?P<slot>\d+) to be (?:>=|==) (?P<value>\d+)"
+)
+_ENDLESS = re.compile(r"(?:while\s*\(\s*(?:true|1)\s*\)|for\s*\(\s*;\s*;\s*\))\s*(?:\{\s*\}|;)")
+_FLOAT32, _INT32, _INT64 = (
+    dtype for dtype in map(dtype_named, ("float32", "int32", "int64")) if dtype is not None
+)
 _SHAPE = (64, 64)
 _BUFFER_BYTES = 1 << 30  # sparse: weights that a kernel addresses by fixed offsets lie in it
+_PEER = _BUFFER_BYTES // 2  # from what a rank has to the same of its peer
+_RANK, _RANKS, _MOST_RANKS = 1, 2, 64
+_SPARE_SLOT = 40  # the first of those that hold what raw pointers lead to
+_MOST_SIGNALS = 8
 _RUNTIME_DIRS = ("runtime", "common")
 
 
@@ -53,7 +76,7 @@ class Outcome:
     """How one kernel ended."""
 
     source: str  # relative to the checkout
-    state: str  # ran, unsupported or failed
+    state: str  # ran, endless, unsupported or failed
     compiled: bool
     cause: str = ""
     place: str = ""
@@ -105,8 +128,12 @@ def made_up_arguments(text: str) -> ReplayArguments:
     """Something in every slot that the source reads."""
     names: dict[str, int] = {}
     tensors: set[int] = set()
+    raw: dict[int, str] = {}  # slots that are addresses of something else than a descriptor
     for match in _POINTER_SLOT.finditer(text):
         slot = int(match["slot"] or match["called"])
+        if match["to"] and "Tensor" not in match["to"]:
+            raw[slot] = match["to"] if "ctx" not in (match["name"] or "") else "CommContext"
+            continue
         tensors.add(slot)
         if match["name"]:
             names[match["name"]] = slot
@@ -114,22 +141,70 @@ def made_up_arguments(text: str) -> ReplayArguments:
     for match in _ELEMENTS.finditer(text):
         if match["name"] in names:
             types.setdefault(names[match["name"]], dtype_named(match["type"]))
-    read = set(shape_of_source(text, None).slots) | tensors
-    return ReplayArguments(tuple(_slot(slot, slot in tensors, types.get(slot)) for slot in sorted(read)))
+    read = (set(shape_of_source(text, None).slots) | tensors) - set(raw)
+    slots = [_slot(slot, slot in tensors, types.get(slot)) for slot in sorted(read)]
+    return ReplayArguments((*slots, *_pointed_to(raw, slots)))
 
 
 def _slot(slot: int, is_tensor: bool, dtype: DType | None) -> ReplaySlot:
     if not is_tensor:
-        int64 = dtype_named("int64")
-        assert int64 is not None
-        return ReplayScalar(slot, int64, 1, Tier.SYNTHETIC, origin="made up")
+        return _word(slot, 1)
     dtype = dtype or _FLOAT32
-    assert dtype is not None
     content = Random(0) if dtype.is_float and dtype.size > 1 else Fill(1)
     return make_tensor(
         slot, dtype, _SHAPE, content, Tier.SYNTHETIC,
         role=Role.INOUT, recorded_size=_BUFFER_BYTES, origin="made up",
     )  # fmt: skip
+
+
+def _word(slot: int, bits: int) -> ReplayScalar:
+    return ReplayScalar(slot, _INT64, bits, Tier.SYNTHETIC, origin="made up")
+
+
+def _pointed_to(raw: dict[int, str], before: list[ReplaySlot]) -> list[ReplaySlot]:
+    """What raw pointers lead to, in slots of its own, and the pointers."""
+    held: list[ReplayTensor] = []
+    for i, (_, pointee) in enumerate(sorted(raw.items())):
+        if "CommContext" in pointee:
+            windows = [BASE + (rank - _RANK) % _RANKS * _PEER for rank in range(_RANKS)]
+            windows += [0] * (_MOST_RANKS - _RANKS)
+            words = [0, 0, _RANK | _RANKS << 32, _PEER, *windows, *windows]
+            context = np.array(words, np.uint64).view(np.int64)
+            held.append(make_tensor(_SPARE_SLOT + i, _INT64, context.shape, Given(context), Tier.SYNTHETIC,
+                                    role=Role.INOUT, origin="made up"))  # fmt: skip
+        else:
+            held.append(
+                make_tensor(_SPARE_SLOT + i, _INT32, _SHAPE, Fill(1), Tier.SYNTHETIC,
+                            role=Role.INOUT, recorded_size=_BUFFER_BYTES, origin="made up")
+            )  # fmt: skip
+    found = _addresses([slot for slot in before if isinstance(slot, ReplayTensor)] + held)
+    pointers = [_word(slot, found[_SPARE_SLOT + i]) for i, slot in enumerate(sorted(raw))]
+    return [*held, *pointers]
+
+
+def _addresses(tensors: Iterable[ReplayTensor]) -> dict[int, int]:
+    """Where a run puts what each slot holds: behind the array of arguments (less than a page) and descriptors."""
+    tensors, memory = list(tensors), GlobalMemory()
+    memory.reserve("arguments", 1)
+    memory.reserve("descriptors", DESCRIPTOR_SIZE * max(1, len(tensors)))
+    return {one.slot: memory.reserve("", one.declared_size, one.buffer_size).address for one in tensors}
+
+
+def notified(arguments: ReplayArguments, slot: int, address: int, value: int) -> ReplayArguments:
+    """The arguments with a slot's signals at a value, as peers that came this far would have left them."""
+    offset = address - _addresses(arguments.tensors)[slot]
+
+    def signalled(one: ReplaySlot) -> ReplaySlot:
+        if not isinstance(one, ReplayTensor) or one.slot != slot:
+            return one
+        rows = offset // (_SHAPE[1] * one.dtype.size) + 1  # a signal may lie behind the data
+        shape = (max(rows, *one.shape[:1]), _SHAPE[1])
+        return make_tensor(
+            slot, one.dtype, shape, Fill(value), Tier.SYNTHETIC,
+            role=Role.INOUT, recorded_size=_BUFFER_BYTES, origin="made up",
+        )  # fmt: skip
+
+    return ReplayArguments(tuple(signalled(one) for one in arguments.slots))
 
 
 def members_of(source: Path, text: str) -> tuple[list[tuple[Path, CoreType]], str]:
@@ -155,16 +230,25 @@ def run_kernel(root: Path, source: Path, toolchain: Toolchain, options: Embedded
     try:
         members, text = members_of(source, text)
         kernels = [Kernel(path.stem, path, core_type, include_dirs=dirs) for path, core_type in members]
-        result = run_embedded(kernels, made_up_arguments(text), options, toolchain)
+        arguments = made_up_arguments(text)
+        result = run_embedded(kernels, arguments, options, toolchain)
+        for _ in range(_MOST_SIGNALS):
+            waits = _WAITS.search(result.failure.message) if result.failure else None
+            if waits is None:
+                break
+            arguments = notified(arguments, int(waits["slot"]), int(waits["at"], 16), int(waits["value"]))
+            result = run_embedded(kernels, arguments, options, toolchain)
     except InsightTraceError as error:
         return Outcome(place, "failed", False, error.what, place, "input")
-    return _outcome(place, result)
+    return _outcome(place, result, endless=_ENDLESS.search(text) is not None)
 
 
-def _outcome(place: str, result: Simulation) -> Outcome:
+def _outcome(place: str, result: Simulation, *, endless: bool) -> Outcome:
     failure = result.failure
     if failure is None:
         return Outcome(place, "ran", True)
+    if endless and failure.message.startswith("still running after"):
+        return Outcome(place, "endless", True, _cause(failure, True), failure.where or place)
     # a log is kept of what the compiler refused, and of nothing else
     compiled = not failure.log and not failure.message.startswith("the kernel does not compile")
     state = "unsupported" if failure.fault is Fault.NOT_SUPPORTED else "failed"
@@ -195,10 +279,13 @@ def causes(outcomes: Iterable[Outcome]) -> list[tuple[int, Outcome]]:
 
 
 def summary(outcomes: list[Outcome]) -> str:
-    count = {state: sum(o.state == state for o in outcomes) for state in ("ran", "unsupported", "failed")}
+    count = {
+        state: sum(o.state == state for o in outcomes)
+        for state in ("ran", "endless", "unsupported", "failed")
+    }
     compiled = sum(o.compiled for o in outcomes)
     return (
-        f"KERNELS total={len(outcomes)} compiled={compiled} ran={count['ran']} "
+        f"KERNELS total={len(outcomes)} compiled={compiled} ran={count['ran']} endless={count['endless']} "
         f"unsupported={count['unsupported']} failed={count['failed']}"
     )
 
