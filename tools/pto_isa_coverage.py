@@ -5,11 +5,14 @@ python tools/pto_isa_coverage.py --pto-isa PATH [--family a2a3|a5] [--only TESTC
 Every folder of tests/npu/FAMILY/src/st/testcase has kernels, a test program and a generator of inputs and goldens. The
 kernels go through our own compile path, once per kind of core; the program is compiled against the stand-ins for the
 host runtime and the test framework in tools/pto_isa/include, and compares with its own tolerances. Kernels are not
-changed but for their launches: `kernel<<<blocks, …>>>(…)` is no C++.
+changed but for their launches: `kernel<<<blocks, …>>>(…)` is no C++. What the compiler does not take is given to
+clang++, if there is one: the device's compiler is a clang.
 
 A case is right, wrong (a number is not the golden's, or a bug of ours), refused (we say that the kernel is at fault),
-unsupported, uncompiled, or has no data (its generator failed, or wrote nothing for it). Results are kept in the scratch
-folder; a folder is run again when something that goes into it has changed.
+unsupported, uncompiled, or has no data (its generator failed, or wrote nothing for it). A case is stale, and not wrong,
+if an earlier generator in the checkout's own history made the golden that it gives: kernel and golden then are not of
+one revision. Results are kept in the scratch folder; a folder is run again when something that goes into it has
+changed.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -32,15 +36,18 @@ from typing import Any
 from insight_trace.chips import family_named, load_chip
 from insight_trace.errors import InsightTraceError
 from insight_trace.model import CoreType
+from insight_trace.simulate.embedded.cache import Cache
+from insight_trace.simulate.embedded.compiler import Compiler
 from insight_trace.simulate.embedded.engine_objects import INCLUDE, Program
 from insight_trace.simulate.embedded.memory import escape, unescape
 from insight_trace.simulate.embedded.toolchain import PRELUDE, KernelBuildError, Toolchain
+from pto_isa_launches import rewrite_launches
 
 HERE = Path(__file__).resolve().parent
 STAND_INS = HERE / "pto_isa" / "include"
 DRIVER = HERE / "pto_isa" / "driver.cpp"
 FAMILIES = ("a2a3", "a5")
-STATES = ("right", "wrong", "refused", "unsupported", "uncompiled", "nodata")
+STATES = ("right", "wrong", "refused", "unsupported", "uncompiled", "nodata", "stale")
 # how the driver says that a case ended -> what that counts as
 _STATE = {
     "right": "right",
@@ -57,6 +64,7 @@ _STATE = {
 _ARCH = re.compile(r"pto_(vec|cube|mix)_st\(\s*(\w+)")
 _GENERATOR_SECONDS = 900
 _DRIVER_SECONDS = 3000
+_REVISIONS = 8  # of a generator, the newest first
 
 
 @dataclass(frozen=True)
@@ -79,91 +87,6 @@ class Folder:
     outcomes: tuple[Outcome, ...]
 
 
-# --- launches ---------------------------------------------------------------------------------------
-
-
-def rewrite_launches(text: str) -> str:
-    """`callee<<<blocks, …>>>(arguments)` as a call of launch(); every line stays where it was."""
-    out, at, count = [], 0, 0
-    while (found := text.find("<<<", at)) >= 0:
-        start = _callee_start(text, found)
-        close = text.find(">>>", found)
-        opened = text.find("(", close)
-        end = _match(text, opened)
-        if start is None or close < 0 or end is None or "//" in text[text.rfind("\n", 0, found) : found]:
-            out.append(text[at : found + 3])
-            at = found + 3
-            continue
-        blocks = _first_argument(text[found + 3 : close])
-        callee, arguments = text[start:found], text[opened:end]
-        out.append(text[at:start])
-        # a launch in a macro is as many as there are uses of it: their lines tell them apart
-        which = f"{count} * 100000 + __LINE__"
-        call = f"::device_tests::launch<{which}>({blocks}, [&]() {{ {callee.strip()}{arguments}; }})"
-        in_macro = "\\\n" in text[start:end]
-        if in_macro:
-            call = call.replace("\\\n", " ")
-        missing = text[start:end].count("\n") - call.count("\n")
-        out.append(call + ("\\\n" if in_macro else "\n") * missing)
-        at = end
-        count += 1
-    out.append(text[at:])
-    return "".join(out)
-
-
-def _callee_start(text: str, end: int) -> int | None:
-    at = end
-    while at and text[at - 1].isspace():
-        at -= 1
-    if at and text[at - 1] == ">":
-        depth = 0
-        while at:
-            at -= 1
-            if text[at] == ">":
-                depth += 1
-            elif text[at] == "<":
-                depth -= 1
-                if depth == 0:
-                    break
-            elif text[at] in ";{}":
-                return None
-        while at and text[at - 1].isspace():
-            at -= 1
-    if at and text[at - 1] == ")":  # a name that a macro makes
-        depth = 0
-        while at:
-            at -= 1
-            depth += {")": 1, "(": -1}.get(text[at], 0)
-            if depth == 0:
-                break
-        name = at
-        while name and (text[name - 1].isalnum() or text[name - 1] == "_"):
-            name -= 1
-        return name if name < at else None
-    begin = at
-    while begin and (text[begin - 1].isalnum() or text[begin - 1] in "_:#"):
-        begin -= 1
-    return begin if begin < at else None
-
-
-def _match(text: str, opened: int) -> int | None:
-    depth = 0
-    for at in range(opened, len(text)) if opened >= 0 else ():
-        depth += {"(": 1, ")": -1}.get(text[at], 0)
-        if depth == 0:
-            return at + 1
-    return None
-
-
-def _first_argument(text: str) -> str:
-    depth = 0
-    for at, char in enumerate(text):
-        depth += {"(": 1, ")": -1, "{": 1, "}": -1}.get(char, 0)
-        if char == "," and depth == 0:
-            return text[:at]
-    return text
-
-
 # --- one folder -------------------------------------------------------------------------------------
 
 
@@ -173,6 +96,7 @@ class Bench:
     def __init__(self, root: Path, scratch: Path, seconds: float, python_path: str) -> None:
         self.root, self.scratch, self.seconds, self.python_path = root, scratch, seconds, python_path
         self.toolchain = Toolchain.find()
+        self.toolchains = [self.toolchain, *_clang(self.toolchain.compiler)]
         self.driver = self.toolchain.executable(Program("device_tests", (DRIVER,), (STAND_INS,)))
         self.kept_path = scratch / "results.json"
         self.lock = threading.Lock()
@@ -181,10 +105,9 @@ class Bench:
         except (OSError, ValueError):
             self.kept = {}
 
-    @property
-    def _unshared(self) -> tuple[str, ...]:
+    def _unshared(self, toolchain: Toolchain) -> tuple[str, ...]:
         """The objects of both kinds of core are loaded together, and have the same names."""
-        return () if self.toolchain.compiler.is_clang else ("-fno-gnu-unique",)
+        return () if toolchain.compiler.is_clang else ("-fno-gnu-unique",)
 
     def folders(self, family: str, only: Sequence[str]) -> list[Path]:
         base = self.root / "tests" / "npu" / family / "src" / "st" / "testcase"
@@ -195,7 +118,7 @@ class Bench:
         place = self.scratch / family / source.name
         place.mkdir(parents=True, exist_ok=True)
         content = [path.read_bytes() for path in sorted(source.iterdir()) if path.is_file()]
-        content.append(Path(__file__).read_bytes())  # launches are rewritten here
+        content.append((HERE / "pto_isa_launches.py").read_bytes())
         # what did not compile is tried again when the source or our headers have changed
         identity = _digest([self.toolchain.identity.encode(), *content])
         if outcomes := self._kept(family, source.name, identity):
@@ -203,7 +126,7 @@ class Bench:
         program = None
         try:
             program = self._program(family, source)
-            objects = self._compile(family, source, place)
+            objects = self._compile_somehow(family, source, place)
         except KernelBuildError as error:
             said, where = error.failure.message, error.failure.where
             outcomes = self._uncompiled(source, said, where)
@@ -216,6 +139,8 @@ class Bench:
         outcomes = self._kept(family, source.name, key)
         if not outcomes:
             outcomes = self._drive(family, program, objects, place, self._data(source, place))
+            if any(one.state == "wrong" for one in outcomes):
+                outcomes = self._as_before(family, source, program, objects, outcomes)
             self._keep(family, source.name, key, outcomes)
         return Folder(family, source.name, True, outcomes)
 
@@ -230,7 +155,49 @@ class Bench:
             part.write_text(json.dumps(self.kept, indent=1), encoding="utf-8")
             part.rename(self.kept_path)
 
-    def _compile(self, family: str, source: Path, place: Path) -> list[tuple[str, Path]]:
+    def _as_before(
+        self,
+        family: str,
+        source: Path,
+        program: Path,
+        objects: list[tuple[str, Path]],
+        now: tuple[Outcome, ...],
+    ) -> tuple[Outcome, ...]:
+        """Wrong cases against the goldens that earlier generators of the same tests made."""
+        path = source.relative_to(self.root) / "gen_data.py"
+        log = ["git", "-C", str(self.root), "log", "--format=%h", "--", str(path)]
+        known = subprocess.run(log, capture_output=True, text=True).stdout.split()
+        for revision in known[:_REVISIONS]:
+            if not any(one.state == "wrong" for one in now):
+                break
+            show = ["git", "-C", str(self.root), "show", f"{revision}:{path.as_posix()}"]
+            text = subprocess.run(show, capture_output=True)
+            place = self.scratch / family / f"{source.name}@{revision}"
+            place.mkdir(parents=True, exist_ok=True)
+            if text.returncode == 0 and not self._generate(text.stdout, source, place):
+                then = {one.case: one.state for one in self._drive(family, program, objects, place, "")}
+                said = f"right by the generator of {revision}"
+                now = tuple(
+                    Outcome(one.case, "stale", said)
+                    if one.state == "wrong" and then.get(one.case) == "right"
+                    else one
+                    for one in now
+                )
+            shutil.rmtree(place)
+        return now
+
+    def _compile_somehow(self, family: str, source: Path, place: Path) -> list[tuple[str, Path]]:
+        refused = []
+        for toolchain in self.toolchains:
+            try:
+                return self._compile(toolchain, family, source, place)
+            except KernelBuildError as error:
+                refused.append(error)
+        raise refused[0]
+
+    def _compile(
+        self, toolchain: Toolchain, family: str, source: Path, place: Path
+    ) -> list[tuple[str, Path]]:
         """The kind of core and the object of every kernel."""
         build = (source / "CMakeLists.txt").read_text(encoding="utf-8", errors="replace")
         made: list[tuple[str, Path]] = []
@@ -241,18 +208,18 @@ class Bench:
             if not copy.is_file() or copy.read_text(encoding="utf-8") != text:
                 copy.write_text(text, encoding="utf-8")
             for kind in _kinds(build, kernel.name):
-                found = self.toolchain.kernel(
+                found = toolchain.kernel(
                     copy,
                     kind,
                     target=family,
                     include_dirs=(str(STAND_INS), str(source), str(self.root / "tests" / "common")),
-                    defines=self._unshared,
+                    defines=self._unshared(toolchain),
                 )
                 made.append((kind.value, found))
         return made
 
     def _program(self, family: str, source: Path) -> Path:
-        prelude = ("-std=c++17", "-include", str(PRELUDE), "-D__DAV_VEC__", *self._unshared)
+        prelude = ("-std=c++17", "-include", str(PRELUDE), "-D__DAV_VEC__", *self._unshared(self.toolchain))
         return self.toolchain.host_object(
             source / "main.cpp",
             "test program",
@@ -270,7 +237,9 @@ class Bench:
         script = source / "gen_data.py"
         if not script.is_file():
             return ""
-        text = script.read_bytes()
+        return self._generate(script.read_bytes(), source, place)
+
+    def _generate(self, text: bytes, source: Path, place: Path) -> str:
         stamp, digest = place / "data.stamp", hashlib.sha256(text).hexdigest()
         if stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:
             return ""
@@ -326,6 +295,15 @@ class Bench:
                 state, message = "nodata", no_data
             outcomes.append(Outcome(name, state, message, where))
         return tuple(outcomes)
+
+
+def _clang(usual: Compiler) -> list[Toolchain]:
+    """A toolchain with clang++, where that is not the usual one and is installed."""
+    path = shutil.which("clang++")
+    if usual.is_clang or path is None:
+        return []
+    said = subprocess.run([path, "--version"], capture_output=True, text=True).stdout.splitlines()
+    return [Toolchain(Compiler((path,), said[0], usual.emulator), Cache())] if said else []
 
 
 def _digest(parts: Sequence[bytes]) -> str:

@@ -122,6 +122,29 @@ def test_rows_are_quantised_without_scratch():
     np.testing.assert_array_equal(found.matrix(1), x)
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_numbers_of_64_bits_spread_and_scatter(kind):
+    x = RNG.integers(0, 2**62, (4, 16)).astype(kind)
+    spread = _on("TCOLEXPAND", tile(np.zeros_like(x), 0x2000), tile(x[:1], valid=(1, 16)))
+    np.testing.assert_array_equal(spread.matrix(0), np.broadcast_to(x[0], x.shape))
+    spread = _on("TROWEXPAND", tile(np.zeros_like(x), 0x2000), tile(x))
+    np.testing.assert_array_equal(spread.matrix(0), np.broadcast_to(x[:, :1], x.shape))
+    places = RNG.permutation(64).astype(np.uint32).reshape(4, 16)
+    moved = _on("TSCATTER", tile(np.ones_like(x), 0x2000), tile(x), tile(places, 0x4000))
+    want = np.zeros(64, kind)
+    want[places.ravel()] = x.ravel()
+    np.testing.assert_array_equal(moved.matrix(0).ravel(), want)
+
+
+@pytest.mark.parametrize("kind", [np.float16, ml_dtypes.bfloat16])
+def test_powers_of_16_bit_floats_round_once(kind):
+    base, exponent = RNG.uniform(0.1, 5, (4, 64)).astype(kind), RNG.uniform(0, 3, (4, 64)).astype(kind)
+    operands = (tile(np.zeros((4, 64), kind), 0x2000), tile(base), tile(exponent, 0x4000))
+    found = _on("TPOW", *operands, tile(np.zeros((4, 64), kind), 0x6000)).matrix(0)
+    want = base.astype(np.float64) ** exponent.astype(np.float64)
+    np.testing.assert_array_equal(found, want.astype(np.float32).astype(kind))
+
+
 def test_scales_of_groups_go_into_boxes():
     rows, groups = 20, 4
     exponents = RNG.integers(0, 255, (rows, groups)).astype(np.uint8)
@@ -131,6 +154,17 @@ def test_scales_of_groups_go_into_boxes():
     found = _on("TMOV", boxes, tile(packed), tile(np.zeros((1, 128), np.uint8), 0x4000))
     np.testing.assert_array_equal(found.matrix(0)[:rows], exponents)
     assert not found.matrix(0)[rows:].any()
+
+
+def test_scales_with_gaps_between_their_rows_do_not_go_into_boxes():
+    boxes = tile(np.zeros((32, 4), np.uint8), 0x2000, layout="ZZ", fractal=32)
+    scratch = tile(np.zeros((1, 128), np.uint8), 0x4000)
+    failure = failure_of("TMOV", boxes, tile(np.zeros((32, 32), np.uint8)), scratch, target="a5")
+    assert failure.fault is Fault.KERNEL
+    assert (
+        "reads 4 scales a row without gaps, but the rows of its 32 x 32 source lie 32 apart"
+        in failure.message
+    )
 
 
 @pytest.mark.parametrize("byte", [1, 0])

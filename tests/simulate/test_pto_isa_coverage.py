@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 TOOL = Path(__file__).parents[2] / "tools" / "pto_isa_coverage.py"
+LAUNCHES = TOOL.with_name("pto_isa_launches.py")
 
 _KERNEL = """\
 #include <pto/pto-inst.hpp>
@@ -66,13 +67,14 @@ static void check(size_t elements)
 }
 TEST_F(DoubleTest, doubled) { check(512); }
 TEST_F(DoubleTest, tripled) { check(512); }
+TEST_F(DoubleTest, once_doubled) { check(512); }
 TEST_F(DoubleTest, short_input) { check(32); }
 """
 _DATA = """\
 import os
 import numpy as np
 values = np.arange(512, dtype=np.float32)
-for name, factor in (("doubled", 2), ("tripled", 3), ("short_input", 2)):
+for name, factor in (("doubled", 2), ("tripled", 3), ("once_doubled", 3), ("short_input", 2)):
     os.makedirs(f"DoubleTest.{name}", exist_ok=True)
     values.tofile(f"DoubleTest.{name}/input.bin")
     (values * factor).tofile(f"DoubleTest.{name}/golden.bin")
@@ -92,15 +94,24 @@ def checkout(tmp_path: Path) -> Path:
         (folder / "main.cpp").write_text(_MAIN, encoding="utf-8")
         (folder / "gen_data.py").write_text(_DATA, encoding="utf-8")
         (folder / "CMakeLists.txt").write_text(f"pto_vec_st({name})\n", encoding="utf-8")
-    return tmp_path / "checkout"
+    # an earlier generator knew what the kernel gives
+    root, script = tmp_path / "checkout", base / "double" / "gen_data.py"
+    git = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b"]
+    script.write_text(_DATA.replace('("once_doubled", 3)', '("once_doubled", 2)'), encoding="utf-8")
+    subprocess.run([*git[:3], "init", "-q"], check=True)
+    for text in (script.read_text(encoding="utf-8"), _DATA):
+        script.write_text(text, encoding="utf-8")
+        subprocess.run([*git, "add", "-A"], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", "data"], check=True)
+    return root
 
 
 def _tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("pto_isa_coverage", TOOL)
+    spec = importlib.util.spec_from_file_location("pto_isa_launches", LAUNCHES)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["pto_isa_coverage"] = module
+    sys.modules["pto_isa_launches"] = module
     spec.loader.exec_module(module)
     return module
 
@@ -113,13 +124,14 @@ def test_every_case_of_a_checkout_is_counted_by_how_it_ended(checkout: Path, tmp
         assert done.returncode == 0, done.stderr
         lines = done.stdout.splitlines()
         assert lines[-3] == "1 of 2 folders compile unmodified"
-        wanted = "total=6 right=1 wrong=1 refused=1 unsupported=0 uncompiled=3 nodata=0"
+        wanted = "total=8 right=1 wrong=1 refused=1 unsupported=0 uncompiled=4 nodata=0 stale=1"
         assert lines[-2] == f"PTO_ISA a2a3 {wanted}"
         assert lines[-1].startswith("PTO_ISA a5 total=0 ")
     folders = {folder["name"]: folder for folder in json.loads(report.read_text(encoding="utf-8"))}
     outcomes = {one["case"]: one for one in folders["double"]["outcomes"]}
     assert outcomes["DoubleTest.doubled"]["state"] == "right"
     assert outcomes["DoubleTest.tripled"]["state"] == "wrong"
+    assert outcomes["DoubleTest.once_doubled"]["message"].startswith("right by the generator of ")
     assert outcomes["DoubleTest.short_input"]["place"] == "double_kernel.cpp:11"
     assert "TNOSUCH" in folders["broken"]["outcomes"][0]["message"]
 

@@ -125,7 +125,8 @@ TILE_OP_BODY(TCOLEXPANDEXPDIF) {
 
 TILE_OP_BODY(TCOLEXPAND) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
-    if (type_size(dst.type) > 4) core.unsupported("TCOLEXPAND of %s tiles", type_name(dst.type));
+    if (type_size(dst.type) > 4 && !core.register_based())
+        core.unsupported("TCOLEXPAND of %s tiles", type_name(dst.type));
     same_type(core, "TCOLEXPAND", dst, src);
     need_plain_rows(core, "TCOLEXPAND", dst, "result");
     need_plain_rows(core, "TCOLEXPAND", src, "source");

@@ -161,7 +161,8 @@ TILE_OP_BODY(TROWEXPANDEXPDIF) {
 
 TILE_OP_BODY(TROWEXPAND) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
-    if (type_size(dst.type) > 4) core.unsupported("TROWEXPAND of %s tiles", type_name(dst.type));
+    if (type_size(dst.type) > 4 && !core.register_based())
+        core.unsupported("TROWEXPAND of %s tiles", type_name(dst.type));
     same_type(core, "TROWEXPAND", dst, src);
     need_plain_rows(core, "TROWEXPAND", dst, "result");
     if (src.space != Space::UB || src.inner)

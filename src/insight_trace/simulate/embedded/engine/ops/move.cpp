@@ -235,6 +235,12 @@ void scales_to_boxes(Core &core, const TileRef &dst, const TileRef &src, bool do
         core.unsupported("TMOV with a scratch tile between these tiles");
     const int64_t lines = down ? src.valid_cols : dst.valid_rows,
                   groups = down ? src.valid_rows : dst.valid_cols;
+    // a device reads them without gaps, whatever the tile's width: rows with gaps would be read wrongly there
+    if (src.rows > 1 && src.cols != (down ? lines : groups))
+        core.kernel_error(
+            "TMOV into boxes of scales reads %lld scales a row without gaps, but the rows of its "
+            "%d x %d source lie %d apart: make the source one row, or as wide as its scales",
+            (long long)(down ? lines : groups), src.rows, src.cols, src.cols);
     const int64_t blocks = (lines + 15) / 16, pairs = groups / 2;
     if (core.computes && lines > 0 && pairs > 0) {
         const uint64_t bytes = uint64_t(blocks * pairs * 32);

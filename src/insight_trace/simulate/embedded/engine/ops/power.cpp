@@ -5,7 +5,7 @@ namespace insight_trace::engine {
 
 namespace {
 
-int32_t power_of(int32_t base, int32_t exponent) {
+int32_t power_of(int32_t base, int32_t exponent, bool) {
     if (exponent == 0 || base == 1) return 1;
     if (base == 0) return 0;
     if (base == -1) return exponent & 1 ? -1 : 1;
@@ -16,7 +16,9 @@ int32_t power_of(int32_t base, int32_t exponent) {
     return result;
 }
 
-float steps(float base, float exponent) {
+// `exact`: where 16 bits are left of it, the error of steps in float is far below the rounding
+float steps(float base, float exponent, bool exact) {
+    if (exact) return float(std::pow(double(base), double(exponent)));
     return float(std::exp(double(float(std::log(double(base))) * exponent)));
 }
 bool is_odd(float whole) {
@@ -24,16 +26,19 @@ bool is_odd(float whole) {
     if (whole < -2147483648.0f) return false;
     return static_cast<int32_t>(whole) % 2 != 0;
 }
-float power_of(float base, float exponent) {
+float power_of(float base, float exponent, bool exact) {
     if (exponent == 0) return 1;
     if (base == 0) return exponent > 0 ? 0.0f : std::numeric_limits<float>::infinity();
     if (base == -1 && std::isinf(exponent)) return 1;
-    if (!std::isfinite(exponent) || exponent != std::trunc(exponent)) return steps(base, exponent);
-    float magnitude = steps(std::fabs(base), exponent);
+    if (!std::isfinite(exponent) || exponent != std::trunc(exponent)) return steps(base, exponent, exact);
+    float magnitude = steps(std::fabs(base), exponent, exact);
     return is_odd(exponent) && base < 0 ? -magnitude : magnitude;
 }
 
 using Powers = Types<float, int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t>;
+// with registers, 16-bit floats widen to float and round once
+using PowersInRegisters =
+    Types<float, half, bfloat16_t, int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t>;
 
 // `times`: VMUL with the tile of exponents, VMULS with the scalar.
 void issue_power(Core &core, const Step &step, bool absolute, Instr times) {
@@ -55,15 +60,21 @@ void power(Core &core, const char *op, const TileRef &dst, const TileRef &base, 
     if (exponents) require_type(core, op, *exponents, dst.type);
     Lines to = lines_of(core, op, dst), x = lines_of(core, op, base, to);
     Lines y = exponents ? lines_of(core, op, *exponents, to) : x;
-    with_type_of(core, op, dst.type, Powers(), [&](auto tag) {
+    auto compute = [&](auto tag) {
         using T = decltype(tag);
+        constexpr bool exact = is_real<T> && sizeof(T) == 2;
         using Whole = std::conditional_t<is_real<T>, float, int32_t>;
         if (!core.computes) return;
         T value = exponent ? scalar_as<T>(*exponent) : T(0);
         map_two<T>(core, to, x, y, [&](T a, T b) {
-            return static_cast<T>(power_of(static_cast<Whole>(a), static_cast<Whole>(exponent ? value : b)));
+            return static_cast<T>(
+                power_of(static_cast<Whole>(a), static_cast<Whole>(exponent ? value : b), exact));
         });
-    });
+    };
+    if (core.register_based())
+        with_type_of(core, op, dst.type, PowersInRegisters(), compute);
+    else
+        with_type_of(core, op, dst.type, Powers(), compute);
     int loads = exponents ? 2 : 1;
     if (dst.type != Type::F32) return scalar_loop(core, to, loads);
     Lines scratch = lines_of(core, op, tmp, to);

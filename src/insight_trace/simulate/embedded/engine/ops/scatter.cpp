@@ -21,7 +21,8 @@ struct Bytes { // the first rows and columns of a tile, as bytes
 };
 
 void check_scatter(const Core &core, const TileRef &dst, const TileRef &src) {
-    if (type_size(dst.type) > 4) core.unsupported("TSCATTER of %s tiles", type_name(dst.type));
+    if (type_size(dst.type) > 4 && !core.register_based())
+        core.unsupported("TSCATTER of %s tiles", type_name(dst.type));
     same_type(core, "TSCATTER", dst, src);
     need_plain_rows(core, "TSCATTER", dst, "result");
     need_plain_rows(core, "TSCATTER", src, "source");
@@ -29,9 +30,9 @@ void check_scatter(const Core &core, const TileRef &dst, const TileRef &src) {
 
 void issue_clear(Core &core, const TileRef &dst) {
     int size = type_size(dst.type);
-    int64_t units = int64_t(dst.rows) * dst.cols * size / (size == 4 ? 4 : 2);
+    int64_t units = int64_t(dst.rows) * dst.cols * size / (size >= 4 ? 4 : 2);
     count_elements(core, units);
-    counted(core, Instr::MOVEV, size == 4 ? Type::U32 : Type::U16, units, VectorOperand(dst.address));
+    counted(core, Instr::MOVEV, size >= 4 ? Type::U32 : Type::U16, units, VectorOperand(dst.address));
     count_off(core);
     handshake(core, PipeId::V, PipeId::S);
 }
@@ -40,7 +41,7 @@ void scatter_by_index(Core &core, const Operands &operands) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile, &idx = operands[2].tile;
     check_scatter(core, dst, src);
     int index_size = type_size(idx.type), size = type_size(dst.type);
-    if (index_size != (size == 4 ? 4 : 2))
+    if (index_size != (size >= 4 ? 4 : 2))
         core.unsupported("TSCATTER of %s tiles by %s indices", type_name(dst.type), type_name(idx.type));
     need_plain_rows(core, "TSCATTER", idx, "index tile");
     if (is_empty(idx)) return;
