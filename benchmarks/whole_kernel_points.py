@@ -62,7 +62,7 @@ def gemm() -> Iterator[Whole]:
         )  # fmt: skip
 
 
-def _queues(blocks: int) -> np.ndarray:
+def queues_of(blocks: int) -> np.ndarray:
     """The ready queues of gemm_ar, empty: a header with the place of each block's queue."""
     header, each = 192, 4096
     words = np.zeros((header + blocks * each) // 4, np.int32)
@@ -82,7 +82,7 @@ def gemm_ar() -> Iterator[Whole]:
             f"kernels/manual/{folder}/gemm_ar/gemm_compute_kernel.cpp", call,
             lambda blocks=blocks: {  # type: ignore[misc]
                 0: np.zeros(2 * rows * cols, np.uint8), 1: np.zeros(2 * rows * k, np.uint8),
-                2: np.zeros(2 * k * cols, np.uint8), 3: _queues(blocks),
+                2: np.zeros(2 * k * cols, np.uint8), 3: queues_of(blocks),
             },
             "aic", blocks, chip, l2="warm",
             define=f"#define CONFIG_COMPUTE_BLOCK_NUM {blocks}\n",

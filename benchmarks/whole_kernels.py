@@ -79,7 +79,7 @@ def run(point: Whole, checkout: Path, scratch: Path) -> Result:
     """Compiles the point's kernel and runs it on all its cores."""
     began = time.perf_counter()
     done = simulate(
-        _kernels(point, checkout, scratch),
+        kernels_of(point, checkout, scratch),
         point.tensors(),
         block_count=point.blocks,
         soc_version=point.chip,
@@ -108,7 +108,7 @@ def run(point: Whole, checkout: Path, scratch: Path) -> Result:
     )
 
 
-def _kernels(point: Whole, checkout: Path, scratch: Path) -> list[Kernel]:
+def kernels_of(point: Whole, checkout: Path, scratch: Path) -> list[Kernel]:
     folder = scratch / re.sub(r"\W+", "_", f"{point.kernel}_{point.case}_{point.chip}")
     folder.mkdir(exist_ok=True)
     if point.source:

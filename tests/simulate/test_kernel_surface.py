@@ -204,3 +204,33 @@ def test_each_of_several_cores_reads_a_counter_that_knows_its_own_work(tmp_path:
     ticks = done.outputs[1][::16]
     assert (ticks > 2000 * 50 / done.mhz).all()
     np.testing.assert_array_equal(done.outputs[1], shaken.outputs[1])
+
+
+def test_a_fresh_tile_that_is_assigned_to_one_changes_its_valid_part_and_not_its_place(
+    tmp_path: Path,
+) -> None:
+    body = """
+    using Part = Tile<TileType::Vec, float, 1, 64, BLayout::RowMajor, -1, -1>;
+    using PartLine = GlobalTensor<float, Shape<1, 1, 1, 1, -1>, Stride<64, 64, 64, 64, 1>>;
+    Part first(1, 64), second(1, 64);
+    TASSIGN(first, 0);
+    TASSIGN(second, 1024);
+    Line line(data_in(args, 0));
+    TLOAD(first, line);
+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    second = Part(1, 32);
+    TADDS(second, first, 1.0f);
+    pipe_barrier(PIPE_ALL);
+    Line whole(data_in(args, 1));
+    TSTORE(whole, first);
+    first = second;
+    PartLine part(data_in(args, 2), Shape<1, 1, 1, 1, -1>(32));
+    TSTORE(part, first);
+"""
+    source = np.arange(64, dtype=np.float32)
+    zeros = np.zeros(64, np.float32)
+    done = simulate(write_kernel(tmp_path, body), {0: source, 1: zeros, 2: zeros}, core_type="aiv")
+    assert done.failure is None, done.failure
+    np.testing.assert_array_equal(done.outputs[1], source)
+    np.testing.assert_array_equal(done.outputs[2], np.where(source < 32, source + 1, 0))

@@ -105,6 +105,15 @@ struct Tile {
                   "valid size exceeds the tile");
 
     Tile() = default;
+    Tile(const Tile &) = default;
+    // A tile that has no place yet gives none: kernels set another valid part so, with a fresh tile.
+    Tile &operator=(const Tile &other) {
+        if (other.placed_) assign(other.address_);
+        valid_rows_ = other.valid_rows_;
+        valid_cols_ = other.valid_cols_;
+        k_aligned_ = other.k_aligned_;
+        return *this;
+    }
     // One run-time extent where one is dynamic; both, in order, where both are.
     explicit Tile(size_t extent) {
         static_assert((ValidRow == DYNAMIC) != (ValidCol == DYNAMIC),
@@ -153,7 +162,10 @@ struct Tile {
     }
 
     uint64_t address() const { return address_; }
-    void assign(uint64_t address) { address_ = address; }
+    void assign(uint64_t address) {
+        address_ = address;
+        placed_ = true;
+    }
 
     insight_trace::TileRef ref() const {
         insight_trace::TileRef r{};
@@ -179,6 +191,7 @@ struct Tile {
     int valid_rows_ = ValidRow == DYNAMIC ? Rows : ValidRow;
     int valid_cols_ = ValidCol == DYNAMIC ? Cols : ValidCol;
     bool k_aligned_ = false;
+    bool placed_ = false; // has an address of its own
 };
 
 #if defined(PTO_NPU_ARCH_A5)
