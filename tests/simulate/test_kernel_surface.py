@@ -220,7 +220,7 @@ def test_a_fresh_tile_that_is_assigned_to_one_changes_its_valid_part_and_not_its
     set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
     wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
     second = Part(1, 32);
-    TADDS(second, first, 1.0f);
+    TEXPANDS(second, 7.0f);
     pipe_barrier(PIPE_ALL);
     Line whole(data_in(args, 1));
     TSTORE(whole, first);
@@ -233,4 +233,4 @@ def test_a_fresh_tile_that_is_assigned_to_one_changes_its_valid_part_and_not_its
     done = simulate(write_kernel(tmp_path, body), {0: source, 1: zeros, 2: zeros}, core_type="aiv")
     assert done.failure is None, done.failure
     np.testing.assert_array_equal(done.outputs[1], source)
-    np.testing.assert_array_equal(done.outputs[2], np.where(source < 32, source + 1, 0))
+    np.testing.assert_array_equal(done.outputs[2], np.where(source < 32, 7, 0))
