@@ -275,8 +275,9 @@ BREAKS = [
     ("details-tables", BlockType.COMPUTE_BARS, lambda table: {"subblock_detail": table["subblock_detail"] * 5001}),
     ("details-tables", BlockType.OCCUPANCY, lambda table: table | {"op_detail": table["op_detail"] * 255}),
     ("details-tables", BlockType.ROOFLINE, lambda table: _first(table, "multiple_rooflines", rooflines=[{}] * 101)),
-    ("details-graph", BlockType.MEMORY_GRAPH, lambda table: _graph_change(table, memory_unit=[{"memory_path": 99}])),
-    ("details-graph", BlockType.MEMORY_GRAPH, lambda table: _graph_change(table, memory_unit=[{"memory_path": 12}] * 2)),
+    ("details-graph", BlockType.MEMORY_GRAPH, lambda table: _graph_change(table, 99)),
+    ("details-graph", BlockType.MEMORY_GRAPH, lambda table: _graph_change(table, 45, soc="910A5")),
+    ("details-graph", BlockType.MEMORY_GRAPH, lambda table: _graph_change(table, 12, 12)),
     ("details-graph", BlockType.MEMORY_GRAPH, lambda table: _first(table, "core_memory_map", memory_unit=[{}])),
     ("details-blocks", BlockType.MEMORY_GRAPH, lambda table: {"core_memory_map": table["core_memory_map"] * 2}),
     ("details-numbers", BlockType.COMPUTE_BARS, lambda table: _first(table, "subblock_detail", unit=9)),
@@ -293,8 +294,8 @@ def _base_change(table, rows):
     return table | {"block_detail": {"head_name": ["a"], "row": rows}}
 
 
-def _graph_change(table, **changes):
-    return _first(table, "core_memory_map", **changes)
+def _graph_change(table, *paths, **changes):
+    return _first(table, "core_memory_map", memory_unit=[{"memory_path": path} for path in paths], **changes)
 
 
 def _table_change(table, **changes):

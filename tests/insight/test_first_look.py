@@ -15,6 +15,8 @@ from insight_trace.insight.prepared import Extras, Prepared
 from insight_trace.insight.source_page import opening_on
 from insight_trace.model import Pipe
 from insight_trace.recording.store import open_recording
+from insight_trace.replay import named_traces
+from insight_trace.replay.named_traces import write_named_traces
 from insight_trace.trace.stats import stats
 
 everywhere = pytest.mark.parametrize("name", REPLAYS)
@@ -161,6 +163,19 @@ def test_what_the_checker_found_is_a_mark_over_each_instruction_it_names(replaye
     # and the timeline without the recording still opens
     read = open_trace(directory / "visualize_data.bin")
     assert len(read.instructions) == len(stream) + 1
+
+
+def test_a_run_that_is_too_large_for_a_perfetto_file_says_so(replayed, tmp_path, monkeypatch):
+    simulator = replayed("mix").directory
+    assert write_named_traces(simulator, tmp_path, "small") == ()
+    monkeypatch.setattr(named_traces, "MOST_INSTRUCTIONS", 10)
+    (told,) = write_named_traces(simulator, tmp_path, "large")
+    assert "clean --format perfetto" in told
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "large_trace.json",
+        "small_trace.json",
+        "small_trace_perfetto.json",
+    ]
 
 
 def test_the_same_run_gives_the_same_bytes(replayed, tmp_path):

@@ -73,6 +73,24 @@ def test_marks_cost_nothing(simulation, tmp_path):
     assert stats(Trace(without.instructions, without.mhz, without.soc_version)).phases == ()
 
 
+def test_marks_cost_on_request_what_a_device_issues_for_them(simulation):
+    """A write of the scalar unit and a NOP for each pipe, at either end."""
+    target = "a5" if simulation.soc_version.startswith("Ascend950") else "a2a3"
+    paid = _simulation("marked.cpp", target=target, mark_cost=True)
+    ends = 2 * (3 * ROUNDS + 1) + 1  # the last start has no stop
+    columns = paid.instructions
+    spent = np.flatnonzero(columns.name == columns.names.index("NOP"))
+    assert len(spent) == len(columns) - len(simulation.instructions) == ends * (1 + 3)
+    assert set(columns.pipe[spent].tolist()) == {Pipe.SCALAR}
+    assert set((columns.end - columns.start)[spent].tolist()) == {1}
+    assert paid.cycles > simulation.cycles
+    assert [each.name for each in marked_ranges(paid.instructions)] == [
+        each.name for each in marked_ranges(simulation.instructions)
+    ]
+    figures = stats(Trace(paid.instructions, paid.mhz, paid.soc_version))
+    assert sum(phase.cycles for phase in figures.phases) == figures.cycles
+
+
 def test_marks_come_back_from_the_recording_and_stand_in_insight(simulation, tmp_path):
     trace = make_trace(simulation)
     kernels = [Kernel("marked", KERNELS / "marked.cpp", CoreType.AIV)]
@@ -93,3 +111,28 @@ def test_marks_come_back_from_the_recording_and_stand_in_insight(simulation, tmp
         assert event["cname"] == "rail_load"
     read = open_trace(directory / "visualize_data.bin")
     assert sum(read.instructions.pipe == Pipe.USERMARK) == len(marks)
+
+
+def test_a_mark_has_the_form_of_the_vendors_own(simulation, shared_data, tmp_path):
+    """The same keys in the same order with the same kinds, in the timeline and in the core's own trace."""
+    directory = write_insight_directory(make_trace(simulation), tmp_path)
+    theirs = shared_data / "camodel" / "910B" / "expected_simulator"
+    for ours, expected in (
+        (directory / "trace.json", theirs / "trace.json"),
+        (directory / "core0.veccore0" / "trace.json", theirs / "core0.veccore0" / "trace.json"),
+    ):
+        mine, vendors = (
+            next(
+                event
+                for event in json.loads(path.read_text())["traceEvents"]
+                if event["name"].startswith("Mark 0x") and event["ph"] == "X"
+            )
+            for path in (ours, expected)
+        )
+        assert list(mine) == list(vendors)
+        assert list(mine["args"]) == list(vendors["args"])
+        for key in ("cname", "name", "ph", "pid", "tid"):
+            assert mine[key] == vendors[key]
+        assert {key: type(value) for key, value in mine.items()} == {
+            key: type(value) for key, value in vendors.items()
+        }

@@ -88,8 +88,9 @@ def run(options: argparse.Namespace) -> int:
     replay = run_replay(request)
     show(replay, check=False)
     if replay.directory is not None:
-        for ending in (PLAIN, PERFETTO):
-            print(f"trace      {replay.workspace / f'{label}{ending}'}")
+        for trace in (replay.workspace / f"{label}{ending}" for ending in (PLAIN, PERFETTO)):
+            if trace.is_file():  # else `show` has said why there is none
+                print(f"trace      {trace}")
     if replay.mismatched:
         print(f"insight-trace core-swimlane: {mismatch_text(replay)}", file=sys.stderr)
     return 1 if replay.mismatched else 0

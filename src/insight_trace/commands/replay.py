@@ -105,6 +105,11 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--launch", choices=("task", "kernel"), help="a task of a scheduler, or a kernel launched by itself"
     )
+    how.add_argument(
+        "--mark-cost",
+        action="store_true",
+        help="TRACE_START and TRACE_STOP take the time that they take where ASCENDC_TRACE_ON is defined",
+    )
     how.add_argument("--timing-only", action="store_true", help="instructions and times, no arithmetic")
     how.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="seconds the kernel may run")
     how.add_argument(
@@ -302,6 +307,7 @@ def _request(options: argparse.Namespace) -> ReplayRequest:
         check=options.check,
         l2=options.l2,
         launch=options.launch,
+        mark_cost=options.mark_cost,
         seconds=options.time_limit,
         cann_home=options.cann_home,
         cann_set_env=options.cann_set_env,
@@ -330,6 +336,7 @@ def _repeated(request: ReplayRequest, record: dict[str, Any]) -> ReplayRequest:
         timing_only=request.timing_only or bool(record.get("timing_only")),
         l2=request.l2 or record.get("l2"),
         launch=request.launch or record.get("launch"),
+        mark_cost=request.mark_cost or bool(record.get("mark_cost")),
     )
 
 

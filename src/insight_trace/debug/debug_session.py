@@ -106,6 +106,7 @@ class Session:
             target=self.record.get("target") or "a2a3",
             preset=self.record.get("preset") or "device",
             launch=self.record.get("launch") == "kernel",
+            mark_cost=bool(self.record.get("mark_cost")),
             changes=(*self.recorded_changes, *changes),
             journal=journal,
         )

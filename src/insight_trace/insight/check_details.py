@@ -46,6 +46,7 @@ _GRAPHS = {
     "910B": frozenset((*range(20), *range(35, 39))),
     "910A5": frozenset((0, 1, 2, *range(6, 9), *range(12, 20), *range(37, 56))),
 }
+_SECOND_UB, _FROM_DCACHE = {45, 47}, 50  # paths of the 950's later graph, which path 50 chooses
 _KINDS = ("mix", "vector", "cube", "AiCore")
 _MOST_MEMORY_ROWS, _MOST_BLOCKS, _MOST_ROOFS = 1000, 10_000, 100
 _UNITS = range(4)
@@ -154,6 +155,10 @@ def _graph(table: dict[str, Any], where: str) -> Iterator[Broken]:
             yield Broken("details-graph", place, f"path {path:g} comes twice or is no number")
         for path in sorted(set(drawn) - _GRAPHS.get(soc, set(drawn))):
             yield Broken("details-graph", place, f"no arrow is drawn for path {path:g}")
+        if soc == "910A5" and _SECOND_UB & set(drawn) and _FROM_DCACHE not in drawn:
+            yield Broken(
+                "details-graph", place, "labels of paths 45 and 47 land on L2 where path 50 is absent"
+            )
 
 
 def _memory(table: dict[str, Any], where: str) -> Iterator[Broken]:

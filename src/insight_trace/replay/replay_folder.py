@@ -65,6 +65,7 @@ def write_record(request: ReplayRequest, replay: Replay, workspace: Path) -> Non
         "timing_only": request.timing_only,
         "l2": request.l2,
         "launch": request.launch,
+        "mark_cost": request.mark_cost,
         "cycles": replay.cycles,
         "outputs": [
             {"slot": c.slot, "status": str(c.status), "max_error": c.max_error} for c in replay.checks

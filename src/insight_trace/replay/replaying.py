@@ -263,6 +263,7 @@ def _with_embedded(
         l2=request.l2,
         held=held_slots(request.dump_dir, replay.dispatch) if request.l2 == "trace" else (),
         launch=request.launch == "kernel",
+        mark_cost=request.mark_cost,
         seconds=request.seconds,
     )
     run = run_checked if request.check else run_embedded

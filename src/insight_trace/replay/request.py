@@ -39,6 +39,7 @@ class ReplayRequest:
     check: bool = False  # look for what is wrong in the kernel
     l2: str | None = None  # what L2 holds at first: cold (None), warm, trace: what earlier dispatches left
     launch: str | None = None  # task (None): started by a scheduler; kernel: launched by itself
+    mark_cost: bool = False  # TRACE_START and TRACE_STOP take the time that they take on a device
     seconds: float = 60.0
     # the vendor's simulator
     cann_home: Path | None = None

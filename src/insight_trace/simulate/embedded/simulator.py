@@ -64,6 +64,7 @@ class EmbeddedOptions:
     l2: str | None = None
     held: tuple[tuple[int, bool], ...] = ()  # slots, the longest ago first, and whether they were written
     launch: bool = False  # the kernel is launched by itself: cores start one after the other
+    mark_cost: bool = False  # TRACE_START and TRACE_STOP take time, as where ASCENDC_TRACE_ON is defined
     check: bool = False  # look for what is wrong in the kernel
     numbers: bool = False  # look for the op that makes the first NaN
     unwritten: int = 0  # what a byte of on-chip memory holds that nobody wrote
@@ -129,7 +130,13 @@ def run_embedded(
     plans = _plan_cores(kernels, arguments.block_count)
     try:
         objects = [
-            toolchain.kernel(k.source, k.core_type, target=soc.target, include_dirs=k.include_dirs)
+            toolchain.kernel(
+                k.source,
+                k.core_type,
+                target=soc.target,
+                include_dirs=k.include_dirs,
+                mark_cost=options.mark_cost,
+            )
             for k in kernels
         ]
     except KernelBuildError as error:

@@ -34,6 +34,7 @@ from insight_trace.simulate.embedded.source_lines import keep_lines
 
 KERNEL_OBJECT = "kernel.so"
 PRELUDE = INCLUDE / "insight_trace" / "prelude.hpp"
+MARKS_WITH_COST = HERE / "marks_with_cost.hpp"
 
 _STANDARD = "-std=c++17"
 # The same results on every machine: one rounding per operation (no fused multiply-add behind our back), and a
@@ -174,6 +175,7 @@ class Toolchain:
         target: str = "a2a3",
         include_dirs: tuple[str, ...] = (),
         defines: tuple[str, ...] = (),
+        mark_cost: bool = False,
     ) -> Path:
         """The kernel as a shared object; compiled only if it, a header of its or a flag has changed."""
         try:
@@ -191,6 +193,10 @@ class Toolchain:
             f"-I{source.parent}",
             *(f"-I{d}" for d in include_dirs if Path(d).is_dir()),
         ]
+        if mark_cost:
+            # behind our precompiled headers, and part of what names the object
+            includes += ["-include", str(MARKS_WITH_COST)]
+            text += MARKS_WITH_COST.read_bytes()
         return self._shared_object("kernel", source, text, flags, includes, device=True)
 
     def host_object(
