@@ -85,7 +85,13 @@ class EmbeddedRunner:
 
     def _options(self, arch: str) -> EmbeddedOptions:
         return EmbeddedOptions(
-            self.soc_version, arch, self.preset, seconds=self.seconds, l2=self.l2, launch=self.launch
+            self.soc_version,
+            arch,
+            self.preset,
+            seconds=self.seconds,
+            l2=self.l2,
+            launch=self.launch,
+            host_cores=1,  # the others run other kernels
         )
 
     def stop(self) -> None:

@@ -152,6 +152,7 @@ def _job(request: BulkRequest, scene: Scene, case: Case | None, recorded: Record
         preset=request.preset,
         seconds=request.seconds,
         check=request.check,
+        host_cores=1,  # the others run other dispatches
     )
     dispatch = recorded.dispatch
     sources = [hashlib.sha256(k.source.read_bytes()).hexdigest() for k in selection.kernels]

@@ -131,7 +131,7 @@ class Simulated:
         self._files = itertools.count()
         self._pool = ThreadPoolExecutor(min(8, os.cpu_count() or 1))
         self._known: dict[tuple[Any, ...], dict[tuple[str, str], float]] = {}
-        options = EmbeddedOptions(soc_version=soc_version, target=target)
+        options = EmbeddedOptions(soc_version=soc_version, target=target, host_cores=1)
         runs = list(self._pool.map(lambda task: simulated(task, options), tasks))
         self._uses = [
             Uses(frozenset(parameter_times(run, chip)[1]), len(run.instructions.cores)) for run in runs
@@ -171,7 +171,7 @@ class Simulated:
         path.write_text(
             overlay_text(self.chip, self.base, "Calibrating", factors, "calibrating"), encoding="utf-8"
         )
-        options = EmbeddedOptions(soc_version=str(path), target=self.target)
+        options = EmbeddedOptions(soc_version=str(path), target=self.target, host_cores=1)
         run = simulated(self.tasks[number], options)
         path.unlink()
         return _values(self.tasks[number], run, self.chip.mhz)

@@ -166,6 +166,7 @@ def options_of(job: TimingJob) -> EmbeddedOptions:
         l2="trace",
         held=job.held,
         seconds=job.seconds,
+        host_cores=1,  # the others run other dispatches
     )
 
 

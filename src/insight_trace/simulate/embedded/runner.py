@@ -49,6 +49,7 @@ class RunnerResult:
     overfull: bool = False
     core_times: list[tuple[int, int]] = field(default_factory=list)
     journaled: int = 0  # rows that the journal holds whole
+    together: bool = False  # its blocks have to be run in one process
 
 
 def run_job(
@@ -65,6 +66,7 @@ def run_job(
     """
     seconds = limits.seconds_given(seconds, "--time-limit")
     job, result = directory / "job", directory / "result"
+    result.unlink(missing_ok=True)
     own = [f"seconds\t{seconds}", *rules.job_lines(sandbox, directory, readable)]
     text = "\n".join([f"result\t{result}", *lines, *own]) + "\n"
     job.write_text(text, encoding="utf-8", errors="surrogateescape")
@@ -142,7 +144,7 @@ def _read(result: Path, records: Path) -> RunnerResult | None:
         return _garbled(f"its result {error.what}")
     try:
         parsed = _parse(text.decode("utf-8", errors="surrogateescape"))
-        if parsed is not None:
+        if parsed is not None and not parsed.together:
             parsed.told = _has_rows(records, parsed)
         return parsed
     except InputError as error:
@@ -197,6 +199,8 @@ def _parse(text: str) -> RunnerResult | None:
             facts[key] = rest
     if "end" not in facts:
         return None
+    if facts["status"][0] == "together":
+        return RunnerResult(together=True)
     result.checked = tuple(map(_number, facts.get("checked", [])))
     result.instructions = _number(facts.get("instructions", ["0"])[0], 1 << 40)
     result.journaled = _number(facts.get("journal", ["0"])[0], 1 << 40)

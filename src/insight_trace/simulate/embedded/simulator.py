@@ -27,6 +27,7 @@ from insight_trace.model import CoreType, Kernel, Launch, Role
 from insight_trace.outcome import Failure, Simulation
 from insight_trace.recording.stream import empty
 from insight_trace.simulate.embedded.checking import findings_of
+from insight_trace.simulate.embedded.host_cores import shares_of_blocks
 from insight_trace.simulate.embedded.job_files import job_directory, with_job_directory
 from insight_trace.simulate.embedded.journaling import Change, JournalRequest
 from insight_trace.simulate.embedded.kernel_sources import readable_sources
@@ -71,6 +72,7 @@ class EmbeddedOptions:
     left_out: tuple[tuple[str, int], ...] = ()  # file and line of flags and barriers that do not happen
     changes: tuple[Change, ...] = ()  # of single tile ops
     journal: JournalRequest | None = None  # what it does to memory is written down
+    host_cores: int | None = None  # that blocks may be run on at once; None: as many as this process may use
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sandbox", Sandbox(self.sandbox))  # by its name, too
@@ -142,12 +144,13 @@ def run_embedded(
     except KernelBuildError as error:
         return _nothing(soc, error.failure)
 
-    def run_in(directory: Path) -> Simulation:
+    def run_in(directory: Path, shares: int) -> Simulation:
         gm = _Layout(arguments, plans)
         image = directory / "gm"
         gm.fill(image)
         lines = [
             *job_options(soc, options, directory),
+            f"shares\t{shares}",
             *gm.memory.job_lines(image),
             *gm.held_lines(options.held if options.l2 == "trace" else ()),
             *(f"kernel\t{escape(str(o))}\t{k.entry}" for o, k in zip(objects, kernels, strict=True)),
@@ -157,6 +160,8 @@ def run_embedded(
         result = run_job(
             toolchain.runner(), directory, lines, options.seconds, options.sandbox, tuple(readable)
         )
+        if result.together:
+            return run_in(directory, 1)
         made = _Made(kernels, objects, options)
         if options.journal is not None and result.failure is None:
             options.journal.keep(directory, result.journaled, result.instructions)
@@ -164,8 +169,10 @@ def run_embedded(
 
     if options.journal is not None:  # it may be large, and is moved to a disk afterwards
         with job_directory(in_memory=False) as place:
-            return run_in(place)
-    return with_job_directory(run_in)
+            return run_in(place, 1)
+    watched = options.perturb or options.numbers or options.changes or options.left_out
+    shares = 1 if watched else shares_of_blocks(arguments.block_count, options.host_cores)
+    return with_job_directory(lambda place: run_in(place, shares))
 
 
 def _plan_cores(kernels: Sequence[Kernel], block_count: int) -> list[_CorePlan]:

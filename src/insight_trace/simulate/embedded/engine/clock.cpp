@@ -259,6 +259,19 @@ void Clock::finish(Site at) {
     keep(step);
 }
 
+void Clock::take_over(const CoreStep *steps, size_t count, uint32_t row, uint32_t meeting) {
+    for (size_t i = 0; i < count; ++i) {
+        CoreStep step = steps[i];
+        if (step.row != kNone) step.row += row;
+        if (step.kind == StepKind::Meet) step.link += meeting;
+        steps_.list.append(step);
+    }
+}
+
+void Clock::take_over(const Access *accesses, size_t count) {
+    for (size_t i = 0; i < count; ++i) steps_.accesses.append(accesses[i]);
+}
+
 std::vector<Clock::LeftOver> Clock::unused_flags() const {
     std::vector<LeftOver> left;
     for (int from = 0; from < kPipes; ++from)

@@ -77,6 +77,13 @@ class Clock {
         uint32_t row; // of the last set
     };
     std::vector<LeftOver> unused_flags() const;
+    // What a clock in another process kept, whose first row is `row` here and whose first meeting `meeting`.
+    void take_over(const CoreStep *steps, size_t count, uint32_t row, uint32_t meeting);
+    void take_over(const Access *accesses, size_t count);
+    void take_over(const LeftOver &flag) {
+        flags_[static_cast<size_t>(flag.from)][static_cast<size_t>(flag.to)]
+              [static_cast<size_t>(flag.event)] = {static_cast<uint32_t>(flag.count), flag.row};
+    }
 
   private:
     struct Pending { // an instruction behind a wait

@@ -58,7 +58,7 @@ uint8_t *Core::local(Space space, uint64_t address, uint64_t bytes) {
     return memory_[index].get() + address;
 }
 
-uint8_t *Core::global(uint64_t address, uint64_t bytes) {
+uint8_t *Core::global(uint64_t address, uint64_t bytes, Role role) {
     const Region *region = last_region_;
     looked_ = true;
     if (!region || address < region->address || address - region->address >= region->padded)
@@ -74,6 +74,7 @@ uint8_t *Core::global(uint64_t address, uint64_t bytes) {
     if (region->exact && offset + bytes > region->size)
         remark("reaches %llu bytes past the end of %s", (unsigned long long)(offset + bytes - region->size),
                region->name.c_str());
+    if (gm_.watched) gm_.watched->mark(address, bytes, role & kWrites);
     if (records_.journal) records_.journal->touch_global(address, bytes);
     return reinterpret_cast<uint8_t *>(address);
 }

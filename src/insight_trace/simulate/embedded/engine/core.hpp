@@ -12,6 +12,7 @@
 #include "operands.hpp"
 #include "parameters.hpp"
 #include "records.hpp"
+#include "touched_lines.hpp"
 
 namespace insight_trace::engine {
 
@@ -32,6 +33,7 @@ struct Remark {
 struct GlobalMemory {
     std::vector<Region> regions; // by address
     uint64_t base = 0, size = 0;
+    TouchedLines *watched = nullptr;            // where it is marked what is touched, if it is
     const Region *find(uint64_t address) const; // the region at or before it
 };
 
@@ -75,8 +77,9 @@ class Core {
     }
     const GlobalMemory &global_memory() const { return gm_; }
     uint64_t space_size(Space space) const { return sizes_[static_cast<int>(space)]; }
-    // Host pointer to `bytes` of global memory; fails when any of them lies outside every buffer.
-    uint8_t *global(uint64_t address, uint64_t bytes);
+    // Host pointer to `bytes` of global memory; fails when any of them lies outside every buffer. `role`:
+    // what is done there.
+    uint8_t *global(uint64_t address, uint64_t bytes, Role role = kReadsAndWrites);
 
     // --- instructions. `elements`: how many elements all repeats together work on (for utilisation).
     void vector(Instr instr, Type type, int repeat, int64_t elements, VectorOperand dst,

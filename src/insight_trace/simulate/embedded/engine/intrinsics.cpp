@@ -174,7 +174,7 @@ static void wait_for_core(Core &core, Instr instr, PipeId pipe, int flag) {
 
 // Reads what another core may write: the clock goes on to the write, if a scalar store of a core made it.
 static uint64_t read_shared(Core &core, uint64_t address, int size, int64_t milli) {
-    const uint8_t *from = core.global(address, static_cast<uint64_t>(size));
+    const uint8_t *from = core.global(address, static_cast<uint64_t>(size), kReads);
     Record r = core.record(Instr::LD_DEV, PipeId::S, Form::Scalar);
     core.operand(3, kReads, Space::GM, Type::U8, address, size);
     r.a = address;
@@ -243,7 +243,7 @@ static const char *compare_text(uint64_t how) {
 }
 
 static void wait_for_signal(Core &core, uint64_t address, uint64_t how, int32_t wanted, int64_t milli) {
-    core.global(address, 4);
+    core.global(address, 4, kReads);
     auto value = [address] {
         int32_t now;
         memcpy(&now, reinterpret_cast<const void *>(address), sizeof now);
@@ -394,7 +394,7 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         machine.progressed();
         machine.meets_other_blocks();
         void *to = core.global(a, c);
-        const void *from = core.global(b, c);
+        const void *from = core.global(b, c, kReads);
         if (!machine.job().timing_only) memmove(to, from, c);
         core.scalar(Instr::ST_DEV, a, core.parameters.scalar_store_gm);
         return 0;

@@ -18,8 +18,10 @@ static int find_bounds(dl_phdr_info *info, size_t, void *data) {
     image->base = info->dlpi_addr;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const auto &header = info->dlpi_phdr[i];
-        if (header.p_type == PT_LOAD)
-            image->end = std::max<uint64_t>(image->end, info->dlpi_addr + header.p_vaddr + header.p_memsz);
+        if (header.p_type != PT_LOAD) continue;
+        const uint64_t from = info->dlpi_addr + header.p_vaddr, to = from + header.p_memsz;
+        image->end = std::max<uint64_t>(image->end, to);
+        if (header.p_flags & PF_W) image->writable.emplace_back(from, to);
     }
     return 1;
 }
@@ -37,6 +39,23 @@ static void load(KernelImage &image) {
     image.state = from;
     image.state_size = static_cast<uint64_t>(to - from);
     image.initial_state.assign(from, to);
+}
+
+uint64_t KernelImage::data_hash() const {
+    const uint64_t own = reinterpret_cast<uint64_t>(state), own_end = own + state_size;
+    uint64_t hash = 0;
+    auto add = [&](uint64_t from, uint64_t to) {
+        for (uint64_t at = from; at < to; ++at) {
+            hash = (hash ^ *reinterpret_cast<const uint8_t *>(at)) * 0x9e3779b97f4a7c15ull;
+            hash ^= hash >> 32;
+        }
+    };
+    for (const auto &[from, to] : writable) {
+        const bool holds = state_size && own >= from && own_end <= to;
+        add(from, holds ? own : to);
+        if (holds) add(own_end, to);
+    }
+    return hash;
 }
 
 void load_kernels(std::vector<KernelImage> &images) {

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "failure.hpp"
@@ -17,6 +18,9 @@ struct KernelImage {
     uint8_t *state = nullptr;              // its per-core section, if it has one
     uint64_t state_size = 0;
     std::vector<uint8_t> initial_state;
+    std::vector<std::pair<uint64_t, uint64_t>> writable; // from, to: its other variables lie there
+    // Of all variables that cores share.
+    uint64_t data_hash() const;
 };
 
 void load_kernels(std::vector<KernelImage> &images);

@@ -19,6 +19,7 @@ Machine::Machine(Job &job, Records &records)
     gm_.regions = job.regions;
     gm_.base = job.gm_base;
     gm_.size = job.gm_size;
+    gm_.watched = job.touched;
     std::sort(gm_.regions.begin(), gm_.regions.end(),
               [](const Region &a, const Region &b) { return a.address < b.address; });
     for (size_t i = 0; i < threads_.size(); ++i) {
@@ -50,17 +51,23 @@ void Machine::swap_out(size_t index) {
 void Machine::run() {
     {
         std::unique_lock<std::mutex> lock(mutex_);
-        running_ = job_.perturb ? dice_() % threads_.size() : 0;
-        for (size_t i = 0; i < threads_.size(); ++i)
-            threads_[i].thread = std::thread(&Machine::body, this, i);
+        running_ = job_.perturb ? dice_() % threads_.size() : job_.first_core;
+        for (size_t i = 0; i < threads_.size(); ++i) {
+            if (i >= job_.first_core && i < job_.end_core)
+                threads_[i].thread = std::thread(&Machine::body, this, i);
+            else
+                threads_[i].state = State::Done; // in another process
+        }
         finished_.wait(lock, [&] { return over_; });
     }
     if (failure_) {
         // the other cores stand where they wait; the process ends with the report
-        for (auto &thread : threads_) thread.thread.detach();
+        for (auto &thread : threads_)
+            if (thread.thread.joinable()) thread.thread.detach();
         throw *failure_;
     }
-    for (auto &thread : threads_) thread.thread.join();
+    for (auto &thread : threads_)
+        if (thread.thread.joinable()) thread.thread.join();
 }
 
 void Machine::new_timeline() {
@@ -179,13 +186,19 @@ void Machine::body(size_t index) {
     pass_on(lock, index);
 }
 
-// Chooses who runs next: the running core's neighbours in order, so that the order is always the same.
-bool Machine::pick_next(size_t from) {
+// Chooses who runs next: the running core's neighbours in order, so that the order is always the same. Blocks
+// that wait for nobody else run one after the other, as they do when several processes have them
+// (shares.hpp).
+bool Machine::pick_next(size_t from, bool stays) {
     size_t count = threads_.size();
     std::vector<size_t> able;
-    for (size_t step = 1; step <= count; ++step) {
+    const int32_t block = threads_[from].core->identity.block;
+    stays = stays && !job_.perturb;
+    for (size_t step = 1; step <= 2 * count; ++step) {
+        if (step > count && !stays) break;
         size_t index = (from + step) % count;
         CoreThread &thread = threads_[index];
+        if (stays && (thread.core->identity.block == block) != (step <= count)) continue;
         if (thread.state == State::Blocked && thread.ready()) thread.state = State::Ready;
         if (thread.state != State::Ready) continue;
         able.push_back(index);
@@ -196,10 +209,10 @@ bool Machine::pick_next(size_t from) {
     return true;
 }
 
-void Machine::pass_on(std::unique_lock<std::mutex> &, size_t from) {
+void Machine::pass_on(std::unique_lock<std::mutex> &, size_t from, bool stays) {
     bool all_done = false, waited = false;
     do {
-        if (pick_next(from)) {
+        if (pick_next(from, stays)) {
             if (waited) job_.other_chips->helped();
             threads_[running_].turn.notify_one();
             return;
@@ -241,11 +254,12 @@ void Machine::wait_until(Core &core, const std::string &what, const std::functio
 
 void Machine::yield(Core &core) {
     if (threads_.size() == 1) return;
+    if (job_.blocks_meet) job_.blocks_meet();
     size_t index = core.identity.index;
     CoreThread &me = threads_[index];
     std::unique_lock<std::mutex> lock(mutex_);
     swap_out(index);
-    pass_on(lock, index);
+    pass_on(lock, index, false);
     if (running_ != index) me.turn.wait(lock, [&] { return running_ == index || over_; });
     if (over_) me.turn.wait(lock, [] { return false; });
     swap_in(index);

@@ -64,6 +64,11 @@ struct Job {
     JournalOptions journal;
     bool watches_calls() const { return numbers || !changes.empty() || journal.wanted(); }
     OtherChips *other_chips = nullptr; // that share global memory with this one
+    // Blocks in several processes (shares.hpp): how many, which cores are this one's, where it marks what it
+    // touches, and whom it tells that a block met another one.
+    size_t shares = 1, first_core = 0, end_core = SIZE_MAX;
+    TouchedLines *touched = nullptr;
+    void (*blocks_meet)() = nullptr;
 };
 
 // The last scalar store of a core to a place in global memory.
@@ -75,7 +80,7 @@ struct Written {
 class Machine {
   public:
     Machine(Job &job, Records &records);
-    // Runs every core to its end; throws the first Failure.
+    // Runs every core of this process to its end; throws the first Failure.
     void run();
     // Places what the cores did on one axis of time, with the memory that they share.
     void place();
@@ -100,7 +105,10 @@ class Machine {
         if (job_.perturb && dice_() % 4 == 0) yield(core);
     }
     // A core looked at what cores of other blocks may do: their stores, or a flag of all blocks.
-    void meets_other_blocks() { met_other_blocks_ = true; }
+    void meets_other_blocks() {
+        met_other_blocks_ = true;
+        if (job_.blocks_meet) job_.blocks_meet();
+    }
     bool met_other_blocks() const { return met_other_blocks_; }
     uint32_t add_meeting(std::vector<uint32_t> rows) {
         meetings_.push_back({std::move(rows), job_.parameters.cross_core_latency});
@@ -112,6 +120,7 @@ class Machine {
         return static_cast<uint32_t>(meetings_.size() - 1);
     }
     const std::vector<Meeting> &meetings() const { return meetings_; }
+    void take_over(Meeting meeting) { meetings_.push_back(std::move(meeting)); }
     void wrote(uint64_t address, const Written &by) { written_[address] = by; }
     const Written *written(uint64_t address) const {
         auto found = written_.find(address);
@@ -145,8 +154,9 @@ class Machine {
         uint64_t polled = 0; // the address it looked at last
     };
     void body(size_t index);
-    void pass_on(std::unique_lock<std::mutex> &lock, size_t from);
-    bool pick_next(size_t from);
+    // `stays`: the cores of the same block come first.
+    void pass_on(std::unique_lock<std::mutex> &lock, size_t from, bool stays = true);
+    bool pick_next(size_t from, bool stays);
     void swap_in(size_t index);
     void swap_out(size_t index);
     std::string deadlock_text() const;

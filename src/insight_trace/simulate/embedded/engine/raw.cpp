@@ -34,8 +34,8 @@ struct End {
         if (owner == &core) return lines;
         return in_core(core.identity.cube ? vector_core(int64_t(lane)) : kCubeCore, lines);
     }
-    uint8_t *at(uint64_t offset, uint64_t bytes) const {
-        return space == Space::GM ? owner->global(address + offset, bytes)
+    uint8_t *at(uint64_t offset, uint64_t bytes, Role role = kWrites) const {
+        return space == Space::GM ? owner->global(address + offset, bytes, role)
                                   : owner->local(space, address + offset, bytes);
     }
 };
@@ -54,7 +54,7 @@ void copy(Core &core, const uint64_t *v) {
     const Instr instr = copy_instr(core, to.space, from.space);
     if (core.computes && to.owner && from.owner)
         for (uint64_t i = 0; i < pieces; ++i)
-            memmove(to.at(i * to_step, bytes), from.at(i * from_step, bytes), size_t(bytes));
+            memmove(to.at(i * to_step, bytes), from.at(i * from_step, bytes, kReads), size_t(bytes));
     const int64_t count = int64_t(pieces), run = int64_t(bytes);
     const Area there = to.area(core, count, int64_t(to_step), run, v[8]),
                here = from.area(core, count, int64_t(from_step), run, v[8]);

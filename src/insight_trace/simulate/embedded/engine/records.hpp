@@ -51,6 +51,9 @@ class Records {
     Interned<Footprint> footprints;
     Interned<TileRow> tiles;
 
+    // The files of a run in another process, behind what is here. `sites`: where its own are here.
+    void take_over(const std::string &path, const std::vector<uint32_t> &sites);
+
     // Cuts the files to what was written, and writes the small tables.
     void close();
     uint32_t written() const { return written_; } // instructions in the file once it is closed

@@ -19,6 +19,7 @@
 #include "op_script.hpp"
 #include "sandbox.hpp"
 #include "scalar_memory.hpp"
+#include "shares.hpp"
 #include "text.hpp"
 
 using namespace insight_trace;
@@ -32,6 +33,18 @@ Records *g_records = nullptr;
 Machine *g_active = nullptr;
 std::atomic<bool> g_reported{false};
 std::atomic<pthread_t> g_reporter{};
+Shares *g_shares = nullptr; // null: this process runs all blocks
+
+// The blocks cannot be run apart, or one of them fails, which a run in one process tells best: the caller
+// makes it. Allowed in a signal handler.
+[[noreturn]] void give_up() {
+    if (g_shares->number()) _exit(1);
+    if (g_reported.exchange(true))
+        while (true) pause();
+    const char text[] = "status\ttogether\nend\n";
+    const int file = open(g_job.result_path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    _exit(write(file, text, sizeof text - 1) == sizeof text - 1 ? 1 : 2);
+}
 
 std::string failure_head(const Failure &failure) {
     std::ostringstream out;
@@ -66,6 +79,7 @@ void place_what_ran() {
 }
 
 void write_result(const std::string &head) {
+    if (g_shares && head.rfind("status\tok", 0) != 0) give_up();
     if (head.rfind("status\tok", 0) != 0) place_what_ran();
     if (g_reported.exchange(true)) {
         // Another thread reports, and ends the process when it is done. It has cut the file of records: a
@@ -170,6 +184,7 @@ void on_crash(int signal, siginfo_t *info, void *context);
 }
 
 void on_crash(int signal, siginfo_t *info, void *context) {
+    if (g_shares) give_up();
     CrashFacts facts{crash_in_kernel(signal, info, context, g_job.kernels), signal, {}};
     if (Core *core = running_core()) facts.at = core->at;
     const uint64_t touched = reinterpret_cast<uint64_t>(info->si_addr);
@@ -251,6 +266,8 @@ void watch_limits() {
         uint64_t bytes = resident_bytes();
         bool slow = seconds > g_job.limit_seconds, big = bytes > g_job.limit_bytes;
         if (!slow && !big) continue;
+        if (g_shares && (big || g_shares->number())) give_up();
+        g_shares = nullptr; // a run that takes too long is told at once
         std::ostringstream out;
         out << "status\tfailed\nfault\tkernel\nlimit\t" << (slow ? "time" : "memory") << "\nmessage\t";
         if (slow)
@@ -302,6 +319,8 @@ void read_job(std::istream &in) {
             g_job.limit_seconds = std::stod(f.at(1));
         else if (key == "bytes")
             g_job.limit_bytes = n(1);
+        else if (key == "shares")
+            g_job.shares = n(1);
         else if (key == "timing_only")
             g_job.timing_only = n(1) != 0;
         else if (key == "warm")
@@ -380,6 +399,11 @@ int main(int argc, char **argv) {
         catch_crashes(on_crash);
         g_job.parameters.settle();
         map_gm();
+        if (g_job.shares > 1) {
+            g_shares = new Shares(g_job);
+            g_job.blocks_meet = give_up;
+            if (g_shares->number()) g_job.limit_seconds *= 2; // the first process tells what takes too long
+        }
         // a core has a stack of its own and memories of at most 2 MiB
         enter_sandbox(g_sandbox, 2 * g_job.limit_bytes + (g_job.cores.size() << 25), g_job.limit_seconds);
 #ifdef __GLIBC__
@@ -387,6 +411,7 @@ int main(int argc, char **argv) {
 #endif
         watch_scalar_memory(g_job.gm_base, g_job.gm_size, end_run);
         load_kernels(g_job.kernels);
+        if (g_shares) g_shares->keep_data(g_job);
         // they live until the process ends: a failure is reported from them
         g_records = new Records(g_job.records_path);
         g_active = new Machine(g_job, *g_records);
@@ -400,6 +425,8 @@ int main(int argc, char **argv) {
         g_records->journal = journal.get();
         g_active->run();
         g_records->journal = nullptr;
+        if (g_shares && g_shares->number()) _exit(g_shares->leave(g_job, *g_active, *g_records) ? 0 : 1);
+        if (g_shares && !g_shares->take_over(g_job, *g_active, *g_records)) give_up();
         std::string told = "status\tok\n";
         if (journal) {
             journal->finish(g_records->size());

@@ -29,9 +29,9 @@ Site site_of(const void *caller) {
     return {};
 }
 
-void check(Core &core, uint64_t address, uint64_t size, const void *caller) {
+void check(Core &core, uint64_t address, uint64_t size, bool store, const void *caller) {
     try {
-        core.global(address, size);
+        core.global(address, size, store ? kReadsAndWrites : kReads);
     } catch (Failure &failure) {
         Site found = site_of(caller);
         if (found.file) failure.at = found;
@@ -67,7 +67,7 @@ inline void touched(const void *pointer, uint64_t size, bool store, const void *
     if (address - g_base >= g_size) return;
     Core *core = running_core();
     if (!core) return;
-    check(*core, address, size, caller);
+    check(*core, address, size, store, caller);
     uint64_t line = address >> kLineBits, end = (address + (size ? size - 1 : 0)) >> kLineBits;
     if (line == t_lines.last && line == end) {
         core->scalar_work(1000);

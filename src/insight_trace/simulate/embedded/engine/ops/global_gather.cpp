@@ -58,7 +58,8 @@ void gather_rows(Core &core, const TileRef &dst, const Table &table, const TileR
         if (core.computes)
             for (int64_t c = 0; c < cols; ++c)
                 std::memcpy(element(core, dst, r, c),
-                            core.global(table.at(place.index, c), uint64_t(table.size)), size_t(table.size));
+                            core.global(table.at(place.index, c), uint64_t(table.size), kReads),
+                            size_t(table.size));
         if (!table.boxed) {
             core.transfer(Instr::MOV_OUT_TO_UB_ALIGN, dst.type, table.at(place.index, 0),
                           element_address(dst, int64_t(r) * dst.cols), 1, cols * table.size, 0);
@@ -89,7 +90,8 @@ void gather_elements(Core &core, const TileRef &dst, const Table &table, const T
             if (place.inside) scalar_load_gm(core, table.at(place.index));
             if (core.computes && place.inside)
                 std::memcpy(element(core, dst, r, c),
-                            core.global(table.at(place.index), uint64_t(table.size)), size_t(table.size));
+                            core.global(table.at(place.index), uint64_t(table.size), kReads),
+                            size_t(table.size));
             else if (core.computes)
                 std::memset(element(core, dst, r, c), 0, size_t(table.size));
             scalar_store(core, element_address(dst, tile_offset(dst, r, c)));
@@ -103,7 +105,7 @@ uint32_t index_in_gm(Core &core, const GlobalRef &idx, int64_t number) {
     uint64_t at = idx.address + uint64_t(number) * 4;
     scalar_load_gm(core, at);
     uint32_t index = 0;
-    if (core.computes) std::memcpy(&index, core.global(at, 4), 4);
+    if (core.computes) std::memcpy(&index, core.global(at, 4, kReads), 4);
     return index;
 }
 
@@ -121,7 +123,8 @@ void gather_rows_to_matrix(Core &core, const TileRef &dst, const Table &table, c
         if (core.computes)
             for (int c = 0; c < dst.valid_cols; ++c)
                 std::memcpy(element(core, dst, r, c),
-                            core.global(table.at(place.index, c), uint64_t(table.size)), size_t(table.size));
+                            core.global(table.at(place.index, c), uint64_t(table.size), kReads),
+                            size_t(table.size));
         core.transfer(
             Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, dst.type, table.at(place.index, 0),
             named_at(element_address(dst, tile_offset(dst, r, 0)), part_of(dst, r, 0, 1, dst.valid_cols)), 1,
@@ -144,7 +147,7 @@ void gather_elements_to_matrix(Core &core, const TileRef &dst, const Table &tabl
             int64_t offset = tile_offset(dst, r, c) * table.size;
             scalar_load_gm(core, table.at(place.index));
             if (core.computes)
-                std::memcpy(out + offset, core.global(table.at(place.index), uint64_t(table.size)),
+                std::memcpy(out + offset, core.global(table.at(place.index), uint64_t(table.size), kReads),
                             size_t(table.size));
             scalar_store_gm(core, scratch.address + uint64_t(offset));
         }

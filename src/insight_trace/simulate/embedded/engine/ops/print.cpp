@@ -76,7 +76,7 @@ void print_global(Core &core, const GlobalRef &view, const Width &width) {
                         int64_t offset = i * view.stride[0] + j * view.stride[1] + k * view.stride[2] +
                                          row * view.stride[3] + column * view.stride[4];
                         const uint8_t *at =
-                            core.global(view.address + uint64_t(offset * size), uint64_t(size));
+                            core.global(view.address + uint64_t(offset * size), uint64_t(size), kReads);
                         out +=
                             (column ? " " : "") + spelled(number(at, view.type), is_whole(view.type), width);
                         if (column + 1 == view.shape[4]) out += "\n";

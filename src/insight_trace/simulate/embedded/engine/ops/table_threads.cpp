@@ -67,7 +67,7 @@ void gather_threads(Core &core, const TileRef &dst, const Table &table, const Ti
                  [&](int64_t r, int64_t c, uint64_t from) {
                      uint8_t *to = element(core, dst, r, c, table.size);
                      if (from)
-                         memcpy(to, core.global(from, uint64_t(table.size)), size_t(table.size));
+                         memcpy(to, core.global(from, uint64_t(table.size), kReads), size_t(table.size));
                      else
                          memset(to, 0, size_t(table.size));
                  });

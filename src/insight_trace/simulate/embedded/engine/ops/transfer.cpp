@@ -103,7 +103,8 @@ void copy_piece(Core &core, const TileRef &tile, const Piece &piece, int size, b
                    uint64_t((lines * pitch + std::max<int64_t>(piece.shift, 0) * piece.count) * size));
     const TileOrder order(tile);
     for (int64_t i = 0; i < piece.count; ++i) {
-        uint8_t *gm = core.global(piece.gm + uint64_t(i * piece.step * size), uint64_t(piece.length * size));
+        uint8_t *gm = core.global(piece.gm + uint64_t(i * piece.step * size), uint64_t(piece.length * size),
+                                  store ? kWrites : kReads);
         int64_t line = piece.line + i;
         int64_t run = shape.along_rows == lines_are_columns ? shape.length : 1;
         for (int64_t at = 0; at < piece.length;) {
@@ -189,7 +190,8 @@ void move_nz(Core &core, const TileRef &tile, const GlobalRef &g, bool store) {
                 if (col >= tile.valid_cols) break;
                 int64_t offset = i * g.stride[0] + j * step;
                 offset += dense ? row * c0 : row / box_rows * g.stride[2] + row % box_rows * g.stride[3];
-                uint8_t *gm = core.global(g.address + uint64_t(offset * size), uint64_t(c0 * size));
+                uint8_t *gm = core.global(g.address + uint64_t(offset * size), uint64_t(c0 * size),
+                                          store ? kWrites : kReads);
                 uint8_t *local =
                     core.local(tile.space, tile.address + uint64_t(tile_offset(tile, row, col) * size),
                                uint64_t(c0 * size));
@@ -250,8 +252,8 @@ void load_all_scales(Core &core, const TileRef &tile, const GlobalRef &g) {
     if (given != count)
         core.unsupported("TLOAD of %lld scales into a tile of %lld", (long long)given, (long long)count);
     if (core.computes)
-        memcpy(core.local(tile.space, tile.address, uint64_t(count)), core.global(g.address, uint64_t(count)),
-               size_t(count));
+        memcpy(core.local(tile.space, tile.address, uint64_t(count)),
+               core.global(g.address, uint64_t(count), kReads), size_t(count));
     core.transfer(Instr::MOV_OUT_TO_L1, tile.type, g.address, tile.address, 1, count, count);
 }
 
@@ -273,7 +275,7 @@ void load_scales(Core &core, const TileRef &tile, const GlobalRef &g) {
                                                         box % g.shape[1] * g.stride[1] +
                                                         group / 2 * g.stride[2] + line % 16 * g.stride[3] +
                                                         group % 2 * g.stride[4];
-                const uint8_t scale = *core.global(g.address + uint64_t(offset), 1);
+                const uint8_t scale = *core.global(g.address + uint64_t(offset), 1, kReads);
                 (left ? to.at(line, group) : to.at(group, line)) = scale;
             }
     }
@@ -301,7 +303,8 @@ void load_scale_pairs(Core &core, const TileRef &tile, const GlobalRef &g) {
         View<uint8_t> to(core, tile);
         for (int64_t i = 0; i < outer; ++i)
             for (int64_t j = 0; j < inner; ++j) {
-                const uint8_t *pair = core.global(g.address + uint64_t(i * g.stride[2] + j * g.stride[3]), 2);
+                const uint8_t *pair =
+                    core.global(g.address + uint64_t(i * g.stride[2] + j * g.stride[3]), 2, kReads);
                 for (int64_t q = 0; q < 2; ++q) {
                     const int64_t group = 2 * (pair_by_pair ? i : j) + q, line = pair_by_pair ? j : i;
                     (left ? to.at(line, group) : to.at(group, line)) = pair[q];
