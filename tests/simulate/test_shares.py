@@ -180,7 +180,7 @@ def test_a_replay_leaves_the_same_files(tmp_path: Path, ways: Ways, monkeypatch:
     for cores in "12":
         monkeypatch.setenv(VARIABLE, cores)
         folder = tmp_path / cores
-        words = ["replay", str(scene), "--case", "Blocks48", "--kernel", "SCALE", "--recipe", "-o"]
+        words = ["replay", str(scene), "--case", "Blocks48", "--func-id", "0", "-o"]
         assert main([*words, str(folder)]) == 0
         opprof = next(path.name for path in folder.rglob("OPPROF_*"))
         stamp = opprof.split("_")[1]
