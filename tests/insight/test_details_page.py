@@ -110,6 +110,8 @@ def _check(run, figures):
 def test_every_number_of_the_page_is_one_of_stats(replayed, capsys, name):
     run = replayed(name)
     assert validate(run.directory) == []
+    (memory,) = run.directory.parents[2].glob("*_memory_info.json")
+    assert validate(memory) == []
     _check(run, _stats(run, capsys))
 
 
@@ -130,8 +132,9 @@ def test_every_example_is_among_these():
 
 def test_every_number_of_every_kernel_of_a_build_is_one_of_stats(profiled, capsys):
     assert len(profiled) == 12
-    for run in profiled.values():
+    for name, run in profiled.items():
         assert validate(run.directory) == []
+        assert validate(run.directory.parents[3] / f"{name}_memory_info.json") == []
         _check(run, _stats(run, capsys))
 
 

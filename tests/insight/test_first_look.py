@@ -173,6 +173,7 @@ def test_a_run_that_is_too_large_for_a_perfetto_file_says_so(replayed, tmp_path,
     assert "clean --format perfetto" in told
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "large_trace.json",
+        "small_memory_info.json",
         "small_trace.json",
         "small_trace_perfetto.json",
     ]

@@ -17,6 +17,7 @@ from insight_trace.trace.advice import advise
 from insight_trace.trace.stats import stats
 from insight_trace.trace.text import stats_data, stats_text
 from tests.simulate.dispatching import KERNELS, kernel, run
+from tests.synthetic_trace import TraceBuilder
 
 ROUNDS = 3
 
@@ -111,6 +112,24 @@ def test_marks_come_back_from_the_recording_and_stand_in_insight(simulation, tmp
         assert event["cname"] == "rail_load"
     read = open_trace(directory / "visualize_data.bin")
     assert sum(read.instructions.pipe == Pipe.USERMARK) == len(marks)
+
+
+def test_marks_of_a_timeline_that_others_wrote_are_phases_by_their_time():
+    builder = TraceBuilder()
+    builder.add(Pipe.USERMARK, "Mark 0x1", 100, 500)
+    builder.add(Pipe.USERMARK, "Mark 0x2", 200, 300)
+    for begin in range(0, 600, 100):
+        builder.add(Pipe.VECTOR, "VADD", begin, begin + 100)
+    figures = stats(builder.build())
+    found = {phase.name: (phase.entered, phase.cycles) for phase in figures.phases}
+    assert found == {"Mark 0x1": (1, 300), "Mark 0x2": (1, 100), "outside": (0, 200)}
+    assert figures.cycles == 600
+
+
+def test_the_vendors_marks_are_phases_that_add_up(shared_data):
+    figures = stats(open_trace(shared_data / "camodel" / "910B" / "expected_simulator"))
+    assert [(phase.name, phase.entered) for phase in figures.phases] == [("Mark 0x1", 2), ("outside", 0)]
+    assert sum(phase.cycles for phase in figures.phases) == figures.cycles
 
 
 def test_a_mark_has_the_form_of_the_vendors_own(simulation, shared_data, tmp_path):

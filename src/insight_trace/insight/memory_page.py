@@ -24,7 +24,9 @@ from insight_trace.recording.tile_lives import Lives, named_tiles, tile_lives
 from insight_trace.storage import whole_file
 
 MEMORY_INFO = "memory_info.json"  # with which the name of such a file ends
-MOST_LIVES = 20_000  # of one memory of one core
+MOST_LIVES = (
+    5000  # of one memory of one core: Insight compares each value with all others before it draws them
+)
 _ENTRY: dict[str, type | tuple[type, ...]] = {
     "alloc_time_in_ir": int,
     "buffer": str,

@@ -128,3 +128,31 @@ def innermost(instructions: Instructions, ranges: list[Range]) -> NDArray[np.int
         between = slice(each.start, each.stop + 1)
         found[between][instructions.core[between] == instructions.core[each.start]] = place
     return found
+
+
+def timed_ranges(instructions: Instructions) -> list[Range]:
+    """Ranges of a timeline that others wrote, outer ones first: it has a mark's time, and not what stands in it."""
+    import numpy as np
+
+    codes = [index for index, name in enumerate(instructions.names) if name.startswith("Mark 0x")]
+    rows = np.flatnonzero((instructions.pipe == Pipe.USERMARK) & np.isin(instructions.name, codes))
+    rows = rows[np.lexsort((-instructions.end[rows], instructions.start[rows]))]
+    names = instructions.names
+    return [Range(names[instructions.name[row]], row, row) for row in rows.tolist()]
+
+
+def innermost_by_time(instructions: Instructions, ranges: list[Range]) -> NDArray[np.int32]:
+    """The same as `innermost` for these: a row lies in a range of its core in which it starts."""
+    import numpy as np
+
+    found = np.full(len(instructions), -1, np.int32)
+    order = np.lexsort((instructions.start, instructions.core))
+    first = np.searchsorted(instructions.core[order], np.arange(len(instructions.cores) + 1))
+    start = instructions.start[order]
+    for place, each in enumerate(ranges):
+        core = int(instructions.core[each.start])
+        mine = start[first[core] : first[core + 1]]
+        times = instructions.start[each.start], instructions.end[each.start]
+        begin, end = (first[core] + np.searchsorted(mine, time) for time in times)
+        found[order[begin:end]] = place
+    return found

@@ -26,12 +26,14 @@ def label_of(selection: Selection, target: str) -> str:
 
 
 def write_named_traces(simulator: Path, workspace: Path, label: str) -> tuple[str, ...]:
-    """Puts both into the workspace, and returns what to tell the user.
+    """Puts both into the workspace, and Insight's On-Chip Memory page; returns what to tell the user.
 
     The first is Insight's own timeline, as a link where the file system has links. The second holds every instruction as one
     slice on a lane where none overlaps another, which Perfetto needs, and the counters.
     """
+    from insight_trace.insight.memory_page import write_memory_page
     from insight_trace.insight.reader import open_trace
+    from insight_trace.recording.store import HEADER, beside, open_recording
     from insight_trace.storage import whole_file
     from insight_trace.trace.chrome import write_chrome
     from insight_trace.trace.clean import whole
@@ -50,9 +52,11 @@ def write_named_traces(simulator: Path, workspace: Path, label: str) -> tuple[st
         return (f"no {label}{PERFETTO}: {error}",)
     if len(trace.instructions) > MOST_INSTRUCTIONS:
         return (
-            f"no {label}{PERFETTO}: {len(trace.instructions):,} instructions are more than viewers take as JSON;"
-            " `insight-trace clean --format perfetto` writes them",
+            f"no {label}{PERFETTO} and no {label}_memory_info.json: {len(trace.instructions):,} instructions are more "
+            "than viewers take as JSON; `insight-trace clean --format perfetto` writes them, `view` shows tiles",
         )
     with whole_file(workspace / f"{label}{PERFETTO}") as file:
         write_chrome(whole(trace), file, counters=True)
+    if (beside(simulator) / HEADER).is_file():  # the vendor's simulator leaves no recording
+        write_memory_page(open_recording(beside(simulator)), workspace, label)
     return ()

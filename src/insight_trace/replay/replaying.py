@@ -156,19 +156,9 @@ def replay_gathered(
             simulator_folder = workspace / replay.directory.relative_to(path)
             label = request.label or label_of(selection, target)
             told = write_named_traces(simulator_folder, workspace, label)
-            _write_memory_page(simulator_folder, workspace, label)
             replay = dataclasses.replace(replay, warnings=(*replay.warnings, *told))
         write_record(request, replay, workspace)
     return replay
-
-
-def _write_memory_page(simulator: Path, workspace: Path, label: str) -> None:
-    """The vendor's simulator leaves no recording, and so no page."""
-    from insight_trace.insight.memory_page import write_memory_page
-    from insight_trace.recording.store import HEADER, beside, open_recording
-
-    if (beside(simulator) / HEADER).is_file():
-        write_memory_page(open_recording(beside(simulator)), workspace, label)
 
 
 @contextlib.contextmanager

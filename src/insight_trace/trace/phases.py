@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from insight_trace.model import Trace
 from insight_trace.recording.kinds import Kind, finish, kinds
-from insight_trace.recording.user_marks import innermost, marked_ranges
+from insight_trace.recording.user_marks import innermost, innermost_by_time, marked_ranges, timed_ranges
 
 if TYPE_CHECKING:
     from insight_trace.trace.critical import CriticalPath
@@ -67,16 +67,19 @@ def phases(trace: Trace, path: CriticalPath) -> tuple[Phase, ...]:
     """By name, what lies outside last; nothing for a kernel without marks."""
     import numpy as np
 
-    ranges = marked_ranges(trace.instructions)
+    instructions = trace.instructions
+    known = instructions.operands is not None
+    ranges = marked_ranges(instructions) if known else timed_ranges(instructions)
     if not ranges:
         return ()
     names = sorted({each.name for each in ranges})
     place = np.array([names.index(each.name) for each in ranges] + [len(names)])
-    of_row = place[innermost(trace.instructions, ranges)]  # -1 is the last: outside
-    instructions = np.bincount(of_row, minlength=len(names) + 1)
+    within = innermost(instructions, ranges) if known else innermost_by_time(instructions, ranges)
+    of_row = place[within]  # -1 is the last: outside
+    counts = np.bincount(of_row, minlength=len(names) + 1)
     cycles = np.bincount(of_row[path.row], weights=path.end - path.begin, minlength=len(names) + 1)
     entered = [sum(each.name == name for each in ranges) for name in names]
     return tuple(
-        Phase(name, count, int(instructions[index]), int(cycles[index]))
+        Phase(name, count, int(counts[index]), int(cycles[index]))
         for index, (name, count) in enumerate(zip([*names, OUTSIDE], [*entered, 0], strict=True))
     )
