@@ -2,8 +2,8 @@
 
     python -m benchmarks host_cores [--rounds 3] [--depth 4096]
 
-Wall time, one way and the other in turns, the best of each: a busy machine changes it. `processor` is the CPU time of all
-processes together; where it is the same, the second core costs nothing.
+Wall time, one way and the other in turns, the best of each: a busy machine changes it. CPU is the time of all processes
+together; where it is the same, the second core costs nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -46,13 +47,22 @@ def _best(call: Callable[[int], object], rounds: int) -> tuple[list[float], list
     return [min(each) for each in walls], [min(each) for each in processors]
 
 
-def _told(what: str, best: tuple[list[float], list[float]]) -> None:
-    (one, two), (alone, both) = best
-    print(f"{what}: {one:.2f} s on one core, {two:.2f} s on two: {one / two:.2f} x")
-    print(f"  processor time {alone:.2f} s and {both:.2f} s")
+@dataclass(frozen=True)
+class Gain:
+    """Seconds on one core of the host and on two, the best of some."""
+
+    what: str
+    size: str
+    walls: list[float]
+    processors: list[float]
+
+    @property
+    def text(self) -> str:
+        (one, two), (alone, both) = self.walls, self.processors
+        return f"{one / two:.2f} x: {one:.2f} s, {two:.2f} s · CPU {alone:.2f} s, {both:.2f} s"
 
 
-def blocks(rounds: int, depth: int) -> None:
+def blocks(rounds: int, depth: int) -> Gain:
     random = np.random.default_rng(0)
     m, n = 1536, 3072
     left = random.standard_normal((m, depth)).astype(np.float16)
@@ -66,11 +76,12 @@ def blocks(rounds: int, depth: int) -> None:
         outputs.add((done.outputs[2].tobytes(), done.instructions.end.tobytes()))
 
     run(1)
-    _told(f"{_BLOCKS} blocks of a product of {m} x {depth} x {n}", _best(run, rounds))
+    best = _best(run, rounds)
     assert len(outputs) == 1
+    return Gain(f"{_BLOCKS} blocks of a matmul", f"{m} x {depth} x {n}", *best)
 
 
-def dispatches(rounds: int) -> None:
+def dispatches(rounds: int) -> Gain:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         insight_trace.capture(ATTENTION, "CaseWide", output=folder / "dump")
@@ -86,8 +97,9 @@ def dispatches(rounds: int) -> None:
             tables.add(json.dumps(json.loads((out / "summary.json").read_text())["dispatches"]))
 
         run(1)
-        _told(f"{_DISPATCHES} dispatches of {ATTENTION.parent.name}", _best(run, rounds))
+        best = _best(run, rounds)
         assert len(tables) == 1
+        return Gain("`replay --all`, paged attention", f"{_DISPATCHES} dispatches", *best)
 
 
 def main() -> None:
@@ -98,8 +110,8 @@ def main() -> None:
     parser.add_argument("--depth", type=int, default=4096)
     options = parser.parse_args()
     print(f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}")
-    blocks(options.rounds, options.depth)
-    dispatches(options.rounds)
+    for gain in (blocks(options.rounds, options.depth), dispatches(options.rounds)):
+        print(f"{gain.what}, {gain.size}: {gain.text}")
 
 
 if __name__ == "__main__":
