@@ -1,4 +1,4 @@
-"""What a second core of the host brings: blocks of one kernel, and dispatches of a bulk replay.
+"""What a second core of the host brings to blocks of one kernel, and to kernels of a pool (`run`, `gate`, `replay --all`).
 
     python -m benchmarks host_cores [--rounds 3] [--depth 4096]
 
@@ -9,12 +9,8 @@ together; where it is the same, the second core costs nothing.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import resource
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,18 +18,17 @@ from pathlib import Path
 
 import numpy as np
 
-import insight_trace
+from insight_trace.batch.local_pool import run_jobs
 from insight_trace.simulate import simulate
 
 ROOT = Path(__file__).resolve().parent.parent
-ATTENTION = ROOT / "examples" / "paged_attention" / "scene.py"
 GEMM = ROOT / "tests" / "data" / "kernels" / "gemm.cpp"
-_BLOCKS, _DISPATCHES = 24, 40
+_BLOCKS, _KERNELS = 24, 40
 
 
 def _processor() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
 def _best(call: Callable[[int], object], rounds: int) -> tuple[list[float], list[float]]:
@@ -81,25 +76,48 @@ def blocks(rounds: int, depth: int) -> Gain:
     return Gain(f"{_BLOCKS} blocks of a matmul", f"{m} x {depth} x {n}", *best)
 
 
-def dispatches(rounds: int) -> Gain:
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        insight_trace.capture(ATTENTION, "CaseWide", output=folder / "dump")
-        words = [sys.executable, "-m", "insight_trace", "replay", str(ATTENTION), "--case", "CaseWide"]
-        words += ["--dump-dir", str(folder / "dump"), "--all", "--sample", str(_DISPATCHES), "-o"]
-        tables = set()
+def _mixed(number: int) -> tuple[str, str, int, dict[int, object]]:
+    """The number-th of some kernels: source, core, blocks and arguments."""
+    if number % 4 == 0:
+        size = 256 * (2 + number % 3)
+        halves = np.full((size, size), 0.5, np.float16)
+        out = np.zeros((size, size), np.float32)
+        return (
+            "tests/data/kernels/gemm.cpp",
+            "aic",
+            2,
+            {0: halves, 1: halves, 2: out, 3: size, 4: size, 5: size},
+        )
+    if number % 4 == 1:
+        rows = np.ones((48 * 16, 64), np.float32)
+        return (
+            "examples/spmd_multiblock/kernels/scale.cpp",
+            "aiv",
+            48,
+            {0: rows, 1: rows.copy(), 2: float(number)},
+        )
+    tile = np.full((64, 64), number, np.float32)
+    steps = 1000 * (1 + number % 5)
+    return "tests/data/kernels/stream.cpp", "aiv", 1, {0: tile, 1: tile, 2: np.zeros_like(tile), 3: steps}
 
-        def run(processes: int) -> None:
-            out = folder / f"out{len(list(folder.iterdir()))}"
-            subprocess.run(
-                [*words, str(out), "--jobs", str(processes)], check=True, stdout=subprocess.DEVNULL
-            )
-            tables.add(json.dumps(json.loads((out / "summary.json").read_text())["dispatches"]))
 
-        run(1)
-        best = _best(run, rounds)
-        assert len(tables) == 1
-        return Gain("`replay --all`, paged attention", f"{_DISPATCHES} dispatches", *best)
+def run_mixed(number: int) -> tuple[int, int]:
+    source, core, blocks, slots = _mixed(number)
+    done = simulate(ROOT / source, slots, core_type=core, block_count=blocks, host_cores=1)
+    assert done.failure is None, done.failure
+    return int(done.instructions.end.max()), len(done.instructions)
+
+
+def kernels(rounds: int) -> Gain:
+    found = set()
+
+    def run(processes: int) -> None:
+        found.add(tuple(sorted(run_jobs(run_mixed, range(_KERNELS), processes))))
+
+    run(1)
+    best = _best(run, rounds)
+    assert len(found) == 1
+    return Gain("mixed kernels in the pool", f"{_KERNELS} kernels", *best)
 
 
 def main() -> None:
@@ -110,7 +128,7 @@ def main() -> None:
     parser.add_argument("--depth", type=int, default=4096)
     options = parser.parse_args()
     print(f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}")
-    for gain in (blocks(options.rounds, options.depth), dispatches(options.rounds)):
+    for gain in (blocks(options.rounds, options.depth), kernels(options.rounds)):
         print(f"{gain.what}, {gain.size}: {gain.text}")
 
 

@@ -12,6 +12,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -25,6 +26,7 @@ from insight_trace import limits
 MARK = "INSIGHT_TRACE_SUPERVISED"  # in the environment of everything that is started: who it belongs to
 _F_SETSIG = 10
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_PDEATHSIG = 1
 _GRACE_SECONDS = 3.0
 _LOOK_SECONDS = 0.2
 _PIECE = 1 << 16
@@ -234,6 +236,17 @@ def end_all() -> None:
         for end in (pid, *tree_of(pid)):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(end, signal.SIGKILL)
+
+
+def end_with_parent(parent: int) -> None:
+    """From now on this process is killed when the one that started it ends, however that ends."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 @contextlib.contextmanager

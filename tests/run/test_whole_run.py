@@ -210,6 +210,41 @@ def test_a_process_that_is_killed_loses_no_job(tmp_path):
     assert sorted(run_jobs(once, jobs, 2)) == [(0, "a"), (1, "kill"), (2, "c"), (3, "d")]
 
 
+_WAITS = """
+import os, sys, time
+from pathlib import Path
+from insight_trace.batch.local_pool import run_jobs
+def wait(name):
+    Path(name).write_text(str(os.getpid()))
+    time.sleep(600)
+if __name__ == "__main__":
+    list(run_jobs(wait, sys.argv[1:], 2))
+"""
+
+
+def test_no_process_of_a_pool_outlives_the_one_that_is_killed(tmp_path):
+    program = tmp_path / "waits.py"
+    program.write_text(_WAITS)
+    marks = [tmp_path / "a", tmp_path / "b"]
+    owner = subprocess.Popen([sys.executable, str(program), *map(str, marks)])
+    end = time.monotonic() + 60
+    while not all(mark.exists() and mark.read_text() for mark in marks) and time.monotonic() < end:
+        time.sleep(0.01)
+    workers = [Path("/proc", mark.read_text()) for mark in marks]
+    owner.kill()
+    owner.wait()
+
+    def runs(worker: Path) -> bool:
+        try:
+            return (worker / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except OSError:
+            return False
+
+    while any(map(runs, workers)) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not any(map(runs, workers))
+
+
 def test_what_is_left_is_told_from_what_was_done():
     rest = Remaining()
     assert rest.text(2, 10) == "2 of 10"

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import concurrent.futures
 import multiprocessing
+import multiprocessing.context
 import os
 import signal
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
 from insight_trace.errors import InsightTraceError, JobError
+from insight_trace.supervisor import end_with_parent
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -82,8 +86,7 @@ def _with_pool(
     run: Callable[[J], R], jobs: Sequence[J], waiting: list[int], processes: int
 ) -> Iterator[tuple[int, Any]]:
     """Takes places off the end of `waiting`; one stays there until its result is out."""
-    context = multiprocessing.get_context("spawn")
-    pool = concurrent.futures.ProcessPoolExecutor(processes, context, initializer=_leave_interrupts)
+    pool = concurrent.futures.ProcessPoolExecutor(processes, _context(), _belong_to, (os.getpid(),))
     running: dict[concurrent.futures.Future[R], int] = {}
     left = list(waiting)
     try:
@@ -113,9 +116,18 @@ def _end(pool: concurrent.futures.ProcessPoolExecutor) -> None:
         process.join(5)
 
 
-def _leave_interrupts() -> None:
-    """Ctrl-C is for the one who waits for the jobs."""
+def _context() -> multiprocessing.context.BaseContext:
+    """Copies of this process have all that it imported; with other threads about, whose locks they would copy, it is
+    started anew."""
+    copies = sys.platform == "linux" and threading.active_count() == 1
+    return multiprocessing.get_context("fork" if copies else "spawn")
+
+
+def _belong_to(owner: int) -> None:
+    """Ctrl-C is for the one who waits for the jobs, who ends the others as they are; they end when it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    end_with_parent(owner)
 
 
 class Remaining:
