@@ -10,7 +10,8 @@ import pytest
 
 from insight_trace.__main__ import main
 from insight_trace.errors import RequestError
-from insight_trace.model import CoreType, Kernel, Simulation
+from insight_trace.model import CoreType, Kernel
+from insight_trace.outcome import Simulation
 from insight_trace.simulate import simulate
 from insight_trace.simulate.embedded import simulator
 from insight_trace.simulate.embedded.host_cores import VARIABLE, shares_of_blocks

@@ -38,7 +38,7 @@ Shares *g_shares = nullptr; // null: this process runs all blocks
 // The blocks cannot be run apart, or one of them fails, which a run in one process tells best: the caller
 // makes it. Allowed in a signal handler.
 [[noreturn]] void give_up() {
-    if (g_shares->number()) _exit(1);
+    if (g_shares && g_shares->number()) _exit(1);
     if (g_reported.exchange(true))
         while (true) pause();
     const char text[] = "status\ttogether\nend\n";
@@ -400,7 +400,11 @@ int main(int argc, char **argv) {
         g_job.parameters.settle();
         map_gm();
         if (g_job.shares > 1) {
-            g_shares = new Shares(g_job);
+            try {
+                g_shares = new Shares(g_job);
+            } catch (const Failure &) {
+                give_up(); // no processes to be had
+            }
             g_job.blocks_meet = give_up;
             if (g_shares->number()) g_job.limit_seconds *= 2; // the first process tells what takes too long
         }
