@@ -3,8 +3,9 @@
     python tools/soak.py [--seconds 60] [--at-once 8]
 
 One process works on `--at-once` threads until the time is over: three of four turns replay an example kernel, the others
-read a scene, a dump and a trace, and make a page. Figures are taken after a tenth of the time and at the end; exit code
-1 if memory grew by more than a tenth and 64 MiB, or anything else grew at all.
+read a scene, a dump and a trace, and make a page. After each round follows a command line, in turns: capture, replay,
+run, gate, check, why, clean, view, dump export. Figures are taken after a tenth of the time and at the end; exit code 1
+if memory grew by more than a tenth and 64 MiB, or anything else grew at all.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from __future__ import annotations
 import argparse
 import atexit
 import concurrent.futures
+import contextlib
 import io
+import itertools
 import os
 import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,7 +36,41 @@ def figures(jobs: Path) -> dict[str, int]:
         "descriptors": len(list(Path("/proc/self/fd").iterdir())),
         "children": children,
         "job folders": len(list(jobs.iterdir())),
+        "temporary files": len(list(Path(tempfile.gettempdir()).iterdir())),
     }
+
+
+_SCENE = str(ROOT / "examples" / "vector_chain" / "scene.py")
+_TRACE = str(ROOT / "tests" / "data" / "fuzz" / "trace.json")
+_DUMP = str(ROOT / "tests" / "data" / "fuzz" / "kernel_args_dump.json")
+# one after the other in a folder that is then removed
+LINES = (
+    ["capture", _SCENE, "-o", "dump"],
+    ["replay", _SCENE, "--func-id", "0", "--dump-dir", "dump", "--dispatch-id", "0", "-o", "workspace"],
+    ["why", "workspace", "2[0,0]"],
+    ["run", _SCENE, "--jobs", "1", "-o", "run"],
+    ["gate", "base.json", _SCENE, "--update", "--jobs", "1"],
+    ["check", _SCENE, "--sarif", "found.sarif"],
+    ["clean", _TRACE, "-o", "clean"],
+    ["view", _TRACE, "--no-browser", "-o", "page.html"],
+    ["dump", "export", _DUMP, "-o", "exported"],
+)
+
+
+def command_lines(folder: Path) -> Iterator[bool]:
+    """Runs the next command line; whether it did what it should."""
+    from insight_trace.__main__ import main
+
+    for line in itertools.cycle(LINES):
+        if line is LINES[0]:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+        said = io.StringIO()
+        with contextlib.chdir(folder), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            code = main(line)
+        if code:
+            print(f"{' '.join(line)}: {code}\n{said.getvalue()[-500:]}")
+        yield code == 0
 
 
 def main() -> int:
@@ -52,6 +90,10 @@ def main() -> int:
     jobs = Path(tempfile.mkdtemp(prefix="insight-trace-soak-", dir="/dev/shm"))
     job_files._SHARED_MEMORY = jobs
     atexit.register(shutil.rmtree, jobs, ignore_errors=True)
+    temporary = Path(tempfile.mkdtemp(prefix="insight-trace-soak-"))
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    tempfile.tempdir = str(temporary)
+    lines = command_lines(temporary / "commands")
     kernel = ROOT / "examples" / "kernels" / "vector_add.cpp"
     values = {slot: np.ones(64 * 64, np.float32) for slot in range(3)}
     first = simulate(kernel, values)
@@ -74,6 +116,7 @@ def main() -> int:
     while time.monotonic() - begin < options.seconds:
         with concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
             results = list(pool.map(work, range(options.at_once)))
+        results.append(next(lines))
         count += len(results)
         failures += results.count(False)
         if not early and time.monotonic() - begin > options.seconds / 10:

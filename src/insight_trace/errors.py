@@ -87,6 +87,8 @@ def _of_the_system(error: OSError) -> InsightTraceError:
     if not names and error.errno == errno.ENOENT and not _has_working_folder():
         return RequestError("the working folder is gone", hint="change to a folder that exists")
     hint = _NEXT_STEP.get(error.errno or 0, "look at that place and try again")
+    if error.errno is None and "requested and" in reason:  # what NumPy says of a disk that became full
+        reason, hint = "not all of an array could be written", _NEXT_STEP[errno.ENOSPC]
     return JobError(reason, where=names[-1] if names else "", hint=hint)
 
 

@@ -20,6 +20,7 @@ from typing import IO
 from insight_trace.errors import JobError, RequestError
 
 _NOREPLACE, _EXCHANGE = 1, 2  # flags of renameat2
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _AT_FDCWD = -100
 _OWN = ".insight-trace-"  # hidden names of what is being written: .<name>.insight-trace-<letters>
 _SECONDS_UNLOCKED = 10.0  # a new piece is locked within microseconds; an unlocked older one is a dead run's
@@ -115,7 +116,8 @@ def whole_file(
             if sync:
                 os.fsync(handle)
             _publish(beside, path, force=force, inputs=inputs)
-    except BaseException:
+    except BaseException as error:
+        _name(error, path)
         beside.unlink(missing_ok=True)
         raise
 
@@ -148,10 +150,11 @@ def whole_directory(
 
 
 @contextlib.contextmanager
-def whole_files(folder: Path, *, force: bool = False) -> Iterator[Path]:
+def whole_files(folder: Path, *, force: bool = False, last: str = "") -> Iterator[Path]:
     """A directory to fill with files; they appear in `folder`, which may hold others, when the block ends.
 
-    A file that stands there with the very same bytes is left alone: it may be what a killed run got done.
+    A file that stands there with the very same bytes is left alone: it may be what a killed run got done. Where the
+    file `last` is there, so are the others.
     """
     if not os.path.lexists(folder):
         with whole_directory(folder) as beside:
@@ -161,12 +164,23 @@ def whole_files(folder: Path, *, force: bool = False) -> Iterator[Path]:
         raise RequestError(f"{folder} is no folder", hint="name a folder, or one that does not exist yet")
     with _filled(folder / "files", 0o700) as beside:
         yield beside
-        fresh = [piece for piece in sorted(beside.iterdir()) if not _same(piece, folder / piece.name)]
+        pieces = sorted(beside.iterdir(), key=lambda piece: (piece.name == last, piece.name))
+        fresh = [piece for piece in pieces if not _same(piece, folder / piece.name)]
         for piece in fresh:
             refuse_existing(folder / piece.name, force=force)
         for piece in fresh:
             _publish(piece, folder / piece.name, force=force)
         shutil.rmtree(beside, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def scratch_directory(folder: Path) -> Iterator[Path]:
+    """A hidden folder inside `folder`, gone at the end; one that a killed run left goes with the next."""
+    with _filled(folder / "scratch", 0o700) as beside:
+        try:
+            yield beside
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -186,11 +200,25 @@ def _filled(path: Path, mode: int) -> Iterator[Path]:
     try:
         _lock(handle)
         yield beside
-    except BaseException:
+    except BaseException as error:
+        _name(error, path)
         shutil.rmtree(beside, ignore_errors=True)
         raise
     finally:
         os.close(handle)
+
+
+def _name(error: BaseException, path: Path) -> None:
+    """A write that finds no room does not say where; the one who opened the file does."""
+    if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+        error.filename = str(path)
+
+
+def remove_directory(path: Path) -> None:
+    """Removes a folder by one call that takes it out of sight; what is then left of it is deleted as far as it can be."""
+    beside = _beside(path)
+    path.rename(beside)
+    shutil.rmtree(beside, ignore_errors=True)
 
 
 # --- the one call that puts something into its place ----------------------------------------------------
@@ -295,6 +323,11 @@ def _remove_leftovers(path: Path) -> None:
         return
     for piece in pieces:
         remove_if_dead(piece)
+
+
+def visible_names(folder: Path) -> set[str]:
+    """What a folder holds, without hidden pieces that are being written or that a killed run left."""
+    return {e.name for e in folder.iterdir() if not (e.name.startswith(".") and _OWN in e.name)}
 
 
 def remove_if_dead(place: Path) -> None:

@@ -28,6 +28,7 @@ def test_chips_add_up_what_all_of_them_show_and_leave_a_dump_each(
     assert run.golden.passed
     assert run.tasks == chips
     about = json.loads((tmp_path / "run" / "node.json").read_text())
+    assert about["partial"] is False
     assert about["callable_id_to_name"] == {"0": "sum_over_chips"}
     assert [call["rank"] for call in about["calls"]] == list(range(chips))
     for chip in range(chips):

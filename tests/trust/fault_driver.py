@@ -1,62 +1,77 @@
 """Runs one command again and again, each time with another call failing; prints what came of it as JSON lines.
 
-python fault_driver.py FOLDER POINTS WORDS... - with faults.so preloaded. "{}" in WORDS is the output's place.
-POINTS is "all" or how many calls to try. One process imports everything and forks for each run.
+python fault_driver.py NAME FOLDER turn|all POINTS - with faults.so preloaded. NAME is one of fault_commands, POINTS how
+many calls are tried (0: every one). One process imports everything and forks for each run.
 """
 
 import contextlib
 import ctypes
 import errno
+import fnmatch
+import hashlib
+import importlib
 import io
 import json
 import os
+import re
 import select
+import shutil
 import signal
 import sys
 import time
 from pathlib import Path
 
 from insight_trace.__main__ import main
+from tests.trust.fault_commands import COMMANDS, TURN, Command
 
 HANGS = 98
+FAULTS = (("ENOSPC", errno.ENOSPC), ("EIO", errno.EIO), ("EACCES", errno.EACCES), ("kill", -1))
 _SUBREAPER = 36  # prctl: orphans become children of this process
 _MOST_SECONDS = 400.0  # of one run
+_SOMETIMES = 8
 _SETTLED_SECONDS = 15.0  # a dead capture's runner still writes its manifest
+_TIME = re.compile(r"20\d{6}[_-]?\d{6}(_\d+)?|OPPROF_.*|_0x[0-9a-f]+")
+_VARIES = re.compile(rb'20\d{6}[_-]?\d{6}(_\d+)?|"timed_before": \d+')
+
+State = dict[str, dict[str, tuple[int, str]]]  # unit -> its files: size and digest
 
 
-def _once(words: list[str], place: Path, at: int, error: int) -> tuple[int, str, int]:
-    """Exit code (negative: signal), what it said, and how many calls were made."""
+def _once(words: tuple[str, ...], folder: Path, at: int, error: int) -> tuple[int, str, int, list[str]]:
+    """Exit code (negative: signal), what it said, how many calls were made, and the modules that it imported."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(reading)
-        os.chdir(place.parent)
-        said = io.StringIO()
+        os.chdir(folder)
+        said, printed = io.StringIO(), io.StringIO()
         faults = ctypes.CDLL(None)
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(printed):
             faults.fault_arm(ctypes.c_long(at), error)
             try:
-                code = main([word.replace("{}", str(place)) for word in words])
+                code = main(list(words))
             except BaseException as wrong:
                 code = 99
                 print(f"Traceback: {type(wrong).__name__}: {wrong}", file=sys.stderr)
             count = faults.fault_count()
             faults.fault_arm(ctypes.c_long(0), 0)
-        os.write(writing, json.dumps([code, said.getvalue()[:2000], count]).encode())
+        text = said.getvalue()[:2000] or printed.getvalue()[-2000:]
+        told = json.dumps([code, text, count, [] if at else list(sys.modules)]).encode()
+        while told:
+            told = told[os.write(writing, told) :]
         os._exit(0)
     os.close(writing)
     if not select.select([reading], [], [], _MOST_SECONDS)[0]:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         os.close(reading)
-        return HANGS, f"still running after {_MOST_SECONDS:g} s", 0
+        return HANGS, f"still running after {_MOST_SECONDS:g} s", 0, []
     with os.fdopen(reading, "rb") as file:
         told = file.read()
     status = os.waitpid(pid, 0)[1]
     if os.WIFSIGNALED(status):
-        return -os.WTERMSIG(status), "", 0
-    code, text, count = json.loads(told)
-    return code, text, count
+        return -os.WTERMSIG(status), "", 0, []
+    code, text, count, modules = json.loads(told)
+    return code, text, count, modules
 
 
 def _left() -> int:
@@ -74,75 +89,149 @@ def _left() -> int:
     return len(children)
 
 
-def _content(place: Path) -> object:
-    if place.is_dir():
-        files = [p.relative_to(place) for p in place.rglob("*") if p.is_file()]
-        shown = {_stable(p) for p in files if not any(part.startswith(".") for part in p.parts)}
-        return sorted(shown) or None  # hidden pieces are what the next run removes
-    return len(place.read_bytes()) if place.is_file() else None
+# --- what stands in the folder ----------------------------------------------------------------------------
 
 
-def _says_partial(place: Path) -> bool:
-    """What a capture recorded until it was killed stays, and its manifest says that it is a part."""
-    manifest = place / "args_dump" / "args_dump.json"
-    return manifest.is_file() and json.loads(manifest.read_text()).get("partial") is True
+def _state(folder: Path, command: Command) -> State:
+    """Files of every unit; hidden pieces are what the next run removes, names may hold the time."""
+    found: State = {}
+    for pattern in command.units:
+        for unit in folder.glob(pattern):
+            name = _stable(unit.relative_to(folder))
+            if unit.name.startswith(".") or _any(name, command.working):
+                continue
+            files = [unit] if unit.is_file() else [p for p in unit.rglob("*") if p.is_file()]
+            mine = found.setdefault(name, {})
+            for path in files:
+                inner = _stable(path.relative_to(folder))
+                if any(part.startswith(".") for part in Path(inner).parts) or _any(inner, command.working):
+                    continue
+                content = _VARIES.sub(b"*", path.read_bytes())
+                mine[inner] = (len(content), hashlib.sha256(content).hexdigest())
+    return {name: files for name, files in found.items() if files}
 
 
-def _goes_on(place: Path) -> bool:
-    """A profile that was ended is continued by the next one: each of its kernels is whole or absent."""
-    runs = list(place.glob("kernel_insight_all_funcs_*"))
-    kernels = [kernel for run in runs for kernel in (run / "funcs").glob("[!.]*")]
-    bins = "collect/out/OPPROF_*/simulator/visualize_data.bin"
-    return bool(runs) and all(any(kernel.glob(bins)) for kernel in kernels)
+def _any(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
 
 
 def _stable(path: Path) -> str:
-    """Names of Insight directories hold the time."""
-    return "/".join("OPPROF" if "OPPROF" in part else part.split("_2")[0] for part in path.parts)
+    return "/".join(_TIME.sub("*", part) for part in path.parts)
 
 
-def _clear(folder: Path) -> None:
-    import shutil
+def _same(
+    files: dict[str, tuple[int, str]], one: dict[str, tuple[int, str]], other: dict[str, tuple[int, str]]
+) -> bool:
+    """Whether files are those of a good run, where two good ones (at another time) tell what must be the same."""
+    if files.keys() != one.keys():
+        return False
+    for name, (size, digest) in files.items():
+        if one[name][1] == other[name][1]:
+            if digest != one[name][1]:
+                return False
+        elif one[name][0] == other[name][0]:
+            if size != one[name][0]:
+                return False
+        elif size < min(one[name][0], other[name][0]) * 0.9:
+            return False
+    return True
 
-    shutil.rmtree(folder)
-    folder.mkdir()
+
+def _everything(folder: Path) -> dict[str, int]:
+    """All that stands in the folder, hidden pieces too."""
+    return {str(p.relative_to(folder)): p.lstat().st_size if p.is_file() else -1 for p in folder.rglob("*")}
 
 
-def run(folder: Path, points: str, words: list[str]) -> None:
-    place = folder / "out"
-    folder.mkdir(exist_ok=True)
+def _broken(now: State, given: State, good: tuple[State, State], command: Command) -> list[str]:
+    """Units that are neither as they were nor whole."""
+    found = []
+    for unit in sorted({*now, *given, *good[0]}):
+        files = now.get(unit, {})
+        as_given = files == given.get(unit, {})
+        if not as_given and not _same(files, good[0].get(unit, {}), good[1].get(unit, {})):
+            found.append(unit)
+    if command.last and command.last in now and command.last not in given:
+        found += [unit for unit in good[0] if unit not in now]
+    return found
+
+
+def _missing(now: State, good: tuple[State, State]) -> list[str]:
+    """Units that are not those of a good run."""
+    units = sorted({*now, *good[0]})
+    return [u for u in units if not _same(now.get(u, {}), good[0].get(u, {}), good[1].get(u, {}))]
+
+
+def _says_partial(folder: Path) -> bool:
+    """What a capture recorded until it was killed stays, and its manifest says that it is a part."""
+    found = [*folder.glob("**/args_dump/args_dump.json"), *folder.glob("*/node.json")]
+    return any(json.loads(manifest.read_text()).get("partial") is True for manifest in found)
+
+
+# --- the runs ---------------------------------------------------------------------------------------------
+
+
+def _restored(folder: Path, template: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(template, folder, symlinks=True)
+    for piece in Path(os.environ["TMPDIR"]).iterdir():
+        shutil.rmtree(piece, ignore_errors=True) if piece.is_dir() else piece.unlink(missing_ok=True)
+
+
+def run(name: str, folder: Path, kinds: str, points: int) -> None:
+    command = COMMANDS[name]
+    template = folder.with_name("given")
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    code, said, count = _once(words, place, 0, 0)
-    whole = _content(place)
-    print(json.dumps({"calls": count, "code": code, "said": said}), flush=True)
-    step = 1 if points == "all" else max(1, count // int(points))
-    for at in sorted({*range(1, count + 1, step), count}):
-        for name, error in (("ENOSPC", errno.ENOSPC), ("EACCES", errno.EACCES), ("kill", -1)):
-            _clear(folder)
-            code, said, _ = _once(words, place, at, error)
+    folder.mkdir()
+    for step in command.before:
+        if callable(step):
+            step(folder)
+        elif (told := _once(step, folder, 0, 0))[0] != 0:
+            raise SystemExit(f"{step}: {told[:2]}")
+    folder.rename(template)
+    _restored(folder, template)
+    given, untouched = _state(folder, command), _everything(folder)
+    begin = time.monotonic()
+    code, said, count, modules = _once(command.words, folder, 0, 0)
+    for module in modules:
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
+    first = _state(folder, command)
+    _restored(folder, template)
+    code, said, count, _ = _once(command.words, folder, 0, 0)
+    good = (first, _state(folder, command))
+    changed = sorted(unit for unit in {*given, *first} if first.get(unit) != given.get(unit))
+    seconds = time.monotonic() - begin
+    print(
+        json.dumps({"calls": count, "code": code, "said": said, "units": changed, "seconds": seconds}),
+        flush=True,
+    )
+    step_size = max(1, count // points) if points else 1
+    for number, at in enumerate(sorted({*range(1, count + 1, step_size), count})):
+        chosen = (FAULTS[number % len(FAULTS)],) if kinds == TURN else FAULTS
+        for fault, error in chosen:
+            _restored(folder, template)
+            begin = time.monotonic()
+            code, said, _, _ = _once(command.words, folder, at, error)
+            seconds = round(time.monotonic() - begin, 2)
             left = _left()
-            found = _content(place)
-            again = None
-            if found is None:
-                again, more, _ = _once(words, place, 0, 0)
+            now = _state(folder, command)
+            broken = _broken(now, given, good, command)
+            if code == 0:
+                broken += [unit for unit in _missing(now, good) if unit not in broken]
+            partial = bool(code and broken) and _says_partial(folder)
+            broken = [] if partial else broken
+            again, then = None, []
+            # where nothing at all was left, the next run is one without a fault: some of these are run, too
+            new_here = _everything(folder) != untouched or any(Path(os.environ["TMPDIR"]).iterdir())
+            wanted = new_here or number % _SOMETIMES == 0
+            if code != 0 and not partial and wanted and (command.again or _missing(now, good)):
+                again, more, _, _ = _once(command.words, folder, 0, 0)
                 _left()
-                said += more
-            row = {"at": at, "fault": name, "code": code, "said": said, "again": again, "left": left}
-            whole_now = (
-                found is None or found == whole or (code != 0 and (_says_partial(place) or _goes_on(place)))
-            )
-            row |= {"whole": whole_now, "then": _content(place) == whole}
-            print(json.dumps(row), flush=True)
+                then = _missing(_state(folder, command), good)
+                said += more if again else ""
+            row = {"at": at, "fault": fault, "code": code, "said": said, "again": again, "then": then}
+            print(json.dumps(row | {"left": left, "broken": broken, "seconds": seconds}), flush=True)
 
 
 if __name__ == "__main__":
-    import insight_trace.commands.capture
-    import insight_trace.commands.check
-    import insight_trace.commands.clean
-    import insight_trace.commands.dump
-    import insight_trace.commands.op
-    import insight_trace.commands.profile
-    import insight_trace.commands.replay
-    import insight_trace.commands.view  # noqa: F401 - all that a fork would import again
-
-    run(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    run(sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]))

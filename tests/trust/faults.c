@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -61,15 +62,49 @@ OPEN(openat64, (int at, const char *path, int flags, ...), (at, path, flags, mod
 ssize_t write(int file, const void *data, size_t size) {
     return file > 2 && fails() ? -1 : REAL(write)(file, data, size);
 }
+CALL(ssize_t, writev, (int file, const struct iovec *parts, int count), (file, parts, count))
+CALL(ssize_t, pwrite, (int file, const void *data, size_t size, off_t at), (file, data, size, at))
 CALL(ssize_t, pwrite64, (int file, const void *data, size_t size, off64_t at), (file, data, size, at))
 CALL(ssize_t, copy_file_range, (int a, off64_t *b, int c, off64_t *d, size_t e, unsigned f), (a, b, c, d, e, f))
+CALL(ssize_t, sendfile, (int to, int from, off_t *at, size_t size), (to, from, at, size))
+CALL(ssize_t, sendfile64, (int to, int from, off64_t *at, size_t size), (to, from, at, size))
 CALL(int, rename, (const char *from, const char *to), (from, to))
+CALL(int, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to))
 CALL(int, renameat2, (int a, const char *from, int b, const char *to, unsigned flags), (a, from, b, to, flags))
 CALL(int, link, (const char *from, const char *to), (from, to))
+CALL(int, linkat, (int a, const char *from, int b, const char *to, int flags), (a, from, b, to, flags))
+CALL(int, symlink, (const char *to, const char *path), (to, path))
 CALL(int, mkdir, (const char *path, mode_t mode), (path, mode))
+CALL(int, mkdirat, (int at, const char *path, mode_t mode), (at, path, mode))
 CALL(int, unlink, (const char *path), (path))
 CALL(int, unlinkat, (int at, const char *path, int flags), (at, path, flags))
 CALL(int, rmdir, (const char *path), (path))
+CALL(int, truncate64, (const char *path, off64_t size), (path, size))
 CALL(int, ftruncate64, (int file, off64_t size), (file, size))
+CALL(int, fallocate64, (int file, int mode, off64_t at, off64_t size), (file, mode, at, size))
 CALL(int, fsync, (int file), (file))
+CALL(int, fdatasync, (int file), (file))
 CALL(int, chmod, (const char *path, mode_t mode), (path, mode))
+CALL(int, fchmod, (int file, mode_t mode), (file, mode))
+CALL(int, utimensat, (int at, const char *path, const struct timespec times[2], int flags), (at, path, times, flags))
+
+// It gives the error instead of setting errno.
+int posix_fallocate64(int file, off64_t at, off64_t size) {
+    return fails() ? g_errno : REAL(posix_fallocate64)(file, at, size);
+}
+
+// What C programs write through a buffer (NumPy's tofile); the buffer's own calls stay inside libc.
+size_t fwrite(const void *data, size_t size, size_t count, FILE *file) {
+    return fileno(file) > 2 && fails() ? 0 : REAL(fwrite)(data, size, count, file);
+}
+int fclose(FILE *file) {
+    int number = fileno(file);
+    int mode = number > 2 ? fcntl(number, F_GETFL) & O_ACCMODE : O_RDONLY;
+    if (mode != O_RDONLY && fails()) {
+        int error = errno;
+        REAL(fclose)(file);
+        errno = error;
+        return EOF;
+    }
+    return REAL(fclose)(file);
+}

@@ -168,6 +168,7 @@ class _Dumps:
             "orchestrator_name": scene.orchestration.function_name if scene.orchestration else "",
             "callable_id_to_name": {str(number): name for number, name in enumerate(callables)},
             "calls": [],
+            "partial": True,  # until all of it is there
         }
         force = self.options.force
         with whole_directory(self.directory, force=force, record=RECORD, inputs=self.inputs) as beside:
@@ -283,7 +284,10 @@ def _capture(
             {"rank": m.chip, "call": m.turn, "callable": m.call.callable.name, "records": done.records}
             for m, done in finished
         ]
-        about = json.loads((directory / "node.json").read_text(encoding="utf-8")) | {"calls": calls}
+        about = json.loads((directory / "node.json").read_text(encoding="utf-8")) | {
+            "calls": calls,
+            "partial": chip.failure is not None,
+        }
         write_whole(directory / "node.json", json.dumps(about, indent=1) + "\n", force=True)
     records = sum(done.records for _, done in finished)
     return Capture(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from insight_trace.capture.node import Call, Node
 from insight_trace.capture.process import RunnerReport
-from insight_trace.errors import InsightTraceError
+from insight_trace.errors import InsightTraceError, as_error
 from insight_trace.outcome import Failure, Fault
 from insight_trace.scene.node_names import TaskArgs
 
@@ -82,9 +82,12 @@ def drain(
         except InsightTraceError as error:
             report.failure = Failure(Fault.INPUT, str(error))
         except Exception as error:
-            report.failure = Failure(
-                Fault.INPUT, f"a function on the host failed: {type(error).__name__}: {error}"
-            )
+            if isinstance(error, OSError) and member.chip >= 0:  # ours: files of the dump
+                report.failure = Failure(Fault.ENVIRONMENT, str(as_error(error)).splitlines()[0])
+            else:
+                report.failure = Failure(
+                    Fault.INPUT, f"a function on the host failed: {type(error).__name__}: {error}"
+                )
         with changed:
             result.reports.append((member, report))
             if report.failure is not None and result.failure is None:

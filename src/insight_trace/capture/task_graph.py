@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +27,7 @@ from insight_trace.scene.live import LiveTensor, load_scene_live
 from insight_trace.simulate.embedded.job_files import job_directory
 from insight_trace.simulate.embedded.memory import escape
 from insight_trace.simulate.embedded.toolchain import KernelBuildError, Toolchain
+from insight_trace.storage import scratch_directory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,7 +89,7 @@ def take_graph(
         arena = Arena(tensors)
         try:
             progress("run every kernel" if run_kernels else "submit")
-            with job_directory() as job, _place(folder) as place:
+            with job_directory() as job, scratch_directory(folder.resolve()) as place:
                 lines = job_lines(live.scene, found, builds, target, options, 0)
                 lines = [line for line in lines if run_kernels or not line.startswith("workers\t")]
                 lines += [] if run_kernels else ["workers\t0", "hollow\t1"]
@@ -139,13 +138,6 @@ def take_graph(
             result,
         )
     raise AssertionError("a run with values needs no other")
-
-
-@contextlib.contextmanager
-def _place(folder: Path) -> Iterator[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".graph-") as name:
-        yield Path(name).resolve()
 
 
 def _read_graph(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -29,7 +29,7 @@ def run_all(options: argparse.Namespace) -> int:
     from insight_trace.commands.replay import numbers
     from insight_trace.commands.run import Progress
     from insight_trace.errors import RequestError
-    from insight_trace.run.bulk_replay import FAILED, BulkRequest, ReplayRow, plan, replay_all
+    from insight_trace.run.bulk_replay import FAILED, BulkRequest, ReplayRow, is_known, plan, replay_all
     from insight_trace.run.bulk_summary import text_lines, totals, write_summary
     from insight_trace.run.job_journal import Journal
 
@@ -50,7 +50,7 @@ def run_all(options: argparse.Namespace) -> int:
     scene, case, jobs = plan(request)
     folder = _folder(options, request, case.name if case else "nocase")
     with Journal(folder / _JOURNAL, ReplayRow) as journal:
-        known = sum(job.name in journal.known for job in jobs)
+        known = sum(is_known(job, journal) for job in jobs)
         rows = replay_all(jobs, _executor(options), journal, say.replayed)
     about = {"scene": str(scene.path), "case": case.name if case else None, "dump": str(options.dump_dir)}
     said = write_summary(rows, folder, about)
@@ -74,11 +74,12 @@ def run_all(options: argparse.Namespace) -> int:
 def _folder(options: argparse.Namespace, request: BulkRequest, case: str) -> Path:
     """Where the user asked for it; a folder of an earlier call is gone on with."""
     from insight_trace.errors import RequestError
+    from insight_trace.storage import visible_names
 
     word = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{request.scene.stem}_{case}")
     folder: Path = options.output or Path("outputs") / f"replay_all_{word}"
     if folder.exists():
-        held = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {"a file"}
+        held = visible_names(folder) if folder.is_dir() else {"a file"}
         others = held - {_JOURNAL, "summary.csv", "summary.json", "summary.parquet"}
         if others and not options.force:
             raise RequestError(f"{folder} holds other things", hint="name another place with -o")

@@ -200,14 +200,19 @@ def _row(
     )  # fmt: skip
 
 
+def is_known(job: ReplayJob, journal: Journal[ReplayRow]) -> bool:
+    """Whether there is an answer; what failed may have had a full disk, and is tried again."""
+    return job.name in journal.known and journal.known[job.name].verdict != FAILED
+
+
 def replay_all(
     jobs: Sequence[ReplayJob],
     execute: Callable[[Sequence[ReplayJob]], Iterable[tuple[int, ReplayRow]]],
     journal: Journal[ReplayRow],
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> list[ReplayRow]:
-    """A row for each job, in their order; what the journal has is not run again."""
-    new = [job for job in jobs if job.name not in journal.known]
+    """A row for each job, in their order; what the journal has is not run again, unless it failed."""
+    new = [job for job in jobs if not is_known(job, journal)]
     done = len(jobs) - len(new)
     progress(done, len(jobs))
     for place, row in execute(new):

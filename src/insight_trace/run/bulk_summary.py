@@ -13,6 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from insight_trace import limits
+from insight_trace.errors import JobError
 from insight_trace.run.bulk_replay import FAILED, ReplayRow
 from insight_trace.storage import whole_files
 
@@ -47,7 +49,7 @@ def totals(rows: Sequence[ReplayRow]) -> list[dict[str, Any]]:
 def write_summary(rows: Sequence[ReplayRow], folder: Path, about: dict[str, Any]) -> list[str]:
     """Writes summary.csv, summary.json and, where it can be, summary.parquet; says what was left out and why."""
     said = []
-    with whole_files(folder, force=True) as beside:
+    with whole_files(folder, force=True, last="summary.json") as beside:
         (beside / "summary.csv").write_text(_csv(rows), encoding="utf-8")
         data = {**about, "kernels": totals(rows), "dispatches": [asdict(row) for row in rows]}
         (beside / "summary.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
@@ -68,14 +70,22 @@ def _csv(rows: Sequence[ReplayRow]) -> str:
 
 def _parquet(source: Path, target: Path) -> bool:
     if importlib.util.find_spec("duckdb"):
-        connection = importlib.import_module("duckdb").connect()
+        duckdb = importlib.import_module("duckdb")
+        connection = duckdb.connect()
         text = ["task_id", "kernel", "func_ids", "verdict", "why"]
         types = "{" + ", ".join(f"'{name}': 'VARCHAR'" for name in text) + "}"
         paths = [str(path).replace("'", "''") for path in (source, target)]
-        connection.execute(
-            f"copy (select * from read_csv('{paths[0]}', header=true, types={types})) to '{paths[1]}' (format parquet)"
-        )
-        connection.close()
+        try:
+            connection.execute(
+                f"copy (select * from read_csv('{paths[0]}', header=true, types={types})) to '{paths[1]}' (format parquet)"
+            )
+        except duckdb.Error as error:
+            raise JobError(
+                f"{target.name} could not be written: {limits.cut(str(error))}",
+                hint="look at the disk: room, permissions, health; results so far are kept",
+            ) from None
+        finally:
+            connection.close()
         return True
     if importlib.util.find_spec("pyarrow"):
         table = importlib.import_module("pyarrow.csv").read_csv(source)

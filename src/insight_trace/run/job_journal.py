@@ -53,7 +53,9 @@ class Journal(Generic[T]):
     def add(self, name: str, result: T) -> None:
         """Keeps a result; it is on disk when this returns."""
         self.known[name] = result
-        os.write(self._file, msgspec.json.encode((name, result)) + b"\n")
+        line = msgspec.json.encode((name, result)) + b"\n"
+        while line:  # a disk that becomes full takes a part, and then says so
+            line = line[os.write(self._file, line) :]
         os.fsync(self._file)
 
     def __enter__(self) -> Journal[T]:

@@ -16,7 +16,7 @@ from insight_trace.errors import RequestError
 from insight_trace.run.run_page import page_text
 from insight_trace.run.run_timeline import write_tasks, write_timeline
 from insight_trace.run.whole_run import RunRequest, WholeRun
-from insight_trace.storage import whole_files
+from insight_trace.storage import visible_names, whole_files
 
 RESULT = "run.json"
 JOURNAL = "jobs.jsonl"
@@ -30,7 +30,7 @@ def open_folder(path: Path | None, request: RunRequest, *, force: bool) -> Itera
     if path is None and (folder / RESULT).exists():
         folder = folder.with_name(f"{folder.name}_{time.strftime('%Y%m%d_%H%M%S')}")
     if folder.is_dir() and not force:
-        held = {entry.name for entry in folder.iterdir()}
+        held = visible_names(folder)
         if RESULT in held or held - _OWN:
             what = "a finished run" if RESULT in held else "other things"
             raise RequestError(
@@ -52,8 +52,8 @@ def open_folder(path: Path | None, request: RunRequest, *, force: bool) -> Itera
 
 
 def keep(run: WholeRun, data: dict[str, Any], folder: Path) -> None:
-    """Writes what the run leaves, all of it or nothing."""
-    with whole_files(folder, force=True) as beside:
+    """Writes what the run leaves: where its result is, all of it is."""
+    with whole_files(folder, force=True, last=RESULT) as beside:
         with (beside / "timeline.json").open("wb") as file:
             write_timeline(run, file)
         with (beside / "tasks.csv").open("wb") as file:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from insight_trace.errors import InputError, RequestError
+from insight_trace.storage import remove_directory
 
 _VERSION = 1
 _WAIT_SECONDS = 60.0  # for another writer
@@ -142,7 +142,7 @@ class RunStore:
         """Takes runs out of the index, and with `folders` removes what they left."""
         for run in runs:
             if folders and run.there:  # only what a run made: its result says so
-                shutil.rmtree(run.directory)
+                remove_directory(run.directory)
         with self._open(write=True) as connection:
             connection.executemany("delete from runs where id = ?", [(run.id,) for run in runs])
 

@@ -16,7 +16,7 @@ from insight_trace.insight.container import BlockType, blocks_of
 from insight_trace.model import Trace
 from insight_trace.recording.frames import split_frame
 from insight_trace.recording.kinds import works
-from insight_trace.storage import refuse_existing, whole_directory, whole_file
+from insight_trace.storage import refuse_existing, whole_directory, whole_file, whole_files
 from insight_trace.trace.advice import advise
 from insight_trace.trace.chrome import write_chrome
 from insight_trace.trace.clean import Clean
@@ -70,12 +70,12 @@ def raw_metrics(path: Path | None) -> bytes:
 def beside(cleaned: Clean, folder: Path, form: Form, *, raw: bytes | None, force: bool) -> tuple[Path, Path]:
     """`trace.clean.*` and `instr_metrics.json` in a folder that exists."""
     target, table = folder / f"trace{form.suffix}", folder / "instr_metrics.json"
-    refuse_existing(target, force=force)
-    refuse_existing(table, force=force)
-    with _writable(folder):
-        with whole_file(target, force=force) as file:
+    if target.exists() and table.exists():  # one of them alone may be what a killed run got done
+        refuse_existing(target, force=force)
+    with _writable(folder), whole_files(folder, force=force) as place:
+        with (place / target.name).open("wb") as file:
             write_clean(cleaned, file, form)
-        with whole_file(table, force=force) as file:
+        with (place / table.name).open("wb") as file:
             _write_table(cleaned.trace, file, raw)
     return target, table
 

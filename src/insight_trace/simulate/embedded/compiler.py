@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import shutil
@@ -43,12 +44,17 @@ class Compiler:
         return supervisor.run(words, bounds=bounds, environment={**os.environ, "LC_ALL": "C.UTF-8"})
 
 
+_IS_NO_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.ELOOP)
+
+
 @functools.lru_cache(maxsize=8)
 def _probe(command: tuple[str, ...]) -> Compiler | None:
     try:
         bounds = supervisor.Limits(limits.PROBE_SECONDS, output=limits.PROBE_OUTPUT)
         done = supervisor.run([*command, "--version"], bounds=bounds)
-    except OSError:
+    except OSError as error:
+        if error.errno not in _IS_NO_PROGRAM or error.filename == os.devnull:
+            raise  # the machine's fault, and no reason to take another compiler
         return None
     lines = done.said.decode("utf-8", errors="replace").splitlines()
     if done.code != 0 or done.over or not lines:

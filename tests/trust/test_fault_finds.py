@@ -1,0 +1,120 @@
+"""What injected faults found, each as a small test of its own."""
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from insight_trace import storage, supervisor
+from insight_trace.__main__ import main
+from insight_trace.errors import as_error
+from insight_trace.run.bulk_replay import FAILED, is_known
+from insight_trace.run.job_journal import Journal
+from insight_trace.run.run_directory import open_folder
+from insight_trace.run.run_store import RunStore
+from insight_trace.run.whole_run import RunRequest
+from insight_trace.simulate.embedded import compiler
+from insight_trace.storage import scratch_directory, visible_names, whole_file, whole_files
+
+CORPUS = Path(__file__).resolve().parents[1] / "data" / "fuzz"
+RUN = {
+    "scene": "s", "case": "c", "chip": "x", "cycles": 1, "micros": 1.0, "dispatches": 1, "distinct": 1, "kernels": [],
+}  # fmt: skip
+
+
+def test_a_run_goes_on_beside_what_a_killed_one_left_hidden(tmp_path):
+    request = RunRequest(Path("scene.py"), None, None)
+    with open_folder(tmp_path / "run", request, force=False) as folder, scratch_directory(folder) as scratch:
+        (scratch / "graph").touch()
+        killed = shutil.copytree(scratch, folder / ".scratch.insight-trace-00000000")
+        shutil.copytree(scratch, folder / ".files.insight-trace-00000000")
+    assert killed.is_dir()
+    with open_folder(tmp_path / "run", request, force=False) as folder:
+        assert visible_names(folder) <= {".lock"}
+
+
+def test_what_a_killed_run_left_as_scratch_goes_with_the_next(tmp_path):
+    killed = tmp_path / ".scratch.insight-trace-00000000"
+    killed.mkdir()
+    os.utime(killed, (0, 0))
+    with scratch_directory(tmp_path) as scratch:
+        assert scratch.is_dir()
+        assert not killed.exists()
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_file_that_says_all_is_there_comes_last(tmp_path, monkeypatch):
+    taken: list[str] = []
+    real = storage._take
+    monkeypatch.setattr(storage, "_take", lambda beside, path: (taken.append(path.name), real(beside, path)))
+    (tmp_path / "out").mkdir()
+    with whole_files(tmp_path / "out", last="b.json") as beside:
+        for name in ("a.csv", "b.json", "c.html"):
+            (beside / name).touch()
+    assert taken == ["a.csv", "c.html", "b.json"]
+
+
+def test_pruned_runs_are_out_of_sight_at_once_even_if_they_cannot_be_deleted(tmp_path, monkeypatch):
+    store = RunStore(tmp_path / "runs.sqlite")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").touch()
+    store.add(RUN, tmp_path / "run")
+    monkeypatch.setattr(storage.shutil, "rmtree", lambda *_, **__: None)
+    store.forget(store.runs(), folders=True)
+    assert not (tmp_path / "run").exists()
+    assert store.runs() == []
+
+
+def test_a_clean_that_was_killed_between_its_two_files_is_finished_by_the_next(tmp_path, capsys):
+    shutil.copyfile(CORPUS / "trace.json", tmp_path / "trace.json")
+    assert main(["clean", str(tmp_path / "trace.json")]) == 0
+    (tmp_path / "instr_metrics.json").unlink()
+    assert main(["clean", str(tmp_path / "trace.json")]) == 0
+    assert (tmp_path / "instr_metrics.json").is_file()
+    (tmp_path / "trace.clean.json").write_text("another's")
+    assert main(["clean", str(tmp_path / "trace.json")]) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_a_replay_that_failed_is_tried_again_and_one_with_an_answer_is_not(tmp_path):
+    class Row:
+        def __init__(self, verdict: str) -> None:
+            self.verdict, self.name = verdict, verdict
+
+    rows = [Row(FAILED), Row("mismatch"), Row("verified")]
+    with Journal(tmp_path / "replays.jsonl", dict[str, str]) as journal:
+        journal.known = {row.name: row for row in rows}
+        assert [is_known(row, journal) for row in rows] == [False, True, True]
+        assert not is_known(Row("new"), journal)
+
+
+def test_a_disk_that_takes_half_a_line_leaves_no_half_line_in_the_middle(tmp_path, monkeypatch):
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: real(handle, data[: max(1, len(data) // 2)]))
+    with Journal(tmp_path / "j.jsonl", int) as journal:
+        journal.add("one", 1)
+        journal.add("two", 2)
+    with Journal(tmp_path / "j.jsonl", int) as journal:
+        assert journal.known == {"one": 1, "two": 2}
+
+
+def test_a_full_disk_is_told_with_the_output_that_was_written(tmp_path):
+    with pytest.raises(OSError) as caught, whole_file(tmp_path / "page.html"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert str(tmp_path / "page.html") in str(as_error(caught.value))
+
+
+def test_an_array_that_did_not_fit_is_told_as_a_full_disk():
+    told = as_error(OSError("64 requested and 0 written"))
+    assert "make room" in told.hint
+
+
+def test_a_machine_that_starts_nothing_is_no_reason_to_take_another_compiler(monkeypatch):
+    def run(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), os.devnull)
+
+    monkeypatch.setattr(supervisor, "run", run)
+    with pytest.raises(OSError, match="Input/output"):
+        compiler._probe(("a compiler of this test",))
