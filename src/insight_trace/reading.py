@@ -60,6 +60,14 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def is_folder(path: Path) -> bool:
+    """The same for a folder."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 def load_json(path: Path, *, most: int) -> Any:
     """The content of a JSON file; InputError where there is none, whatever the file holds."""
     try:

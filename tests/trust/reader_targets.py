@@ -7,7 +7,6 @@ that thousands are tried in a second; beside each stands a seed as long as a rea
 import io
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -21,6 +20,7 @@ from insight_trace.batch.parcel import Returned, identity, opened
 from insight_trace.capture.process import _read as read_capture_result
 from insight_trace.check.suppressions import in_file
 from insight_trace.chips.chip_files import read_chip_file
+from insight_trace.debug.debug_session import Session
 from insight_trace.debug.journal import _ENTRY
 from insight_trace.debug.journal import Journal as DebugJournal
 from insight_trace.dtypes import DTYPES
@@ -59,23 +59,14 @@ from insight_trace.simulate.embedded.runner import _read as read_result
 from insight_trace.simulate.embedded.single_op import table_requests
 from insight_trace.simulate.embedded.source_lines import _read_debug_lines
 from tests.torch_files import torch_file
+from tests.trust.run_targets import RUN_TARGETS
+from tests.trust.target import Target
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "tests" / "data" / "fuzz"
 EXAMPLES = ROOT / "examples"
 _BUILD = EXAMPLES / "pypto_build" / "ptoas"
 _RUN = EXAMPLES / "pypto_run"
-
-
-@dataclass(frozen=True)
-class Target:
-    """A reader, the name under which its file lies in a folder, what a good one looks like, and what lies beside."""
-
-    read: Callable[[Path], object]
-    file: str
-    seeds: tuple[bytes, ...]
-    beside: dict[str, bytes] = field(default_factory=dict)
-    prepare: Callable[[Path], object] | None = None  # fills the folder
 
 
 def _seed(name: str) -> bytes:
@@ -157,7 +148,12 @@ def _look(recording: Recording) -> None:
     byte_ranges(stream.operands, np.arange(len(stream.operands.rows)))
 
 
-def _recorded(name: str) -> Target:
+def _session(recording: Recording) -> None:
+    session = Session(Path(), recording, {})
+    _ = session.remarks, session.recorded_changes, session.recording.chip.get("name")
+
+
+def _recorded(name: str, look: Callable[[Recording], None] = _look) -> Target:
     """A recording with one file of it changed."""
     import tempfile
 
@@ -165,7 +161,7 @@ def _recorded(name: str) -> Target:
         _recording(Path(made))
         content = (Path(made) / "recording" / name).read_bytes()
     return Target(
-        lambda p: _look(open_recording(p.parent)), f"recording/{name}", (content,), prepare=_recording
+        lambda p: look(open_recording(p.parent)), f"recording/{name}", (content,), prepare=_recording
     )
 
 
@@ -320,6 +316,7 @@ TARGETS: dict[str, Target] = {
     ),
     "camodel_kernel": Target(_symbols, "aicore_binary.o", (_ELF,), {"pc_start_addr.txt": b"0x1000"}),
     "recording_header": _recorded(HEADER),
+    "recording_debugged": _recorded(HEADER, _session),
     "recording_times": _recorded("times.npy"),
     "recording_rows": _recorded("rows.npy"),
     "recording_forms": _recorded("form.npy"),
@@ -375,6 +372,8 @@ TARGETS: dict[str, Target] = {
     "op_table": Target(table_requests, "cycles.csv", (_OPS,)),
     "suppressions": Target(in_file, "allow.txt", (b"# known\nadd.cpp:7 race\nmul.cpp out-of-bounds\n",)),
 }
+
+TARGETS |= RUN_TARGETS
 
 
 def place(folder: Path, target: Target) -> Path:

@@ -16,6 +16,9 @@ DEEP = b"[" * 200_000
 DIGITS = b"9" * 5000
 LONG_NAME = b"k" * 5000
 
+RUNS = TARGETS["run_index"].seeds[0]
+TABLE = TARGETS["instruction_tables"].seeds[0]
+
 FINDS = {
     "a swimlane nested too deep": ("swimlane", DEEP),
     "a swimlane's clock beyond every float": ("swimlane", b'{"metadata": {"clock_freq_hz": 1' + b"0" * 400 + b"}}"),
@@ -72,6 +75,29 @@ FINDS = {
     ),
     "dependences that are no text": ("deps", b'{"edges": [["\xff", 1]]}'),
     "a map of names that is no text": ("name_map", b'{"0": "\xff"}'),
+    "an index of runs with another's data": ("run_index", RUNS.replace(b'"path"', b'"qath"')),
+    "an index of runs with a key cut off": ("run_index", RUNS.replace(b'"kernels"', b'"kern\x00ls"')),
+    "an index of runs that is no text": ("run_index", RUNS.replace(b"scene.py", b"scene\xff\xfe.")),
+    "a journal of no replays": ("replay_journal", b""),
+    "a timing that is no text": ("cluster_time", b"\x98\xcd\x03\x84\x91\x91\x01\x81\xa2\xc2"),
+    "a graph of tasks without end": ("task_graph", b"\xff" * 16),
+    "a graph of tasks that is cut off": ("task_graph", TARGETS["task_graph"].seeds[0][:-1]),
+    "a graph of tasks that is empty": ("task_graph", b""),
+    "a graph whose task waits for one that there is not": (
+        "task_graph", TARGETS["task_graph"].seeds[0][:-12] + b"\x09" * 12,
+    ),
+    "rows of arguments that a kernel wrote over": ("capture_rows", b"\xff" * 288),
+    "a manifest that is no text": ("kernel_table", b"func,status\n\xff,FAILED\n"),
+    "a kernel's name that no folder has": ("kernel_table", b"func,status\n" + LONG_NAME + b",FAILED\n"),
+    "a kernel's name that leads elsewhere": ("kernel_table", b"func,status\n../../..,FAILED\n"),
+    "a header beside a trace nested too deep": ("recorded_facts", DEEP),
+    "a count of 400 digits": ("instruction_tables", TABLE.replace(b",3,", b"," + b"9" * 400 + b",")),
+    "findings of another form": ("profile_findings", b'[1, {"severity": []}, {}]'),
+    "findings nested too deep": ("profile_findings", DEEP),
+    "a pointer to a run that no folder can be": ("profile_pointer", LONG_NAME),
+    "a toolkit's version of 5,000 digits": ("toolkit_version", b"Version=" + DIGITS),
+    "a wheel's manifest of another form": ("carried_manifest", b"1.5"),
+    "a wheel's manifest nested too deep": ("carried_manifest", DEEP),
     "a tensor kept under a number of billions": (
         "torch_file", archive(b"\x80\x02N" + b"r" + struct.pack("<I", 0xFFFFFFF0) + b".", b""),
     ),

@@ -90,7 +90,7 @@ def _result(future: Any, address: str, kind: type[R]) -> R:
         if not isinstance(content, bytes):
             raise TypeError(type(content).__name__)
         return msgspec.msgpack.decode(content, type=kind)
-    except (msgspec.MsgspecError, TypeError, RecursionError) as error:
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise InputError(f"a worker sent something else than a result: {cut(str(error))}") from None
 
 

@@ -20,6 +20,7 @@ from insight_trace.dtypes import DTYPES
 from insight_trace.dump.manifest_writer import DumpForm, write_manifest
 from insight_trace.dump.scalars import printed_value
 from insight_trace.dump.write_kernel_args import write_kernel_args
+from insight_trace.errors import JobError
 from insight_trace.model import Argument, CoreType, Dispatch, Payload, Role, ScalarArg, Stage, TensorArg
 from insight_trace.storage import whole_file
 
@@ -108,10 +109,27 @@ def write_kernel_dump(folder: Path, rows: NDArray[Any], names: Mapping[int, str]
     return write_kernel_args(folder, dispatches, payload_beside=DumpForm.ARGS_DUMP.bin, force=True)
 
 
+_BOUNDS = {
+    "role": len(_ROLES), "stage": len(_STAGES), "core_type": len(_CORES), "dtype": len(DTYPES),
+    "ndims": ROW["shape"].shape[0] + 1, "func_count": ROW["func"].shape[0] + 1,
+}  # fmt: skip
+
+
+def require_known(rows: NDArray[Any]) -> None:
+    """The runner shares its process with kernels, which may have written over its rows."""
+    for name, bound in _BOUNDS.items():
+        if len(rows) and (most := int(rows[name].max())) >= bound:
+            raise JobError(
+                f"a kernel wrote over the recorded arguments: {name} {most}, less than {bound} is known",
+                hint="look for a store through a wild pointer in the kernels",
+            )
+
+
 def _pieces(rows: NDArray[Any], order: NDArray[Any]) -> Iterator[dict[str, Any]]:
     fields = ROW.names or ()
     for start in range(0, len(order), _PIECE):
         piece = rows[order[start : start + _PIECE]]
+        require_known(piece)
         for values in zip(*(piece[name].tolist() for name in fields), strict=True):
             yield dict(zip(fields, values, strict=True))
         if isinstance(rows.base, mmap.mmap):

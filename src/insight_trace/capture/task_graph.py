@@ -21,8 +21,10 @@ from insight_trace.capture.session import (
     target_of_case,
 )
 from insight_trace.errors import JobError, next_step
+from insight_trace.limits import RUN_FILE_BYTES
 from insight_trace.model import Case, Scene
 from insight_trace.outcome import Failure
+from insight_trace.reading import read_regular
 from insight_trace.scene.live import LiveTensor, load_scene_live
 from insight_trace.simulate.embedded.job_files import job_directory
 from insight_trace.simulate.embedded.memory import escape
@@ -38,6 +40,7 @@ _TASK_FIELDS = [
     ("sync_start", "u1"), ("early", "u1"), ("skipped", "u1"), ("reserved", "u1", 5),
 ]  # fmt: skip
 _EDGE_FIELDS = [("before", "<u4"), ("after", "<u4"), ("orchestrator", "<u4")]
+_WRITTEN_OVER = "the run wrote over what the runner says of its tasks"
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +125,10 @@ def take_graph(
                     tensor.array[...] = array
         finally:
             arena.close()
-        from insight_trace.capture.dump_rows import read_rows
+        from insight_trace.capture.dump_rows import read_rows, require_known
 
         rows = read_rows(folder / "rows")
+        require_known(rows)
         return TaskGraph(
             live.scene,
             chosen,
@@ -144,10 +148,16 @@ def _read_graph(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     import numpy as np
 
     task, edge = np.dtype(_TASK_FIELDS), np.dtype(_EDGE_FIELDS)
-    content = path.read_bytes()
-    task_count, edge_count = np.frombuffer(content, "<u8", 2).tolist()
+    content = read_regular(path, most=RUN_FILE_BYTES, follow=False)
+    task_count, edge_count = np.frombuffer(content, "<u8", 2).tolist() if len(content) >= 16 else (0, 0)
+    middle = 16 + task_count * task.itemsize
+    if len(content) != middle + edge_count * edge.itemsize:
+        raise JobError(_WRITTEN_OVER, hint=next_step("kernel"))
     tasks = np.frombuffer(content, task, task_count, 16)
-    return tasks, np.frombuffer(content, edge, edge_count, 16 + task_count * task.itemsize)
+    edges = np.frombuffer(content, edge, edge_count, middle)
+    if edge_count and max(int(edges["before"].max()), int(edges["after"].max())) >= task_count:
+        raise JobError(_WRITTEN_OVER, hint=next_step("kernel"))
+    return tasks, edges
 
 
 def _job_error(scene: Scene, case: Case, failure: Failure) -> JobError:

@@ -352,16 +352,17 @@ def run(options: argparse.Namespace) -> int:
 
 def _print_findings(root: Path) -> None:
     """Errors and warnings of all kernels, and how many notes there are."""
-    import json
-
+    from insight_trace.limits import RECORD_BYTES
     from insight_trace.ptoas.embedded_runner import FINDINGS
+    from insight_trace.reading import load_json
+    from insight_trace.report.recorded_facts import rows_of
 
     notes = 0
     for path in sorted(root.rglob(FINDINGS)):
-        for finding in json.loads(path.read_text(encoding="utf-8")):
-            notes += finding["severity"] == "note"
-            if finding["severity"] != "note":
-                print(
-                    f"FOUND {path.parent.parent.name} {finding['severity']} [{finding['category']}] {finding['message']}"
-                )
+        # of an earlier run, too, that this one goes on with
+        for finding in rows_of(load_json(path, most=RECORD_BYTES)):
+            severity, category, message = (str(finding.get(k)) for k in ("severity", "category", "message"))
+            notes += severity == "note"
+            if severity != "note":
+                print(f"FOUND {path.parent.parent.name} {severity} [{category}] {message}")
     print(f"NOTES {notes}, in each kernel's logs/{FINDINGS}")

@@ -88,6 +88,8 @@ def read_instruction_csv(path: Path) -> list[ExecutedInstruction]:
                 continue
             if len(fields) < 7:
                 raise ValueError("a row needs 7 fields")
+            if abs(int(fields[3])) >> 63:
+                raise ValueError("a count of more than 63 bits")
             found.append(
                 ExecutedInstruction(
                     name=fields[0],

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from insight_trace.errors import InputError
+from insight_trace.limits import KIB
 from insight_trace.ptoas.kernel_runner import EXPORTED
+from insight_trace.reading import is_folder, read_regular
 from insight_trace.storage import write_whole
 
 MANIFEST = "manifest_export.csv"
@@ -129,7 +131,7 @@ def write_pointer(build: Path, root: Path) -> None:
 def latest_run(build: Path) -> Path | None:
     """The run that the pointer names, if it is still there."""
     try:
-        text = (build / POINTER).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
+        text = read_regular(build / POINTER, most=KIB * 64).decode("utf-8").strip()
+    except (OSError, UnicodeDecodeError, InputError):
         return None
-    return Path(text) if text and Path(text).is_dir() else None
+    return Path(text) if text and is_folder(Path(text)) else None

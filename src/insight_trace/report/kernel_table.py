@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import html
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from insight_trace.errors import InsightTraceError, RequestError
+from insight_trace.errors import InputError, InsightTraceError, RequestError
 from insight_trace.insight import open_trace
+from insight_trace.limits import RECORD_BYTES
 from insight_trace.ptoas.profile_books import MANIFEST
+from insight_trace.reading import is_folder, read_regular
 from insight_trace.report.page import asset, write_page
 
 INDEX = "index.html"
@@ -51,13 +54,19 @@ def traces_below(folder: Path) -> list[Found]:
 def _of_manifest(manifest: Path) -> list[Found]:
     """Kernels in the manifest's order; the folder may have moved since it was written."""
     found = []
-    with manifest.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
+    text = read_regular(manifest, most=RECORD_BYTES).decode("utf-8", errors="replace")
+    try:
+        for row in csv.DictReader(io.StringIO(text, newline="")):
             name = row.get("func") or "?"
-            results = sorted((manifest.parent / "funcs" / name).glob("**/OPPROF_*/simulator"))
+            place = manifest.parent / "funcs" / name
+            # a name is that of a folder there, and not a way to another place
+            inside = place.name == name and is_folder(place)
+            results = sorted(place.glob("**/OPPROF_*/simulator")) if inside else []
             trace = results[-1] if results else None
             told = "" if trace else row.get("message") or row.get("status") or "no trace"
             found.append(Found(name, trace, told))
+    except csv.Error as error:
+        raise InputError(f"is not the manifest of a profile run: {error}", where=str(manifest)) from None
     if not found:
         raise RequestError(f"{manifest} names no kernel", hint="profile the build again")
     return found

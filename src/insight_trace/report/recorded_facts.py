@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from insight_trace.errors import InputError
+from insight_trace.limits import JSON_BYTES
 from insight_trace.model import Trace
+from insight_trace.reading import load_json
 from insight_trace.recording.frames import user_frames
 from insight_trace.recording.store import HEADER, beside
 from insight_trace.report.page_rows import PageRows
@@ -22,8 +24,8 @@ def recorded_facts(path: Path | None) -> Mapping[str, Any]:
     places = (path, beside(path), beside(path.parent))
     header = next((place / HEADER for place in places if (place / HEADER).is_file()), None)
     try:
-        facts = json.loads(header.read_bytes()) if header else {}
-    except (OSError, ValueError):
+        facts = load_json(header, most=JSON_BYTES) if header else {}
+    except InputError:
         return {}
     return facts if isinstance(facts, dict) else {}
 

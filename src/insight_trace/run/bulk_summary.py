@@ -97,7 +97,7 @@ def _parquet(source: Path, target: Path) -> bool:
 def text_lines(rows: Sequence[ReplayRow]) -> list[str]:
     """As the command prints it: a line for each kernel, and those that are not verified."""
     table = totals(rows)
-    width = max(6, *(len(entry["kernel"]) for entry in table))
+    width = max([6, *(len(entry["kernel"]) for entry in table)])
     heads = " ".join(f"{verdict:>12}" for verdict in VERDICTS)
     lines = [
         f"           {'kernel':<{width}} {'dispatches':>10} {heads} {'cycles: least':>14} {'median':>9} {'most':>9}"

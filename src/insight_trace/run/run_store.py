@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from insight_trace import limits
 from insight_trace.errors import InputError, RequestError
 from insight_trace.storage import remove_directory
 
@@ -25,6 +28,30 @@ create table if not exists runs (
   distinct_ integer not null, directory text not null, data text not null
 )
 """
+
+
+_Line = tuple[int, float, str, str, str, int, float, int, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _ToldKernel:
+    name: str
+    dispatches: int
+    least: int
+    median: int
+    most: int
+    path_share: float
+    bound: str
+    work: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is looked at of a run's data."""
+
+    cycles: int
+    path: dict[str, int]
+    kernels: list[_ToldKernel]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +112,12 @@ class RunStore:
                 raise
             finally:
                 connection.close()
-        except sqlite3.Error as error:
-            raise InputError(f"the index of runs cannot be used: {error}", where=str(self.path)) from None
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise InputError(
+                f"the index of runs cannot be used: {error}",
+                where=str(self.path),
+                hint="look at its disk (room, permissions); --index or INSIGHT_TRACE_RUNS names another",
+            ) from None
 
     def _require_version(self, connection: sqlite3.Connection) -> None:
         (found,) = connection.execute("pragma user_version").fetchone()
@@ -119,12 +150,24 @@ class RunStore:
                 'where (?1 is null or instr(scene, ?1) > 0) and (?2 is null or "case" = ?2) order by id desc',
                 (scene, case),
             ).fetchall()
-        return [
-            StoredRun(
-                number, made, where, name, chip, cycles, micros, count, Path(directory), json.loads(data)
+        return [self._stored(row) for row in rows]
+
+    def _stored(self, row: tuple[Any, ...]) -> StoredRun:
+        """A line of the index, which anybody may have written."""
+        try:
+            number, made, where, name, chip, cycles, micros, count, directory, text = msgspec.convert(
+                row, _Line
             )
-            for number, made, where, name, chip, cycles, micros, count, directory, data in rows
-        ]
+            data = json.loads(text)
+            msgspec.convert(data, _Told)
+            time.localtime(made)
+        except (msgspec.MsgspecError, ValueError, OverflowError, OSError, RecursionError) as error:
+            raise InputError(
+                f"a line of the index of runs is no run: {limits.cut(str(error))}",
+                where=str(self.path),
+                hint="remove the file: runs stay in their folders, and new ones make another",
+            ) from None
+        return StoredRun(number, made, where, name, chip, cycles, micros, count, Path(directory), data)
 
     def run(self, word: str) -> StoredRun:
         """The run of a number, `last`, or the one before it, `last-1`."""

@@ -22,7 +22,7 @@ def fits(folder: Path, name: str, content: str) -> bool:
             and manifest["machine"] == platform.machine()
             and version(manifest["glibc"]) <= _glibc()
         )
-    except (OSError, ValueError, KeyError, AttributeError):
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
         return False
 
 

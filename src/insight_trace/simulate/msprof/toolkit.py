@@ -116,7 +116,7 @@ def version_key(version: str) -> tuple[tuple[int, int], ...]:
     key = []
     for part in re.findall(r"\d+|[A-Za-z]+", version):
         # before a release stand its candidates, marked by letters; the number after them counts on
-        key.append((1, int(part)) if part.isdigit() else (-1, 0))
+        key.append((1, int(part[:18])) if part.isdigit() else (-1, 0))
     return (*key, (0, 0))
 
 
