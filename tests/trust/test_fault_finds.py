@@ -21,6 +21,7 @@ from insight_trace.storage import scratch_directory, visible_names, whole_file, 
 CORPUS = Path(__file__).resolve().parents[1] / "data" / "fuzz"
 RUN = {
     "scene": "s", "case": "c", "chip": "x", "cycles": 1, "micros": 1.0, "dispatches": 1, "distinct": 1, "kernels": [],
+    "path": {},
 }  # fmt: skip
 
 
