@@ -27,16 +27,6 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def running():
-    """A scheduler and two workers, processes of their own, on loopback."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
-    ) as started:
-        yield started.scheduler_address
-
-
-@pytest.fixture(scope="module")
 def jobs(tmp_path_factory):
     graph = take_graph(SCENE, "CaseSmall1", tmp_path_factory.mktemp("graph"), options=CaptureOptions())
     dispatches = Dispatches(graph, How(None, "a2a3", capacity=1 << 27))

@@ -30,16 +30,6 @@ def build(tmp_path):
     return tmp_path / "build"
 
 
-@pytest.fixture(scope="module")
-def running():
-    """A scheduler and two workers, processes of their own, on loopback."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
-    ) as started:
-        yield started.scheduler_address
-
-
 @pytest.fixture
 def cluster(running):
     """With both of its workers, also after a test that ended some."""

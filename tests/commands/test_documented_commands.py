@@ -1,5 +1,6 @@
 """Command lines that existing documents print: each parses as it stands, and runs where what it needs is there."""
 
+import functools
 import importlib
 import json
 import os
@@ -151,12 +152,25 @@ FILLED = [line for origin, line in DOCUMENTED if "3,4" not in line and ", all op
 ]
 
 
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory):
+    """A dump of each example that lines are filled in with, captured once."""
+
+    @functools.cache
+    def dump(example: str) -> Path:
+        place = tmp_path_factory.mktemp(example) / "dump"
+        assert main(["capture", str(ROOT / "examples" / example / "scene.py"), "-o", str(place)]) == 0
+        return place
+
+    return dump
+
+
 @pytest.mark.parametrize("line", FILLED)
-def test_every_other_line_runs_with_its_brackets_filled(line, tmp_path, monkeypatch, capsys):
+def test_every_other_line_runs_with_its_brackets_filled(line, captured, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     example = "mixed_example" if "0,1,2" in line else "vector_chain"
     scene = str(ROOT / "examples" / example / "scene.py")
-    assert main(["capture", scene, "-o", "outputs/run"]) == 0
+    shutil.copytree(captured(example), "outputs/run")
     manifest = json.loads(Path("outputs/run/args_dump/args_dump.json").read_text())
     shutil.copytree(BUILD, "build_output/case")
     Path("case.py").write_text(

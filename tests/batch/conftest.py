@@ -1,0 +1,13 @@
+"""One cluster for all tests of this folder."""
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def running():
+    """A scheduler and two workers, processes of their own, on loopback."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
+    ) as started:
+        yield started.scheduler_address
