@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 MACHINE ?= $(shell uname -m)
 AARCH64 := CXX=aarch64-linux-gnu-g++ INSIGHT_TRACE_EMULATOR="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 
-.PHONY: fuzz soak storm demo test test-upstream test-aarch64 wheel sbom lint bench format clean browser
+.PHONY: fuzz soak storm faults demo test test-upstream test-aarch64 wheel sbom lint bench format clean browser
 demo: $(RUNS)
 	$(BIN)/insight-trace demo
 
@@ -71,9 +71,10 @@ $(STAMP): $(RUNS) requirements-dev.lock
 	$(PIP) -r requirements-dev.lock
 	touch $@
 
-# Every reader over mutated inputs, and soaking and killing: figures in docs/reliability.md. `make fuzz SECONDS=600`;
+# Every reader over mutated inputs, soaking, killing, and every call failing: figures in docs/reliability.md. `make fuzz SECONDS=600`;
 # READER=NAME lets atheris, which is installed for that, drive one reader by coverage.
 SECONDS ?= 60
+KILLS ?= 1000
 fuzz: $(STAMP)
 ifdef READER
 	$(PIP) atheris
@@ -86,4 +87,7 @@ soak: $(STAMP)
 	$(BIN)/python tools/soak.py --seconds $(SECONDS) --at-once 64
 
 storm: $(STAMP)
-	$(BIN)/python tools/kill_storm.py
+	$(BIN)/python tools/kill_storm.py --kills $(KILLS)
+
+faults: $(STAMP)
+	$(BIN)/python tools/fault_sweep.py

@@ -7,13 +7,10 @@ many calls are tried (0: every one). One process imports everything and forks fo
 import contextlib
 import ctypes
 import errno
-import fnmatch
-import hashlib
 import importlib
 import io
 import json
 import os
-import re
 import select
 import shutil
 import signal
@@ -22,7 +19,8 @@ import time
 from pathlib import Path
 
 from insight_trace.__main__ import main
-from tests.trust.fault_commands import COMMANDS, TURN, Command
+from tests.trust.fault_commands import COMMANDS, TURN
+from tests.trust.fault_states import broken_units, everything, missing, says_partial, state
 
 HANGS = 98
 FAULTS = (("ENOSPC", errno.ENOSPC), ("EIO", errno.EIO), ("EACCES", errno.EACCES), ("kill", -1))
@@ -30,10 +28,6 @@ _SUBREAPER = 36  # prctl: orphans become children of this process
 _MOST_SECONDS = 400.0  # of one run
 _SOMETIMES = 8
 _SETTLED_SECONDS = 15.0  # a dead capture's runner still writes its manifest
-_TIME = re.compile(r"20\d{6}[_-]?\d{6}(_\d+)?|OPPROF_.*|_0x[0-9a-f]+")
-_VARIES = re.compile(rb'20\d{6}[_-]?\d{6}(_\d+)?|"timed_before": \d+')
-
-State = dict[str, dict[str, tuple[int, str]]]  # unit -> its files: size and digest
 
 
 def _once(words: tuple[str, ...], folder: Path, at: int, error: int) -> tuple[int, str, int, list[str]]:
@@ -89,84 +83,6 @@ def _left() -> int:
     return len(children)
 
 
-# --- what stands in the folder ----------------------------------------------------------------------------
-
-
-def _state(folder: Path, command: Command) -> State:
-    """Files of every unit; hidden pieces are what the next run removes, names may hold the time."""
-    found: State = {}
-    for pattern in command.units:
-        for unit in folder.glob(pattern):
-            name = _stable(unit.relative_to(folder))
-            if unit.name.startswith(".") or _any(name, command.working):
-                continue
-            files = [unit] if unit.is_file() else [p for p in unit.rglob("*") if p.is_file()]
-            mine = found.setdefault(name, {})
-            for path in files:
-                inner = _stable(path.relative_to(folder))
-                if any(part.startswith(".") for part in Path(inner).parts) or _any(inner, command.working):
-                    continue
-                content = _VARIES.sub(b"*", path.read_bytes())
-                mine[inner] = (len(content), hashlib.sha256(content).hexdigest())
-    return {name: files for name, files in found.items() if files}
-
-
-def _any(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
-
-
-def _stable(path: Path) -> str:
-    return "/".join(_TIME.sub("*", part) for part in path.parts)
-
-
-def _same(
-    files: dict[str, tuple[int, str]], one: dict[str, tuple[int, str]], other: dict[str, tuple[int, str]]
-) -> bool:
-    """Whether files are those of a good run, where two good ones (at another time) tell what must be the same."""
-    if files.keys() != one.keys():
-        return False
-    for name, (size, digest) in files.items():
-        if one[name][1] == other[name][1]:
-            if digest != one[name][1]:
-                return False
-        elif one[name][0] == other[name][0]:
-            if size != one[name][0]:
-                return False
-        elif size < min(one[name][0], other[name][0]) * 0.9:
-            return False
-    return True
-
-
-def _everything(folder: Path) -> dict[str, int]:
-    """All files of the folder, hidden pieces too."""
-    return {str(p.relative_to(folder)): p.lstat().st_size for p in folder.rglob("*") if p.is_file()}
-
-
-def _broken(now: State, given: State, good: tuple[State, State], command: Command) -> list[str]:
-    """Units that are neither as they were nor whole."""
-    found = []
-    for unit in sorted({*now, *given, *good[0]}):
-        files = now.get(unit, {})
-        as_given = files == given.get(unit, {})
-        if not as_given and not _same(files, good[0].get(unit, {}), good[1].get(unit, {})):
-            found.append(unit)
-    if command.last and command.last in now and command.last not in given:
-        found += [unit for unit in good[0] if unit not in now]
-    return found
-
-
-def _missing(now: State, good: tuple[State, State]) -> list[str]:
-    """Units that are not those of a good run."""
-    units = sorted({*now, *good[0]})
-    return [u for u in units if not _same(now.get(u, {}), good[0].get(u, {}), good[1].get(u, {}))]
-
-
-def _says_partial(folder: Path) -> bool:
-    """What a capture recorded until it was killed stays, and its manifest says that it is a part."""
-    found = [*folder.glob("**/args_dump/args_dump.json"), *folder.glob("*/node.json")]
-    return any(json.loads(manifest.read_text()).get("partial") is True for manifest in found)
-
-
 # --- the runs ---------------------------------------------------------------------------------------------
 
 
@@ -189,16 +105,16 @@ def run(name: str, folder: Path, kinds: str, points: int) -> None:
             raise SystemExit(f"{step}: {told[:2]}")
     folder.rename(template)
     _restored(folder, template)
-    given, untouched = _state(folder, command), _everything(folder)
+    given, untouched = state(folder, command), everything(folder)
     begin = time.monotonic()
     code, said, count, modules = _once(command.words, folder, 0, 0)
     for module in modules:
         with contextlib.suppress(Exception):
             importlib.import_module(module)
-    first = _state(folder, command)
+    first = state(folder, command)
     _restored(folder, template)
     code, said, count, _ = _once(command.words, folder, 0, 0)
-    good = (first, _state(folder, command))
+    good = (first, state(folder, command))
     changed = sorted(unit for unit in {*given, *first} if first.get(unit) != given.get(unit))
     seconds = time.monotonic() - begin
     print(
@@ -214,19 +130,19 @@ def run(name: str, folder: Path, kinds: str, points: int) -> None:
             code, said, _, _ = _once(command.words, folder, at, error)
             seconds = round(time.monotonic() - begin, 2)
             left = _left()
-            now = _state(folder, command)
-            broken = _broken(now, given, good, command)
+            now = state(folder, command)
+            broken = broken_units(now, given, good, command)
             if code == 0:
-                broken += [unit for unit in _missing(now, good) if unit not in broken]
-            partial = bool(code and broken) and _says_partial(folder)
+                broken += [unit for unit in missing(now, good) if unit not in broken]
+            partial = bool(code and broken) and says_partial(folder)
             broken = [] if partial else broken
             again, then = None, []
             # where no file was left or changed, the next run is one without a fault: some of these are run, too
-            wanted = _everything(folder) != untouched or number % _SOMETIMES == 0
-            if code != 0 and not partial and wanted and (command.again or _missing(now, good)):
+            wanted = everything(folder) != untouched or number % _SOMETIMES == 0
+            if code != 0 and not partial and wanted and (command.again or missing(now, good)):
                 again, more, _, _ = _once(command.words, folder, 0, 0)
                 _left()
-                then = _missing(_state(folder, command), good)
+                then = missing(state(folder, command), good)
                 said += more if again else ""
             row = {"at": at, "fault": fault, "code": code, "said": said, "again": again, "then": then}
             print(json.dumps(row | {"left": left, "broken": broken, "seconds": seconds}), flush=True)
