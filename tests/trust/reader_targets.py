@@ -25,9 +25,13 @@ from insight_trace.debug.journal import _ENTRY
 from insight_trace.debug.journal import Journal as DebugJournal
 from insight_trace.dtypes import DTYPES
 from insight_trace.dump.load import load_dump
+from insight_trace.insight import details_page as page
 from insight_trace.insight.camodel.read import read_dump
 from insight_trace.insight.camodel.sources import Symbols
+from insight_trace.insight.container import write_block
 from insight_trace.insight.csv_files import read_instruction_csv
+from insight_trace.insight.details_page import read_details
+from insight_trace.insight.memory_page import read_memory_page
 from insight_trace.insight.reader import open_trace
 from insight_trace.insight.validator import validate
 from insight_trace.model import Instructions, Operands, Trace
@@ -114,6 +118,41 @@ def _small_trace() -> bytes:
         if sum(other["ph"] == event["ph"] for other in kept) < 2:
             kept.append(event)
     return json.dumps({**document, "traceEvents": kept}).encode()
+
+
+_MEMORY_PAGE = (
+    b'{"Header":{"KernelName":"k"},"Record":[{"scope":"ub","status":"success","memory_info_array":[{"alloc_time_in_ir":3,'
+    b'"buffer":"%in0","extent":131072,"is_tmpbuf":false,"life_time_in_ir":[3,20],"offset":[0],"source_location":"k.py:1"}]}]}'
+)
+
+
+def _details_bin() -> bytes:
+    """Every block of the Details page, each with one entry."""
+    load = page.Load("0", "vector", "MTE2", page.PERCENT, 1.0, 1)
+    table = page.MemoryTable("Pipe", ["", "a"], [page.NamedRow("x", ["1"])], [1, 1])
+    blocks = page.BlockTable(["Block ID"], [page.Row(["0"])], [2, 1])
+    line = page.LineUse((1, 1.0), [])
+    whole = page.DetailsPage(
+        base=page.BaseInfo("k", "vector", 1, 1.0, "Ascend910B1", blocks),
+        compute_bars=page.ComputeLoad([load]),
+        compute_rows=page.ComputeLoad([load]),
+        memory_graphs=page.MemoryGraphs(
+            [page.MemoryGraph("0", "vector", "910B", [], [page.PathLoad(12, 1.0, 1, "NA")])]
+        ),
+        memory_tables=page.MemoryTables([page.BlockTables("0", "vector", [], [table])]),
+        occupancy=page.Occupancy(
+            "Ascend910B1", "vector", "", [page.CoreLoad(0, [page.SubCore(0, "vector", 1, 1)])]
+        ),
+        roofline=page.Roofline(
+            "", [page.RoofChart("GM/L2", [page.Roof(1.0, "GM", 1.0, "Cube", [1.0, 1.0], 1.0)])]
+        ),
+        cache=page.CacheLines([page.CacheLine(0, line, line)]),
+        stalls=page.StallReasons({"a": 1}),
+    )
+    file = io.BytesIO()
+    for type_, payload in page.details_blocks(whole):
+        write_block(file, type_, payload)
+    return file.getvalue()
 
 
 _CSV = b"instr,addr,pipe,call_count,cycles,running_time(us),detail\nVADD,0x1000,VECTOR,3,12,0.006,a\n"
@@ -305,6 +344,10 @@ TARGETS: dict[str, Target] = {
     "instruction_csv": Target(read_instruction_csv, "core0_instr_exe.csv", (_CSV,)),
     "validate_json": Target(validate, "trace.json", (_small_trace(), _seed("trace.json"))),
     "validate_bin": Target(validate, "visualize_data.bin", (_seed("visualize_data.bin"),)),
+    "validate_details": Target(validate, "visualize_data.bin", (_details_bin(),)),
+    "validate_memory_page": Target(validate, "memory_info.json", (_MEMORY_PAGE,)),
+    "memory_page": Target(read_memory_page, "memory_info.json", (_MEMORY_PAGE,)),
+    "details_page": Target(read_details, "visualize_data.bin", (_details_bin(),)),
     "camodel_log": Target(
         lambda p: read_dump(p.parent),
         "core0.veccore0.instr_log.dump",

@@ -1,6 +1,7 @@
 """What mutation found, kept: each input once ended in an exception of somebody else's, or took gigabytes."""
 
 import contextlib
+import io
 import resource
 import struct
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from insight_trace.errors import InputError, InsightTraceError
+from insight_trace.insight.container import BlockType, write_block
 from insight_trace.reading import read_regular
 from tests.torch_files import archive
 from tests.trust.reader_targets import TARGETS, place
@@ -18,6 +20,14 @@ LONG_NAME = b"k" * 5000
 
 RUNS = TARGETS["run_index"].seeds[0]
 TABLE = TARGETS["instruction_tables"].seeds[0]
+
+
+def _block(type_: BlockType, content: bytes) -> bytes:
+    file = io.BytesIO()
+    write_block(file, BlockType.TRACE, b'{"traceEvents":[]}')
+    write_block(file, type_, content)
+    return file.getvalue()
+
 
 FINDS = {
     "a swimlane nested too deep": ("swimlane", DEEP),
@@ -51,6 +61,18 @@ FINDS = {
         b"    x = torch.load('/" + LONG_NAME + b"')\n    return [('x', x)]\n",
     ),
     "a recording's header nested too deep": ("recording_header", DEEP),
+    "a memory page nested too deep": ("memory_page", DEEP),
+    "a memory page nested too deep, checked": ("validate_memory_page", DEEP),
+    "a block nested too deep": ("details_page", _block(BlockType.BASE_INFO, DEEP)),
+    "a block nested too deep, checked": ("validate_details", _block(BlockType.BASE_INFO, DEEP)),
+    "a table nested too deep, checked": ("validate_details", _block(BlockType.API_INSTR, DEEP)),
+    "a core without end": (
+        "validate_details",
+        _block(
+            BlockType.OCCUPANCY,
+            b'{"op_detail":[{"core_id":1e999,"core_detail":[{"subcore_id":"inf","cycles":"inf"}]}]}',
+        ),
+    ),
     "a kernel's object cut in its sections": ("camodel_kernel", TARGETS["camodel_kernel"].seeds[0][:1500]),
     "a shared object cut in its sections": ("debug_lines", TARGETS["debug_lines"].seeds[0][:1500]),
     "a slot in octal": ("kernel_source", b"void kernel_entry(__gm__ int64_t* args) { f(args[01], args[09]); }"),

@@ -184,8 +184,7 @@ def _occupancy(table: dict[str, Any], where: str) -> Iterator[Broken]:
     if not isinstance(table.get("advice", ""), str):
         yield Broken("details-advice", where, "advice is not one text and is not shown")
     for number, item in enumerate(table["op_detail"]):
-        core = _number(item.get("core_id"))
-        if not 0 <= core < MOST_CORES or core != int(core):
+        if not _is_count(item.get("core_id"), MOST_CORES):
             what = f"core_id {item.get('core_id')!r} is not 0 to {MOST_CORES - 1} and becomes another"
             yield Broken("details-numbers", f"{where} op_detail[{number}]", what)
         for each, part in enumerate(item["core_detail"]):
@@ -194,7 +193,7 @@ def _occupancy(table: dict[str, Any], where: str) -> Iterator[Broken]:
             if (kind, _number(part.get("subcore_id"))) not in {("cube", 0), ("vector", 0), ("vector", 1)}:
                 yield Broken("details-numbers", place, "is not cube 0, vector 0 or vector 1 and is not drawn")
             for name in ("cycles", "throughput"):
-                if not (count := _number(part.get(name))) >= 0 or count != int(count):
+                if not _is_count(part.get(name)):
                     what = f"{name} {part.get(name)!r} is no count and becomes another"
                     yield Broken("details-numbers", place, what)
     if table.get("op_type") == "vector" and len(table["op_detail"]) > MOST_VECTOR_CORES:
@@ -274,6 +273,10 @@ def _together(path: Path, found: Mapping[BlockType, dict[str, Any]]) -> list[Bro
 def _length(value: Any) -> int:
     """Of a list; -1 for anything else."""
     return len(value) if isinstance(value, list) else -1
+
+
+def _is_count(value: Any, past: int = 1 << 63) -> bool:
+    return 0 <= (number := _number(value)) < past and number == int(number)
 
 
 def _number(value: Any) -> float:

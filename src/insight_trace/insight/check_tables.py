@@ -28,7 +28,7 @@ def read_table(path: Path, block: Block) -> tuple[dict[str, Any] | None, list[Br
         payload = block.read(file)
     try:
         table = msgspec.json.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return None, [Broken("table-size", where, f"not JSON: {error}")]
     if not isinstance(table, dict):
         return None, [Broken("table-size", where, "not a JSON object")]

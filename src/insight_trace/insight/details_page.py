@@ -244,7 +244,7 @@ def read_details(path: Path) -> DetailsPage:
                 continue
             try:
                 content[name] = msgspec.json.decode(block.read(file), type=kind, strict=False)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 where = f"{path} offset {block.offset} {BlockType(block.type).name}"
                 raise InputError(f"not what Insight reads there: {error}", where=where) from error
     return DetailsPage(**content)  # type: ignore[arg-type]
