@@ -1,14 +1,11 @@
 """The command: findings in text, JSON and SARIF; allowances; exit codes."""
 
 import json
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from insight_trace.__main__ import main
-from insight_trace.check.sarif import sarif
 from insight_trace.check.suppressions import Allowance, apply, in_file
 from insight_trace.errors import InputError
 from insight_trace.finding import Finding, Place, Severity
@@ -35,74 +32,6 @@ def test_the_kernels_of_an_example_are_checked(capsys):
     assert all(kernel["failure"] is None for kernel in told["kernels"])
     severities = {f["severity"] for kernel in told["kernels"] for f in kernel["findings"]}
     assert severities <= {"note"}, told
-
-
-def test_a_sarif_file_names_rule_level_and_line(tmp_path):
-    run = sarif([RACE], tmp_path)["runs"][0]
-    assert run["tool"]["driver"]["rules"] == [{"id": "race"}]
-    (result,) = run["results"]
-    assert (result["ruleId"], result["level"]) == ("race", "error")
-    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 7
-    assert result["relatedLocations"][0]["physicalLocation"]["region"]["startLine"] == 3
-
-
-# What the schema of SARIF 2.1.0 knows of the objects that are written: all its properties of them that are used here,
-# those that it requires, and no others (it closes every object).
-_OBJECTS = {
-    "log": ({"$schema": str, "version": str, "runs": ["run"]}, {"version", "runs"}),
-    "run": ({"tool": "tool", "results": ["result"], "columnKind": str}, {"tool"}),
-    "tool": ({"driver": "component"}, {"driver"}),
-    "component": ({"name": str, "version": str, "rules": ["rule"]}, {"name"}),
-    "rule": ({"id": str}, {"id"}),
-    "result": (
-        {
-            "ruleId": str, "ruleIndex": int, "level": str, "message": "message", "occurrenceCount": int,
-            "locations": ["location"], "relatedLocations": ["location"],
-        },
-        {"message"},
-    ),
-    "message": ({"text": str}, {"text"}),
-    "location": ({"id": int, "physicalLocation": "place", "message": "message"}, set()),
-    "place": ({"artifactLocation": "artifact", "region": "region"}, {"artifactLocation"}),
-    "artifact": ({"uri": str}, {"uri"}),
-    "region": ({"startLine": int}, {"startLine"}),
-}  # fmt: skip
-
-
-def _hold(value: Any, kind: Any) -> None:
-    """Fails where a value is not what the schema says."""
-    if isinstance(kind, list):
-        assert isinstance(value, list)
-        for one in value:
-            _hold(one, kind[0])
-    elif isinstance(kind, str):
-        known, required = _OBJECTS[kind]
-        assert isinstance(value, dict)
-        assert required <= set(value) <= set(known), (kind, value)
-        for name, one in value.items():
-            _hold(one, known[name])
-    else:
-        assert type(value) is kind, (value, kind)
-
-
-def test_a_sarif_file_has_the_objects_of_the_schema_and_nothing_else(tmp_path):
-    nowhere = Finding("output-unwritten", Severity.WARNING, "slot 2 is an output", "store there")
-    barrier = Finding(
-        "redundant-sync", Severity.NOTE, "idle", "", (Place("/a b/x y.cpp", 0, "BAR", "V"),), count=9
-    )
-    log = sarif([RACE, nowhere, barrier], tmp_path)
-    _hold(log, "log")
-    assert log["version"] == "2.1.0"
-    results = log["runs"][0]["results"]
-    rules = [rule["id"] for rule in log["runs"][0]["tool"]["driver"]["rules"]]
-    for result in results:
-        assert rules[result["ruleIndex"]] == result["ruleId"]
-        assert result["level"] in ("none", "note", "warning", "error")
-        assert result["occurrenceCount"] >= 1
-        for location in [*result["locations"], *result.get("relatedLocations", [])]:
-            assert location["physicalLocation"]["region"]["startLine"] >= 1
-            assert re.fullmatch(r"[\w./:%~-]+", location["physicalLocation"]["artifactLocation"]["uri"])
-    assert [result["occurrenceCount"] for result in results] == [1, 1, 9]
 
 
 def test_an_allowance_covers_its_line_and_category_only():
@@ -145,6 +74,13 @@ def test_what_a_checked_replay_found_stands_in_its_recording(tmp_path, monkeypat
     recording = open_recording(tmp_path / "replayed")
     assert recording.findings
     assert all(finding["message"] in told for finding in recording.findings)
+    # and over every instruction that a finding names there is a mark in what Insight opens
+    (path,) = (tmp_path / "replayed").rglob("simulator/trace.json")
+    events = json.loads(path.read_text())["traceEvents"]
+    marks = [e["name"] for e in events if e["ph"] == "X" and e["tid"] == "USERMARK"]
+    named = [f["category"] for f in recording.findings for place in f["places"] if place["row"] >= 0]
+    assert named
+    assert sorted(marks) == sorted(named)
     assert 0 <= recording.about["estimates"]["share"] < 1
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import insight_trace
+from insight_trace.__main__ import main
 from insight_trace.errors import InputError
 from insight_trace.insight import open_trace
 from insight_trace.insight.validator import validate_directory
@@ -119,6 +120,35 @@ def test_each_kernel_has_its_clean_trace_metrics_and_figures_beside_its_trace(na
     assert row.cell("bound_by") in (folder / "summary.txt").read_text()
     cores = {"aic": 1, "aiv": 1, "mix": 3}[KERNELS[name].kind.value]
     assert len(figures["cores"]) == cores
+
+
+def test_a_checked_profile_names_the_kernel_that_is_wrong_and_no_other(tmp_path, capsys):
+    build = tmp_path / "build"
+    shutil.copytree(BUILD, build)
+    source = build / "ptoas" / "vector_add.cpp"
+    lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if "PIPE_MTE2, PIPE_V" not in line]
+    assert len(kept) == len(lines) - 2
+    source.write_text("".join(kept), encoding="utf-8")
+    words = ["profile", "--build-dir", str(build), "--simulator", "embedded", "--check"]
+    assert main([*words, "--func", "vector_add", "--func", "matmul_64"]) == 0
+    said = capsys.readouterr()
+    found = [line for line in said.out.splitlines() if line.startswith("FOUND ")]
+    assert found
+    assert all(line.startswith("FOUND vector_add ") for line in found), found
+    add = next(number for number, line in enumerate(kept, 1) if "TADD(" in line)
+    assert any("error [race]" in line and f"line {add}, V" in line for line in found), found
+    assert "to mend it: set_flag(PIPE_MTE2, PIPE_V, e)" in said.out
+    assert "orders nothing" not in said.err, "a note is no warning"
+    root = latest_run(build)
+    assert root
+    for name in ("vector_add", "matmul_64"):
+        told = json.loads((root / "logs" / name / "findings.json").read_text(encoding="utf-8"))
+        assert any(finding["severity"] == "error" for finding in told) is (name == "vector_add")
+        (timeline,) = (root / "funcs" / name).rglob("simulator/trace.json")
+        events = json.loads(timeline.read_text(encoding="utf-8"))["traceEvents"]
+        marked = {e["name"] for e in events if e["ph"] == "X" and e["tid"] == "USERMARK"}
+        assert ("race" in marked) is (name == "vector_add")
 
 
 def test_a_run_on_the_embedded_core_that_is_killed_and_resumed_equals_an_undisturbed_one(tmp_path):

@@ -363,6 +363,9 @@ def _print_findings(root: Path) -> None:
         for finding in rows_of(load_json(path, most=RECORD_BYTES)):
             severity, category, message = (str(finding.get(k)) for k in ("severity", "category", "message"))
             notes += severity == "note"
-            if severity != "note":
-                print(f"FOUND {path.parent.parent.name} {severity} [{category}] {message}")
-    print(f"NOTES {notes}, in each kernel's logs/{FINDINGS}")
+            if severity == "note":
+                continue
+            print(f"FOUND {path.parent.name} {severity} [{category}] {message}")
+            if finding.get("mend"):
+                print(f"  to mend it: {finding['mend']}")
+    print(f"NOTES {notes}, in logs/KERNEL/{FINDINGS} of the run")

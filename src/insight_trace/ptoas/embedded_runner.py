@@ -14,7 +14,7 @@ from pathlib import Path
 from insight_trace.arguments.content import Given, Zero
 from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
 from insight_trace.errors import InputError, JobError, next_step
-from insight_trace.finding import finding_data
+from insight_trace.finding import Severity, finding_data
 from insight_trace.insight.details_page import DetailsPage
 from insight_trace.insight.memory_page import write_memory_page
 from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Tier, Trace
@@ -193,7 +193,11 @@ class EmbeddedRunner:
             cycles=simulation.cycles,
             bound_by=bound_by(pipes),
             pipes=pipes,
-            warnings=(*(f"not what the run gave: {text}" for text in wrong), *map(str, simulation.findings)),
+            # a note is no warning: notes stand in the findings alone
+            warnings=(
+                *(f"not what the run gave: {text}" for text in wrong),
+                *(str(f) for f in simulation.findings if f.severity is not Severity.NOTE),
+            ),
             verified=bool(checks) and all(check.status is Status.VERIFIED for check in checks),
             facts={
                 "verified": "; ".join(check.text for check in checks),
