@@ -2,9 +2,10 @@
 
     python benchmarks/checker.py [--simpler PATH] [--kernels N] [--seed S]
 
-Our examples' dispatches, and with a checkout of simpler a random sample of its kernels with made-up arguments.
-Processor time of this process and of the runner, the best of three. Nothing fails by time; the last lines are
-`EXAMPLES kernels=… worst=…` and `CHECKOUT kernels=… worst=… over=…`.
+Our examples' dispatches, and with a checkout of simpler all its kernels with made-up arguments, or N of them.
+A ratio is of whole runs: processor time of this process and of the runner, from the arguments to the findings, the
+best of three; a ratio over the limit is measured once more. Nothing fails by time. Behind the lines of the kernels
+come the ten worst, and last `EXAMPLES kernels=… worst=… over=… bytes=…` and the same for `CHECKOUT`.
 """
 
 from __future__ import annotations
@@ -59,20 +60,17 @@ def examples() -> Iterator[Work]:
 
 
 def checkout(simpler: Path, wanted: int, seed: int) -> Iterator[Work]:
-    """A sample of a checkout's kernels on one core."""
+    """A checkout's kernels, each on one core, and mixes on a cluster; `wanted` of them at random, or all (0)."""
     sources = kernel_coverage.kernel_sources(simpler)
     random.Random(seed).shuffle(sources)
-    for source in sources:
-        text = source.read_text(encoding="utf-8", errors="replace")
-        types = kernel_coverage.core_types(source, text)
-        if len(types) != 1 or wanted <= 0:
-            continue
-        wanted -= 1
-        kernel = simulator.Kernel(
-            source.stem, source, types[0], include_dirs=kernel_coverage.include_dirs(simpler, source)
+    for source in sources[: wanted or None]:
+        members, text = kernel_coverage.members_of(
+            source, source.read_text(encoding="utf-8", errors="replace")
         )
+        dirs = kernel_coverage.include_dirs(simpler, source)
+        kernels = [simulator.Kernel(path.stem, path, kind, include_dirs=dirs) for path, kind in members]
         target = kernel_coverage.target_of(simpler, source)
-        yield str(source.relative_to(simpler)), [kernel], kernel_coverage.made_up_arguments(text), target
+        yield str(source.relative_to(simpler)), kernels, kernel_coverage.made_up_arguments(text), target
 
 
 def measure(work: Iterator[Work], most: float, title: str) -> None:
@@ -86,7 +84,7 @@ def measure(work: Iterator[Work], most: float, title: str) -> None:
         return plainly(result, *rest)
 
     simulator.findings_of = listening
-    worst, over, count, bytes_each = 0.0, 0, 0, 0.0
+    lines: list[tuple[float, float, str]] = []  # ratio, bytes of a touch, and all of it as text
     for name, kernels, arguments, target in work:
         options = EmbeddedOptions(target=target, seconds=60)
         try:
@@ -99,23 +97,29 @@ def measure(work: Iterator[Work], most: float, title: str) -> None:
         plain, _ = _best(lambda: run_embedded(kernels, arguments, options, toolchain))  # noqa: B023
         checked, _ = _best(lambda: run_checked(kernels, arguments, options, toolchain))  # noqa: B023
         touches, size = next(memory for memory in reversed(kept) if memory)
+        if checked > most * plain:  # was it the machine?
+            plain = min(plain, _best(lambda: run_embedded(kernels, arguments, options, toolchain))[0])  # noqa: B023
+            checked = min(checked, _best(lambda: run_checked(kernels, arguments, options, toolchain))[0])  # noqa: B023
         ratio = checked / plain
         each = size / max(1, touches)
-        print(
+        text = (
             f"{ratio:5.2f}x  {1000 * plain:8.1f} ms -> {1000 * checked:8.1f} ms  {len(first.instructions):8,} instructions"
-            f"  {touches:7,} touches of {each:5.0f} bytes  {name}",
-            flush=True,
+            f"  {touches:7,} touches of {each:5.0f} bytes  {name}"
         )
-        count += 1
-        worst, over, bytes_each = max(worst, ratio), over + (ratio > most), max(bytes_each, each)
+        print(text, flush=True)
+        lines.append((ratio, each, text))
     simulator.findings_of = plainly
-    print(f"{title} kernels={count} worst={worst:.2f} over={over} bytes={bytes_each:.0f}")
+    print(f"the worst of {len(lines)}:")
+    print(*(text for _, _, text in sorted(lines, reverse=True)[:10]), sep="\n")
+    over = sum(ratio > most for ratio, _, _ in lines)
+    worst, largest = (max((line[i] for line in lines), default=0.0) for i in (0, 1))
+    print(f"{title} kernels={len(lines)} worst={worst:.2f} over={over} bytes={largest:.0f}")
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simpler", type=Path, help="a checkout of simpler")
-    parser.add_argument("--kernels", type=int, default=60, help="how many of its kernels")
+    parser.add_argument("--kernels", type=int, default=0, help="how many of its kernels (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="which kernels")
     options = parser.parse_args(argv)
     measure(examples(), 4.0, "EXAMPLES")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from insight_trace.model import Instructions
+from insight_trace.model import Instructions, Operands
 from insight_trace.recording.operands import MEMORIES, NONE, byte_ranges, operand_rows
 
 # abi.hpp PipeId
@@ -54,6 +54,7 @@ class Stream:
     lines: tuple[str, ...]  # file:line
     conflicts: tuple[tuple[int, int], ...]  # pairs that depend on each other, the earlier first
     cores: tuple[Who, ...]
+    units: tuple[tuple[int, frozenset[int]], ...]  # of each row: its unit flag, blocks of the accumulator
 
 
 def _who(name: str) -> Who:
@@ -89,7 +90,22 @@ def stream_of(instructions: Instructions, target: str) -> Stream:
         for s, call, sync in zip(instructions.stack, operands.call.tolist(), syncs, strict=True)
     )
     cores = tuple(map(_who, instructions.cores))
-    return Stream(tuple(pipes), tuple(syncs), lines, _conflicts(instructions, pipes, cores, target), cores)
+    conflicts = _conflicts(instructions, pipes, cores, target)
+    units = tuple(_unit(operands, row) for row in range(len(names)))
+    return Stream(tuple(pipes), tuple(syncs), lines, conflicts, cores, units)
+
+
+def _unit(operands: Operands, row: int) -> tuple[int, frozenset[int]]:
+    geometry = operands.geometry[row]
+    flag = 0 if geometry == NONE else int(operands.geometries["reserved2"][geometry])
+    blocks: set[int] = set()
+    if flag:
+        for place in operand_rows(operands, row):
+            if operands.footprints[operands.rows["footprint"][place]]["memory"] == MEMORIES.index("L0C"):
+                ranges = byte_ranges(operands, place)
+                for begin, end in zip(ranges.begin.tolist(), ranges.end.tolist(), strict=True):
+                    blocks.update(range(begin // 512, (end + 511) // 512))
+    return flag, frozenset(blocks)
 
 
 def _sync(name: str, value: int) -> Sync | None:
@@ -198,6 +214,9 @@ class _Walk:
             lambda: defaultdict(deque)
         )
         self.published: defaultdict[int, int] = defaultdict(int)
+        self.units: dict[
+            tuple[int, int], tuple[str, int]
+        ] = {}  # core, block: who flipped it last, what had ended
 
     def run(self) -> list[int]:
         for row, (core, pipe) in enumerate(self.stream.pipes):
@@ -241,11 +260,18 @@ class _Walk:
             self.learn(lane, raised.popleft())
         if sync and kind == "observe":
             self.learn(lane, self.published[sync.event])
+        flag, blocks = self.stream.units[row]
+        for block in blocks if lane[1] in ("M", "FIX") else ():
+            who, knew = self.units.get((core, block), (lane[1], 0))
+            if who != lane[1]:
+                self.gate[lane] |= knew
         self.before[row] = self.gate[lane]
         if kind in ("barrier", "cross", "intra"):
             self.gate[lane] |= self.given[lane]
         self.given[lane] |= 1 << row
         ended = self.gate[lane] | self.given[lane]
+        if flag == 3 and lane[1] in ("M", "FIX"):
+            self.units.update({(core, block): (lane[1], ended) for block in blocks})
         if sync and kind == "set":
             self.flags[core, sync.source, sync.target, sync.event].append(ended)
             if sync.target not in ("S", lane[1]):

@@ -14,6 +14,7 @@ import argparse
 import dataclasses
 import json
 import random
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,6 +32,7 @@ from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embed
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 ROOT = Path(__file__).resolve().parent.parent
+_ASKS_FOR_ITS_BLOCK = re.compile(r"\bget_block_idx\s*\(")
 _RACES = ("race", "race-same-pipe", "race-cores", "atomic-mix")
 
 
@@ -45,7 +47,7 @@ class Counts:
     false: int = 0  # removals that break nothing and are reported all the same
     redundant: int = 0  # called redundant by the checker
     redundant_broken: int = 0  # of those, wrongly
-    racy: list[str] = dataclasses.field(default_factory=list)  # kernels with a race as they are
+    racy: list[str] = dataclasses.field(default_factory=list)  # kernels with a race as they are, and which
     missed: list[str] = dataclasses.field(default_factory=list)
     falsely: list[str] = dataclasses.field(default_factory=list)
 
@@ -73,6 +75,8 @@ def candidates(simpler: Path | None, wanted: int, seed: int, several: str = "") 
                 members, text = kernel_coverage.members_of(source, text)
             if (len(members) > 1) != (several == "mixes"):
                 continue
+            if several == "blocks" and not _ASKS_FOR_ITS_BLOCK.search(text):
+                continue  # two blocks of it do the same to the same bytes
             arguments = kernel_coverage.made_up_arguments(text)
             if several == "blocks":
                 arguments = dataclasses.replace(arguments, block_count=2)
@@ -107,8 +111,9 @@ def mutate(
     if plain.failure is not None or len(plain.instructions) > most_rows:
         return
     stream = order_oracle.stream_of(plain.instructions, target)
-    if any(f.category in _RACES and f.severity is Severity.ERROR for f in plain.findings):
-        counts.racy.append(name)
+    racing = [f for f in plain.findings if f.category in _RACES and f.severity is Severity.ERROR]
+    if racing:
+        counts.racy.append(f"{name}: {racing[0].message}")
     counts.kernels += 1
     idle = {
         frozenset(f"{place.file}:{place.line}" for place in f.places)

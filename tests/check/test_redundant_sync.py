@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from insight_trace import simulate
+from insight_trace.__main__ import main
 from insight_trace.outcome import Simulation
+from insight_trace.recording.store import save
 from tests.simulate.kernel_text import write_kernel
+from tests.synthetic_recording import mix_recording
 
 # Three slots in flight: load, add in place, store. The flags order everything; the two barriers order nothing more,
 # as when ids run out and a planner falls back on them.
@@ -86,3 +89,15 @@ def test_the_checker_changes_neither_instructions_nor_cycles(slow):
             one, other = getattr(plain.instructions, column.name), getattr(run.instructions, column.name)
             assert np.array_equal(one, other), column.name
     assert plain.outputs[1].tobytes() == run.outputs[1].tobytes()
+
+
+@pytest.mark.parametrize(("cycles", "said"), [(5000, True), (0, False), (None, False)])
+def test_stats_say_what_idle_synchronisation_costs(tmp_path, capsys, cycles, said):
+    place = {"file": "/src/add.cpp", "line": 7, "instruction": "BAR", "pipe": "V", "core": "", "row": -1}
+    note = {"category": "redundant-sync", "severity": "note", "message": "idle", "cycles": cycles}
+    save(
+        mix_recording(1, 3, findings=({**note, "places": [place]}, {**note, "places": []})), tmp_path / "kept"
+    )
+    assert main(["stats", str(tmp_path / "kept")]) == 0
+    sentence = "the barrier at add.cpp:7 orders nothing for these inputs and costs 5,000 cycles"
+    assert (sentence in capsys.readouterr().out) is said

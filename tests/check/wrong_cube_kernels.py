@@ -185,4 +185,35 @@ CUBE = (
         + flag("M", "FIX")
         + "    TSTORE(out, sum);\n",
     ),
+    _kernel(
+        "a product that unit flags hand over before its last part",
+        LOAD
+        + flag("MTE2", "MTE1")
+        + MOVE
+        + flag("MTE1", "M")
+        + "    TMATMUL<AccPhase::Partial>(sum, a, b);\n"
+        + "-    TMATMUL_ACC<AccPhase::Partial>(sum, a, b);\n+    TMATMUL_ACC<AccPhase::Final>(sum, a, b);\n"
+        + "    TSTORE<STPhase::Final>(out, sum); //! race\n",
+    ),
+    _kernel(
+        "a store that takes no part in the unit flag of its product",
+        LOAD
+        + flag("MTE2", "MTE1")
+        + MOVE
+        + flag("MTE1", "M")
+        + "    TMATMUL<AccPhase::Final>(sum, a, b);\n"
+        + "-    TSTORE(out, sum); //! race\n+    TSTORE<STPhase::Final>(out, sum);\n",
+    ),
+    _kernel(
+        "a product that overwrites what is being stored, in spite of its unit flag",
+        LOAD
+        + flag("MTE2", "MTE1")
+        + MOVE
+        + flag("MTE1", "M")
+        + "    TMATMUL<AccPhase::Final>(sum, a, b);\n    TSTORE<STPhase::Final>(out, sum);\n"
+        + "-    TMATMUL(sum, a, b); //! race\n+    TMATMUL<AccPhase::Final>(sum, a, b);\n"
+        + "    pipe_barrier(PIPE_FIX);\n-"
+        + flag("M", "FIX").replace("\n    ", "\n-    ")
+        + "    TSTORE<STPhase::Final>(out, sum);\n",
+    ),
 )

@@ -492,4 +492,13 @@ VECTOR = (
         + flag("V", "MTE3", 4)
         + "    TSTORE(out, t3);\n",
     ),
+    WrongKernel(
+        "a load whose tile nobody reads",
+        LOADED + "-    TLOAD(t2, in1); //! unread-write\n    TADDS(t1, t0, 1.0f);\n" + STORED,
+    ),
+    WrongKernel(
+        "a result that nobody reads",
+        LOADED + "    TADDS(t1, t0, 1.0f);\n-    TADDS(t2, t0, 2.0f); //! unread-write\n" + STORED,
+        targets=("a2a3",),
+    ),
 )

@@ -276,6 +276,16 @@ def redundant(places: Sequence[Place], count: int, cycles: int | None = None) ->
     )
 
 
+def untried(tried: int, there: int) -> Finding:
+    """Of a long run not every flag and barrier is tried."""
+    return Finding(
+        category="sync-untried",
+        severity=Severity.NOTE,
+        message=f"{tried} of {there} flags and barriers were tried for redundancy, the strongest first: the run is long",
+        mend="check a smaller case to have all of them tried",
+    )
+
+
 def failed(failure: Failure) -> tuple[Finding, ...]:
     """What a run that the kernel itself ended says about it; nothing where a limit or this machine ended it."""
     if failure.fault is not Fault.KERNEL or failure.limit:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from insight_trace.check.explain import KINDS, SEVERITIES, Seen, born, explain, output_unwritten, redundant
+from insight_trace.check.explain import (
+    KINDS,
+    SEVERITIES,
+    Seen,
+    born,
+    explain,
+    output_unwritten,
+    redundant,
+    untried,
+)
 from insight_trace.finding import Finding, Place, Severity
 from insight_trace.model import Instructions, Pipe
 from insight_trace.recording.operands import MEMORIES
@@ -39,6 +48,8 @@ def findings_of(
     )
     numbers = tuple(_born(row, instructions) for row in result.born if int(row[1]) in rows)
     notes = tuple(_redundant(row, instructions) for row in result.redundant)
+    if len(result.tried) == 2 and result.tried[0] < result.tried[1]:
+        notes += (untried(*result.tried),)
     order = {severity: number for number, severity in enumerate(SEVERITIES)}
     return (
         *explain(sorted(seen, key=lambda one: order[one.severity])),

@@ -37,6 +37,7 @@ class RunnerResult:
     )  # what is hardly meant: file, line, text
     found: list[tuple[int, ...]] = field(default_factory=list)  # rows of the checker
     redundant: list[tuple[str, ...]] = field(default_factory=list)
+    tried: tuple[int, ...] = ()  # flags and barriers that were tried for that, and how many there are
     wrote: set[int] = field(default_factory=set)  # buffers that something was written to, by address
     born: list[tuple[str, ...]] = field(default_factory=list)  # the first NaN, the first infinity
     checked: tuple[int, ...] = ()  # touches of memory that the checker remembered, and their bytes
@@ -202,6 +203,7 @@ def _parse(text: str) -> RunnerResult | None:
     if facts["status"][0] == "together":
         return RunnerResult(together=True)
     result.checked = tuple(map(_number, facts.get("checked", [])))
+    result.tried = tuple(map(_number, facts.get("tried", [])))
     result.instructions = _number(facts.get("instructions", ["0"])[0], 1 << 40)
     result.journaled = _number(facts.get("journal", ["0"])[0], 1 << 40)
     if "waves" in facts:

@@ -207,6 +207,7 @@ void Core::multiply(Type type, int64_t m, int64_t k, int64_t n, const Area &dst,
     geometry.m = static_cast<uint32_t>(m);
     geometry.k = static_cast<uint32_t>(k);
     geometry.n = static_cast<uint32_t>(n);
+    geometry.unit_flag = unit_flag_;
     r.geometry = geometry_of(geometry);
     const int64_t size = type_size(type);
     const bool whole_numbers = type == Type::I8 || type == Type::I4;

@@ -227,6 +227,7 @@ class Core {
     const uint8_t unwritten_; // what bytes hold that nobody wrote
     const bool detailed_;     // operands are kept
     uint32_t call_ = kNoCall;
+    uint32_t unit_flag_ = 0;                  // of the running op's accumulator
     const std::vector<CallTile> *call_tiles_; // of the running op
     const std::vector<CallTile> no_tiles_;
     std::array<KnownCall, 256> known_calls_;

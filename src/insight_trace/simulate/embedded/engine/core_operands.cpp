@@ -40,6 +40,9 @@ void Core::begin_call(Op op, const Operands &operands) {
     KnownCall &known = known_calls_[hash * 0xff51afd7ed558ccdull >> 56];
     if (!known.list_is_known || !known.is(operands)) know_call(operands, known);
     call_tiles_ = &known.tiles;
+    unit_flag_ = 0;
+    for (uint32_t i = 0; i < operands.count; ++i)
+        if (operands[i].kind == Operand::Tile) unit_flag_ |= operands[i].tile.unit_flag;
     call_ = records_.call(op, identity.index, known.list);
 }
 
@@ -88,6 +91,7 @@ void Core::know_call(const Operands &operands, KnownCall &known) {
 }
 
 void Core::end_call() {
+    unit_flag_ = 0;
     call_ = kNoCall;
     call_tiles_ = &no_tiles_;
     further_.clear();
@@ -163,6 +167,7 @@ uint32_t Core::moved_geometry(const Record &r, Type type, int64_t repeat, int64_
     geometry.repeat = static_cast<uint32_t>(repeat);
     geometry.bytes = bytes;
     geometry.atomic = atomic_store;
+    geometry.unit_flag = unit_flag_;
     return geometry_of(geometry);
 }
 

@@ -50,6 +50,13 @@ void LateWork::put(uint32_t pipes, std::function<void()> work) {
 }
 
 void LateWork::op(uint32_t pipes, Op op, const Operands &operands) {
+    // a unit flag: what the other side has of the accumulator is done first
+    for (uint32_t i = 0; i < operands.count; ++i)
+        if (operands[i].kind == Operand::Tile && operands[i].tile.unit_flag) {
+            const PipeId other = pipes & bit(PipeId::M) ? PipeId::FIX : PipeId::M;
+            while (!queues_[static_cast<size_t>(other)].empty() && step_anywhere()) {
+            }
+        }
     std::vector<Operand> kept(operands.list, operands.list + operands.count);
     put(pipes, [this, op, kept = std::move(kept)] {
         op_bodies[static_cast<int>(op)](core_, {kept.data(), static_cast<uint32_t>(kept.size())});

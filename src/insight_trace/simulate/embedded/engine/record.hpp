@@ -61,7 +61,8 @@ struct Geometry {
     uint32_t repeat = 0, elements = 0;                    // elements: active in all repeats together
     uint64_t mask[2] = {};                                // active lanes of one repeat; 0 in count mode
     int64_t bytes = 0;
-    uint32_t m = 0, k = 0, n = 0, reserved2 = 0;
+    uint32_t m = 0, k = 0, n = 0;
+    uint32_t unit_flag = 0; // of an accumulator: 0 none, 2 waits for it, 3 waits for it and flips it
     int64_t burst_bytes = 0, gm_step = 0;
 };
 static_assert(sizeof(Geometry) == 80);

@@ -37,57 +37,6 @@ Shadow &Checker::shadow(uint16_t core, uint8_t memory) {
     return shadows_[{memory == kGlobal ? uint16_t(0) : core, memory}];
 }
 
-// False for what neither touches memory nor orders anything.
-bool Checker::step_of(uint32_t row, Step &step) const {
-    const Record &r = records_[row];
-    const SiteRow &site = records_.sites()[r.site];
-    step = {row, r.core, site.pipe, StepKind::Work};
-    switch (site.instr) {
-    case Instr::SET_FLAG:
-    case Instr::WAIT_FLAG:
-        step.kind = site.instr == Instr::SET_FLAG ? StepKind::Set : StepKind::Wait;
-        step.from = static_cast<PipeId>(r.a & 0xff);
-        step.to = static_cast<PipeId>(r.a >> 8 & 0xff);
-        step.event = static_cast<int>(r.a >> 16 & 7); // the hardware keeps three bits
-        return true;
-    case Instr::BAR:
-        step.kind = StepKind::Barrier;
-        step.pipe = static_cast<PipeId>(r.a);
-        return true;
-    case Instr::SET_CROSS_CORE:
-        step.kind = StepKind::CrossSet;
-        step.mode = static_cast<int>(r.a >> 4 & 3);
-        step.event = static_cast<int>(r.a >> 8 & 15);
-        return true;
-    case Instr::WAIT_FLAG_DEV:
-        step.kind = StepKind::CrossWait;
-        step.event = static_cast<int>(r.a);
-        if (!options_.vector_in_order) step.pipe = PipeId::S; // there the whole core waits
-        return true;
-    case Instr::SET_INTRA_BLOCK:
-        step.kind = StepKind::IntraSet;
-        step.event = static_cast<int>(r.a);
-        return true;
-    case Instr::WAIT_INTRA_BLOCK:
-        step.kind = StepKind::IntraWait;
-        step.event = static_cast<int>(r.a);
-        return true;
-    case Instr::ST_DEV:
-    case Instr::ST_ATOMIC:
-        step.kind = StepKind::Publish;
-        step.address = r.a;
-        return true;
-    case Instr::LD_DEV:
-        step.kind = StepKind::Observe;
-        step.address = r.a;
-        return true;
-    case Instr::DCCI:
-        return true;
-    default:
-        return operand_end(row) > r.operands;
-    }
-}
-
 std::vector<Found> Checker::run() {
     shadows_.clear();
     found_.clear();

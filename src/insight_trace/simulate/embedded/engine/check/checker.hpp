@@ -94,6 +94,7 @@ class Checker {
     void report(const Found &found);
     Shadow &shadow(uint16_t core, uint8_t memory);
     void look_at_cache(const Step &step);
+    void look_for_unit_flag(const Record &r, Step &step) const;
     void look_at_contract(uint32_t row); // contract.cpp
     void look_at_address(const Step &step, const Footprint &footprint, const OperandRow &operand);
     uint32_t operand_end(uint32_t row) const;

@@ -4,6 +4,9 @@
 
 namespace insight_trace::engine::check {
 
+constexpr uint32_t kFlips = 3;  // a unit flag that the instruction flips when it has ended
+constexpr uint64_t kUnit = 512; // bytes of the accumulator under one flag
+
 void join(Time &into, const Time &other) {
     for (size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], other[i]);
 }
@@ -92,7 +95,9 @@ bool Order::take_up(Pipe &on, const Pending &next) {
         ++on.count;
         return true;
     case StepKind::Work:
+        if (step.unit_flag) wait_for_unit(on, step);
         visit(on, step);
+        if (step.unit_flag == kFlips) flip_unit(on, step);
         return true;
     case StepKind::Set:
         set(on, step);
@@ -142,6 +147,24 @@ bool Order::take_up(Pipe &on, const Pending &next) {
     }
     }
     return true;
+}
+
+// Every block of the accumulator has a flag: the cube unit waits while it is full, FIXPIPE while it is not.
+void Order::wait_for_unit(Pipe &on, const Step &step) {
+    const Time *last = nullptr;
+    for (uint64_t b = step.address / kUnit; b * kUnit < step.address + step.unit_bytes; ++b) {
+        auto found = units_.find({step.core, b});
+        if (found == units_.end() || found->second.full == (step.pipe == PipeId::M)) continue;
+        if (found->second.time.get() != last) join(on.time, *found->second.time);
+        last = found->second.time.get();
+    }
+}
+
+// It flips when the instruction has ended, and with it those before it on its pipe.
+void Order::flip_unit(const Pipe &on, const Step &step) {
+    const Shared time = ended(on, thread(step.core, step.pipe));
+    for (uint64_t b = step.address / kUnit; b * kUnit < step.address + step.unit_bytes; ++b)
+        units_[{step.core, b}] = {step.pipe == PipeId::M, time};
 }
 
 void Order::set(Pipe &on, const Step &step) {

@@ -46,6 +46,8 @@ struct Step {
     int event = 0;
     int mode = 0;
     uint64_t address = 0;
+    // of work of the cube unit or FIXPIPE on an accumulator: its unit flag, and the bytes from `address` on
+    uint32_t unit_flag = 0, unit_bytes = 0;
 };
 
 // A flag that the hardware would lose, because it has one bit: set again before its wait was sure to be over.
@@ -110,6 +112,8 @@ class Order {
     void cross_set(Pipe &on, const Step &step);
     void deliver(uint16_t core, int flag, const Raised &raised);
     void visit(Pipe &on, const Step &step);
+    void wait_for_unit(Pipe &on, const Step &step);
+    void flip_unit(const Pipe &on, const Step &step);
     Shared ended(const Pipe &on, size_t thread) const;
     std::deque<Raised> *crossing(const Step &step);
 
@@ -120,6 +124,11 @@ class Order {
     std::map<FlagKey, FlagState> flags_;
     std::map<std::pair<uint16_t, int>, std::deque<Raised>> crossed_;
     std::map<std::tuple<int, int, uint16_t>, std::deque<Raised>> arrived_;
+    struct Unit {
+        bool full = false; // a product is there that FIXPIPE has not taken
+        Shared time;       // when it was filled, or taken
+    };
+    std::map<std::pair<uint16_t, uint64_t>, Unit> units_; // by core and block of its accumulator
     std::unordered_map<uint64_t, Time> published_;
     std::vector<DoubleSet> double_sets_;
     std::vector<CrossFault> cross_faults_;

@@ -40,8 +40,9 @@ std::string report_of(const Records &records, const Machine &machine) {
     for (uint64_t address : checker.written()) out << "wrote\t" << address << "\n";
     const std::vector<SyncGroup> groups = sync_groups(records, checker);
     Redundancy redundancy(records, cores, checker);
-    std::vector<size_t> idle = redundant_groups(
-        redundancy, groups, std::max(kFewest, kMostSteps / std::max<size_t>(1, records.size())));
+    const size_t most = std::max(kFewest, kMostSteps / std::max<size_t>(1, records.size()));
+    out << "tried\t" << std::min(most, groups.size()) << "\t" << groups.size() << "\n";
+    std::vector<size_t> idle = redundant_groups(redundancy, groups, most);
     std::stable_sort(idle.begin(), idle.end(),
                      [&](size_t a, size_t b) { return groups[a].rows.size() > groups[b].rows.size(); });
     const int64_t whole = idle.empty() ? 0 : machine.cycles_without({});

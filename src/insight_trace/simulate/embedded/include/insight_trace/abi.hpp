@@ -58,7 +58,8 @@ struct TileRef {
     uint8_t inner;     // inner layout: 0 none, 1 row major boxes, 2 column major boxes
     uint8_t compact;   // pto::CompactMode
     uint8_t dynamic;   // valid size known only at run time: 1 rows, 2 columns (ops choose instructions by it)
-    uint8_t reserved[2];
+    uint8_t unit_flag; // of an accumulator, in this call: 0 none, 2 waits for it, 3 waits for it and flips it
+    uint8_t reserved;
     int32_t fractal; // bytes of an inner box: 512, 1024 or 32
     uint64_t pad;    // pto::PadValue: 0 null, 1 zero, 2 max, 3 min, bit 32 set: the low 32 bits are the value
 };

@@ -9,10 +9,24 @@ namespace pto {
 
 namespace detail {
 
+// An accumulator in a phase of its use: the op takes part in the unit flag between cube unit and FIXPIPE.
+template <class T> struct InPhase {
+    const T &tile;
+    uint8_t phase;
+};
+template <auto phase, class T> InPhase<T> in_phase(const T &tile) {
+    return {tile, static_cast<uint8_t>(phase)};
+}
+template <class T> struct is_in_phase : std::false_type {};
+template <class T> struct is_in_phase<InPhase<T>> : std::true_type {};
+
 template <class T> insight_trace::Operand describe(const T &value) {
     using insight_trace::Operand;
     Operand operand{};
-    if constexpr (is_tile<T>::value) {
+    if constexpr (is_in_phase<T>::value) {
+        operand = describe(value.tile);
+        operand.tile.unit_flag = value.phase;
+    } else if constexpr (is_tile<T>::value) {
         operand.kind = Operand::Tile;
         operand.tile = value.ref();
     } else if constexpr (is_conv_tile<T>::value) {

@@ -392,9 +392,9 @@ inline void TPUSH(Pipe &pipe, T &tile, INSIGHT_TRACE_AT) {
         const auto &registers = detail::quant_registers();
         insight_trace::Operand scale = detail::describe(registers.word);
         if constexpr (by_column) scale = detail::operand_of(registers.words);
-        const insight_trace::Operand operands[] = {detail::describe(slot), detail::describe(tile),
-                                                   detail::describe(AtomicType::AtomicNone),
-                                                   detail::describe(Config::ReluMode), scale};
+        const insight_trace::Operand operands[] = {
+            detail::describe(slot), detail::describe(detail::in_phase<Config::Phase>(tile)),
+            detail::describe(AtomicType::AtomicNone), detail::describe(Config::ReluMode), scale};
         insight_trace_op(insight_trace::Op::TSTORE, operands, scaled ? 5 : 4, at);
     }
     ++pipe.prod.tileIndex;

@@ -66,14 +66,14 @@ inline auto TRANDOM(const D &dst, TRandomKey &key, TRandomCounter &counter, PTO_
 }
 
 // The phase steers a unit flag between cube and fixpipe. A vector is a matrix of one row.
-template <AccPhase, class C, class A, class P, class B, class Q>
+template <AccPhase phase, class C, class A, class P, class B, class Q>
 inline auto TMATMUL_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q);
+    return detail::call(insight_trace::Op::TMATMUL_MX, at, detail::in_phase<phase>(c), a, p, b, q);
 }
-template <AccPhase, class C, class A, class P, class B, class Q, class R>
+template <AccPhase phase, class C, class A, class P, class B, class Q, class R>
 inline auto TMATMUL_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, const R &r,
                        INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q, r);
+    return detail::call(insight_trace::Op::TMATMUL_MX, at, detail::in_phase<phase>(c), a, p, b, q, r);
 }
 template <class C, class A, class P, class B, class Q>
 inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, INSIGHT_TRACE_AT) {
@@ -84,14 +84,14 @@ inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q,
                      INSIGHT_TRACE_AT) {
     return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q, r);
 }
-template <AccPhase, class C, class A, class P, class B, class Q>
+template <AccPhase phase, class C, class A, class P, class B, class Q>
 inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q);
+    return detail::call(insight_trace::Op::TMATMUL_MX, at, detail::in_phase<phase>(c), a, p, b, q);
 }
-template <AccPhase, class C, class A, class P, class B, class Q, class R>
+template <AccPhase phase, class C, class A, class P, class B, class Q, class R>
 inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, const R &r,
                      INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q, r);
+    return detail::call(insight_trace::Op::TMATMUL_MX, at, detail::in_phase<phase>(c), a, p, b, q, r);
 }
 
 // Who runs a gather into L1: the scalar unit or threads. The result is the same.

@@ -5,22 +5,22 @@
 
 namespace pto {
 
-// The phase steers a unit flag between cube and fixpipe, which programs with explicit flags do not need.
-template <AccPhase, class C, class A, class B>
+// The phase steers a unit flag between cube unit and FIXPIPE, for kernels without flags between the two.
+template <AccPhase phase, class C, class A, class B>
 inline RecordEvent TMATMUL(const C &c, const A &a, const B &b, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMATMUL, at, c, a, b);
+    return detail::call(insight_trace::Op::TMATMUL, at, detail::in_phase<phase>(c), a, b);
 }
-template <AccPhase, class C, class A, class B>
+template <AccPhase phase, class C, class A, class B>
 inline RecordEvent TMATMUL_ACC(const C &out, const C &in, const A &a, const B &b, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMATMUL_ACC, at, out, in, a, b);
+    return detail::call(insight_trace::Op::TMATMUL_ACC, at, detail::in_phase<phase>(out), in, a, b);
 }
-template <AccPhase, class C, class A, class B>
+template <AccPhase phase, class C, class A, class B>
 inline RecordEvent TMATMUL_ACC(const C &c, const A &a, const B &b, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMATMUL_ACC, at, c, a, b);
+    return detail::call(insight_trace::Op::TMATMUL_ACC, at, detail::in_phase<phase>(c), a, b);
 }
-template <AccPhase, class C, class A, class B, class Bias>
+template <AccPhase phase, class C, class A, class B, class Bias>
 inline RecordEvent TMATMUL_BIAS(const C &c, const A &a, const B &b, const Bias &bias, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMATMUL_BIAS, at, c, a, b, bias);
+    return detail::call(insight_trace::Op::TMATMUL_BIAS, at, detail::in_phase<phase>(c), a, b, bias);
 }
 template <class C, class A, class B, class D, class E, class F>
 inline RecordEvent TMATMUL_MX(const C &c, const A &a, const B &b, const D &d, const E &e, const F &f,
@@ -60,18 +60,18 @@ inline RecordEvent TINSERT(const D &dst, const S &src, uint64_t scale, uint16_t 
     inline RecordEvent name(const C &c, const A &a, const B &b, INSIGHT_TRACE_AT) {                          \
         return detail::call(insight_trace::Op::product, at, c, a, b);                                        \
     }                                                                                                        \
-    template <AccPhase, class C, class A, class B>                                                           \
+    template <AccPhase phase, class C, class A, class B>                                                     \
     inline RecordEvent name(const C &c, const A &a, const B &b, INSIGHT_TRACE_AT) {                          \
-        return detail::call(insight_trace::Op::product, at, c, a, b);                                        \
+        return detail::call(insight_trace::Op::product, at, detail::in_phase<phase>(c), a, b);               \
     }
 #define PTO_GEMV_WITH(name, product)                                                                         \
     template <class C, class D, class A, class B>                                                            \
     inline RecordEvent name(const C &c, const D &d, const A &a, const B &b, INSIGHT_TRACE_AT) {              \
         return detail::call(insight_trace::Op::product, at, c, d, a, b);                                     \
     }                                                                                                        \
-    template <AccPhase, class C, class D, class A, class B>                                                  \
+    template <AccPhase phase, class C, class D, class A, class B>                                            \
     inline RecordEvent name(const C &c, const D &d, const A &a, const B &b, INSIGHT_TRACE_AT) {              \
-        return detail::call(insight_trace::Op::product, at, c, d, a, b);                                     \
+        return detail::call(insight_trace::Op::product, at, detail::in_phase<phase>(c), d, a, b);            \
     }
 PTO_GEMV(TGEMV, TMATMUL)
 PTO_GEMV_WITH(TGEMV_ACC, TMATMUL_ACC)

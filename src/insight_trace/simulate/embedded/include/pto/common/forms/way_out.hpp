@@ -1,6 +1,6 @@
 // Call forms of what leaves the accumulator: to which vector core, with which scales, in which phase.
 //
-// The phase steers a unit flag between cube and fixpipe, which programs with explicit flags do not need.
+// The phase steers a unit flag between cube unit and FIXPIPE, for kernels without flags between the two.
 #pragma once
 
 #include "pto/common/call_forms.hpp"
@@ -23,32 +23,32 @@ template <class D, class S, class F, ReluPreMode relu = ReluPreMode::NoRelu>
 inline auto TMOV_FP(const D &dst, const S &src, const F &scales, INSIGHT_TRACE_AT) {
     return detail::call(insight_trace::Op::TMOV, at, dst, src, relu, scales);
 }
-template <STPhase, class D, class S> inline auto TMOV(const D &dst, const S &src, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMOV, at, dst, src);
+template <STPhase phase, class D, class S> inline auto TMOV(const D &dst, const S &src, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TMOV, at, dst, detail::in_phase<phase>(src));
 }
-template <STPhase, class D, class S, ReluPreMode relu>
+template <STPhase phase, class D, class S, ReluPreMode relu>
 inline auto TMOV(const D &dst, const S &src, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMOV, at, dst, src, relu);
+    return detail::call(insight_trace::Op::TMOV, at, dst, detail::in_phase<phase>(src), relu);
 }
-template <STPhase, class D, class S, ReluPreMode relu = ReluPreMode::NoRelu>
+template <STPhase phase, class D, class S, ReluPreMode relu = ReluPreMode::NoRelu>
 inline auto TMOV(const D &dst, const S &src, uint64_t scale, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMOV, at, dst, src, relu, scale);
+    return detail::call(insight_trace::Op::TMOV, at, dst, detail::in_phase<phase>(src), relu, scale);
 }
-template <STPhase, class D, class S, AccToVecMode mode, ReluPreMode relu = ReluPreMode::NoRelu>
+template <STPhase phase, class D, class S, AccToVecMode mode, ReluPreMode relu = ReluPreMode::NoRelu>
 inline auto TMOV(const D &dst, const S &src, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMOV, at, dst, src, relu, mode);
+    return detail::call(insight_trace::Op::TMOV, at, dst, detail::in_phase<phase>(src), relu, mode);
 }
-template <STPhase, class D, class S, AccToVecMode mode, ReluPreMode relu = ReluPreMode::NoRelu>
+template <STPhase phase, class D, class S, AccToVecMode mode, ReluPreMode relu = ReluPreMode::NoRelu>
 inline auto TMOV(const D &dst, const S &src, uint64_t scale, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMOV, at, dst, src, relu, mode, scale);
+    return detail::call(insight_trace::Op::TMOV, at, dst, detail::in_phase<phase>(src), relu, mode, scale);
 }
-template <STPhase, class D, class S, class F, AccToVecMode mode, ReluPreMode relu = ReluPreMode::NoRelu>
+template <STPhase phase, class D, class S, class F, AccToVecMode mode, ReluPreMode relu = ReluPreMode::NoRelu>
 inline auto TMOV(const D &dst, const S &src, const F &scales, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMOV, at, dst, src, relu, mode, scales);
+    return detail::call(insight_trace::Op::TMOV, at, dst, detail::in_phase<phase>(src), relu, mode, scales);
 }
-template <STPhase, class D, class S, class F, ReluPreMode relu = ReluPreMode::NoRelu>
+template <STPhase phase, class D, class S, class F, ReluPreMode relu = ReluPreMode::NoRelu>
 inline auto TMOV_FP(const D &dst, const S &src, const F &scales, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMOV, at, dst, src, relu, scales);
+    return detail::call(insight_trace::Op::TMOV, at, dst, detail::in_phase<phase>(src), relu, scales);
 }
 template <class D, class S, AccToVecMode mode, ReluPreMode relu = ReluPreMode::NoRelu>
 inline auto TEXTRACT(const D &dst, const S &src, uint16_t row, uint16_t col, INSIGHT_TRACE_AT) {
@@ -93,21 +93,24 @@ template <class T, class G, class F, AtomicType atomic = AtomicType::AtomicNone,
 inline auto TSTORE_FP(const G &dst, const T &src, const F &scales, INSIGHT_TRACE_AT) {
     return detail::call(insight_trace::Op::TSTORE, at, dst, src, atomic, relu, scales);
 }
-template <STPhase, class T, class G> inline auto TSTORE(const G &dst, const T &src, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TSTORE, at, dst, src, AtomicType::AtomicNone, ReluPreMode::NoRelu);
+template <STPhase phase, class T, class G> inline auto TSTORE(const G &dst, const T &src, INSIGHT_TRACE_AT) {
+    return detail::call(insight_trace::Op::TSTORE, at, dst, detail::in_phase<phase>(src),
+                        AtomicType::AtomicNone, ReluPreMode::NoRelu);
 }
-template <STPhase, class T, class G, AtomicType atomic>
+template <STPhase phase, class T, class G, AtomicType atomic>
 inline auto TSTORE(const G &dst, const T &src, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TSTORE, at, dst, src, atomic, ReluPreMode::NoRelu);
+    return detail::call(insight_trace::Op::TSTORE, at, dst, detail::in_phase<phase>(src), atomic,
+                        ReluPreMode::NoRelu);
 }
-template <STPhase, class T, class G, AtomicType atomic, ReluPreMode relu>
+template <STPhase phase, class T, class G, AtomicType atomic, ReluPreMode relu>
 inline auto TSTORE(const G &dst, const T &src, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TSTORE, at, dst, src, atomic, relu);
+    return detail::call(insight_trace::Op::TSTORE, at, dst, detail::in_phase<phase>(src), atomic, relu);
 }
-template <STPhase, class T, class G, AtomicType atomic = AtomicType::AtomicNone,
+template <STPhase phase, class T, class G, AtomicType atomic = AtomicType::AtomicNone,
           ReluPreMode relu = ReluPreMode::NoRelu>
 inline auto TSTORE(const G &dst, const T &src, uint64_t scale, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TSTORE, at, dst, src, atomic, relu, scale);
+    return detail::call(insight_trace::Op::TSTORE, at, dst, detail::in_phase<phase>(src), atomic, relu,
+                        scale);
 }
 
 // Two windows of a plain tile, each into boxes of its own.
