@@ -67,6 +67,29 @@ def test_past_the_view_is_a_note_and_past_the_buffer_an_error(tmp_path):
     assert not _found(_run(source), "gm-out-of-bounds")
 
 
+# A slice is as wide as the tile it is cut out of: its last row ends long before its size says.
+_SLICES = """\
+    Tile<TileType::Vec, float, 8, 64, BLayout::RowMajor, 8, 64> whole;
+    Tile<TileType::Vec, float, 8, 64, BLayout::RowMajor, 8, 16> first, last;
+    Tile<TileType::Vec, float, 8, 16, BLayout::RowMajor, 8, 16> scratch;
+    Tile<TileType::Vec, float, 8, 1, BLayout::ColMajor, 8, 1> most;
+    TASSIGN(whole, 0x0);
+    TASSIGN(first, 0x0);
+    TASSIGN(last, 0xC0);
+    TASSIGN(scratch, 0x800);
+    TASSIGN(most, 0x2000);
+    TEXPANDS(whole, 1.0f);
+    pipe_barrier(PIPE_V);
+    TROWMAX(most, first, scratch);
+    pipe_barrier(PIPE_V);
+    TROWMAX(most, last, scratch);
+"""
+
+
+def test_scratch_right_behind_a_slice_overlaps_nothing(tmp_path):
+    assert not _found(_run(write_kernel(tmp_path, _SLICES)), "tile-overlap")
+
+
 @pytest.mark.parametrize(
     "call", ["get_buf(PIPE_V, 0, 0)", "rls_buf(PIPE_V, 0, 0)", "pipe_barrier(PIPE_MTE4)"]
 )

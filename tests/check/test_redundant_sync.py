@@ -10,6 +10,8 @@ from insight_trace import simulate
 from insight_trace.__main__ import main
 from insight_trace.outcome import Simulation
 from insight_trace.recording.store import save
+from insight_trace.simulate.embedded.checking import findings_of
+from insight_trace.simulate.embedded.runner import RunnerResult
 from tests.simulate.kernel_text import write_kernel
 from tests.synthetic_recording import mix_recording
 
@@ -101,3 +103,11 @@ def test_stats_say_what_idle_synchronisation_costs(tmp_path, capsys, cycles, sai
     assert main(["stats", str(tmp_path / "kept")]) == 0
     sentence = "the barrier at add.cpp:7 orders nothing for these inputs and costs 5,000 cycles"
     assert (sentence in capsys.readouterr().out) is said
+
+
+def test_a_long_run_says_how_much_of_its_synchronisation_was_tried():
+    instructions = mix_recording(1, 3).instructions
+    (note,) = findings_of(RunnerResult(tried=(4, 9)), instructions, ())
+    assert note.category == "sync-untried"
+    assert note.message.startswith("4 of 9 flags and barriers were tried")
+    assert findings_of(RunnerResult(tried=(9, 9)), instructions, ()) == ()

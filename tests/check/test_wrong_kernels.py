@@ -60,7 +60,9 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("wrong")
 
 
-def _run(folder: Path, suite: str, kernel: WrongKernel, target: str, mended: bool) -> Simulation:
+def _run(
+    folder: Path, suite: str, kernel: WrongKernel, target: str, mended: bool, orders: int = 0
+) -> Simulation:
     core_type, _, _ = _SUITES[suite]
     path, places = _source(folder, suite, target)
     number, _ = places[kernel.name, mended]
@@ -75,7 +77,7 @@ def _run(folder: Path, suite: str, kernel: WrongKernel, target: str, mended: boo
     types = [core_type] if core_type else [CoreType.AIC, *[CoreType.AIV] * kernel.lanes]
     kernels = [Kernel("wrong", path, each) for each in types]
     arguments = from_arrays(slots, block_count=kernel.blocks)
-    return run_checked(kernels, arguments, EmbeddedOptions(target=target))
+    return run_checked(kernels, arguments, EmbeddedOptions(target=target), orders=orders)
 
 
 def _line(finding: Finding) -> int:
@@ -110,3 +112,12 @@ def test_a_mended_kernel_gets_none(folder, suite, kernel, target):
     assert not _serious(result), [str(finding) for finding in _serious(result)]
     if any("//! unread-write" in line for line in kernel.lines(False)):  # a note
         assert "unread-write" not in {finding.category for finding in result.findings}
+
+
+def test_other_orders_of_the_pipes_keep_to_unit_flags(folder):
+    name = "a store that takes no part in the unit flag of its product"
+    kernel = next(one for one in wrong_cube_kernels.CUBE if one.name == name)
+    for mended in (True, False):
+        result = _run(folder, "cube", kernel, "a2a3", mended, orders=6)
+        changes = [finding for finding in result.findings if finding.category == "order-dependent"]
+        assert bool(changes) is not mended, [str(finding) for finding in result.findings]

@@ -501,4 +501,12 @@ VECTOR = (
         LOADED + "    TADDS(t1, t0, 1.0f);\n-    TADDS(t2, t0, 2.0f); //! unread-write\n" + STORED,
         targets=("a2a3",),
     ),
+    WrongKernel(
+        "a flag to the scalar unit that is set twice before its wait",
+        "    TLOAD(t0, in0);\n    set_flag(PIPE_MTE2, PIPE_S, EVENT_ID0);\n+    wait_flag(PIPE_MTE2, PIPE_S, EVENT_ID0);\n"
+        + "    TLOAD(t2, in1);\n    set_flag(PIPE_MTE2, PIPE_S, EVENT_ID0); //! double-set\n"
+        + "    wait_flag(PIPE_MTE2, PIPE_S, EVENT_ID0);\n-    wait_flag(PIPE_MTE2, PIPE_S, EVENT_ID0);\n"
+        + "    TADD(t1, t0, t2);\n"
+        + STORED,
+    ),
 )

@@ -176,7 +176,8 @@ void Core::transfer(Instr instr, Type type, const Area &gm, const Area &local, i
                 at);
 }
 
-void Core::move(Instr instr, Type type, const Area &dst, const Area &src, int64_t repeat, int64_t bytes) {
+void Core::move(Instr instr, Type type, const Area &dst, const Area &src, int64_t repeat, int64_t bytes,
+                const Space *into) {
     if (silent) return;
     if (bytes <= 0) return;
     PipeId pipe = instr_pipe(instr);
@@ -191,7 +192,7 @@ void Core::move(Instr instr, Type type, const Area &dst, const Area &src, int64_
     Record r = record(instr, pipe, Form::Local);
     r.geometry = moved_geometry(r, type, repeat, bytes);
     const Ends ends = ends_of(instr);
-    operand(0, kWrites, ends.to, type, dst, bytes);
+    operand(0, kWrites, into ? *into : ends.to, type, dst, bytes);
     if (instr != Instr::SET_L1_2D) operand(1, kReads, ends.from, type, src, bytes);
     take_further_operands();
     clock.issue(pipe, r, move_cost(parameters, instr, repeat, bytes), at);

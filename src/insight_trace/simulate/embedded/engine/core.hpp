@@ -94,8 +94,9 @@ class Core {
     // address stands for those pieces in GM, and for the same bytes one after the other on chip.
     void transfer(Instr instr, Type type, const Area &gm, const Area &local, int64_t bursts,
                   int64_t burst_bytes, int64_t gm_step);
-    // On chip: `bytes` in `repeat` pieces.
-    void move(Instr instr, Type type, const Area &dst, const Area &src, int64_t repeat, int64_t bytes);
+    // On chip: `bytes` in `repeat` pieces, into the memory that the instruction names, or `to`.
+    void move(Instr instr, Type type, const Area &dst, const Area &src, int64_t repeat, int64_t bytes,
+              const Space *to = nullptr);
     void multiply(Type type, int64_t m, int64_t k, int64_t n, const Area &dst, const Area &left,
                   const Area &right);
     // Out of the accumulator; `to_nd` when boxes become rows on the way, `gm_step` bytes apart (0: no gap).

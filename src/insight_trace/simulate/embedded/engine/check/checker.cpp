@@ -275,8 +275,14 @@ void Checker::need(const Touch &earlier, const Step &step) {
 
 bool Checker::partly_overlap(uint32_t one, uint32_t other) const {
     if (one == kNoTile || other == kNoTile) return false;
+    // up to the last valid element: a slice of a tile is as wide as that tile, and ends with its own part
     auto bytes = [](const TileRow &tile) {
-        return uint64_t(tile.rows) * uint64_t(tile.cols) * uint64_t(type_size(static_cast<Type>(tile.type)));
+        const auto rows = uint64_t(std::max(1, tile.row_major ? tile.valid_rows : tile.valid_cols));
+        const auto cols = uint64_t(std::max(1, tile.row_major ? tile.valid_cols : tile.valid_rows));
+        const uint64_t elements = tile.inner
+                                      ? uint64_t(tile.rows) * uint64_t(tile.cols)
+                                      : (rows - 1) * uint64_t(tile.row_major ? tile.cols : tile.rows) + cols;
+        return elements * uint64_t(type_size(static_cast<Type>(tile.type)));
     };
     const TileRow &a = records_.tiles.rows()[one], &b = records_.tiles.rows()[other];
     const uint64_t a_end = a.address + bytes(a), b_end = b.address + bytes(b);

@@ -53,10 +53,11 @@ void Order::add(const Step &step) {
             learn_by_scalar(step.core, time);
             return;
         }
-        take_up(scalar, {step, nullptr});
+        take_up(scalar, {step, nullptr, scalar.count});
         return;
     }
-    pipe(step.core, step.pipe).pending.push_back({step, scalar_time(step.core)});
+    pipe(step.core, step.pipe)
+        .pending.push_back({step, scalar_time(step.core), pipe(step.core, PipeId::S).count});
     drain(step.core, step.pipe);
 }
 
@@ -100,7 +101,7 @@ bool Order::take_up(Pipe &on, const Pending &next) {
         if (step.unit_flag == kFlips) flip_unit(on, step);
         return true;
     case StepKind::Set:
-        set(on, step);
+        set(on, next);
         return true;
     case StepKind::Wait: {
         FlagState &flag = flags_[{step.core, step.from, step.to, step.event}];
@@ -167,13 +168,15 @@ void Order::flip_unit(const Pipe &on, const Step &step) {
         units_[{step.core, b}] = {step.pipe == PipeId::M, time};
 }
 
-void Order::set(Pipe &on, const Step &step) {
+void Order::set(Pipe &on, const Pending &next) {
+    const Step &step = next.step;
     FlagState &flag = flags_[{step.core, step.from, step.to, step.event}];
     if (flag.ever_set) {
         const size_t waiter = thread(step.core, step.to);
         const bool certain = !flag.raised.empty();
-        if (certain || on.time[waiter] < flag.wait_number)
-            double_sets_.push_back({flag.last_set, step.row, certain});
+        // the scalar unit issues nothing before its own wait is over
+        const uint32_t known = step.to == PipeId::S ? next.after : on.time[waiter];
+        if (certain || known < flag.wait_number) double_sets_.push_back({flag.last_set, step.row, certain});
     }
     flag.ever_set = true;
     flag.last_set = step.row;

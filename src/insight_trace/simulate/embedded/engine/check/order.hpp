@@ -83,7 +83,8 @@ class Order {
     using Shared = std::shared_ptr<const Time>;
     struct Pending {
         Step step;
-        Shared issued; // what the scalar unit knew when it handed the instruction over
+        Shared issued;      // what the scalar unit knew when it handed the instruction over
+        uint32_t after = 0; // how many instructions of its own it had been through
     };
     struct Pipe {
         Time time;
@@ -108,7 +109,7 @@ class Order {
     void learn_by_scalar(uint16_t core, const Time &time);
     bool take_up(Pipe &on, const Pending &next);
     void drain(uint16_t core, PipeId id);
-    void set(Pipe &on, const Step &step);
+    void set(Pipe &on, const Pending &next);
     void cross_set(Pipe &on, const Step &step);
     void deliver(uint16_t core, int flag, const Raised &raised);
     void visit(Pipe &on, const Step &step);

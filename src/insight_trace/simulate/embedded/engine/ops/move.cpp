@@ -220,7 +220,7 @@ void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src,
         core.move(Instr::MOV_L1_TO_FB, dst.type, copy.to(), copy.from(), 1, bytes);
     else if (dst.space == Space::ScaleLeft || dst.space == Space::ScaleRight)
         core.move(dst.space == Space::ScaleLeft ? Instr::LOAD_L1_TO_L0A_2D : Instr::LOAD_L1_TO_L0B_2D,
-                  dst.type, copy.to(), copy.from(), 1, bytes);
+                  dst.type, copy.to(), copy.from(), 1, bytes, &dst.space);
     else if (dst.space == Space::UB && src.space == Space::UB)
         move_in_ub(core, copy, copied_rows, copied_cols);
     else
