@@ -11,7 +11,7 @@ import pytest
 
 from insight_trace.__main__ import main
 from insight_trace.check.sarif import sarif
-from insight_trace.model import Finding, Place, Severity
+from insight_trace.finding import Finding, Place, Severity
 from tests.conftest import ROOT
 
 # What the schema knows of the objects that are written: those of its properties that are used here, and which of
