@@ -50,6 +50,7 @@ void LateWork::put(uint32_t pipes, std::function<void()> work) {
 }
 
 void LateWork::op(uint32_t pipes, Op op, const Operands &operands) {
+    core_.computes = true; // what is done from here on is work, not issue
     // a unit flag: what the other side has of the accumulator is done first
     for (uint32_t i = 0; i < operands.count; ++i)
         if (operands[i].kind == Operand::Tile && operands[i].tile.unit_flag) {
