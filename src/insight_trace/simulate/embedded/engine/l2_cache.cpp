@@ -20,8 +20,13 @@ static_assert(sizeof kBytesOf / sizeof kBytesOf[0] == kWhole + 1);
 L2Cache::L2Cache(uint64_t base, uint64_t size, int64_t capacity)
     : base_(base / kLine), lines_(size / kLine + 2), capacity_(capacity / kLine), epochs_(1) {
     // pages come when touched: a pool of 40 GB costs an address range
-    void *mapped = mmap(nullptr, lines_ * sizeof(Line), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    auto map = [&](int kind) {
+        return mmap(nullptr, lines_ * sizeof(Line), PROT_READ | PROT_WRITE,
+                    kind | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    };
+    void *mapped = map(MAP_PRIVATE);
+    // a limit on data counts all of a private range, and every core that asks for the time has one
+    if (mapped == MAP_FAILED) mapped = map(MAP_SHARED);
     if (mapped == MAP_FAILED) fail(Fault::Environment, {}, "no memory for the L2: %s", strerror(errno));
     entries_ = static_cast<Line *>(mapped);
 }
