@@ -143,6 +143,14 @@ def test_a_reader_waits_for_writers_of_the_same_bytes_and_a_writer_for_nobody(no
     assert [sorted(call.after) for call in node.calls] == [[], [], [0], [], [0, 1, 3], []]
 
 
+def test_every_buffer_has_an_identity_of_its_own(node: Node) -> None:
+    first, second = node.create_buffer(256).identity, node.create_buffer(256).identity
+    assert len(first.owner_instance_id) == 8
+    assert first.owner_instance_id == second.owner_instance_id
+    assert first.buffer_id != second.buffer_id
+    assert first.generation == 1
+
+
 def test_windows_of_a_domain_are_zero_carved_without_gaps_and_known_to_every_rank(node: Node) -> None:
     specs = [CommBufferSpec("data", nbytes=100), CommBufferSpec("flags", nbytes=8)]
     with node.allocate_domain(name="d", workers=[2, 0], window_size=4096, buffers=specs) as domain:

@@ -19,7 +19,15 @@ from insight_trace.capture.arena import MARGIN, row_major
 from insight_trace.dtypes import DTYPES, DType
 from insight_trace.errors import JobError, RequestError
 from insight_trace.scene.live import LiveTensor
-from insight_trace.scene.node_names import CommBufferSpec, TaskArgs, TensorArgType
+from insight_trace.scene.node_names import (
+    OWNER_INSTANCE_ID_BYTES,
+    AddressSpace,
+    BackendKind,
+    BufferIdentity,
+    CommBufferSpec,
+    TaskArgs,
+    TensorArgType,
+)
 from insight_trace.simulate.embedded.memory import BASE, GlobalMemory
 
 if TYPE_CHECKING:
@@ -66,6 +74,19 @@ class NodeBuffer:
     def shm(self) -> Any:
         """Its bytes, as `shm.buf`."""
         return SimpleNamespace(buf=self.memory.view(self))
+
+    @property
+    def identity(self) -> BufferIdentity:
+        """Its place names it; nothing is given back, so nothing comes there again."""
+        return BufferIdentity(b"one node"[:OWNER_INSTANCE_ID_BYTES], self.base)
+
+    @property
+    def backend_kind(self) -> BackendKind:
+        return BackendKind.POSIX_SHM
+
+    @property
+    def address_space(self) -> AddressSpace:
+        return AddressSpace.HOST
 
     def close(self) -> None:
         """Nothing: it lives as long as the node."""

@@ -21,6 +21,36 @@ class TensorArgType(enum.IntEnum):
     NO_DEP = 4
 
 
+class AddressSpace(enum.IntEnum):
+    """Whose addresses a buffer has."""
+
+    HOST = 0
+    DEVICE = 1
+
+
+class BackendKind(enum.IntEnum):
+    """What a buffer's memory is. All of a node's is memory that processes share."""
+
+    FORK_SHM = 0
+    POSIX_SHM = 1
+    VMM_WINDOW = 2
+    REMOTE_SIDECAR = 3
+    DEVICE_MALLOC = 4
+    FORK_COW = 5
+
+
+OWNER_INSTANCE_ID_BYTES = 8
+
+
+@dataclass(frozen=True)
+class BufferIdentity:
+    """What tells a buffer from every other one of its owner."""
+
+    owner_instance_id: bytes
+    buffer_id: int
+    generation: int = 1
+
+
 class TaskArgs:
     """Arguments of one task of a chip: tensors with how they are used, then scalars."""
 
@@ -105,6 +135,12 @@ TASK_INTERFACE: dict[str, Any] = {
     "TensorArgType": TensorArgType,
     "scalar_to_uint64": scalar_to_uint64,
 }
+BUFFER: dict[str, Any] = {
+    "AddressSpace": AddressSpace,
+    "BackendKind": BackendKind,
+    "BufferIdentity": BufferIdentity,
+}
+NATIVE: dict[str, Any] = {"OWNER_INSTANCE_ID_BYTES": OWNER_INSTANCE_ID_BYTES}
 # what scenes compute with as they are imported; there is no mailbox here
 WORKER: dict[str, Any] = {"MAILBOX_FRAME_SIZE": 65536, "MAILBOX_SIZE": 3 * 65536}
 SCENE_TEST: dict[str, Any] = {

@@ -203,6 +203,8 @@ _SETUP: dict[str, Any] = {
     "scene_test": scene_test,
 }
 _CONTENT: dict[str, dict[str, Any]] = {
+    "_task_interface": node_names.NATIVE,
+    "simpler.buffer": node_names.BUFFER,
     "simpler.task_interface": _TASK_INTERFACE,
     "simpler.worker": node_names.WORKER,
     "simpler_setup": _SETUP,
