@@ -211,3 +211,43 @@ def test_filters_of_groups_are_padded_with_zeros(tmp_path: Path, target: str) ->
     want = values.reshape(2, 16, 2, 8).transpose(0, 2, 1, 3).copy()
     want[:, :, 3:] = 0
     np.testing.assert_array_equal(found, want.reshape(-1))
+
+
+# an image's layout, the tile's layout and shape, extents as the tensor has them, and the order of axes in the tile
+_IMAGES = {
+    "NHWC-NC1HWC0": ("2, 3, 2, 4, 8", (1, 2, 2, 4, 20), (0, 1, 4, 2, 3, 5)),
+    "NCHW-NC1HWC0": ("2, 3, 2, 4, 8", (1, 2, 20, 2, 4), (0, 1, 2, 4, 5, 3)),
+    "NCDHW-NDC1HWC0": ("2, 2, 3, 2, 3, 8", (2, 20, 2, 2, 3), (0, 3, 1, 4, 5, 2)),
+    "NCHW-FRACTAL_Z": ("24, 1, 16, 8", (1, 16, 20, 2, 4), (0, 2, 4, 5, 1, 3)),
+    "NCDHW-FRACTAL_Z_3D": ("18, 1, 16, 8", (16, 20, 1, 2, 3), (1, 3, 4, 5, 0, 2)),
+}
+
+
+@pytest.mark.parametrize("name", _IMAGES)
+def test_an_image_is_loaded_into_blocks_of_channels(tmp_path: Path, name: str) -> None:
+    shape, extents, order = _IMAGES[name]
+    layout, blocks = name.split("-")
+    channels = {"NHWC": 4, "NCHW": 2, "NCDHW": 1}[layout]
+    image = np.arange(1, 1 + np.prod(extents), dtype=np.float32).reshape(extents)
+    padded = [(0, 4 if axis == channels else 0) for axis in range(5)]
+    split = (*extents[:channels], 3, 8, *extents[channels + 1 :])
+    want = np.pad(image, padded).reshape(split).transpose(order).reshape(-1)
+    steps = [int(np.prod(extents[axis + 1 :])) for axis in range(5)]
+    body = f"""
+    using Image = GlobalTensor<float, Shape<{", ".join(map(str, extents))}>, Stride<{", ".join(map(str, steps))}>,
+                               Layout::{layout}>;
+    using Map = ConvTile<TileType::Mat, float, {want.nbytes}, Layout::{blocks}, ConvTileShape<{shape}>>;
+    using Flat = Tile<TileType::Mat, float, 1, {want.size}>;
+    using Line = GlobalTensor<float, Shape<1, 1, 1, 1, {want.size}>, Stride<1, 1, 1, {want.size}, 1>>;
+    Map map;
+    Flat flat;
+    TASSIGN(map, 0x0);
+    TASSIGN(flat, 0x0);
+    Image source(data_in(args, 0));
+    Line result(data_in(args, 1));
+    TLOAD(map, source);
+    PtoSetWaitFlag<PIPE_MTE2, PIPE_MTE3>();
+    TSTORE(result, flat);"""
+    kernel = Kernel("image", write_kernel(tmp_path, body.replace("Line", "Whole")), CoreType.AIC)
+    found = outputs(run([kernel], [image, np.zeros_like(want)], [1], target="a5"))[1]
+    np.testing.assert_array_equal(found, want)

@@ -79,4 +79,7 @@ inline void copy_tile(Core &owner, const TileRef &dst, Core &core, const TileRef
         }
 }
 
+// TLOAD of an image whose channels become blocks; operands as pto/common/forms/convolution.hpp packs them.
+void load_channels(Core &core, const Operands &operands);
+
 } // namespace insight_trace::engine

@@ -335,6 +335,7 @@ TILE_OP_BODY(TLOAD) {
         return op_TLOAD(core, {bytes, 2});
     }
     check(core, "TLOAD", tile, g);
+    if (operands.count > 2) return load_channels(core, operands);
     int size = type_size(tile.type);
     if (g.layout == NZ) return move_nz(core, tile, g, false);
     if (g.layout == MX_A_ZZ || g.layout == MX_B_NN) return load_scales(core, tile, g);

@@ -28,14 +28,63 @@ insight_trace::Operand rows_of(const G &g, const int64_t (&shape)[5], const int6
 }
 } // namespace detail
 
+// Channels that lie as an image has them, put into blocks of C0 on their way: the tensor's extents and steps
+// as
+// [.., .., group, row, channel], and how many blocks the first of each lie apart in the tile.
+namespace detail {
+template <class Dst, class G>
+void load_channels(const Dst &dst, const G &g, const int64_t (&shape)[5], const int64_t (&stride)[5],
+                   const int64_t (&blocks)[5], insight_trace::Site at) {
+    constexpr int64_t c0 = 32 / int64_t(sizeof(typename Dst::DType));
+    insight_trace::Operand operands[7] = {operand_of(dst.ref(dst.elements() / c0, c0))};
+    operands[1].kind = insight_trace::Operand::Global;
+    operands[1].global = g.ref(type_of<typename G::DType>());
+    operands[1].global.layout = static_cast<uint8_t>(Layout::ND);
+    for (int i = 0; i < 5; ++i) {
+        operands[1].global.shape[i] = shape[i];
+        operands[1].global.stride[i] = stride[i];
+        operands[2 + i].kind = insight_trace::Operand::Option;
+        operands[2 + i].option = blocks[i];
+    }
+    insight_trace_op(insight_trace::Op::TLOAD, operands, 7, at);
+}
+} // namespace detail
+
 template <TileType L, class E, int B, Layout Y, class S, class G>
 inline RecordEvent TLOAD(const ConvTile<L, E, B, Y, S> &dst, const G &src, INSIGHT_TRACE_AT) {
     using Dst = ConvTile<L, E, B, Y, S>;
     static_assert(Dst::Loc == TileType::Mat, "a ConvTile is loaded into Mat");
-    if constexpr (Dst::layout != G::layout)
-        insight_trace_intrinsic(
-            insight_trace::Intrinsic::Unsupported,
-            reinterpret_cast<uint64_t>("TLOAD of a ConvTile from a tensor of another layout"), 0, 0, at);
+    if constexpr (Dst::layout != G::layout) {
+        auto n = [&](int dim) { return int64_t(src.GetShape(dim)); };
+        auto step = [&](int dim) { return int64_t(src.GetStride(dim)); };
+        auto to = [&](int dim) { return dst.GetShape(dim); };
+        if constexpr (Y == Layout::NC1HWC0 && (G::layout == Layout::NHWC || G::layout == Layout::NCHW)) {
+            constexpr bool last = G::layout == Layout::NHWC; // where the channels are
+            constexpr int h = last ? 2 : 3, w = last ? 3 : 4, c = last ? 4 : 2;
+            detail::load_channels(dst, src, {1, n(1), n(h), n(w), n(c)},
+                                  {0, step(1), step(h), step(w), step(c)},
+                                  {0, to(1) * to(2) * to(3), to(3), 1, to(2) * to(3)}, at);
+        } else if constexpr (Y == Layout::NDC1HWC0 && G::layout == Layout::NCDHW) {
+            const int64_t plane = to(3) * to(4);
+            detail::load_channels(dst, src, {n(0), n(2), n(3), n(4), n(1)},
+                                  {step(0), step(2), step(3), step(4), step(1)},
+                                  {to(1) * to(2) * plane, to(2) * plane, to(4), 1, plane}, at);
+        } else if constexpr ((Y == Layout::FRACTAL_Z && G::layout == Layout::NCHW) ||
+                             (Y == Layout::FRACTAL_Z_3D && G::layout == Layout::NCDHW)) {
+            constexpr bool deep = G::layout == Layout::NCDHW;
+            constexpr int64_t c0 = 32 / int64_t(sizeof(E));
+            constexpr int filter = deep ? 0 : 1, c = filter + 1;
+            const int64_t places = deep ? step(2) * n(2) : step(2); // all of height and width
+            const int64_t filters = to(1) * to(2), c1 = (n(c) + c0 - 1) / c0;
+            detail::load_channels(dst, src, {1, 1, n(filter), places, n(c)}, {0, 0, step(filter), 1, step(c)},
+                                  {0, 0, 1, filters, filters * (to(0) / c1)}, at);
+        } else {
+            insight_trace_intrinsic(
+                insight_trace::Intrinsic::Unsupported,
+                reinterpret_cast<uint64_t>("TLOAD of a ConvTile from a tensor of another layout"), 0, 0, at);
+        }
+        return {at};
+    }
     constexpr int64_t c0 = 32 / int64_t(sizeof(E));
     auto d = [&](int dim) { return dst.GetShape(dim); };
     auto s = [&](int dim) { return src.GetStride(dim); };
