@@ -63,3 +63,17 @@ def test_the_overview_starts_as_quickly_as_a_parser_alone():
         "tomllib",
         "subprocess",
     }
+
+
+def test_every_dependency_is_locked_with_its_hashes_and_has_a_licence_that_is_accepted():
+    for name in ("requirements.lock", "requirements-dev.lock"):
+        text = (ROOT / name).read_text().replace("\\\n", " ")
+        wanted = [line for line in text.splitlines() if line.strip() and not line.startswith(("#", "-"))]
+        assert wanted
+        for line in wanted:
+            assert "==" in line, line
+            assert "--hash=sha256:" in line, line
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "sbom.py"), "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ from insight_trace.__main__ import main
 from insight_trace.batch.cluster_jobs import ClusterJobs, _result
 from insight_trace.capture.session import CaptureOptions
 from insight_trace.capture.task_graph import take_graph
-from insight_trace.errors import InputError
+from insight_trace.errors import InputError, InsightTraceError
 from insight_trace.run.bulk_replay import BulkRequest, plan, run_replay_job
 from insight_trace.run.distinct import Dispatches, How
 from insight_trace.run.timing_job import Timed, run_timing_job
@@ -60,6 +61,43 @@ def test_what_is_no_result_is_refused():
     for content in (b"", b"\x81\xa1a\x01", {"cycles": 3}, Timed(1, (), {}, 0.0, 1)):
         with pytest.raises(InputError, match="something else than a result"):
             _result(Answer(content), "tcp://somewhere:1", Timed)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate")
+def test_tls_settings_of_dask_are_passed_through_and_a_stranger_is_kept_out(tmp_path, monkeypatch):
+    distributed, dask = pytest.importorskip("distributed"), pytest.importorskip("dask")
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    words = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+    ]
+    subprocess.run([*words, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    tls = {"distributed.comm.tls.ca-file": str(certificate), "distributed.comm.require-encryption": True}
+    for who in ("client", "scheduler", "worker"):
+        tls |= {
+            f"distributed.comm.tls.{who}.cert": str(certificate),
+            f"distributed.comm.tls.{who}.key": str(key),
+        }
+    with dask.config.set(tls):
+        started = distributed.LocalCluster(
+            n_workers=1, processes=False, protocol="tls://", host="127.0.0.1", dashboard_address=None,
+            security=distributed.security.Security(),
+        )  # fmt: skip
+        with started:
+            assert started.scheduler_address.startswith("tls://")
+            ClusterJobs(started.scheduler_address).close()
+            monkeypatch.setattr("insight_trace.batch.cluster._CONNECT_SECONDS", 1)
+            stranger = dask.config.set(dict.fromkeys(tls, None))
+            with stranger, pytest.raises(InsightTraceError, match="tls://"):
+                ClusterJobs(started.scheduler_address)
 
 
 @pytest.mark.skipif("INSIGHT_TRACE_LONG_TESTS" not in os.environ, reason="INSIGHT_TRACE_LONG_TESTS=1 runs it")
