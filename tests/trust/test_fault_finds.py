@@ -9,16 +9,19 @@ import pytest
 
 from insight_trace import storage, supervisor
 from insight_trace.__main__ import main
-from insight_trace.errors import as_error
+from insight_trace.errors import JobError, as_error
+from insight_trace.model import CoreType
 from insight_trace.run.bulk_replay import FAILED, is_known
 from insight_trace.run.job_journal import Journal
 from insight_trace.run.run_directory import open_folder
 from insight_trace.run.run_store import RunStore
 from insight_trace.run.whole_run import RunRequest
 from insight_trace.simulate.embedded import compiler
+from insight_trace.simulate.embedded.toolchain import Toolchain
 from insight_trace.storage import scratch_directory, visible_names, whole_file, whole_files
 
 CORPUS = Path(__file__).resolve().parents[1] / "data" / "fuzz"
+KERNEL = Path(__file__).resolve().parents[2] / "examples" / "kernels" / "vector_add.cpp"
 RUN = {
     "scene": "s", "case": "c", "chip": "x", "cycles": 1, "micros": 1.0, "dispatches": 1, "distinct": 1, "kernels": [],
     "path": {},
@@ -119,3 +122,19 @@ def test_a_machine_that_starts_nothing_is_no_reason_to_take_another_compiler(mon
     monkeypatch.setattr(supervisor, "run", run)
     with pytest.raises(OSError, match="Input/output"):
         compiler._probe(("a compiler of this test",))
+
+
+def test_a_compiler_that_finds_no_room_is_told_as_a_full_disk_and_not_as_a_fault_of_ours(
+    tmp_path, monkeypatch
+):
+    script = tmp_path / "g++"
+    said = "k.s: Fatal error: can't write 12 bytes to section .text of k.o: 'No space left on device'"
+    script.write_text(
+        f"#!/bin/sh\ncase $* in *--version*) echo 'g++ 12.2.0';; *) echo \"{said}\"; exit 1;; esac\n"
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("CXX", str(script))
+    monkeypatch.setenv("INSIGHT_TRACE_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(JobError, match="no room on a disk") as caught:
+        Toolchain.find().kernel(KERNEL, CoreType.AIV)
+    assert "fault of ours" not in str(caught.value)
