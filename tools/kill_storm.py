@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,9 +92,16 @@ def alive(mark: str) -> list[str]:
     return found
 
 
-def one(number: int, seed: int, table: dict[str, Prepared], root: Path, slower: float) -> dict[str, object]:
+def drawn(number: int, seed: int, names: Sequence[str]) -> tuple[str, random.Random]:
+    """The command of a round, and the dice for the rest of it."""
     dice = random.Random(f"{seed}-{number}")
-    name = dice.choice(list(table))
+    return dice.choice(names), dice
+
+
+def one(
+    number: int, seed: int, names: Sequence[str], table: dict[str, Prepared], root: Path, slower: float
+) -> dict[str, object]:
+    name, dice = drawn(number, seed, names)
     tried = table[name]
     command, sent = tried.command, SIGNALS[number % 3]
     folder, mark = root / str(number), f"{os.getpid()}-{seed}-{number}"
@@ -142,7 +150,8 @@ def main() -> int:
     root = Path(tempfile.mkdtemp(prefix="insight-trace-storm-"))
     try:
         names = options.command or [name for name in COMMANDS if name not in _NOT_MOVED]
-        table = {name: prepared(name, root / f"prepared{number}") for number, name in enumerate(names)}
+        wanted = {drawn(number, options.seed, names)[0] for number in range(options.kills)}
+        table = {name: prepared(name, root / f"prepared-{name}") for name in names if name in wanted}
         rows, begin = [], time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             waiting = set()
@@ -152,7 +161,7 @@ def main() -> int:
                 while (
                     len(waiting) < options.jobs and not late and (number := next(numbers, None)) is not None
                 ):
-                    waiting.add(pool.submit(one, number, options.seed, table, root, options.slower))
+                    waiting.add(pool.submit(one, number, options.seed, names, table, root, options.slower))
                 if not waiting:
                     break
                 done, waiting = concurrent.futures.wait(waiting, return_when="FIRST_COMPLETED")
