@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from insight_trace.__main__ import main
+from insight_trace.arguments.buffers import view_of
 from insight_trace.debug import open_session
+from insight_trace.debug.mends import bits_of
+from insight_trace.debug.tile_calls import TileCalls
+from insight_trace.dump.load import load_dump
+from insight_trace.simulate.embedded.journaling import Change
 
 SOFTMAX = Path(__file__).resolve().parents[2] / "examples" / "paged_attention" / "kernels" / "softmax.cpp"
 
@@ -83,6 +88,59 @@ def test_two_kernels_part_at_the_line_that_was_changed(wrong_softmax, capsys):
     assert "operand 1: address" in output.out
 
 
+def test_another_order_parts_where_a_wait_is_missing_and_nowhere_else(wrong_softmax, capsys):
+    found = answer(capsys, "diverge", wrong_softmax[""], "--order", 1)
+    assert (found["first"], found["only_a"], found["only_b"]) == (None, 0, 0)
+    parted = [
+        answer(capsys, "diverge", wrong_softmax["race"], "--order", order)["first"] for order in (1, 2, 3)
+    ]
+    ops = {first["a"]["op"] for first in parted if first}
+    assert ops == {"TMULS"}  # the first that reads what nobody waited for
+
+
+def test_a_replay_parts_from_a_dump_at_the_store_of_the_first_wrong_element(wrong_softmax, capsys, tmp_path):
+    dump = wrong_softmax[""].parent / "dump"
+    found = answer(capsys, "diverge", wrong_softmax["wrong tile"], dump)
+    assert [(one["slot"], one["input"], one["differ"]) for one in found["parted"]] == [(3, False, 16)]
+    assert found["parted"][0]["stored_by"]["op"] == "TSTORE"
+    assert found["inputs"] >= 1
+    same = answer(capsys, "diverge", wrong_softmax[""], dump)
+    assert (same["parted"], same["outputs"]) == ([], 3)
+    code, output = said(capsys, "diverge", wrong_softmax["wrong tile"], dump)
+    assert code == 0
+    assert "stored by" in output.out
+    assert "insight-trace why" in output.out
+    other = next(d.dispatch_id for d in load_dump(dump).dispatches if tuple(d.func_ids) == (1,) and d.dispatch_id != found["dispatch"])  # fmt: skip
+    elsewhere = answer(capsys, "diverge", wrong_softmax[""], dump, "--dispatch-id", other)
+    assert elsewhere["parted"][0]["input"]
+    for words, message in (
+        ([], "give either"), ([dump, "--order", 1], "give either"), ([tmp_path], ""),
+        ([dump, "--dispatch-id", 9999], "9999"), ([wrong_softmax[""], "--dispatch-id", 1], "is for a dump"),
+    ):  # fmt: skip
+        code, output = said(capsys, "diverge", wrong_softmax[""], *words)
+        assert code == 2
+        assert message in output.err
+
+
+def test_runs_with_changes_side_by_side_are_those_made_one_by_one(wrong_softmax):
+    session = open_session(wrong_softmax[""])
+    tensors = [tensor for tensor in session.arguments.tensors if tensor.is_output]
+    calls = TileCalls(session)
+    scaled = next(calls[n] for n in range(len(calls)) if calls[n].op == "TMULS")
+    variants = [
+        (), (Change(scaled.number, scaled.numbers[0][0], "scalar", bits_of(3.0, scaled.numbers[0][1].type)),),
+        (Change(scaled.number, 0, "address", 1 << 30),),
+    ]  # fmt: skip
+    plain, changed, failed = session.run_variants(variants, tensors, 10.0, 60.0)
+    assert failed is None
+    for found, changes in ((plain, variants[0]), (changed, variants[1])):
+        run = session.run(changes)
+        for tensor in tensors:
+            assert found[tensor.slot].tobytes() == view_of(tensor, run.buffers[tensor.slot]).tobytes()
+    assert plain[1].tobytes() != changed[1].tobytes()
+    assert session.run_variants(variants[:1], tensors, 10.0, -1.0) == [None]  # no time to begin one
+
+
 def test_two_chips_part_nowhere_where_their_arithmetic_is_the_same(workspaces, capsys):
     for one, other in zip(workspaces("vector_chain"), workspaces("vector_chain", target="a5"), strict=True):
         assert answer(capsys, "diverge", one, other)["first"] is None
@@ -139,5 +197,6 @@ def test_injected_faults_are_found_by_the_tool_that_injects_them(capsys, monkeyp
     assert inject_faults.main() == 0
     results = json.loads(out.read_text())
     assert len(results) == 8
+    assert len({(r["kernel"], r["line"], r["fault"]) for r in results}) == 8
     assert [r for r in results if not 1 <= r["rank"] <= 3 or not r["diverge"]] == []
     assert "diverge names it" in capsys.readouterr().out

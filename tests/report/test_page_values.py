@@ -29,14 +29,30 @@ def test_a_click_shows_the_tile_before_and_after_and_what_made_it(show, tmp_path
     assert MADE_BY in text
     assert "TROWEXPANDSUB at softmax.cpp" in text
     assert "256 of 256 elements changed" in text
-    assert "all of it, by size" in text
+    assert page.evaluate("document.querySelectorAll('#detail .heatmap').length") == 2  # before and after
+    assert page.evaluate("document.querySelectorAll('#detail .heatmap:last-of-type i').length") == 256
     row = next(row for row in dict(sections)[VALUES] if session.op_name(session.call_of(row)) == "TEXP")
     shown = session.moment(session.call_rows(session.call_of(row))[1]).show(session.moment(row).tiles()[0][1])
-    assert f"{float(shown.values[0, 0]):>10.4g}" in dict(sections)[VALUES][row][7 + 6]
+    after = next(line for line in dict(sections)[VALUES][row] if line[:5] == "after")
+    assert f"{float(shown.values[0, 0]):>10.4g}" in after.splitlines()[1]
+    # back along the chain, click by click, to the argument
+    walked = []
+    while page.evaluate("document.querySelectorAll('#detail > button.jump').length"):
+        walked.append(page.evaluate("document.querySelector('#detail > button.jump').textContent"))
+        page.evaluate("(document.querySelector('#detail > button.jump').click(), 0)")
+        row = int(walked[-1].split()[-1])
+        page.wait(f"document.querySelector('#detail').textContent.includes({_own(session, row)!r})")
+    assert [line.split()[0] for line in walked] == ["TROWEXPANDSUB", "TMULS", "TLOAD"]
+    assert "an argument" in page.evaluate("document.querySelector('#detail').textContent")
     assert main(["view", str(workspace), "--values", "--no-browser", "-o", str(tmp_path / "page.html")]) == 0
     assert VALUES.encode() in _facts(tmp_path / "page.html")
     assert main(["view", str(session.recording.trace.path.parent), "--values", "--no-browser"]) == 2
     assert "workspace" in capsys.readouterr().err
+
+
+def _own(session, row):
+    """What the detail of an instruction says of its own op's result, and no other's does."""
+    return next(line for line in dict(value_sections(session)[0])[VALUES][row] if line[:5] == "after")
 
 
 def _facts(path):

@@ -1,6 +1,8 @@
-"""Two replays of a dispatch: the first tile op, line and element where their values part.
+"""Two runs of a dispatch: the first tile op, line and element where their values part.
 
 insight-trace diverge BEFORE AFTER                  a kernel before and after a change, or two chips
+insight-trace diverge WORKSPACE --order 3           the same run with cores and pipes in another order
+insight-trace diverge WORKSPACE DUMP                a replay, and the tensors that a dump has of its dispatch
 """
 
 from __future__ import annotations
@@ -20,21 +22,90 @@ RUNS_KERNELS = True
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", type=Path, metavar="A", help="a workspace of `replay`")
-    parser.add_argument("b", type=Path, metavar="B", help="another one")
+    parser.add_argument("b", type=Path, nargs="?", metavar="B", help="another one, or a dump")
+    parser.add_argument(
+        "--order",
+        type=int,
+        metavar="N",
+        help="instead of B: A in order N of cores and pipes (as in check --perturb)",
+    )
+    parser.add_argument(
+        "--dispatch-id", type=int, metavar="K", help="of the dump; the one that A replays without it"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.debug.debug_session import open_session
-    from insight_trace.debug.divergence import diverge
+    import tempfile
 
-    a, b = open_session(options.a), open_session(options.b)
-    found = diverge(a, b)
-    if options.json:
-        print(json.dumps(_data(a, b, found), indent=1))
-    else:
-        print("\n".join(_lines(a, b, found)))
+    from insight_trace.debug.debug_session import in_another_order, open_session
+    from insight_trace.debug.divergence import diverge
+    from insight_trace.errors import RequestError
+    from insight_trace.replay.replay_folder import RECORD
+
+    if (options.b is None) == (options.order is None):
+        raise RequestError("give either a second workspace, a dump, or --order N")
+    if options.dispatch_id is not None and (options.b is None or (options.b / RECORD).is_file()):
+        raise RequestError("--dispatch-id is for a dump")
+    a = open_session(options.a)
+    if options.b is not None and not (options.b / RECORD).is_file():
+        return _with_dump(a, options)
+    with tempfile.TemporaryDirectory() as folder:
+        b = open_session(options.b) if options.b else in_another_order(a, options.order, Path(folder))
+        found = diverge(a, b)
+        if options.json:
+            print(json.dumps(_data(a, b, found), indent=1))
+        else:
+            print("\n".join(_lines(a, b, found)))
     return 0
+
+
+def _with_dump(session: Session, options: argparse.Namespace) -> int:
+    from insight_trace.debug.recorded_tensors import against_dump
+
+    found = against_dump(session, options.b, options.dispatch_id)
+    if options.json:
+        parted = [
+            {"slot": one.slot, "input": one.is_input, "differ": one.count, "element": list(one.index),
+             "values": [str(value) for value in one.values], "stored_by": _store(session, one.row)}
+            for one in found.parted
+        ]  # fmt: skip
+        data = {
+            "dispatch": found.dispatch_id,
+            "inputs": found.inputs,
+            "outputs": found.outputs,
+            "parted": parted,
+        }
+        print(json.dumps(data, indent=1))
+        return 0
+    print(
+        f"dump       dispatch {found.dispatch_id}: {found.inputs} inputs and {found.outputs} outputs compared"
+    )
+    if not found.parted:
+        print("same       every element is what the dump has")
+    for number, one in enumerate(found.parted):
+        at = ",".join(map(str, one.index))
+        store = _store(session, one.row)
+        where = "before the run" if one.is_input else "written by nobody"
+        if store is not None:
+            where = f"stored by {Path(store['file']).name}:{store['line']} {store['op']}"
+        values = f"{one.values[0]} and {one.values[1]} in the dump"
+        name = "" if number else "first"
+        print(f"{name:<10} slot {one.slot}[{at}]: {values}, {where}; {one.count:,} elements differ")
+    if found.parted:
+        one = found.parted[0]
+        print(f"next       insight-trace why {options.a} '{one.slot}[{','.join(map(str, one.index))}]'")
+    return 0
+
+
+def _store(session: Session, row: int) -> dict[str, Any] | None:
+    if row < 0:
+        return None
+    file, line = session.place_of(row)
+    call = session.call_of(row)
+    names = session.instructions.names
+    op = session.op_name(call) if call is not None else names[session.instructions.name[row]]
+    return {"file": file, "line": line, "op": op, "row": row}
 
 
 def _place(session: Session, call: TileCall) -> dict[str, Any]:

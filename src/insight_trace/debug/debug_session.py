@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,12 @@ from insight_trace.recording.store import Recording, open_recording
 from insight_trace.replay.replay_folder import RECORD, read_record
 from insight_trace.simulate.embedded.journaling import Change, JournalRequest
 from insight_trace.storage import whole_directory
+
+if TYPE_CHECKING:
+    from insight_trace.arguments.slots import ReplayTensor
+    from insight_trace.simulate.embedded.simulator import EmbeddedOptions
+    from insight_trace.simulate.embedded.toolchain import Toolchain
+    from insight_trace.simulate.embedded.variants import Outputs
 
 FOLDER = "journal"
 _LEAST_ROOM = 256 * MIB  # that stays free
@@ -99,18 +105,40 @@ class Session:
 
     def run(self, changes: Sequence[Change] = (), journal: JournalRequest | None = None) -> Simulation:
         """The dispatch once more, as it was recorded but for the changes."""
-        from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
+        from insight_trace.simulate.embedded.simulator import run_embedded
 
-        options = EmbeddedOptions(
+        options = self._options(changes=(*self.recorded_changes, *changes), journal=journal)
+        return run_embedded(self.kernels, self.arguments, options, self._toolchain)
+
+    def run_variants(
+        self, variants: Sequence[Sequence[Change]], tensors: Sequence[ReplayTensor], each: float, seconds: float
+    ) -> list[Outputs | None]:  # fmt: skip
+        """What tensors hold after runs with changes; None: a run did not end well, or was not begun in time."""
+        from insight_trace.simulate.embedded.variants import run_variants
+
+        options = self._options(changes=self.recorded_changes, seconds=each)
+        return run_variants(
+            self.kernels, self.arguments, variants, tensors, options, seconds, self._toolchain
+        )
+
+    def _options(self, **more: Any) -> EmbeddedOptions:
+        from insight_trace.simulate.embedded.simulator import EmbeddedOptions
+
+        return EmbeddedOptions(
             soc_version=self.recording.chip.get("name") or self.record.get("soc_version"),
             target=self.record.get("target") or "a2a3",
             preset=self.record.get("preset") or "device",
             launch=self.record.get("launch") == "kernel",
             mark_cost=bool(self.record.get("mark_cost")),
-            changes=(*self.recorded_changes, *changes),
-            journal=journal,
+            perturb=self.record.get("order", 0),
+            **more,
         )
-        return run_embedded(self.kernels, self.arguments, options)
+
+    @cached_property
+    def _toolchain(self) -> Toolchain:
+        from insight_trace.simulate.embedded.toolchain import Toolchain
+
+        return Toolchain.find()
 
     @cached_property
     def recorded_changes(self) -> tuple[Change, ...]:
@@ -234,6 +262,20 @@ class Session:
             return ""
         lines = text.decode("utf-8", errors="replace").splitlines()
         return lines[line - 1].strip() if line <= len(lines) else ""
+
+
+def in_another_order(session: Session, order: int, folder: Path) -> Session:
+    """The same dispatch, its cores and pipes in another order that the synchronisation allows; 0 is the usual one."""
+    from insight_trace.replay.recorded import recording_of
+    from insight_trace.replay.replaying import make_trace
+
+    kept = (session.kernels, session.arguments)
+    other = Session(folder, session.recording, session.record | {"order": order}, kept)
+    run = other.run()
+    if run.failure is not None:
+        raise JobError(f"in order {order} the run fails: {run.failure}", hint="insight-trace check shows why")
+    other.recording = recording_of(run, make_trace(run), *kept, (), dict(session.recording.about))
+    return other
 
 
 def open_session(workspace: str | Path, progress: Progress | None = None) -> Session:

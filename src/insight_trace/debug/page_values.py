@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 VALUES, MADE_BY = "Result before and after", "What made this"
 _MOST_CALLS = 2000
 _ROWS, _COLS = 8, 8  # shown as numbers; larger ones as shades, too
-_SHADES = " ░▒▓█"
-Entries = dict[int, list[str]]
+Line = str | tuple[str, int] | list[str]  # a text, one that leads to an instruction, a heat map
+Entries = dict[int, list[Line]]
 
 
 def value_sections(session: Session) -> tuple[list[tuple[str, Entries]], int]:
@@ -50,18 +49,20 @@ def value_sections(session: Session) -> tuple[list[tuple[str, Entries]], int]:
     return [(VALUES, values), (MADE_BY, makers)], max(0, len(calls) - _MOST_CALLS)
 
 
-def _tile_lines(tile: Tile, before: NDArray[Any], after: NDArray[Any]) -> list[str]:
+def _tile_lines(tile: Tile, before: NDArray[Any], after: NDArray[Any]) -> list[Line]:
     rows, cols = tile.valid
     before, after = before[:rows, :cols], after[:rows, :cols]
-    lines = [f"{MEMORIES[tile.memory]} 0x{tile.address:x} {type_name(tile.type)} {rows}x{cols}"]
+    title = f"{MEMORIES[tile.memory]} 0x{tile.address:x} {type_name(tile.type)} {rows}x{cols}"
     if not after.size or not is_number(tile.type):
-        return lines
+        return [title]
     kind = np.dtype(f"u{after.dtype.itemsize}")
     changed = np.ascontiguousarray(before).view(kind) != np.ascontiguousarray(after).view(kind)
-    lines.append(f"{int(changed.sum()):,} of {after.size:,} elements changed")
-    lines += ["before", *_numbers(before), "after", *_numbers(after)]
-    if rows > _ROWS or cols > _COLS:
-        lines += ["all of it, by size", *_shades(after)]
+    lines: list[Line] = [f"{title}\n{int(changed.sum()):,} of {after.size:,} elements changed"]
+    large = rows > _ROWS or cols > _COLS
+    for name, values in (("before", before), ("after", after)):
+        lines.append("\n".join([name, *_numbers(values)]))
+        if large:
+            lines.append(heat_map(values))
     return lines
 
 
@@ -72,47 +73,40 @@ def _numbers(values: NDArray[Any]) -> list[str]:
     return [*lines, "…"] if values.shape[0] > _ROWS else lines
 
 
-def _shades(values: NDArray[Any], height: int = 16, width: int = 48) -> list[str]:
-    """A tile in shades of its largest number; ! where one is not finite."""
+def heat_map(values: NDArray[Any], height: int = 16, width: int = 48) -> list[str]:
+    """A tile by size, 0 to 9 of its largest number; ! where one is not finite."""
     with np.errstate(all="ignore"):
         size = np.abs(as_double(values))
     rows = np.linspace(0, size.shape[0], min(height, size.shape[0]) + 1).astype(int)
     cols = np.linspace(0, size.shape[1], min(width, size.shape[1]) + 1).astype(int)
-    finite = size[np.isfinite(size)]
-    top = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
-    lines = []
-    for r0, r1 in itertools.pairwise(rows):
-        line = ""
-        for c0, c1 in itertools.pairwise(cols):
-            part = size[r0:r1, c0:c1]
-            odd = not np.isfinite(part).all()
-            line += "!" if odd else _SHADES[min(len(_SHADES) - 1, int(part.max() / top * len(_SHADES)))]
-        lines.append(f"|{line}|")
-    return lines
+    odd = np.maximum.reduceat(np.maximum.reduceat(~np.isfinite(size), rows[:-1], axis=0), cols[:-1], axis=1)
+    finite = np.where(np.isfinite(size), size, 0.0)
+    most = np.maximum.reduceat(np.maximum.reduceat(finite, rows[:-1], axis=0), cols[:-1], axis=1)
+    top = float(most.max()) or 1.0
+    digits = np.where(odd, "!", np.ceil(most / top * 9).astype(int).astype(str))
+    return ["".join(line) for line in digits]
 
 
-def _maker_lines(session: Session, writers: Writers, calls: TileCalls, call: TileCall) -> list[str]:
-    lines = []
+def _maker_lines(session: Session, writers: Writers, calls: TileCalls, call: TileCall) -> list[Line]:
+    lines: list[Line] = []
     for operand, tile in call.tiles:
         if (operand == 0 and call.op != "TMATMUL_ACC") or is_scratch(call, operand):
             continue
         rows, cols = tile.valid
         places = (tile.address + tile.offsets()[:rows, :cols]).reshape(-1)
         found = writers.last(call.core, tile.memory, places, call.first)
-        texts = []
-        for row in sorted({int(r) for r in found[:: max(1, len(found) // 256)]}, reverse=True)[:4]:
-            texts.append(_maker(session, calls, row, tile))
-        where = f"{MEMORIES[tile.memory]} 0x{tile.address:x} {type_name(tile.type)}"
-        lines.append(f"operand {operand}, {where}: {'; '.join(dict.fromkeys(texts))}")
+        lines.append(f"operand {operand}, {MEMORIES[tile.memory]} 0x{tile.address:x} {type_name(tile.type)}")
+        made = [_maker(session, calls, row, tile)
+                for row in sorted({int(r) for r in found[:: max(1, len(found) // 256)]}, reverse=True)[:4]]  # fmt: skip
+        lines += dict.fromkeys(made)
     return lines
 
 
-def _maker(session: Session, calls: TileCalls, row: int, tile: Tile) -> str:
+def _maker(session: Session, calls: TileCalls, row: int, tile: Tile) -> str | tuple[str, int]:
     if row < 0:
         return "an argument" if MEMORIES[tile.memory] == "GM" else "nobody wrote it"
     number = session.call_of(row)
-    name = (
-        calls[number].op if number is not None else session.instructions.names[session.instructions.name[row]]
-    )
+    names = session.instructions.names
+    name = calls[number].op if number is not None else names[session.instructions.name[row]]
     file, line = session.place_of(row)
-    return f"{name} at {Path(file).name}:{line}, instruction {row}"
+    return f"{name} at {Path(file).name}:{line}, instruction {row}", row

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import bisect
+from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from insight_trace.debug.journal import GM
+from insight_trace.debug.liveness import Liveness, liveness
 from insight_trace.debug.mismatch import Wrong, addresses_in
 from insight_trace.debug.slices import Backward, Slice, Step
-from insight_trace.debug.tile_calls import TileCall
+from insight_trace.debug.tile_calls import TileCall, TileCalls
 from insight_trace.debug.tile_layout import Tile, as_double, distinct, element_size, type_name
 
+_NEAR_READERS = 3
+_OFF_THE_WAY = -1.5
 _SAMPLE = 256  # wrong elements that are followed back; of the right ones as many
 ROUND_MODES = ("NONE", "RINT", "ROUND", "FLOOR", "CEIL", "TRUNC", "ODD")
 
@@ -33,6 +39,10 @@ class Site:
         if reason not in self.reasons:
             self.reasons.append(reason)
 
+    def says(self, words: str) -> bool:
+        """Whether a reason has these words."""
+        return any(words in reason for reason in self.reasons)
+
 
 @dataclass
 class Evidence:
@@ -41,6 +51,19 @@ class Evidence:
     sites: list[Site]  # the most suspicious first
     wrong: Slice
     right: Slice
+
+    @cached_property
+    def _calls(self) -> tuple[set[int], set[int]]:
+        wrong, right = (
+            {step.call.number for step in part.steps.values() if step.call is not None}
+            for part in (self.wrong, self.right)
+        )
+        return wrong, right
+
+    def executions(self, site: Site) -> tuple[set[int], set[int]]:
+        """Those of a line that wrong elements come from, and those that right ones do."""
+        wrong, right = self._calls
+        return wrong.intersection(site.calls), right.intersection(site.calls)
 
 
 def sampled(flat: NDArray[np.int64], most: int = _SAMPLE) -> NDArray[np.int64]:
@@ -64,13 +87,14 @@ class _Sites:
         return self.known[key]
 
     def fill(self) -> None:
-        """Every execution of these lines, whether or not it is on the way."""
+        """Every execution of these lines; and all other lines, for a way that could not be followed."""
         for number in range(len(self.session.operands.calls)):
             first, _ = self.session.call_rows(number)
             if first >= 0:
-                found = self.known.get((*self.session.place_of(first), self.session.op_name(number)))
-                if found is not None:
-                    found.calls.append(number)
+                key = (*self.session.place_of(first), self.session.op_name(number))
+                if key not in self.known:
+                    self.known[key] = Site(*key, score=_OFF_THE_WAY)
+                self.known[key].calls.append(number)
 
 
 def gather(backward: Backward, wrong: list[Wrong]) -> Evidence:
@@ -95,7 +119,10 @@ def gather(backward: Backward, wrong: list[Wrong]) -> Evidence:
             _look_at(backward, step, bad, sites)
     _contrast(bad, good, sites)
     _signature(wrong, bad, sites)
+    _unread(backward, sites)
     sites.fill()
+    for site in sites.known.values():
+        _stands_out(site, backward.calls)
     # of lines that look alike, the one nearest to the outputs
     ranked = sorted(sites.known.values(), key=lambda site: (-site.score, order.get(id(site), len(order))))
     return Evidence(ranked, bad, good)
@@ -157,14 +184,25 @@ def _mixed(
     main = max((number for number in makers if number >= 0), key=lambda n: (makers[n], n), default=-1)
     if made_by.get(-1):
         site.suspect(1.5, f"reads {made_by[-1]} elements of operand {operand} that nobody wrote")
+    forms = [backward.calls[number].tiles[0][1] for number in makers if number >= 0]
+    if len(makers) > 1 and not any(
+        (t.address, t.rows, t.cols) == (tile.address, tile.rows, tile.cols) for t in forms
+    ):
+        site.suspect(0.8, f"operand {operand} reaches over tiles of another form")
     others = sum(count for number, count in makers.items() if number != main)
     if main < 0 or not 0 < others < makers[main]:
         return
-    if any(key < 0 or backward.session.call_of(key) != main for key in made_by):
+    if not any(key < 0 or backward.session.call_of(key) != main for key in made_by):
+        return
+    later = {number: count for number, count in makers.items() if number > main}
+    if others > sum(later.values()):
         sites.of(backward.calls[main]).suspect(
             3.0, f"writes all but {others} of the elements that {call.op} reads of operand {operand}"
         )
         site.suspect(1.0, f"reads {others} elements that are older than the rest of operand {operand}")
+    for number, count in later.items():
+        text = f"writes over {count} of the elements that {backward.calls[main].op} made for {call.op}"
+        sites.of(backward.calls[number]).suspect(3.0, text)
 
 
 def _types(site: Site, call: TileCall, tile: Tile, maker: TileCall, sites: _Sites) -> None:
@@ -204,6 +242,58 @@ def _contrast(bad: Slice, good: Slice, sites: _Sites) -> None:
             site.suspect(0.3, "only wrong elements come from it")
         elif mine and shared == len(mine):
             site.suspect(-0.6, "right elements come from the same part of its result")
+
+
+def _unread(backward: Backward, sites: _Sites) -> None:
+    """Results that nobody reads: of a kernel that is right there are hardly any."""
+    known = liveness(backward.session, backward.calls)
+    if known is None:
+        return
+    for number, count in known.unread.items():
+        if count >= known.made[number]:
+            sites.of(backward.calls[number]).suspect(1.2, "nobody reads its result")
+            _passed_over(backward, sites, known, number)
+    for number, count in known.lost.items():
+        if count:
+            text = f"writes over {count} elements that nobody had read"
+            sites.of(backward.calls[number]).suspect(2.0, text)
+
+
+def _passed_over(backward: Backward, sites: _Sites, known: Liveness, unread: int) -> None:
+    """Ops that read an older tile of the same form while a result that nobody reads was there."""
+    made = backward.calls[unread].tiles[0][1]
+    first = bisect.bisect(known.reads, (unread + 1,))
+    seen = 0
+    for number, operand, maker in known.reads[first:]:
+        if number > known.until[unread] or seen >= _NEAR_READERS:
+            return
+        call = backward.calls[number]
+        tile = call.operands[operand]
+        assert isinstance(tile, Tile)
+        same = (tile.memory, tile.type, tile.valid) == (made.memory, made.type, made.valid)
+        if same and maker < unread and call.core == backward.calls[unread].core:
+            seen += 1
+            text = f"operand {operand} is older than a result of the same form that nobody reads"
+            sites.of(call).suspect(1.5, text)
+
+
+def _stands_out(site: Site, calls: TileCalls) -> None:
+    """One execution that was given something that none of the others was, where those are alike."""
+    if len(site.calls) < 3:
+        return
+    for operand, given in enumerate(calls[site.calls[0]].operands):
+        fields = (
+            ("address", "valid_rows", "valid_cols", "type") if isinstance(given, Tile) else ("bits", "type")
+        )
+        for name in fields if not (isinstance(given, Tile) and given.in_global) else ():
+            values = Counter(getattr(calls[n].operands[operand], name, None) for n in site.calls)
+            once = [value for value, count in values.items() if count == 1]
+            if len(once) == 1 and 1 < len(values) <= (len(site.calls) + 1) // 2:
+                number = next(
+                    n for n in site.calls if getattr(calls[n].operands[operand], name, None) == once[0]
+                )
+                what = "lies elsewhere" if name == "address" else f"has another {name.replace('_', ' ')}"
+                site.suspect(0.8, f"operand {operand} {what} at instruction {calls[number].first} alone")
 
 
 def _signature(wrong: list[Wrong], bad: Slice, sites: _Sites) -> None:

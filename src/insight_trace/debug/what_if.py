@@ -1,42 +1,34 @@
-"""What if a tile op had been given something else: one more run tells whether the outputs are right then."""
+"""What if a line had been given something else: runs with it mended tell whether the outputs are right then."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from insight_trace.arguments.buffers import view_of
+from insight_trace.debug.mends import Catalogue, Mend, bits_of
 from insight_trace.debug.mismatch import Wrong, distance, expected_of, unlike
 from insight_trace.debug.slices import Backward
-from insight_trace.debug.suspects import ROUND_MODES, Evidence, Site
-from insight_trace.debug.tile_calls import Number, TileCall
-from insight_trace.debug.tile_layout import Tile, as_double, element_size, numpy_type, type_name
+from insight_trace.debug.suspects import Evidence
+from insight_trace.debug.tile_calls import Number
+from insight_trace.debug.tile_layout import as_double
 from insight_trace.simulate.embedded.journaling import Change
+from insight_trace.simulate.embedded.variants import Outputs, at_most
 
-_SECANTS = 6
-_OTHER_ADDRESSES = 4
-
-
-@dataclass(frozen=True)
-class Repair:
-    """A change of every execution of a line, and what it leads to."""
-
-    site: Site
-    text: str
-    changes: tuple[Change, ...]
-    weight: float = 0.0  # how well it fits what stands out
+MOST_RUNS = 4000  # for one answer, so that a quick machine says what a slow one does
+_BATCH = 64
+_SECANTS = 7
+_SLOWER = 20.0  # than the run itself a mended one may be
+_LEAST_SECONDS = 1.0  # for one mended run
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A repair that was tried."""
+    """A mend that was tried."""
 
-    repair: Repair
+    mend: Mend
     unlike: int  # elements of the outputs that still differ
     explained: float  # 1: all of the difference, 0: none
 
@@ -48,224 +40,162 @@ class Outcome:
 class Bench:
     """Runs a dispatch with changes and compares its outputs with what was recorded."""
 
-    def __init__(self, backward: Backward, wrong: Sequence[Wrong], seconds: float) -> None:
-        self.backward = backward
-        self.session = backward.session
+    def __init__(self, backward: Backward, wrong: Sequence[Wrong], seconds: float, one_run: float) -> None:
+        self.calls = backward.calls
         self.wrong = wrong
         self.runs = 0
+        self._session = backward.session
+        self._each = max(_LEAST_SECONDS, one_run * _SLOWER)
         self._end = time.monotonic() + seconds
         self._expected = {
             tensor.slot: (tensor, want)
-            for tensor in self.session.arguments.tensors
+            for tensor in self._session.arguments.tensors
             if tensor.is_output and (want := expected_of(tensor)) is not None
         }
+        self._tensors = [tensor for tensor, _ in self._expected.values()]
         self._distance = sum(distance(one.got, one.want) for one in wrong) or 1.0
 
     @property
+    def left(self) -> float:
+        """Seconds that runs may still take."""
+        return max(0.0, self._end - time.monotonic())
+
+    @property
     def over(self) -> bool:
-        return time.monotonic() > self._end
+        return self.left <= 0 or self.runs >= MOST_RUNS
 
-    def outputs(self, changes: tuple[Change, ...]) -> dict[int, NDArray[Any]] | None:
-        """Output slots of a run with these changes; None: it does not end well."""
-        self.runs += 1
-        run = self.session.run(changes)
-        if run.failure is not None:
-            return None
-        return {
-            slot: np.asarray(view_of(tensor, run.buffers[slot])).reshape(tensor.shape)
-            for slot, (tensor, _) in self._expected.items()
-            if slot in run.buffers
-        }
+    @property
+    def batch(self) -> int:
+        return min(_BATCH, at_most(self._tensors))
 
-    def tried(self, repair: Repair) -> Outcome | None:
-        found = self.outputs(repair.changes)
-        return None if found is None else self.outcome(repair, found)
+    def outputs(self, variants: Sequence[tuple[Change, ...]]) -> list[Outputs | None]:
+        """Output slots of runs with these changes; None: one does not end well, or there was no time."""
+        found: list[Outputs | None] = []
+        for start in range(0, len(variants), self.batch):
+            some = variants[start : start + self.batch]
+            if self.over:
+                found += [None] * len(some)
+                continue
+            self.runs += len(some)
+            found += self._session.run_variants(some, self._tensors, self._each, self.left)
+        return found
 
-    def outcome(self, repair: Repair, found: dict[int, NDArray[Any]]) -> Outcome:
+    def outcome(self, mend: Mend, found: Outputs) -> Outcome:
         left = sum(unlike(values, self._expected[slot][1]) for slot, values in found.items())
         far = sum(distance(values, self._expected[slot][1]) for slot, values in found.items())
-        return Outcome(repair, left, max(0.0, 1.0 - far / self._distance))
+        return Outcome(mend, left, max(0.0, 1.0 - far / self._distance))
 
 
-def try_repairs(bench: Bench, evidence: Evidence) -> list[Outcome]:
-    """Repairs in the order in which they are likely, until one makes every output right."""
-    calls = bench.backward.calls
-    plans: list[tuple[float, int, Repair]] = []
-    for rank, site in enumerate(evidence.sites):
-        for repair in _repairs(site, calls, evidence, bench):
-            plans.append((-(site.score + repair.weight), rank, repair))
-    plans.sort(key=lambda plan: plan[:2])
-    outcomes: list[Outcome] = []
-    for _, _, repair in plans:
-        if bench.over:
-            break
-        outcome = bench.tried(repair)
-        if outcome is None:
-            continue
-        outcomes.append(outcome)
-        if outcome.exact:
-            break
+def try_mends(bench: Bench, evidence: Evidence) -> list[Outcome]:
+    """Mends in the order in which they are likely, until some make every output right; the best first."""
+    catalogue = Catalogue(bench.calls, evidence)
+    few, many = catalogue.all()
+    outcomes = _tried(bench, few)
     if not any(outcome.exact for outcome in outcomes):
-        outcomes += _numbers(bench, evidence)
-    return sorted(outcomes, key=lambda o: (o.unlike > 0, -o.explained, o.unlike, -o.repair.weight))
+        outcomes += _solved_numbers(bench, catalogue, evidence)
+    if not any(outcome.exact for outcome in outcomes):
+        outcomes += _tried(bench, many)
+    return sorted(outcomes, key=lambda o: (o.unlike > 0, -round(o.explained, 3), -o.mend.likely))
 
 
-def _repairs(site: Site, calls: Any, evidence: Evidence, bench: Bench) -> Iterator[Repair]:
-    some: TileCall = calls[site.calls[0]]
-    reasons = " ".join(site.reasons)
-    yield from _round_modes(site, some)
-    yield from _types(site, some, calls, evidence, 1.0 if "is written and" in reasons else -1.0)
-    sized = 1.0 if "all but" in reasons or "valid" in reasons else -0.5
-    yield from _valid_sizes(site, some, calls, sized)
-    yield from _addresses(
-        site, some, calls, bench, 0.0 if "older" in reasons or "nobody" in reasons else -1.5
-    )
+def _tried(bench: Bench, mends: Sequence[Mend]) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    for start in range(0, len(mends), bench.batch):
+        some = mends[start : start + bench.batch]
+        for mend, found in zip(some, bench.outputs([mend.changes for mend in some]), strict=True):
+            if found is not None:
+                outcomes.append(bench.outcome(mend, found))
+        if bench.over or any(outcome.exact for outcome in outcomes):
+            break
+    return outcomes
 
 
-def _round_modes(site: Site, some: TileCall) -> Iterator[Repair]:
-    if some.op != "TCVT":
-        return
-    operand, number = next(((i, n) for i, n in some.numbers if n.type < 0), (-1, Number(0, -1)))
-    if operand < 0:
-        return
-    for mode in (1, 0, 5, 2, 3, 4, 6):
-        if mode != number.value:
-            changes = tuple(Change(call, operand, "option", mode) for call in site.calls)
-            yield Repair(site, f"rounding by {ROUND_MODES[mode]}", changes, 0.5 if mode < 2 else -0.5)
+# --- numbers: the one that makes the worst element right, all lines and operands side by side ---------------------
 
 
-def _types(site: Site, some: TileCall, calls: Any, evidence: Evidence, weight: float) -> Iterator[Repair]:
-    near: set[int] = set()
-    for step in evidence.wrong.steps.values():
-        if step.call is not None:
-            near |= {tile.type for _, tile in step.call.tiles}
-    used = {tile.type for _, tile in some.tiles}
-    for old in sorted(used):
-        for new in sorted(near - {old}):
-            if element_size(new) != element_size(old):
-                continue
-            changes = tuple(
-                Change(call, operand, "type", new)
-                for call in site.calls
-                for operand, given in enumerate(calls[call].operands)
-                if given.type == old and not (isinstance(given, Tile) and given.in_global)
-            )
-            yield Repair(site, f"{type_name(new)} instead of {type_name(old)}", changes, weight)
+@dataclass
+class _Search:
+    """Secants towards the number by which the worst element is what was recorded."""
+
+    mend: Mend  # its text and changes are of no use
+    calls: tuple[int, ...]
+    operand: int
+    number: Number
+    x: tuple[float, float]
+    f: float
+    best: Outcome | None = None
+    value: float = 0.0
+    over: bool = False
+
+    def at(self, value: float) -> Mend:
+        bits = bits_of(value, self.number.type)
+        changes = tuple(Change(call, self.operand, "scalar", bits) for call in self.calls)
+        shown = Number(bits, self.number.type).value
+        text = f"{shown:.9g} instead of {self.number.value:.9g} as operand {self.operand}"
+        return Mend(self.mend.site, text + self.mend.text, changes, self.mend.likely)
 
 
-def _valid_sizes(site: Site, some: TileCall, calls: Any, weight: float) -> Iterator[Repair]:
-    tiles = [(operand, tile) for operand, tile in some.tiles if not tile.in_global]
-    for what, by in (("rows", 1), ("cols", 1), ("rows", -1), ("cols", -1)):
-        field = f"valid_{what}"
-        for chosen in ([operand for operand, _ in tiles], *([operand] for operand, _ in tiles)):
-            if len(tiles) == 1 and len(chosen) == 1 and chosen != [tiles[0][0]]:
-                continue
-            changes = []
-            for call in site.calls:
-                for operand in chosen:
-                    tile = calls[call].operands[operand]
-                    most = tile.rows if what == "rows" else tile.cols
-                    value = getattr(tile, field) + by
-                    if 0 < value <= most:
-                        changes.append(Change(call, operand, field, value))
-            if changes:
-                whose = "" if len(chosen) == len(tiles) else f" of operand {chosen[0]}"
-                text = f"{abs(by)} valid {what} {'more' if by > 0 else 'fewer'}{whose}"
-                yield Repair(
-                    site, text, tuple(changes), weight - (0.3 if whose else 0.0) - (0.2 if by < 0 else 0)
-                )
-            if len(tiles) == 1:
-                break
-
-
-def _addresses(site: Site, some: TileCall, calls: Any, bench: Bench, weight: float) -> Iterator[Repair]:
-    known: dict[tuple[int, int], set[int]] = {}
-    for number in range(len(calls)):
-        if calls[number].core == some.core:
-            for _, tile in calls[number].tiles:
-                if not tile.in_global:
-                    known.setdefault(
-                        (tile.memory, tile.rows * tile.cols * element_size(tile.type)), set()
-                    ).add(tile.address)
-    del bench
-    for operand, tile in some.tiles:
-        if tile.in_global:
-            continue
-        others = known.get((tile.memory, tile.rows * tile.cols * element_size(tile.type)), set())
-        near = sorted(others - {tile.address}, key=lambda a: (abs(a - tile.address), a))[:_OTHER_ADDRESSES]
-        for address in near:
-            changes = tuple(
-                Change(call, operand, "address", address)
-                for call in site.calls
-                if calls[call].operands[operand].address == tile.address
-            )
-            text = f"operand {operand} at 0x{address:x} instead of 0x{tile.address:x}"
-            yield Repair(site, text, changes, weight - (0.2 if operand == 0 else 0.0))
-
-
-# --- numbers: the one that makes the worst element right --------------------------------------------------------
-
-
-def _numbers(bench: Bench, evidence: Evidence) -> list[Outcome]:
-    found = []
-    for site in evidence.sites:
-        some = bench.backward.calls[site.calls[0]]
-        for operand, number in some.numbers:
-            if number.type < 0 or bench.over:
-                continue
-            outcome = _solved(bench, site, operand, number)
-            if outcome is not None:
-                found.append(outcome)
-    return found
-
-
-def _solved(bench: Bench, site: Site, operand: int, number: Number) -> Outcome | None:
-    """The number by which the worst element becomes what was recorded (secants), rounded to a plain one if that serves."""
+def _solved_numbers(bench: Bench, catalogue: Catalogue, evidence: Evidence) -> list[Outcome]:
     one = bench.wrong[0]
     with np.errstate(all="ignore"):
         gap = np.abs(as_double(one.got) - as_double(one.want)).reshape(-1)
     gap[~np.isfinite(gap)] = 0
     worst = int(gap.argmax())
     want = float(as_double(one.want).reshape(-1)[worst])
-
-    def at(value: float) -> tuple[float, Outcome] | None:
-        bits = _bits(value, number.type)
-        changes = tuple(Change(call, operand, "scalar", bits) for call in site.calls)
-        found = bench.outputs(changes)
-        if found is None or one.tensor.slot not in found:
-            return None
-        got = float(as_double(found[one.tensor.slot]).reshape(-1)[worst])
-        repair = Repair(site, f"{value:.9g} instead of {number.value:.9g} as operand {operand}", changes)
-        return got - want, bench.outcome(repair, found)
-
-    x0 = float(number.value)
-    f0 = float(as_double(one.got).reshape(-1)[worst]) - want
-    x1 = x0 * 1.125 if x0 else 0.125
-    best: tuple[float, float, Outcome] | None = None
+    got = float(as_double(one.got).reshape(-1)[worst])
+    searches = []
+    for site in evidence.sites:
+        for scope in catalogue.scopes(site):
+            for operand, number in scope.calls[0].numbers:
+                if number.type >= 0:
+                    x0 = float(number.value)
+                    empty = Mend(site, scope.text, (), site.score + scope.likely)
+                    calls = tuple(call.number for call in scope.calls)
+                    next_ = x0 * 1.125 if x0 else 0.125
+                    searches.append(_Search(empty, calls, operand, number, (x0, next_), got - want))
+    searches.sort(key=lambda search: -search.mend.likely)
     for _ in range(_SECANTS):
-        tried = None if bench.over else at(x1)
-        if tried is None or not np.isfinite(tried[0]):
+        active = [search for search in searches if not search.over]
+        mends = [search.at(search.x[1]) for search in active]
+        answers = bench.outputs([mend.changes for mend in mends])
+        for search, mend, found in zip(active, mends, answers, strict=True):
+            if found is None or one.tensor.slot not in found:
+                search.over = True
+                continue
+            outcome = bench.outcome(mend, found)
+            _step(search, float(as_double(found[one.tensor.slot]).reshape(-1)[worst]) - want, outcome)
+        if any(search.best is not None and search.best.exact for search in searches):
             break
-        f1, outcome = tried
-        if best is None or outcome.explained > best[1]:
-            best = (x1, outcome.explained, outcome)
-        if outcome.exact or f1 == f0:
-            break
-        x0, x1, f0 = x1, x1 - f1 * (x1 - x0) / (f1 - f0), f1
-    if best is None or best[2].exact:
-        return best[2] if best else None
-    for digits in range(1, 8):
-        plain = float(f"{best[0]:.{digits}g}")
-        if best[1] > 0.9 and plain != best[0] and not bench.over:
-            tried = at(plain)
-            if tried is not None and tried[1].exact:
-                return tried[1]
-    return best[2]
+    return [outcome for search in searches for outcome in _rounded(bench, search)]
 
 
-def _bits(value: float, type_: int) -> int:
-    kind = numpy_type(type_)
-    element = np.array([round(value) if kind.kind in "iu" else value]).astype(
-        np.float32 if kind.kind == "V" else kind
-    )
-    return int.from_bytes(element.astype(kind).tobytes().ljust(8, b"\0")[:8], "little")
+def _step(search: _Search, f1: float, outcome: Outcome) -> None:
+    x0, x1 = search.x
+    if search.best is None or (outcome.unlike == 0, outcome.explained) > (
+        search.best.exact,
+        search.best.explained,
+    ):
+        search.best, search.value = outcome, x1
+    if outcome.exact or f1 == search.f or not np.isfinite(f1):
+        search.over = True
+        return
+    following = x1 - f1 * (x1 - x0) / (f1 - search.f)
+    search.over = not np.isfinite(following) or following == x1
+    search.x, search.f = (x1, following), f1
+
+
+def _rounded(bench: Bench, search: _Search) -> list[Outcome]:
+    """What was found, and the plain numbers and the neighbours beside it if one of them is exact."""
+    if search.best is None:
+        return []
+    if search.best.exact or search.best.explained < 0.9:
+        return [search.best]
+    near = np.float32(search.value)
+    values = [float(f"{search.value:.{digits}g}") for digits in range(1, 8)]
+    values += [float(np.nextafter(near, np.float32(way))) for way in (-np.inf, np.inf)]
+    mends = [search.at(value) for value in dict.fromkeys(values)]
+    answers = bench.outputs([mend.changes for mend in mends])
+    tried = [
+        bench.outcome(mend, found) for mend, found in zip(mends, answers, strict=True) if found is not None
+    ]
+    return [*tried, search.best]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from insight_trace.debug.journal import GM
 from insight_trace.debug.mismatch import Wrong, addresses_in, wrong_outputs
 from insight_trace.debug.slices import Backward, Slice
 from insight_trace.debug.suspects import Site, gather
-from insight_trace.debug.what_if import Bench, Outcome, try_repairs
+from insight_trace.debug.what_if import Bench, Outcome, try_mends
 from insight_trace.errors import RequestError
 
 if TYPE_CHECKING:
@@ -54,7 +55,9 @@ def why_element(session: Session, tensor: ReplayTensor, index: tuple[int, ...]) 
 
 def first_mismatch(session: Session, seconds: float = SECONDS) -> Mismatch:
     """Outputs against what was recorded; the lines on the way back, ranked, the best ones tried out."""
+    begin = time.perf_counter()
     run = session.run()
+    one_run = time.perf_counter() - begin
     wrong = wrong_outputs(session, run)
     if not wrong:
         compared = [t.slot for t in session.arguments.tensors if t.is_output and t.expected is not None]
@@ -69,15 +72,15 @@ def first_mismatch(session: Session, seconds: float = SECONDS) -> Mismatch:
         )
     backward = Backward(session)
     evidence = gather(backward, wrong)
-    bench = Bench(backward, wrong, seconds)
-    outcomes = try_repairs(bench, evidence) if seconds > 0 else []
+    bench = Bench(backward, wrong, seconds, one_run)
+    outcomes = try_mends(bench, evidence) if seconds > 0 else []
     return Mismatch(tuple(wrong), _ranked(evidence.sites, outcomes), evidence.wrong, bench.runs)
 
 
 def _ranked(sites: list[Site], outcomes: list[Outcome]) -> tuple[Suspect, ...]:
     best: dict[int, Outcome] = {}
     for outcome in outcomes:
-        best.setdefault(id(outcome.repair.site), outcome)
+        best.setdefault(id(outcome.mend.site), outcome)
     place = {id(site): number for number, site in enumerate(sites)}
 
     def key(site: Site) -> tuple[float, ...]:
@@ -92,7 +95,7 @@ def _ranked(sites: list[Site], outcomes: list[Outcome]) -> tuple[Suspect, ...]:
         tried = best.get(id(site))
         if tried is not None and tried.explained >= 0.5:
             suspect = dataclasses.replace(
-                suspect, mend=tried.repair.text, explained=tried.explained, exact=tried.exact
+                suspect, mend=tried.mend.text, explained=tried.explained, exact=tried.exact
             )
         found.append(suspect)
     return tuple(found)

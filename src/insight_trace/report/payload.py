@@ -40,7 +40,9 @@ class Section:
     """More about single instructions: the detail beside the timeline shows it under a title of its own."""
 
     title: str
-    entries: Mapping[int, Sequence[str]]  # by row of the trace, lines of text
+    # by row of the trace: lines of text, (text, row of the trace that a click on it leads to), and heat maps, rows of
+    # digits from 0 to 9 with ! for what is no number
+    entries: Mapping[int, Sequence[str | tuple[str, int] | list[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +190,22 @@ def _arrows(trace: Trace, cleaned: Clean, rows: PageRows, texts: Sequence[str]) 
 
 
 def _section(trace: Trace, section: Section, rows: PageRows) -> dict[str, Any]:
-    entries = {str(rows.nearest(trace, row)): list(lines) for row, lines in section.entries.items()}
-    return {"title": section.title, "entries": entries}
+    """Instructions of one op have the same lines: each text is written once."""
+    known: dict[int, int] = {}
+    texts: list[list[Any]] = []
+    entries: dict[str, int] = {}
+    for row, lines in section.entries.items():
+        if id(lines) not in known:
+            known[id(lines)] = len(texts)
+            texts.append([_line(trace, line, rows) for line in lines])
+        entries[str(rows.nearest(trace, row))] = known[id(lines)]
+    return {"title": section.title, "texts": texts, "entries": entries}
+
+
+def _line(trace: Trace, line: str | tuple[str, int] | list[str], rows: PageRows) -> Any:
+    if isinstance(line, tuple):
+        return {"text": line[0], "row": rows.nearest(trace, line[1])}
+    return {"heat": line} if isinstance(line, list) else line
 
 
 def _tile_facts(lives: Lives | None) -> dict[str, Any]:

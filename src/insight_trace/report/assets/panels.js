@@ -147,6 +147,17 @@ function paintPipes(runs) {
   $("pipes").replaceChildren(...parts);
 }
 
+// A text, a text that leads to another instruction, or a heat map: rows of digits, ! for what is no number.
+function sectionLine(line, run, app) {
+  if (typeof line === "string") return element("div", { class: "code mono" }, line);
+  if (line.heat) {
+    const cells = [...line.heat.join("")].map((digit) => element("i", digit === "!" ? { class: "odd" } : { style: `opacity:${(Number(digit) / 9).toFixed(2)}` }));
+    return element("div", { class: "heatmap", role: "img", "aria-label": "heat map", style: `grid-template-columns:repeat(${line.heat[0].length},1fr)` }, ...cells);
+  }
+  if (line.row < 0) return element("div", { class: "code mono" }, line.text);
+  return element("button", { class: "jump", onclick: () => app.pick({ run, row: line.row }, true) }, line.text);
+}
+
 async function paintDetail(selection, app) {
   const box = $("detail");
   if (!selection) {
@@ -195,8 +206,8 @@ async function paintDetail(selection, app) {
   if (found.length) parts.push(element("h4", {}, "Findings"), element("ul", {}, ...found.map((finding) => element("li", {}, element("b", {}, `${finding.severity} `), finding.message, finding.mend ? ` To mend it: ${finding.mend}` : ""))));
   // whatever else the writer of the page knows of single instructions
   for (const section of facts.sections) {
-    const lines = section.entries[row];
-    if (lines) parts.push(element("h4", {}, section.title), element("div", { class: "code mono" }, lines.join("\n")));
+    const lines = section.texts[section.entries[row]];
+    if (lines) parts.push(element("h4", {}, section.title), ...lines.map((line) => sectionLine(line, run, app)));
   }
   box.replaceChildren(...parts);
 }

@@ -25,7 +25,8 @@ class Change:
 
     @property
     def job_line(self) -> str:
-        return f"change\t{self.call}\t{self.operand}\t{self.field}\t{self.value}"
+        signed = self.value - (1 << 64) if self.value >= 1 << 63 else self.value  # bits of a number, too
+        return f"change\t{self.call}\t{self.operand}\t{self.field}\t{signed}"
 
 
 @dataclass(frozen=True)

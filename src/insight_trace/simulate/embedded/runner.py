@@ -66,22 +66,10 @@ def run_job(
     `readable` is what a strict sandbox lets it see beside its own folder.
     """
     seconds = limits.seconds_given(seconds, "--time-limit")
-    job, result = directory / "job", directory / "result"
+    result = directory / "result"
     result.unlink(missing_ok=True)
-    own = [f"seconds\t{seconds}", *rules.job_lines(sandbox, directory, readable)]
-    text = "\n".join([f"result\t{result}", *lines, *own]) + "\n"
-    job.write_text(text, encoding="utf-8", errors="surrogateescape")
-    bounds = Limits(seconds + limits.RUN_GRACE_SECONDS, output=limits.PRINTED_BYTES, kept=limits.PRINTED_KEPT)
-    try:
-        child = Child(
-            [runner, job],
-            bounds=bounds,
-            environment=rules.environment(sandbox),
-            cwd=rules.working_folder(sandbox, directory),
-        )
-    except OSError as error:
-        raise JobError(f"the runner does not start: {error}", where=str(runner)) from None
-    ended = child.wait()
+    lines = [f"result\t{result}", *lines, f"seconds\t{seconds}"]
+    ended = _started(runner, directory, lines, seconds, sandbox, readable).wait()
     said = ended.said.decode(errors="replace")
     parsed = None if ended.over else _read(result, directory / "records")
     if parsed is None:
@@ -90,6 +78,36 @@ def run_job(
         raise NoRoomError(parsed.failure.message, hint="make room, or set TMPDIR to where there is some")
     parsed.printed = said
     return parsed
+
+
+def run_variants_job(
+    runner: Path, directory: Path, lines: list[str], each: float, all_: float, sandbox: Sandbox,
+    readable: tuple[Path, ...],
+) -> None:  # fmt: skip
+    """Runs a job of many variants, with seconds for each and for all; what they left is in the file that it names."""
+    lines = [*lines, f"seconds\t{each}"]
+    ended = _started(runner, directory, lines, all_ + each, sandbox, readable).wait()
+    if ended.over or ended.code != 0:
+        said = ended.said.decode(errors="replace").strip()
+        raise JobError(f"runs with changes ended with {ended.over or ended.code}: {limits.cut(said)}")
+
+
+def _started(
+    runner: Path, directory: Path, lines: list[str], seconds: float, sandbox: Sandbox, readable: tuple[Path, ...]
+) -> Child:  # fmt: skip
+    job = directory / "job"
+    text = "\n".join([*lines, *rules.job_lines(sandbox, directory, readable)]) + "\n"
+    job.write_text(text, encoding="utf-8", errors="surrogateescape")
+    bounds = Limits(seconds + limits.RUN_GRACE_SECONDS, output=limits.PRINTED_BYTES, kept=limits.PRINTED_KEPT)
+    try:
+        return Child(
+            [runner, job],
+            bounds=bounds,
+            environment=rules.environment(sandbox),
+            cwd=rules.working_folder(sandbox, directory),
+        )
+    except OSError as error:
+        raise JobError(f"the runner does not start: {error}", where=str(runner)) from None
 
 
 # What a sanitizer says first, and the first place in a source file that it names after that.

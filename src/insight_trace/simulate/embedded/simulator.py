@@ -79,7 +79,7 @@ class EmbeddedOptions:
 
 
 @dataclass(frozen=True)
-class _CorePlan:
+class CorePlan:
     kernel: int
     cube: bool
     block: int
@@ -129,7 +129,7 @@ def run_embedded(
     options = options or EmbeddedOptions()
     toolchain = toolchain or Toolchain.find()
     soc = chip_of(options)
-    plans = _plan_cores(kernels, arguments.block_count)
+    plans = plan_cores(kernels, arguments.block_count)
     try:
         objects = [
             toolchain.kernel(
@@ -145,7 +145,7 @@ def run_embedded(
         return _nothing(soc, error.failure)
 
     def run_in(directory: Path, shares: int) -> Simulation:
-        gm = _Layout(arguments, plans)
+        gm = Layout(arguments, plans)
         image = directory / "gm"
         gm.fill(image)
         lines = [
@@ -154,7 +154,7 @@ def run_embedded(
             *gm.memory.job_lines(image),
             *gm.held_lines(options.held if options.l2 == "trace" else ()),
             *(f"kernel\t{escape(str(o))}\t{k.entry}" for o, k in zip(objects, kernels, strict=True)),
-            *(_core_line(plan, gm, arguments.block_count) for plan in plans),
+            *(core_line(plan, gm, arguments.block_count) for plan in plans),
         ]
         readable = (toolchain.cache.root, *{o.parent for o in objects})
         result = run_job(
@@ -175,7 +175,7 @@ def run_embedded(
     return with_job_directory(lambda place: run_in(place, shares))
 
 
-def _plan_cores(kernels: Sequence[Kernel], block_count: int) -> list[_CorePlan]:
+def plan_cores(kernels: Sequence[Kernel], block_count: int) -> list[CorePlan]:
     """Which core runs what: per block the cube kernel on cubecore0, vector kernels on veccore0 and 1."""
     if not kernels:
         raise RequestError("a dispatch needs at least one kernel")
@@ -194,23 +194,23 @@ def _plan_cores(kernels: Sequence[Kernel], block_count: int) -> list[_CorePlan]:
         )
     plans = []
     for block in range(block_count):
-        plans += [_CorePlan(i, True, block, 0, f"core{block}.cubecore0") for i in cubes]
+        plans += [CorePlan(i, True, block, 0, f"core{block}.cubecore0") for i in cubes]
         plans += [
-            _CorePlan(i, False, block, lane, f"core{block}.veccore{lane}") for lane, i in enumerate(vectors)
+            CorePlan(i, False, block, lane, f"core{block}.veccore{lane}") for lane, i in enumerate(vectors)
         ]
     return plans
 
 
-def _core_line(plan: _CorePlan, gm: _Layout, block_count: int) -> str:
+def core_line(plan: CorePlan, gm: Layout, block_count: int) -> str:
     kind = "aic" if plan.cube else "aiv"
     fields = (plan.kernel, kind, plan.block, block_count, plan.sub_block, gm.args_address(plan), plan.name)
     return "\t".join(["core", *map(str, fields)])
 
 
-class _Layout:
+class Layout:
     """Where everything of one dispatch lies in global memory."""
 
-    def __init__(self, arguments: ReplayArguments, plans: Sequence[_CorePlan]) -> None:
+    def __init__(self, arguments: ReplayArguments, plans: Sequence[CorePlan]) -> None:
         self.arguments = arguments
         self.plans = plans
         self.memory = GlobalMemory()
@@ -236,7 +236,7 @@ class _Layout:
         for tensor in tensors:
             self.buffers[tensor.slot] = owned[_owner(tensor)]
 
-    def args_address(self, plan: _CorePlan) -> int:
+    def args_address(self, plan: CorePlan) -> int:
         return self.args.address + self.row_size * self.rows[plan.block, plan.cube, plan.sub_block]
 
     def fill(self, path: Path) -> None:
@@ -302,7 +302,7 @@ class _Made:
 
 
 def _simulation(
-    directory: Path, result: RunnerResult, gm: _Layout, plans: Sequence[_CorePlan], soc: Chip, made: _Made
+    directory: Path, result: RunnerResult, gm: Layout, plans: Sequence[CorePlan], soc: Chip, made: _Made
 ) -> Simulation:
     failure = result.failure
     if failure and result.crash:

@@ -21,6 +21,7 @@
 #include "scalar_memory.hpp"
 #include "shares.hpp"
 #include "text.hpp"
+#include "variants.hpp"
 
 using namespace insight_trace;
 using namespace insight_trace::engine;
@@ -29,6 +30,7 @@ namespace {
 
 Job g_job;
 Sandbox g_sandbox;
+Variants g_variants;
 Records *g_records = nullptr;
 Machine *g_active = nullptr;
 std::atomic<bool> g_reported{false};
@@ -79,6 +81,7 @@ void place_what_ran() {
 }
 
 void write_result(const std::string &head) {
+    if (g_variants.is_one()) g_variants.end(head.rfind("status\tok", 0) == 0);
     if (g_shares && head.rfind("status\tok", 0) != 0) give_up();
     if (head.rfind("status\tok", 0) != 0) place_what_ran();
     if (g_reported.exchange(true)) {
@@ -346,8 +349,16 @@ void read_job(std::istream &in) {
         else if (key == "change") {
             Change change{static_cast<uint32_t>(n(1)), static_cast<uint32_t>(n(2)), {}, std::stoll(f.at(4))};
             if (!find_field(f.at(3), change.field)) bad_job(number, line);
-            g_job.changes.push_back(change);
-        } else if (key == "perturb")
+            (g_variants.changes.empty() ? g_job.changes : g_variants.changes.back()).push_back(change);
+        } else if (key == "variants") {
+            g_variants.path = f.at(1);
+            g_variants.seconds = std::stod(f.at(2));
+            g_variants.at_once = n(3);
+        } else if (key == "kept")
+            g_variants.kept.push_back({n(1), n(2)});
+        else if (key == "variant") // changes from here on are its own
+            g_variants.changes.emplace_back();
+        else if (key == "perturb")
             g_job.perturb = n(1);
         else if (key == "kernel") {
             KernelImage image;
@@ -378,10 +389,18 @@ void map_gm() {
     int file = open(g_job.gm_path.c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) fail(Fault::Environment, {}, "cannot open %s: %s", g_job.gm_path.c_str(), strerror(errno));
     void *wanted = reinterpret_cast<void *>(g_job.gm_base);
-    void *mapped =
-        mmap(wanted, g_job.gm_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
+    // what a variant writes is its own
+    const int how = g_variants.is_one() ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
+    void *mapped = mmap(wanted, g_job.gm_size, PROT_READ | PROT_WRITE, how | MAP_FIXED_NOREPLACE, file, 0);
     if (mapped != wanted) fail(Fault::Environment, {}, "cannot map global memory: %s", strerror(errno));
     close(file);
+}
+
+// From here on this process is one of the variants.
+void become_a_variant() {
+    for (const Change &change : g_variants.changes[g_variants.start()]) g_job.changes.push_back(change);
+    g_job.records_path.clear();
+    g_job.result_path.clear();
 }
 
 } // namespace
@@ -398,6 +417,7 @@ int main(int argc, char **argv) {
         read_job(file);
         catch_crashes(on_crash);
         g_job.parameters.settle();
+        if (!g_variants.changes.empty()) become_a_variant();
         map_gm();
         if (g_job.shares > 1) {
             try {
@@ -409,7 +429,9 @@ int main(int argc, char **argv) {
             if (g_shares->number()) g_job.limit_seconds *= 2; // the first process tells what takes too long
         }
         // a core has a stack of its own and memories of at most 2 MiB
-        enter_sandbox(g_sandbox, 2 * g_job.limit_bytes + (g_job.cores.size() << 25), g_job.limit_seconds);
+        uint64_t room = 2 * g_job.limit_bytes + (g_job.cores.size() << 25);
+        if (g_variants.is_one()) room += g_job.gm_size; // what is mapped as its own counts
+        enter_sandbox(g_sandbox, room, g_job.limit_seconds);
 #ifdef __GLIBC__
         on_exit(on_kernel_exit, nullptr);
 #endif
@@ -429,6 +451,7 @@ int main(int argc, char **argv) {
         g_records->journal = journal.get();
         g_active->run();
         g_records->journal = nullptr;
+        if (g_variants.is_one()) g_variants.end(true); // nobody asks for its times
         if (g_shares && g_shares->number()) _exit(g_shares->leave(g_job, *g_active, *g_records) ? 0 : 1);
         if (g_shares && !g_shares->take_over(g_job, *g_active, *g_records)) give_up();
         std::string told = "status\tok\n";
