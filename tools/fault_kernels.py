@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import random
 import re
 import sys
@@ -17,7 +18,7 @@ import numpy as np
 import insight_trace
 import kernel_coverage
 from insight_trace.arguments.buffers import scatter, view_of
-from insight_trace.arguments.content import Random
+from insight_trace.arguments.content import Random, Recorded
 from insight_trace.arguments.slots import ReplayArguments, ReplayTensor, make_tensor
 from insight_trace.debug.debug_session import Session, open_session
 from insight_trace.errors import InsightTraceError
@@ -27,7 +28,8 @@ from insight_trace.replay.replaying import make_trace
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 
 _MOST_ROWS = 30_000
-_SHAPE = (256, 1024)
+_SHAPE, _LARGE = (128, 1024), (2048, 2048)
+_APART = 4096  # numbers by which slots differ
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -86,45 +88,70 @@ def of_tree(root: Path, folder: Path, dice: random.Random) -> Iterator[Subject]:
         place = folder / str(number)
         place.mkdir()
         try:
-            session = _made_up(kernel, _richer(kernel_coverage.made_up_arguments(text)), target, place)
+            session = made_up(kernel, kernel_coverage.made_up_arguments(text), target, place, folder)
         except InsightTraceError:
             continue
         if session is not None:
             yield Subject(str(source.relative_to(root)), identity, session)
 
 
-def _richer(arguments: ReplayArguments) -> ReplayArguments:
-    """Tensors of numbers hold more of them, and each its own: what is the same everywhere hides what is wrong."""
+def _with_shapes(arguments: ReplayArguments, inputs: set[int], pool: Path) -> ReplayArguments:
+    """Tensors of numbers hold more of them, those that are only read so many that a kernel hardly reads past them.
+
+    What is the same everywhere hides what is wrong.
+    """
     slots = []
     for item in arguments.slots:
-        if isinstance(item, ReplayTensor) and isinstance(item.content, Random):
+        if isinstance(item, ReplayTensor) and isinstance(item.content, Random | Recorded):
+            shape = _LARGE if item.slot in inputs else _SHAPE
             item = make_tensor(
-                item.slot, item.dtype, _SHAPE, Random(item.slot), item.tier, role=item.role,
+                item.slot, item.dtype, shape, _numbers(item, shape, pool), item.tier, role=item.role,
                 recorded_size=item.buffer_size, origin=item.origin,
             )  # fmt: skip
         slots.append(item)
     return dataclasses.replace(arguments, slots=tuple(slots))
 
 
-def _made_up(kernel: Kernel, arguments: ReplayArguments, target: str, place: Path) -> Session | None:
+def _numbers(item: ReplayTensor, shape: tuple[int, ...], pool: Path) -> Recorded:
+    """From -1 to 1, of a file that all kernels share; each slot begins elsewhere in it."""
+    size, most = item.dtype.size, math.prod(_LARGE) + 64 * _APART
+    file = pool / item.dtype.name
+    if not file.exists():
+        values = np.random.default_rng(0).uniform(-1, 1, most).astype(np.float32)
+        file.write_bytes(values.astype(item.dtype.numpy).tobytes())
+    return Recorded(Payload(file, item.slot * _APART * size, math.prod(shape) * size))
+
+
+def made_up(
+    kernel: Kernel, arguments: ReplayArguments, target: str, place: Path, pool: Path
+) -> Session | None:
+    """The kernel on arguments that are made up; None: it does not run, or is too short or too long."""
+    arguments = _with_shapes(arguments, set(), pool)
     run = run_embedded([kernel], arguments, EmbeddedOptions(seconds=5, target=target))
     if run.failure is not None or not 20 < len(run.instructions) < _MOST_ROWS:
         return None
+    inputs = {t.slot for t in arguments.tensors if _before(t) == view_of(t, run.buffers[t.slot]).tobytes()}
+    arguments = _with_shapes(arguments, inputs, pool)
+    run = run_embedded([kernel], arguments, EmbeddedOptions(seconds=5, target=target))
+    if run.failure is not None:
+        return None
     slots: list[Any] = []
     for item in arguments.slots:
-        if isinstance(item, ReplayTensor):
+        if isinstance(item, ReplayTensor) and item.slot in inputs:
+            item = dataclasses.replace(item, role=Role.INPUT)
+        elif isinstance(item, ReplayTensor):
             file = place / f"slot{item.slot}"
-            left = np.ascontiguousarray(view_of(item, run.buffers[item.slot])).tobytes()
-            before = np.zeros(item.extent * item.dtype.size, np.uint8)
-            scatter(item, before)
-            if view_of(item, before).tobytes() == left:
-                item = dataclasses.replace(item, role=Role.INPUT)
-            else:
-                file.write_bytes(left)
-                item = dataclasses.replace(item, expected=Payload(file, 0, len(left)))
+            file.write_bytes(view_of(item, run.buffers[item.slot]).tobytes())
+            item = dataclasses.replace(item, expected=Payload(file, 0, file.stat().st_size))
         slots.append(item)
     known = dataclasses.replace(arguments, slots=tuple(slots))
     recording = recording_of(run, make_trace(run), [kernel], known)
     session = Session(place, recording, {"target": target}, ((kernel,), known))
     session.journal()
     return session
+
+
+def _before(tensor: ReplayTensor) -> bytes:
+    held = np.zeros(tensor.extent * tensor.dtype.size, np.uint8)
+    scatter(tensor, held)
+    return view_of(tensor, held).tobytes()

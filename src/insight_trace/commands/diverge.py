@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from insight_trace.debug.debug_session import Session
     from insight_trace.debug.divergence import Divergence
+    from insight_trace.debug.recorded_tensors import Parted
     from insight_trace.debug.tile_calls import TileCall
 
 RUNS_KERNELS = True
@@ -36,9 +38,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    import tempfile
-
-    from insight_trace.debug.debug_session import in_another_order, open_session
+    from insight_trace.debug.debug_session import open_session
     from insight_trace.debug.divergence import diverge
     from insight_trace.errors import RequestError
     from insight_trace.replay.replay_folder import RECORD
@@ -48,15 +48,39 @@ def run(options: argparse.Namespace) -> int:
     if options.dispatch_id is not None and (options.b is None or (options.b / RECORD).is_file()):
         raise RequestError("--dispatch-id is for a dump")
     a = open_session(options.a)
-    if options.b is not None and not (options.b / RECORD).is_file():
+    if options.order is not None:
+        return _with_order(a, options)
+    if not (options.b / RECORD).is_file():
         return _with_dump(a, options)
-    with tempfile.TemporaryDirectory() as folder:
-        b = open_session(options.b) if options.b else in_another_order(a, options.order, Path(folder))
-        found = diverge(a, b)
-        if options.json:
-            print(json.dumps(_data(a, b, found), indent=1))
-        else:
-            print("\n".join(_lines(a, b, found)))
+    b = open_session(options.b)
+    found = diverge(a, b)
+    if options.json:
+        print(json.dumps(_data(a, b, found), indent=1))
+    else:
+        print("\n".join(_lines(a, b, found)))
+    return 0
+
+
+def _with_order(session: Session, options: argparse.Namespace) -> int:
+    from insight_trace.debug.recorded_tensors import against_order
+
+    found = against_order(session, options.order)
+    if options.json:
+        races = [
+            {"category": each.category, "lines": list(each.lines), "message": each.message}
+            for each in found.races
+        ]
+        parted = [_parted_data(session, one) for one in found.parted]
+        print(
+            json.dumps(
+                {"order": options.order, "outputs": found.outputs, "parted": parted, "races": races}, indent=1
+            )
+        )
+        return 0
+    print(f"order      {options.order}: {found.outputs} outputs compared")
+    print("\n".join(_parted_lines(session, found.parted, f"in order {options.order}")))
+    for race in found.races:
+        print(f"race       {race.message}")
     return 0
 
 
@@ -65,11 +89,7 @@ def _with_dump(session: Session, options: argparse.Namespace) -> int:
 
     found = against_dump(session, options.b, options.dispatch_id)
     if options.json:
-        parted = [
-            {"slot": one.slot, "input": one.is_input, "differ": one.count, "element": list(one.index),
-             "values": [str(value) for value in one.values], "stored_by": _store(session, one.row)}
-            for one in found.parted
-        ]  # fmt: skip
+        parted = [_parted_data(session, one) for one in found.parted]
         data = {
             "dispatch": found.dispatch_id,
             "inputs": found.inputs,
@@ -81,21 +101,32 @@ def _with_dump(session: Session, options: argparse.Namespace) -> int:
     print(
         f"dump       dispatch {found.dispatch_id}: {found.inputs} inputs and {found.outputs} outputs compared"
     )
-    if not found.parted:
-        print("same       every element is what the dump has")
-    for number, one in enumerate(found.parted):
+    print("\n".join(_parted_lines(session, found.parted, "in the dump")))
+    if found.parted:
+        one = found.parted[0]
+        print(f"next       insight-trace why {options.a} '{one.slot}[{','.join(map(str, one.index))}]'")
+    return 0
+
+
+def _parted_data(session: Session, one: Parted) -> dict[str, Any]:
+    return {
+        "slot": one.slot, "input": one.is_input, "differ": one.count, "element": list(one.index),
+        "values": [str(value) for value in one.values], "stored_by": _store(session, one.row),
+    }  # fmt: skip
+
+
+def _parted_lines(session: Session, parted: Sequence[Parted], there: str) -> list[str]:
+    lines = [] if parted else [f"same       every element is what it is {there}"]
+    for number, one in enumerate(parted):
         at = ",".join(map(str, one.index))
         store = _store(session, one.row)
         where = "before the run" if one.is_input else "written by nobody"
         if store is not None:
             where = f"stored by {Path(store['file']).name}:{store['line']} {store['op']}"
-        values = f"{one.values[0]} and {one.values[1]} in the dump"
+        values = f"{one.values[0]} and {one.values[1]} {there}"
         name = "" if number else "first"
-        print(f"{name:<10} slot {one.slot}[{at}]: {values}, {where}; {one.count:,} elements differ")
-    if found.parted:
-        one = found.parted[0]
-        print(f"next       insight-trace why {options.a} '{one.slot}[{','.join(map(str, one.index))}]'")
-    return 0
+        lines.append(f"{name:<10} slot {one.slot}[{at}]: {values}, {where}; {one.count:,} elements differ")
+    return lines
 
 
 def _store(session: Session, row: int) -> dict[str, Any] | None:

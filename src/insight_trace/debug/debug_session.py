@@ -103,11 +103,13 @@ class Session:
 
     # --- the journal ----------------------------------------------------------------------------------------
 
-    def run(self, changes: Sequence[Change] = (), journal: JournalRequest | None = None) -> Simulation:
-        """The dispatch once more, as it was recorded but for the changes."""
+    def run(
+        self, changes: Sequence[Change] = (), journal: JournalRequest | None = None, **more: Any
+    ) -> Simulation:
+        """The dispatch once more, as it was recorded but for the changes and options that are given."""
         from insight_trace.simulate.embedded.simulator import run_embedded
 
-        options = self._options(changes=(*self.recorded_changes, *changes), journal=journal)
+        options = self._options(changes=(*self.recorded_changes, *changes), journal=journal, **more)
         return run_embedded(self.kernels, self.arguments, options, self._toolchain)
 
     def run_variants(
@@ -130,7 +132,7 @@ class Session:
             preset=self.record.get("preset") or "device",
             launch=self.record.get("launch") == "kernel",
             mark_cost=bool(self.record.get("mark_cost")),
-            perturb=self.record.get("order", 0),
+            **more,
             **more,
         )
 
@@ -262,20 +264,6 @@ class Session:
             return ""
         lines = text.decode("utf-8", errors="replace").splitlines()
         return lines[line - 1].strip() if line <= len(lines) else ""
-
-
-def in_another_order(session: Session, order: int, folder: Path) -> Session:
-    """The same dispatch, its cores and pipes in another order that the synchronisation allows; 0 is the usual one."""
-    from insight_trace.replay.recorded import recording_of
-    from insight_trace.replay.replaying import make_trace
-
-    kept = (session.kernels, session.arguments)
-    other = Session(folder, session.recording, session.record | {"order": order}, kept)
-    run = other.run()
-    if run.failure is not None:
-        raise JobError(f"in order {order} the run fails: {run.failure}", hint="insight-trace check shows why")
-    other.recording = recording_of(run, make_trace(run), *kept, (), dict(session.recording.about))
-    return other
 
 
 def open_session(workspace: str | Path, progress: Progress | None = None) -> Session:

@@ -54,10 +54,12 @@ def liveness(session: Session, calls: TileCalls) -> Liveness | None:
         return None
     found = Liveness()
     memories: dict[tuple[int, int], _Memory] = {}
+    lines: dict[int, tuple[str, int]] = {}
     for number in range(len(calls)):
         call = calls[number]
         if call.first < 0 or not call.tiles:
             continue
+        lines[number] = session.place_of(call.first)
         for operand, places in _read_by(call):
             tile = call.operands[operand]
             assert isinstance(tile, Tile)
@@ -69,7 +71,8 @@ def liveness(session: Session, calls: TileCalls) -> Liveness | None:
             found.reads.append((number, operand, int(memory.writer[places].max())))
         for operand, tile in call.tiles:
             if (operand == call.tiles[0][0] or is_scratch(call, operand)) and not tile.in_global:
-                _written(found, memories.setdefault((call.core, tile.memory), _Memory()), call, operand, tile)
+                memory = memories.setdefault((call.core, tile.memory), _Memory())
+                _written(found, memory, call, operand, tile, lines)
     for memory in memories.values():
         _forgotten(found, memory, np.flatnonzero((memory.writer >= 0) & ~memory.read), len(calls))
     return found
@@ -97,14 +100,18 @@ def _read_by(call: TileCall) -> list[tuple[int, NDArray[np.int64]]]:
     return found
 
 
-def _written(found: Liveness, memory: _Memory, call: TileCall, operand: int, tile: Tile) -> None:
+def _written(
+    found: Liveness, memory: _Memory, call: TileCall, operand: int, tile: Tile, lines: dict[int, tuple[str, int]]
+) -> None:  # fmt: skip
     rows, cols = tile.valid
     places = (tile.address + tile.offsets()[:rows, :cols]).reshape(-1)
     if not len(places):
         return
     memory.reach(int(places.max()) + 1)
     over = places[~memory.read[places]]
-    found.lost[call.number] += int((memory.writer[over] >= 0).sum())
+    for writer, count in zip(*np.unique(memory.writer[over], return_counts=True), strict=True):
+        if writer >= 0 and lines[int(writer)] != lines[call.number]:  # of itself: a reader is missing
+            found.lost[call.number] += int(count)
     _forgotten(found, memory, over, call.number)
     scratch = operand != call.tiles[0][0]
     memory.writer[places] = -1 if scratch else call.number

@@ -20,7 +20,7 @@ from insight_trace.simulate.embedded.journaling import Change
 _MOST_SINGLE = 12  # executions of a line that are mended one by one
 _MOST_PLACES = 24  # other places for one operand
 _MOST_SCORE = 3.0  # so that no line alone takes all the time
-_COMMON = -2.5
+_COMMON = -3.5
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Catalogue:
             if 1 < len(only) < len(everything):
                 found.append(Scope(tuple(self._calls[n] for n in only), f" in {len(only)} executions", 0.3))
             for number in [*only, *sorted(wrong & right), *sorted(set(site.calls) - wrong)][:_MOST_SINGLE]:
-                likely = 0.4 if apart and number in only else -0.6 - 0.25 * math.log2(len(everything))
+                likely = 0.4 if apart and number in only else -0.6 - 0.5 * math.log2(len(everything))
                 found.append(
                     Scope((self._calls[number],), f" at instruction {self._calls[number].first}", likely)
                 )
@@ -90,14 +90,20 @@ class Catalogue:
 
     def _of(self, site: Site, scope: Scope) -> Iterator[tuple[Mend, bool]]:
         """Mends, and whether they are among the few that come first."""
-        for kind in (
-            self._round_modes(scope), self._other_types(site, scope), self._sizes(site, scope),
-            self._starts(site, scope), self._other_places(site, scope), self._other_numbers(scope),
-        ):  # fmt: skip
+        places = (self._other_types, self._sizes, self._starts, self._other_places)
+        small = self._evidence.small
+        kinds = [
+            (self._round_modes(scope), 0.0 if small else -1.5),
+            # tiles that are elsewhere or of another form hardly differ in the last digit alone
+            *((guess(site, scope), -2.0 if small else 0.0) for guess in places),
+            (self._other_numbers(scope), 0.0),
+        ]
+        for kind, fits in kinds:
             guesses = [guess for guess in kind if guess[2]]
             for text, likely, changes in guesses:
                 # of many ways to be wrong each one is less likely
-                weight = min(site.score, _MOST_SCORE) + likely + scope.likely - 0.25 * math.log2(len(guesses))
+                weight = min(site.score, _MOST_SCORE) + likely + scope.likely + fits
+                weight -= 0.5 * math.log2(len(guesses))
                 yield Mend(site, text + scope.text, tuple(changes), weight), weight > _COMMON
 
     def _round_modes(self, scope: Scope) -> Iterator[tuple[str, float, list[Change]]]:

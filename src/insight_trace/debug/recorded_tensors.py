@@ -1,4 +1,7 @@
-"""A replay against the tensors that a dump has of its dispatch: the first store that left something else."""
+"""A replay against tensors that another run of its dispatch left: the first store that is not the same.
+
+The other run is one of a dump, or the same with its cores and pipes in another order.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,14 @@ import numpy as np
 from insight_trace.arguments.buffers import payload_bytes, scatter, view_of
 from insight_trace.arguments.slots import ReplayTensor
 from insight_trace.debug.journal import GM
-from insight_trace.debug.mismatch import addresses_in, compared_output
+from insight_trace.debug.mismatch import Wrong, addresses_in, compared_output
+from insight_trace.debug.slices import Backward
+from insight_trace.debug.suspects import sampled
+from insight_trace.debug.tile_layout import distinct
 from insight_trace.debug.writers import Writers
 from insight_trace.dump.load import load_dump
-from insight_trace.errors import RequestError
-from insight_trace.model import Dispatch, Payload, TensorArg
+from insight_trace.errors import JobError, RequestError
+from insight_trace.model import Dispatch, Finding, Payload, TensorArg
 from insight_trace.replay.selection import require_complete
 
 if TYPE_CHECKING:
@@ -56,7 +62,6 @@ def against_dump(session: Session, path: Path, dispatch_id: int | None = None) -
         if tensor.slot in recorded and _alike(tensor, recorded[tensor.slot])
     ]
     run = session.run()
-    writers = Writers(session)
     befores = [(t, arg.before) for t, arg in pairs if arg.before is not None and not t.is_output]
     afters = [(t, arg.after) for t, arg in pairs if arg.after is not None and t.is_output]
     if not befores and not afters:
@@ -65,20 +70,59 @@ def against_dump(session: Session, path: Path, dispatch_id: int | None = None) -
             hint="record with payload (capture --dump-args 2), or name another dispatch: --dispatch-id K",
         )
     parted = [found for tensor, payload in befores if (found := _input(tensor, payload)) is not None]
-    late = []
-    for tensor, payload in afters:
-        wrong = compared_output(dataclasses.replace(tensor, expected=payload), run)
-        if wrong is None:
-            continue
-        rows = writers.last(0, GM, addresses_in(session, tensor, wrong.flat), len(session.instructions))
-        order = np.where(rows < 0, len(session.instructions), rows)
-        first = int(order.argmin())
-        flat = int(wrong.flat[first])
-        index = tuple(int(i) for i in np.unravel_index(flat, tensor.shape or (1,)))
-        values = (wrong.got.reshape(-1)[flat], wrong.want.reshape(-1)[flat])
-        late.append(Parted(tensor.slot, False, len(wrong.flat), index, values, int(rows[first])))
-    late.sort(key=lambda one: (one.row < 0, one.row))
+    wrong = [compared_output(dataclasses.replace(t, expected=payload), run) for t, payload in afters]
+    late = _stores(session, [one for one in wrong if one is not None])
     return AgainstDump(dispatch.dispatch_id, len(befores), len(afters), (*parted, *late))
+
+
+def _stores(session: Session, wrong: list[Wrong]) -> list[Parted]:
+    """Of each output the element that was stored first."""
+    writers, end = Writers(session), len(session.instructions)
+    found = []
+    for one in wrong:
+        rows = writers.last(0, GM, addresses_in(session, one.tensor, one.flat), end)
+        first = int(np.where(rows < 0, end, rows).argmin())
+        flat = int(one.flat[first])
+        index = tuple(int(i) for i in np.unravel_index(flat, one.tensor.shape or (1,)))
+        values = (one.got.reshape(-1)[flat], one.want.reshape(-1)[flat])
+        found.append(Parted(one.tensor.slot, False, len(one.flat), index, values, int(rows[first])))
+    return sorted(found, key=lambda one: (one.row < 0, one.row))
+
+
+@dataclass(frozen=True)
+class AgainstOrder:
+    """What changes when cores and pipes take another order that the synchronisation allows."""
+
+    outputs: int
+    parted: tuple[Parted, ...]
+    races: tuple[Finding, ...]  # on the way to what differs, as the checker says them
+
+
+def against_order(session: Session, order: int) -> AgainstOrder:
+    """The dispatch once more in that order; where an output differs, which accesses nothing orders."""
+    usual, other = session.run(check=True), session.run(perturb=order)
+    for run, what in ((usual, "the usual order"), (other, f"order {order}")):
+        if run.failure is not None:
+            raise JobError(f"in {what} the run fails: {run.failure}", hint="insight-trace check shows why")
+    wrong = []
+    outputs = [tensor for tensor in session.arguments.tensors if tensor.is_output]
+    for tensor in outputs:
+        want = np.ascontiguousarray(view_of(tensor, other.buffers[tensor.slot]))
+        got = np.ascontiguousarray(view_of(tensor, usual.buffers[tensor.slot]))
+        unlike = (got.view(np.uint8).reshape(got.size, -1) != want.view(np.uint8).reshape(got.size, -1)).any(
+            axis=1
+        )
+        if unlike.any():
+            wrong.append(Wrong(tensor, np.flatnonzero(unlike), np.flatnonzero(~unlike), got, want, False))
+    if not wrong:
+        return AgainstOrder(len(outputs), (), ())
+    backward = Backward(session)
+    places = [addresses_in(session, one.tensor, sampled(one.flat)) for one in wrong]
+    way = backward.slice(0, GM, distinct(np.concatenate(places)), len(session.instructions))
+    lines = {session.place_of(step.row)[1] for step in way.steps.values()}
+    races = [finding for finding in usual.findings if finding.category.startswith("race")]
+    near = [finding for finding in races if lines.intersection(finding.lines)]
+    return AgainstOrder(len(outputs), tuple(_stores(session, wrong)), tuple(near or races))
 
 
 def _dispatch(session: Session, path: Path, dispatch_id: int | None) -> Dispatch:

@@ -51,6 +51,7 @@ class Evidence:
     sites: list[Site]  # the most suspicious first
     wrong: Slice
     right: Slice
+    small: bool  # all differences are of the last digit
 
     @cached_property
     def _calls(self) -> tuple[set[int], set[int]]:
@@ -118,14 +119,15 @@ def gather(backward: Backward, wrong: list[Wrong]) -> Evidence:
         if step.call is not None:
             _look_at(backward, step, bad, sites)
     _contrast(bad, good, sites)
-    _signature(wrong, bad, sites)
+    small = all(_last_digit(one) for one in wrong)
+    _signature(small, bad, sites)
     _unread(backward, sites)
     sites.fill()
     for site in sites.known.values():
         _stands_out(site, backward.calls)
     # of lines that look alike, the one nearest to the outputs
     ranked = sorted(sites.known.values(), key=lambda site: (-site.score, order.get(id(site), len(order))))
-    return Evidence(ranked, bad, good)
+    return Evidence(ranked, bad, good, small)
 
 
 def _beside(backward: Backward, one: Wrong, sites: _Sites, end: int) -> None:
@@ -296,9 +298,8 @@ def _stands_out(site: Site, calls: TileCalls) -> None:
                 site.suspect(0.8, f"operand {operand} {what} at instruction {calls[number].first} alone")
 
 
-def _signature(wrong: list[Wrong], bad: Slice, sites: _Sites) -> None:
+def _signature(small: bool, bad: Slice, sites: _Sites) -> None:
     """Differences of the last digit point to a conversion, others to numbers that an op was given."""
-    small = all(_last_digit(one) for one in wrong)
     seen: set[int] = set()
     for step in bad.steps.values():
         if step.call is None or id(sites.of(step.call)) in seen:
