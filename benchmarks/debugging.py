@@ -1,13 +1,16 @@
 """Looking into a run of a million instructions: a moment, stepping back, who wrote a byte; and shadow arithmetic.
 
-python -m benchmarks.debugging [--turns N]
+python -m benchmarks.debugging [--turns N] [--only moments|shadow]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import resource
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -16,13 +19,13 @@ import numpy as np
 
 from insight_trace.arguments.given import from_arrays
 from insight_trace.debug.debug_session import Session
-from insight_trace.debug.shadow import shadow
 from insight_trace.debug.writers import Writers
 from insight_trace.model import CoreType, Kernel
 from insight_trace.replay.recorded import recording_of
 from insight_trace.replay.replaying import make_trace
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 
+SCENE = Path(__file__).resolve().parent.parent / "examples" / "vector_chain" / "scene.py"
 KERNEL = """
 #include <pto/pto-inst.hpp>
 #include "tensor.h"
@@ -61,23 +64,42 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--turns", type=int, default=250_000, help="of a loop of four instructions")
-    parser.add_argument("--shadow-turns", type=int, default=2_000)
+    parser.add_argument("--only", choices=("moments", "shadow"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        session, seconds = made(Path(folder) / "long", options.turns)
-        print(f"{len(session.instructions):,} instructions: the run alone {seconds:.2f} s")
-        _moments(session)
-        short, seconds = made(Path(folder) / "short", options.shadow_turns)
-        short.journal()
-        begin = time.perf_counter()
-        found = shadow(short)
-        took = time.perf_counter() - begin
-        calls = sum(line.calls for line in found.lines)
-        print(
-            f"shadow: {len(short.instructions):,} instructions, {calls:,} tile ops, run {seconds:.2f} s, shadow "
-            f"{took:.2f} s ({took / calls * 1e6:.0f} us an op)"
-        )
-    print(f"memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB at most")
+        if options.only != "shadow":
+            session, seconds = made(Path(folder) / "long", options.turns)
+            print(f"{len(session.instructions):,} instructions: the run alone {seconds:.2f} s")
+            _moments(session)
+            print(f"memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB at most")
+        if options.only != "moments":
+            _shadows(Path(folder), options.turns)
+
+
+def _shadows(folder: Path, turns: int) -> None:
+    """`replay` of the kernel, plain and with --shadow, as a person starts it."""
+    source, spec = folder / "loop.cpp", folder / "spec.json"
+    source.write_text(KERNEL.replace("TURNS", str(turns)))
+    tensor = {"kind": "tensor", "dtype": "FLOAT32", "shape": [8, 64]}
+    inputs, outputs = {"index": 0, "role": "input", "fill": 0.3}, {"index": 1, "role": "output"}
+    spec.write_text(json.dumps({"args": [tensor | inputs, tensor | outputs]}))
+    words = [sys.executable, "-m", "insight_trace", "replay", str(SCENE), "--kernel-source", str(source)]
+    words += ["--arg-spec", str(spec), "--time-limit", "600"]
+    plain = _measured([*words, "-o", str(folder / "plain")])
+    double = _measured([*words, "--shadow", "-o", str(folder / "double")])
+    for name, (cpu, wall, memory) in (("replay", plain), ("replay --shadow", double)):
+        print(f"{name}: {cpu:.1f} s of processor, {wall:.1f} s by the clock, {memory >> 10} MiB at most")
+    print(f"shadow: {double[0] / plain[0]:.1f} times the plain replay of {turns * 4:,} instructions")
+
+
+def _measured(words: list[str]) -> tuple[float, float, int]:
+    """Seconds of processor and by the clock of a program and all that it starts, and its memory in KiB."""
+    begin = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(words, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return cpu, time.perf_counter() - begin, after.ru_maxrss
 
 
 def made(folder: Path, turns: int) -> tuple[Session, float]:

@@ -1,6 +1,8 @@
 """The way back from a wrong number: the lines that made it, and the one that made it wrong."""
 
 import json
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -88,15 +90,41 @@ def test_two_kernels_part_at_the_line_that_was_changed(wrong_softmax, capsys):
     assert "operand 1: address" in output.out
 
 
-def test_another_order_parts_where_a_wait_is_missing_and_nowhere_else(wrong_softmax, capsys):
-    found = answer(capsys, "diverge", wrong_softmax[""], "--order", 1)
-    assert (found["parted"], found["races"]) == ([], [])
-    found = [answer(capsys, "diverge", wrong_softmax["race"], "--order", order) for order in range(1, 7)]
-    parted = [one for one in found if one["parted"]]
-    assert parted  # an order is found in which the missing wait is seen
-    load, scale = line_of("TLOAD("), line_of("TMULS(")
-    assert all(any({load, scale} <= set(race["lines"]) for race in one["races"]) for one in parted)
-    assert all(one["parted"][0]["stored_by"]["op"] == "TSTORE" for one in parted)
+def test_another_order_parts_where_a_wait_is_missing_and_nowhere_else(tmp_path, capsys):
+    chain = tmp_path / "chain"
+    shutil.copytree(SOFTMAX.parents[2] / "vector_chain", chain)
+    kernel = chain / "kernels" / "add.cpp"
+    text = kernel.read_text()
+    for name, changed in (
+        ("right", text),
+        ("wrong", re.sub(r"wait_flag\(PIPE_MTE2, PIPE_V.*\n", "\n", text)),
+    ):
+        kernel.write_text(changed)
+        replay = [
+            "replay",
+            chain / "scene.py",
+            "--func-id",
+            0,
+            "-o",
+            tmp_path / name,
+            "--simulator",
+            "embedded",
+        ]
+        assert said(capsys, *replay)[0] == 0
+    assert changed != text
+    seen = 13  # an order in which the missing wait is seen
+    for order in (1, seen):
+        found = answer(capsys, "diverge", tmp_path / "right", "--order", order)
+        assert (found["parted"], found["races"]) == ([], [])
+    found = answer(capsys, "diverge", tmp_path / "wrong", "--order", seen)
+    load, add = (
+        next(n for n, line in enumerate(changed.splitlines(), 1) if op in line) for op in ("TLOAD(", "TADD(")
+    )
+    assert (load, add) in {tuple(race["lines"]) for race in found["races"]}
+    assert [(one["slot"], one["stored_by"]["op"]) for one in found["parted"]] == [(2, "TSTORE")]
+    code, output = said(capsys, "diverge", tmp_path / "wrong", "--order", seen)
+    assert code == 0
+    assert "race" in output.out
 
 
 def test_a_replay_parts_from_a_dump_at_the_store_of_the_first_wrong_element(wrong_softmax, capsys, tmp_path):

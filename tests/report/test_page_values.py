@@ -30,7 +30,7 @@ def test_a_click_shows_the_tile_before_and_after_and_what_made_it(show, tmp_path
     assert "TROWEXPANDSUB at softmax.cpp" in text
     assert "256 of 256 elements changed" in text
     assert page.evaluate("document.querySelectorAll('#detail .heatmap').length") == 2  # before and after
-    assert page.evaluate("document.querySelectorAll('#detail .heatmap:last-of-type i').length") == 256
+    assert page.evaluate("document.querySelectorAll('#detail .heatmap i').length") == 2 * 256
     row = next(row for row in dict(sections)[VALUES] if session.op_name(session.call_of(row)) == "TEXP")
     shown = session.moment(session.call_rows(session.call_of(row))[1]).show(session.moment(row).tiles()[0][1])
     after = next(line for line in dict(sections)[VALUES][row] if line[:5] == "after")

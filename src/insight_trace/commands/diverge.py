@@ -81,6 +81,8 @@ def _with_order(session: Session, options: argparse.Namespace) -> int:
     print("\n".join(_parted_lines(session, found.parted, f"in order {options.order}")))
     for race in found.races:
         print(f"race       {race.message}")
+    if not found.parted:
+        print("next       another order may differ: insight-trace check … --perturb 32 tries that many")
     return 0
 
 

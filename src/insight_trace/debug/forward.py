@@ -25,7 +25,8 @@ class Forward:
         journal = session.journal()
         self._changed = changed
         self.row = -1
-        self._entries, self._contents = journal.entries, journal.contents
+        # as plain arrays: looking into a mapped one is slow
+        self._entries, self._contents = np.asarray(journal.entries), np.asarray(journal.contents)
         self._rows = np.array(self._entries["row"], np.int64)
         self._next = 0
         self._memories: dict[tuple[int, int], NDArray[np.uint8]] = {}
@@ -70,6 +71,19 @@ class Forward:
                 out[at - begin : stop - begin] = page[at % PAGE : at % PAGE + stop - at]
             at = stop
         return out
+
+    def view(self, core: int, tile: Tile) -> NDArray[Any] | None:
+        """A plain tile where it lies: it changes as the run goes on; None: it has to be copied."""
+        held = self._memories.get((core, tile.memory))
+        end = tile.address + tile.rows * tile.cols * element_size(tile.type)
+        if not tile.plain or held is None or end > len(held) or end == tile.address:
+            return None
+        if tile.address % numpy_type(tile.type).alignment:
+            return None
+        found: NDArray[Any] = (
+            held[tile.address : end].view(numpy_type(tile.type)).reshape(tile.rows, tile.cols)
+        )
+        return found
 
     def values(self, core: int, tile: Tile) -> NDArray[Any]:
         """A tile's elements as a matrix, whole."""

@@ -230,6 +230,28 @@ class Journal:
             found[max(0, low) : high] = changes.row[place]
         return found
 
+    def call_kinds(self) -> NDArray[np.int64]:
+        """A number for each tile op: the same for ops of one name that one core gave the same operands."""
+        calls = np.asarray(self.calls)
+        operands = np.ascontiguousarray(self.operands)
+        mixed = np.random.default_rng(0).integers(1, 1 << 62, _OPERAND_BYTES // 8, np.uint64) | np.uint64(1)
+        words = operands.view(np.uint64).reshape(len(operands), -1)
+        hashed = np.zeros(len(operands), np.uint64)
+        for word, weight in enumerate(mixed):  # a sum of products, modulo 2**64
+            part = words[:, word] ^ words[:, word] >> np.uint64(29)
+            hashed += (part + np.uint64(word + 1)) * weight
+        hashed ^= hashed >> np.uint64(32)
+        found = calls["op"].astype(np.uint64) << np.uint64(32) | calls["core"].astype(np.uint64) << np.uint64(
+            16
+        )
+        found |= calls["count"].astype(np.uint64)
+        for place in range(int(calls["count"].max(initial=0))):
+            some = calls["count"] > place
+            found[some] = found[some] * np.uint64(0x9E3779B97F4A7C15) + hashed[calls["operand"][some] + place]
+            found ^= found >> np.uint64(31)
+        kinds: NDArray[np.int64] = np.unique(found, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        return kinds
+
     def call_operands(self, call: int) -> NDArray[Any]:
         """The operands of a tile op."""
         first, count = int(self.calls["operand"][call]), int(self.calls["count"][call])

@@ -70,6 +70,7 @@ class _Beside:
     def __init__(self) -> None:
         self._local: dict[tuple[int, int], Doubles] = {}
         self._pages: dict[int, Doubles] = {}
+        self.grown = 0  # how often memories were moved: views from before are of no use
 
     def _held(self, core: int, memory: int, end: int) -> Doubles:
         held = self._local.get((core, memory))
@@ -78,6 +79,7 @@ class _Beside:
             if held is not None:
                 grown[: len(held)] = held
             self._local[core, memory] = held = grown
+            self.grown += 1
         return held
 
     def read(self, core: int, tile: Tile, actual: Doubles) -> Doubles:
@@ -85,11 +87,16 @@ class _Beside:
         if tile.memory == GM:
             return self._read_pages((tile.address + tile.offsets()).reshape(-1), actual)
         held = self._held(core, tile.memory, _end(tile))
-        found = held[tile.address :: element_size(tile.type)][: actual.size] if tile.plain else held[
-            tile.address + tile.offsets()
-        ]  # fmt: skip
-        found = found.reshape(actual.shape)
+        found = held[tile.address + tile.offsets()].reshape(actual.shape)
         return np.where(np.isnan(found), actual, found)
+
+    def plain(self, core: int, tile: Tile) -> Doubles | None:
+        """The doubles of a tile whose rows follow each other, where they are."""
+        if not tile.plain:
+            return None
+        held = self._held(core, tile.memory, _end(tile))
+        view = held[tile.address :: element_size(tile.type)][: tile.rows * tile.cols]
+        return view.reshape(tile.rows, tile.cols)
 
     def _read_pages(self, addresses: NDArray[np.int64], actual: Doubles) -> Doubles:
         found = np.array(actual).reshape(-1)
@@ -154,58 +161,117 @@ def shadow(session: Session) -> Shadow:
     lines: dict[tuple[str, int, str], LineError] = {}
     without: Counter[str] = Counter()
     order: list[tuple[LineError, float]] = []
+    kinds = session.journal().call_kinds().tolist()
+    stacks = np.asarray(session.instructions.stack)
+    entries: dict[tuple[int, str], LineError] = {}
+    known: dict[int, _Op] = {}  # ops that were given the same operands have the same
     with np.errstate(all="ignore"):
-        for number in range(len(calls)):
-            call = calls[number]
-            dst = call.operands[0] if call.operands else None
-            if call.first < 0 or not isinstance(dst, Tile):
+        for number, kind in enumerate(kinds):
+            first, last = session.call_rows(number)
+            if first < 0:
                 continue
-            key = (*session.place_of(call.first), call.op)
-            entry = lines.setdefault(key, LineError(*key))
-            if not _one_call(forward, beside, call, dst, entry, order):
-                without[call.op] += 1
+            stack = int(stacks[first])
+            op = known.get(kind)
+            if op is None:
+                op = known[kind] = _Op(calls[number], forward, beside)
+            if op.dst is None:
+                continue
+            entry = entries.get((stack, op.call.op))
+            if entry is None:
+                key = (*session.place_of(first), op.call.op)
+                entry = entries[stack, op.call.op] = lines.setdefault(key, LineError(*key))
+            if not _one_call(forward, op, (first, last), entry, order):
+                without[op.call.op] += 1
         forward.to(len(session.instructions) - 1)
         slots = _slots(session, forward, beside, order)
     ranked = sorted(lines.values(), key=lambda each: (-each.relative, each.file, each.line))
     return Shadow(tuple(ranked), slots, dict(without))
 
 
+class _Op:
+    """A tile op with its operands: where they lie, looked up once for all of its executions."""
+
+    def __init__(self, call: TileCall, forward: Forward, beside: _Beside) -> None:
+        self.call = call
+        self.dst = call.operands[0] if call.operands and isinstance(call.operands[0], Tile) else None
+        self._forward, self._beside = forward, beside
+        self._views = {operand: forward.view(call.core, tile) for operand, tile in call.tiles}
+        self._doubles: dict[int, Doubles | None] = {}
+        self._grown = -1
+
+    def actual(self, operand: int) -> Doubles:
+        """What an operand holds now."""
+        view = self._views[operand]
+        if view is not None:
+            return as_double(view)
+        tile = self.call.operands[operand]
+        assert isinstance(tile, Tile)
+        return as_double(self._forward.values(self.call.core, tile))
+
+    def _place(self, operand: int) -> Doubles | None:
+        """Where its doubles lie; None: they have to be gathered."""
+        while self._grown != self._beside.grown:
+            self._grown = self._beside.grown
+            core = self.call.core
+            self._doubles = {
+                o: None if t.memory == GM else self._beside.plain(core, t) for o, t in self.call.tiles
+            }
+        return self._doubles[operand]
+
+    def unrounded(self, operand: int, actual: Doubles) -> Doubles:
+        """What it would hold if nothing had ever been rounded."""
+        found = self._place(operand)
+        if found is not None:
+            return np.where(np.isnan(found), actual, found)
+        tile = self.call.operands[operand]
+        assert isinstance(tile, Tile)
+        return self._beside.read(self.call.core, tile, actual)
+
+    def keep(self, result: Doubles) -> None:
+        """The result without rounding."""
+        place = self._place(0)
+        if place is not None:
+            place[: result.shape[0], : result.shape[1]] = result
+        elif self.dst is not None:
+            self._beside.write(self.call.core, self.dst, result)
+
+
 def _one_call(
-    forward: Forward, beside: _Beside, call: TileCall, dst: Tile, entry: LineError,
-    order: list[tuple[LineError, float]],
+    forward: Forward, op: _Op, rows: tuple[int, int], entry: LineError, order: list[tuple[LineError, float]]
 ) -> bool:  # fmt: skip
     entry.calls += 1
-    forward.to(call.first - 1)
+    forward.to(rows[0] - 1)
     actual: dict[int, Doubles] = {}
     unrounded: dict[int, Doubles] = {}
 
     def values(operand: int) -> Doubles:
-        if operand not in actual:
-            tile = call.operands[operand]
-            assert isinstance(tile, Tile)
-            actual[operand] = as_double(forward.values(call.core, tile))
-        return actual[operand]
+        found = actual.get(operand)
+        if found is None:
+            found = actual[operand] = op.actual(operand)
+        return found
 
     def chained(operand: int) -> Doubles:
-        if operand not in unrounded:
-            tile = call.operands[operand]
-            assert isinstance(tile, Tile)
-            unrounded[operand] = beside.read(call.core, tile, values(operand))
-        return unrounded[operand]
+        found = unrounded.get(operand)
+        if found is None:
+            found = unrounded[operand] = op.unrounded(operand, values(operand))
+        return found
 
-    own = quiet_result(call, values)
-    chain = quiet_result(call, chained) if own is not None else None
-    forward.to(call.last)
+    own = quiet_result(op.call, values)
+    chain = quiet_result(op.call, chained) if own is not None else None
+    forward.to(rows[1])
     if own is None or chain is None:
         return False
-    rows, cols = own.shape
-    got = as_double(forward.values(call.core, dst)[:rows, :cols])
+    height, width = own.shape
+    got = op.actual(0)[:height, :width]
     if got.shape != own.shape:
         return False
-    _count(entry, call, dst, own, chain, got, values)
-    order.append((entry, entry.inherited))
-    if is_float(dst.type):
-        beside.write(call.core, dst, chain)
+    assert op.dst is not None
+    before = entry.inherited
+    _count(entry, op.call, op.dst, own, chain, got, values)
+    if entry.inherited > before:
+        order.append((entry, entry.inherited))
+    if is_float(op.dst.type):
+        op.keep(chain)
     return True
 
 
