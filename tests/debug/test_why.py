@@ -229,4 +229,4 @@ def test_injected_faults_are_found_by_the_tool_that_injects_them(capsys, monkeyp
     assert len(results) == 8
     assert len({(r["kernel"], r["line"], r["fault"]) for r in results}) == 8
     assert [r for r in results if not 1 <= r["rank"] <= 3 or not r["diverge"]] == []
-    assert "diverge names it" in capsys.readouterr().out
+    assert "4 kernels, seed 3" in capsys.readouterr().out
