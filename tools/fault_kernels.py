@@ -70,8 +70,10 @@ def of_scene(scene: Path, case: str | None, folder: Path, target: str | None) ->
         yield Subject(name, identity_of(text, "scene", case or "", target or ""), session)
 
 
-def of_tree(root: Path, folder: Path, dice: random.Random) -> Iterator[Subject]:
-    """Kernels of one core in a folder of sources, each once, in a random order."""
+def of_tree(
+    root: Path, folder: Path, dice: random.Random, part: tuple[int, int] = (0, 1)
+) -> Iterator[Subject]:
+    """Kernels of one core in a folder of sources, each once, in a random order; of so many parts of them one."""
     sources = kernel_coverage.kernel_sources(root)
     dice.shuffle(sources)
     known: set[str] = set()
@@ -83,6 +85,8 @@ def of_tree(root: Path, folder: Path, dice: random.Random) -> Iterator[Subject]:
         if len(kinds) != 1 or identity in known:
             continue
         known.add(identity)
+        if int(identity, 16) % part[1] != part[0]:
+            continue
         include = kernel_coverage.include_dirs(root, source)
         kernel = Kernel(source.stem, source, kinds[0], include_dirs=include)
         place = folder / str(number)

@@ -1,6 +1,7 @@
 """Makes one tile op of a kernel wrong, and asks `why --first-mismatch` and `diverge` which one it was.
 
 python tools/inject_faults.py --scene examples/paged_attention/scene.py [--scene ...] [--tree SIMPLER] [--tree examples]
+python tools/inject_faults.py --tree SIMPLER --part 0 2 --json A; ... --part 1 2 --json B; ... --join A --join B
 
 A kernel is a source with its arguments: those of a scene's dispatches, or of a tree's kernels, on arguments that are
 made up. A fault changes the operands of one op while the kernel runs, in one execution of its line or in all: another
@@ -121,6 +122,14 @@ class Injection:
             self.kernels.add(subject.identity)
         return found
 
+    def join(self, other: dict[str, Any]) -> None:
+        """Adds what another run found; of a kernel that both had the first."""
+        fresh = [result for result in other["results"] if result["identity"] not in self.kernels]
+        self.results += fresh
+        self.kernels |= {result["identity"] for result in fresh}
+        for kind, why, count in other["left_out"]:
+            self.left_out[kind, why] += count
+
     def _kinds(self, dice: random.Random) -> list[str]:
         so_far = Counter(result["kind"] for result in self.results)
         return sorted(KINDS, key=lambda kind: (so_far[kind], dice.random()))
@@ -160,6 +169,12 @@ def main() -> int:
     parser.add_argument("--target", choices=("a2a3", "a5"), help="of scenes")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=20.0, help="of runs for one answer")
+    parser.add_argument(
+        "--part", type=int, nargs=2, default=(0, 1), metavar=("I", "N"), help="the Ith of N of a tree"
+    )
+    parser.add_argument(
+        "--join", type=Path, action="append", default=[], help="results of another run (its --json)"
+    )
     parser.add_argument("--json", type=Path, metavar="F")
     options = parser.parse_args()
     injection = Injection(options.seed, options.faults, options.seconds)
@@ -174,15 +189,19 @@ def main() -> int:
     for root in options.tree:
         found = 0
         with tempfile.TemporaryDirectory() as folder:
-            for subject in of_tree(root.resolve(), Path(folder), random.Random(options.seed)):
+            part = (options.part[0], options.part[1])
+            for subject in of_tree(root.resolve(), Path(folder), random.Random(options.seed), part):
                 found += injection.of(subject) > 0
                 shutil.rmtree(subject.session.workspace, ignore_errors=True)
                 if found >= options.kernels:
                     break
+    for file in options.join:
+        injection.join(json.loads(file.read_text()))
     if injection.results:
         print("\n".join(injection.table()))
     if options.json:
-        options.json.write_text(json.dumps(injection.results, indent=1))
+        left = [[*key, count] for key, count in injection.left_out.items()]
+        options.json.write_text(json.dumps({"results": injection.results, "left_out": left}, indent=1))
     return 0
 
 

@@ -225,7 +225,7 @@ def test_injected_faults_are_found_by_the_tool_that_injects_them(capsys, monkeyp
     arguments = ["inject_faults", "--scene", str(scene), "--faults", "2", "--seed", "3", "--json", str(out)]
     monkeypatch.setattr(sys, "argv", arguments)
     assert inject_faults.main() == 0
-    results = json.loads(out.read_text())
+    results = json.loads(out.read_text())["results"]
     assert len(results) == 8
     assert len({(r["kernel"], r["line"], r["fault"]) for r in results}) == 8
     assert [r for r in results if not 1 <= r["rank"] <= 3 or not r["diverge"]] == []

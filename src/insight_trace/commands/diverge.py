@@ -174,7 +174,7 @@ def _lines(a: Session, b: Session, found: Divergence) -> list[str]:
     ]
     first = found.first
     if first is None:
-        return [*lines, "same       every matched tile op has the same result in both"]
+        return [*lines, "same       every matched tile op has the same result in both", *_given(a, b, found)]
     row, col = first.index
     largest = "" if first.largest is None else f", the largest difference {first.largest:.4g}"
     lines += [
@@ -182,15 +182,20 @@ def _lines(a: Session, b: Session, found: Divergence) -> list[str]:
         f"           {first.count} elements of its result differ{largest}",
         f"           [{row},{col}]: {first.got[0]:.9g} and {first.got[1]:.9g}",
     ]
-    if found.origin is not None:
-        mine, theirs = found.origin
-        lines.append(f"given      {_text(a, mine)} and {_text(b, theirs)} were given different operands:")
-        lines += [f"           {text}" for text in found.given]
-    elif found.only_a or found.only_b:
+    lines += _given(a, b, found)
+    if found.origin is None and (found.only_a or found.only_b):
         lines.append(
             "           look at the ops that only one of them has: what they write may be what differs"
         )
     return lines
+
+
+def _given(a: Session, b: Session, found: Divergence) -> list[str]:
+    if found.origin is None:
+        return []
+    mine, theirs = found.origin
+    head = f"given      {_text(a, mine)} and {_text(b, theirs)} were given different operands:"
+    return [head, *(f"           {text}" for text in found.given)]
 
 
 def _text(session: Session, call: TileCall) -> str:

@@ -133,7 +133,6 @@ class Session:
             launch=self.record.get("launch") == "kernel",
             mark_cost=bool(self.record.get("mark_cost")),
             **more,
-            **more,
         )
 
     @cached_property

@@ -61,6 +61,12 @@ def diverge(a: Session, b: Session) -> Divergence:
         if found is not None:
             origin, given = _origin(a, b, pairs, calls_a, calls_b, found)
             return Divergence(len(pairs), tuple(only_a), tuple(only_b), found, origin, given)
+    # no result differs: what was given may, and leave elements untouched that hold the same by chance
+    for one, other in pairs:
+        given = differences(calls_a[one], calls_b[other])
+        if given:
+            origin = (calls_a[one], calls_b[other])
+            return Divergence(len(pairs), tuple(only_a), tuple(only_b), None, origin, given)
     return Divergence(len(pairs), tuple(only_a), tuple(only_b), None, None)
 
 

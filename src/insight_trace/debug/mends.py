@@ -49,6 +49,7 @@ class Catalogue:
         self._calls = calls
         self._evidence = evidence
         self._places: dict[tuple[int, int], dict[int, set[Tile]]] = {}
+        self._users: dict[tuple[int, int, int], set[tuple[int, str]]] = {}  # lines that use a place
         self._types: set[int] = set()
         self._numbers: dict[int, set[int]] = {}
         for number in range(len(calls)):
@@ -58,6 +59,8 @@ class Catalogue:
                 if not tile.in_global:
                     known = self._places.setdefault((call.core, tile.memory), {})
                     known.setdefault(tile.address, set()).add(tile)
+                    users = self._users.setdefault((call.core, tile.memory, tile.address), set())
+                    users.add(evidence.line_of(number))
             for _, given in call.numbers:
                 self._numbers.setdefault(given.type, set()).add(given.bits)
 
@@ -120,7 +123,8 @@ class Catalogue:
     def _other_types(self, site: Site, scope: Scope) -> Iterator[tuple[str, float, list[Change]]]:
         some = scope.calls[0]
         told = 1.0 if site.says("is written and") else -1.0
-        for old in sorted({tile.type for _, tile in some.tiles if not tile.in_global}):
+        given_types = {tile.type for _, tile in some.tiles if not tile.in_global}
+        for old in sorted(given_types | {number.type for _, number in some.numbers if number.type >= 0}):
             having = [o for o, given in enumerate(some.operands)
                       if given.type == old and not (isinstance(given, Tile) and given.in_global)]  # fmt: skip
             for new in range(len(DTYPES)):
@@ -179,6 +183,9 @@ class Catalogue:
             told = 0.0 if stale or site.says("elsewhere") else -1.0
             if operand == some.tiles[0][0]:
                 told = 1.5 if site.says("writes over") else 0.5 if site.says("nobody reads") else -1.5
+            # who takes another's buffer by mistake leaves it to those whose it is
+            if not self._users[some.core, tile.memory, tile.address] - {(site.line, site.op)}:
+                told -= 1.0
             usual = [self._calls[number].operands[operand] for number in site.calls]
             usually = {given.address for given in usual if isinstance(given, Tile)}
 

@@ -22,7 +22,8 @@ from insight_trace.debug.tile_layout import distinct
 from insight_trace.debug.writers import Writers
 from insight_trace.dump.load import load_dump
 from insight_trace.errors import JobError, RequestError
-from insight_trace.model import Dispatch, Finding, Payload, TensorArg
+from insight_trace.finding import Finding
+from insight_trace.model import Dispatch, Payload, TensorArg
 from insight_trace.replay.selection import require_complete
 
 if TYPE_CHECKING:

@@ -54,6 +54,14 @@ class Evidence:
     small: bool  # all differences are of the last digit
 
     @cached_property
+    def _lines(self) -> dict[int, tuple[int, str]]:
+        return {number: (site.line, site.op) for site in self.sites for number in site.calls}
+
+    def line_of(self, call: int) -> tuple[int, str]:
+        """The line of an executed op, and its name."""
+        return self._lines.get(call, (0, ""))
+
+    @cached_property
     def _calls(self) -> tuple[set[int], set[int]]:
         wrong, right = (
             {step.call.number for step in part.steps.values() if step.call is not None}

@@ -55,7 +55,13 @@ def run_variants(
     plans = plan_cores(kernels, arguments.block_count)
     try:
         objects = [
-            toolchain.kernel(k.source, k.core_type, target=soc.target, include_dirs=k.include_dirs)
+            toolchain.kernel(
+                k.source,
+                k.core_type,
+                target=soc.target,
+                include_dirs=k.include_dirs,
+                mark_cost=options.mark_cost,
+            )
             for k in kernels
         ]
     except KernelBuildError as error:
