@@ -101,6 +101,10 @@ BY_HAND: dict[str, tuple[Machine, list[T], list[tuple[int, int, int, int]], int]
         TWO, [T(V, 10), T(V, 1), T(BOTH_VECTORS, 4, after=(1,))],
         [(0, 2, 0, 10), (1, 3, 0, 1), (2, 4, 1, 5), (2, 5, 1, 5)], 10,
     ),
+    "blocks that start together wait for the core that changes over last": (
+        replace(TWO, switch=5), [T(C, 10), T(MIX, 10, after=(0,), sync=True)],
+        [(0, 0, 0, 10), (1, 0, 15, 25), (1, 2, 15, 25), (1, 3, 15, 25)], 25,
+    ),
     "blocks of one task run on all cores": (
         TWO, [T(V, 10, blocks=4)], [(0, 2, 0, 10), (0, 3, 0, 10), (0, 4, 0, 10), (0, 5, 0, 10)], 10,
     ),

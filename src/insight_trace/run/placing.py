@@ -98,9 +98,8 @@ class _Simulation:
         self.doing = [-1] * machine.threads  # activity
         # dispatch -> core, block, member of its parts; kernel -> the one before it, member; completion -> core, whether last
         self.given: dict[int, list[tuple[int, int, int]]] = {}
-        self.cold: set[int] = (
-            set()
-        )  # dispatches of tasks that start together, one of their cores for the first time
+        # dispatch of blocks that start together -> whether a core is there for the first time, what ended last on them
+        self.together: dict[int, tuple[bool, int]] = {}
         self.done_last = [-1] * machine.threads
         self.visible: list[deque[int]] = [deque() for _ in range(machine.threads)]
         self.events: list[tuple[int, int, int, int]] = []
@@ -250,8 +249,9 @@ class _Simulation:
             if last:
                 self.completed(task, activity)
             return
-        if self.sync[task] and any(self.tail[core] < 0 for core, _, _ in parts):
-            self.cold.add(activity)  # its blocks start together, so all as late as the slowest
+        if self.sync[task]:  # all as late as the slowest
+            before = [self.tail[core] for core, _, _ in parts]
+            self.together[activity] = min(before) < 0, max(before, key=self.end_of)
         for core, block, member in parts:
             self.put(task, block, member, core, activity)
         self.to_publish[task] -= len({block for _, block, _ in parts})
@@ -381,7 +381,7 @@ class _Simulation:
             gate = self.ready_by[task] if self.ready_at[task] >= given else dispatch
             start, cause, lead = self.end[gate] + m.doorbell, gate, Lead.DOORBELL
         else:
-            first = before < 0 or dispatch in self.cold
+            first, before = self.together.get(dispatch, (before < 0, before))
             start, cause, lead = given + m.start + (m.first if first else 0), dispatch, Lead.START
         if before >= 0 and self.end[before] + m.switch > start:
             start, cause, lead = self.end[before] + m.switch, before, Lead.SWITCH
