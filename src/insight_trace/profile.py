@@ -264,11 +264,17 @@ def _run(
             write_pointer(place, root)
         except OSError as error:  # a build may be read-only; the run is elsewhere then
             warn(f"{place}: the pointer to this run cannot be written: {error.strerror}")
+    from insight_trace.batch.local_runner import in_processes
+
     resumes = request.resume and (root / MANIFEST).is_file()
     jobs = request.jobs or getattr(runner, "width", None) or os.cpu_count() or 1
-    return ProfileRun(root, runner).run(
-        planned, jobs=jobs, keep_going=request.keep_going, resume=resumes, report=report
-    )
+    with ExitStack() as closing:
+        many = in_processes(runner, min(jobs, len(planned)))
+        if many is not None:
+            closing.callback(many.close)
+        return ProfileRun(root, many or runner).run(
+            planned, jobs=jobs, keep_going=request.keep_going, resume=resumes, report=report
+        )
 
 
 if __name__ != "__main__":

@@ -86,7 +86,8 @@ def _with_pool(
     run: Callable[[J], R], jobs: Sequence[J], waiting: list[int], processes: int
 ) -> Iterator[tuple[int, Any]]:
     """Takes places off the end of `waiting`; one stays there until its result is out."""
-    pool = concurrent.futures.ProcessPoolExecutor(processes, _context(), _belong_to, (os.getpid(),))
+    how = copies() if can_copy() else multiprocessing.get_context("spawn")
+    pool = concurrent.futures.ProcessPoolExecutor(processes, how, belong_to, (os.getpid(),))
     running: dict[concurrent.futures.Future[R], int] = {}
     left = list(waiting)
     try:
@@ -103,10 +104,10 @@ def _with_pool(
                 waiting.remove(place)
                 yield place, error if error is not None else future.result()
     finally:
-        _end(pool)
+        end_pool(pool)
 
 
-def _end(pool: concurrent.futures.ProcessPoolExecutor) -> None:
+def end_pool(pool: concurrent.futures.ProcessPoolExecutor) -> None:
     """Jobs that nobody waits for any more are ended, not waited for."""
     processes = list((getattr(pool, "_processes", None) or {}).values())
     pool.shutdown(wait=False, cancel_futures=True)
@@ -116,14 +117,17 @@ def _end(pool: concurrent.futures.ProcessPoolExecutor) -> None:
         process.join(5)
 
 
-def _context() -> multiprocessing.context.BaseContext:
-    """Copies of this process have all that it imported; with other threads about, whose locks they would copy, it is
-    started anew."""
-    copies = sys.platform == "linux" and threading.active_count() == 1
-    return multiprocessing.get_context("fork" if copies else "spawn")
+def can_copy() -> bool:
+    """Whether copies of this process can be made: locks of other threads would be copied, too."""
+    return sys.platform == "linux" and threading.active_count() == 1
 
 
-def _belong_to(owner: int) -> None:
+def copies() -> multiprocessing.context.BaseContext:
+    """How copies are made, which have all that this process imported."""
+    return multiprocessing.get_context("fork")
+
+
+def belong_to(owner: int) -> None:
     """Ctrl-C is for the one who waits for the jobs, who ends the others as they are; they end when it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
