@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -131,6 +132,25 @@ def test_with_values_every_kernel_is_run_and_the_golden_is_compared(tmp_path, ca
     assert data["golden"]
     assert {row["verified"] for row in data["kernels"]} == {"golden"}
     assert data["dispatches"] == 12
+
+
+def test_a_kernel_that_cannot_be_run_takes_the_time_that_is_given(tmp_path, capsys):
+    shutil.copytree(SCENE.parent, tmp_path / "scene")
+    scene = str(tmp_path / "scene" / "scene.py")
+    kernel = tmp_path / "scene" / "kernels" / "softmax.cpp"
+    kernel.write_text('#include "basic_api/kernel_operator.h"\n' + kernel.read_text())
+    words = ["run", scene, "--case", "CaseSmall2", "--jobs", "1", "--json", "-o", str(tmp_path / "out")]
+    assert main(words) == 1
+    assert "--assume KERNEL=US" in capsys.readouterr().err
+    assert main([*words, "--force", "--assume", "SF=3"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["assumed"] == {"SF": 3.0}
+    (row,) = [row for row in data["kernels"] if row["name"] == "SF"]
+    assert row["least"] == row["most"] == round(3 * data["mhz"])
+    assert sum(data["path"].values()) == data["cycles"]
+    for wrong in ("XX=3", "SF", "SF=-1", "SF=nan"):
+        assert main([*words, "--force", "--assume", wrong]) == 2
+    assert main([*words, "--force", "--assume", "SF=3", "--values"]) == 2
 
 
 def test_a_chip_of_another_family_is_refused(tmp_path, capsys):

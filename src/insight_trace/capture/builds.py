@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +29,10 @@ class Builds:
     kernels: tuple[Path, ...]  # in the order of the scene's kernels
 
 
-def build(scene: Scene, target: str, toolchain: Toolchain) -> Builds:
-    """Compiles whatever is not in the cache yet. KernelBuildError says what does not compile, and where."""
+def build(scene: Scene, target: str, toolchain: Toolchain, without: Collection[str] = frozenset()) -> Builds:
+    """Compiles whatever is not in the cache yet. KernelBuildError says what does not compile, and where.
+
+    Kernels whose names are in `without` are never run, and have some other file for an object."""
     if scene.orchestration is None:
         raise RequestError(f"{scene.class_name} has no orchestration", where=str(scene.path))
     source = scene.orchestration.source
@@ -42,6 +45,8 @@ def build(scene: Scene, target: str, toolchain: Toolchain) -> Builds:
             orchestration = pool.submit(toolchain.host_object, source, "orchestration", folders, defines)
         kernels = [
             pool.submit(toolchain.kernel, k.source, k.core_type, target=target, include_dirs=k.include_dirs)
+            if k.name not in without
+            else runner
             for k in scene.kernels
         ]
         return Builds(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from insight_trace.capture.session import (
     seed_all,
     target_of_case,
 )
-from insight_trace.errors import JobError, next_step
+from insight_trace.errors import JobError, RequestError, next_step
 from insight_trace.limits import RUN_FILE_BYTES
 from insight_trace.model import Case, Scene
 from insight_trace.outcome import Failure
@@ -67,9 +67,11 @@ def take_graph(
     options: CaptureOptions,
     values: bool = False,
     why: str = "",
+    without: Collection[str] = frozenset(),
     progress: Callable[[str], None] = lambda _step: None,
 ) -> TaskGraph:
-    """Runs the orchestration; with `values`, or where it asks for what a task computes, with its kernels.
+    """Runs the orchestration; with `values`, or where it asks for what a task computes, with its kernels, none of which may
+    be in `without` then.
 
     Arguments go to `folder`, which must stay as long as the graph is used.
     """
@@ -77,13 +79,23 @@ def take_graph(
     live = load_scene_live(path)
     chosen = choose_case(live, case, options.platform)
     target = target_of_case(chosen, options.platform)
+    names = [kernel.name for kernel in live.scene.kernels]
+    unknown = sorted(set(without).difference(names))
+    if unknown:
+        raise RequestError(f"the scene has no kernel {', '.join(unknown)}", hint=f"it has {', '.join(names)}")
     toolchain = Toolchain.find()
     progress("compile")
     try:
-        builds = build(live.scene, target, toolchain)
+        builds = build(live.scene, target, toolchain, without)
     except KernelBuildError as error:
-        raise _job_error(live.scene, chosen, error.failure) from None
+        told = _job_error(live.scene, chosen, error.failure)
+        raise JobError(
+            told.what, where=told.where, hint=f"{told.hint}; --assume KERNEL=US does without it"
+        ) from None
     for run_kernels in (values, True):
+        if run_kernels and without:
+            reason = f"every kernel has to run ({why or '--values'})"
+            raise RequestError(f"{reason}, and {', '.join(sorted(without))} cannot")
         seed_all(options.seed)
         args = live.generate_args(chosen)
         golden = live.compute_golden(args, chosen) if run_kernels and options.golden else None

@@ -38,6 +38,10 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--deps", type=Path, metavar="F", help="deps.json of a device's run: who waits for whom"
     )
+    parser.add_argument(
+        "--assume", type=_assumed, action="append", default=[], metavar="KERNEL=US",
+        help="do not simulate a kernel: each of its blocks takes so many microseconds",
+    )  # fmt: skip
     parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one for each core)")
     parser.add_argument("--cluster", metavar="ADDRESS", help="time dispatches on a Dask cluster")
     parser.add_argument(
@@ -64,13 +68,14 @@ def run(options: argparse.Namespace) -> int:
 
     request = RunRequest(
         options.scene, options.case, options.chip, platform=options.platform, seed=options.seed,
-        seconds=options.time_limit, values=options.values, deps=_deps(options),
+        seconds=options.time_limit, values=options.values, assumed=tuple(options.assume), deps=_deps(options),
     )  # fmt: skip
     say = Progress()
     with open_folder(options.output, request, force=options.force) as folder:
         done = run_case(request, folder, executor(options), say.step, say.timed)
         rows = kernel_rows(done, say.step)
         data = as_data(done, rows)
+        data["assumed"] = dict(request.assumed)
         found = beside(done, options.measured) if options.measured is not None else None
         if found is not None:
             data["measured"] = measured_data(found)
@@ -84,6 +89,8 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps({**data, "directory": str(folder)}, indent=2))
         return 0
     print("\n".join(text_lines(done, rows)))
+    for name, micros in request.assumed:
+        print(f"assumed    {name} takes {micros:g} us: it was not simulated")
     if found is not None:
         print("\n".join(measured_lines(found)))
     task = _task_to_look_at(done, rows, found)
@@ -101,6 +108,17 @@ def run(options: argparse.Namespace) -> int:
         + (f" · run {number}" if number else "")
     )
     return 0
+
+
+def _assumed(text: str) -> tuple[str, float]:
+    name, _, micros = text.rpartition("=")
+    try:
+        value = float(micros)
+    except ValueError:
+        value = -1.0
+    if not name or not 0 <= value <= 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KERNEL=MICROSECONDS")
+    return name, value
 
 
 def _deps(options: argparse.Namespace) -> Path | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from insight_trace.errors import JobError
@@ -46,11 +47,13 @@ def time_all(
     execute: Execute,
     journal: Journal[Timed],
     progress: Callable[[int, int], None] = lambda _done, _all: None,
+    assumed: Mapping[str, int] = MappingProxyType({}),
 ) -> list[Variant]:
-    """Every task in exactly one variant. `progress` gets how many jobs are done and how many are known to be needed."""
+    """Every task in exactly one variant. `progress` gets how many jobs are done and how many are known to be needed.
+
+    `assumed` has the cycles of kernels that are not simulated, by name."""
     toolchain = Toolchain.find()
-    forms = [_Form(group) for group in dispatches.forms()]
-    found: list[Variant] = []
+    forms, found = _without_assumed([_Form(group) for group in dispatches.forms()], dispatches, assumed)
     done = 0
     while forms:
         jobs = [dispatches.job(int(form.pending[0]), form.given, computes=form.computes) for form in forms]
@@ -62,6 +65,24 @@ def time_all(
             progress(done, done + sum(len(form.pending) > 0 for form in forms))
         forms = [form for form in forms if len(form.pending)]
     return sorted(found, key=lambda variant: int(variant.tasks[0]))
+
+
+def _without_assumed(
+    forms: list[_Form], dispatches: Dispatches, assumed: Mapping[str, int]
+) -> tuple[list[_Form], list[Variant]]:
+    """The forms to be timed, and those of kernels whose time is given: a mix takes what the longest such member does."""
+    left: list[_Form] = []
+    found: list[Variant] = []
+    for form in forms:
+        kernels = dispatches.members(int(form.pending[0]))
+        given = [assumed[kernel.name] for kernel in kernels if kernel.name in assumed]
+        if not given:
+            left.append(form)
+            continue
+        job = dispatches.job(int(form.pending[0]))
+        times = ((max(given),) * len(kernels),) * job.block_count
+        found.append(Variant(job, Timed(max(given), times, {}, 1.0, 0), form.pending))
+    return left, found
 
 
 def _results(

@@ -40,6 +40,7 @@ class RunRequest:
     seconds: float = 60.0
     values: bool = False  # run every kernel, so that content of every dispatch is right
     golden: bool = True
+    assumed: tuple[tuple[str, float], ...] = ()  # kernels that are not simulated, and their microseconds
     deps: Path | None = None  # deps.json of a device's run: who waits for whom, instead of what we find
 
 
@@ -76,9 +77,11 @@ def run_case(
     options = CaptureOptions(
         seed=request.seed, platform=request.platform, seconds=request.seconds, golden=request.golden
     )
+    assumed = dict(request.assumed)
     graph = take_graph(
-        request.scene, request.case, folder, options=options, values=request.values, progress=progress
-    )
+        request.scene, request.case, folder, options=options, values=request.values, without=assumed.keys(),
+        progress=progress,
+    )  # fmt: skip
     chip = load_chip(request.chip, target=graph.target, preset=request.preset)
     if chip.target != graph.target:
         raise RequestError(
@@ -90,13 +93,15 @@ def run_case(
     if not graph.ran:
         with Journal(folder / "jobs.jsonl", Timed) as journal:
             try:
-                variants = time_all(Dispatches(graph, how), execute, journal, timed)
+                cycles = {name: round(micros * chip.mhz) for name, micros in assumed.items()}
+                variants = time_all(Dispatches(graph, how), execute, journal, timed, cycles)
                 return _placed(_with_deps(graph, request.deps), chip, machine, variants, journal.found)
             except NeedsValuesError as error:
                 why = str(error)
         graph = take_graph(
-            request.scene, request.case, folder, options=options, values=True, why=why, progress=progress
-        )
+            request.scene, request.case, folder, options=options, values=True, why=why, without=assumed.keys(),
+            progress=progress,
+        )  # fmt: skip
     return _placed(_with_deps(graph, request.deps), chip, machine, None, 0)
 
 
