@@ -117,6 +117,11 @@ class Browser:
         elif method == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"][:200])
 
+    @property
+    def process(self) -> int:
+        """The number of the browser's own process; others are below it."""
+        return self._process.pid
+
     def call(self, method: str, seconds: float = 30, **params: Any) -> dict[str, Any]:
         self._number += 1
         request: dict[str, Any] = {"id": self._number, "method": method, "params": params}
