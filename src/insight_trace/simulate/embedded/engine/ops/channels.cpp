@@ -33,7 +33,7 @@ void load_channels(Core &core, const Operands &operands) {
                         for (int64_t c = block * c0; c < std::min(channels, (block + 1) * c0);
                              ++c, out += size) {
                             const int64_t offset = group * g.stride[2] + row * g.stride[3] + c * g.stride[4];
-                            memcpy(out, core.global(from + uint64_t(offset * size), uint64_t(size)),
+                            memcpy(out, core.global(from + uint64_t(offset * size), uint64_t(size), kReads),
                                    size_t(size));
                         }
                     }
