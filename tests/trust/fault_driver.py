@@ -122,7 +122,7 @@ def run(name: str, folder: Path, kinds: str, points: int) -> None:
         flush=True,
     )
     step_size = max(1, count // points) if points else 1
-    for number, at in enumerate(sorted({*range(1, count + 1, step_size), count})):
+    for number, at in enumerate(sorted({*range(1, count + 1, step_size), count} - {0})):
         chosen = (FAULTS[number % len(FAULTS)],) if kinds == TURN else FAULTS
         for fault, error in chosen:
             _restored(folder, template)
