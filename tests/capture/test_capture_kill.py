@@ -12,6 +12,7 @@ import pytest
 from capture_scenes import EXAMPLES
 
 import insight_trace
+from insight_trace import supervisor
 from insight_trace.capture.dump_rows import ROW
 
 SCENE = EXAMPLES / "paged_attention" / "scene.py"
@@ -41,6 +42,20 @@ def test_a_kill_at_any_moment_leaves_a_partial_dump_or_none(number, tmp_path):
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert check(tmp_path / "run") >= 0
+
+
+def test_a_runner_whose_caller_died_before_it_could_ask_for_a_signal_ends_by_itself(tmp_path, monkeypatch):
+    class Elsewhere:
+        """The caller's number is that of a process which is not the runner's parent."""
+
+        def __getattr__(self, name):
+            return (lambda: 1) if name == "getpid" else getattr(os, name)
+
+    monkeypatch.setattr(supervisor, "os", Elsewhere())
+    run = insight_trace.capture(SCENE, "CaseSmall1", output=tmp_path / "run")
+    assert run.tasks == 0
+    assert run.failure is not None
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_kill_while_it_records_loses_nothing_that_was_recorded(tmp_path):

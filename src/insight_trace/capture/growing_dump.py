@@ -70,7 +70,8 @@ def dump_directory(
         rows = path / "args_dump" / ".rows"
         # a manifest that could not be written leaves the one of nothing
         if not rows.exists() or rows.stat().st_size == 0 or not _records_in(path / "args_dump"):
-            shutil.rmtree(path)
+            if path.exists():  # a runner that saw itself orphaned has removed it
+                shutil.rmtree(path)
         else:
             rows.unlink(missing_ok=True)
 

@@ -1,5 +1,6 @@
 // The capture runner: loads a scene's orchestration and kernels, runs them, records every dispatch.
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <sys/prctl.h>
@@ -33,6 +34,14 @@ void finish_for_a_dead_caller() {
     for (std::string &part : g_job.recover) command.push_back(part.data());
     command.push_back(nullptr);
     execv(command[0], command.data());
+}
+
+// The signal of the caller's death comes only to who has asked for it: one that died before is known by its
+// number, which supervisor.py leaves here.
+bool caller_is_gone() {
+    const char *mark = getenv("INSIGHT_TRACE_SUPERVISED");
+    const long caller = mark ? strtol(mark, nullptr, 10) : 0;
+    return caller > 0 && caller != getppid();
 }
 
 // While the runtime works, the orchestration's own time does not run.
@@ -198,6 +207,11 @@ int main(int argc, char **argv) {
     prctl(PR_SET_PDEATHSIG, SIGHUP); // not what the caller sends: who is gone cannot write the manifests
     try {
         read_job(argv[1], g_job);
+        if (caller_is_gone()) {
+            g_orphaned = 1;
+            finish_for_a_dead_caller();
+            return 1;
+        }
         map_arena(g_job);
         if (g_job.sandbox.on) engine::enter_host_sandbox(g_job.sandbox);
         if (!g_job.hollow) engine::load_kernels(g_job.machine.kernels); // else none of them runs
