@@ -12,6 +12,7 @@ from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.errors import JobError
 from insight_trace.limits import MIB
 from insight_trace.model import Kernel
+from insight_trace.reading import read_regular
 from insight_trace.simulate.embedded.job_files import with_job_directory
 from insight_trace.simulate.embedded.journaling import Change
 from insight_trace.simulate.embedded.memory import escape
@@ -95,7 +96,8 @@ def _read(path: Path, count: int, tensors: Sequence[ReplayTensor]) -> list[Outpu
 
     sizes = [tensor.extent * tensor.dtype.size for tensor in tensors]
     row = 1 + sum(sizes)
-    rows = np.fromfile(path, np.uint8)
+    # a kernel can do to this file what it likes
+    rows = np.frombuffer(read_regular(path, most=count * row, follow=False), np.uint8)
     if len(rows) != count * row:
         raise JobError(f"the runner kept {len(rows):,} bytes of {count} variants, not {count * row:,}")
     found: list[Outputs | None] = []
