@@ -131,16 +131,7 @@ def run_embedded(
     soc = chip_of(options)
     plans = plan_cores(kernels, arguments.block_count)
     try:
-        objects = [
-            toolchain.kernel(
-                k.source,
-                k.core_type,
-                target=soc.target,
-                include_dirs=k.include_dirs,
-                mark_cost=options.mark_cost,
-            )
-            for k in kernels
-        ]
+        objects = compiled(kernels, soc, options, toolchain)
     except KernelBuildError as error:
         return _nothing(soc, error.failure)
 
@@ -173,6 +164,18 @@ def run_embedded(
     watched = options.perturb or options.numbers or options.changes or options.left_out
     shares = 1 if watched else shares_of_blocks(arguments.block_count, options.host_cores)
     return with_job_directory(lambda place: run_in(place, shares))
+
+
+def compiled(
+    kernels: Sequence[Kernel], soc: Chip, options: EmbeddedOptions, toolchain: Toolchain
+) -> list[Path]:
+    """The object of every kernel, or KernelBuildError."""
+    return [
+        toolchain.kernel(
+            k.source, k.core_type, target=soc.target, include_dirs=k.include_dirs, mark_cost=options.mark_cost
+        )
+        for k in kernels
+    ]
 
 
 def plan_cores(kernels: Sequence[Kernel], block_count: int) -> list[CorePlan]:

@@ -21,6 +21,7 @@ from insight_trace.simulate.embedded.simulator import (
     EmbeddedOptions,
     Layout,
     chip_of,
+    compiled,
     core_line,
     job_options,
     plan_cores,
@@ -55,16 +56,7 @@ def run_variants(
     soc = chip_of(options)
     plans = plan_cores(kernels, arguments.block_count)
     try:
-        objects = [
-            toolchain.kernel(
-                k.source,
-                k.core_type,
-                target=soc.target,
-                include_dirs=k.include_dirs,
-                mark_cost=options.mark_cost,
-            )
-            for k in kernels
-        ]
+        objects = compiled(kernels, soc, options, toolchain)
     except KernelBuildError as error:
         raise JobError(str(error.failure)) from None
 
