@@ -1,6 +1,7 @@
 """Where tests find what lies outside the project, and how they say that it is absent."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,10 @@ settings.load_profile("house")
 # anew takes longer than most of what is tested.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / ".pytest_cache" / "compiled"))
+
+# A shell's background job ignores SIGINT, and what it starts does, too. Tests send it, and expect it to be taken.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 UPSTREAM = frozenset(
