@@ -1,7 +1,11 @@
-"""The engine's object files: what each is made of, and how it is compiled."""
+"""The engine's object files: what each is made of, and how it is compiled.
+
+A process reads our own sources once, as it loads its modules once: to read them takes longer than a small job.
+"""
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +35,12 @@ def contents(paths: Iterable[Path]) -> Iterator[bytes | str]:
             yield path.read_bytes()
 
 
+@functools.cache
+def header_contents() -> tuple[bytes | str, ...]:
+    """Name and content of every header that a kernel can include."""
+    return tuple(contents(sorted(INCLUDE.rglob("*"))))
+
+
 @dataclass(frozen=True)
 class Program:
     """A program made of sources of its own and the engine."""
@@ -39,6 +49,7 @@ class Program:
     sources: tuple[Path, ...]
     include_dirs: tuple[Path, ...] = ()  # what its own sources include
 
+    @functools.cache  # noqa: B019
     def content(self) -> str:
         """A name for all that it is compiled from."""
         folders = (ENGINE, INCLUDE / "insight_trace", *self.include_dirs)

@@ -27,8 +27,8 @@ from insight_trace.simulate.embedded.engine_objects import (
     RUNNER,
     Includes,
     Program,
-    contents,
     engine_sources,
+    header_contents,
 )
 from insight_trace.simulate.embedded.source_lines import keep_lines
 
@@ -89,7 +89,7 @@ class Toolchain:
     @cached_property
     def identity(self) -> str:
         """Names all that goes into a kernel beside its own source: the compiler, flags, our headers."""
-        return content_key([self._compiler_identity, *contents(sorted(INCLUDE.rglob("*")))])
+        return content_key([self._compiler_identity, *header_contents()])
 
     # --- the runner -----------------------------------------------------------------------------
 
