@@ -1,8 +1,9 @@
 """Every fact has one home, every module and class one name, and modules a size that can be read."""
 
+import ast
 import importlib.util
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,35 @@ def test_a_fact_is_defined_in_one_place(fact):
     assert (fact.home in found) == bool(fact.home), f"{fact.name} is not where it is said to be: {found}"
 
 
-def test_a_second_definition_would_be_found(tmp_path, monkeypatch):
+# what somebody who did not know the home would write
+SECONDS = [
+    ("element types: names, codes, sizes", 'SIZES = {"FLOAT32": 4}'),
+    ("element types: names, codes, sizes", '_SIZEOF = {\n    "float": 4,\n}'),
+    ("bytes of a scalar slot as a number", "def decode_scalar(bits, dtype):"),
+    ("number of slots", "SLOTS = 50"),
+    ("layout of the tensor descriptor", 'FIELDS = {"start_offset": "Q"}'),
+    ("clocks of chips", 'MHZ = {"910B1": 1850.0, "clock": 1}'),
+    ("core type of a kernel's source", 'cube = "TMATMUL" in text'),
+    ("start and end of programs", "done = subprocess.run(words)"),
+    ("protocol of the simulators", "class Simulator(Protocol):"),
+    ("what --simulator auto takes", 'choices=("auto", "embedded", "msprof")'),
+    ("names of pipes", "def pipe_name(number):"),
+    ("names of sets and waits", 'if name == "WAIT_FLAG":'),
+    ("names of sets and waits", 'SYNC = frozenset({"SET_FLAG", "WAIT_FLAG"})'),
+    ("verdict on work", "def works(instructions):"),
+    ("pairing of flags", "def partners(rows):"),
+    ("union of intervals", "def union_of(intervals):"),
+    ("busy, waiting, idle of a pipe", "class PipeStats:"),
+    ("rows of a stream", "def take(rows):"),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), SECONDS, ids=lambda value: value[:40])
+def test_a_second_definition_would_be_found(name, text, tmp_path, monkeypatch):
+    (fact,) = [fact for fact in fact_homes.FACTS if fact.name == name]
     monkeypatch.setattr(fact_homes, "SOURCE", tmp_path)
-    (tmp_path / "other.py").write_text('SIZES = {"FLOAT32": 4}\nMHZ = {"910B1": 1850.0, "clock": 1}\n')
-    found = {fact.name for fact in fact_homes.FACTS if fact_homes.seconds(fact)}
-    assert {"element types: names, codes, sizes", "clocks of chips"} <= found
+    (tmp_path / "other.py").write_text(text + "\n")
+    assert fact_homes.seconds(fact) == ["other.py"]
 
 
 def test_outside_the_commands_a_module_name_occurs_once():
@@ -35,3 +60,28 @@ def test_outside_the_commands_a_module_name_occurs_once():
         if path.stem not in ("__init__", "__main__") and path.parent.name != "commands"
     )
     assert not [name for name, count in names.items() if count > 1]
+
+
+def test_outside_the_commands_a_public_class_has_its_name_alone():
+    places = defaultdict(list)
+    for path in fact_homes.SOURCE.rglob("*.py"):
+        if path.parent.name != "commands":
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places[node.name].append(str(path.relative_to(fact_homes.SOURCE)))
+    assert not {name: where for name, where in places.items() if len(where) > 1}
+
+
+# Names that users of simpler type. Each is put into an installed simpler by itself, so none can take from another.
+TYPED_NAMES = {f"simpler_setup/tools/{name}.py" for name in ("insight_trace", "core_swimlane", "dump_viewer")}
+
+
+def test_a_module_can_be_read_in_one_sitting_and_is_worth_its_name():
+    source = fact_homes.SOURCE.parent
+    sizes = {
+        path.relative_to(source).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
+        for path in source.rglob("*.py")
+        if path.name != "__init__.py"
+    }
+    assert not {name: lines for name, lines in sizes.items() if lines > 400}
+    assert {name for name, lines in sizes.items() if lines < 30} <= TYPED_NAMES

@@ -11,7 +11,7 @@ import numpy as np
 from insight_trace.debug.debug_session import Session
 from insight_trace.debug.tile_calls import TileCall, TileCalls
 from insight_trace.debug.tile_layout import Tile, element_size, numpy_type, type_name
-from insight_trace.simulate.embedded.journaling import Change
+from insight_trace.simulate.embedded.journaling import OperandChange
 
 _SAME_SIZE = (("f32", "i32", "u32"), ("f16", "bf16", "i16", "u16"), ("i8", "u8"))
 _FLOATS = ("f32", "f16", "bf16")
@@ -29,11 +29,11 @@ class Fault:
     op: str
     text: str
     executions: int
-    changes: tuple[Change, ...]
+    changes: tuple[OperandChange, ...]
 
 
 Place = tuple[str, int, str]
-Drawn = tuple[str, list[Change]]
+Drawn = tuple[str, list[OperandChange]]
 
 
 def sites(session: Session, calls: TileCalls) -> dict[Place, list[TileCall]]:
@@ -78,7 +78,9 @@ def _rounding(executed: Sequence[TileCall], _: TileCalls, dice: random.Random) -
         return "", []
     operand, old = options[0]
     mode = dice.choice([mode for mode in range(_ROUND_MODES) if mode != old.value])
-    return f"mode {mode} for {old.value}", [Change(call.number, operand, "option", mode) for call in executed]
+    return f"mode {mode} for {old.value}", [
+        OperandChange(call.number, operand, "option", mode) for call in executed
+    ]
 
 
 def _type(executed: Sequence[TileCall], _: TileCalls, dice: random.Random) -> Drawn:
@@ -96,18 +98,20 @@ def _type(executed: Sequence[TileCall], _: TileCalls, dice: random.Random) -> Dr
     chosen -= {operand for operand, tile in some.tiles if tile.in_global}
     if dice.random() < 0.5:
         chosen = {dice.choice(sorted(chosen))}
-    changes = [Change(call.number, operand, "type", new) for call in executed for operand in sorted(chosen)]
+    changes = [
+        OperandChange(call.number, operand, "type", new) for call in executed for operand in sorted(chosen)
+    ]
     return f"{type_name(new)} for {type_name(old)}, operands {sorted(chosen)}", changes
 
 
-def _sized(executed: Iterable[TileCall], chosen: Sequence[int], field: str, by: int) -> list[Change]:
+def _sized(executed: Iterable[TileCall], chosen: Sequence[int], field: str, by: int) -> list[OperandChange]:
     changes = []
     for call in executed:
         for operand, tile in _on_chip(call):
             value = getattr(tile, field) + by
             most = tile.rows if field == "valid_rows" else tile.cols
             if operand in chosen and 0 < value <= most:
-                changes.append(Change(call.number, operand, field, value))
+                changes.append(OperandChange(call.number, operand, field, value))
     return changes
 
 
@@ -122,7 +126,7 @@ def _row(executed: Sequence[TileCall], _: TileCalls, dice: random.Random) -> Dra
         for operand, tile in _on_chip(call):
             if operand in chosen and tile.valid_rows > 1:
                 line = tile.cols * element_size(tile.type)
-                moved.append(Change(call.number, operand, "address", tile.address + line))
+                moved.append(OperandChange(call.number, operand, "address", tile.address + line))
     return f"the first row is dropped, operands {chosen}", [*changes, *moved]
 
 
@@ -149,7 +153,7 @@ def _buffer(executed: Sequence[TileCall], calls: TileCalls, dice: random.Random)
         return "", []
     address = dice.choice(sorted(others))
     changes = [
-        Change(call.number, operand, "address", address)
+        OperandChange(call.number, operand, "address", address)
         for call in executed
         if call.operands[operand] == tile
     ]
@@ -167,7 +171,7 @@ def _scale(executed: Sequence[TileCall], _: TileCalls, dice: random.Random) -> D
     if not np.isfinite(value).all():
         return "", []
     bits = int.from_bytes(value.astype(numpy_type(number.type)).tobytes().ljust(8, b"\0"), "little")
-    changes = [Change(call.number, operand, "scalar", bits) for call in executed]
+    changes = [OperandChange(call.number, operand, "scalar", bits) for call in executed]
     return f"{float(value[0]):g} for {number.value:g}", changes
 
 

@@ -16,7 +16,7 @@ OLDEST_GCC, OLDEST_CLANG = 11, 14
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class MachinePart:
     """One thing: whether it is there, what it is, and what to do about it."""
 
     name: str
@@ -26,10 +26,10 @@ class Finding:
     needed: bool = False  # without it, kernels cannot be simulated at all
 
 
-def examine(ptoas_bin: Path | None = None) -> list[Finding]:
+def examine(ptoas_bin: Path | None = None) -> list[MachinePart]:
     """Looks at everything; nothing is built or changed."""
     return [
-        Finding(
+        MachinePart(
             "insight-trace",
             True,
             f"{__version__} on Python {platform.python_version()}, {platform.machine()}",
@@ -54,20 +54,20 @@ def examine(ptoas_bin: Path | None = None) -> list[Finding]:
     ]
 
 
-def compiler() -> Finding:
+def compiler() -> MachinePart:
     from insight_trace.simulate.embedded.compiler import find_compiler
 
     try:
         found = find_compiler()
     except InsightTraceError as error:
-        return Finding("compiler", False, error.what, error.hint, needed=True)
+        return MachinePart("compiler", False, error.what, error.hint, needed=True)
     value = f"{' '.join(found.command)} ({found.version})"
     oldest = OLDEST_CLANG if found.is_clang else OLDEST_GCC
     version = release_of(found.version)
     if version is not None and version < oldest:
         advice = f"version {oldest} or newer is needed; CXX names another compiler"
-        return Finding("compiler", False, value, advice, needed=True)
-    return Finding("compiler", True, value, needed=True)
+        return MachinePart("compiler", False, value, advice, needed=True)
+    return MachinePart("compiler", True, value, needed=True)
 
 
 def release_of(version: str) -> int | None:
@@ -76,20 +76,22 @@ def release_of(version: str) -> int | None:
     return int(numbers[1]) if numbers else None
 
 
-def runner() -> Finding:
+def runner() -> MachinePart:
     from insight_trace.simulate.embedded.cache import default_root
 
     built = sorted((default_root() / "runner").glob("*/runner"), key=_time)
     if built:
-        return Finding("runner", True, str(built[-1]))
-    return Finding("runner", False, "not built yet", "the first simulation compiles it once, about a minute")
+        return MachinePart("runner", True, str(built[-1]))
+    return MachinePart(
+        "runner", False, "not built yet", "the first simulation compiles it once, about a minute"
+    )
 
 
 def _time(path: Path) -> float:
     return path.stat().st_mtime
 
 
-def cache() -> Finding:
+def cache() -> MachinePart:
     from insight_trace.simulate.embedded.cache import SIZE_LIMIT, default_root
 
     root = default_root()
@@ -97,13 +99,13 @@ def cache() -> Finding:
     nearest = next(path for path in (root, *root.parents) if path.exists())
     value = f"{root}, {size / 2**20:.0f} MiB of at most {SIZE_LIMIT / 2**20:.0f}"
     if nearest.is_dir() and os.access(nearest, os.W_OK):
-        return Finding("cache", True, value)
-    return Finding(
+        return MachinePart("cache", True, value)
+    return MachinePart(
         "cache", False, value, "it cannot be written: set INSIGHT_TRACE_CACHE to a directory of yours"
     )
 
 
-def sandbox() -> Finding:
+def sandbox() -> MachinePart:
     """What holds a kernel back on this machine (--sandbox, docs/limits.md)."""
     from insight_trace.simulate.embedded.sandbox import Sandbox, landlock_version, seccomp_is_there
 
@@ -113,9 +115,9 @@ def sandbox() -> Finding:
     parts += [f"Landlock {version}"] if version else []
     value = f"{Sandbox.chosen().value}: {', '.join(parts)}"
     if version and seccomp_is_there():
-        return Finding("sandbox", True, value)
+        return MachinePart("sandbox", True, value)
     lacks = "--sandbox strict needs Landlock (Linux 5.13 or newer)" if not version else "no seccomp"
-    return Finding("sandbox", False, value, f"{lacks}; run kernels of strangers in a container")
+    return MachinePart("sandbox", False, value, f"{lacks}; run kernels of strangers in a container")
 
 
 def _size(path: Path) -> int:
@@ -125,47 +127,51 @@ def _size(path: Path) -> int:
         return 0
 
 
-def cann() -> list[Finding]:
+def cann() -> list[MachinePart]:
     from insight_trace.simulate.msprof.toolkit import find_toolkits, not_found
 
     try:
         toolkit = next(iter(find_toolkits(os.environ)), None)
     except InsightTraceError as error:
-        return [Finding("CANN", False, error.what, error.hint)]
+        return [MachinePart("CANN", False, error.what, error.hint)]
     if toolkit is None:
         return [
-            Finding("CANN", False, not_found(os.environ).what, "not needed: the embedded simulator serves"),
-            Finding("msprof", False, "comes with CANN", "--simulator msprof is not available"),
+            MachinePart(
+                "CANN", False, not_found(os.environ).what, "not needed: the embedded simulator serves"
+            ),
+            MachinePart("msprof", False, "comes with CANN", "--simulator msprof is not available"),
         ]
     version = f" {toolkit.version}" if toolkit.version else ""
-    found = [Finding("CANN", True, f"{toolkit.home}{version} (from {toolkit.how})")]
+    found = [MachinePart("CANN", True, f"{toolkit.home}{version} (from {toolkit.how})")]
     for program in ("msprof", "bisheng"):
         path = toolkit.program(program)
         advice = "" if path else f"{toolkit.home} has none: --simulator msprof needs the full toolkit"
-        found.append(Finding(program, path is not None, str(path or "not found"), advice))
+        found.append(MachinePart(program, path is not None, str(path or "not found"), advice))
     return found
 
 
-def ptoas(given: Path | None = None) -> Finding:
+def ptoas(given: Path | None = None) -> MachinePart:
     """The assembler: as given, below PTOAS_ROOT or on PATH, and what it calls itself."""
     from insight_trace.ptoas.assembler import find_ptoas, ptoas_version
 
     try:
         path = find_ptoas(given, os.environ)
     except InsightTraceError as error:
-        return Finding("ptoas", False, error.what, error.hint or "name the assembler's executable")
+        return MachinePart("ptoas", False, error.what, error.hint or "name the assembler's executable")
     if path is None:
-        return Finding(
+        return MachinePart(
             "ptoas", False, "not on PATH, and PTOAS_ROOT names none",
             "only needed for build directories that hold .pto files without their C++",
         )  # fmt: skip
     version = ptoas_version(path)
     if version.startswith("does not start"):
-        return Finding("ptoas", False, f"{path} {version}", "--ptoas-bin or PTOAS_ROOT names another")
-    return Finding("ptoas", True, f"{path} ({version})")
+        return MachinePart("ptoas", False, f"{path} {version}", "--ptoas-bin or PTOAS_ROOT names another")
+    return MachinePart("ptoas", True, f"{path} ({version})")
 
 
-def module(name: str, use: str, how: str) -> Finding:
+def module(name: str, use: str, how: str) -> MachinePart:
     """A Python package that some commands use; found without importing it."""
     there = importlib.util.find_spec(name) is not None
-    return Finding(name, there, use if there else "not installed", "" if there else f"with it, {use}: {how}")
+    return MachinePart(
+        name, there, use if there else "not installed", "" if there else f"with it, {use}: {how}"
+    )

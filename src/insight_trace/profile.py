@@ -26,7 +26,7 @@ from insight_trace.ptoas.kernel_runner import KernelRunner, RunnerOptions
 from insight_trace.ptoas.planned_kernel import BrokenKernel, PlannedKernel, ProfileKernel
 from insight_trace.ptoas.profile_books import MANIFEST, latest_run, write_pointer
 from insight_trace.ptoas.profile_run import ProfileResult, ProfileRun, Progress
-from insight_trace.simulate.vendor_choice import cann_named, require_known, vendor_or
+from insight_trace.simulate.vendor_choice import require_known, vendor_or
 from insight_trace.storage import write_whole
 
 if TYPE_CHECKING:
@@ -84,11 +84,13 @@ def make_runner(
 def _best_runner(
     options: RunnerOptions, arches: tuple[str, ...], warn: Callable[[str], None]
 ) -> KernelRunner:
-    if options.soc_version.endswith(".toml"):
-        return make_runner("embedded", options, arches)  # a chip file is ours
-    needs = (options.cann_set_env, options.pto_isa_root, options.ptoas_root, options.msopprof)
-    named = cann_named(*needs, options.soc_version)
-    vendor = vendor_or(lambda: make_runner("msprof", options, arches), os.environ, named=named, warn=warn)
+    vendor = vendor_or(
+        lambda: make_runner("msprof", options, arches),
+        os.environ,
+        named=(options.cann_set_env, options.pto_isa_root, options.ptoas_root, options.msopprof),
+        chip=options.soc_version,
+        warn=warn,
+    )
     return vendor or make_runner("embedded", options, arches)
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from insight_trace import load_dump
 from insight_trace.capture import capture, node_run
-from insight_trace.capture.node import Call, Node, NodeMemory
+from insight_trace.capture.node import Node, NodeCall, NodeMemory
 from insight_trace.errors import JobError, RequestError
-from insight_trace.scene.node_names import CommBufferSpec, TaskArgs, TensorArgType
+from insight_trace.scene.node_names import ChipTaskArgs, CommBufferSpec, TensorArgType
 
 SCENE = Path(__file__).parents[2] / "examples" / "several_chips" / "scene.py"
 
@@ -94,11 +94,11 @@ def _copy(tmp_path: Path, text: str) -> Path:
 # --- the order of calls
 
 
-def _call(number: int, *chips: int, after: tuple[int, ...] = ()) -> Call:
-    return Call(number, None, tuple((chip, TaskArgs()) for chip in chips), frozenset(after))
+def _call(number: int, *chips: int, after: tuple[int, ...] = ()) -> NodeCall:
+    return NodeCall(number, None, tuple((chip, ChipTaskArgs()) for chip in chips), frozenset(after))
 
 
-def _started(waiting: list[Call], done: set[int], busy: set[int]) -> list[int]:
+def _started(waiting: list[NodeCall], done: set[int], busy: set[int]) -> list[int]:
     return [call.number for call in node_run._startable(waiting, done, busy)]
 
 
@@ -124,8 +124,8 @@ def node():  # type: ignore[no-untyped-def]
     memory.close()
 
 
-def _args(*tensors: tuple[object, TensorArgType]) -> TaskArgs:
-    args = TaskArgs()
+def _args(*tensors: tuple[object, TensorArgType]) -> ChipTaskArgs:
+    args = ChipTaskArgs()
     for tensor, tag in tensors:
         args.add_tensor(tensor, tag)
     return args
@@ -169,7 +169,7 @@ def test_windows_of_a_domain_are_zero_carved_without_gaps_and_known_to_every_ran
 
 def test_a_group_needs_as_many_different_chips_as_members(node: Node) -> None:
     with pytest.raises(ValueError, match="different workers"):
-        node.submit_next_level_group("a", [TaskArgs(), TaskArgs()], workers=[1, 1])
+        node.submit_next_level_group("a", [ChipTaskArgs(), ChipTaskArgs()], workers=[1, 1])
 
 
 def test_a_function_on_the_host_sees_the_tensors_and_its_failure_ends_the_run(node: Node) -> None:

@@ -14,7 +14,7 @@ from insight_trace.debug import open_session
 from insight_trace.debug.mends import bits_of
 from insight_trace.debug.tile_calls import TileCalls
 from insight_trace.dump.load import load_dump
-from insight_trace.simulate.embedded.journaling import Change
+from insight_trace.simulate.embedded.journaling import OperandChange
 
 SOFTMAX = Path(__file__).resolve().parents[2] / "examples" / "paged_attention" / "kernels" / "softmax.cpp"
 
@@ -158,8 +158,8 @@ def test_runs_with_changes_side_by_side_are_those_made_one_by_one(wrong_softmax)
     calls = TileCalls(session)
     scaled = next(calls[n] for n in range(len(calls)) if calls[n].op == "TMULS")
     variants = [
-        (), (Change(scaled.number, scaled.numbers[0][0], "scalar", bits_of(3.0, scaled.numbers[0][1].type)),),
-        (Change(scaled.number, 0, "address", 1 << 30),),
+        (), (OperandChange(scaled.number, scaled.numbers[0][0], "scalar", bits_of(3.0, scaled.numbers[0][1].type)),),
+        (OperandChange(scaled.number, 0, "address", 1 << 30),),
     ]  # fmt: skip
     plain, changed, failed = session.run_variants(variants, tensors, 10.0, 60.0)
     assert failed is None

@@ -154,7 +154,7 @@ _text = st.text(st.characters(codec="utf-8"), max_size=12)
 _count = st.integers(0, 2**53)
 _number = st.floats(0, 1e9, allow_nan=False)
 _texts = st.lists(_text, max_size=3)
-_rows = st.lists(st.builds(page.Row, _texts), max_size=3)
+_rows = st.lists(st.builds(page.BlockRow, _texts), max_size=3)
 _blocks = st.builds(page.BlockTable, _texts, _rows, st.lists(st.integers(0, 9), max_size=2))
 _loads = st.builds(page.Load, _text, _text, _text, st.integers(0, 3), _number, _count)
 _paths = st.builds(page.PathLoad, st.integers(0, 60), _number, _count, st.one_of(_number, st.just("NA")))
@@ -236,7 +236,9 @@ def _whole():
     load = page.Load("0", "vector", "MTE2", page.PERCENT, 1.0, 1)
     table = page.MemoryTable("Pipe", ["", "a"], [page.NamedRow("x", ["1"])], [1, 1])
     return DetailsPage(
-        base=page.BaseInfo("k", "vector", 1, 1.0, "Ascend910B1", page.BlockTable(["Block ID"], [page.Row(["0"])], [2, 1])),
+        base=page.BaseInfo(
+            "k", "vector", 1, 1.0, "Ascend910B1", page.BlockTable(["Block ID"], [page.BlockRow(["0"])], [2, 1])
+        ),
         compute_bars=page.ComputeLoad([load]),
         compute_rows=page.ComputeLoad([load]),
         memory_graphs=page.MemoryGraphs([page.MemoryGraph("0", "vector", "910B", [], [page.PathLoad(12, 1.0, 1, "NA")])]),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from insight_trace.insight import events as events_module
 from insight_trace.insight.check_events import EventCheck, check_timeline
-from insight_trace.insight.read_columns import Gathered, KnownEvents
+from insight_trace.insight.read_columns import EventColumns, KnownEvents
 
 HEAD = b'{"profilingType":"op","traceEvents":['
 WORDS = [
@@ -63,7 +63,7 @@ def _gathered(document: bytes, monkeypatch: pytest.MonkeyPatch, *, known: bool) 
         patch.setattr(events_module, "WINDOW", 900)
         if not known:
             patch.setattr(KnownEvents, "take", lambda *_: 0)
-        gathered = Gathered()
+        gathered = EventColumns()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             gathered.read(io.BytesIO(document), 0, len(document), "test")
@@ -130,7 +130,7 @@ def test_the_usual_form_is_taken_whole() -> None:
     begin = (
         event.replace(b'"dur":0.5', b'"id":"core0_1"').replace(b'"X"', b'"B"').replace(b"ADD", b"SET_FLAG")
     )
-    gathered = Gathered()
+    gathered = EventColumns()
     assert KnownEvents(gathered).take(event + b"," + begin + b"," + event) == 3
     assert gathered.detail == ["XD:X1=0x2,"] * 2
     assert list(gathered.stacks) == ["a.cpp:1\nb.cpp:2"]
@@ -147,7 +147,7 @@ def test_damaged_events_are_refused_or_are_right_json(data: st.DataObject) -> No
     place = data.draw(st.integers(0, len(event) - 1))
     event[place] = data.draw(st.sampled_from(b'"\\:,{}[]0x1.-e \x00\xff'))
     text = bytes(event) + b"," + bytes(event)
-    gathered = Gathered()
+    gathered = EventColumns()
     if KnownEvents(gathered).take(text) == 0:
         return
     decoded = msgspec.json.decode(b"[" + text + b"]")

@@ -90,7 +90,7 @@ _pages = st.builds(
     page.MemoryPage,
     st.builds(page.Header, st.text(max_size=9)),
     st.lists(
-        st.builds(page.Scope, st.text(max_size=9), st.just("success"), st.lists(_lives, max_size=3)),
+        st.builds(page.MemoryScope, st.text(max_size=9), st.just("success"), st.lists(_lives, max_size=3)),
         max_size=3,
     ),
 )

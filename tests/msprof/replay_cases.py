@@ -7,7 +7,7 @@ from insight_trace.arguments.content import Random, Zero
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, make_tensor
 from insight_trace.dtypes import dtype_named
 from insight_trace.model import CoreType, Kernel, Role, Tier
-from insight_trace.simulate.msprof.vendor_workspace import ReplayJob
+from insight_trace.simulate.msprof.vendor_workspace import VendorJob
 
 DATA = Path(__file__).resolve().parent.parent / "data/msprof"
 F32, I32, U64 = dtype_named("f32"), dtype_named("i32"), dtype_named("u64")
@@ -44,7 +44,7 @@ def arguments(block_count: int = 1) -> ReplayArguments:
     )
 
 
-def job(members: str = "aiv", target: str = "a2a3", **rest) -> ReplayJob:
+def job(members: str = "aiv", target: str = "a2a3", **rest) -> VendorJob:
     roots = {"pto_isa_root": Path("/opt/pto-isa"), "simpler_root": Path("/opt/simpler")}
     kernels = rest.pop("kernels", MEMBERS[members])
-    return ReplayJob(kernels, rest.pop("arguments", arguments()), target, **{**roots, **rest})
+    return VendorJob(kernels, rest.pop("arguments", arguments()), target, **{**roots, **rest})

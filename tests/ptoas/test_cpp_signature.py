@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from insight_trace.errors import InputError
-from insight_trace.ptoas.cpp_signature import Form, parse_cpp, read_cpp
+from insight_trace.ptoas.cpp_signature import EntryForm, parse_cpp, read_cpp
 
 
 def names(text: str) -> list[str]:
@@ -15,11 +15,11 @@ def names(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("head", "form"),
     [
-        ("AICORE void", Form.BARE),
-        ("__global__ AICORE void", Form.GLOBAL),
-        ('extern "C" __global__ AICORE void', Form.EXTERN_GLOBAL),
-        ('extern "C" __global__ __aicore__ void', Form.EXTERN_GLOBAL),
-        ("[aicore] void", Form.BARE),
+        ("AICORE void", EntryForm.BARE),
+        ("__global__ AICORE void", EntryForm.GLOBAL),
+        ('extern "C" __global__ AICORE void', EntryForm.EXTERN_GLOBAL),
+        ('extern "C" __global__ __aicore__ void', EntryForm.EXTERN_GLOBAL),
+        ("[aicore] void", EntryForm.BARE),
     ],
 )
 def test_each_form_of_an_entry_is_known(head, form):
@@ -34,7 +34,7 @@ def test_each_form_of_an_entry_is_known(head, form):
 
 def test_a_block_with_c_linkage_counts_as_extern():
     (kernel,) = parse_cpp('extern "C" {\n__global__ AICORE void k(__gm__ half* v1) {}\n}').kernels
-    assert kernel.functions[0].form is Form.EXTERN_GLOBAL
+    assert kernel.functions[0].form is EntryForm.EXTERN_GLOBAL
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from insight_trace.profile import ProfileRequest, list_kernels
 from insight_trace.ptoas.case_run import case_command, users_python
 from insight_trace.ptoas.kernel_plan import Settings
 from insight_trace.ptoas.planned_kernel import ProfileKernel
-from insight_trace.ptoas.profile_books import Row
+from insight_trace.ptoas.profile_books import ManifestRow
 from insight_trace.ptoas.profile_progress import _Lines
 from insight_trace.ptoas.profile_run import Progress
 from insight_trace.ptoas.verdict import near_empty
@@ -137,7 +137,7 @@ def test_a_guard_that_stays_open_warns(tmp_path):
 def test_a_warning_that_many_kernels_share_is_printed_once_with_a_count(capsys):
     lines = _Lines(sys.stdout)
     for number in range(5):
-        row = Row(
+        row = ManifestRow(
             f"k{number}", "exported", {"warnings": "the same thing" + (" | another" if number == 3 else "")}
         )
         lines(Progress(row.func, "exported", number, 5, row))

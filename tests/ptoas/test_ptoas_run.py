@@ -20,7 +20,14 @@ from insight_trace import profile as profile_module
 from insight_trace.errors import InputError, RequestError
 from insight_trace.profile import ProfileRequest, profile
 from insight_trace.ptoas.kernel_plan import Settings
-from insight_trace.ptoas.profile_books import COLUMNS, OUR_COLUMNS, POINTER, Row, read_manifest, write_books
+from insight_trace.ptoas.profile_books import (
+    COLUMNS,
+    OUR_COLUMNS,
+    POINTER,
+    ManifestRow,
+    read_manifest,
+    write_books,
+)
 
 
 @pytest.fixture
@@ -227,7 +234,7 @@ texts = st.text(max_size=20)
 @given(st.dictionaries(st.sampled_from(["message", "warnings", "symbol", "cycles"]), texts))
 def test_any_text_goes_through_the_manifest_on_one_line(tmp_path_factory, columns):
     root = tmp_path_factory.mktemp("books")
-    row = Row("k", "exported", columns)
+    row = ManifestRow("k", "exported", columns)
     write_books(root, [row], 1)
     assert len((root / "manifest_export.csv").read_text().splitlines()) == 2
     back = read_manifest(root)["k"]

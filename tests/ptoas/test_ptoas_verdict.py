@@ -10,11 +10,13 @@ from insight_trace.dtypes import dtype_named
 from insight_trace.model import CoreType
 from insight_trace.ptoas.kernel_runner import CorePipes
 from insight_trace.ptoas.planned_kernel import BufferArg, Content, ProfileKernel, ValueArg
-from insight_trace.ptoas.pto_facts import Work
+from insight_trace.ptoas.pto_facts import NO_WORK, CoreWork
 from insight_trace.ptoas.verdict import near_empty, suspects
 
 
-def kernel(kind: CoreType, cube: Work = Work(), vector: Work = Work(), arguments=()) -> ProfileKernel:  # noqa: B008
+def kernel(
+    kind: CoreType, cube: CoreWork = NO_WORK, vector: CoreWork = NO_WORK, arguments=()
+) -> ProfileKernel:
     return ProfileKernel("k", "k", kind, "a2a3", Path("k.cpp"), Path("k.pto"), (), arguments, cube, vector)
 
 
@@ -24,16 +26,17 @@ def core(name: str, **instructions: int) -> CorePipes:
 
 def test_a_healthy_run_passes():
     for found in (
-        kernel(CoreType.AIC, cube=Work(2, 4)),
-        kernel(CoreType.AIV, vector=Work(1, 1)),
-        kernel(CoreType.MIX, Work(1, 4), Work(1, 4)),
+        kernel(CoreType.AIC, cube=CoreWork(2, 4)),
+        kernel(CoreType.AIV, vector=CoreWork(1, 1)),
+        kernel(CoreType.MIX, CoreWork(1, 4), CoreWork(1, 4)),
     ):
         assert near_empty(found, pipes_of(found)) == ""
 
 
 def test_a_small_vector_kernel_is_no_empty_one():
     assert (
-        near_empty(kernel(CoreType.AIV, vector=Work(1, 1)), (core("core0.veccore0", VECTOR=1, MTE2=1),)) == ""
+        near_empty(kernel(CoreType.AIV, vector=CoreWork(1, 1)), (core("core0.veccore0", VECTOR=1, MTE2=1),))
+        == ""
     )
 
 
@@ -46,18 +49,20 @@ def test_a_kernel_that_only_moves_data_is_judged_by_its_transfers():
 
 def test_fewer_instructions_than_the_pto_asks_for_are_named():
     verdict = near_empty(
-        kernel(CoreType.AIV, vector=Work(3, 48)), (core("core0.veccore0", VECTOR=3, MTE2=4),)
+        kernel(CoreType.AIV, vector=CoreWork(3, 48)), (core("core0.veccore0", VECTOR=3, MTE2=4),)
     )
     assert "core0.veccore0 executed 3 VECTOR instructions where the .pto asks for 48" in verdict
 
 
 def test_a_loop_whose_length_nobody_knows_still_must_do_something():
-    verdict = near_empty(kernel(CoreType.AIC, cube=Work(2, 0)), (core("core0.cubecore0", CUBE=0, MTE2=1),))
+    verdict = near_empty(
+        kernel(CoreType.AIC, cube=CoreWork(2, 0)), (core("core0.cubecore0", CUBE=0, MTE2=1),)
+    )
     assert "executed no CUBE instruction" in verdict
 
 
 def test_an_idle_side_of_a_mix_is_seen_although_the_other_side_works():
-    mix = kernel(CoreType.MIX, Work(1, 4), Work(1, 4))
+    mix = kernel(CoreType.MIX, CoreWork(1, 4), CoreWork(1, 4))
     healthy = pipes_of(mix)
     idle = (*healthy[:2], core("core0.veccore1", SCALAR=9))
     assert "core0.veccore1" in near_empty(mix, idle)
@@ -65,7 +70,7 @@ def test_an_idle_side_of_a_mix_is_seen_although_the_other_side_works():
 
 
 def test_no_numbers_give_no_verdict():
-    assert near_empty(kernel(CoreType.AIV, vector=Work(1, 1)), ()) == ""
+    assert near_empty(kernel(CoreType.AIV, vector=CoreWork(1, 1)), ()) == ""
 
 
 def test_the_arguments_that_were_made_up_are_the_suspects():
@@ -77,7 +82,7 @@ def test_the_arguments_that_were_made_up_are_the_suspects():
         ValueArg(2, "v3", "n", "int64_t", 4, "loop bound"),
         ValueArg(3, "v4", "given", "int64_t", 4, "given"),
     )
-    found = kernel(CoreType.AIV, vector=Work(1, 1), arguments=arguments)
+    found = kernel(CoreType.AIV, vector=CoreWork(1, 1), arguments=arguments)
     assert suspects(found) == ("--input lens=FILE", "--input table=FILE", "--scalar n=VALUE")
     assert "--input lens=FILE" in near_empty(found, (core("core0.veccore0", SCALAR=1),))
     assert suspects(dataclasses.replace(found, arguments=arguments[3:])) == ()
@@ -85,5 +90,5 @@ def test_the_arguments_that_were_made_up_are_the_suspects():
 
 @pytest.mark.parametrize("kind", list(CoreType))
 def test_every_kind_is_flagged_when_it_idles(kind):
-    found = kernel(kind, Work(1, 1), Work(1, 1))
+    found = kernel(kind, CoreWork(1, 1), CoreWork(1, 1))
     assert near_empty(found, pipes_of(found, idle=True)).startswith("near-empty trace: ")

@@ -12,7 +12,16 @@ from insight_trace.chips import load_chip
 from insight_trace.errors import InputError
 from insight_trace.run.critical_tasks import busy, critical_path, longest_chain, shares
 from insight_trace.run.placing import place
-from insight_trace.run.schedule import CUBE, VECTOR0, VECTOR1, Kind, Machine, Schedule, Work, machine_of
+from insight_trace.run.schedule import (
+    CUBE,
+    VECTOR0,
+    VECTOR1,
+    ActivityKind,
+    Machine,
+    Schedule,
+    Work,
+    machine_of,
+)
 
 MIX = CUBE | VECTOR0 | VECTOR1
 BOTH_VECTORS = VECTOR0 | VECTOR1
@@ -55,7 +64,7 @@ def work_of(tasks: list[T]) -> Work:
 
 def kernels_of(schedule: Schedule) -> list[tuple[int, int, int, int]]:
     """Task, core, start and end of everything that ran."""
-    rows = np.flatnonzero(schedule.kind == Kind.KERNEL)
+    rows = np.flatnonzero(schedule.kind == ActivityKind.KERNEL)
     columns = (schedule.task, schedule.place, schedule.start, schedule.end)
     return sorted(zip(*(column[rows].tolist() for column in columns), strict=True))
 
@@ -263,7 +272,7 @@ def test_no_schedule_breaks_the_rules_of_a_chip(run):
     for (one, _, end), (other, start, _) in itertools.pairwise(by_core):
         assert one != other or start >= end
     # no scheduler, and no orchestrator, does two things at once
-    for kinds in ((Kind.DISPATCH, Kind.COMPLETE), (Kind.SUBMIT,)):
+    for kinds in ((ActivityKind.DISPATCH, ActivityKind.COMPLETE), (ActivityKind.SUBMIT,)):
         rows = np.flatnonzero(np.isin(schedule.kind, kinds))
         spans = sorted(
             zip(*(c[rows].tolist() for c in (schedule.place, schedule.start, schedule.end)), strict=True)

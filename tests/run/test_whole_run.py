@@ -17,7 +17,7 @@ from insight_trace.__main__ import main
 from insight_trace.batch.local_pool import Remaining, run_jobs
 from insight_trace.errors import InputError, JobError
 from insight_trace.run.distinct import Dispatches, How
-from insight_trace.run.job_journal import Journal
+from insight_trace.run.job_journal import JobJournal
 from insight_trace.run.timing_job import Timed, run_timing_job
 from insight_trace.run.whole_run import RunRequest, run_case
 
@@ -181,18 +181,18 @@ def test_a_run_that_is_killed_goes_on_with_what_it_had(tmp_path):
 def test_a_journal_forgets_a_line_that_was_cut_off_and_names_one_that_is_wrong(tmp_path):
     path = tmp_path / "jobs.jsonl"
     timed = Timed(5, ((5,),), {"MTE2": 0.5}, 0.1, 7, (1,))
-    with Journal(path, Timed) as journal:
+    with JobJournal(path, Timed) as journal:
         journal.add("a", timed)
         journal.add("b", timed)
     path.write_bytes(path.read_bytes()[:-9])
-    with Journal(path, Timed) as journal:
+    with JobJournal(path, Timed) as journal:
         assert journal.known == {"a": timed}
         journal.add("c", timed)
-    with Journal(path, Timed) as journal:
+    with JobJournal(path, Timed) as journal:
         assert set(journal.known) == {"a", "c"}
     path.write_text('["a", {"cycles": "many"}]\n')
     with pytest.raises(InputError, match=r"this is no result"):
-        Journal(path, Timed)
+        JobJournal(path, Timed)
 
 
 def square(number: int) -> int:

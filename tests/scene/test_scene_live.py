@@ -10,7 +10,7 @@ import pytest
 from insight_trace import load_scene, load_scene_live
 from insight_trace.errors import JobError, RequestError
 from insight_trace.scene.live import LiveTensor, scalar_slot
-from insight_trace.scene.stand_in_modules import Scalar, TaskArgsBuilder, TensorArg, runtime_is_installed
+from insight_trace.scene.stand_in_modules import NamedTensor, Scalar, TaskArgsBuilder, runtime_is_installed
 
 EXAMPLE = Path(__file__).with_name("live_scene_example.py")
 
@@ -190,7 +190,7 @@ class TestIt(SceneTestCase):
 
 
 def test_tensors_come_before_scalars_and_names_are_unique():
-    args = TaskArgsBuilder(TensorArg("a", np.zeros(1)))
+    args = TaskArgsBuilder(NamedTensor("a", np.zeros(1)))
     args.add_scalar("s", 1)
     with pytest.raises(ValueError, match="tensors come first"):
         args.add_tensor("b", np.zeros(1))
@@ -200,7 +200,7 @@ def test_tensors_come_before_scalars_and_names_are_unique():
         args.add_scalar("clone", 2)
     with pytest.raises(AttributeError):
         _ = args.absent
-    assert [type(spec) for spec in args.clone().specs] == [TensorArg, Scalar]
+    assert [type(spec) for spec in args.clone().specs] == [NamedTensor, Scalar]
 
 
 @pytest.mark.parametrize(

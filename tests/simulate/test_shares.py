@@ -14,7 +14,7 @@ from insight_trace.model import CoreType, Kernel
 from insight_trace.outcome import Simulation
 from insight_trace.simulate import simulate
 from insight_trace.simulate.embedded import simulator
-from insight_trace.simulate.embedded.host_cores import VARIABLE, shares_of_blocks
+from insight_trace.simulate.embedded.core_plan import VARIABLE, shares_of_blocks
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 from tests.simulate.dispatching import KERNELS, arguments
 from tests.simulate.kernel_text import write_kernel

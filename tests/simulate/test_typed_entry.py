@@ -8,7 +8,13 @@ import pytest
 
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import CoreType
-from insight_trace.simulate.embedded.typed_entry import BLOCK, ENTRY, Call, EntryParameter, wrapper_source
+from insight_trace.simulate.embedded.typed_entry import (
+    BLOCK,
+    ENTRY,
+    EntryCall,
+    EntryParameter,
+    wrapper_source,
+)
 from tests.simulate.dispatching import KERNELS, kernel, outputs, run
 
 POINTER, SCALAR = EntryParameter("float", pointer=True), EntryParameter("float")
@@ -19,7 +25,9 @@ def test_a_typed_entry_gets_pointers_scalars_and_its_block(tmp_path: Path, facto
     parameters = (POINTER, POINTER, factor, EntryParameter("int32_t", hidden=BLOCK))
     source = tmp_path / "entry.cpp"
     source.write_text(
-        wrapper_source(str(KERNELS / "typed_scale.cpp"), [Call("typed_scale", parameters, "__DAV_VEC__")])
+        wrapper_source(
+            str(KERNELS / "typed_scale.cpp"), [EntryCall("typed_scale", parameters, "__DAV_VEC__")]
+        )
     )
     x = np.arange(4 * 64, dtype=np.float32).reshape(4, 64)
     bits = int(np.float32(1.5).view(np.uint32))
@@ -31,12 +39,12 @@ def test_a_typed_entry_gets_pointers_scalars_and_its_block(tmp_path: Path, facto
 
 def test_what_cannot_be_a_kernel_is_refused() -> None:
     with pytest.raises(RequestError, match="no name of a C"):
-        wrapper_source("k.cpp", [Call("f(); exit", ())])
+        wrapper_source("k.cpp", [EntryCall("f(); exit", ())])
     with pytest.raises(RequestError, match="no name of a C"):
-        wrapper_source("k.cpp", [Call("f", (), "X)\n#error")])
+        wrapper_source("k.cpp", [EntryCall("f", (), "X)\n#error")])
     with pytest.raises(RequestError, match="no type"):
-        wrapper_source("k.cpp", [Call("f", (EntryParameter("float) + system(0"),))])
+        wrapper_source("k.cpp", [EntryCall("f", (EntryParameter("float) + system(0"),))])
     with pytest.raises(InputError, match="49 arguments"):
-        wrapper_source("k.cpp", [Call("f", (POINTER,) * 49)])
+        wrapper_source("k.cpp", [EntryCall("f", (POINTER,) * 49)])
     with pytest.raises(InputError, match="cannot stand in an #include"):
-        wrapper_source('a"b.cpp', [Call("f", ())])
+        wrapper_source('a"b.cpp', [EntryCall("f", ())])

@@ -11,7 +11,7 @@ from insight_trace.model import Counter, Pipe
 from insight_trace.recording.kinds import Kind, kinds
 from insight_trace.trace.chrome import write_chrome
 from insight_trace.trace.clean import clean, whole
-from insight_trace.trace.run_folder import Form, write_clean
+from insight_trace.trace.run_folder import CleanForm, write_clean
 from tests.synthetic_trace import TraceBuilder, softmax_trace
 from tests.trace_strategies import traces
 
@@ -89,7 +89,12 @@ def test_an_empty_trace_is_valid_json():
 
 
 def test_the_same_trace_gives_the_same_bytes_packed_or_not():
-    for form in (Form(), Form(gzip=True), Form(perfetto=True), Form(perfetto=True, gzip=True)):
+    for form in (
+        CleanForm(),
+        CleanForm(gzip=True),
+        CleanForm(perfetto=True),
+        CleanForm(perfetto=True, gzip=True),
+    ):
         first, second = io.BytesIO(), io.BytesIO()
         for file in (first, second):
             write_clean(clean(softmax_trace(3)), file, form)

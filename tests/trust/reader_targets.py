@@ -50,7 +50,7 @@ from insight_trace.recording.store import _TABLES, HEADER, Recording, _column
 from insight_trace.recording.stream import COLUMNS, OPERAND_COLUMNS
 from insight_trace.replay.replay_folder import read_record
 from insight_trace.run.device_records import read_deps, read_names
-from insight_trace.run.job_journal import Journal as RunJournal
+from insight_trace.run.job_journal import JobJournal as RunJournal
 from insight_trace.run.measured import read_pmu, read_swimlane
 from insight_trace.scene.build_directory import build_scenes, recorded_arch
 from insight_trace.scene.build_golden import read_golden
@@ -130,7 +130,7 @@ def _details_bin() -> bytes:
     """Every block of the Details page, each with one entry."""
     load = page.Load("0", "vector", "MTE2", page.PERCENT, 1.0, 1)
     table = page.MemoryTable("Pipe", ["", "a"], [page.NamedRow("x", ["1"])], [1, 1])
-    blocks = page.BlockTable(["Block ID"], [page.Row(["0"])], [2, 1])
+    blocks = page.BlockTable(["Block ID"], [page.BlockRow(["0"])], [2, 1])
     line = page.LineUse((1, 1.0), [])
     whole = page.DetailsPage(
         base=page.BaseInfo("k", "vector", 1, 1.0, "Ascend910B1", blocks),

@@ -31,7 +31,7 @@ from insight_trace.report.recorded_facts import estimates, part, recorded_facts,
 from insight_trace.run.baseline import differences, read_baseline
 from insight_trace.run.bulk_replay import ReplayRow
 from insight_trace.run.bulk_summary import text_lines
-from insight_trace.run.job_journal import Journal
+from insight_trace.run.job_journal import JobJournal
 from insight_trace.run.run_store import RunStore
 from insight_trace.run.timing_job import Timed
 from insight_trace.scene.static import load_scenes
@@ -99,12 +99,12 @@ def _runs(path: Path) -> None:
 
 
 def _replays(path: Path) -> None:
-    with Journal(path, ReplayRow) as journal:
+    with JobJournal(path, ReplayRow) as journal:
         text_lines(list(journal.known.values()))
 
 
 def _times(path: Path) -> None:
-    with Journal(path, Timed) as journal:
+    with JobJournal(path, Timed) as journal:
         assert all(timed.bound is not None for timed in journal.known.values())
 
 

@@ -12,7 +12,7 @@ from insight_trace.__main__ import main
 from insight_trace.errors import JobError, as_error
 from insight_trace.model import CoreType
 from insight_trace.run.bulk_replay import FAILED, is_known
-from insight_trace.run.job_journal import Journal
+from insight_trace.run.job_journal import JobJournal
 from insight_trace.run.run_directory import open_folder
 from insight_trace.run.run_store import RunStore
 from insight_trace.run.whole_run import RunRequest
@@ -88,7 +88,7 @@ def test_a_replay_that_failed_is_tried_again_and_one_with_an_answer_is_not(tmp_p
             self.verdict, self.name = verdict, verdict
 
     rows = [Row(FAILED), Row("mismatch"), Row("verified")]
-    with Journal(tmp_path / "replays.jsonl", dict[str, str]) as journal:
+    with JobJournal(tmp_path / "replays.jsonl", dict[str, str]) as journal:
         journal.known = {row.name: row for row in rows}
         assert [is_known(row, journal) for row in rows] == [False, True, True]
         assert not is_known(Row("new"), journal)
@@ -97,10 +97,10 @@ def test_a_replay_that_failed_is_tried_again_and_one_with_an_answer_is_not(tmp_p
 def test_a_disk_that_takes_half_a_line_leaves_no_half_line_in_the_middle(tmp_path, monkeypatch):
     real = os.write
     monkeypatch.setattr(os, "write", lambda handle, data: real(handle, data[: max(1, len(data) // 2)]))
-    with Journal(tmp_path / "j.jsonl", int) as journal:
+    with JobJournal(tmp_path / "j.jsonl", int) as journal:
         journal.add("one", 1)
         journal.add("two", 2)
-    with Journal(tmp_path / "j.jsonl", int) as journal:
+    with JobJournal(tmp_path / "j.jsonl", int) as journal:
         assert journal.known == {"one": 1, "two": 2}
 
 

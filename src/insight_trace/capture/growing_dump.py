@@ -89,7 +89,7 @@ def _records_in(folder: Path) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class WrittenDump:
     """What came into a dump."""
 
     records: int = 0
@@ -132,15 +132,15 @@ class GrowingDump:
             self._seen = len(rows)
         self._next = time.monotonic() + max(1.0, 20 * (time.monotonic() - started))
 
-    def finish(self, report: RunnerReport) -> Finished:
+    def finish(self, report: RunnerReport) -> WrittenDump:
         """Both manifests in their last state."""
         if self.folder is None:
-            return Finished()
+            return WrittenDump()
         from insight_trace.capture.dump_rows import read_rows, write_args_dump, write_kernel_dump
 
         rows = read_rows(self.folder / ".rows")
         if not len(rows):
-            return Finished()
+            return WrittenDump()
         failure = None
         if report.failure is not None:
             failure = {"fault": report.failure.fault.value, "message": report.failure.message}
@@ -150,7 +150,7 @@ class GrowingDump:
         write_args_dump(
             self.folder, rows, self.level, self.names, partial=report.failure is not None, failure=failure
         )
-        return Finished(len(rows), int((self.folder / "args.bin").stat().st_size), _tasks(rows))
+        return WrittenDump(len(rows), int((self.folder / "args.bin").stat().st_size), _tasks(rows))
 
 
 def _tasks(rows: NDArray[Any]) -> tuple[Ran, ...]:

@@ -24,8 +24,8 @@ from insight_trace.scene.node_names import (
     AddressSpace,
     BackendKind,
     BufferIdentity,
+    ChipTaskArgs,
     CommBufferSpec,
-    TaskArgs,
     TensorArgType,
 )
 from insight_trace.simulate.embedded.memory import BASE, GlobalMemory
@@ -179,12 +179,12 @@ class ChipDomain:
 
 
 @dataclass(frozen=True)
-class Call:
+class NodeCall:
     """One submitted task: a chip's callable for each member, or a Python function."""
 
     number: int
     callable: Any
-    members: tuple[tuple[int, TaskArgs], ...]  # chip and arguments; chip -1: on the host
+    members: tuple[tuple[int, ChipTaskArgs], ...]  # chip and arguments; chip -1: on the host
     after: frozenset[int]  # numbers of calls that write what it reads
 
 
@@ -193,17 +193,24 @@ class Node:
     """What an orchestration gets as `orch`, and a scene with a test of its own as the worker."""
 
     memory: NodeMemory
-    calls: list[Call] = field(default_factory=list)
+    calls: list[NodeCall] = field(default_factory=list)
     windows: list[NodeBuffer] = field(default_factory=list)
     _writers: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
 
-    def submit_next_level(self, callable: Any, args: TaskArgs, config: Any = None, *, worker: int) -> None:  # noqa: ARG002
+    def submit_next_level(
+        self,
+        callable: Any,
+        args: ChipTaskArgs,
+        config: Any = None,  # noqa: ARG002
+        *,
+        worker: int,
+    ) -> None:
         self._submit(callable, ((worker, args),))
 
     def submit_next_level_group(
         self,
         callable: Any,
-        args_list: Sequence[TaskArgs],
+        args_list: Sequence[ChipTaskArgs],
         config: Any = None,  # noqa: ARG002
         *,
         workers: Sequence[int],
@@ -212,10 +219,10 @@ class Node:
             raise ValueError("a group needs as many different workers as it has members")
         self._submit(callable, tuple(zip(workers, args_list, strict=True)))
 
-    def submit_sub(self, function: Any, args: TaskArgs | None = None) -> None:
-        self._submit(function, ((-1, args or TaskArgs()),))
+    def submit_sub(self, function: Any, args: ChipTaskArgs | None = None) -> None:
+        self._submit(function, ((-1, args or ChipTaskArgs()),))
 
-    def submit_sub_group(self, function: Any, args_list: Sequence[TaskArgs]) -> None:
+    def submit_sub_group(self, function: Any, args_list: Sequence[ChipTaskArgs]) -> None:
         self._submit(function, tuple((-1, args) for args in args_list))
 
     @contextlib.contextmanager
@@ -292,7 +299,7 @@ class Node:
         if not 0 <= chip < self.memory.chips:
             raise ValueError(f"there is no chip {chip}: the case has {self.memory.chips}")
 
-    def _submit(self, callable: Any, members: tuple[tuple[int, TaskArgs], ...]) -> None:
+    def _submit(self, callable: Any, members: tuple[tuple[int, ChipTaskArgs], ...]) -> None:
         number = len(self.calls)
         after: set[int] = set()
         for chip, args in members:
@@ -306,7 +313,7 @@ class Node:
                 if tag in (TensorArgType.OUTPUT, TensorArgType.OUTPUT_EXISTING, TensorArgType.INOUT):
                     known = self._writers.setdefault(tensor.buffer.base, [])
                     known.append((tensor.address, tensor.end, number))
-        self.calls.append(Call(number, callable, members, frozenset(after - {number})))
+        self.calls.append(NodeCall(number, callable, members, frozenset(after - {number})))
 
     def _writers_of(self, tensor: NodeTensor) -> Iterator[int]:
         for first, last, number in self._writers.get(tensor.buffer.base, ()):

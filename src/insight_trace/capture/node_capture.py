@@ -19,9 +19,9 @@ from typing import Any
 from insight_trace.capture.arena import tensor_line
 from insight_trace.capture.builds import Builds, build
 from insight_trace.capture.golden import GoldenResult, compare
-from insight_trace.capture.growing_dump import Finished, GrowingDump, dump_directory, payload_limit
+from insight_trace.capture.growing_dump import GrowingDump, WrittenDump, dump_directory, payload_limit
 from insight_trace.capture.node import MOST_CHIPS, Node, NodeBuffer, NodeMemory
-from insight_trace.capture.node_run import Member, drain
+from insight_trace.capture.node_run import ChipMember, drain
 from insight_trace.capture.process import RunnerReport, run_runner
 from insight_trace.capture.session import Capture, CaptureOptions, host_sandbox_lines, job_lines, seed_all
 from insight_trace.dtypes import DTYPES
@@ -174,7 +174,7 @@ class _Dumps:
         with whole_directory(self.directory, force=force, record=RECORD, inputs=self.inputs) as beside:
             (beside / "node.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
-    def folder(self, member: Member) -> Path:
+    def folder(self, member: ChipMember) -> Path:
         return self.directory / f"rank{member.chip}" / f"d{member.turn}"
 
     def end(self) -> None:
@@ -200,7 +200,7 @@ class _Chip:
         self.memory, self.target, self.dumps, self.most_payload = memory, target, dumps, most_payload
         self.options = replace(options, workers=options.workers or _WORKERS)
         self.toolchain = Toolchain.find()
-        self.finished: list[tuple[Member, Finished]] = []
+        self.finished: list[tuple[ChipMember, WrittenDump]] = []
         self.reports: list[RunnerReport] = []
         self.failure: Failure | None = None
         self.seconds = 0.0  # of runs, without loading and compiling
@@ -225,7 +225,7 @@ class _Chip:
         self.reports += [report for _, report in run.reports]
         self.failure = run.failure
 
-    def run(self, member: Member, look: Callable[[], None]) -> RunnerReport:
+    def run(self, member: ChipMember, look: Callable[[], None]) -> RunnerReport:
         """One chip's part of a call."""
         called = member.call.callable
         if not isinstance(called, ChipCallable):

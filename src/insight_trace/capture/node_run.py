@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from insight_trace.capture.node import Call, Node
+from insight_trace.capture.node import Node, NodeCall
 from insight_trace.capture.process import RunnerReport
 from insight_trace.errors import InsightTraceError, as_error
 from insight_trace.outcome import Failure, Fault
-from insight_trace.scene.node_names import TaskArgs
+from insight_trace.scene.node_names import ChipTaskArgs
 
 _PATIENCE_SECONDS = 5.0  # in which chips that wait for each other do nothing else
 _LOOK_SECONDS = 0.02
@@ -28,20 +28,20 @@ _HOPELESS = 4  # where the second of these lies
 
 
 @dataclass(frozen=True)
-class Member:
+class ChipMember:
     """One chip's part of a call; `turn` counts the calls of that chip."""
 
-    call: Call
+    call: NodeCall
     chip: int
     turn: int
-    args: TaskArgs
+    args: ChipTaskArgs
 
 
 @dataclass
 class NodeRun:
     """How the calls of a node ended."""
 
-    reports: list[tuple[Member, RunnerReport]] = field(default_factory=list)
+    reports: list[tuple[ChipMember, RunnerReport]] = field(default_factory=list)
     failure: Failure | None = None
     chip: int = -1  # that failed first
 
@@ -51,7 +51,7 @@ class _StoppedError(Exception):
 
 
 def drain(
-    node: Node, turns: dict[int, int], run_member: Callable[[Member, Callable[[], None]], RunnerReport]
+    node: Node, turns: dict[int, int], run_member: Callable[[ChipMember, Callable[[], None]], RunnerReport]
 ) -> NodeRun:
     """Runs every call; `run_member` runs one chip's part of one, and calls what it is given now and then.
 
@@ -69,7 +69,7 @@ def drain(
         if stop.is_set():
             raise _StoppedError
 
-    def run(member: Member) -> None:
+    def run(member: ChipMember) -> None:
         nonlocal on_host
         report = RunnerReport()
         try:
@@ -106,7 +106,7 @@ def drain(
                     waiting.remove(call)
                     left[call.number] = len(call.members)
                     for chip, args in call.members:
-                        member = Member(call, chip, turns.get(chip, 0), args)
+                        member = ChipMember(call, chip, turns.get(chip, 0), args)
                         if chip < 0:
                             on_host += 1
                         else:
@@ -132,7 +132,7 @@ def drain(
     return result
 
 
-def _startable(waiting: Iterable[Call], done: set[int], busy: set[int]) -> list[Call]:
+def _startable(waiting: Iterable[NodeCall], done: set[int], busy: set[int]) -> list[NodeCall]:
     """In the order of submission; a call that waits for a chip keeps that chip, and its others, from later ones."""
     found, taken = [], set(busy)
     for call in waiting:
@@ -145,7 +145,7 @@ def _startable(waiting: Iterable[Call], done: set[int], busy: set[int]) -> list[
     return found
 
 
-def _on_host(node: Node, member: Member) -> None:
+def _on_host(node: Node, member: ChipMember) -> None:
     arrays = [node.memory.array(tensor) for tensor, _ in member.args.tensors]
     member.call.callable([*arrays, *member.args.scalars])
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from insight_trace.finding import Finding, Place, Severity
 from insight_trace.outcome import Failure, Fault
+from insight_trace.recording.kinds import FLAG_NAMES
 
 # engine/check/checker.hpp, in its order
 KINDS = (
@@ -261,7 +262,7 @@ def _contract(row: Seen) -> tuple[str, str]:
 
 def redundant(places: Sequence[Place], count: int, cycles: int | None = None) -> Finding:
     """Synchronisation that orders nothing in this run; `cycles` is what the run saves without it."""
-    barrier = places[0].instruction not in ("SET_FLAG", "WAIT_FLAG")
+    barrier = places[0].instruction not in FLAG_NAMES
     lines = ", ".join(dict.fromkeys(str(place.line) for place in places))
     what = f"the barrier at line {lines}" if barrier else f"the flag of lines {lines}"
     cost = "" if cycles is None else f" and costs {cycles} cycles"

@@ -1,4 +1,4 @@
-"""The command line: one module per command, each with `HELP`, `prepare(parser)` and `run(options)`.
+"""The command line: one module per command, each with `prepare(parser)` and `run(options)`.
 
 Only the module of the command that was typed is imported; a module imports what it needs inside `run`.
 """
@@ -74,6 +74,18 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(2, f"{self.prog}: error: {shown(message)}\n")
+
+
+def add_simulator(to: argparse._ActionsContainer) -> None:
+    """`--simulator`, which means the same in every command."""
+    from insight_trace.simulate.vendor_choice import SIMULATORS
+
+    to.add_argument(
+        "--simulator",
+        default="auto",
+        choices=("auto", *SIMULATORS),
+        help="auto: the vendor's where CANN is named (by an option, CANN_SET_ENV, ASCEND_HOME_PATH), else ours",
+    )
 
 
 def _parser(name: str, command: ModuleType) -> argparse.ArgumentParser:

@@ -45,12 +45,19 @@ def _run(options: argparse.Namespace) -> int:
 
     from insight_trace.insight import open_trace
     from insight_trace.trace.clean import clean
-    from insight_trace.trace.run_folder import Form, beside, clean_lines, kernel_name, raw_metrics, run_folder
+    from insight_trace.trace.run_folder import (
+        CleanForm,
+        beside,
+        clean_lines,
+        kernel_name,
+        raw_metrics,
+        run_folder,
+    )
 
     notes = _notes(options.note)
     trace = open_trace(options.path)
     cleaned = clean(trace, keep_scalar=options.keep_scalar)
-    form = Form(perfetto=options.format == "perfetto", gzip=options.gzip)
+    form = CleanForm(perfetto=options.format == "perfetto", gzip=options.gzip)
     raw = raw_metrics(trace.path) if options.raw_metrics else None
     if options.output_dir is None:
         path = trace.path or options.path

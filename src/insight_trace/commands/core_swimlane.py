@@ -16,6 +16,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from insight_trace.commands import add_simulator
+
 if TYPE_CHECKING:
     from insight_trace.model import Scene
     from insight_trace.replay.request import ReplayRequest
@@ -63,12 +65,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         "--msprof-timeout", type=int, default=120, metavar="MIN", help="of the vendor's simulator (120)"
     )
     parser.add_argument("--device", metavar="ID", help="accepted: no device is used here")
-    parser.add_argument(
-        "--simulator",
-        default="auto",
-        choices=("auto", "embedded", "msprof"),
-        help="auto: the vendor's where CANN is named (--cann-home, ASCEND_HOME_PATH), else ours",
-    )
+    add_simulator(parser)
     parser.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="of the kernel")
 
 

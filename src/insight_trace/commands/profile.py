@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from insight_trace.commands import add_simulator
 from insight_trace.errors import RequestError
 
 if TYPE_CHECKING:
@@ -94,12 +95,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
     how = parser.add_argument_group("how to run")
     how.add_argument("--target", choices=("a2a3", "a5"), help="override the target that the build records")
-    how.add_argument(
-        "--simulator",
-        choices=("auto", "embedded", "msprof"),
-        default="auto",
-        help="auto: the vendor's where CANN is named (--cann-home, ASCEND_HOME_PATH), else ours",
-    )
+    add_simulator(how)
     how.add_argument(
         "--preset", choices=("device", "camodel"), default="device", help="timing of the embedded simulator"
     )

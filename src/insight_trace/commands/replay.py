@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from insight_trace.commands import add_simulator
 from insight_trace.commands.replay_all import prepare_all, run_all
 from insight_trace.commands.replay_text import as_json, mismatch_text, show, task_lines
 
@@ -74,12 +75,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--fill", choices=("zero", "random"), help="content of tensors that have none")
     source.add_argument("--seed", type=int, help="of --fill random")
     how = parser.add_argument_group("how to run")
-    how.add_argument(
-        "--simulator",
-        default="auto",
-        choices=("auto", "embedded", "msprof"),
-        help="auto: the vendor's where CANN is named (--cann-home, ASCEND_HOME_PATH), else ours",
-    )
+    add_simulator(how)
     how.add_argument("--backend", choices=("simpler", "ptoas"), default="simpler", help=argparse.SUPPRESS)
     how.add_argument("--target", choices=("a2a3", "a5"), help="chip family, where the scene does not say")
     how.add_argument("--platform", metavar="P", help="a2a3, a2a3sim, a5 or a5sim")

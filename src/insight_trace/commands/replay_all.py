@@ -31,7 +31,7 @@ def run_all(options: argparse.Namespace) -> int:
     from insight_trace.errors import RequestError
     from insight_trace.run.bulk_replay import FAILED, BulkRequest, ReplayRow, is_known, plan, replay_all
     from insight_trace.run.bulk_summary import text_lines, totals, write_summary
-    from insight_trace.run.job_journal import Journal
+    from insight_trace.run.job_journal import JobJournal
 
     if options.dump_dir is None:
         raise RequestError("--all and --sample replay dispatches of a dump", hint="give --dump-dir D")
@@ -49,7 +49,7 @@ def run_all(options: argparse.Namespace) -> int:
     say.step("read the dump")
     scene, case, jobs = plan(request)
     folder = _folder(options, request, case.name if case else "nocase")
-    with Journal(folder / _JOURNAL, ReplayRow) as journal:
+    with JobJournal(folder / _JOURNAL, ReplayRow) as journal:
         known = sum(is_known(job, journal) for job in jobs)
         rows = replay_all(jobs, _executor(options), journal, say.replayed)
     about = {"scene": str(scene.path), "case": case.name if case else None, "dump": str(options.dump_dir)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from insight_trace.debug.op_double import double_result
-from insight_trace.debug.slices import Slice, Step
+from insight_trace.debug.slices import Slice, SliceStep
 from insight_trace.debug.suspects import ROUND_MODES
 from insight_trace.debug.tile_calls import TileCall
 from insight_trace.debug.tile_layout import Tile, as_double, is_number, type_name
@@ -42,7 +42,7 @@ class Link:
 def chain(session: Session, found: Slice) -> list[Link]:
     """The lines of a slice, the latest first; executions of one line that follow each other are one link."""
     links: list[Link] = []
-    groups: list[list[Step]] = []
+    groups: list[list[SliceStep]] = []
     for step in found.steps.values():
         if groups and _site(session, groups[-1][0]) == _site(session, step):
             groups[-1].append(step)
@@ -53,12 +53,12 @@ def chain(session: Session, found: Slice) -> list[Link]:
     return links
 
 
-def _site(session: Session, step: Step) -> tuple[str, int, str]:
+def _site(session: Session, step: SliceStep) -> tuple[str, int, str]:
     name = step.call.op if step.call else session.instructions.names[session.instructions.name[step.row]]
     return (*session.place_of(step.row), name)
 
 
-def _link(session: Session, group: list[Step]) -> Link:
+def _link(session: Session, group: list[SliceStep]) -> Link:
     step = group[0]
     file, line, op = _site(session, step)
     common: dict[str, Any] = {

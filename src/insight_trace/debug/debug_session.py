@@ -22,7 +22,7 @@ from insight_trace.outcome import Simulation
 from insight_trace.recording.operands import NONE, WRITES, all_operands, operands_of
 from insight_trace.recording.store import Recording, open_recording
 from insight_trace.replay.replay_folder import RECORD, read_record
-from insight_trace.simulate.embedded.journaling import Change, JournalRequest
+from insight_trace.simulate.embedded.journaling import JournalRequest, OperandChange
 from insight_trace.storage import whole_directory
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Session:
     # --- the journal ----------------------------------------------------------------------------------------
 
     def run(
-        self, changes: Sequence[Change] = (), journal: JournalRequest | None = None, **more: Any
+        self, changes: Sequence[OperandChange] = (), journal: JournalRequest | None = None, **more: Any
     ) -> Simulation:
         """The dispatch once more, as it was recorded but for the changes and options that are given."""
         from insight_trace.simulate.embedded.simulator import run_embedded
@@ -113,7 +113,7 @@ class Session:
         return run_embedded(self.kernels, self.arguments, options, self._toolchain)
 
     def run_variants(
-        self, variants: Sequence[Sequence[Change]], tensors: Sequence[ReplayTensor], each: float, seconds: float
+        self, variants: Sequence[Sequence[OperandChange]], tensors: Sequence[ReplayTensor], each: float, seconds: float
     ) -> list[Outputs | None]:  # fmt: skip
         """What tensors hold after runs with changes; None: a run did not end well, or was not begun in time."""
         from insight_trace.simulate.embedded.variants import run_variants
@@ -142,9 +142,9 @@ class Session:
         return Toolchain.find()
 
     @cached_property
-    def recorded_changes(self) -> tuple[Change, ...]:
+    def recorded_changes(self) -> tuple[OperandChange, ...]:
         """Changes that the recorded run itself had (tools that inject faults)."""
-        return tuple(Change(*change) for change in self.recording.about.get("changes", ()))
+        return tuple(OperandChange(*change) for change in self.recording.about.get("changes", ()))
 
     def journal(self, row: int | None = None) -> Journal:
         """The journal that holds a row; made by one more run where there is none yet."""

@@ -22,7 +22,7 @@ _MOST_ALIGNED = 20_000  # ops of one core that are matched where they are not th
 
 
 @dataclass(frozen=True, eq=False)
-class Difference:
+class OpDifference:
     """An op of both runs whose results are not the same."""
 
     a: TileCall
@@ -41,7 +41,7 @@ class Divergence:
     matched: int
     only_a: tuple[int, ...]  # ops without a partner
     only_b: tuple[int, ...]
-    first: Difference | None
+    first: OpDifference | None
     origin: tuple[TileCall, TileCall] | None  # an op on the way to it that was given something else
     given: tuple[str, ...] = ()  # what
 
@@ -117,7 +117,7 @@ def _aligned(left: Keyed, right: Keyed) -> list[tuple[int, int]]:
 
 def _compared(
     mine: TileCall, theirs: TileCall, forward_a: Forward, forward_b: Forward, a: Session, b: Session
-) -> Difference | None:
+) -> OpDifference | None:
     for (operand, tile), (_, other) in zip(mine.tiles, theirs.tiles, strict=False):
         if not _may_write(mine, operand):
             continue
@@ -134,7 +134,7 @@ def _compared(
                     gaps = np.abs(as_double(left) - as_double(right))[unlike]
                 largest = float(np.nanmax(gaps)) if not np.isnan(gaps).all() else None
             values = (_plain(left[row, col]), _plain(right[row, col]))
-            return Difference(mine, theirs, operand, (row, col), int(unlike.sum()), values, largest)
+            return OpDifference(mine, theirs, operand, (row, col), int(unlike.sum()), values, largest)
     del a, b
     return None
 
@@ -167,7 +167,7 @@ def _plain(value: Any) -> float | int:
 
 
 def _origin(
-    a: Session, b: Session, pairs: list[tuple[int, int]], calls_a: TileCalls, calls_b: TileCalls, found: Difference
+    a: Session, b: Session, pairs: list[tuple[int, int]], calls_a: TileCalls, calls_b: TileCalls, found: OpDifference
 ) -> tuple[tuple[TileCall, TileCall] | None, tuple[str, ...]]:  # fmt: skip
     """The op itself, or the last one on the way to it, in either run, whose operands differ."""
     given = differences(found.a, found.b)

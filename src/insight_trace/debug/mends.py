@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from insight_trace.debug.suspects import ROUND_MODES, Evidence, Site
+from insight_trace.debug.suspects import ROUND_MODES, Evidence, SuspectSite
 from insight_trace.debug.tile_calls import Number, TileCall, TileCalls
 from insight_trace.debug.tile_layout import Tile, element_size, numpy_type, type_name
 from insight_trace.dtypes import DTYPES
-from insight_trace.simulate.embedded.journaling import Change
+from insight_trace.simulate.embedded.journaling import OperandChange
 
 _MOST_SINGLE = 12  # executions of a line that are mended one by one
 _MOST_PLACES = 24  # other places for one operand
@@ -27,14 +27,14 @@ _COMMON = -3.5
 class Mend:
     """Other operands for a line, in all of its executions or in one."""
 
-    site: Site
+    site: SuspectSite
     text: str
-    changes: tuple[Change, ...]
+    changes: tuple[OperandChange, ...]
     likely: float = 0.0
 
 
 @dataclass(frozen=True)
-class Scope:
+class MendScope:
     """Executions of a line that are mended together."""
 
     calls: tuple[TileCall, ...]
@@ -74,24 +74,26 @@ class Catalogue:
                     (few if common else many).append(mend)
         return sorted(few, key=lambda mend: -mend.likely), sorted(many, key=lambda mend: -mend.likely)
 
-    def scopes(self, site: Site) -> list[Scope]:
+    def scopes(self, site: SuspectSite) -> list[MendScope]:
         """All executions of a line; then single ones, those that only wrong elements come from first."""
         everything = tuple(self._calls[number] for number in site.calls)
-        found = [Scope(everything, "", 0.0)]
+        found = [MendScope(everything, "", 0.0)]
         if len(everything) > 1:
             wrong, right = self._evidence.executions(site)
             only = sorted(wrong - right)
             apart = 0 < len(only) < len(everything)
             if 1 < len(only) < len(everything):
-                found.append(Scope(tuple(self._calls[n] for n in only), f" in {len(only)} executions", 0.3))
+                found.append(
+                    MendScope(tuple(self._calls[n] for n in only), f" in {len(only)} executions", 0.3)
+                )
             for number in [*only, *sorted(wrong & right), *sorted(set(site.calls) - wrong)][:_MOST_SINGLE]:
                 likely = 0.4 if apart and number in only else -0.6 - 0.5 * math.log2(len(everything))
                 found.append(
-                    Scope((self._calls[number],), f" at instruction {self._calls[number].first}", likely)
+                    MendScope((self._calls[number],), f" at instruction {self._calls[number].first}", likely)
                 )
         return found
 
-    def _of(self, site: Site, scope: Scope) -> Iterator[tuple[Mend, bool]]:
+    def _of(self, site: SuspectSite, scope: MendScope) -> Iterator[tuple[Mend, bool]]:
         """Mends, and whether they are among the few that come first."""
         places = (self._other_types, self._sizes, self._starts, self._other_places)
         small = self._evidence.small
@@ -109,7 +111,7 @@ class Catalogue:
                 weight -= 0.5 * math.log2(len(guesses))
                 yield Mend(site, text + scope.text, tuple(changes), weight), weight > _COMMON
 
-    def _round_modes(self, scope: Scope) -> Iterator[tuple[str, float, list[Change]]]:
+    def _round_modes(self, scope: MendScope) -> Iterator[tuple[str, float, list[OperandChange]]]:
         some = scope.calls[0]
         options = [(operand, number) for operand, number in some.numbers if number.type < 0]
         if some.op != "TCVT" or not options:
@@ -117,10 +119,12 @@ class Catalogue:
         operand, given = options[0]
         for mode, name in enumerate(ROUND_MODES):
             if mode != given.value:
-                changes = [Change(call.number, operand, "option", mode) for call in scope.calls]
+                changes = [OperandChange(call.number, operand, "option", mode) for call in scope.calls]
                 yield f"rounding by {name}", 0.5 if mode < 3 else 0.0, changes
 
-    def _other_types(self, site: Site, scope: Scope) -> Iterator[tuple[str, float, list[Change]]]:
+    def _other_types(
+        self, site: SuspectSite, scope: MendScope
+    ) -> Iterator[tuple[str, float, list[OperandChange]]]:
         some = scope.calls[0]
         told = 1.0 if site.says("is written and") else -1.0
         given_types = {tile.type for _, tile in some.tiles if not tile.in_global}
@@ -132,12 +136,14 @@ class Catalogue:
                     continue
                 usual = 0.0 if new in self._types else -1.0
                 for chosen in _together_and_each(having):
-                    changes = [Change(call.number, o, "type", new) for call in scope.calls for o in chosen]
+                    changes = [
+                        OperandChange(call.number, o, "type", new) for call in scope.calls for o in chosen
+                    ]
                     whose = "" if len(chosen) == len(having) else f" for operand {chosen[0]}"
                     yield (f"{type_name(new)} instead of {type_name(old)}{whose}", told + usual - 0.3 * bool(whose),
                            changes)  # fmt: skip
 
-    def _sizes(self, site: Site, scope: Scope) -> Iterator[tuple[str, float, list[Change]]]:
+    def _sizes(self, site: SuspectSite, scope: MendScope) -> Iterator[tuple[str, float, list[OperandChange]]]:
         told = 1.0 if site.says("all but") or site.says("valid") or site.says("beside") else -0.5
         tiles = [operand for operand, tile in scope.calls[0].tiles if not tile.in_global]
         for what in ("rows", "cols"):
@@ -150,24 +156,28 @@ class Catalogue:
                     text = f"one valid {what[:-1]} {'more' if by > 0 else 'less'}{whose}"
                     yield text, told - 0.2 * bool(whose) - 0.2 * (by < 0), changes
 
-    def _starts(self, site: Site, scope: Scope) -> Iterator[tuple[str, float, list[Change]]]:
+    def _starts(
+        self, site: SuspectSite, scope: MendScope
+    ) -> Iterator[tuple[str, float, list[OperandChange]]]:
         """A tile that begins a row before, and ends where it did."""
         told = 0.8 if site.says("all but") or site.says("valid") or site.says("beside") else -0.8
         tiles = [operand for operand, tile in scope.calls[0].tiles if tile.plain]
         for chosen in _together_and_each(tiles):
-            changes: list[Change] = []
+            changes: list[OperandChange] = []
             for call in scope.calls:
                 for operand in chosen:
                     tile = call.operands[operand]
                     assert isinstance(tile, Tile)
                     address = tile.address - tile.cols * element_size(tile.type)
                     if address >= 0:
-                        changes.append(Change(call.number, operand, "address", address))
+                        changes.append(OperandChange(call.number, operand, "address", address))
                         changes += _sized(call, operand, "rows", 1)
             whose = "" if len(chosen) == len(tiles) else f" of operand {chosen[0]}"
             yield f"one row before the first{whose}", told, changes
 
-    def _other_places(self, site: Site, scope: Scope) -> Iterator[tuple[str, float, list[Change]]]:
+    def _other_places(
+        self, site: SuspectSite, scope: MendScope
+    ) -> Iterator[tuple[str, float, list[OperandChange]]]:
         some = scope.calls[0]
         stale = site.says("older") or site.says("nobody") or site.says("another form")
         for operand, tile in some.tiles:
@@ -196,12 +206,12 @@ class Catalogue:
 
             others = sorted(known.keys() - {tile.address}, key=order)
             for place, address in enumerate(others[:_MOST_PLACES]):
-                changes = [Change(call.number, operand, "address", address) for call in scope.calls
+                changes = [OperandChange(call.number, operand, "address", address) for call in scope.calls
                            if call.operands[operand] == tile]  # fmt: skip
                 text = f"operand {operand} at 0x{address:x} instead of 0x{tile.address:x}"
                 yield text, told - 0.3 * unlike(address) + 0.5 * (address in usually) - 0.1 * place, changes
 
-    def _other_numbers(self, scope: Scope) -> Iterator[tuple[str, float, list[Change]]]:
+    def _other_numbers(self, scope: MendScope) -> Iterator[tuple[str, float, list[OperandChange]]]:
         """Numbers that are usual, or that this kernel uses elsewhere."""
         for operand, number in scope.calls[0].numbers:
             if number.type < 0:
@@ -211,7 +221,7 @@ class Catalogue:
             bits = [bits_of(each, number.type) for each in usual] + sorted(self._numbers[number.type])
             for one in dict.fromkeys(bits):
                 if one != number.bits:
-                    changes = [Change(call.number, operand, "scalar", one) for call in scope.calls]
+                    changes = [OperandChange(call.number, operand, "scalar", one) for call in scope.calls]
                     shown = Number(one, number.type).value
                     yield f"{shown:.9g} instead of {number.value:.9g} as operand {operand}", -0.5, changes
 
@@ -221,11 +231,11 @@ def _together_and_each(operands: Sequence[int]) -> list[list[int]]:
     return together if len(operands) < 2 else [*together, *([operand] for operand in operands)]
 
 
-def _sized(call: TileCall, operand: int, what: str, by: int) -> list[Change]:
+def _sized(call: TileCall, operand: int, what: str, by: int) -> list[OperandChange]:
     tile = call.operands[operand]
     assert isinstance(tile, Tile)
     value, most = getattr(tile, f"valid_{what}") + by, getattr(tile, what)
-    return [Change(call.number, operand, f"valid_{what}", value)] if 0 < value <= most else []
+    return [OperandChange(call.number, operand, f"valid_{what}", value)] if 0 < value <= most else []
 
 
 def bits_of(value: float, type_: int) -> int:

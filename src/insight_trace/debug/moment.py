@@ -143,6 +143,7 @@ class Moment:
 
     def flags(self, core: int | None = None) -> list[dict[str, Any]]:
         """Flags that are set and that nobody has waited for yet, in the order of the program."""
+        from insight_trace.recording.kinds import SET_NAMES
         from insight_trace.recording.operands import Form
         from insight_trace.recording.pipes import ENGINE_PIPES
 
@@ -151,7 +152,7 @@ class Moment:
         rows = np.flatnonzero(
             (operands.form[: self.row + 1] == Form.FLAG) & (stream.core[: self.row + 1] == owner)
         )
-        sets = np.array([name == "SET_FLAG" for name in stream.names])[stream.name[rows]]
+        sets = np.array([name in SET_NAMES for name in stream.names])[stream.name[rows]]
         keys, place = np.unique(operands.value[rows], return_inverse=True)
         count = np.bincount(place, np.where(sets, 1, -1), len(keys)).astype(int)
         return [

@@ -25,7 +25,7 @@ _MOST_CALLS = 20_000
 
 
 @dataclass
-class Step:
+class SliceStep:
     """A tile op, or an instruction outside of one, that made some of what was asked for."""
 
     row: int  # its last instruction
@@ -51,7 +51,7 @@ class Step:
 class Slice:
     """Everything that some bytes were made of."""
 
-    steps: dict[int, Step]  # by key, the latest first
+    steps: dict[int, SliceStep]  # by key, the latest first
     inputs: dict[int, NDArray[np.int64]]  # by slot: byte offsets in its buffer that were read
     unwritten: int = 0  # bytes that were asked for and that nobody wrote
     cut: bool = False
@@ -105,7 +105,7 @@ class Backward:
             last = self.session.call_rows(call)[1] if call is not None else row
             step = found.steps.get(last)
             if step is None:
-                step = Step(last, self.calls[call] if call is not None else None)
+                step = SliceStep(last, self.calls[call] if call is not None else None)
                 found.steps[last] = step
             own = addresses[rows == row]
             self._demand(step, memory, own)
@@ -129,7 +129,7 @@ class Backward:
             if len(own):
                 found.inputs[slot] = _joined(found.inputs.get(slot), own)
 
-    def _demand(self, step: Step, memory: int, addresses: NDArray[np.int64]) -> None:
+    def _demand(self, step: SliceStep, memory: int, addresses: NDArray[np.int64]) -> None:
         if step.call is None:
             step.made[-1] = _joined(step.made.get(-1), addresses)
             return

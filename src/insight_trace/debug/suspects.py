@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from insight_trace.debug.journal import GM
 from insight_trace.debug.liveness import Liveness, liveness
 from insight_trace.debug.mismatch import Wrong, addresses_in
-from insight_trace.debug.slices import Backward, Slice, Step
+from insight_trace.debug.slices import Backward, Slice, SliceStep
 from insight_trace.debug.tile_calls import TileCall, TileCalls
 from insight_trace.debug.tile_layout import Tile, as_double, distinct, element_size, type_name
 
@@ -24,7 +24,7 @@ ROUND_MODES = ("NONE", "RINT", "ROUND", "FLOOR", "CEIL", "TRUNC", "ODD")
 
 
 @dataclass
-class Site:
+class SuspectSite:
     """A line of the kernel with one tile op: everything it executed on the way to the wrong elements."""
 
     file: str
@@ -48,7 +48,7 @@ class Site:
 class Evidence:
     """What the way back from the wrong elements shows."""
 
-    sites: list[Site]  # the most suspicious first
+    sites: list[SuspectSite]  # the most suspicious first
     wrong: Slice
     right: Slice
     small: bool  # all differences are of the last digit
@@ -69,7 +69,7 @@ class Evidence:
         )
         return wrong, right
 
-    def executions(self, site: Site) -> tuple[set[int], set[int]]:
+    def executions(self, site: SuspectSite) -> tuple[set[int], set[int]]:
         """Those of a line that wrong elements come from, and those that right ones do."""
         wrong, right = self._calls
         return wrong.intersection(site.calls), right.intersection(site.calls)
@@ -87,12 +87,12 @@ class _Sites:
 
     def __init__(self, backward: Backward) -> None:
         self.session = backward.session
-        self.known: dict[tuple[str, int, str], Site] = {}
+        self.known: dict[tuple[str, int, str], SuspectSite] = {}
 
-    def of(self, call: TileCall) -> Site:
+    def of(self, call: TileCall) -> SuspectSite:
         key = (*self.session.place_of(call.first), call.op)
         if key not in self.known:
-            self.known[key] = Site(*key)
+            self.known[key] = SuspectSite(*key)
         return self.known[key]
 
     def fill(self) -> None:
@@ -102,7 +102,7 @@ class _Sites:
             if first >= 0:
                 key = (*self.session.place_of(first), self.session.op_name(number))
                 if key not in self.known:
-                    self.known[key] = Site(*key, score=_OFF_THE_WAY)
+                    self.known[key] = SuspectSite(*key, score=_OFF_THE_WAY)
                 self.known[key].calls.append(number)
 
 
@@ -157,7 +157,7 @@ def _beside(backward: Backward, one: Wrong, sites: _Sites, end: int) -> None:
             )
 
 
-def _look_at(backward: Backward, step: Step, bad: Slice, sites: _Sites) -> None:
+def _look_at(backward: Backward, step: SliceStep, bad: Slice, sites: _Sites) -> None:
     call = step.call
     assert call is not None
     site = sites.of(call)
@@ -177,7 +177,12 @@ def _look_at(backward: Backward, step: Step, bad: Slice, sites: _Sites) -> None:
 
 
 def _mixed(
-    backward: Backward, site: Site, call: TileCall, operand: int, made_by: dict[int, int], sites: _Sites
+    backward: Backward,
+    site: SuspectSite,
+    call: TileCall,
+    operand: int,
+    made_by: dict[int, int],
+    sites: _Sites,
 ) -> None:
     """A tile that is made in part by one op, and what wrong elements come from by others or by nobody."""
     tile = call.operands[operand]
@@ -215,7 +220,7 @@ def _mixed(
         sites.of(backward.calls[number]).suspect(3.0, text)
 
 
-def _types(site: Site, call: TileCall, tile: Tile, maker: TileCall, sites: _Sites) -> None:
+def _types(site: SuspectSite, call: TileCall, tile: Tile, maker: TileCall, sites: _Sites) -> None:
     written = next((t for _, t in maker.tiles if t.memory == tile.memory and t.address == tile.address), None)
     if written is None or written.type == tile.type:
         return
@@ -225,7 +230,7 @@ def _types(site: Site, call: TileCall, tile: Tile, maker: TileCall, sites: _Site
         sites.of(maker).suspect(2.0, f"{text}: {maker.op} to {call.op}")
 
 
-def _sizes(site: Site, call: TileCall) -> None:
+def _sizes(site: SuspectSite, call: TileCall) -> None:
     """Operands of one op whose valid sizes are close to each other and differ."""
     valid = [tile.valid for _, tile in call.tiles]
     for rows, cols in valid[1:]:
@@ -287,7 +292,7 @@ def _passed_over(backward: Backward, sites: _Sites, known: Liveness, unread: int
             sites.of(call).suspect(1.5, text)
 
 
-def _stands_out(site: Site, calls: TileCalls) -> None:
+def _stands_out(site: SuspectSite, calls: TileCalls) -> None:
     """One execution that was given something that none of the others was, where those are alike."""
     if len(site.calls) < 3:
         return

@@ -14,7 +14,7 @@ from insight_trace.debug.slices import Backward
 from insight_trace.debug.suspects import Evidence
 from insight_trace.debug.tile_calls import Number
 from insight_trace.debug.tile_layout import as_double
-from insight_trace.simulate.embedded.journaling import Change
+from insight_trace.simulate.embedded.journaling import OperandChange
 from insight_trace.simulate.embedded.variants import Outputs, at_most
 
 MOST_RUNS = 4000  # for one answer, so that a quick machine says what a slow one does
@@ -68,7 +68,7 @@ class Bench:
     def batch(self) -> int:
         return min(_BATCH, at_most(self._tensors))
 
-    def outputs(self, variants: Sequence[tuple[Change, ...]]) -> list[Outputs | None]:
+    def outputs(self, variants: Sequence[tuple[OperandChange, ...]]) -> list[Outputs | None]:
         """Output slots of runs with these changes; None: one does not end well, or there was no time."""
         found: list[Outputs | None] = []
         for start in range(0, len(variants), self.batch):
@@ -129,7 +129,7 @@ class _Search:
 
     def at(self, value: float) -> Mend:
         bits = bits_of(value, self.number.type)
-        changes = tuple(Change(call, self.operand, "scalar", bits) for call in self.calls)
+        changes = tuple(OperandChange(call, self.operand, "scalar", bits) for call in self.calls)
         shown = Number(bits, self.number.type).value
         text = f"{shown:.9g} instead of {self.number.value:.9g} as operand {self.operand}"
         return Mend(self.mend.site, text + self.mend.text, changes, self.mend.likely)

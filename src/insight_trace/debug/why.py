@@ -12,7 +12,7 @@ import numpy as np
 from insight_trace.debug.journal import GM
 from insight_trace.debug.mismatch import Wrong, addresses_in, wrong_outputs
 from insight_trace.debug.slices import Backward, Slice
-from insight_trace.debug.suspects import Site, gather
+from insight_trace.debug.suspects import SuspectSite, gather
 from insight_trace.debug.what_if import Bench, Outcome, try_mends
 from insight_trace.errors import RequestError
 
@@ -77,13 +77,13 @@ def first_mismatch(session: Session, seconds: float = SECONDS) -> Mismatch:
     return Mismatch(tuple(wrong), _ranked(evidence.sites, outcomes), evidence.wrong, bench.runs)
 
 
-def _ranked(sites: list[Site], outcomes: list[Outcome]) -> tuple[Suspect, ...]:
+def _ranked(sites: list[SuspectSite], outcomes: list[Outcome]) -> tuple[Suspect, ...]:
     best: dict[int, Outcome] = {}
     for outcome in outcomes:
         best.setdefault(id(outcome.mend.site), outcome)
     place = {id(site): number for number, site in enumerate(sites)}
 
-    def key(site: Site) -> tuple[float, ...]:
+    def key(site: SuspectSite) -> tuple[float, ...]:
         outcome = best.get(id(site))
         if outcome is None or outcome.explained < 0.5:
             return 1.0, 0.0, place[id(site)]

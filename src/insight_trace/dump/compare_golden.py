@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from insight_trace.dump.dump_diff import Difference, DiffTolerance, DumpDiff, compare_arrays, golden_array
+from insight_trace.dump.dump_diff import (
+    ArgumentDifference,
+    DiffTolerance,
+    DumpDiff,
+    compare_arrays,
+    golden_array,
+)
 from insight_trace.dump.entries import EntryFilter, selected
 from insight_trace.dump.recorded_bytes import payload_array
 from insight_trace.errors import RequestError
@@ -41,9 +47,11 @@ def compare_with_golden(
     expected = golden_array(golden, tensor.dtype, tensor.shape)
     result = compare_arrays(recorded, expected, tolerance)
     d = entry.dispatch
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[ArgumentDifference, ...] = ()
     if result is not None:
         differences = (
-            Difference(d.dispatch_id, d.task_id, d.kernel, tensor.slot, entry.stage, "content", **result),
+            ArgumentDifference(
+                d.dispatch_id, d.task_id, d.kernel, tensor.slot, entry.stage, "content", **result
+            ),
         )
     return DumpDiff(differences, 1, 1, ())

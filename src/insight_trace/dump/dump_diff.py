@@ -33,7 +33,7 @@ class DiffTolerance:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ArgumentDifference:
     """One argument that differs: where, what, and the first element that does."""
 
     dispatch_id: int
@@ -77,7 +77,7 @@ class Difference:
 class DumpDiff:
     """Everything that differs, in the order of dispatches, and what could not be compared."""
 
-    differences: tuple[Difference, ...]
+    differences: tuple[ArgumentDifference, ...]
     dispatches: int
     payloads: int
     not_compared: tuple[str, ...]
@@ -120,7 +120,7 @@ def compare_dumps(
     partners: dict[int, list[Dispatch]] = defaultdict(list)
     for dispatch in right:
         partners[dispatch.task_id].append(dispatch)
-    differences: list[Difference] = []
+    differences: list[ArgumentDifference] = []
     tally = _Tally()
     count = 0
     for one in left:
@@ -157,13 +157,13 @@ class _Tally:
         return tuple(notes)
 
 
-def _difference(dispatch: Dispatch, what: str, slot: int | None = None) -> Difference:
-    return Difference(dispatch.dispatch_id, dispatch.task_id, dispatch.kernel, slot, None, what)
+def _difference(dispatch: Dispatch, what: str, slot: int | None = None) -> ArgumentDifference:
+    return ArgumentDifference(dispatch.dispatch_id, dispatch.task_id, dispatch.kernel, slot, None, what)
 
 
 def _compare_dispatches(
     one: Dispatch, other: Dispatch, tolerance: DiffTolerance, tally: _Tally
-) -> Iterator[Difference]:
+) -> Iterator[ArgumentDifference]:
     if one.func_ids and other.func_ids and one.func_ids != other.func_ids:
         yield _difference(one, f"func ids {list(one.func_ids)} against {list(other.func_ids)}")
     if one.block_count != other.block_count:
@@ -184,7 +184,7 @@ def _compare_dispatches(
 
 def _compare_arguments(
     dispatch: Dispatch, a: Argument, b: Argument, tolerance: DiffTolerance, tally: _Tally
-) -> Iterator[Difference]:
+) -> Iterator[ArgumentDifference]:
     if isinstance(a, ScalarArg) and isinstance(b, ScalarArg):
         if a.bits != b.bits:
             certain = "" if a.exact and b.exact else " (one of them not certain)"
@@ -219,8 +219,10 @@ def _compare_arguments(
             yield _element_difference(dispatch, a.slot, stage, found)
 
 
-def _element_difference(dispatch: Dispatch, slot: int, stage: Stage, found: dict[str, Any]) -> Difference:
-    return Difference(
+def _element_difference(
+    dispatch: Dispatch, slot: int, stage: Stage, found: dict[str, Any]
+) -> ArgumentDifference:
+    return ArgumentDifference(
         dispatch.dispatch_id, dispatch.task_id, dispatch.kernel, slot, stage, "content", **found
     )
 

@@ -26,7 +26,7 @@ from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Dispatch, Scene, TensorArg
 
 
-class Dispatches(Sequence[Dispatch]):
+class DumpDispatches(Sequence[Dispatch]):
     """The dispatches of a dump, each made when it is looked at, so that a large dump costs little to open."""
 
     def __init__(self, count: int, make: Callable[[int], Dispatch]) -> None:
@@ -121,7 +121,7 @@ def _load_unified(manifest: Manifest, scene: Scene | None) -> Dump:
             return bare(source.empty[dispatch_id], source)
         return naming.named(build(dispatch_id, indexed, source))
 
-    dispatches: Sequence[Dispatch] = Dispatches(len(groups), make)
+    dispatches: Sequence[Dispatch] = DumpDispatches(len(groups), make)
     if any(_lacks_func_id(records[i]) for i in groups.starts):
         # Only a scene can tell, and only from all dispatches together.
         dispatches = name_dispatches(list(dispatches) if scene else dispatches, scene, warnings)

@@ -12,7 +12,7 @@ from insight_trace.chips import known_clocks, load_chip
 from insight_trace.errors import InputError
 from insight_trace.insight.lanes import LANES
 from insight_trace.insight.metrics import Lookup, Metrics
-from insight_trace.insight.read_columns import Gathered
+from insight_trace.insight.read_columns import EventColumns
 from insight_trace.model import Counter, Instructions, Pipe, Trace
 from insight_trace.recording.kinds import BARRIER, FLAG_NAMES
 
@@ -24,7 +24,11 @@ _OVERHEAD_NAMES = ("cache_time", "ccu_time")
 
 
 def assemble(
-    gathered: Gathered, metrics: Metrics | None, sources: Mapping[str, bytes], mhz: float | None, path: Path
+    gathered: EventColumns,
+    metrics: Metrics | None,
+    sources: Mapping[str, bytes],
+    mhz: float | None,
+    path: Path,
 ) -> Trace:
     flags, ends, partners = gathered.flags.whole()
     gathered.unread += gathered.flags.halves
@@ -123,7 +127,9 @@ def _drawn_whole(names: Sequence[str], name: NDArray[Any]) -> NDArray[np.bool_]:
     return chosen
 
 
-def _joined(gathered: Gathered, flags: NDArray[np.int64], ends: NDArray[np.float64]) -> list[NDArray[Any]]:
+def _joined(
+    gathered: EventColumns, flags: NDArray[np.int64], ends: NDArray[np.float64]
+) -> list[NDArray[Any]]:
     """Columns of slices and flags, one after the other."""
     columns = gathered.columns()
     if len(flags) == 0:
@@ -139,7 +145,7 @@ def _reach(begin: NDArray[Any], lasting: NDArray[Any]) -> float:
 
 
 def _places(
-    gathered: Gathered, core: NDArray[Any], lane: NDArray[Any], warnings: list[str]
+    gathered: EventColumns, core: NDArray[Any], lane: NDArray[Any], warnings: list[str]
 ) -> tuple[list[str], NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
     """Cores and pipes. In a core's own trace processes are pipes; elsewhere they are cores."""
     unknown: set[str] = set()
@@ -169,7 +175,7 @@ def _places(
     return cores, core, pipes, warps
 
 
-def _addresses(gathered: Gathered, warnings: list[str]) -> NDArray[np.uint64]:
+def _addresses(gathered: EventColumns, warnings: list[str]) -> NDArray[np.uint64]:
     found = np.zeros(len(gathered.addresses), dtype=np.uint64)
     bad = 0
     for place, text in enumerate(gathered.addresses):

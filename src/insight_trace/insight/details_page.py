@@ -23,7 +23,7 @@ MOST_VECTOR_CORES = 254  # of a vector kernel, whose cores Insight draws in pair
 MICROSECONDS, INSTRUCTIONS, BYTES, PERCENT = range(4)  # units of a `Load`
 
 
-class Row(Struct, frozen=True):
+class BlockRow(Struct, frozen=True):
     """A row of the table of blocks."""
 
     value: list[str]
@@ -31,7 +31,7 @@ class Row(Struct, frozen=True):
 
 class BlockTable(Struct, frozen=True):
     head_name: list[str]
-    row: list[Row]
+    row: list[BlockRow]
     size: list[int]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from insight_trace.insight.prepared import Prepared, distinct
 from insight_trace.model import Pipe
 from insight_trace.recording.frames import TOOLKIT
+from insight_trace.recording.intervals import added
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,15 +50,6 @@ def _count(prepared: Prepared, rows: NDArray[np.int64], core: NDArray[Any], key:
     start, end = columns.start[rows], columns.end[rows]
     order = np.lexsort((start, group))
     bounds = np.concatenate(([0], np.flatnonzero(np.diff(group[order])) + 1))
-    begin, finish = start[order], end[order]
-
-    # the union: what each execution adds to those before it, all groups in one sweep
-    reach = int(end.max()) + 1
-    place = np.repeat(np.arange(len(bounds)), np.diff(np.append(bounds, len(order)))) * reach
-    covered = np.maximum.accumulate(finish + place)
-    before = np.concatenate(([-1], covered[:-1]))
-    added = np.maximum(finish + place - np.maximum(begin + place, before), 0)
-    added[bounds] = finish[bounds] - begin[bounds]
 
     def total(values: NDArray[Any]) -> NDArray[np.int64]:
         return np.add.reduceat(values.astype(np.int64)[order], bounds)
@@ -84,7 +76,7 @@ def _count(prepared: Prepared, rows: NDArray[np.int64], core: NDArray[Any], key:
         first=first,
         executed=np.diff(np.append(bounds, len(order))),
         cycles=np.minimum(total(end - start), INT32_MAX),
-        busy=np.add.reduceat(added, bounds),
+        busy=np.add.reduceat(added(group[order], start[order], end[order]), bounds),
         gpr=highest(gpr),
         process_bytes=np.minimum(total(moved), INT32_MAX),
         read_conflict=highest(columns.read_conflict[rows]),

@@ -56,7 +56,7 @@ class Life(Struct, frozen=True):
     source_location: str
 
 
-class Scope(Struct, frozen=True):
+class MemoryScope(Struct, frozen=True):
     """One memory of one core."""
 
     scope: str
@@ -66,7 +66,7 @@ class Scope(Struct, frozen=True):
 
 class MemoryPage(Struct, frozen=True, rename={"header": "Header", "scopes": "Record"}):
     header: Header
-    scopes: list[Scope]
+    scopes: list[MemoryScope]
 
 
 def memory_page(recording: Recording) -> MemoryPage | None:
@@ -79,7 +79,7 @@ def memory_page(recording: Recording) -> MemoryPage | None:
     return MemoryPage(Header(names), list(_scopes(trace, lives)))
 
 
-def _scopes(trace: Trace, lives: Lives) -> Iterator[Scope]:
+def _scopes(trace: Trace, lives: Lives) -> Iterator[MemoryScope]:
     columns = trace.instructions
     blocks = [core.partition(".")[0] for core in columns.cores]
     last = blocks[int(columns.core[int(np.argmax(columns.end))])]
@@ -97,7 +97,7 @@ def _scopes(trace: Trace, lives: Lives) -> Iterator[Scope]:
                 name += f" (the first {MOST_LIVES:,} of {len(rows):,} values)"
                 rows = rows[np.argsort(lives.begin[rows], kind="stable")][:MOST_LIVES]
             found = [_life(trace, lives, frames, origin, row) for row in rows.tolist()]
-            yield Scope(name, "success", found)
+            yield MemoryScope(name, "success", found)
 
 
 def _life(trace: Trace, lives: Lives, frames: list[str], origin: int, row: int) -> Life:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SETTING = {name: name in SET_NAMES or name in CROSS_CORE_SETS for name in FLAG_NAMES | CROSS_CORE_NAMES}
 
 
-class Table(defaultdict[Any, int]):
+class Numbering(defaultdict[Any, int]):
     """Numbers values in the order in which they first occur."""
 
     def __init__(self) -> None:
@@ -36,8 +36,8 @@ class Flags:
 
     def __init__(self) -> None:
         # tables of their own: a trace numbers the texts of slices first
-        self.cores, self.lanes, self.names = Table(), Table(), Table()
-        self.stacks, self.addresses = Table(), Table()
+        self.cores, self.lanes, self.names = Numbering(), Numbering(), Numbering()
+        self.stacks, self.addresses = Numbering(), Numbering()
         self.detail: list[str] = []
         self.begun: tuple[dict[Any, int], dict[Any, int]] = ({}, {})
         self.ended: tuple[dict[Any, float], dict[Any, float]] = ({}, {})
@@ -48,7 +48,7 @@ class Flags:
     def __len__(self) -> int:
         return len(self.detail)
 
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[Numbering, ...]:
         return self.cores, self.lanes, self.names, self.stacks, self.addresses
 
     def add(self, columns: list[NDArray[Any]], detail: list[str]) -> None:
@@ -139,7 +139,7 @@ class _Numbered:
 class KnownEvents:
     """Takes text of the known form; leaves every other to the general way."""
 
-    def __init__(self, gathered: Gathered) -> None:
+    def __init__(self, gathered: EventColumns) -> None:
         self._gathered = gathered
         self._form = KnownForm()
         self._refused = 0
@@ -171,8 +171,8 @@ class KnownEvents:
     ) -> tuple[NDArray[np.int64], ...]:
         """Core, lane, name, stack, address, bytes moved; `owner` has the tables."""
         cores, lanes, names = owner.cores, owner.lanes, owner.names
-        stacks: Table = owner.stacks
-        addresses: Table = owner.addresses
+        stacks: Numbering = owner.stacks
+        addresses: Numbering = owner.addresses
 
         def place(said: tuple[str, str, str, str]) -> tuple[int, int, int]:
             name, process, thread, _ = said
@@ -224,13 +224,13 @@ _MARKS_PROCESS = PROCESS_CODES[_MARKS]
 _NO_ARGS = Args()
 
 
-class Gathered:
+class EventColumns:
     """Events as growing columns; repeated texts are kept once."""
 
     def __init__(self, default_core: str = "core0") -> None:
         self.default_core = default_core
-        self.cores, self.lanes, self.names = Table(), Table(), Table()
-        self.stacks, self.addresses = Table(), Table()
+        self.cores, self.lanes, self.names = Numbering(), Numbering(), Numbering()
+        self.stacks, self.addresses = Numbering(), Numbering()
         self.detail: list[str] = []
         self.flags = Flags()
         self.counters: dict[str, list[tuple[float, float]]] = {}
@@ -340,7 +340,7 @@ class Gathered:
         return [*(_renumbered(column, values, table) for column, values, table in named), begin]
 
 
-def _renumbered(column: NDArray[Any], values: dict[Any, int], table: Table) -> NDArray[Any]:
+def _renumbered(column: NDArray[Any], values: dict[Any, int], table: Numbering) -> NDArray[Any]:
     """The same values by the numbers of another table; new ones are numbered as they first occur."""
     used, first = np.unique(column, return_index=True)
     found = np.zeros(len(values), dtype=np.int64)

@@ -11,7 +11,7 @@ from insight_trace.insight.assemble import assemble
 from insight_trace.insight.container import LARGEST_FILE, Block, BlockType, blocks_of
 from insight_trace.insight.locate import find_simulator
 from insight_trace.insight.metrics import Metrics, metrics_of_csvs, metrics_of_table
-from insight_trace.insight.read_columns import Gathered
+from insight_trace.insight.read_columns import EventColumns
 from insight_trace.model import Trace
 from insight_trace.recording.store import HEADER, beside, open_recording
 
@@ -68,7 +68,7 @@ def _open_bin(path: Path, mhz: float | None) -> Trace:
             where=str(path),
             hint="an on-board result has no instruction timeline; give one of `msprof op simulator`",
         )
-    gathered = Gathered()
+    gathered = EventColumns()
     sources: dict[str, bytes] = {}
     metrics: Metrics | None = None
     with path.open("rb") as file:
@@ -111,7 +111,7 @@ def _open_json(path: Path, mhz: float | None) -> Trace:
     size = path.stat().st_size
     if size > LARGEST_FILE:
         raise InputError(f"{size >> 30} GiB are more than MindStudio Insight opens (20 GiB)", where=str(path))
-    gathered = Gathered(default_core=path.parent.name)
+    gathered = EventColumns(default_core=path.parent.name)
     with path.open("rb") as file:
         gathered.read(file, 0, size, str(path))
     metrics: Metrics | None = None

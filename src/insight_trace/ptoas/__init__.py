@@ -1,4 +1,4 @@
-"""PyPTO build directories: find their kernels, read `.pto` and signatures, plan and book a profile run.
+"""PyPTO build directories: find their kernels, read `.pto` and signatures, plan, run and book a profile.
 
-Nothing here simulates. `runner.KernelRunner` is the door through which a simulator is called.
+`kernel_runner.KernelRunner` is the protocol of the simulators that run them.
 """

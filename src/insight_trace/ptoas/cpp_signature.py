@@ -41,7 +41,7 @@ _TOKEN = re.compile(r"""[A-Za-z_]\w*|0x[0-9A-Fa-f]+|\d[\w.]*|::|"C"|"C\+\+"|[^\s
 _SECTION = re.compile(r"#\s*(?:el)?ifn?(?:def)?\b[^\n]*\b__DAV_(CUBE|VEC)__")
 
 
-class Form(enum.StrEnum):
+class EntryForm(enum.StrEnum):
     """How a source declares a kernel entry; it decides how a launcher can reach it."""
 
     EXTERN_GLOBAL = "extern-global"  # extern "C" __global__
@@ -60,7 +60,7 @@ class CppParameter:
 class CppFunction:
     name: str
     parameters: tuple[CppParameter, ...]
-    form: Form
+    form: EntryForm
     line: int
 
 
@@ -185,15 +185,15 @@ def _definitions(words: list[_Word]) -> list[_Definition]:
             if after == "{" and _DEVICE & set(head) and at > begin:
                 stop = _closing(words, end + 1, "{", "}")
                 extern = "extern" in head or any(linkage_blocks)
-                form = Form.BARE
+                form = EntryForm.BARE
                 if "__global__" in head:
-                    form = Form.EXTERN_GLOBAL if extern else Form.GLOBAL
+                    form = EntryForm.EXTERN_GLOBAL if extern else EntryForm.GLOBAL
                 inside = words[end + 2 : stop]
                 calls = frozenset(a.text for a, b in itertools.pairwise(inside) if b.text == "(")
                 function = CppFunction(
                     words[at - 1].text, _parameters(words[at + 1 : end]), form, words[at - 1].line
                 )
-                hidden = bool({"static", "inline", "template"} & set(head)) and form is Form.BARE
+                hidden = bool({"static", "inline", "template"} & set(head)) and form is EntryForm.BARE
                 found.append(_Definition(function, hidden, calls))
                 at = stop + 1
                 begin = at
@@ -205,7 +205,7 @@ def _definitions(words: list[_Word]) -> list[_Definition]:
 
 
 def _kernels(definitions: list[_Definition]) -> tuple[CppKernel, ...]:
-    launchable = [d.function for d in definitions if d.function.form is not Form.BARE]
+    launchable = [d.function for d in definitions if d.function.form is not EntryForm.BARE]
     if launchable:
         return tuple(CppKernel(function.name, (function,)) for function in launchable)
     called = frozenset().union(*(d.calls - {d.function.name} for d in definitions))

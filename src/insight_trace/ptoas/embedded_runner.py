@@ -30,7 +30,7 @@ from insight_trace.replay.verification import Status, verify_outputs
 from insight_trace.simulate.embedded.cache import content_key
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 from insight_trace.simulate.embedded.toolchain import Toolchain
-from insight_trace.simulate.embedded.typed_entry import ENTRY, LANE, Call, EntryParameter, wrapper_source
+from insight_trace.simulate.embedded.typed_entry import ENTRY, LANE, EntryCall, EntryParameter, wrapper_source
 
 FINDINGS = "findings.json"  # of a checked kernel, in its folder of logs
 _MAX_SHAPE = 2**32 - 1
@@ -227,7 +227,7 @@ def entry_source(kernel: ProfileKernel) -> str:
         if len(kernel.functions) > 1:
             only = "__DAV_CUBE__" if function is kernel.functions[0] else "__DAV_VEC__"
         parameters = tuple(_parameter(argument) for argument in kernel.arguments_of(function))
-        calls.append(Call(function.name, parameters, only))
+        calls.append(EntryCall(function.name, parameters, only))
     return wrapper_source(kernel.source.name, calls)
 
 

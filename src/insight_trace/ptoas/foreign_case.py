@@ -8,26 +8,15 @@ import sys
 import threading
 from pathlib import Path
 
+from insight_trace.dtypes import DTYPES
 from insight_trace.errors import JobError, RequestError
 from insight_trace.ptoas.buffer_content import write_content
 from insight_trace.ptoas.planned_kernel import BufferArg, Content, ProfileKernel, ValueArg
-from insight_trace.ptoas.testcase import Case
+from insight_trace.ptoas.testcase import HOST_TYPES, LauncherCase
 from insight_trace.ptoas.tool_steps import cause_in, run_step
 
 _GENERATOR = "test/npu_validation/scripts/generate_testcase.py"
-_SIZEOF = {
-    "float": 4,
-    "int32_t": 4,
-    "uint32_t": 4,
-    "int64_t": 8,
-    "uint64_t": 8,
-    "aclFloat16": 2,
-    "int16_t": 2,
-    "uint16_t": 2,
-    "int8_t": 1,
-    "uint8_t": 1,
-    "bool": 1,
-}
+_SIZEOF = {HOST_TYPES.get(kind.cpp, kind.cpp): kind.size for kind in DTYPES}
 _SIZE = re.compile(r"\bsize_t\s+(\w+)\s*=\s*([\w\s*()]+);")
 _READ = re.compile(r'\bReadFile\(\s*"\./([\w.\-]+)"\s*,\s*(\w+)')
 
@@ -76,14 +65,14 @@ def foreign_case(
     aicore_arch: str,
     timeout: float,
     stop: threading.Event | None = None,
-) -> Case:
+) -> LauncherCase:
     """PTOAS's own test case of a kernel, and what comes of it in `build`."""
     how = {"soc_version": soc_version, "aicore_arch": aicore_arch}
     directory = generate_case(root, kernel, out, log, **how, timeout=timeout, stop=stop)
     name = _case_name(kernel)
     text = (directory / "main.cpp").read_text(encoding="utf-8", errors="replace")
     functions = (function.name for function in kernel.functions)
-    return Case(
+    return LauncherCase(
         directory,
         f"{name}_sim",
         build / f"lib{name}_kernel.so",
@@ -94,7 +83,7 @@ def foreign_case(
     )
 
 
-def given_to(case: Case, kernel: ProfileKernel) -> list[str]:
+def given_to(case: LauncherCase, kernel: ProfileKernel) -> list[str]:
     """Puts the user's files into a case of PTOAS's; returns what it has no place for."""
     warnings = []
     for argument in kernel.arguments:

@@ -53,13 +53,13 @@ def write_figures(trace: Trace, folder: Path, kernel: str, about: dict[str, str]
     from insight_trace.trace.advice import advise
     from insight_trace.trace.clean import clean
     from insight_trace.trace.instr_metrics import write_metrics
-    from insight_trace.trace.run_folder import Form, summary_text, write_clean
+    from insight_trace.trace.run_folder import CleanForm, summary_text, write_clean
     from insight_trace.trace.stats import stats
     from insight_trace.trace.text import stats_data
 
     cleaned, figures = clean(trace), stats(trace)
     with (folder / f"{kernel}.clean.json").open("wb") as file:
-        write_clean(cleaned, file, Form())
+        write_clean(cleaned, file, CleanForm())
     with (folder / "instr_metrics.json").open("wb") as file:
         write_metrics(trace, file)
     data = msgspec.json.encode(stats_data(trace, figures, advise(trace, figures)))

@@ -11,7 +11,14 @@ from typing import TypeVar
 from insight_trace.chips import arch_named
 from insight_trace.errors import InputError, InsightTraceError, RequestError
 from insight_trace.model import CoreType
-from insight_trace.ptoas.cpp_signature import CppFunction, CppKernel, CppParameter, CppSource, Form, read_cpp
+from insight_trace.ptoas.cpp_signature import (
+    CppFunction,
+    CppKernel,
+    CppParameter,
+    CppSource,
+    EntryForm,
+    read_cpp,
+)
 from insight_trace.ptoas.discovery import KernelSource, unique_names
 from insight_trace.ptoas.element_types import is_pointer, pointee
 from insight_trace.ptoas.launch_arguments import KernelArguments, Wishes, kernel_arguments
@@ -68,7 +75,7 @@ def kernels_of_pto(module: Module) -> tuple[CppKernel, ...]:
                 dtype.cpp if dtype else {"index": "int64_t", "i1": "bool"}.get(parameter.type, parameter.type)
             )
             parameters.append(CppParameter(f"v{index + 1}", type_, is_pointer(parameter.type)))
-        functions[name] = CppFunction(name, tuple(parameters), Form.BARE, function.line)
+        functions[name] = CppFunction(name, tuple(parameters), EntryForm.BARE, function.line)
     kernels = []
     for name, found in functions.items():
         base = name[:-4]

@@ -1,4 +1,4 @@
-"""The door to a simulator: what it is asked, and what it answers."""
+"""Simulator protocol of a profile: what a runner is asked, and what it answers."""
 
 from __future__ import annotations
 

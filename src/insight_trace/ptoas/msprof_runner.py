@@ -28,7 +28,7 @@ from insight_trace.ptoas.kernel_runner import (
     RunOutcome,
 )
 from insight_trace.ptoas.planned_kernel import ProfileKernel
-from insight_trace.ptoas.testcase import Case, own_case, write_zero_inputs
+from insight_trace.ptoas.testcase import LauncherCase, own_case, write_zero_inputs
 from insight_trace.ptoas.tool_steps import cause_in, run_step
 from insight_trace.simulate.msprof.building import (
     Build,
@@ -149,7 +149,7 @@ class MsprofRunner:
         at_case = replace(workplace, cwd=case.directory)
         return self._collect(kernel, case, symbol, ready, places, at_case, tuple(warnings), facts)
 
-    def _case(self, kernel: ProfileKernel, places: Places, arch: str, ready: Ready) -> Case:
+    def _case(self, kernel: ProfileKernel, places: Places, arch: str, ready: Ready) -> LauncherCase:
         """The launcher's sources: ours, or those of PTOAS's generator."""
         if self.options.ptoas_root is None:
             return own_case(
@@ -167,7 +167,7 @@ class MsprofRunner:
             stop=self._stopped,
         )
 
-    def _build(self, case: Case, ready: Ready, places: Places, workplace: Workplace) -> list[str]:
+    def _build(self, case: LauncherCase, ready: Ready, places: Places, workplace: Workplace) -> list[str]:
         """Builds, unless an earlier run of the same kernel has done so; returns what to warn about."""
         stamp = places.build / _STAMP
         files = (case.library, case.application)
@@ -199,7 +199,7 @@ class MsprofRunner:
         write_whole(stamp, places.mark, mode=0o600)
         return warnings
 
-    def _inputs(self, case: Case, places: Places) -> list[str]:
+    def _inputs(self, case: LauncherCase, places: Places) -> list[str]:
         """Runs the case's golden.py; zero files serve where there is none or it fails, and that is said."""
         problem = "there is no golden.py"
         log = places.logs / "golden.log"
@@ -225,7 +225,7 @@ class MsprofRunner:
     def _collect(
         self,
         kernel: ProfileKernel,
-        case: Case,
+        case: LauncherCase,
         symbol: str,
         ready: Ready,
         places: Places,
@@ -283,7 +283,7 @@ class MsprofRunner:
         )
 
 
-def kernel_symbol(case: Case, environment: Mapping[str, str]) -> tuple[str, str]:
+def kernel_symbol(case: LauncherCase, environment: Mapping[str, str]) -> tuple[str, str]:
     """The kernel's exported name and how people read it: one run of nm, one of c++filt."""
     names = sorted(exported_symbols(case.library, environment))
     readable = demangled(names, environment)

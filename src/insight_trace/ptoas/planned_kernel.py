@@ -10,7 +10,7 @@ from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.dtypes import DType
 from insight_trace.model import CoreType, Kernel, Role
 from insight_trace.ptoas.cpp_signature import CppFunction
-from insight_trace.ptoas.pto_facts import NO_WORK, Work
+from insight_trace.ptoas.pto_facts import NO_WORK, CoreWork
 
 
 class Content(enum.StrEnum):
@@ -106,8 +106,8 @@ class ProfileKernel:
     pto: Path
     functions: tuple[CppFunction, ...]  # one, or the cube and the vector half
     arguments: tuple[KernelArg, ...]  # by position
-    cube: Work = NO_WORK  # tile operations that the `.pto` asks of each kind of core
-    vector: Work = NO_WORK
+    cube: CoreWork = NO_WORK  # tile operations that the `.pto` asks of each kind of core
+    vector: CoreWork = NO_WORK
     seed: int = 0
     warnings: tuple[str, ...] = ()
     workload: Workload | None = None  # None: the arguments above are made up

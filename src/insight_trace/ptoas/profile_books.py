@@ -63,7 +63,7 @@ WORKLOADS = ("run", "synthetic")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ManifestRow:
     """One kernel of the manifest; a column that does not apply is empty."""
 
     func: str
@@ -79,7 +79,7 @@ class Row:
         return self.status == EXPORTED
 
 
-def write_books(root: Path, rows: Iterable[Row], total: int) -> None:
+def write_books(root: Path, rows: Iterable[ManifestRow], total: int) -> None:
     """Manifest and summary of a run, as far as it has come."""
     listed = list(rows)
     text = io.StringIO()
@@ -102,7 +102,7 @@ def write_books(root: Path, rows: Iterable[Row], total: int) -> None:
     write_whole(root / SUMMARY, "\n".join(lines) + "\n", mode=0o600)
 
 
-def read_manifest(root: Path) -> dict[str, Row]:
+def read_manifest(root: Path) -> dict[str, ManifestRow]:
     """Rows by kernel name; a manifest of the existing tool reads too, it only lacks our columns."""
     path = root / MANIFEST
     try:
@@ -115,7 +115,9 @@ def read_manifest(root: Path) -> dict[str, Row]:
             rows = {}
             for record in reader:
                 cells = {key: value for key, value in record.items() if key and isinstance(value, str)}
-                rows[cells.get("func", "")] = Row(cells.get("func", ""), cells.get("status", ""), cells)
+                rows[cells.get("func", "")] = ManifestRow(
+                    cells.get("func", ""), cells.get("status", ""), cells
+                )
             return rows
     except FileNotFoundError:
         return {}

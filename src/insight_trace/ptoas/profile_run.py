@@ -25,7 +25,7 @@ from insight_trace.ptoas.kernel_runner import (
     RunOutcome,
 )
 from insight_trace.ptoas.planned_kernel import BrokenKernel, BufferArg, PlannedKernel, ProfileKernel
-from insight_trace.ptoas.profile_books import Row, read_manifest, write_books
+from insight_trace.ptoas.profile_books import ManifestRow, read_manifest, write_books
 from insight_trace.ptoas.verdict import near_empty
 from insight_trace.storage import whole_directory
 
@@ -38,14 +38,14 @@ class Progress:
     step: str  # "running", a step of the simulator's, then a status
     done: int
     total: int
-    row: Row | None = None
+    row: ManifestRow | None = None
     reused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileResult:
     root: Path
-    rows: tuple[Row, ...]  # in the order of the plan
+    rows: tuple[ManifestRow, ...]  # in the order of the plan
 
     @property
     def exported(self) -> int:
@@ -94,7 +94,7 @@ def _artifacts(out: Path) -> dict[str, str]:
     }
 
 
-def finished(row: Row | None, mark: str) -> bool:
+def finished(row: ManifestRow | None, mark: str) -> bool:
     """Whether a row of an earlier run still stands: same inputs, and its trace is there."""
     return (
         row is not None
@@ -112,7 +112,7 @@ class ProfileRun:
         self.root = root
         self.runner = runner
 
-    def _one(self, kernel: ProfileKernel, mark: str, step: Callable[[str], None]) -> Row:
+    def _one(self, kernel: ProfileKernel, mark: str, step: Callable[[str], None]) -> ManifestRow:
         begin = time.monotonic()
         logs = self.root / "logs" / kernel.name
         logs.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -146,7 +146,7 @@ class ProfileRun:
             outcome = RunOutcome(FAILED, f"fault in the simulator {self.runner.name}: {cause}")
         return self._row(kernel, outcome, mark, time.monotonic() - begin)
 
-    def _row(self, kernel: ProfileKernel, outcome: RunOutcome, mark: str, seconds: float) -> Row:
+    def _row(self, kernel: ProfileKernel, outcome: RunOutcome, mark: str, seconds: float) -> ManifestRow:
         out = self.root / "funcs" / kernel.name / "collect" / "out"
         columns = {
             "source_cpp": str(kernel.source),
@@ -176,7 +176,7 @@ class ProfileRun:
                 separators=(",", ":"),
             )
         columns |= {"message": message, "warnings": " | ".join(warnings)}
-        return Row(kernel.name, status, columns)
+        return ManifestRow(kernel.name, status, columns)
 
     def run(
         self,
@@ -202,11 +202,11 @@ class ProfileRun:
         for leftover in (self.root / "funcs").glob(".*"):  # of a run that was killed
             shutil.rmtree(leftover, ignore_errors=True)
         earlier = read_manifest(self.root) if resume else {}
-        rows: dict[str, Row] = {}
+        rows: dict[str, ManifestRow] = {}
         waiting: list[tuple[ProfileKernel, str]] = []
         total = len(kernels)
 
-        def book(row: Row, *, reused: bool = False) -> None:
+        def book(row: ManifestRow, *, reused: bool = False) -> None:
             rows[row.func] = row
             write_books(self.root, (rows[k.name] for k in kernels if k.name in rows), total)
             tell(Progress(row.func, row.status, len(rows), total, row, reused))
@@ -214,12 +214,16 @@ class ProfileRun:
         for kernel in kernels:
             if isinstance(kernel, BrokenKernel):
                 columns = {"source_cpp": str(kernel.source), "message": kernel.problem}
-                book(Row(kernel.name, FAILED, columns | {"kind": kernel.kind, "arch": kernel.arch}))
+                book(ManifestRow(kernel.name, FAILED, columns | {"kind": kernel.kind, "arch": kernel.arch}))
                 continue
             try:
                 mark = fingerprint(kernel, self.runner.name)
             except InputError as error:
-                book(Row(kernel.name, FAILED, {"source_cpp": str(kernel.source), "message": str(error)}))
+                book(
+                    ManifestRow(
+                        kernel.name, FAILED, {"source_cpp": str(kernel.source), "message": str(error)}
+                    )
+                )
                 continue
             old = earlier.get(kernel.name)
             if old is not None and finished(old, mark):
@@ -236,16 +240,16 @@ class ProfileRun:
         jobs: int,
         keep_going: bool,
         failed: bool,
-        book: Callable[[Row], None],
+        book: Callable[[ManifestRow], None],
         report: Callable[[Progress], None],
-        rows: dict[str, Row],
+        rows: dict[str, ManifestRow],
         total: int,
     ) -> None:
         def following(kernel: str) -> Callable[[str], None]:
             return lambda step: report(Progress(kernel, step, len(rows), total))
 
         queue = list(reversed(waiting))
-        running: set[Future[Row]] = set()
+        running: set[Future[ManifestRow]] = set()
         with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
             try:
                 while running or queue:
@@ -266,7 +270,7 @@ class ProfileRun:
         for kernel, _ in reversed(queue):
             columns = {"source_cpp": str(kernel.source), "kind": kernel.kind.value, "arch": kernel.arch}
             message = "not run: another kernel failed before, and --no-keep-going was given"
-            book(Row(kernel.name, SKIPPED, columns | {"message": message}))
+            book(ManifestRow(kernel.name, SKIPPED, columns | {"message": message}))
 
 
 class _NotExported(Exception):  # noqa: N818 - leaves whole_directory without its directory

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from insight_trace.errors import InputError
 from insight_trace.limits import cut
 from insight_trace.ptoas.affine import Affine, bounded, unknown
-from insight_trace.ptoas.pto_facts import Access, Binding, Facts, Length, Partition, Pointer, View, Work
+from insight_trace.ptoas.pto_facts import Access, Binding, CoreWork, Facts, Length, Partition, Pointer, View
 from insight_trace.ptoas.pto_syntax import Module, Operation
 
 # A ring of the GM pipe has this many slots unless the text says otherwise (PTOAS, frontend pipe lowering).
@@ -61,13 +61,13 @@ _MEMREF = re.compile(r"^memref<((?:(?:[0-9]{1,15}|\?)x)*)([a-z]\w*)", re.IGNOREC
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class PtoTile:
     rows: int
     cols: int
     sources: frozenset[str]  # arguments whose content is in it
 
 
-Value = Affine | Pointer | tuple[View, ...] | Tile
+Value = Affine | Pointer | tuple[View, ...] | PtoTile
 
 
 @dataclass(slots=True)
@@ -104,9 +104,9 @@ class Effects:
     def numbers(self, scope: Scope, texts: tuple[str, ...] | None) -> tuple[Affine, ...]:
         return tuple(self.number(scope, text) for text in texts or ())
 
-    def tile(self, scope: Scope, name: str) -> Tile:
+    def tile(self, scope: Scope, name: str) -> PtoTile:
         value = scope.names.get(name)
-        return value if isinstance(value, Tile) else Tile(0, 0, frozenset())
+        return value if isinstance(value, PtoTile) else PtoTile(0, 0, frozenset())
 
     def argument(self, name: str, type_: str) -> Value:
         if type_.startswith("!pto.ptr"):
@@ -170,7 +170,7 @@ class Effects:
         source = scope.names.get(op.values()[0]) if op.values() else None
         result = op.results[0] if op.results else ""
         if not isinstance(source, tuple):
-            scope.names[result] = source if isinstance(source, Tile) else unknown(result)
+            scope.names[result] = source if isinstance(source, PtoTile) else unknown(result)
             return
         offsets = self.numbers(scope, op.list_after("offsets"))
         sizes = self.numbers(scope, op.list_after("sizes"))
@@ -256,11 +256,11 @@ class Effects:
             if token and token.kind == "value" and size in sizes:
                 self.facts.lengths.append(Length(self.number(scope, token.text), sizes[size], op.line))
         for result in op.results:
-            scope.names[result] = Tile(sizes.get("rows", 0), sizes.get("cols", 0), frozenset())
+            scope.names[result] = PtoTile(sizes.get("rows", 0), sizes.get("cols", 0), frozenset())
 
     def valid_shape(self, op: Operation, scope: Scope) -> None:
         names = op.values()
-        tile = self.tile(scope, names[0]) if names else Tile(0, 0, frozenset())
+        tile = self.tile(scope, names[0]) if names else PtoTile(0, 0, frozenset())
         for name, limit in zip(names[1:3], (tile.rows, tile.cols), strict=False):
             if limit:
                 self.facts.lengths.append(Length(self.number(scope, f"%{name}"), limit, op.line))
@@ -302,21 +302,21 @@ class Effects:
                 found = {view.argument for view in value}
                 self.facts.loaded |= found
                 sources |= found
-            elif isinstance(value, Tile):
+            elif isinstance(value, PtoTile):
                 sources |= value.sources
         for name in outs:
             value = scope.names.get(name)
             if isinstance(value, tuple):
                 self.facts.stored |= {view.argument for view in value}
-            elif isinstance(value, Tile):
-                scope.names[name] = Tile(value.rows, value.cols, frozenset(sources))
+            elif isinstance(value, PtoTile):
+                scope.names[name] = PtoTile(value.rows, value.cols, frozenset(sources))
         for token in op.tokens:
             if token.kind in ("type", "angle"):
                 self.place(token.text)
         if short == "tload" and any("loc=mat" in t.text for t in op.group("outs") if t.kind == "type"):
             self.facts.matrices |= sources
         for result in op.results:
-            scope.names[result] = Tile(0, 0, frozenset(sources))
+            scope.names[result] = PtoTile(0, 0, frozenset(sources))
         if short in ("tgather", "tgatherb", "tscatter") and len(ins) > 1:
             self.indexed(scope, ins, outs)
         if short not in _MOVES:
@@ -345,10 +345,10 @@ class Effects:
     def count(self, name: str, scope: Scope) -> None:
         if name.startswith(_CUBE_WORK):
             old = self.facts.cube
-            self.facts.cube = Work(old.written + 1, old.certain + scope.trips)
+            self.facts.cube = CoreWork(old.written + 1, old.certain + scope.trips)
         else:
             old = self.facts.vector
-            self.facts.vector = Work(old.written + 1, old.certain + scope.trips)
+            self.facts.vector = CoreWork(old.written + 1, old.certain + scope.trips)
 
 
 STEPS: Mapping[str, Callable[[Effects, Operation, Scope], None]] = {

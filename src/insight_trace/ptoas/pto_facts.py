@@ -81,14 +81,14 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class CoreWork:
     """Tile operations of one kind of core: how many stand in the text, how many run for certain."""
 
     written: int = 0
     certain: int = 0
 
 
-NO_WORK = Work()
+NO_WORK = CoreWork()
 
 
 @dataclass(slots=True)
@@ -113,5 +113,5 @@ class Facts:
     matrices: set[str] = field(default_factory=set)  # loaded into the cube's tiles
     places: set[str] = field(default_factory=set)  # tile locations: vec, mat, left, right, acc, bias
     sides: set[str] = field(default_factory=set)  # "cube", "vector" where the text says so
-    cube: Work = NO_WORK
-    vector: Work = NO_WORK
+    cube: CoreWork = NO_WORK
+    vector: CoreWork = NO_WORK

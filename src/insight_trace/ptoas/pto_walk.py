@@ -20,7 +20,7 @@ from insight_trace.ptoas.affine import (
     sane,
     unknown,
 )
-from insight_trace.ptoas.pto_effects import STEPS, Effects, Scope, Tile, Value
+from insight_trace.ptoas.pto_effects import STEPS, Effects, PtoTile, Scope, Value
 from insight_trace.ptoas.pto_facts import Binding, Facts, Loop, Pointer
 from insight_trace.ptoas.pto_syntax import Function, Module, Operation, Parameter
 
@@ -231,10 +231,10 @@ class _Walk(Effects):
         views = [view for option in options if isinstance(option, tuple) for view in option]
         if views:
             return tuple(views)
-        tiles = [option for option in options if isinstance(option, Tile)]
+        tiles = [option for option in options if isinstance(option, PtoTile)]
         if tiles:
             sources = frozenset().union(*(tile.sources for tile in tiles))
-            return Tile(max(t.rows for t in tiles), max(t.cols for t in tiles), sources)
+            return PtoTile(max(t.rows for t in tiles), max(t.cols for t in tiles), sources)
         pointers = [option for option in options if isinstance(option, Pointer)]
         if pointers:
             return pointers[0]

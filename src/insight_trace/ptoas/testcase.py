@@ -16,16 +16,16 @@ from typing import Any
 from insight_trace.chips import family_named
 from insight_trace.errors import InputError
 from insight_trace.ptoas.buffer_content import write_content
-from insight_trace.ptoas.cpp_signature import Form
+from insight_trace.ptoas.cpp_signature import EntryForm
 from insight_trace.ptoas.planned_kernel import BufferArg, Content, ProfileKernel, Purpose, ValueArg
 from insight_trace.storage import whole_directory
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?: [A-Za-z_]\w*)*")
-_HOST_TYPES = {"bfloat16_t": "uint16_t", "half": "aclFloat16"}
+HOST_TYPES = {"bfloat16_t": "uint16_t", "half": "aclFloat16"}
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class LauncherCase:
     """A launcher's sources on disk, what is built of them, and the files that it reads."""
 
     directory: Path
@@ -99,7 +99,7 @@ def template_environment() -> Any:
 
 def entry_symbol(kernel: ProfileKernel) -> str:
     """The exported name that a launcher calls and a profiler filters by."""
-    if kernel.functions[0].form is Form.BARE:
+    if kernel.functions[0].form is EntryForm.BARE:
         return f"{kernel.entry}_insight_entry"  # a bare function cannot be launched: it gets a wrapper
     return kernel.entry
 
@@ -110,7 +110,7 @@ def _parameter(argument: BufferArg | ValueArg) -> dict[str, Any]:
             "name": argument.name,
             "pointer": True,
             "device": argument.dtype.cpp,
-            "host": _HOST_TYPES.get(argument.dtype.cpp, argument.dtype.cpp),
+            "host": HOST_TYPES.get(argument.dtype.cpp, argument.dtype.cpp),
             "bytes": argument.nbytes,
             "file": f"{argument.name}.bin",
             "ffts": argument.purpose is Purpose.FFTS,
@@ -145,7 +145,7 @@ def render_testcase(
         "case": kernel.name,
         "target": _target(kernel),
         "symbol": entry_symbol(kernel),
-        "bare": kernel.functions[0].form is Form.BARE,
+        "bare": kernel.functions[0].form is EntryForm.BARE,
         "calls": _calls(kernel),
         "parameters": [_parameter(argument) for argument in kernel.arguments],
         "arch": aicore_arch or family_named(kernel.arch).aicore_arch,
@@ -192,11 +192,11 @@ def write_testcase(
 
 def own_case(
     kernel: ProfileKernel, directory: Path, build: Path, *, aicore_arch: str = "", debug_lines: bool = True
-) -> Case:
+) -> LauncherCase:
     """Writes the test case and says what comes of it in `build`."""
     write_testcase(kernel, directory, aicore_arch=aicore_arch, debug_lines=debug_lines, force=True)
     target = _target(kernel)
-    return Case(
+    return LauncherCase(
         directory,
         f"{target}_msprof_sim",
         build / f"lib{target}_kernel.so",
@@ -211,7 +211,7 @@ def _target(kernel: ProfileKernel) -> str:
     return re.sub(r"[^\w+\-]", "_", kernel.name)
 
 
-def write_zero_inputs(case: Case) -> tuple[str, ...]:
+def write_zero_inputs(case: LauncherCase) -> tuple[str, ...]:
     """Zeros for the files that are missing or of another size; returns their names, for the caller to warn."""
     written = []
     for name, size in case.inputs.items():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from insight_trace.model import CoreType
 from insight_trace.ptoas.kernel_runner import CorePipes
 from insight_trace.ptoas.planned_kernel import BufferArg, Content, ProfileKernel, ValueArg
-from insight_trace.ptoas.pto_facts import Work
+from insight_trace.ptoas.pto_facts import CoreWork
 
 # The 950's vector core shows a tile operation as a function that is pushed to its own pipes.
 _WORK = {"CUBE": ("CUBE",), "VECTOR": ("VECTOR", "PUSHQ")}
@@ -22,7 +22,7 @@ def _count(core: CorePipes, pipes: tuple[str, ...]) -> int:
     return sum(core.instructions.get(pipe, 0) for pipe in pipes)
 
 
-def _core_complaint(core: CorePipes, work: Work, pipe: str, moves_only: bool) -> str:
+def _core_complaint(core: CorePipes, work: CoreWork, pipe: str, moves_only: bool) -> str:
     if moves_only:
         if _count(core, _TRANSFERS) == 0:
             return f"{core.core} moved no data"

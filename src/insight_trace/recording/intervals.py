@@ -60,6 +60,23 @@ def union(begin: NDArray[np.int64], end: NDArray[np.int64]) -> Spans:
     return Spans(starts, ends, before)
 
 
+def added(group: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How much each interval adds to those before it in its group; a group's sum is the length of its union.
+
+    Groups stand together, and in each the intervals in the order of their begin.
+    """
+    import numpy as np
+
+    if not len(begin):
+        return np.zeros(0, np.int64)
+    # one axis for all: every group begins behind the end of the one before
+    shift = np.cumsum(np.r_[0, group[1:] != group[:-1]]) * (int(end.max()) - int(begin.min()) + 1)
+    first, last = begin + shift, end + shift
+    seen = np.r_[first[0], np.maximum.accumulate(last)[:-1]]
+    spent: NDArray[np.int64] = np.maximum(last - np.maximum(first, seen), 0)
+    return spent
+
+
 def together(first: Spans, second: Spans) -> Spans:
     """The union of two sets."""
     import numpy as np

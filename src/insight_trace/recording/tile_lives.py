@@ -38,7 +38,7 @@ _NAMES_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class TileLife:
     """Bytes of one memory under the names that the kernel gives them."""
 
     name: str
@@ -52,7 +52,7 @@ class Tile:
 class Lives:
     """By core, then tile, then time."""
 
-    tiles: tuple[Tile, ...]
+    tiles: tuple[TileLife, ...]
     core: NDArray[np.int64]
     tile: NDArray[np.int64]
     begin: NDArray[np.int64]  # cycles
@@ -145,7 +145,7 @@ def _changes(*keys: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def _places(
     operands: Operands, names: Mapping[int, list[str]], known: Mapping[tuple[str, int], list[str]]
-) -> tuple[NDArray[np.int64], tuple[Tile, ...]]:
+) -> tuple[NDArray[np.int64], tuple[TileLife, ...]]:
     """Of every row of `tiles` the place that it lies in; tiles on the same bytes are one place."""
     import numpy as np
 
@@ -173,7 +173,7 @@ def _places(
     tiles = []
     for (memory, address, count), texts, shape in zip(numbers, called, shapes, strict=True):
         name = " / ".join(texts[:_NAMES_SHOWN]) + (" …" if len(texts) > _NAMES_SHOWN else "")
-        tiles.append(Tile(name or shape, memory, address, count, shape))
+        tiles.append(TileLife(name or shape, memory, address, count, shape))
     return place_of, tuple(tiles)
 
 
@@ -234,7 +234,7 @@ def _arguments(line: str, op: str) -> list[str]:
 
 
 def _overlaps(
-    tiles: tuple[Tile, ...],
+    tiles: tuple[TileLife, ...],
     found: Mapping[str, NDArray[np.int64]],
     written: NDArray[np.bool_],
     last_read: NDArray[np.int64],
@@ -259,6 +259,6 @@ def _overlaps(
     return result
 
 
-def _touch(a: Tile, b: Tile) -> bool:
+def _touch(a: TileLife, b: TileLife) -> bool:
     same = a.memory == b.memory
     return same and a.address < b.address + b.bytes and b.address < a.address + a.bytes

@@ -9,10 +9,10 @@ from pathlib import Path
 from insight_trace.capture.session import CaptureOptions, run_capture
 from insight_trace.errors import JobError, RequestError
 from insight_trace.replay.request import ReplayRequest
-from insight_trace.replay.selection import Recorded, Selection, select_dispatch
+from insight_trace.replay.selection import RecordedDispatch, Selection, select_dispatch
 
 
-def captured_dispatch(request: ReplayRequest, selection: Selection) -> Recorded:
+def captured_dispatch(request: ReplayRequest, selection: Selection) -> RecordedDispatch:
     """The first dispatch of the selected kernels, or the task that the request names, with its payload.
 
     Nothing else is recorded, and the run ends when it is done: a case of a thousand tasks costs one of them.

@@ -10,7 +10,7 @@ from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.errors import RequestError
 from insight_trace.model import Dispatch
 from insight_trace.replay.request import ReplayRequest
-from insight_trace.replay.selection import Recorded, Selection, select_dispatch
+from insight_trace.replay.selection import RecordedDispatch, Selection, select_dispatch
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def _from_dump(request: ReplayRequest, selection: Selection) -> Gathered:
     return recorded_arguments(recorded, selection)
 
 
-def recorded_arguments(recorded: Recorded, selection: Selection) -> Gathered:
+def recorded_arguments(recorded: RecordedDispatch, selection: Selection) -> Gathered:
     """What a dump holds of a dispatch, as its replay takes it."""
     from insight_trace.arguments.dispatch import from_dispatch
 

@@ -28,7 +28,7 @@ from insight_trace.replay.residue import held_slots
 from insight_trace.replay.selection import Selection, select_case, select_kernels, with_recorded_members
 from insight_trace.replay.verification import OutputCheck, Status, verify_outputs
 from insight_trace.replay.written import written_bytes
-from insight_trace.simulate.vendor_choice import cann_named, vendor_or
+from insight_trace.simulate.vendor_choice import vendor_or
 from insight_trace.storage import whole_directory
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def replay_gathered(
     """The same, once the arguments are known."""
     target = request.target or target_of(request, selection)
     said: list[str] = []
-    simulator = _choose_simulator(request, target, said)
+    simulator = choose_simulator(request, target, said)
     recorded = gathered.dispatch.block_count if gathered.dispatch is not None else 0
     if gathered.arguments.block_count < recorded:
         said.append(f"only {gathered.arguments.block_count} of the {recorded} blocks are replayed")
@@ -213,7 +213,7 @@ def _require_target(request: ReplayRequest, selection: Selection) -> None:
     )
 
 
-def _choose_simulator(request: ReplayRequest, target: str, warnings: list[str]) -> str:
+def choose_simulator(request: ReplayRequest, target: str, warnings: list[str]) -> str:
     """`auto` as simulate/vendor_choice.py says it."""
     if request.simulator != "auto" or not request.collect:
         return request.simulator if request.simulator != "auto" else "embedded"
@@ -230,8 +230,13 @@ def _choose_simulator(request: ReplayRequest, target: str, warnings: list[str]) 
             soc_version=request.soc_version,
         )
 
-    named = cann_named(request.cann_home, request.cann_set_env)
-    ready = vendor_or(prepared, os.environ, named=named, warn=warnings.append)
+    ready = vendor_or(
+        prepared,
+        os.environ,
+        named=(request.cann_home, request.cann_set_env, request.pto_isa_root),
+        chip=request.soc_version,
+        warn=warnings.append,
+    )
     return "msprof" if ready is not None else "embedded"
 
 
@@ -372,10 +377,10 @@ def _with_msprof(request: ReplayRequest, replay: Replay, workspace: Path, progre
 
 
 def _msprof_job(request: ReplayRequest, replay: Replay) -> Any:
-    from insight_trace.simulate.msprof.vendor_workspace import ReplayJob
+    from insight_trace.simulate.msprof.vendor_workspace import VendorJob
 
     root = os.environ.get("PTO_ISA_ROOT")
-    return ReplayJob(
+    return VendorJob(
         kernels=replay.selection.kernels,
         arguments=replay.arguments,
         target=replay.target,

@@ -107,7 +107,7 @@ def _by_source(scene: Scene, source: Path) -> Kernel:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedDispatch:
     """A dispatch and the dump it stands in."""
 
     dump: Dump
@@ -134,7 +134,7 @@ def require_complete(path: Path) -> None:
 
 def select_dispatch(
     path: Path, scene: Scene, func_ids: Sequence[int], dispatch_id: int | None, task_id: int | None
-) -> Recorded:
+) -> RecordedDispatch:
     """The dispatch that matches the func ids and the id; without an id the first of that kernel."""
     require_complete(path)
     dump = load_dump(path, scene)
@@ -144,4 +144,4 @@ def select_dispatch(
         if other.dispatch_id == dispatch.dispatch_id:
             break
         step += set(other.func_ids) == set(func_ids)
-    return Recorded(dump, dispatch, step)
+    return RecordedDispatch(dump, dispatch, step)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from insight_trace.model import Trace
-from insight_trace.report.payload import Payload, Section, payload
+from insight_trace.report.payload import PagePayload, Section, payload
 from insight_trace.trace.compare import compare
 from insight_trace.trace.compare_text import comparison_data
 
@@ -42,7 +42,7 @@ def write_page(
     parts: list[tuple[str, bytes]] = []
     facts: list[dict[str, Any]] = []
     for number, (trace, title) in enumerate(zip(traces, titles, strict=True)):
-        run: Payload = payload(
+        run: PagePayload = payload(
             trace, title=title, confidential=confidential, sections=() if number else sections
         )
         facts.append(run.facts)

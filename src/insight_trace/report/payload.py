@@ -46,7 +46,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Payload:
+class PagePayload:
     """One run: what the page holds of it. Parts are compressed with zlib, and read when they are needed."""
 
     facts: dict[str, Any]  # to be written as JSON
@@ -55,7 +55,7 @@ class Payload:
 
 def payload(
     trace: Trace, *, title: str, confidential: bool = False, sections: Sequence[Section] = ()
-) -> Payload:
+) -> PagePayload:
     """Everything the page shows of one run."""
     import numpy as np
 
@@ -111,7 +111,7 @@ def payload(
     if lives is not None:
         parts |= _life_parts(lives, rows, facts)
     parts |= {f"details{core}": text for core, text in _details(trace, rows, confidential, level)}
-    return Payload(facts, parts)
+    return PagePayload(facts, parts)
 
 
 def _span(trace: Trace) -> int:

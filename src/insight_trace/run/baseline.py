@@ -53,7 +53,7 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class BaselineChange:
     """Something that is not as the baseline has it."""
 
     case: str
@@ -111,7 +111,7 @@ def write_baseline(path: Path, baseline: Baseline) -> None:
 
 def differences(
     baseline: Sequence[CaseFigures], now: Sequence[CaseFigures], threshold: float
-) -> list[Change]:
+) -> list[BaselineChange]:
     """Every change, the worse ones first; cases are matched by scene, case and chip."""
     before = {(case.name, case.chip): case for case in baseline}
     after = {(case.name, case.chip): case for case in now}
@@ -121,45 +121,53 @@ def differences(
             found += _case(before[key], case, threshold)
         else:
             found.append(
-                Change(case.name, "", "new", f"{case.name} on {case.chip} is not in the baseline", False)
+                BaselineChange(
+                    case.name, "", "new", f"{case.name} on {case.chip} is not in the baseline", False
+                )
             )
     found += [
-        Change(case.name, "", "gone", f"{case.name} on {case.chip} was not run", True)
+        BaselineChange(case.name, "", "gone", f"{case.name} on {case.chip} was not run", True)
         for key, case in before.items()
         if key not in after
     ]
     return sorted(found, key=lambda change: not change.worse)
 
 
-def _case(before: CaseFigures, now: CaseFigures, threshold: float) -> list[Change]:
+def _case(before: CaseFigures, now: CaseFigures, threshold: float) -> list[BaselineChange]:
     found = []
     if before.verdict != now.verdict:
         worse = now.verdict != "passed"
         found.append(
-            Change(now.name, "", "verdict", f"golden: {before.verdict} before, {now.verdict} now", worse)
+            BaselineChange(
+                now.name, "", "verdict", f"golden: {before.verdict} before, {now.verdict} now", worse
+            )
         )
     for name, kernel in now.kernels.items():
         if name in before.kernels:
             found += _kernel(now.name, name, before.kernels[name], kernel, threshold)
         else:
             found.append(
-                Change(now.name, name, "new", f"{name} is not in the baseline", False, kernel.source)
+                BaselineChange(now.name, name, "new", f"{name} is not in the baseline", False, kernel.source)
             )
     for name, kernel in before.kernels.items():
         if name not in now.kernels:
             found.append(
-                Change(now.name, name, "gone", f"{name} is not dispatched any more", True, kernel.source)
+                BaselineChange(
+                    now.name, name, "gone", f"{name} is not dispatched any more", True, kernel.source
+                )
             )
     return found
 
 
 def _kernel(
     case: str, name: str, before: KernelFigures, now: KernelFigures, threshold: float
-) -> list[Change]:
+) -> list[BaselineChange]:
     found = []
     if before.dispatches != now.dispatches:
         text = f"{name}: {before.dispatches:,} dispatches before, {now.dispatches:,} now"
-        found.append(Change(case, name, "dispatches", text, now.dispatches > before.dispatches, now.source))
+        found.append(
+            BaselineChange(case, name, "dispatches", text, now.dispatches > before.dispatches, now.source)
+        )
     for what, old, new in (
         ("all dispatches", before.cycles, now.cycles),
         ("the slowest", before.most, now.most),
@@ -169,12 +177,16 @@ def _kernel(
         change = new / old - 1 if old else float("inf")
         text = f"{name}: {what} {old:,} cycles before, {new:,} now ({change:+.2%})"
         found.append(
-            Change(case, name, "slower" if new > old else "faster", text, change > threshold, now.source)
+            BaselineChange(
+                case, name, "slower" if new > old else "faster", text, change > threshold, now.source
+            )
         )
     for kind in sorted({*before.findings, *now.findings}):
         old, new = before.findings.get(kind, 0), now.findings.get(kind, 0)
         if old != new:
             text = f"{name}: {kind}: {old} before, {new} now"
             worse = new > old and not kind.startswith("note ")
-            found.append(Change(case, name, "finding" if new > old else "mended", text, worse, now.source))
+            found.append(
+                BaselineChange(case, name, "finding" if new > old else "mended", text, worse, now.source)
+            )
     return found

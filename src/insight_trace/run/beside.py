@@ -10,7 +10,7 @@ from typing import Any
 from insight_trace.errors import InputError
 from insight_trace.run.device_records import find_records, read_deps, read_names
 from insight_trace.run.measured import DURATION, TOTAL, MeasuredTask, read_pmu, read_swimlane
-from insight_trace.run.schedule import Kind
+from insight_trace.run.schedule import ActivityKind
 from insight_trace.run.whole_run import WholeRun, task_names
 
 
@@ -107,7 +107,7 @@ def _simulated(run: WholeRun) -> dict[int, float]:
     import numpy as np
 
     schedule = run.schedule
-    rows = np.flatnonzero(schedule.kind == Kind.KERNEL)
+    rows = np.flatnonzero(schedule.kind == ActivityKind.KERNEL)
     found = np.zeros(len(run.graph.tasks), np.int64)
     np.maximum.at(found, schedule.task[rows], schedule.end[rows] - schedule.start[rows])
     ids = run.graph.tasks["id"].tolist()

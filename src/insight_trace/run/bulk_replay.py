@@ -17,7 +17,7 @@ from insight_trace.replay.gathering import recorded_arguments
 from insight_trace.replay.replaying import target_of
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.selection import (
-    Recorded,
+    RecordedDispatch,
     Selection,
     require_complete,
     select_case,
@@ -26,7 +26,7 @@ from insight_trace.replay.selection import (
 )
 from insight_trace.replay.verification import Status, verify_outputs
 from insight_trace.run.calibration import same_form
-from insight_trace.run.job_journal import Journal
+from insight_trace.run.job_journal import JobJournal
 from insight_trace.scene.static import load_scene
 from insight_trace.simulate.embedded.checked_run import run_checked
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
@@ -107,7 +107,7 @@ def plan(request: BulkRequest) -> tuple[Scene, Case | None, list[ReplayJob]]:
         scene,
         case,
         [
-            _job(request, scene, case, Recorded(dump, dispatch, place[dispatch.dispatch_id]), mark)
+            _job(request, scene, case, RecordedDispatch(dump, dispatch, place[dispatch.dispatch_id]), mark)
             for dispatch in chosen
         ],
     )
@@ -137,7 +137,9 @@ def _mark(dump: Dump) -> str:
     return f"{Path(dump.path).resolve()} {status.st_size} {status.st_mtime_ns}"
 
 
-def _job(request: BulkRequest, scene: Scene, case: Case | None, recorded: Recorded, mark: str) -> ReplayJob:
+def _job(
+    request: BulkRequest, scene: Scene, case: Case | None, recorded: RecordedDispatch, mark: str
+) -> ReplayJob:
     ids = tuple(dict.fromkeys(recorded.dispatch.func_ids))
     selection = Selection(scene, case, select_kernels(scene, func_ids=ids))
     gathered = recorded_arguments(recorded, selection)
@@ -200,7 +202,7 @@ def _row(
     )  # fmt: skip
 
 
-def is_known(job: ReplayJob, journal: Journal[ReplayRow]) -> bool:
+def is_known(job: ReplayJob, journal: JobJournal[ReplayRow]) -> bool:
     """Whether there is an answer; what failed may have had a full disk, and is tried again."""
     return job.name in journal.known and journal.known[job.name].verdict != FAILED
 
@@ -208,7 +210,7 @@ def is_known(job: ReplayJob, journal: Journal[ReplayRow]) -> bool:
 def replay_all(
     jobs: Sequence[ReplayJob],
     execute: Callable[[Sequence[ReplayJob]], Iterable[tuple[int, ReplayRow]]],
-    journal: Journal[ReplayRow],
+    journal: JobJournal[ReplayRow],
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> list[ReplayRow]:
     """A row for each job, in their order; what the journal has is not run again, unless it failed."""

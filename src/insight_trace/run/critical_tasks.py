@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from insight_trace.run.schedule import Kind, Lead, Schedule, Work
+from insight_trace.run.schedule import ActivityKind, Lead, Schedule, Work
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 _KINDS = {
-    Kind.SUBMIT: "submit",
-    Kind.DISPATCH: "dispatch",
-    Kind.KERNEL: "kernel",
-    Kind.COMPLETE: "complete",
+    ActivityKind.SUBMIT: "submit",
+    ActivityKind.DISPATCH: "dispatch",
+    ActivityKind.KERNEL: "kernel",
+    ActivityKind.COMPLETE: "complete",
 }
 _LEADS = {
     Lead.NONE: "wait",
@@ -52,7 +52,7 @@ def critical_path(schedule: Schedule) -> list[Part]:
         task, place = int(schedule.task[now]), int(schedule.place[now])
         begin, start, end = (int(column[now]) for column in (schedule.begin, schedule.start, schedule.end))
         if end > start:
-            parts.append(Part(_KINDS[Kind(schedule.kind[now])], task, place, start, end))
+            parts.append(Part(_KINDS[ActivityKind(schedule.kind[now])], task, place, start, end))
         if start > begin:
             parts.append(Part(_LEADS[Lead(schedule.lead[now])], task, place, begin, start))
         now = int(schedule.cause[now])
@@ -98,7 +98,7 @@ def busy(schedule: Schedule) -> NDArray[np.int64]:
     """Cycles in which each core runs a kernel."""
     import numpy as np
 
-    runs = np.flatnonzero(schedule.kind == Kind.KERNEL)
+    runs = np.flatnonzero(schedule.kind == ActivityKind.KERNEL)
     found = np.zeros(schedule.machine.cores, np.int64)
     np.add.at(found, schedule.place[runs], schedule.end[runs] - schedule.start[runs])
     return found

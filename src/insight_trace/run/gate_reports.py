@@ -9,12 +9,12 @@ from xml.sax.saxutils import escape, quoteattr
 
 from insight_trace.check.sarif import sarif
 from insight_trace.finding import Finding, Place, Severity
-from insight_trace.run.baseline import CaseFigures, Change
+from insight_trace.run.baseline import BaselineChange, CaseFigures
 
 _WHOLE = "(the case)"
 
 
-def junit(cases: Sequence[CaseFigures], changes: Sequence[Change]) -> str:
+def junit(cases: Sequence[CaseFigures], changes: Sequence[BaselineChange]) -> str:
     """A suite for each case, a test for each of its kernels and for the case itself; what is worse is a failure."""
     worse = [change for change in changes if change.worse]
     names = {case.name: ["", *case.kernels] for case in cases}
@@ -46,7 +46,7 @@ def junit(cases: Sequence[CaseFigures], changes: Sequence[Change]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def sarif_of(changes: Sequence[Change], findings: Sequence[Finding], root: Path) -> dict[str, Any]:
+def sarif_of(changes: Sequence[BaselineChange], findings: Sequence[Finding], root: Path) -> dict[str, Any]:
     """What is worse, at the kernels that it is about, beside what the checker says of them."""
     about = [
         Finding(

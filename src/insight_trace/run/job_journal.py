@@ -16,7 +16,7 @@ from insight_trace.errors import InputError
 T = TypeVar("T")
 
 
-class Journal(Generic[T]):
+class JobJournal(Generic[T]):
     """A file of named results. A last line that a kill cut off is left out; another run's lines are welcome."""
 
     def __init__(self, path: Path, kind: type[T]) -> None:
@@ -58,7 +58,7 @@ class Journal(Generic[T]):
             line = line[os.write(self._file, line) :]
         os.fsync(self._file)
 
-    def __enter__(self) -> Journal[T]:
+    def __enter__(self) -> JobJournal[T]:
         return self
 
     def __exit__(

@@ -18,7 +18,7 @@ from insight_trace.run.schedule import (
     VECTOR0,
     VECTOR1,
     Activities,
-    Kind,
+    ActivityKind,
     Lead,
     Machine,
     Schedule,
@@ -149,7 +149,7 @@ class _Simulation:
         if task == len(self.members) or self.waiting:
             return
         self.submitted += 1
-        activity = self.note(Kind.SUBMIT, task, -1, now, now, now + self.m.submit, cause)
+        activity = self.note(ActivityKind.SUBMIT, task, -1, now, now, now + self.m.submit, cause)
         self.at(now + self.m.submit, _SUBMITTED, activity)
 
     # --- tasks
@@ -222,10 +222,12 @@ class _Simulation:
         seen = self.end[kernel] + self.m.seen
         if seen == now:
             activity = self.note(
-                Kind.COMPLETE, task, thread, self.end[kernel], now, now + cost, kernel, Lead.SEEN
+                ActivityKind.COMPLETE, task, thread, self.end[kernel], now, now + cost, kernel, Lead.SEEN
             )
         else:  # the thread was busy with something else
-            activity = self.note(Kind.COMPLETE, task, thread, now, now, now + cost, self.done_last[thread])
+            activity = self.note(
+                ActivityKind.COMPLETE, task, thread, now, now, now + cost, self.done_last[thread]
+            )
         self.given[activity] = [(self.place[kernel], -1, int(not self.to_end[task]))]
         self.busy(thread, activity)
 
@@ -242,7 +244,7 @@ class _Simulation:
         self.doing[thread] = -1
         self.done_last[thread] = activity
         parts = self.given.pop(activity)
-        if self.kind[activity] == Kind.COMPLETE:
+        if self.kind[activity] == ActivityKind.COMPLETE:
             core, _, last = parts[0]
             self.take_slots(core, -1)
             self.freed_by[core] = activity
@@ -348,7 +350,7 @@ class _Simulation:
             why.insert(1, self.freed_by[core])
         cause = max(why, key=self.end_of)
         end = now + self.m.dispatch + self.m.write * len(parts)
-        activity = self.note(Kind.DISPATCH, task, thread, self.end_of(cause), now, end, cause)
+        activity = self.note(ActivityKind.DISPATCH, task, thread, self.end_of(cause), now, end, cause)
         self.next_block[task] += len(places)
         self.to_claim[task] -= len(places)
         self.given[activity] = parts
@@ -359,7 +361,7 @@ class _Simulation:
 
     def put(self, task: int, block: int, member: int, core: int, activity: int) -> None:
         """A block reaches its core: it runs when the one before it has ended, and its task may."""
-        kernel = self.note(Kind.KERNEL, task, core, -1, -1, -1, activity, block=block)
+        kernel = self.note(ActivityKind.KERNEL, task, core, -1, -1, -1, activity, block=block)
         before = self.tail[core]
         self.tail[core] = kernel
         self.given[kernel] = [(before, member, 0)]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from insight_trace.run.schedule import Kind
+from insight_trace.run.schedule import ActivityKind
 from insight_trace.run.whole_run import WholeRun, task_names
 
 _MOST_BARS = 20_000  # that the page draws; timeline.json has all
@@ -21,7 +21,7 @@ def page_text(run: WholeRun, data: dict[str, Any], folder: Path) -> str:
     schedule = run.schedule
     names = task_names(run.graph)
     kernels = {row["name"]: number for number, row in enumerate(data["kernels"])}
-    rows = np.flatnonzero(schedule.kind == Kind.KERNEL)
+    rows = np.flatnonzero(schedule.kind == ActivityKind.KERNEL)
     longest = np.argsort(schedule.start[rows] - schedule.end[rows], kind="stable")[:_MOST_BARS]
     drawn = rows[np.sort(longest)]
     columns = (schedule.place, schedule.start, schedule.end, schedule.task)

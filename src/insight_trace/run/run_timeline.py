@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
-from insight_trace.run.schedule import Kind
+from insight_trace.run.schedule import ActivityKind
 from insight_trace.run.whole_run import WholeRun, task_names
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _PROCESSES = {
     _CUBES: "cube cores",
     _VECTORS: "vector cores",
 }
-_WORDS = {Kind.SUBMIT: "submit", Kind.DISPATCH: "dispatch", Kind.COMPLETE: "complete"}
+_WORDS = {ActivityKind.SUBMIT: "submit", ActivityKind.DISPATCH: "dispatch", ActivityKind.COMPLETE: "complete"}
 
 
 def write_timeline(run: WholeRun, file: IO[bytes]) -> int:
@@ -47,12 +47,12 @@ def _pieces(run: WholeRun) -> Iterator[list[str]]:
         columns = (schedule.kind, schedule.task, schedule.block, schedule.place, schedule.start, schedule.end)
         events = []
         for kind, task, block, place, start, end in zip(*(c[piece].tolist() for c in columns), strict=True):
-            if kind == Kind.KERNEL:
+            if kind == ActivityKind.KERNEL:
                 process, lane = (_CUBES, place) if place < run.machine.clusters else (_VECTORS, place)
                 name = names[task]
             else:
-                process, lane = (_ORCHESTRATOR, 0) if kind == Kind.SUBMIT else (_SCHEDULERS, place)
-                name = f'"{_WORDS[Kind(kind)]} {names[task][1:]}'
+                process, lane = (_ORCHESTRATOR, 0) if kind == ActivityKind.SUBMIT else (_SCHEDULERS, place)
+                name = f'"{_WORDS[ActivityKind(kind)]} {names[task][1:]}'
             events.append(
                 f'{{"ph":"X","pid":{process},"tid":{lane},"ts":{start / mhz:.4f},"dur":{(end - start) / mhz:.4f},'
                 f'"name":{name},"args":{{"task":{task},"id":"0x{ids[task]:x}","block":{block},"cycles":{end - start}}}}}'
@@ -113,6 +113,6 @@ def write_tasks(run: WholeRun, file: IO[bytes]) -> None:
 def _kernel_rows(kind: NDArray[np.uint8]) -> Iterator[NDArray[np.int64]]:
     import numpy as np
 
-    rows = np.flatnonzero(kind == Kind.KERNEL)
+    rows = np.flatnonzero(kind == ActivityKind.KERNEL)
     for first in range(0, len(rows), _ROWS):
         yield rows[first : first + _ROWS]

@@ -19,7 +19,7 @@ CUBE, VECTOR0, VECTOR1 = 1, 2, 4  # members of a task, bits of Work.members
 MIX, AIC, AIV = range(3)  # shapes, in the order in which a scheduler looks for work
 
 
-class Kind(enum.IntEnum):
+class ActivityKind(enum.IntEnum):
     """What an activity is, and what leads to it."""
 
     SUBMIT = 0  # the orchestrator hands a task in
@@ -110,7 +110,7 @@ class Activities:
         self.begin, self.start, self.end, self.cause = array("q"), array("q"), array("q"), array("q")
 
     def note(
-        self, kind: Kind, task: int, place: int, begin: int, start: int, end: int, cause: int,
+        self, kind: ActivityKind, task: int, place: int, begin: int, start: int, end: int, cause: int,
         lead: Lead = Lead.NONE, block: int = -1,
     ) -> int:  # fmt: skip
         self.kind.append(kind)

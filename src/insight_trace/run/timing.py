@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from insight_trace.errors import JobError
 from insight_trace.model import Role
 from insight_trace.run.distinct import Dispatches
-from insight_trace.run.job_journal import Journal
+from insight_trace.run.job_journal import JobJournal
 from insight_trace.run.timing_job import Timed, TimingJob, digest
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
@@ -45,7 +45,7 @@ class _Form:
 def time_all(
     dispatches: Dispatches,
     execute: Execute,
-    journal: Journal[Timed],
+    journal: JobJournal[Timed],
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     assumed: Mapping[str, int] = MappingProxyType({}),
 ) -> list[Variant]:
@@ -86,7 +86,7 @@ def _without_assumed(
 
 
 def _results(
-    jobs: Sequence[TimingJob], names: Sequence[str], execute: Execute, journal: Journal[Timed]
+    jobs: Sequence[TimingJob], names: Sequence[str], execute: Execute, journal: JobJournal[Timed]
 ) -> Iterator[tuple[int, Timed]]:
     """What the journal has, then the others as they are done; equal jobs are run once."""
     places: dict[str, list[int]] = {}

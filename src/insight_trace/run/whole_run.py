@@ -14,7 +14,7 @@ from insight_trace.errors import InputError, RequestError
 from insight_trace.run.critical_tasks import Part, critical_path
 from insight_trace.run.device_records import read_deps
 from insight_trace.run.distinct import Dispatches, How
-from insight_trace.run.job_journal import Journal
+from insight_trace.run.job_journal import JobJournal
 from insight_trace.run.placing import place
 from insight_trace.run.schedule import CUBE, VECTOR0, VECTOR1, Machine, Schedule, Work, machine_of
 from insight_trace.run.timing import Execute, NeedsValuesError, Variant, time_all
@@ -91,7 +91,7 @@ def run_case(
     how = How(request.chip, graph.target, request.preset, request.seconds, round(chip.value("l2.capacity")))
     machine = machine_of(chip)
     if not graph.ran:
-        with Journal(folder / "jobs.jsonl", Timed) as journal:
+        with JobJournal(folder / "jobs.jsonl", Timed) as journal:
             try:
                 cycles = {name: round(micros * chip.mhz) for name, micros in assumed.items()}
                 variants = time_all(Dispatches(graph, how), execute, journal, timed, cycles)

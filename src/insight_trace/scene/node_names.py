@@ -51,7 +51,7 @@ class BufferIdentity:
     generation: int = 1
 
 
-class TaskArgs:
+class ChipTaskArgs:
     """Arguments of one task of a chip: tensors with how they are used, then scalars."""
 
     def __init__(self) -> None:
@@ -114,10 +114,10 @@ def _build_l3_task_args(
     task_args: Any,
     signature: Any,
     worker: Any = None,  # noqa: ARG001 - as scenes call it
-) -> tuple[TaskArgs, list[str]]:
+) -> tuple[ChipTaskArgs, list[str]]:
     """All of the scene's arguments for one chip, tagged by what its orchestration declares."""
     tags = {"OUT": TensorArgType.OUTPUT_EXISTING, "INOUT": TensorArgType.INOUT}
-    args, outputs = TaskArgs(), []
+    args, outputs = ChipTaskArgs(), []
     for number, spec in enumerate(task_args.specs):
         if spec.name not in task_args.hosted:
             args.add_scalar(spec.value)
@@ -131,7 +131,7 @@ def _build_l3_task_args(
 TASK_INTERFACE: dict[str, Any] = {
     "CallConfig": CallConfig,
     "CommBufferSpec": CommBufferSpec,
-    "TaskArgs": TaskArgs,
+    "TaskArgs": ChipTaskArgs,
     "TensorArgType": TensorArgType,
     "scalar_to_uint64": scalar_to_uint64,
 }

@@ -46,7 +46,7 @@ class SceneTestLevel(enum.IntEnum):
     NETWORK = 4
 
 
-class TensorArg(NamedTuple):
+class NamedTensor(NamedTuple):
     """A named tensor: a NumPy array or a torch tensor."""
 
     name: str
@@ -63,26 +63,26 @@ class Scalar(NamedTuple):
 class TaskArgsBuilder:
     """Arguments in order, tensors before scalars, each to be had by its name."""
 
-    def __init__(self, *specs: TensorArg | Scalar) -> None:
-        self._specs: list[TensorArg | Scalar] = []
+    def __init__(self, *specs: NamedTensor | Scalar) -> None:
+        self._specs: list[NamedTensor | Scalar] = []
         self._values: dict[str, Any] = {}
         for spec in specs:
             self._add(spec)
 
     def add_tensor(self, name: str, value: Any) -> None:
-        self._add(TensorArg(name, value))
+        self._add(NamedTensor(name, value))
 
     def add_scalar(self, name: str, value: Any) -> None:
         self._add(Scalar(name, value))
 
-    def _add(self, spec: TensorArg | Scalar) -> None:
-        if not isinstance(spec, (TensorArg, Scalar)):
+    def _add(self, spec: NamedTensor | Scalar) -> None:
+        if not isinstance(spec, (NamedTensor, Scalar)):
             raise TypeError(f"an argument must be a TensorArg or a Scalar, not {type(spec).__name__}")
         if spec.name in self._values:
             raise ValueError(f"there is an argument {spec.name!r} already")
         if hasattr(self, spec.name):
             raise ValueError(f"an argument cannot be called {spec.name!r}: the builder has that name")
-        if isinstance(spec, TensorArg) and any(isinstance(s, Scalar) for s in self._specs[-1:]):
+        if isinstance(spec, NamedTensor) and any(isinstance(s, Scalar) for s in self._specs[-1:]):
             raise ValueError(f"tensor {spec.name!r} comes after a scalar; tensors come first")
         self._specs.append(spec)
         self._values[spec.name] = spec.value
@@ -94,11 +94,11 @@ class TaskArgsBuilder:
         raise AttributeError(f"no argument {name!r}")
 
     @property
-    def specs(self) -> list[TensorArg | Scalar]:
+    def specs(self) -> list[NamedTensor | Scalar]:
         return self._specs
 
     def tensor_names(self) -> list[str]:
-        return [spec.name for spec in self._specs if isinstance(spec, TensorArg)]
+        return [spec.name for spec in self._specs if isinstance(spec, NamedTensor)]
 
     def clone(self) -> TaskArgsBuilder:
         """A copy that shares no memory with this one."""
@@ -197,8 +197,8 @@ _SETUP: dict[str, Any] = {
     "SceneTestCase": SceneTestCase,
     "SceneTestLevel": SceneTestLevel,
     "TaskArgsBuilder": TaskArgsBuilder,
-    "Tensor": TensorArg,
-    "TensorArg": TensorArg,
+    "Tensor": NamedTensor,
+    "TensorArg": NamedTensor,
     "scene_level": scene_level,
     "scene_test": scene_test,
 }

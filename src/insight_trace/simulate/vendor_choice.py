@@ -2,12 +2,13 @@
 
 The vendor's simulator where CANN is named, by an option or by CANN_SET_ENV or ASCEND_HOME_PATH, and works; the embedded
 one everywhere else. An installation that only the environment names and that does not work is passed over with a
-warning; one that the user named is an error.
+warning; one that the user named is an error. A chip's name says nothing about CANN, as both simulators know it; a chip
+file is the embedded simulator's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,24 +33,23 @@ def vendor_or(
     prepare_vendor: Callable[[], T],
     environ: Mapping[str, str],
     *,
-    named: bool,
+    named: Iterable[Path | None],
+    chip: str | None,
     warn: Callable[[str], None],
 ) -> T | None:
     """What `auto` takes: the vendor's simulator made ready, or None for the embedded one.
 
-    `named` says that an option names CANN or what it needs.
+    `named` are the options that only the vendor's simulator reads, `chip` is what --soc-version says.
     """
-    if not named and not any(environ.get(name) for name in _VARIABLES):
+    if chip and chip.endswith(".toml"):
+        return None
+    given = any(named)
+    if not given and not any(environ.get(name) for name in _VARIABLES):
         return None
     try:
         return prepare_vendor()
     except InsightTraceError as error:
-        if named:
+        if given:
             raise
         warn(f"CANN is not used: {error}")
         return None
-
-
-def cann_named(*given: Path | str | None) -> bool:
-    """Whether one of these options was given."""
-    return any(given)

@@ -27,7 +27,7 @@ _PLACES = 100  # instructions of each kind that are named; all are counted
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TraceChange:
     """One thing in both traces: cycles and executions before and after."""
 
     what: str
@@ -54,7 +54,7 @@ class Matches:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Unmatched:
     """One instruction that has no partner, or stands elsewhere."""
 
     name: str
@@ -78,14 +78,14 @@ class Fidelity:
 class Comparison:
     """Everything `insight-trace compare` knows."""
 
-    total: Change
-    pipes: tuple[Change, ...]
-    instructions: tuple[Change, ...]  # by mnemonic, the largest difference first
-    lines: tuple[Change, ...]
+    total: TraceChange
+    pipes: tuple[TraceChange, ...]
+    instructions: tuple[TraceChange, ...]  # by mnemonic, the largest difference first
+    lines: tuple[TraceChange, ...]
     matches: Matches
-    added: tuple[Place, ...]  # the first of them, as of the next two
-    removed: tuple[Place, ...]
-    moved: tuple[Place, ...]
+    added: tuple[Unmatched, ...]  # the first of them, as of the next two
+    removed: tuple[Unmatched, ...]
+    moved: tuple[Unmatched, ...]
     fidelity: Fidelity
     notes: tuple[str, ...]
 
@@ -111,7 +111,7 @@ def compare(before: Trace, after: Trace) -> Comparison:
             f"(up to {spread:.0%}, nine times of ten): believe it where the instructions below explain it"
         )
     return Comparison(
-        total=Change("total", "", first, second, len(before.instructions), len(after.instructions)),
+        total=TraceChange("total", "", first, second, len(before.instructions), len(after.instructions)),
         pipes=_pipes(before, after, cores),
         instructions=_grouped(before, after, by_line=False),
         lines=_grouped(before, after, by_line=True),
@@ -257,14 +257,14 @@ def _longest_rising(values: list[int]) -> list[int]:
     return chain[::-1]
 
 
-def _places(trace: Trace, rows: NDArray[np.int64]) -> tuple[Place, ...]:
+def _places(trace: Trace, rows: NDArray[np.int64]) -> tuple[Unmatched, ...]:
     import numpy as np
 
     instructions = trace.instructions
     frames = user_frames(instructions.stacks) or [""]
     first = rows[np.lexsort((rows, instructions.start[rows]))][:_PLACES]
     return tuple(
-        Place(
+        Unmatched(
             instructions.names[instructions.name[row]],
             instructions.cores[instructions.core[row]],
             pipe_name(int(instructions.pipe[row])),
@@ -275,7 +275,7 @@ def _places(trace: Trace, rows: NDArray[np.int64]) -> tuple[Place, ...]:
     )
 
 
-def _pipes(before: Trace, after: Trace, cores: dict[str, str]) -> tuple[Change, ...]:
+def _pipes(before: Trace, after: Trace, cores: dict[str, str]) -> tuple[TraceChange, ...]:
     first = {(item.core, item.pipe): item for item in pipes(before)}
     second = {(item.core, item.pipe): item for item in pipes(after)}
     back = {b: a for a, b in cores.items()}
@@ -284,7 +284,7 @@ def _pipes(before: Trace, after: Trace, cores: dict[str, str]) -> tuple[Change, 
     for core, pipe in keys:
         one, two = first.get((core, pipe)), second.get((cores.get(core, core), pipe))
         changes.append(
-            Change(
+            TraceChange(
                 pipe,
                 core,
                 one.busy if one else 0,
@@ -296,10 +296,10 @@ def _pipes(before: Trace, after: Trace, cores: dict[str, str]) -> tuple[Change, 
     return tuple(changes)
 
 
-def _grouped(before: Trace, after: Trace, *, by_line: bool) -> tuple[Change, ...]:
+def _grouped(before: Trace, after: Trace, *, by_line: bool) -> tuple[TraceChange, ...]:
     one, two = _sums(before, by_line), _sums(after, by_line)
     changes = [
-        Change(
+        TraceChange(
             key[0],
             key[1],
             *(side.get(key, (0, 0))[0] for side in (one, two)),

@@ -7,19 +7,19 @@ from dataclasses import asdict
 from typing import Any
 
 from insight_trace.recording.frames import short_frame
-from insight_trace.trace.compare import Change, Comparison
+from insight_trace.trace.compare import Comparison, TraceChange
 from insight_trace.trace.text import table
 
 _ROWS = 12
 
 
-def _percent(change: Change) -> str:
+def _percent(change: TraceChange) -> str:
     if change.before == change.after:
         return "="
     return f"{100 * change.delta / change.before:+.1f} %" if change.before else "new"
 
 
-def _row(change: Change) -> tuple[str, ...]:
+def _row(change: TraceChange) -> tuple[str, ...]:
     counts = f"{change.count_before:,}"
     if change.count_before != change.count_after:
         counts += f" → {change.count_after:,}"
@@ -34,7 +34,7 @@ def _row(change: Change) -> tuple[str, ...]:
     )
 
 
-def _part(title: str, changes: tuple[Change, ...], where: str) -> list[str]:
+def _part(title: str, changes: tuple[TraceChange, ...], where: str) -> list[str]:
     shown = [change for change in changes if change.before or change.after][:_ROWS]
     if not shown:
         return []
@@ -84,7 +84,7 @@ def _place_lines(result: Comparison) -> list[str]:
 def comparison_data(result: Comparison) -> dict[str, Any]:
     """For `--json`: plain values only."""
 
-    def plain(change: Change) -> dict[str, Any]:
+    def plain(change: TraceChange) -> dict[str, Any]:
         return {**asdict(change), "delta": change.delta}
 
     matches = result.matches

@@ -135,7 +135,7 @@ def _base(figures: Stats, blocks: dict[int, list[_Core]], name: str, op_type: st
     if op_type != "mix":
         head = ["Block ID", "Core Type", "Duration (μs)"]
         rows = [
-            page.Row([str(number), core.kind, f"{micros(core.core.cycles, figures):g}"])
+            page.BlockRow([str(number), core.kind, f"{micros(core.core.cycles, figures):g}"])
             for number, (core, *_) in sorted(blocks.items())
         ]
         return page.BaseInfo(*info, block_detail=page.BlockTable(head, rows, [len(rows) + 1, len(head)]))
@@ -144,7 +144,7 @@ def _base(figures: Stats, blocks: dict[int, list[_Core]], name: str, op_type: st
     rows = []
     for number, members in sorted(blocks.items()):
         times = {core.label: f"{micros(core.core.cycles, figures):g}" for core in members}
-        rows.append(page.Row([str(number), *(times.get(label, page.NA) for label in labels)]))
+        rows.append(page.BlockRow([str(number), *(times.get(label, page.NA) for label in labels)]))
     return page.BaseInfo(*info, mix_block_detail=page.BlockTable(head, rows, [len(rows) + 1, len(head)]))
 
 

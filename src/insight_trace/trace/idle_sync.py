@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from insight_trace.insight.locate import find_simulator
+from insight_trace.recording import open_recording
 from insight_trace.recording.frames import short_frame
+from insight_trace.recording.kinds import BARRIER
+from insight_trace.recording.store import HEADER, beside
 from insight_trace.trace.advice import WORTH_SAYING
 from insight_trace.trace.bottleneck import Advice
 from insight_trace.trace.stats import Stats
+
+
+def recorded_findings(path: Path) -> Sequence[Mapping[str, Any]]:
+    """What a check of the run found, where a recording of ours lies beside the trace."""
+    if not path.is_dir():
+        return ()
+    folder = path if (path / HEADER).is_file() else beside(find_simulator(path))
+    return open_recording(folder).findings if (folder / HEADER).is_file() else ()
 
 
 def idle_sync(findings: Sequence[Mapping[str, Any]], figures: Stats) -> tuple[Advice, ...]:
@@ -21,7 +34,7 @@ def idle_sync(findings: Sequence[Mapping[str, Any]], figures: Stats) -> tuple[Ad
             continue
         frames = [f"{place['file']}:{place['line']}" for place in places]
         where = ", ".join(dict.fromkeys(map(short_frame, frames)))
-        what = "the barrier" if places[0]["instruction"] == "BAR" else "the flag"
+        what = "the barrier" if places[0]["instruction"] == BARRIER else "the flag"
         text = f"{what} at {where} orders nothing for these inputs and costs {cycles:,} cycles"
         if cycles >= WORTH_SAYING * whole:
             found.append(Advice("sync", text, int(cycles), frames[0]))

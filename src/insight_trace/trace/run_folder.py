@@ -30,7 +30,7 @@ _CORE_FOLDER = re.compile(r"core\d+(\.\w+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class CleanForm:
     """How the clean trace is written."""
 
     perfetto: bool = False
@@ -41,7 +41,7 @@ class Form:
         return ".clean" + (".pftrace" if self.perfetto else ".json") + (".gz" if self.gzip else "")
 
 
-def write_clean(cleaned: Clean, file: IO[bytes], form: Form) -> None:
+def write_clean(cleaned: Clean, file: IO[bytes], form: CleanForm) -> None:
     """The clean trace in one of its forms; the same trace gives the same bytes."""
     write = write_perfetto if form.perfetto else write_chrome
     if not form.gzip:
@@ -67,7 +67,9 @@ def raw_metrics(path: Path | None) -> bytes:
     raise InputError("there is no API_INSTR block", where=str(bin_), hint="leave --raw-metrics out")
 
 
-def beside(cleaned: Clean, folder: Path, form: Form, *, raw: bytes | None, force: bool) -> tuple[Path, Path]:
+def beside(
+    cleaned: Clean, folder: Path, form: CleanForm, *, raw: bytes | None, force: bool
+) -> tuple[Path, Path]:
     """`trace.clean.*` and `instr_metrics.json` in a folder that exists."""
     target, table = folder / f"trace{form.suffix}", folder / "instr_metrics.json"
     if target.exists() and table.exists():  # one of them alone may be what a killed run got done
@@ -91,7 +93,7 @@ def _writable(folder: Path) -> Iterator[None]:
 def run_folder(
     cleaned: Clean,
     folder: Path,
-    form: Form,
+    form: CleanForm,
     *,
     kernel: str,
     provenance: Mapping[str, str],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.errors import RequestError
 from insight_trace.recording.store import Recording
-from insight_trace.trace.sql_tables import TABLES, Table
+from insight_trace.trace.sql_tables import TABLES, SqlTable
 
 if TYPE_CHECKING:
     import duckdb
@@ -86,7 +86,7 @@ def _provide(connection: duckdb.DuckDBPyConnection, recording: Recording, name: 
         _small(connection, recording, name, table)
 
 
-def _small(connection: duckdb.DuckDBPyConnection, recording: Recording, name: str, table: Table) -> None:
+def _small(connection: duckdb.DuckDBPyConnection, recording: Recording, name: str, table: SqlTable) -> None:
     """Rows as columns of objects, cast to their types: an empty table has them, too."""
     import numpy as np
 
@@ -115,7 +115,7 @@ def _rows(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
         raise _explained(str(error)) from error
 
 
-def public_tables() -> dict[str, Table]:
+def public_tables() -> dict[str, SqlTable]:
     return {name: table for name, table in TABLES.items() if not name.startswith("_")}
 
 

@@ -16,7 +16,7 @@ from insight_trace.trace.sql_contents import Columns, Rows
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SqlTable:
     """One table: what its columns mean, and where they come from (one of `columns`, `rows`; `view` over both)."""
 
     what: str
@@ -78,15 +78,15 @@ from _lives l join _places p on p.place = l.tile join _core_names c on c.id = l.
 _NAMES = ("bigint", "varchar")
 
 
-def _name_table(values: Callable[[Recording], Iterable[Any]]) -> Table:
-    return Table(
+def _name_table(values: Callable[[Recording], Iterable[Any]]) -> SqlTable:
+    return SqlTable(
         "", {"id": "", "text": ""}, rows=lambda recording: enumerate(values(recording)), types=_NAMES
     )
 
 
 # Names that begin with _ are what the others are made of.
-TABLES: dict[str, Table] = {
-    "run": Table(
+TABLES: dict[str, SqlTable] = {
+    "run": SqlTable(
         "one row: what ran, and how long",
         {
             "chip": "its name",
@@ -105,7 +105,7 @@ TABLES: dict[str, Table] = {
         rows=sql_contents.run,
         types=("varchar", "double", "bigint", "double", "bigint", "bigint", "double", *["varchar"] * 5),
     ),
-    "instructions": Table(
+    "instructions": SqlTable(
         "every executed instruction; rows of one core are in program order",
         {
             "row": "its number",
@@ -136,7 +136,7 @@ TABLES: dict[str, Table] = {
             "_form_names",
         ),
     ),
-    "operands": Table(
+    "operands": SqlTable(
         "what instructions read and write",
         {
             "instruction": "its row",
@@ -154,7 +154,7 @@ TABLES: dict[str, Table] = {
         view=_OPERANDS,
         needs=("_operands", "_footprints", "_memory_names", "_which_names"),
     ),
-    "tiles": Table(
+    "tiles": SqlTable(
         "tiles and global tensors as tile ops name them",
         {
             "tile": "its number",
@@ -168,7 +168,7 @@ TABLES: dict[str, Table] = {
         rows=sql_contents.tiles,
         types=("bigint", "varchar", "varchar", "ubigint", "varchar", "varchar", "varchar"),
     ),
-    "lives": Table(
+    "lives": SqlTable(
         "values on chip, from the first write to the last read",
         {
             "core": "",
@@ -186,7 +186,7 @@ TABLES: dict[str, Table] = {
         view=_LIVES,
         needs=("_lives", "_places", "_core_names"),
     ),
-    "calls": Table(
+    "calls": SqlTable(
         "every executed tile op",
         {
             "call": "its number",
@@ -203,7 +203,7 @@ TABLES: dict[str, Table] = {
         view=_CALLS_VIEW,
         needs=("_calls", "_op_names", "instructions"),
     ),
-    "lines": Table(
+    "lines": SqlTable(
         "lines of the kernel and what they cost",
         {
             "file": "",
@@ -216,7 +216,7 @@ TABLES: dict[str, Table] = {
         view=_LINES,
         needs=("instructions", "sources"),
     ),
-    "flags": Table(
+    "flags": SqlTable(
         "flags that were waited for",
         {
             "set_row": "",
@@ -234,13 +234,13 @@ TABLES: dict[str, Table] = {
         view=_FLAGS,
         needs=("instructions",),
     ),
-    "pipes": Table(
+    "pipes": SqlTable(
         "pipes of cores; busy + waiting + idle is the core's time",
         {"core": "", "pipe": "", "instructions": "", "busy": "cycles", "waiting": "cycles", "idle": "cycles"},
         rows=sql_contents.pipes,
         types=("varchar", "varchar", *["bigint"] * 4),
     ),
-    "cores": Table(
+    "cores": SqlTable(
         "cores",
         {
             "core": "",
@@ -254,7 +254,7 @@ TABLES: dict[str, Table] = {
         rows=sql_contents.cores,
         types=("varchar", *["bigint"] * 6),
     ),
-    "findings": Table(
+    "findings": SqlTable(
         "what the checker found (replay --check)",
         {
             "finding": "its number",
@@ -271,7 +271,7 @@ TABLES: dict[str, Table] = {
         rows=sql_contents.findings,
         types=("bigint", *["varchar"] * 5, *["bigint"] * 4),
     ),
-    "finding_places": Table(
+    "finding_places": SqlTable(
         "where findings are",
         {
             "finding": "",
@@ -285,7 +285,7 @@ TABLES: dict[str, Table] = {
         rows=sql_contents.finding_places,
         types=("bigint", "varchar", "bigint", "varchar", "varchar", "varchar", "bigint"),
     ),
-    "arguments": Table(
+    "arguments": SqlTable(
         "arguments by slot",
         {
             "slot": "",
@@ -303,36 +303,36 @@ TABLES: dict[str, Table] = {
         rows=sql_contents.arguments,
         types=("bigint", *["varchar"] * 6, "ubigint", "bigint", "ubigint", "varchar"),
     ),
-    "checks": Table(
+    "checks": SqlTable(
         "outputs against what was recorded",
         {"slot": "", "status": "", "max_error": "", "wrong": "elements", "compared": "elements", "why": ""},
         rows=sql_contents.checks,
         types=("bigint", "varchar", "double", "bigint", "bigint", "varchar"),
     ),
-    "kernels": Table(
+    "kernels": SqlTable(
         "kernels that ran",
         {"name": "", "core_type": "", "func_id": "", "entry": "", "source": ""},
         rows=sql_contents.kernels,
         types=("varchar", "varchar", "bigint", "varchar", "varchar"),
     ),
-    "sources": Table(
+    "sources": SqlTable(
         "the text of the kernels",
         {"file": "", "line": "", "text": ""},
         rows=sql_contents.sources,
         types=("varchar", "bigint", "varchar"),
     ),
-    "_stream": Table("", {}, columns=sql_contents.stream),
-    "_operands": Table("", {}, columns=sql_contents.operands),
-    "_footprints": Table("", {}, columns=sql_contents.footprints),
-    "_calls": Table("", {}, columns=sql_contents.calls),
-    "_lives": Table("", {}, columns=sql_contents.lives),
-    "_places": Table(
+    "_stream": SqlTable("", {}, columns=sql_contents.stream),
+    "_operands": SqlTable("", {}, columns=sql_contents.operands),
+    "_footprints": SqlTable("", {}, columns=sql_contents.footprints),
+    "_calls": SqlTable("", {}, columns=sql_contents.calls),
+    "_lives": SqlTable("", {}, columns=sql_contents.lives),
+    "_places": SqlTable(
         "",
         dict.fromkeys(("place", "name", "memory", "address", "bytes", "shape"), ""),
         rows=sql_contents.places,
         types=("bigint", "varchar", "varchar", "ubigint", "bigint", "varchar"),
     ),
-    "_frames": Table(
+    "_frames": SqlTable(
         "",
         {"id": "", "file": "", "line": ""},
         rows=sql_contents.frames,

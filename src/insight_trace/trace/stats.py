@@ -11,6 +11,7 @@ from insight_trace.model import Confidence, Instructions, Launch, MemoryUse, Tra
 from insight_trace.recording.busy import Cores, CoreStats, PipeStats
 from insight_trace.recording.flag_pairs import Flag, flags_at, partners
 from insight_trace.recording.frames import line_text, python_frames, user_frames
+from insight_trace.recording.intervals import added
 from insight_trace.recording.kinds import Kind, finish
 from insight_trace.recording.pipes import VECTOR_LANES, named_pipe, pipe_name, units
 from insight_trace.trace.critical import CriticalPath, critical_path
@@ -275,14 +276,8 @@ def _once(
     place = line[lanes] * (int(instructions.core.max()) + 1) + instructions.core[mine]
     start, end = instructions.start[mine], finish(instructions)[mine]
     order = np.lexsort((end, start, place))
-    # one axis for all: every line and core begins behind the end of the one before
-    _, dense = np.unique(place[order], return_inverse=True)
-    shift = dense * (int(end.max()) - int(start.min()) + 1)
-    begin, until = start[order] + shift, end[order] + shift
-    latest = np.maximum.accumulate(until)
-    seen = np.r_[begin[0], latest[:-1]]
     spent = work.copy()
-    spent[lanes[order]] = np.maximum(0, until - np.maximum(begin, seen))
+    spent[lanes[order]] = added(place[order], start[order], end[order])
     return spent
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from insight_trace.insight.prepared import LARGEST_CYCLE
 from insight_trace.model import Pipe
+from insight_trace.recording.kinds import FLAG_NAMES
 
 # [info] [tick] (PC: 0x…)@CORE00 PIPE ISSUE : (Binary: 0x…) (ID: n) MNEMONIC  operands
 _LINE = re.compile(
@@ -27,9 +28,7 @@ _DECODE = re.compile(
     r"\[info\] ([0-9]+): (?:is_single_issue instr, pc|ccu do issue success.issue isa pc ):0x([0-9a-f]{1,16})"
 )
 
-_UNCHANGED = frozenset(pipe.name for pipe in Pipe) - {
-    *("SCALARLDST", "SET_FLAG", "WAIT_FLAG", "set_event", "wait_event")
-}
+_UNCHANGED = frozenset(pipe.name for pipe in Pipe) - FLAG_NAMES - {"SCALARLDST"}
 _OTHER_NAMES = {"VECTOR0": "VECTOR", "VEC0": "VECTOR", "VEC": "VECTOR", "FC": "FLOWCTRL"}
 _OTHER_NAMES |= {"FIX_PIPE": "FIXP", "ISSUE": "EVENT"}
 LARGEST_TICK = LARGEST_CYCLE

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 from pathlib import Path
+
+from insight_trace import supervisor
 
 FOLDER = Path(__file__).resolve().parent / "carried"
 MANIFEST = "manifest.json"
@@ -34,10 +35,10 @@ def copy_if_it_runs(program: Path, to: Path) -> bool:
     to.chmod(0o755)
     try:
         # without a job it says how it is called; a missing library or symbol ends it with 127
-        done = subprocess.run([str(to)], capture_output=True, timeout=20)
-        if done.returncode >= 0 and done.returncode not in (126, 127):
+        ended = supervisor.run([to], bounds=supervisor.Limits(seconds=20.0))
+        if ended.code >= 0 and ended.code not in (126, 127):
             return True
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError:
         pass
     to.unlink()
     return False

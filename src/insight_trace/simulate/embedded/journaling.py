@@ -15,7 +15,7 @@ TABLES = ("entries", "contents", "bases", "calls", "operands", "observed")
 
 
 @dataclass(frozen=True)
-class Change:
+class OperandChange:
     """One operand of one tile op, changed before the op runs (engine/changes.hpp)."""
 
     call: int  # in the order of execution, all cores together

@@ -10,6 +10,7 @@ from insight_trace.dtypes import DTYPES
 from insight_trace.errors import JobError
 from insight_trace.model import Instructions, Operands, Pipe
 from insight_trace.recording.detail import Details
+from insight_trace.recording.kinds import BARRIER, FLAG_NAMES
 from insight_trace.recording.operands import (
     CALL_FIELDS,
     FOOTPRINT_FIELDS,
@@ -47,7 +48,7 @@ _A5_NAMES = {
 }  # fmt: skip
 _A5_TABLED = {shown: name for name, shown in reversed(_A5_NAMES.items())}
 # instructions of the vector pipe that are not part of a function
-_A5_VECTOR = frozenset({"SET_FLAG", "WAIT_FLAG", "BAR", "MOV_SPR_XN"})
+_A5_VECTOR = FLAG_NAMES | {BARRIER, "MOV_SPR_XN"}
 
 
 class Site:

@@ -23,13 +23,13 @@ from insight_trace.arguments.packing import (
 from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import JobError, RequestError
-from insight_trace.model import CoreType, Kernel, Launch, Role
+from insight_trace.model import Kernel, Launch, Role
 from insight_trace.outcome import Failure, Simulation
 from insight_trace.recording.stream import empty
 from insight_trace.simulate.embedded.checking import findings_of
-from insight_trace.simulate.embedded.host_cores import shares_of_blocks
+from insight_trace.simulate.embedded.core_plan import CorePlan, core_line, plan_cores, shares_of_blocks
 from insight_trace.simulate.embedded.job_files import job_directory, with_job_directory
-from insight_trace.simulate.embedded.journaling import Change, JournalRequest
+from insight_trace.simulate.embedded.journaling import JournalRequest, OperandChange
 from insight_trace.simulate.embedded.kernel_sources import readable_sources
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory, escape
 from insight_trace.simulate.embedded.records import Site, load_instructions
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 DEFAULT_SECONDS = limits.RUN_SECONDS
 DEFAULT_BYTES = limits.RUN_BYTES
-_VECTOR_LANES = 2
 L2_STATES = ("cold", "warm", "trace")
 
 
@@ -70,21 +69,12 @@ class EmbeddedOptions:
     numbers: bool = False  # look for the op that makes the first NaN
     unwritten: int = 0  # what a byte of on-chip memory holds that nobody wrote
     left_out: tuple[tuple[str, int], ...] = ()  # file and line of flags and barriers that do not happen
-    changes: tuple[Change, ...] = ()  # of single tile ops
+    changes: tuple[OperandChange, ...] = ()  # of single tile ops
     journal: JournalRequest | None = None  # what it does to memory is written down
     host_cores: int | None = None  # that blocks may be run on at once; None: as many as this process may use
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sandbox", Sandbox(self.sandbox))  # by its name, too
-
-
-@dataclass(frozen=True)
-class CorePlan:
-    kernel: int
-    cube: bool
-    block: int
-    sub_block: int
-    name: str
 
 
 def chip_of(options: EmbeddedOptions) -> Chip:
@@ -136,7 +126,7 @@ def run_embedded(
         return _nothing(soc, error.failure)
 
     def run_in(directory: Path, shares: int) -> Simulation:
-        gm = Layout(arguments, plans)
+        gm = MemoryLayout(arguments, plans)
         image = directory / "gm"
         gm.fill(image)
         lines = [
@@ -145,7 +135,7 @@ def run_embedded(
             *gm.memory.job_lines(image),
             *gm.held_lines(options.held if options.l2 == "trace" else ()),
             *(f"kernel\t{escape(str(o))}\t{k.entry}" for o, k in zip(objects, kernels, strict=True)),
-            *(core_line(plan, gm, arguments.block_count) for plan in plans),
+            *(core_line(plan, gm.args_address(plan), arguments.block_count) for plan in plans),
         ]
         readable = (toolchain.cache.root, *{o.parent for o in objects})
         result = run_job(
@@ -178,39 +168,7 @@ def compiled(
     ]
 
 
-def plan_cores(kernels: Sequence[Kernel], block_count: int) -> list[CorePlan]:
-    """Which core runs what: per block the cube kernel on cubecore0, vector kernels on veccore0 and 1."""
-    if not kernels:
-        raise RequestError("a dispatch needs at least one kernel")
-    cubes = [i for i, k in enumerate(kernels) if k.core_type is CoreType.AIC]
-    vectors = [i for i, k in enumerate(kernels) if k.core_type is CoreType.AIV]
-    if len(cubes) > 1 or len(vectors) > _VECTOR_LANES or len(cubes) + len(vectors) != len(kernels):
-        raise RequestError(
-            f"a cluster has one cube core and {_VECTOR_LANES} vector cores; "
-            f"{len(cubes)} cube and {len(vectors)} vector kernels do not fit"
-        )
-    if block_count * len(kernels) > limits.CORES:
-        raise RequestError(
-            f"{block_count:,} blocks of {len(kernels)} kernels are more than the {limits.CORES:,} cores that "
-            "one simulation takes",
-            hint="--block-dim N replays fewer blocks",
-        )
-    plans = []
-    for block in range(block_count):
-        plans += [CorePlan(i, True, block, 0, f"core{block}.cubecore0") for i in cubes]
-        plans += [
-            CorePlan(i, False, block, lane, f"core{block}.veccore{lane}") for lane, i in enumerate(vectors)
-        ]
-    return plans
-
-
-def core_line(plan: CorePlan, gm: Layout, block_count: int) -> str:
-    kind = "aic" if plan.cube else "aiv"
-    fields = (plan.kernel, kind, plan.block, block_count, plan.sub_block, gm.args_address(plan), plan.name)
-    return "\t".join(["core", *map(str, fields)])
-
-
-class Layout:
+class MemoryLayout:
     """Where everything of one dispatch lies in global memory."""
 
     def __init__(self, arguments: ReplayArguments, plans: Sequence[CorePlan]) -> None:
@@ -305,7 +263,7 @@ class _Made:
 
 
 def _simulation(
-    directory: Path, result: RunnerResult, gm: Layout, plans: Sequence[CorePlan], soc: Chip, made: _Made
+    directory: Path, result: RunnerResult, gm: MemoryLayout, plans: Sequence[CorePlan], soc: Chip, made: _Made
 ) -> Simulation:
     failure = result.failure
     if failure and result.crash:

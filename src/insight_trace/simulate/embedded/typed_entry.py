@@ -33,7 +33,7 @@ class EntryParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class EntryCall:
     """A function to call, on every core or on one kind of core."""
 
     function: str
@@ -41,7 +41,7 @@ class Call:
     only: str = ""  # the macro of a kind of core: __DAV_CUBE__ or __DAV_VEC__
 
 
-def wrapper_source(include: str, calls: Sequence[Call]) -> str:
+def wrapper_source(include: str, calls: Sequence[EntryCall]) -> str:
     """C++ with `extern "C" void insight_trace_entry(int64_t *args)`, to be compiled in place of the kernel.
 
     `include` is the kernel's source as an #include names it. Each call counts its slots from 0.
@@ -52,7 +52,7 @@ def wrapper_source(include: str, calls: Sequence[Call]) -> str:
     return _WRAPPER % {"include": include, "entry": ENTRY, "body": body}
 
 
-def _call(call: Call) -> str:
+def _call(call: EntryCall) -> str:
     for name in (call.function, call.only or "_"):
         if not _NAME.fullmatch(name):
             raise RequestError(f"'{name}' is no name of a C++ function")

@@ -13,18 +13,17 @@ from insight_trace.errors import JobError
 from insight_trace.limits import MIB
 from insight_trace.model import Kernel
 from insight_trace.reading import read_regular
+from insight_trace.simulate.embedded.core_plan import core_line, plan_cores
 from insight_trace.simulate.embedded.job_files import with_job_directory
-from insight_trace.simulate.embedded.journaling import Change
+from insight_trace.simulate.embedded.journaling import OperandChange
 from insight_trace.simulate.embedded.memory import escape
 from insight_trace.simulate.embedded.runner import run_variants_job
 from insight_trace.simulate.embedded.simulator import (
     EmbeddedOptions,
-    Layout,
+    MemoryLayout,
     chip_of,
     compiled,
-    core_line,
     job_options,
-    plan_cores,
 )
 from insight_trace.simulate.embedded.toolchain import KernelBuildError, Toolchain
 
@@ -46,7 +45,7 @@ def at_most(tensors: Sequence[ReplayTensor]) -> int:
 def run_variants(
     kernels: Sequence[Kernel],
     arguments: ReplayArguments,
-    variants: Sequence[Sequence[Change]],
+    variants: Sequence[Sequence[OperandChange]],
     tensors: Sequence[ReplayTensor],
     options: EmbeddedOptions,
     seconds: float,
@@ -61,14 +60,14 @@ def run_variants(
         raise JobError(str(error.failure)) from None
 
     def run_in(directory: Path) -> list[Outputs | None]:
-        gm = Layout(arguments, plans)
+        gm = MemoryLayout(arguments, plans)
         gm.fill(directory / "gm")
         found = directory / "variants"
         lines = [
             *job_options(soc, options, directory),
             *gm.memory.job_lines(directory / "gm"),
             *(f"kernel\t{escape(str(o))}\t{k.entry}" for o, k in zip(objects, kernels, strict=True)),
-            *(core_line(plan, gm, arguments.block_count) for plan in plans),
+            *(core_line(plan, gm.args_address(plan), arguments.block_count) for plan in plans),
             f"variants\t{found}\t{seconds}\t{min(_AT_ONCE, os.cpu_count() or 1)}",
             *(f"kept\t{gm.buffers[t.slot].address}\t{t.extent * t.dtype.size}" for t in tensors),
         ]

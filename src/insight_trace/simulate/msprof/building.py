@@ -12,7 +12,7 @@ from pathlib import Path
 from insight_trace.errors import JobError
 from insight_trace.simulate.msprof.preflight import Ready
 from insight_trace.simulate.msprof.toolkit_processes import Workplace, capture
-from insight_trace.simulate.msprof.vendor_workspace import ReplayJob
+from insight_trace.simulate.msprof.vendor_workspace import VendorJob
 
 _TOOL_SECONDS = 60.0
 _ERROR_LINE = re.compile(
@@ -50,7 +50,7 @@ def run_environment(ready: Ready, built: Path, device: int) -> dict[str, str]:
     return environment
 
 
-def build(job: ReplayJob, ready: Ready, workspace: Path) -> Path:
+def build(job: VendorJob, ready: Ready, workspace: Path) -> Path:
     """Configures and builds a replay; returns the application to run."""
     build_dir = workspace / "build"
     environment = run_environment(ready, build_dir, job.device)

@@ -14,7 +14,7 @@ from insight_trace.errors import JobError
 from insight_trace.simulate.msprof.building import run_environment
 from insight_trace.simulate.msprof.preflight import Ready
 from insight_trace.simulate.msprof.toolkit_processes import Finished, Workplace
-from insight_trace.simulate.msprof.vendor_workspace import ReplayJob
+from insight_trace.simulate.msprof.vendor_workspace import VendorJob
 
 # msprof stops the application after --timeout minutes and then parses what it has, which takes its time too.
 PARSE_GRACE_SECONDS = 600.0
@@ -65,7 +65,7 @@ class ExportError(JobError):
 
 
 def collect(
-    job: ReplayJob, ready: Ready, workspace: Path, application: Path, *, limit_seconds: float | None = None
+    job: VendorJob, ready: Ready, workspace: Path, application: Path, *, limit_seconds: float | None = None
 ) -> Collected:
     """Runs a replay's application; its result comes to insight_export/."""
     environment = run_environment(ready, workspace / "build", job.device)

@@ -26,7 +26,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class CoreLayout:
     """The members by core, and the files that have to stand in the workspace."""
 
     cube: tuple[Member, ...]
@@ -40,7 +40,7 @@ class Layout:
         return self.cube + self.vector
 
 
-def lay_out(kernels: Sequence[Kernel]) -> Layout:
+def lay_out(kernels: Sequence[Kernel]) -> CoreLayout:
     """The members on their cores; a kernel given twice (func ids 0,1,1) runs on both vector cores."""
     cube = [kernel for kernel in kernels if kernel.core_type is CoreType.AIC]
     vector = [kernel for kernel in kernels if kernel.core_type is CoreType.AIV]
@@ -63,7 +63,7 @@ def lay_out(kernels: Sequence[Kernel]) -> Layout:
         first, second = (_text(kernel, copied) for kernel in distinct)
         entries = {kernel.entry for kernel in distinct}
         renamed = tuple(sorted(set(shared_names(first, second)) | entries))
-    return Layout(
+    return CoreLayout(
         cube=tuple(_member(kernel, copied, (), 0) for kernel in _distinct(cube)),
         vector=tuple(_member(kernel, copied, renamed, n) for n, kernel in enumerate(distinct)),
         both_lanes=len(distinct) == 1 and len(vector) == 2,

@@ -12,7 +12,7 @@ from insight_trace.simulate.msprof.building import build
 from insight_trace.simulate.msprof.collecting import Collected, collect
 from insight_trace.simulate.msprof.preflight import Ready, prepare
 from insight_trace.simulate.msprof.toolkit import find_toolkits, not_found
-from insight_trace.simulate.msprof.vendor_workspace import ReplayJob, write_workspace
+from insight_trace.simulate.msprof.vendor_workspace import VendorJob, write_workspace
 
 
 def find_ready(
@@ -30,7 +30,7 @@ def find_ready(
 
 
 def simulate(
-    job: ReplayJob,
+    job: VendorJob,
     ready: Ready,
     workspace: Path,
     *,

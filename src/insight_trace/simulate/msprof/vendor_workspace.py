@@ -16,7 +16,7 @@ from insight_trace.arguments.slots import ReplayArguments, ReplayTensor, view_ex
 from insight_trace.chips import Family, family_named
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import ARG_SLOTS, GLOBAL_CONTEXT_SLOT, LOCAL_CONTEXT_SLOT, MAX_TENSOR_DIMS, Kernel
-from insight_trace.simulate.msprof.core_layout import CORES_PER_BLOCK, Layout, lay_out
+from insight_trace.simulate.msprof.core_layout import CORES_PER_BLOCK, CoreLayout, lay_out
 from insight_trace.simulate.msprof.escaping import template_environment
 from insight_trace.storage import whole_file, write_whole
 
@@ -32,7 +32,7 @@ _CHUNK = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayJob:
+class VendorJob:
     """What to replay in the vendor's simulator, and how."""
 
     kernels: tuple[Kernel, ...]  # members in the order of the dispatch's func ids
@@ -72,7 +72,7 @@ class _Piece:
     bytes: int
 
 
-def write_workspace(job: ReplayJob, directory: Path) -> None:
+def write_workspace(job: VendorJob, directory: Path) -> None:
     """Writes everything into `directory`, which may exist. Equal jobs give equal bytes."""
     layout = lay_out(job.kernels)
     texts = generate(job, layout)
@@ -88,7 +88,7 @@ def write_workspace(job: ReplayJob, directory: Path) -> None:
         write_whole(directory / name, content, mode=0o777 if name.endswith(".sh") else 0o666)
 
 
-def generate(job: ReplayJob, layout: Layout | None = None) -> dict[str, str]:
+def generate(job: VendorJob, layout: CoreLayout | None = None) -> dict[str, str]:
     """The five generated texts by file name."""
     layout = layout or lay_out(job.kernels)
     target = family_named(job.target)
@@ -172,7 +172,7 @@ def _window(tensor: ReplayTensor) -> _Buffer:
     return _Buffer(end - first, first)
 
 
-def _template_values(job: ReplayJob, layout: Layout, target: Family) -> dict[str, Any]:
+def _template_values(job: VendorJob, layout: CoreLayout, target: Family) -> dict[str, Any]:
     arguments = job.arguments
     buffers, index = _buffers(arguments)
     payloads, outputs = [], []
