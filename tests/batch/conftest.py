@@ -1,9 +1,9 @@
-"""One cluster for all tests of this folder."""
+"""One cluster for all tests of this folder, and not longer: a scheduler and workers that idle are never quite idle."""
 
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def running():
     """A scheduler and two workers, processes of their own, on loopback."""
     distributed = pytest.importorskip("distributed")
