@@ -9,9 +9,12 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The machine is shared: a slow example is not a wrong one.
+# The machine is shared: a slow example is not a wrong one. Every run draws other examples; the long form draws more.
 settings.register_profile(
-    "house", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+    "house",
+    deadline=None,
+    max_examples=100 if os.environ.get("INSIGHT_TRACE_LONG_TESTS") else 25,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("house")
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.source_trees import trees
+
 ROOT = Path(__file__).resolve().parent.parent
 SPEC = importlib.util.spec_from_file_location("fact_homes", ROOT / "tools" / "fact_homes.py")
 fact_homes = importlib.util.module_from_spec(SPEC)
@@ -64,11 +66,11 @@ def test_outside_the_commands_a_module_name_occurs_once():
 
 def test_outside_the_commands_a_public_class_has_its_name_alone():
     places = defaultdict(list)
-    for path in fact_homes.SOURCE.rglob("*.py"):
-        if path.parent.name != "commands":
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for path, tree in trees().items():
+        if path.parts[0] != "commands":
+            for node in tree.body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    places[node.name].append(str(path.relative_to(fact_homes.SOURCE)))
+                    places[node.name].append(str(path))
     assert not {name: where for name, where in places.items() if len(where) > 1}
 
 

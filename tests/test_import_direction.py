@@ -1,11 +1,8 @@
 """Data goes once through the house, in one direction: a package imports only what stands before it."""
 
 import ast
-from pathlib import Path
 
-import insight_trace
-
-ROOT = Path(insight_trace.__file__).parent
+from tests.source_trees import trees
 
 # From the ground up. A package may import those above it in this list and itself, never those below.
 ORDER = [
@@ -42,9 +39,9 @@ ORDER = [
 ]
 
 
-def _imports(path: Path) -> set[str]:
+def _imports(tree: ast.Module) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -57,20 +54,19 @@ def _imports(path: Path) -> set[str]:
 
 def test_every_module_imports_only_what_stands_before_it():
     wrong = []
-    for path in sorted(ROOT.rglob("*.py")):
-        relative = path.relative_to(ROOT)
+    for relative, tree in trees().items():
         own = relative.parts[0].removesuffix(".py")
         if own == "__init__":
             continue
         assert own in ORDER, f"{relative}: add the package {own} to ORDER where it belongs"
-        for name in _imports(path) - {own}:
+        for name in _imports(tree) - {own}:
             if ORDER.index(name) > ORDER.index(own):
                 wrong.append(f"{relative} imports {name}")
     assert not wrong
 
 
 def test_no_module_uses_relative_imports_or_is_called_utils():
-    for path in ROOT.rglob("*.py"):
+    for path, tree in trees().items():
         assert path.stem not in ("utils", "helpers", "manager", "common"), path
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree):
             assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}: relative import"

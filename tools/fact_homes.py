@@ -6,6 +6,7 @@ that holds them against the home.
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from dataclasses import dataclass
@@ -74,12 +75,17 @@ FACTS = (
 )  # fmt: skip
 
 
+@functools.cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
 def homes(fact: Fact) -> list[str]:
     """Every file that defines the fact, as a path below src/insight_trace."""
     pattern = re.compile(fact.pattern, re.M)
     found = set()
     for path in sorted(SOURCE.rglob("*")):
-        if path.suffix in fact.ends and pattern.search(path.read_text(encoding="utf-8", errors="replace")):
+        if path.suffix in fact.ends and pattern.search(_text(path)):
             relative = path.relative_to(SOURCE).as_posix()
             inside = fact.home.endswith("/") and relative.startswith(fact.home)
             found.add(fact.home if inside else relative)
