@@ -287,4 +287,80 @@ void Runtime::set(const ChipTensor &tensor, uint32_t ndims, const uint32_t *indi
     memcpy(reinterpret_cast<void *>(address), &value, get_element_size(tensor.dtype));
 }
 
+// --- what is recorded of a task
+
+uint16_t Runtime::core_id(const Task &task, int32_t block) const {
+    uint32_t turn = task.dispatch_id + static_cast<uint32_t>(block);
+    auto clusters = static_cast<uint32_t>(job_.clusters);
+    // cube cores first, then the vector cores, as the runtime numbers them
+    return static_cast<uint16_t>(task.rows[0] >= 0 ? turn % clusters : clusters + turn % (2 * clusters));
+}
+
+Row Runtime::row_of(const Task &task, int32_t block) const {
+    Row row{};
+    row.task_id = task.id;
+    row.dispatch_id = task.dispatch_id + static_cast<uint32_t>(block);
+    row.block_idx = static_cast<uint32_t>(block);
+    row.block_count = static_cast<uint32_t>(task.block_count);
+    row.core_id = core_id(task, block);
+    row.subtask = task.rows[0] >= 0 ? 0 : 1;
+    int members = 0;
+    for (int i = 0; i < 3; ++i)
+        if (task.rows[i] >= 0) {
+            row.func[members++] = job_.kernels[static_cast<size_t>(task.rows[i])].func_id;
+            if (members == 1) row.subtask = static_cast<uint8_t>(i);
+        }
+    row.func_count = static_cast<uint8_t>(members);
+    row.core_type = members > 1 ? 2 : task.rows[0] >= 0 ? 0 : 1;
+    return row;
+}
+
+void Runtime::record(Task &task, Stage stage, int32_t block, bool partial) {
+    if (!recorder_.on() || (job_.picks() && !task.picked)) return;
+    Row row = row_of(task, block);
+    row.stage = static_cast<uint8_t>(stage);
+    if (stage == Stage::After) row.cycles = static_cast<uint64_t>(task.cycles);
+    row.partial = partial;
+    for (size_t i = 0; i < task.tensors.size(); ++i) {
+        const TaskTensor &argument = task.tensors[i];
+        if (argument.role == (stage == Stage::Before ? Role::Output : Role::Input)) continue;
+        bool marked = task.marked >> i & 1;
+        if (!job_.picks() && !recorder_.wants(marked)) continue;
+        const ChipTensor &tensor = argument.tensor;
+        row.arg_index = static_cast<uint8_t>(i);
+        row.role = static_cast<uint8_t>(argument.role);
+        row.scalar = 0;
+        row.dtype = static_cast<uint8_t>(tensor.dtype);
+        row.ndims = static_cast<uint8_t>(tensor.ndims);
+        row.contiguous = tensor.is_contiguous;
+        memcpy(row.shape, tensor.shapes, sizeof row.shape);
+        memcpy(row.strides, tensor.strides, sizeof row.strides);
+        row.start_offset = tensor.start_offset;
+        row.pointer = tensor.buffer.addr;
+        Buffer *buffer = buffers_.find(tensor.buffer.addr);
+        row.buffer_size = buffer ? buffer->size : tensor.buffer.size;
+        row.bin_offset = row.bin_size = 0;
+        if (job_.picks() || recorder_.wants_payload(marked)) {
+            row.bin_size = tensor.nbytes();
+            row.bin_offset = stage == Stage::Before ? argument.before : argument.after;
+            // blocks of one task share what was taken when its first one was dispatched
+            if (block == 0) recorder_.payload(tensor, row.bin_offset);
+        }
+        recorder_.append(row);
+    }
+    if (stage == Stage::After) return;
+    for (size_t i = 0; i < task.scalars.size(); ++i) {
+        size_t slot = task.tensors.size() + i;
+        if (!job_.picks() && !recorder_.wants(task.marked >> slot & 1)) continue;
+        Row scalar = row_of(task, block);
+        scalar.arg_index = static_cast<uint8_t>(slot);
+        scalar.scalar = 1;
+        scalar.contiguous = 1;
+        scalar.dtype = task.scalar_types[i];
+        scalar.value = task.scalars[i];
+        scalar.ambiguous = task.ambiguous >> slot & 1;
+        recorder_.append(scalar);
+    }
+}
+
 } // namespace insight_trace::capture

@@ -15,13 +15,10 @@
 #include <unistd.h>
 
 #include "check/report.hpp"
-#include "machine.hpp"
-#include "op_script.hpp"
-#include "sandbox.hpp"
+#include "job_lines.hpp"
 #include "scalar_memory.hpp"
 #include "shares.hpp"
 #include "text.hpp"
-#include "variants.hpp"
 
 using namespace insight_trace;
 using namespace insight_trace::engine;
@@ -293,97 +290,6 @@ void watch_limits() {
 // --- the job
 // ---------------------------------------------------------------------------------------------------
 
-[[noreturn]] void bad_job(int number, const std::string &line) {
-    fail(Fault::OurBug, {}, "job line %d cannot be read: %s", number, line.c_str());
-}
-
-void read_job(std::istream &in) {
-    std::string line;
-    int number = 0;
-    while (std::getline(in, line)) {
-        ++number;
-        std::vector<std::string> f = fields_of(line);
-        if (f.empty() || read_parameter(f, g_job.parameters) || read_sandbox(f, g_sandbox)) continue;
-        auto n = [&](size_t i) {
-            return f.size() > i ? std::stoull(f[i], nullptr, 0) : (bad_job(number, line), 0ull);
-        };
-        const std::string &key = f[0];
-        if (key == "records")
-            g_job.records_path = f.at(1);
-        else if (key == "result")
-            g_job.result_path = f.at(1);
-        else if (key == "gm") {
-            g_job.gm_path = f.at(1);
-            g_job.gm_base = n(2);
-            g_job.gm_size = n(3);
-        } else if (key == "region")
-            g_job.regions.push_back({n(1), n(2), n(3), f.at(4), n(5), n(6) != 0});
-        else if (key == "seconds")
-            g_job.limit_seconds = std::stod(f.at(1));
-        else if (key == "bytes")
-            g_job.limit_bytes = n(1);
-        else if (key == "shares")
-            g_job.shares = n(1);
-        else if (key == "timing_only")
-            g_job.timing_only = n(1) != 0;
-        else if (key == "warm")
-            g_job.warm = n(1) != 0;
-        else if (key == "held")
-            g_job.held.push_back({n(1), n(2), n(3) != 0});
-        else if (key == "check")
-            g_job.check = n(1) != 0;
-        else if (key == "numbers")
-            g_job.numbers = n(1) != 0;
-        else if (key == "unwritten")
-            g_job.unwritten = static_cast<uint8_t>(n(1));
-        else if (key == "leave_out")
-            g_job.left_out.emplace(f.at(1), static_cast<uint32_t>(n(2)));
-        else if (key == "journal")
-            g_job.journal.path = f.at(1);
-        else if (key == "journal_first")
-            g_job.journal.first = static_cast<uint32_t>(n(1));
-        else if (key == "journal_bytes")
-            g_job.journal.bytes = n(1);
-        else if (key == "observe")
-            g_job.journal.observed.insert(static_cast<uint32_t>(n(1)));
-        else if (key == "change") {
-            Change change{static_cast<uint32_t>(n(1)), static_cast<uint32_t>(n(2)), {}, std::stoll(f.at(4))};
-            if (!find_field(f.at(3), change.field)) bad_job(number, line);
-            (g_variants.changes.empty() ? g_job.changes : g_variants.changes.back()).push_back(change);
-        } else if (key == "variants") {
-            g_variants.path = f.at(1);
-            g_variants.seconds = std::stod(f.at(2));
-            g_variants.at_once = n(3);
-        } else if (key == "kept")
-            g_variants.kept.push_back({n(1), n(2)});
-        else if (key == "variant") // changes from here on are its own
-            g_variants.changes.emplace_back();
-        else if (key == "perturb")
-            g_job.perturb = n(1);
-        else if (key == "kernel") {
-            KernelImage image;
-            image.path = f.at(1);
-            image.entry = f.at(2);
-            if (image.path == "builtin:op_script") image.call = run_op_script;
-            g_job.kernels.push_back(image);
-        } else if (key == "core") {
-            CoreJob core;
-            core.kernel = static_cast<int>(n(1));
-            core.identity.index = static_cast<uint16_t>(g_job.cores.size());
-            core.identity.cube = f.at(2) == "aic";
-            core.identity.block = static_cast<int32_t>(n(3));
-            core.identity.block_count = static_cast<int32_t>(n(4));
-            core.identity.sub_block = static_cast<int32_t>(n(5));
-            core.args = n(6);
-            core.identity.name = f.at(7);
-            if (core.kernel < 0 || core.kernel >= static_cast<int>(g_job.kernels.size()))
-                bad_job(number, line);
-            g_job.cores.push_back(core);
-        } else
-            bad_job(number, line);
-    }
-}
-
 void map_gm() {
     if (g_job.gm_path.empty()) return;
     int file = open(g_job.gm_path.c_str(), O_RDWR | O_CLOEXEC);
@@ -414,7 +320,7 @@ int main(int argc, char **argv) {
     try {
         std::ifstream file(argv[1]);
         if (!file) fail(Fault::Environment, {}, "cannot read the job %s", argv[1]);
-        read_job(file);
+        read_job(file, g_job, g_sandbox, g_variants);
         catch_crashes(on_crash);
         g_job.parameters.settle();
         if (!g_variants.changes.empty()) become_a_variant();

@@ -152,16 +152,6 @@ void Timeline::take_steps(uint32_t index, uint32_t last_row) {
     begin_block(end + next_block_);
 }
 
-void Timeline::put(uint32_t row, int64_t issue, int64_t start, int64_t end, Stall stall, uint32_t partner) {
-    if (!writes_) return;
-    Record &record = records_[row];
-    record.issue = issue;
-    record.start = start;
-    record.end = end;
-    record.stall = static_cast<uint8_t>(stall);
-    if (partner != kNone) record.partner = partner;
-}
-
 void Timeline::signal(uint32_t row, int64_t time) {
     signalled_[row] = time;
     if (cores_.size() == 1) return; // it is looked at again anyway
@@ -171,17 +161,6 @@ void Timeline::signal(uint32_t row, int64_t time) {
             core.steps->list[core.next].kind == StepKind::Meet)
             ready_.push(i);
     }
-}
-
-bool Timeline::signalled(uint32_t row, int64_t &time) {
-    auto found = signalled_.find(row);
-    if (found == signalled_.end()) {
-        if (!elsewhere || records_[row].core == given_[0].index) return false;
-        time = elsewhere(row);
-        return true;
-    }
-    time = found->second;
-    return true;
 }
 
 // The queue of a pipe has room for one more; the scalar unit waits until then.

@@ -110,9 +110,26 @@ class Timeline {
     void raise(Core &core, uint32_t index, const CoreStep &step, int64_t time);
     void ended(const MemorySystem::Ended &ended);
     void signal(uint32_t row, int64_t time);
-    bool signalled(uint32_t row, int64_t &time);
+    bool signalled(uint32_t row, int64_t &time) {
+        auto found = signalled_.find(row);
+        if (found == signalled_.end()) {
+            if (!elsewhere || records_[row].core == given_[0].index) return false;
+            time = elsewhere(row);
+            return true;
+        }
+        time = found->second;
+        return true;
+    }
     bool drained(const Pipe &pipe) const { return pipe.pending.empty() && pipe.submitted == pipe.ended; }
-    void put(uint32_t row, int64_t issue, int64_t start, int64_t end, Stall stall, uint32_t partner = kNone);
+    void put(uint32_t row, int64_t issue, int64_t start, int64_t end, Stall stall, uint32_t partner = kNone) {
+        if (!writes_) return;
+        Record &record = records_[row];
+        record.issue = issue;
+        record.start = start;
+        record.end = end;
+        record.stall = static_cast<uint8_t>(stall);
+        if (partner != kNone) record.partner = partner;
+    }
 
     const Parameters &parameters_;
     Records &records_;

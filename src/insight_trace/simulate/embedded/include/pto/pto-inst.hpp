@@ -4,6 +4,7 @@
 #include "pto/comm/pto_comm_inst.hpp"
 #include "pto/common/call_forms.hpp"
 #include "pto/common/fifo.hpp"
+#include "pto/common/fifo_conversion.hpp"
 #include "pto/common/fixpipe.hpp"
 #include "pto/common/utils.hpp"
 

@@ -5,8 +5,6 @@
 // free again"; a pipe for both directions uses two flags more for vector to cube.
 #pragma once
 
-#include <initializer_list>
-
 #include "pto/common/call_forms.hpp"
 #include "pto/common/fixpipe.hpp"
 
@@ -330,75 +328,6 @@ template <class Pipe, TileSplitAxis split = TILE_UP_DOWN> inline void TFREE(Pipe
         if (pipe.cons.isFree && Pipe::shouldNotifyFree(pipe.cons.tileIndex - 1))
             pipe.cons.template free<split>(at);
     }
-}
-
-// --- with a conversion on the way out of the accumulator, through global memory
-namespace detail {
-// What SET_QUANT_* leave for it.
-struct QuantRegisters {
-    uint64_t word = 0;
-    insight_trace::TileRef words{};
-};
-inline QuantRegisters &quant_registers() {
-    static thread_local QuantRegisters registers; // a core is a thread
-    return registers;
-}
-constexpr bool is_one_of(QuantMode_t mode, std::initializer_list<QuantMode_t> list) {
-    for (QuantMode_t one : list)
-        if (one == mode) return true;
-    return false;
-}
-template <QuantMode_t mode, class Element> constexpr auto converted_element() {
-    if constexpr (is_one_of(mode, {F322F16, QF322F16_PRE, VQF322F16_PRE, DEQF16, VDEQF16}))
-        return half{};
-    else if constexpr (is_one_of(mode,
-                                 {F322BF16, QF322BF16_PRE, VQF322BF16_PRE, QS322BF16_PRE, VQS322BF16_PRE}))
-        return bfloat16_t{};
-    else if constexpr (is_one_of(mode, {QF322B8_PRE, VQF322B8_PRE, REQ8, VREQ8}))
-        return int8_t{};
-    else {
-        static_assert(mode == NoQuant, "TPUSH with this conversion is not supported");
-        return Element{};
-    }
-}
-} // namespace detail
-template <class Out> inline RecordEvent SET_QUANT_SCALAR(float scale, INSIGHT_TRACE_AT) {
-    const uint64_t is_signed = std::is_same_v<Out, int8_t> ? 1ull << 46 : 0;
-    detail::quant_registers().word = detail::value_bits(scale) | is_signed;
-    return {at};
-}
-template <class T> inline RecordEvent SET_QUANT_VECTOR(const T &scales, INSIGHT_TRACE_AT) {
-    detail::quant_registers().words = scales.ref();
-    return {at};
-}
-template <class Pipe, class T, class Config,
-          std::enable_if_t<is_tile<T>::value && Config::LayoutMode == Config::LayoutMode, int> = 0>
-inline void TPUSH(Pipe &pipe, T &tile, INSIGHT_TRACE_AT) {
-    static_assert(!Pipe::on_chip, "TPUSH with a conversion goes through global memory");
-    static_assert(Config::LayoutMode == LayoutMode_t::NZ2ND, "TPUSH with a conversion gives rows");
-    constexpr QuantMode_t mode = Config::QuantPre;
-    using Element = decltype(detail::converted_element<mode, typename T::DType>());
-    constexpr bool by_column = detail::is_one_of(
-        mode, {VDEQF16, VREQ8, VQF322B8_PRE, VQF322F16_PRE, VQF322BF16_PRE, VQS322BF16_PRE});
-    constexpr bool scaled = by_column || detail::is_one_of(mode, {DEQF16, REQ8, QF322B8_PRE, QF322F16_PRE,
-                                                                  QF322BF16_PRE, QS322BF16_PRE});
-    if (pipe.prod.isAllocate && Pipe::shouldWaitFree(pipe.prod.tileIndex)) pipe.prod.allocate(at);
-    if constexpr (Pipe::produces) {
-        const int64_t rows = tile.GetValidRow(), cols = tile.GetValidCol();
-        const auto part = detail::LanePart::of(TILE_NO_SPLIT, pipe.prod.lane(at), rows, cols);
-        GlobalTensor<Element, detail::RowsOfGlobal, detail::StepsOfGlobal> slot(
-            reinterpret_cast<Element *>(pipe.slot_in_gm(pipe.prod)) + part.offset,
-            detail::RowsOfGlobal(rows, cols), detail::StepsOfGlobal(part.step));
-        const auto &registers = detail::quant_registers();
-        insight_trace::Operand scale = detail::describe(registers.word);
-        if constexpr (by_column) scale = detail::operand_of(registers.words);
-        const insight_trace::Operand operands[] = {
-            detail::describe(slot), detail::describe(detail::in_phase<Config::Phase>(tile)),
-            detail::describe(AtomicType::AtomicNone), detail::describe(Config::ReluMode), scale};
-        insight_trace_op(insight_trace::Op::TSTORE, operands, scaled ? 5 : 4, at);
-    }
-    ++pipe.prod.tileIndex;
-    if (pipe.prod.isRecord) pipe.prod.record(at);
 }
 
 // A slot of the ring itself, as a global tensor: reserve it, say that it is filled, take it, give it back.
