@@ -18,6 +18,7 @@ from insight_trace.storage import whole_directory, whole_file, whole_files
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENE = str(ROOT / "examples" / "paged_attention" / "scene.py")
+CHAIN = str(ROOT / "examples" / "vector_chain" / "scene.py")
 RECORD = ("record",)
 
 
@@ -165,6 +166,27 @@ def test_the_umask_is_respected(tmp_path):
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
 
 
+def test_no_command_gives_others_more_than_the_umask(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    before = os.umask(0o077)
+    try:
+        for words in (
+            ["capture", CHAIN, "-o", "dump"],
+            ["dump", "export", "dump", "-o", "arrays"],
+            ["replay", CHAIN, "--func-id", "0", "--dump-dir", "dump", "--dispatch-id", "0", "-o", "replayed"],
+            ["clean", "replayed", "-o", "cleaned"],
+            ["view", "replayed", "--no-browser", "-o", "page.html"],
+            ["run", CHAIN, "--jobs", "1", "-o", "run"],
+            ["gate", "base.json", CHAIN, "--update", "--jobs", "1"],
+        ):
+            assert main(words) == 0, (words, capsys.readouterr().err)
+    finally:
+        os.umask(before)
+    made = [path for path in tmp_path.rglob("*") if not path.is_symlink()]
+    assert len(made) > 40
+    assert [str(path) for path in made if path.stat().st_mode & 0o077] == []
+
+
 def test_what_a_killed_writer_left_is_removed_by_the_next_and_a_living_ones_piece_is_not(tmp_path):
     code = (
         "import sys, time; from pathlib import Path; from insight_trace.storage import whole_directory\n"
@@ -236,3 +258,16 @@ def test_force_does_not_delete_the_scene_that_is_replayed(tmp_path, capsys):
     assert main(words) == 2
     assert "holds an input" in capsys.readouterr().err
     assert (folder / "scene.py").is_file()
+
+
+def test_force_does_not_delete_the_dump_that_is_replayed(tmp_path, capsys):
+    dump = tmp_path / "dump"
+    assert main(["capture", CHAIN, "-o", str(dump)]) == 0
+    before = sorted(dump.rglob("*"))
+    words = ["replay", CHAIN, "--func-id", "0", "--dump-dir", str(dump), "--force", "-o"]
+    for place in (dump, dump / "args_dump", tmp_path):
+        (place / "replay.json").write_text("{}")  # even where it looks like an output
+        assert main([*words, str(place)]) == 2, place
+        assert "an input" in capsys.readouterr().err
+        (place / "replay.json").unlink()
+    assert sorted(dump.rglob("*")) == before

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.chips import TARGETS, target_of_chip
+from insight_trace.dump.dump_place import find_manifest
 from insight_trace.errors import InputError, JobError, RequestError, next_step
 from insight_trace.finding import Finding
 from insight_trace.limits import SOURCE_BYTES
@@ -163,7 +164,8 @@ def replay_gathered(
 
 @contextlib.contextmanager
 def _workspace(path: Path, request: ReplayRequest, kernels: tuple[Kernel, ...]) -> Iterator[Path]:
-    given = (request.scene, request.dump_dir, request.arg_spec, request.kernel_source)
+    manifest = find_manifest(request.dump_dir) if request.dump_dir else None
+    given = (request.scene, request.dump_dir, manifest, request.arg_spec, request.kernel_source)
     inputs = [*(item for item in given if item), *(kernel.source for kernel in kernels)]
     with whole_directory(path, force=request.force, record=(RECORD,), inputs=inputs) as beside:
         yield beside
