@@ -20,7 +20,7 @@ from typing import IO
 from insight_trace.errors import JobError, RequestError
 
 _NOREPLACE, _EXCHANGE = 1, 2  # flags of renameat2
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _AT_FDCWD = -100
 _OWN = ".insight-trace-"  # hidden names of what is being written: .<name>.insight-trace-<letters>
 _SECONDS_UNLOCKED = 10.0  # a new piece is locked within microseconds; an unlocked older one is a dead run's
@@ -210,7 +210,7 @@ def _filled(path: Path, mode: int) -> Iterator[Path]:
 
 def _name(error: BaseException, path: Path) -> None:
     """A write that finds no room does not say where; the one who opened the file does."""
-    if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+    if isinstance(error, OSError) and error.errno in NO_ROOM and error.filename is None:
         error.filename = str(path)
 
 

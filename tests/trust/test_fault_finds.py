@@ -5,9 +5,10 @@ import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from insight_trace import storage, supervisor
+from insight_trace import simulate, storage, supervisor
 from insight_trace.__main__ import main
 from insight_trace.errors import JobError, as_error
 from insight_trace.model import CoreType
@@ -16,7 +17,8 @@ from insight_trace.run.job_journal import JobJournal
 from insight_trace.run.run_directory import open_folder
 from insight_trace.run.run_store import RunStore
 from insight_trace.run.whole_run import RunRequest
-from insight_trace.simulate.embedded import compiler
+from insight_trace.simulate.embedded import compiler, job_files
+from insight_trace.simulate.embedded.memory import GlobalMemory
 from insight_trace.simulate.embedded.toolchain import Toolchain
 from insight_trace.storage import scratch_directory, visible_names, whole_file, whole_files
 
@@ -138,3 +140,44 @@ def test_a_compiler_that_finds_no_room_is_told_as_a_full_disk_and_not_as_a_fault
     with pytest.raises(JobError, match="no room on a disk") as caught:
         Toolchain.find().kernel(KERNEL, CoreType.AIV)
     assert "fault of ours" not in str(caught.value)
+
+
+@pytest.mark.parametrize("call", ["ftruncate", "mkdir"])
+def test_a_job_for_which_memory_has_no_room_is_done_on_disk_whatever_call_says_so(
+    tmp_path, monkeypatch, call
+):
+    memory = tmp_path / "shm"
+    memory.mkdir()
+    monkeypatch.setattr(job_files, "_SHARED_MEMORY", memory)
+    real_truncate, real_mkdir = os.ftruncate, Path.mkdir
+    said = []
+
+    def full(place: Path) -> None:
+        if memory in place.parents:
+            said.append(place.name)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place))
+
+    def truncate(file: int, size: int) -> None:
+        full(Path(f"/proc/self/fd/{file}").readlink())
+        real_truncate(file, size)
+
+    def mkdir(place: Path, *given: object, **named: object) -> None:
+        full(place)
+        real_mkdir(place, *given, **named)
+
+    if call == "ftruncate":
+        monkeypatch.setattr(os, "ftruncate", truncate)
+    else:
+        monkeypatch.setattr(Path, "mkdir", mkdir)
+    vectors = {slot: np.ones(64 * 64, np.float32) for slot in range(3)}
+    assert simulate(KERNEL, vectors).failure is None
+    assert said == ["gm" if call == "ftruncate" else "work"]
+
+
+def test_another_error_of_the_machine_is_not_told_as_one_of_room(tmp_path):
+    memory = GlobalMemory()
+    memory.reserve("x", 64)
+    with pytest.raises(JobError, match="cannot be made") as caught:
+        memory.create(tmp_path / "absent" / "gm")
+    assert "no room" not in str(caught.value)
+    assert not isinstance(caught.value, job_files.NoRoomError)

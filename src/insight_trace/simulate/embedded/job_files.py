@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from insight_trace.errors import JobError
 from insight_trace.limits import MIB
-from insight_trace.storage import remove_if_dead
+from insight_trace.storage import NO_ROOM, remove_if_dead
 
 PREFIX = "insight-trace-"
 _SHARED_MEMORY = Path("/dev/shm")
@@ -70,7 +70,7 @@ def take_room(file: int, start: int, size: int) -> None:
     try:
         os.posix_fallocate(file, start, size)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if error.errno in NO_ROOM:
             raise NoRoomError(
                 f"no room for {size:,} bytes of a job's files",
                 hint="make room, or set TMPDIR to a file system that has it",

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from insight_trace.errors import JobError
-from insight_trace.simulate.embedded.job_files import take_room
+from insight_trace.simulate.embedded.job_files import NoRoomError, take_room
+from insight_trace.storage import NO_ROOM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,9 +68,10 @@ class GlobalMemory:
                 self._file = os.dup(file.fileno())
                 weakref.finalize(self, os.close, self._file)
         except (OSError, OverflowError) as error:
-            raise JobError(
-                f"no room for {size} bytes of global memory: {error}",
-                hint="set TMPDIR to a file system that supports sparse files of that size",
+            full = isinstance(error, OSError) and error.errno in NO_ROOM
+            raise (NoRoomError if full else JobError)(
+                f"{size:,} bytes of global memory cannot be made: {error}",
+                hint="set TMPDIR to a file system that has room and supports sparse files of that size",
             ) from None
 
     def take_room(self, buffer: Buffer, size: int) -> None:

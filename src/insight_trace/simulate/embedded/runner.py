@@ -20,6 +20,7 @@ from insight_trace.simulate.embedded.job_files import NoRoomError
 from insight_trace.simulate.embedded.memory import unescape
 from insight_trace.simulate.embedded.records import ROW_BYTES, Site
 from insight_trace.simulate.embedded.sandbox import Sandbox
+from insight_trace.storage import NO_ROOM
 from insight_trace.supervisor import Child, Ended, Limits
 
 _PIPES = 8  # abi.hpp PipeId
@@ -97,9 +98,9 @@ def _started(
 ) -> Child:  # fmt: skip
     job = directory / "job"
     text = "\n".join([*lines, *rules.job_lines(sandbox, directory, readable)]) + "\n"
-    job.write_text(text, encoding="utf-8", errors="surrogateescape")
     bounds = Limits(seconds + limits.RUN_GRACE_SECONDS, output=limits.PRINTED_BYTES, kept=limits.PRINTED_KEPT)
     try:
+        job.write_text(text, encoding="utf-8", errors="surrogateescape")
         return Child(
             [runner, job],
             bounds=bounds,
@@ -107,7 +108,12 @@ def _started(
             cwd=rules.working_folder(sandbox, directory),
         )
     except OSError as error:
-        raise JobError(f"the runner does not start: {error}", where=str(runner)) from None
+        kind = NoRoomError if error.errno in NO_ROOM else JobError
+        raise kind(
+            f"the runner does not start: {error}",
+            where=str(runner),
+            hint="look at the machine: room and permissions of temporary files (TMPDIR), processes, memory",
+        ) from None
 
 
 # What a sanitizer says first, and the first place in a source file that it names after that.
