@@ -175,6 +175,12 @@ KERNELS = (
             ' int r = symlink("/etc/passwd", beside("records").c_str()); (void)r;', r"wrote over"),
     Hostile("operands spoiled, then a crash", 'int f = open(beside("records.operands").c_str(), O_RDWR); char b[64];'
             " memset(b, 255, sizeof b); ssize_t n = pwrite(f, b, sizeof b, 0); (void)n; __builtin_trap();", r"signal"),
+    Hostile("operands spoiled", 'int f = open(beside("records.operands").c_str(), O_RDWR); char b[64];'
+            " memset(b, 255, sizeof b); ssize_t n = pwrite(f, b, sizeof b, 0); (void)n;", r"wrote over"),
+    Hostile("operands are a pipe", 'unlink(beside("records.operands").c_str());'
+            ' mkfifo(beside("records.operands").c_str(), 0600);', r"wrote over"),
+    Hostile("tiles are a link to a device", 'unlink(beside("records.tiles").c_str());'
+            ' int r = symlink("/dev/zero", beside("records.tiles").c_str()); (void)r;', r"wrote over"),
     Hostile("records are gone", 'unlink(beside("records").c_str());', r"wrote over"),
     Hostile("records are a pipe", 'unlink(beside("records").c_str()); mkfifo(beside("records").c_str(), 0600);',
             r"wrote over"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import DTYPES
-from insight_trace.errors import JobError
+from insight_trace.errors import InputError, JobError
+from insight_trace.limits import cut
 from insight_trace.model import Instructions, Operands, Pipe
+from insight_trace.reading import open_regular
 from insight_trace.recording.detail import Details
 from insight_trace.recording.kinds import BARRIER, FLAG_NAMES
 from insight_trace.recording.operands import (
@@ -108,11 +111,18 @@ def op_names() -> tuple[str, ...]:
 def _table(path: Path, fields: Any) -> NDArray[Any]:
     import numpy as np
 
-    if not path.exists():
+    try:
+        with open_regular(path, follow=False) as file:  # a kernel may have put something else there
+            # a copy is quicker than a mapping for small tables, and outlives the file either way
+            small = os.fstat(file.fileno()).st_size < _LARGE
+            return np.fromfile(file, fields) if small else np.memmap(file, fields, "r")
+    except FileNotFoundError:
         return np.zeros(0, np.dtype(fields))
-    # a copy is quicker than a mapping for small tables, and outlives the file either way
-    size = path.stat().st_size
-    return np.fromfile(path, fields) if size < _LARGE else np.memmap(path, fields, "r")
+    except (OSError, ValueError, InputError) as error:
+        why = error.what if isinstance(error, InputError) else str(error)
+        raise JobError(
+            f"the kernel wrote over what was recorded of its run: {path.name} {cut(why)}"
+        ) from None
 
 
 def load_instructions(

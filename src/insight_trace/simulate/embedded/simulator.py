@@ -24,7 +24,7 @@ from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import JobError, RequestError
 from insight_trace.model import Kernel, Launch, Role
-from insight_trace.outcome import Failure, Simulation
+from insight_trace.outcome import Failure, Fault, Simulation
 from insight_trace.recording.stream import empty
 from insight_trace.simulate.embedded.checking import findings_of
 from insight_trace.simulate.embedded.core_plan import CorePlan, core_line, plan_cores, shares_of_blocks
@@ -280,10 +280,9 @@ def _simulation(
     sites = [_in_source(site, made) for site in result.sites]
     try:
         instructions = load_instructions(records, sites, cores, soc.target)
-    except JobError:
-        if failure is None:
-            raise
+    except JobError as error:
         # what ended the run is told, without the rows that it left spoiled
+        failure = failure or Failure(Fault.KERNEL, error.what)
         return dataclasses.replace(_nothing(soc, failure), printed=result.printed)
     regions = tuple((b.name, b.address, b.size, b.padded) for b in gm.memory.buffers)
     return Simulation(
