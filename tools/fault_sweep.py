@@ -1,15 +1,18 @@
 """Lets every call of every command that changes a file fail in turn, and looks at what is left.
 
-    python tools/fault_sweep.py [--command NAME]... [--kinds turn|all] [--points N] [--json FILE]
+    python tools/fault_sweep.py [--command NAME]... [--kinds turn|all] [--points N] [--jobs N] [--json FILE]
 
 At a call: no room (ENOSPC), a broken device (EIO), no permission (EACCES) or SIGKILL. `turn` (the default) gives every
 call one of the four, `all` each of them. Prints a table; exit code 1 if anything was broken, alive, or not told.
+`--jobs` takes as many commands at once, each in folders of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import concurrent.futures
+import contextlib
 import json
 import sys
 import tempfile
@@ -20,10 +23,22 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 _SLOW_SECONDS = 20.0  # shown, because something large was made again
 COLUMNS = ("traceback", "exit code", "silent", "broken", "alive", "next run")
+Rows = list[dict[str, object]]
+
+
+def tried(
+    name: str, shim: Path, folder: Path, kinds: str, points: int
+) -> tuple[dict[str, object], Rows, float]:
+    """What the runs without fault and those with one gave, and how long that took."""
+    from tests.trust.fault_commands import swept
+
+    begin = time.monotonic()
+    first, rows = swept(name, shim, folder, kinds, points)
+    return first, rows, time.monotonic() - begin
 
 
 def main() -> int:
-    from tests.trust.fault_commands import ALL, COMMANDS, TURN, compiled_shim, swept, wrong
+    from tests.trust.fault_commands import ALL, COMMANDS, TURN, compiled_shim, wrong
 
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -33,6 +48,7 @@ def main() -> int:
     )
     parser.add_argument("--kinds", choices=(TURN, ALL), default=TURN)
     parser.add_argument("--points", type=int, default=0, help="so many calls of each, instead of every one")
+    parser.add_argument("--jobs", type=int, default=1, help="commands at once")
     parser.add_argument("--json", type=Path, help="what went wrong, and the counts, go here too")
     options = parser.parse_args()
     results: dict[str, dict[str, object]] = {}
@@ -41,18 +57,25 @@ def main() -> int:
         f"{'command':28}{'calls':>7}{'faults':>8}{'again':>7}" + "".join(f"{c:>11}" for c in COLUMNS),
         flush=True,
     )
-    with tempfile.TemporaryDirectory(prefix="insight-trace-faults-") as scratch:
+    with contextlib.ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="insight-trace-faults-"))
         shim = compiled_shim(Path(scratch))
         if shim is None:
             sys.exit("gcc is needed")
-        for number, name in enumerate(options.command or COMMANDS):
-            begin = time.monotonic()
-            first, rows = swept(name, shim, Path(scratch) / str(number), options.kinds, options.points)
+        names = options.command or tuple(COMMANDS)
+        pool = stack.enter_context(concurrent.futures.ThreadPoolExecutor(options.jobs))
+        waiting = {
+            pool.submit(tried, name, shim, Path(scratch) / str(number), options.kinds, options.points): name
+            for number, name in enumerate(names)
+        }
+        for done in concurrent.futures.as_completed(waiting):
+            name, (first, rows, seconds) = waiting[done], done.result()
             found = collections.Counter(wrong(row) for row in rows)
+            reached = sum(bool(row["reached"]) for row in rows)  # two runs may differ by a call
             again = sum(row["again"] is not None for row in rows)
             print(
-                f"{name:28}{first['calls']:>7}{len(rows):>8}{again:>7}" + "".join(f"{found[c]:>11}" for c in COLUMNS)
-                + f"  {time.monotonic() - begin:.0f} s",
+                f"{name:28}{first['calls']:>7}{reached:>8}{again:>7}" + "".join(f"{found[c]:>11}" for c in COLUMNS)
+                + f"  {seconds:.0f} s",
                 flush=True,
             )  # fmt: skip
             if first["code"]:
@@ -64,7 +87,7 @@ def main() -> int:
             if slowest and float(str(slowest["seconds"])) > _SLOW_SECONDS:
                 print(f"    slow: {json.dumps(slowest)}", flush=True)
             bad += len(rows) - found[""] + bool(first["code"])
-            results[name] = {"calls": first["calls"], "faults": len(rows), "again": again, **found}
+            results[name] = {"calls": first["calls"], "faults": reached, "again": again, **found}
             if options.json:
                 options.json.write_text(json.dumps(results, indent=1) + "\n")
     return 1 if bad else 0

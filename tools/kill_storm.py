@@ -46,31 +46,44 @@ class Prepared:
     """A command that was run twice without a signal: what it finds, what it gives, and how long it takes."""
 
     command: Command
-    template: Path
-    given: State
+    template: Path | None  # None: what it finds cannot be copied
     good: tuple[State, State]
     seconds: float
 
 
-def prepared(name: str, folder: Path) -> Prepared:
-    command = COMMANDS[name]
-    template = folder / "template"
-    template.mkdir(parents=True)
+def fill(folder: Path, command: Command) -> None:
+    """What the command finds, made where it will run."""
+    folder.mkdir(parents=True)
     for step in command.before:
         if callable(step):
-            step(template)
+            step(folder)
         else:
-            subprocess.run([*TOOL, *step], cwd=template, check=True, capture_output=True)
+            subprocess.run([*TOOL, *step], cwd=folder, check=True, capture_output=True)
+
+
+def put(folder: Path, command: Command, template: Path | None) -> None:
+    """The same, copied where it can be."""
+    if template is None:
+        fill(folder, command)
+    else:
+        shutil.copytree(template, folder, symlinks=True)
+
+
+def prepared(name: str, folder: Path) -> Prepared:
+    command = COMMANDS[name]
+    template = None if name in _NOT_MOVED else folder / "template"
+    if template is not None:
+        fill(template, command)
     good, seconds = [], 0.0
     for number in range(2):  # the first may compile
         place = folder / str(number)
-        shutil.copytree(template, place, symlinks=True)
+        put(place, command, template)
         begin = time.monotonic()
         subprocess.run([*TOOL, *command.words], cwd=place, check=True, capture_output=True)
         seconds = time.monotonic() - begin
         good.append(state(place, command))
         shutil.rmtree(place)
-    return Prepared(command, template, state(template, command), (good[0], good[1]), seconds)
+    return Prepared(command, template, (good[0], good[1]), seconds)
 
 
 def alive(mark: str) -> list[str]:
@@ -105,7 +118,8 @@ def one(
     tried = table[name]
     command, sent = tried.command, SIGNALS[number % 3]
     folder, mark = root / str(number), f"{os.getpid()}-{seed}-{number}"
-    shutil.copytree(tried.template, folder, symlinks=True)
+    put(folder, command, tried.template)
+    given = state(folder, command)
     environment = {**os.environ, MARK: mark, "INSIGHT_TRACE_SANDBOX": "default"}
     process = subprocess.Popen(
         [*TOOL, *command.words], env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -120,7 +134,7 @@ def one(
     row: dict[str, object] = {"name": name, "signal": sent.name, "hit": hit, "alive": left, "said": ""}
     now = state(folder, command)
     partial = process.returncode != 0 and says_partial(folder)
-    row["broken"] = [] if partial else broken_units(now, tried.given, tried.good, command)
+    row["broken"] = [] if partial else broken_units(now, given, tried.good, command)
     if b"Traceback" in said and b"insight_trace/" in said and sent != signal.SIGKILL:
         row["said"] = said.decode(errors="replace")[-400:]
     row["hidden"] = [p.name for p in folder.iterdir() if p.name.startswith(".") and sent != signal.SIGKILL]
@@ -149,7 +163,7 @@ def main() -> int:
     options = parser.parse_args()
     root = Path(tempfile.mkdtemp(prefix="insight-trace-storm-"))
     try:
-        names = options.command or [name for name in COMMANDS if name not in _NOT_MOVED]
+        names = options.command or list(COMMANDS)
         wanted = {drawn(number, options.seed, names)[0] for number in range(options.kills)}
         table = {name: prepared(name, root / f"prepared-{name}") for name in names if name in wanted}
         rows, begin = [], time.monotonic()

@@ -1,5 +1,6 @@
-"""Every command that writes, as the fault injector runs it: what stands there before, the words, and what is an output."""
+"""Every command as faults and kills find it: what stands there before, the words, and what is an output."""
 
+import csv
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ ROOT = HERE.parents[1]
 CORPUS = ROOT / "tests" / "data" / "fuzz"
 EXAMPLES = ROOT / "examples"
 CHAIN = str(EXAMPLES / "vector_chain" / "scene.py")
+_DISPATCHES = 4  # of that scene
 TURN, ALL = "turn", "all"  # each call with one of the faults, or with every one
 
 
@@ -31,6 +33,7 @@ class Command:
     working: tuple[str, ...] = ()  # what a run that was ended goes on with
     last: str = ""  # if this one is there, all are
     again: bool = False  # it works where an output of it stands
+    tells: Callable[[Path], bool] | None = None  # an output that says itself, truly, what of it failed
 
 
 def _copied(source: Path, name: str = "") -> Callable[[Path], object]:
@@ -48,6 +51,17 @@ def _logs(folder: Path) -> None:
     target = TARGETS["camodel_log"]
     path = place(folder / "logs", target)
     path.write_bytes(target.seeds[0])
+
+
+def _tells_failed(folder: Path) -> bool:
+    """A table of every dispatch, each verified or failed with a reason, the same in its two forms."""
+    rows = json.loads((folder / "out" / "summary.json").read_text())["dispatches"]
+    lines = list(csv.DictReader((folder / "out" / "summary.csv").open(newline="")))
+    same = [(str(r["dispatch_id"]), r["verdict"], r["why"], str(r["cycles"])) for r in rows]
+    same_too = [(line["dispatch_id"], line["verdict"], line["why"], line["cycles"]) for line in lines]
+    told = all(r["verdict"] == "verified" if not r["why"] else r["verdict"] == "failed" for r in rows)
+    whole = [r["dispatch_id"] for r in rows] == list(range(_DISPATCHES))
+    return same == same_too and told and whole and any(r["why"] for r in rows)
 
 
 def _measured(folder: Path) -> None:
@@ -94,6 +108,7 @@ COMMANDS: dict[str, Command] = {
     "replay --all": Command(
         ("replay", CHAIN, "--all", "--dump-dir", "dump", "--jobs", "1", "-o", "out"),
         (_DUMP,), ("dump", "out/*"), ("out/replays.jsonl",), last="out/summary.json", again=True,
+        tells=_tells_failed,
     ),
     "core-swimlane": Command(
         ("core-swimlane", "--test", CHAIN, "--func-id", "0", "--platform", "a2a3sim"), units=("outputs/*",), again=True
@@ -126,10 +141,16 @@ COMMANDS: dict[str, Command] = {
         ("diverge", "workspace", "workspace"), (_DUMP, _WORKSPACE), _JOURNALED, again=True
     ),
     "query": Command(("query", "workspace", "select op, count(*) from calls group by op"), (_DUMP, _WORKSPACE)),
+    "scene": Command(("scene", CHAIN)),
+    "stats": Command(("stats", "trace.json"), (_TRACE,)),
+    "compare": Command(("compare", "trace.json", "trace.json"), (_TRACE,)),
+    "dump list": Command(("dump", "list", "dump"), (_DUMP,)),
+    "dump show": Command(("dump", "show", "dump", "--dispatch-id", "0"), (_DUMP,)),
+    "dump diff": Command(("dump", "diff", "dump", "dump"), (_DUMP,)),
+    "runs list": Command(("runs", "list"), ((*_RUN, "one"),)),
     "doctor": Command(("doctor",)),
     "demo": Command(("demo", "-o", "out"), (), ("out/*",), again=True),
 }  # fmt: skip
-# What reads and prints, and was seen to change no file: scene, stats, compare, dump list/show/compare, runs list.
 
 
 def compiled_shim(folder: Path) -> Path | None:
