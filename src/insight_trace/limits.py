@@ -34,14 +34,23 @@ SOURCE_BYTES = 64 * MIB  # a source or header
 PROBE_SECONDS = 20.0  # --version and the like
 PROBE_OUTPUT = MIB
 LOG_BYTES = 4 * GIB  # a log that a program writes
+BUFFER_BYTES = 8 * GIB  # content that is made up for one argument
+PAYLOAD_BYTES = 16 * GIB  # of a capture, where nothing else is asked for
 
 # --- reading ----------------------------------------------------------------------------------------------
 SCENE_BYTES = 16 * MIB  # a scene's Python file
 SCENE_STEPS = 500_000  # expressions evaluated while a scene is read
 SCENE_ELEMENTS = 4_000_000  # elements of all lists, tuples, dictionaries and texts made on the way
 SCENE_DIGITS = 4_000  # of a whole number
+MODULE_BYTES = 4 * MIB  # a Python module beside a scene, or one that a build's lines lead to
+TABLE_BYTES = GIB  # a table, a log or a page of a trace; what a device measured
+OBJECT_BYTES = 256 * MIB  # a kernel's object file
+EVENT_BYTES = 64 * MIB  # one event of a timeline
+OPERAND_PIECES = 1 << 20  # pieces of memory that one operand of a recording touches
+DESCRIPTION_BYTES = MIB  # of the tensor in a .pt file
 JSON_BYTES = 4 * GIB  # a JSON file; sizes are checked against the memory that is free, too
-RECORD_BYTES = 64 * MIB  # replay.json
+RECORD_BYTES = 64 * MIB  # replay.json, a baseline, a profile's manifest, findings
+STAMP_BYTES = MIB  # a few lines: a version, what a cache entry or a wheel holds
 MESSAGE_CHARACTERS = 200  # of a foreign value in a message
 
 

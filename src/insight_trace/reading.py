@@ -52,6 +52,12 @@ def read_regular(path: Path, *, most: int, follow: bool = True) -> bytes:
     return content
 
 
+def regular_text(path: Path, *, most: int, errors: str = "strict") -> str:
+    """The same as text, with lines that end as Python's do; UnicodeDecodeError is the caller's."""
+    text = read_regular(path, most=most).decode("utf-8", errors)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def is_file(path: Path) -> bool:
     """Whether a file stands there; also for a name that a stranger's file gives, which may be none."""
     try:

@@ -15,6 +15,7 @@ import pytest
 from insight_trace.__main__ import main
 from insight_trace.chips.chip_files import read_chip_file
 from insight_trace.errors import InputError, as_error, next_step, shown
+from insight_trace.insight.container import BlockType, write_block
 from insight_trace.outcome import Fault
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -209,10 +210,16 @@ BAD_TEXTS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("file", ["trace.json", "visualize_data.bin"])
 @pytest.mark.parametrize("name", [*BAD_TRACES, *BAD_TEXTS])
-def test_a_trace_of_any_shape_is_read_or_refused(tmp_path, capsys, name):
-    path = tmp_path / "trace.json"
-    path.write_text(BAD_TEXTS.get(name) or json.dumps({"traceEvents": BAD_TRACES.get(name, [])}))
+def test_a_trace_of_any_shape_is_read_or_refused(tmp_path, capsys, name, file):
+    path = tmp_path / file
+    text = BAD_TEXTS[name] if name in BAD_TEXTS else json.dumps({"traceEvents": BAD_TRACES[name]})
+    with path.open("wb") as written:
+        if path.suffix == ".bin":
+            write_block(written, BlockType.TRACE, text.encode())
+        else:
+            written.write(text.encode())
     for words in (
         ["stats", str(path)],
         ["clean", str(path)],

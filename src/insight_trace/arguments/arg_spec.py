@@ -29,6 +29,7 @@ from insight_trace.dtypes import (
 )
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Role, Tier
+from insight_trace.reading import regular_text
 
 _SHARED_KEYS = frozenset({"kind", "index", "name", "dtype", "comment"})
 _TENSOR_KEYS = _SHARED_KEYS | {"shape", "strides", "start_offset", "role", "fill", "file", "seed"}
@@ -45,7 +46,7 @@ def read_arg_spec(path: Path) -> ReplayArguments:
     try:
         if path.stat().st_size > _SPEC_LIMIT:
             raise RequestError(f"{path.stat().st_size} bytes is not a spec", where=str(path))
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(regular_text(path, most=_SPEC_LIMIT))
     except OSError as error:
         raise RequestError(f"the spec cannot be read: {error.strerror}", where=str(path)) from None
     except (ValueError, RecursionError) as error:

@@ -14,10 +14,11 @@ import msgspec
 
 from insight_trace import __version__
 from insight_trace.errors import InputError, InsightTraceError
-from insight_trace.limits import cut
+from insight_trace.limits import BUFFER_BYTES, cut
 from insight_trace.ptoas.embedded_runner import EmbeddedRunner, make
 from insight_trace.ptoas.kernel_runner import FAILED, Places, RunnerOptions, RunOutcome
 from insight_trace.ptoas.planned_kernel import BufferArg, ProfileKernel
+from insight_trace.reading import read_regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def pack(kernel: ProfileKernel, options: RunnerOptions) -> Parcel:
     files = {}
     for path in (kernel.source, kernel.pto, *given):
         try:
-            files[str(path)] = path.read_bytes()
+            files[str(path)] = read_regular(path, most=BUFFER_BYTES)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
     return Parcel(kernel, files, kernel.source.stat().st_mtime_ns, options)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from insight_trace.capture import recover
 from insight_trace.capture.process import RunnerReport
 from insight_trace.errors import InsightTraceError, RequestError
+from insight_trace.limits import PAYLOAD_BYTES
 from insight_trace.model import Scene
 from insight_trace.simulate.embedded.memory import escape
 from insight_trace.storage import whole_directory
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RECORD = ("args_dump/args_dump.json",)  # what a folder has that a capture made
-MOST_PAYLOAD = 16 << 30  # bytes, where nothing else is asked for
 _SPARE = 1 << 30  # bytes of disk that a dump leaves free
 
 
@@ -45,7 +45,7 @@ def payload_limit(folder: Path, asked: int | None) -> int:
             f"{asked / 1e9:.3g} GB of payload do not fit: {existing} has {max(free, 0) / 1e9:.3g} GB to spare",
             hint="name another place with -o, or allow less with --max-payload",
         )
-    return max(0, min(MOST_PAYLOAD if asked is None else asked, free))
+    return max(0, min(PAYLOAD_BYTES if asked is None else asked, free))
 
 
 @contextlib.contextmanager

@@ -48,7 +48,7 @@ class CaptureOptions:
     force: bool = False
     sandbox: Sandbox = field(default_factory=Sandbox.chosen)
     shuffle: int = 0  # for tests: run ready tasks in another order
-    max_payload: int | None = None  # bytes; None: what growing_dump.MOST_PAYLOAD says
+    max_payload: int | None = None  # bytes; None: what limits.PAYLOAD_BYTES says
     # Record only these and end the run when they are done: dispatches by id, or the first of these kernels
     only_dispatches: tuple[int, ...] = ()
     only_kernels: tuple[int, ...] = ()

@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 from insight_trace.dtypes import TILE_ONLY_TYPES, dtype_named
 from insight_trace.errors import InputError
-from insight_trace.limits import cut
+from insight_trace.limits import SCENE_BYTES, cut
+from insight_trace.reading import regular_text
 
 FOLDER = Path(__file__).resolve().parent
 TARGETS = ("a2a3", "a5")  # the families that are simulated; each has a file of its own
@@ -75,7 +76,7 @@ def type_code(name: str) -> int | None:
 def read_chip_file(path: Path) -> dict[str, Any]:
     """The file's own table, checked; `base` is still a name."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = regular_text(path, most=SCENE_BYTES)
         table = tomllib.loads(text)
     except OSError as error:
         raise InputError(f"the chip cannot be read: {error.strerror}", where=str(path)) from None

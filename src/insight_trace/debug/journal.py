@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from insight_trace.errors import InputError
 from insight_trace.limits import RECORD_BYTES
-from insight_trace.reading import load_json
+from insight_trace.reading import load_json, open_regular
 from insight_trace.recording.operands import MEMORIES
 
 GM = MEMORIES.index("GM")
@@ -81,7 +82,8 @@ class Journal:
     def _table(self, name: str, kind: Any) -> NDArray[Any]:
         path, dtype = self.folder / name, np.dtype(kind)
         try:
-            size = path.stat().st_size
+            with open_regular(path) as file:
+                size = os.fstat(file.fileno()).st_size
             if size % dtype.itemsize:
                 raise ValueError(f"{size} bytes are no whole number of rows")
             if size < _BLOCK:

@@ -15,7 +15,7 @@ from insight_trace.dump.statistics import elements
 from insight_trace.dump.unwritten import UnwrittenContent
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Argument, ContextArg, Dispatch, Role, ScalarArg, Stage, TensorArg
-from insight_trace.reading import load_npy
+from insight_trace.reading import load_npy, open_regular
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -302,6 +302,8 @@ def golden_array(path: Path, dtype: DType, shape: tuple[int, ...]) -> NDArray[An
         if path.suffix == ".npy":
             array: NDArray[Any] = load_npy(path)
         elif path.suffix == ".bin":
+            with open_regular(path):
+                pass
             array = np.memmap(path, dtype=np.uint8, mode="r")
             if array.size != math.prod(shape) * dtype.size:
                 raise InputError(

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from insight_trace.errors import InputError
+from insight_trace.reading import open_regular
 
 LIST_KEYS = ("args", "tensors", "dispatches")
 
@@ -148,7 +149,7 @@ def open_manifest(path: Path) -> Iterator[Manifest]:
     """Maps a manifest; it stays open for the length of the block."""
     with contextlib.ExitStack() as stack:
         try:
-            file = stack.enter_context(path.open("rb"))
+            file = stack.enter_context(open_regular(path))
             text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError:
             raise InputError(

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 from insight_trace.dtypes import DType
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Payload, Stage, TensorArg
+from insight_trace.reading import open_regular
 from insight_trace.storage import refuse_existing, whole_file
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _PIECE = 1 << 20
 def payload_bytes(payload: Payload) -> memoryview:
     """The recorded bytes, mapped read-only: no byte is read before it is looked at."""
     try:
-        with payload.path.open("rb") as file:
+        with open_regular(payload.path) as file:
             length = file.seek(0, 2)
             if payload.offset + payload.size > length:
                 raise InputError(

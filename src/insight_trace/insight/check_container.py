@@ -16,13 +16,14 @@ from insight_trace.insight.container import (
     scan,
 )
 from insight_trace.insight.rules import Broken
+from insight_trace.reading import open_regular
 
 
 def check_blocks(path: Path) -> tuple[list[Block], list[Broken]]:
     """The blocks that can be told apart, and what is wrong with them."""
     size = path.stat().st_size
     broken: list[Broken] = []
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(HEADER.size)
         if len(head) < HEADER.size:
             return [], [Broken("block-size", str(path), f"{size} bytes are too few for a block")]

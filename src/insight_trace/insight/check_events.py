@@ -17,6 +17,7 @@ from insight_trace.insight.events import ANY_EVENTS, HEAD, WINDOW, opening_of, r
 from insight_trace.insight.lanes import COUNTER_PROCESS
 from insight_trace.insight.rules import Broken
 from insight_trace.limits import cut
+from insight_trace.reading import open_regular
 from insight_trace.recording.kinds import CROSS_CORE_NAMES, FLAG_NAMES, SET_NAMES
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ def _late_args(event: dict[str, Any]) -> bool:
 def check_timeline(path: Path, start: int, size: int, where: str, *, whole: bool, sample: bool) -> EventCheck:
     """Checks a document that lies in a file. `sample` looks at its beginning and end only."""
     check = EventCheck(where, whole)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         try:
             opening = opening_of(file, start, size, where)
         except InputError as error:

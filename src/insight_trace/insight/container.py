@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from insight_trace.errors import InputError
+from insight_trace.reading import open_regular
 
 HEADER = struct.Struct("<QBBBB")
 PATH_FIELD = 4096
@@ -196,7 +197,7 @@ def blocks_of(path: Path) -> list[Block]:
         raise InputError(
             f"{size} bytes are too few for a block", where=str(path), hint="the file is empty or cut off"
         )
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         content, _, _, version, reserved = HEADER.unpack(file.read(HEADER.size))
         if (version, reserved) != (MAGIC, MAGIC) or content == 0:
             raise InputError(

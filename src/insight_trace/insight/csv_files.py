@@ -13,13 +13,14 @@ import numpy as np
 from insight_trace.errors import InputError
 from insight_trace.insight.hotspots import Counts, Lines, running_time
 from insight_trace.insight.prepared import Prepared
+from insight_trace.limits import TABLE_BYTES
 from insight_trace.model import Pipe
+from insight_trace.reading import regular_text
 from insight_trace.recording.stream import details_of
 
 INSTRUCTION_HEADER = "instr,addr,pipe,call_count,cycles,running_time(us),detail"
 CODE_HEADER = "code,call_count,cycles,running_time(us)"
 _BREAKING = re.compile(r'[",\r\n]')
-_LARGEST_FILE = 1 << 30
 
 
 def instruction_csv(prepared: Prepared, counts: Counts, core: int) -> str:
@@ -74,9 +75,7 @@ class ExecutedInstruction:
 
 def read_instruction_csv(path: Path) -> list[ExecutedInstruction]:
     """Rows of an instruction CSV, with decimal or hexadecimal addresses."""
-    if path.stat().st_size > _LARGEST_FILE:
-        raise InputError("the file is larger than 1 GiB", where=str(path))
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = regular_text(path, most=TABLE_BYTES, errors="replace")
     found = []
     reader = csv.reader(io.StringIO(text))
     header = next(reader, None)

@@ -15,6 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from insight_trace.errors import InputError
 from insight_trace.insight.container import BlockType, blocks_of
+from insight_trace.reading import open_regular
 
 NA = "NA"  # not known, and said so
 MOST_LOADS = 5000  # of the compute chart or table; Insight shows no more
@@ -237,7 +238,7 @@ def read_details(path: Path) -> DetailsPage:
     Of several blocks of a type the first counts, as for Insight.
     """
     content: dict[str, Struct] = {}
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for block in blocks_of(path):
             name, kind = DETAILS.get(block.type, ("", Struct))  # type: ignore[call-overload]
             if not name or name in content:

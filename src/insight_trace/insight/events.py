@@ -10,11 +10,11 @@ from typing import IO, Any, TypeVar
 import msgspec
 
 from insight_trace.errors import InputError
+from insight_trace.limits import EVENT_BYTES
 
 WINDOW = 1 << 20
 _TAKEN_WINDOW = 1 << 18  # arrays of this many bytes are made again and again without asking the system
 HEAD = 1 << 20  # Insight looks for "traceEvents" no further
-_LARGEST_EVENT = 64 << 20
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BETWEEN = re.compile(rb"\}\s*,\s*\{")
 _TRIES = 64
@@ -131,7 +131,7 @@ def read_events(
                 continue
         events, held = _cut(data, decoder)
         if events is None:
-            if len(data) > _LARGEST_EVENT:
+            if len(data) > EVENT_BYTES:
                 _explain(data, name, seen, decoder)
             window *= 2
             continue

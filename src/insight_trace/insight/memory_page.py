@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from insight_trace.errors import InputError
 from insight_trace.insight.rules import Broken
+from insight_trace.limits import TABLE_BYTES
 from insight_trace.model import Trace
 from insight_trace.reading import read_regular
 from insight_trace.recording.frames import short_frame, split_frame, user_frames
@@ -28,7 +29,6 @@ MEMORY_INFO = "memory_info.json"  # with which the name of such a file ends
 MOST_LIVES = (
     5000  # of one memory of one core: Insight compares each value with all others before it draws them
 )
-_LARGEST = 1 << 30  # bytes of such a file
 _ENTRY: dict[str, type | tuple[type, ...]] = {
     "alloc_time_in_ir": int,
     "buffer": str,
@@ -129,7 +129,7 @@ def write_memory_page(recording: Recording, folder: Path, label: str) -> None:
 def read_memory_page(path: Path) -> MemoryPage:
     """The page as it was written; compilers' files, too."""
     try:
-        return msgspec.json.decode(read_regular(path, most=_LARGEST), type=MemoryPage)
+        return msgspec.json.decode(read_regular(path, most=TABLE_BYTES), type=MemoryPage)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"no file of the On-Chip Memory page: {error}", where=str(path)) from None
 
@@ -137,7 +137,7 @@ def read_memory_page(path: Path) -> MemoryPage:
 def check_memory_page(path: Path) -> list[Broken]:
     """Every rule that is broken: a key that is missing empties the page without a word, a negative size ends the server."""
     try:
-        table = msgspec.json.decode(read_regular(path, most=_LARGEST))
+        table = msgspec.json.decode(read_regular(path, most=TABLE_BYTES))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return [Broken("memory-page", str(path), f"not JSON: {error}")]
     return [Broken("memory-page", f"{path} {where}", what) for where, what in _wrong(table)]

@@ -12,10 +12,10 @@ from insight_trace.insight.container import LARGEST_FILE, Block, BlockType, bloc
 from insight_trace.insight.locate import find_simulator
 from insight_trace.insight.metrics import Metrics, metrics_of_csvs, metrics_of_table
 from insight_trace.insight.read_columns import EventColumns
+from insight_trace.limits import TABLE_BYTES
 from insight_trace.model import Trace
+from insight_trace.reading import open_regular
 from insight_trace.recording.store import HEADER, beside, open_recording
-
-_LARGEST_TABLE = 1 << 30
 
 
 def open_trace(path: str | Path, *, mhz: float | None = None, recorded: bool = True) -> Trace:
@@ -71,7 +71,7 @@ def _open_bin(path: Path, mhz: float | None) -> Trace:
     gathered = EventColumns()
     sources: dict[str, bytes] = {}
     metrics: Metrics | None = None
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for block in traces:
             where = f"{path} TRACE at offset {block.offset}"
             gathered.read(file, block.start, block.size, where)
@@ -89,7 +89,7 @@ def _open_bin(path: Path, mhz: float | None) -> Trace:
 
 def _table(file: IO[bytes], block: Block, path: Path, warnings: list[str]) -> Metrics | None:
     where = f"{path} API_INSTR at offset {block.offset}"
-    if block.truncated or block.size > _LARGEST_TABLE:
+    if block.truncated or block.size > TABLE_BYTES:
         warnings.append(f"{where}: cut off or too large, its numbers are missing")
         return None
     try:
@@ -112,7 +112,7 @@ def _open_json(path: Path, mhz: float | None) -> Trace:
     if size > LARGEST_FILE:
         raise InputError(f"{size >> 30} GiB are more than MindStudio Insight opens (20 GiB)", where=str(path))
     gathered = EventColumns(default_core=path.parent.name)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         gathered.read(file, 0, size, str(path))
     metrics: Metrics | None = None
     sources: dict[str, bytes] = {}
@@ -120,7 +120,7 @@ def _open_json(path: Path, mhz: float | None) -> Trace:
         neighbour = directory / "visualize_data.bin"
         if neighbour.is_file():
             try:
-                with neighbour.open("rb") as file:
+                with open_regular(neighbour) as file:
                     for block in _blocks(neighbour):
                         if block.type == BlockType.API_INSTR and metrics is None:
                             metrics = _table(file, block, neighbour, gathered.warnings)

@@ -15,6 +15,7 @@ from insight_trace.insight.container import BlockType
 from insight_trace.insight.locate import find_simulator
 from insight_trace.insight.memory_page import MEMORY_INFO, check_memory_page
 from insight_trace.insight.rules import Broken
+from insight_trace.reading import open_regular
 
 _COMPARED = 1 << 20
 _SAMPLED_ROWS = 500
@@ -117,7 +118,7 @@ def _same_timeline(timeline: Path, bin_: Path, *, thorough: bool) -> list[Broken
     different = [Broken("same-timeline", str(timeline), "differs from the TRACE block of the bin")]
     if block.size != timeline.stat().st_size:
         return different
-    with timeline.open("rb") as one, bin_.open("rb") as other:
+    with open_regular(timeline) as one, open_regular(bin_) as other:
         other.seek(block.start)
         left = block.size
         while left:

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.errors import InputError
+from insight_trace.limits import BUFFER_BYTES
 from insight_trace.ptoas.planned_kernel import BufferArg, Content
 from insight_trace.reading import load_npy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-MAX_FILLED_BYTES = 8 << 30
 
 
 def content_pieces(argument: BufferArg, seed: int) -> Iterator[NDArray[Any]]:
@@ -22,9 +21,9 @@ def content_pieces(argument: BufferArg, seed: int) -> Iterator[NDArray[Any]]:
         assert argument.file is not None
         yield _from_file(argument, argument.file)
         return
-    if argument.content is not Content.ZERO and argument.nbytes > MAX_FILLED_BYTES:
+    if argument.content is not Content.ZERO and argument.nbytes > BUFFER_BYTES:
         raise InputError(
-            f"{argument.label} has {argument.nbytes} bytes; content is made up to {MAX_FILLED_BYTES}",
+            f"{argument.label} has {argument.nbytes} bytes; content is made up to {BUFFER_BYTES}",
             hint="choose a smaller --dynamic-dim, or set the scalars that decide its size with --scalar",
         )
     from insight_trace.ptoas import made_up_content
@@ -46,9 +45,9 @@ def content_of(argument: BufferArg, seed: int) -> NDArray[Any]:
     import numpy as np
 
     dtype = argument.dtype.numpy
-    if argument.nbytes > MAX_FILLED_BYTES:
+    if argument.nbytes > BUFFER_BYTES:
         raise InputError(
-            f"{argument.label} has {argument.nbytes} bytes; content is made up to {MAX_FILLED_BYTES}",
+            f"{argument.label} has {argument.nbytes} bytes; content is made up to {BUFFER_BYTES}",
             hint="choose a smaller --dynamic-dim, or set the scalars that decide its size with --scalar",
         )
     whole: NDArray[Any] = np.zeros(argument.elements, dtype=dtype)

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace.errors import InputError
+from insight_trace.limits import SOURCE_BYTES
+from insight_trace.reading import regular_text
 
-MAX_SOURCE_BYTES = 64 << 20
 _DEVICE = frozenset({"AICORE", "__aicore__", "__global__", "aicore"})
 _QUALIFIERS = frozenset(
     {
@@ -242,9 +243,7 @@ def parse_cpp(text: str) -> CppSource:
 def read_cpp(path: Path) -> CppSource:
     """The kernels that a C++ file defines; a file without one is an error."""
     try:
-        if path.stat().st_size > MAX_SOURCE_BYTES:
-            raise InputError(f"is larger than {MAX_SOURCE_BYTES} bytes", where=str(path))
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = regular_text(path, most=SOURCE_BYTES, errors="replace")
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
     source = parse_cpp(text)

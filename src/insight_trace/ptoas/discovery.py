@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace.errors import RequestError
+from insight_trace.limits import SOURCE_BYTES
+from insight_trace.reading import read_regular
 
 RUN_PREFIX = "kernel_insight_all_funcs"
 # Directories of earlier runs; their copies of kernels are not kernels of the build.
@@ -49,7 +51,7 @@ def _pto_of_wrapped(cpp: Path) -> Path | None:
         return None
     wanted = f"@{cpp.stem}(".encode()
     ptos = sorted((cpp.parents[2] / "ptoas").glob("*.pto"))
-    return next((pto for pto in ptos if wanted in pto.read_bytes()), None)
+    return next((pto for pto in ptos if wanted in read_regular(pto, most=SOURCE_BYTES)), None)
 
 
 def _pairs(paths: Sequence[Path], root: Path) -> list[KernelSource]:

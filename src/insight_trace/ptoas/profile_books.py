@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from insight_trace.errors import InputError
-from insight_trace.limits import KIB
+from insight_trace.limits import KIB, RECORD_BYTES
 from insight_trace.ptoas.kernel_runner import EXPORTED
-from insight_trace.reading import is_folder, read_regular
+from insight_trace.reading import is_folder, open_regular, read_regular
 from insight_trace.storage import write_whole
 
 MANIFEST = "manifest_export.csv"
@@ -106,7 +106,7 @@ def read_manifest(root: Path) -> dict[str, ManifestRow]:
     """Rows by kernel name; a manifest of the existing tool reads too, it only lacks our columns."""
     path = root / MANIFEST
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with io.TextIOWrapper(open_regular(path, most=RECORD_BYTES), "utf-8", newline="") as file:
             reader = csv.DictReader(file)
             if not reader.fieldnames or "func" not in reader.fieldnames or "status" not in reader.fieldnames:
                 raise InputError(

@@ -8,10 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from insight_trace.errors import InputError
+from insight_trace.limits import SOURCE_BYTES
 from insight_trace.ptoas.pto_lexer import Token, tokenize
 from insight_trace.ptoas.pto_syntax import Function, Module, Operation, Parameter
+from insight_trace.reading import regular_text
 
-MAX_TEXT_BYTES = 64 << 20
 _MAX_NESTING = 200
 _OPENING = frozenset("([{")
 _BARE_OPERATIONS = frozenset({"return", "call", "br", "cond_br", "module", "unreachable"})
@@ -305,12 +306,7 @@ def parse_pto(text: str, where: str = "<text>") -> Module:
 def read_pto(path: Path) -> Module:
     """The tree of a `.pto` file."""
     try:
-        size = path.stat().st_size
-        if size > MAX_TEXT_BYTES:
-            raise InputError(
-                f"the file has {size} bytes; .pto text is read up to {MAX_TEXT_BYTES}", where=str(path)
-            )
-        text = path.read_text(encoding="utf-8")
+        text = regular_text(path, most=SOURCE_BYTES)
     except FileNotFoundError:
         raise InputError(
             "there is no such file",

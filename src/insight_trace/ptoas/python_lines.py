@@ -15,8 +15,10 @@ from pathlib import Path
 
 from insight_trace.errors import InsightTraceError
 from insight_trace.finding import Finding
+from insight_trace.limits import SOURCE_BYTES
 from insight_trace.ptoas.pto_parser import read_pto
 from insight_trace.ptoas.pto_syntax import Operation, operations
+from insight_trace.reading import regular_text
 
 _LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*([0-9]{1,9})\s*:\s*([0-9]{1,9})\b')
 _USED = re.compile(r"\bloc\((.*)\)\s*$")
@@ -56,8 +58,8 @@ class _Call:
 def python_lines(pto: Path, cpp: Path) -> dict[int, PythonLine]:
     """By line of the C++ file; empty where the `.pto` has no locations or either cannot be read."""
     try:
-        text = pto.read_text(encoding="utf-8", errors="replace")
-        generated = cpp.read_text(encoding="utf-8", errors="replace")
+        text = regular_text(pto, most=SOURCE_BYTES, errors="replace")
+        generated = regular_text(cpp, most=SOURCE_BYTES, errors="replace")
         if "loc(" not in text:
             return {}
         module = read_pto(pto)

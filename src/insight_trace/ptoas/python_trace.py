@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace.errors import InsightTraceError
+from insight_trace.limits import MODULE_BYTES, SOURCE_BYTES
 from insight_trace.model import Kernel, Pipe, Trace
 from insight_trace.ptoas.discovery import find_sources
 from insight_trace.ptoas.python_lines import PythonLine, python_lines
+from insight_trace.reading import read_regular
 from insight_trace.recording.frames import split_frame
 
-_MOST_SOURCE = 4 << 20  # bytes
 _NOT_WORK = (Pipe.SCALAR, Pipe.FLOWCTRL, Pipe.SCALARLDST, Pipe.CACHEMISS)
 
 
@@ -38,7 +39,7 @@ def lines_of_build(kernels: Iterable[Kernel], build: Path) -> dict[str, dict[int
     for kernel in kernels:
         wanted = f"@{kernel.name}(".encode()
         for pto in ptos:
-            if wanted in pto.read_bytes():
+            if wanted in read_regular(pto, most=SOURCE_BYTES):
                 lines = python_lines(pto, kernel.source)
                 if lines:
                     found[str(kernel.source)] = lines
@@ -58,7 +59,7 @@ def with_python(trace: Trace, lines: Mapping[str, Mapping[int, PythonLine]], roo
             path = _existing(file, roots)
             places[file] = str(path) if path is not None else file
             if path is not None:
-                sources[str(path)] = path.read_bytes()
+                sources[str(path)] = read_regular(path, most=MODULE_BYTES)
         return places[file]
 
     def extended(stack: str) -> str:
@@ -78,7 +79,7 @@ def with_python(trace: Trace, lines: Mapping[str, Mapping[int, PythonLine]], roo
 def _existing(file: str, roots: Sequence[Path]) -> Path | None:
     for root in (Path(), *roots):
         path = (root / file).absolute()
-        if path.is_file() and path.stat().st_size <= _MOST_SOURCE:
+        if path.is_file() and path.stat().st_size <= MODULE_BYTES:
             return path
     return None
 

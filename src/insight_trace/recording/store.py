@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from insight_trace import __version__
 from insight_trace.errors import InputError, RequestError
-from insight_trace.limits import JSON_BYTES, cut
+from insight_trace.limits import JSON_BYTES, OPERAND_PIECES, cut
 from insight_trace.model import Confidence, Counter, Instructions, Launch, MemoryUse, Operands, Trace
-from insight_trace.reading import load_json
+from insight_trace.reading import load_json, open_regular, read_regular
 from insight_trace.recording.detail import Details
 from insight_trace.recording.operands import (
     CALL_FIELDS,
@@ -49,7 +50,6 @@ _UNREADABLE = (
 )
 _FACTS = ("memory", "launch", "confidence")  # of the trace
 _F = TypeVar("_F")
-_MOST_PIECES = 1 << 20
 # start, end and issue are the times in whole cycles
 _DERIVED = ("issue", "start", "end")
 _TABLES: dict[str, Any] = {
@@ -205,7 +205,7 @@ def _opened(folder: Path, header: dict[str, Any]) -> Recording:
     sources = {}
     for number, name in enumerate(_texts(header["sources"])):
         with _readable(folder / f"source{number}.txt") as file:
-            sources[name] = file.read_bytes()
+            sources[name] = read_regular(file, most=JSON_BYTES)
     trace = Trace(
         instructions,
         float(header["mhz"]),
@@ -275,7 +275,8 @@ def _column(folder: Path, name: str, kind: Any, count: int | None) -> NDArray[An
     path = _file(folder, name)
     with _readable(path):
         # mapping an empty file is an error, and a copy is quicker for small ones
-        small = path.stat().st_size < 1 << 22
+        with open_regular(path) as file:
+            small = os.fstat(file.fileno()).st_size < 1 << 22
         values: NDArray[Any] = np.load(path, mmap_mode=None if small else "r", allow_pickle=False)
     shape: tuple[int, ...] = (len(values) if values.ndim else -1,) if count is None else (count,)
     if name == "times":
@@ -323,9 +324,9 @@ def _check_footprints(operands: Operands, folder: Path) -> None:
     table = operands.footprints
     pieces = table["count"].astype(np.float64).prod(axis=1)
     masked = pieces * table["run"] * table["mask"].any(axis=1)
-    if (np.maximum(pieces, masked) > _MOST_PIECES).any():
+    if (np.maximum(pieces, masked) > OPERAND_PIECES).any():
         raise InputError(
-            f"an operand has more than {_MOST_PIECES:,} pieces",
+            f"an operand has more than {OPERAND_PIECES:,} pieces",
             where=str(_file(folder, "footprints")),
             hint="the recording is damaged",
         )

@@ -12,7 +12,9 @@ from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.dump.load import Dump, load_dump
 from insight_trace.errors import InsightTraceError, RequestError
 from insight_trace.finding import Severity
+from insight_trace.limits import SOURCE_BYTES
 from insight_trace.model import Case, Dispatch, Kernel, Scene
+from insight_trace.reading import read_regular
 from insight_trace.replay.gathering import recorded_arguments
 from insight_trace.replay.replaying import target_of
 from insight_trace.replay.request import ReplayRequest
@@ -157,7 +159,9 @@ def _job(
         host_cores=1,  # the others run other dispatches
     )
     dispatch = recorded.dispatch
-    sources = [hashlib.sha256(k.source.read_bytes()).hexdigest() for k in selection.kernels]
+    sources = [
+        hashlib.sha256(read_regular(k.source, most=SOURCE_BYTES)).hexdigest() for k in selection.kernels
+    ]
     parts = (mark, dispatch.dispatch_id, sources, dataclasses.asdict(options))
     name = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
     return ReplayJob(

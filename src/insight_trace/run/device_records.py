@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from insight_trace.errors import InputError
+from insight_trace.limits import TABLE_BYTES
 from insight_trace.reading import read_regular
 
-_MOST = 1 << 30  # bytes of such a file
 SWIMLANES = ("chip_swimlane_records.json", "l2_swimlane_records.json", "l2_perf_records.json")
 
 
@@ -67,7 +67,7 @@ def find_records(folder: Path) -> Records:
 
 def _read(path: Path, what: str) -> dict[str, Any]:
     try:
-        content = msgspec.json.decode(read_regular(path, most=_MOST))
+        content = msgspec.json.decode(read_regular(path, most=TABLE_BYTES))
     except OSError as error:
         raise InputError(f"the {what} cannot be read: {error.strerror}", where=str(path)) from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:

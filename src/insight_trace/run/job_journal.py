@@ -12,6 +12,7 @@ import msgspec
 
 from insight_trace import limits
 from insight_trace.errors import InputError
+from insight_trace.reading import read_regular
 
 T = TypeVar("T")
 
@@ -29,7 +30,7 @@ class JobJournal(Generic[T]):
 
     def _read(self) -> Mapping[str, T]:
         try:
-            content = self.path.read_bytes()
+            content = read_regular(self.path, most=limits.JSON_BYTES)
         except FileNotFoundError:
             return {}
         except OSError as error:

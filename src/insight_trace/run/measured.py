@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from insight_trace.errors import InputError
-from insight_trace.limits import JSON_BYTES, cut
-from insight_trace.reading import load_json
+from insight_trace.limits import JSON_BYTES, TABLE_BYTES, cut
+from insight_trace.reading import load_json, open_regular
 
 # Columns of busy cycles, of both families, by the pipe that they count.
 _BUSY = {
@@ -36,7 +37,7 @@ def read_pmu(path: Path) -> list[MeasuredTask]:
     """Rows of pmu.csv. Counters that are no busy cycles are left out."""
     tasks = []
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with io.TextIOWrapper(open_regular(path, most=TABLE_BYTES), "utf-8", newline="") as file:
             rows = csv.DictReader(file)
             for number, row in enumerate(rows, 2):
                 try:

@@ -29,7 +29,6 @@ CONFIG = "kernel_config.py"
 GOLDEN = "golden.py"
 CASE = "Default"  # a build has one
 _TARGET_ARCH = re.compile(rb'pto\.target_arch\s*=\s*"([^"]*)"')
-_MOST_META = 16 << 20
 
 
 def is_build_directory(path: Path) -> bool:
@@ -57,7 +56,7 @@ def recorded_arch(source: Path, build: Path) -> str:
         meta = directory / "compiled_meta.json"
         if meta.is_file():
             try:
-                content = load_json(meta, most=_MOST_META)
+                content = load_json(meta, most=SCENE_BYTES)
             except InputError:
                 content = None
             if isinstance(content, dict):

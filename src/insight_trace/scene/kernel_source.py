@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace.errors import InputError, RequestError
+from insight_trace.limits import SCENE_BYTES
 from insight_trace.model import ARG_SLOTS, GLOBAL_CONTEXT_SLOT, LOCAL_CONTEXT_SLOT, CoreType, Kernel
 from insight_trace.reading import read_regular
 
@@ -21,7 +22,6 @@ _ENTRY = re.compile(r"\bkernel_entry\s*\(([^)]*)\)\s*\{")
 _CUBE_WORK = re.compile(
     r"\bT(MATMUL\w*|GEMV\w*|MOV_FP)\s*[<(]|\bTile(Left|Right|Acc)\w*\s*<|\b(TileType|Location)::(Left|Right|Acc)\b"
 )
-_MOST_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _core_type(code: str) -> CoreType:
 
 def _text(path: Path) -> str:
     try:
-        return read_regular(path, most=_MOST_BYTES).decode("utf-8", errors="replace")
+        return read_regular(path, most=SCENE_BYTES).decode("utf-8", errors="replace")
     except FileNotFoundError:
         raise RequestError(f"the kernel source {path} does not exist") from None
     except OSError as error:

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.errors import InputError
+from insight_trace.limits import MODULE_BYTES
 from insight_trace.reading import read_regular
 
 if TYPE_CHECKING:
     from insight_trace.scene.evaluate import Evaluator
-
-_MOST_BYTES = 4 << 20
 
 
 class ModuleAt:
@@ -42,7 +41,7 @@ def module_file(scene: Path, dotted: str) -> Path | None:
 def parsed(path: Path) -> ast.Module | None:
     """The syntax tree of a neighbour, or None if it cannot be read."""
     try:
-        return ast.parse(read_regular(path, most=_MOST_BYTES), filename=str(path))
+        return ast.parse(read_regular(path, most=MODULE_BYTES), filename=str(path))
     except (OSError, InputError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

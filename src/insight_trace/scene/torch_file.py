@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from insight_trace.errors import InputError
+from insight_trace.limits import DESCRIPTION_BYTES
+from insight_trace.reading import open_regular
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MOST_DESCRIPTION = 1 << 20  # bytes; that of a tensor has a few hundred
 _MOST_DIMENSIONS = 64
 _MOST_KEPT = 1 << 16
 _STORAGES = {
@@ -64,7 +65,7 @@ class _Tensor:
 def read_torch_file(path: Path) -> NDArray[Any]:
     """The tensor of a `.pt` file as an array of its own. InputError says why a file holds none."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             return _read(archive)
     except _Refused as error:
         raise InputError(str(error), where=str(path)) from None
@@ -99,7 +100,7 @@ def _read(archive: zipfile.ZipFile) -> NDArray[Any]:
     if len(described) != 1:
         raise _Refused("holds no tensor: there is no data.pkl in it")
     prefix = described[0].removesuffix("data.pkl")
-    if entries[described[0]].file_size > _MOST_DESCRIPTION:
+    if entries[described[0]].file_size > DESCRIPTION_BYTES:
         raise _Refused("describes more than one tensor")
     description = _bytes(archive, entries[described[0]])
     _check_places(description)

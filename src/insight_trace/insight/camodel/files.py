@@ -9,8 +9,8 @@ from pathlib import Path
 
 from insight_trace.chips import LogFamily
 from insight_trace.errors import InputError, RequestError
+from insight_trace.limits import TABLE_BYTES
 
-_LARGEST_FILE = 1 << 30
 _LONGEST_LINE = 1 << 16
 _MOST_FILES = 10_000
 _LOG = re.compile(
@@ -74,7 +74,7 @@ def core_logs(folder: Path) -> list[CoreLogs]:
         path = folder / name
         if match is None or not path.is_file() or path.stat().st_size == 0:
             continue
-        if path.stat().st_size > _LARGEST_FILE:
+        if path.stat().st_size > TABLE_BYTES:
             raise InputError("the log is larger than 1 GiB", where=str(path), hint="collect fewer cores")
         part = int(match["part"] or 0)
         found.setdefault(match["core"], {}).setdefault(match["kind"], []).append((part, path))

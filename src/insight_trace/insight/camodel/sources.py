@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from insight_trace.errors import InputError
 from insight_trace.insight.tables import LARGEST_SOURCE
-from insight_trace.limits import cut
-from insight_trace.reading import open_regular
+from insight_trace.limits import OBJECT_BYTES, STAMP_BYTES, cut
+from insight_trace.reading import open_regular, regular_text
 
 _KERNEL = "aicore_binary.o"
 _START = "pc_start_addr.txt"
-_LARGEST_KERNEL = 256 << 20
 
 
 @dataclass(slots=True)
@@ -33,8 +33,8 @@ class Symbols:
         kernel = folder / _KERNEL
         if not kernel.is_file() or not addresses:
             return cls()
-        if kernel.stat().st_size > _LARGEST_KERNEL:
-            warnings.append(f"{_KERNEL} is larger than {_LARGEST_KERNEL >> 20} MiB and was not read")
+        if kernel.stat().st_size > OBJECT_BYTES:
+            warnings.append(f"{_KERNEL} is larger than {OBJECT_BYTES >> 20} MiB and was not read")
             return cls()
         start = _start_address(folder)
         base = min(addresses) if start is None else start
@@ -54,9 +54,9 @@ class Symbols:
 
 def _start_address(folder: Path) -> int | None:
     try:
-        text = (folder / _START).read_text(encoding="ascii").split("\n", 1)[0].strip()
+        text = regular_text(folder / _START, most=STAMP_BYTES).split("\n", 1)[0].strip()
         value = int(text, 16)
-    except (OSError, ValueError):
+    except (OSError, ValueError, InputError):
         return None
     return value or None
 

@@ -17,7 +17,9 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from insight_trace.errors import JobError
+from insight_trace.errors import InputError, JobError
+from insight_trace.limits import STAMP_BYTES
+from insight_trace.reading import regular_text
 
 SIZE_LIMIT = 2 * 1024**3
 _TRIM_TO = 0.8
@@ -71,9 +73,11 @@ class Cache:
             used = stamp.stat().st_mtime
             whole = all(
                 (entry / name).stat().st_size == int(size)
-                for size, name in (line.split(" ", 1) for line in stamp.read_text().splitlines())
+                for size, name in (
+                    line.split(" ", 1) for line in regular_text(stamp, most=STAMP_BYTES).splitlines()
+                )
             )
-        except (OSError, ValueError):
+        except (OSError, ValueError, InputError):
             whole = False
         if not whole:
             if entry.is_dir():

@@ -7,6 +7,9 @@ import platform
 from pathlib import Path
 
 from insight_trace import supervisor
+from insight_trace.errors import InputError
+from insight_trace.limits import STAMP_BYTES
+from insight_trace.reading import load_json
 
 FOLDER = Path(__file__).resolve().parent / "carried"
 MANIFEST = "manifest.json"
@@ -14,16 +17,14 @@ MANIFEST = "manifest.json"
 
 def fits(folder: Path, name: str, content: str) -> bool:
     """Whether `folder` holds program `name`, compiled from `content`, for this machine and its C library."""
-    import json
-
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = load_json(folder / MANIFEST, most=STAMP_BYTES)
         return (
             manifest["programs"].get(name) == content
             and manifest["machine"] == platform.machine()
             and version(manifest["glibc"]) <= _glibc()
         )
-    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
+    except (InputError, ValueError, KeyError, AttributeError, TypeError):
         return False
 
 

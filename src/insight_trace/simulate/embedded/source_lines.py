@@ -13,7 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from insight_trace.reading import open_regular
+from insight_trace.errors import InputError
+from insight_trace.limits import OBJECT_BYTES
+from insight_trace.reading import open_regular, regular_text
 from insight_trace.simulate.embedded.engine_objects import INCLUDE
 
 KEPT = "kernel_lines"  # beside the shared object: offset, line and file of each entry, by tabs
@@ -48,10 +50,10 @@ def keep_lines(shared_object: Path) -> None:
 def _lines(shared_object: str) -> list[tuple[int, str, int]]:
     """From which offset on a file and line holds, by offset; "" where the code of a unit has ended."""
     try:
-        text = (Path(shared_object).parent / KEPT).read_text(encoding="utf-8", errors="surrogateescape")
+        text = regular_text(Path(shared_object).parent / KEPT, most=OBJECT_BYTES, errors="surrogateescape")
         rows = (row.split("\t", 2) for row in text.split("\n") if row)
         return [(int(offset), file, int(line)) for offset, line, file in rows]
-    except (OSError, ValueError):
+    except (OSError, ValueError, InputError):
         return _read_debug_lines(shared_object)
 
 

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from insight_trace.errors import JobError, RequestError
+from insight_trace.errors import InputError, JobError, RequestError
+from insight_trace.limits import STAMP_BYTES
+from insight_trace.reading import regular_text
 from insight_trace.simulate.msprof.toolkit_processes import capture
 
 TRIPLETS = ("aarch64-linux", "x86_64-linux")
@@ -102,8 +104,8 @@ def not_found(environ: Mapping[str, str], places: tuple[Path, ...] | None = None
 def version_of(home: Path) -> str:
     for name in _VERSION_FILES:
         try:
-            text = (home / name).read_text(errors="replace")
-        except OSError:
+            text = regular_text(home / name, most=STAMP_BYTES, errors="replace")
+        except (OSError, InputError):
             continue
         match = re.search(r"^\s*Version\s*=\s*(\S+)", text, re.MULTILINE | re.IGNORECASE)
         if match:
