@@ -1,10 +1,12 @@
 """Gives every reader mutated inputs and counts what comes of it.
 
-    python tools/mutate_readers.py --seconds 60 [--inputs N] [--reader NAME]... [--jobs 2] [--seed 0] [--keep DIR]
+    python tools/mutate_readers.py --seconds 60 [--inputs N | --each N] [--reader NAME]... [--jobs 2] [--seed 0]
+                                   [--keep DIR] [--json FILE]
 
 For each reader: inputs, those that were read, those refused with an error of ours, and what must be 0: other
 exceptions, inputs that took more than 5 s of CPU or 1 GB of memory. Inputs of the last three are kept in DIR.
-With `--inputs` rounds of `--seconds` follow each other, each with other dice, until there were that many.
+With `--inputs` rounds of `--seconds` follow each other, each with other dice, until there were that many; with
+`--each` until every reader had that many, and only those that have not take part.
 `--atheris` lets atheris drive one reader instead, where it is installed.
 """
 
@@ -184,6 +186,7 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=60.0, help="for all readers together (default 60)")
     parser.add_argument("--inputs", type=int, default=0, help="rounds follow until there were so many")
+    parser.add_argument("--each", type=int, default=0, help="rounds follow until every reader had so many")
     parser.add_argument("--reader", action="append", default=[], help="only this one (repeatable)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
@@ -203,7 +206,8 @@ def main() -> int:
     totals: dict[str, dict[str, Any]] = {n: {**dict.fromkeys(COUNTED, 0), "kinds": {}} for n in names}
     number = options.seed
     while True:
-        for told in _round(names, options.seconds, number, options.jobs, options.keep):
+        short = [name for name in names if totals[name]["inputs"] < options.each] or names
+        for told in _round(short, options.seconds, number, options.jobs, options.keep):
             total = totals[told["reader"]]
             total["kinds"] |= told["kinds"]
             for key in COUNTED:
@@ -212,7 +216,8 @@ def main() -> int:
         everything = {key: sum(total[key] for total in totals.values()) for key in COUNTED}
         if options.json:
             options.json.write_text(json.dumps({**totals, "all": everything}, indent=1) + "\n")
-        if everything["inputs"] >= options.inputs:
+        least = min(total["inputs"] for total in totals.values())
+        if everything["inputs"] >= options.inputs and least >= options.each:
             break
     print(f"{'reader':22}" + "".join(f"{key:>12}" for key in COUNTED))
     for name, total in (*totals.items(), ("all", everything)):

@@ -191,13 +191,16 @@ def test_operands_name_the_tile_they_lie_in():
     assert set(instruction_of_operands(operands)[:3].tolist()) <= set(range(len(operands.form)))
 
 
-@pytest.mark.parametrize("wrong", ["order", "footprint"])
+@pytest.mark.parametrize("wrong", ["order", "footprint", "pieces"])
 def test_operands_that_a_kernel_wrote_over_are_told(wrong):
     first, table = np.array([0, 2, 3], np.uint32), np.zeros(4, OPERAND_FIELDS)
-    _require_operands(first, table, 1)
+    footprints = np.zeros(1, FOOTPRINT_FIELDS)
+    _require_operands(first, table, footprints)
     if wrong == "order":
         first[1] = 9
-    else:
+    elif wrong == "footprint":
         table["footprint"][2] = 1
+    else:
+        footprints["count"] = 1 << 20
     with pytest.raises(JobError, match="wrote over the operands"):
-        _require_operands(first, table, 1)
+        _require_operands(first, table, footprints)

@@ -208,8 +208,19 @@ _ROWS = np.zeros(3, _FIELDS)
 _SITES = [Site("k.cpp", 3, "VADD", 1), Site("k.cpp", 4, "SET_FLAG", 1)]
 
 
-def _records(path: Path) -> None:
-    list(load_instructions(path, _SITES, ("core0.veccore0",)).detail)
+_WITH_OPERANDS = _ROWS.copy()
+_WITH_OPERANDS["operands"] = (0, 1, 2)
+_BESIDE = {
+    name: np.zeros(3, np.dtype(kind)).tobytes() for name, kind in _TABLES.items() if name != "rows"
+} | {"operands": np.zeros(3, np.dtype(_TABLES["rows"])).tobytes()}
+
+
+def _records(path: Path, ranges: bool = False) -> None:
+    found = load_instructions(path, _SITES, ("core0.veccore0",))
+    list(found.detail)
+    if ranges:
+        assert found.operands is not None
+        byte_ranges(found.operands, np.arange(len(found.operands.rows)))
 
 
 def _debug_journal(path: Path) -> None:
@@ -347,7 +358,7 @@ TARGETS: dict[str, Target] = {
     "validate_details": Target(validate, "visualize_data.bin", (_details_bin(),)),
     "validate_memory_page": Target(validate, "memory_info.json", (_MEMORY_PAGE,)),
     "memory_page": Target(read_memory_page, "memory_info.json", (_MEMORY_PAGE,)),
-    "details_page": Target(read_details, "visualize_data.bin", (_details_bin(),)),
+    "details_page": Target(read_details, "visualize_data.bin", (_details_bin(), _seed("visualize_data.bin"))),
     "camodel_log": Target(
         lambda p: read_dump(p.parent),
         "core0.veccore0.instr_log.dump",
@@ -364,6 +375,10 @@ TARGETS: dict[str, Target] = {
     "recording_rows": _recorded("rows.npy"),
     "recording_forms": _recorded("form.npy"),
     "recording_footprints": _recorded("footprints.npy"),
+    "recording_geometries": _recorded("geometries.npy"),
+    "recording_tiles": _recorded("tiles.npy"),
+    "recording_calls": _recorded("calls.npy"),
+    "recording_lists": _recorded("lists.npy"),
     "recording_column": Target(
         lambda p: _column(p.parent, "core", COLUMNS["core"], 4), "core.npy", (_npy_seed(np.zeros(4, "<u2")),)
     ),
@@ -398,6 +413,16 @@ TARGETS: dict[str, Target] = {
     "runner_result": Target(lambda p: read_result(p, p.with_name("records")), "result", (_RESULT,)),
     "capture_result": Target(lambda p: read_capture_result(p, 0), "result", (_RESULT,)),
     "runner_records": Target(_records, "records", (_ROWS.tobytes(),)),
+    **{
+        f"runner_{name}": Target(
+            lambda p: _records(p.with_name("records"), ranges=True),
+            f"records.{name}",
+            (content,),
+            {f"records.{other}": text for other, text in _BESIDE.items()}
+            | {"records": _WITH_OPERANDS.tobytes()},
+        )
+        for name, content in _BESIDE.items()
+    },
     "worker_answer": Target(lambda p: opened(p.read_bytes()), "answer", (_OUTCOME,)),
     "worker_name": Target(
         lambda p: identity(p.read_bytes()), "name", (msgspec.msgpack.encode(("1.0", "embedded")),)
@@ -416,6 +441,7 @@ TARGETS: dict[str, Target] = {
     "suppressions": Target(in_file, "allow.txt", (b"# known\nadd.cpp:7 race\nmul.cpp out-of-bounds\n",)),
 }
 
+assert not TARGETS.keys() & RUN_TARGETS.keys()
 TARGETS |= RUN_TARGETS
 
 

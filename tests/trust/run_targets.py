@@ -11,6 +11,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from insight_trace.arguments.content import Zero
+from insight_trace.arguments.slots import ReplayTensor, Tier
 from insight_trace.batch.cluster_jobs import _result
 from insight_trace.capture.dump_rows import ROW
 from insight_trace.capture.recover import main as recover
@@ -20,12 +22,12 @@ from insight_trace.commands import runs
 from insight_trace.commands.profile import _print_findings
 from insight_trace.dtypes import DTYPES
 from insight_trace.dump.dump_diff import golden_array
-from insight_trace.insight.details_page import read_details
 from insight_trace.insight.metrics import metrics_of_csvs
 from insight_trace.ptoas.buffer_content import _from_file
 from insight_trace.ptoas.planned_kernel import BufferArg
 from insight_trace.ptoas.planned_kernel import Content as BufferContent
 from insight_trace.ptoas.profile_books import POINTER, latest_run
+from insight_trace.replay.build_dump import _program, kernel_names
 from insight_trace.report.kernel_table import traces_below
 from insight_trace.report.recorded_facts import estimates, part, recorded_facts, rows_of
 from insight_trace.run.baseline import differences, read_baseline
@@ -38,10 +40,11 @@ from insight_trace.scene.static import load_scenes
 from insight_trace.simulate.embedded.cache import _STAMP, Cache
 from insight_trace.simulate.embedded.carried_core import fits
 from insight_trace.simulate.embedded.source_lines import KEPT, _lines
+from insight_trace.simulate.embedded.variants import _WELL
+from insight_trace.simulate.embedded.variants import _read as read_variants
 from insight_trace.simulate.msprof.toolkit import version_key, version_of
 from tests.trust.target import Target
 
-CORPUS = Path(__file__).resolve().parents[1] / "data" / "fuzz"
 _FLOAT32 = next(d for d in DTYPES if d.name == "FLOAT32")
 
 
@@ -139,6 +142,10 @@ def _recovered(path: Path) -> None:
     recover(folder, 3, {0: "ADD"})
 
 
+_TENSOR = ReplayTensor(0, _FLOAT32, (4,), (1,), Zero(), Tier.EXACT, 16, 4)
+_VARIANTS = (bytes([_WELL]) + bytes(16)) * 2
+
+
 # --- traces, tables, caches ---------------------------------------------------------------------------------
 
 
@@ -222,7 +229,6 @@ RUN_TARGETS: dict[str, Target] = {
     "capture_rows": Target(_recovered, "rows", (_rows(),)),
     "kernel_table": Target(_table, "manifest_export.csv", (b"func,status,message\na,EXPORTED,fine\nb,FAILED,no\n",)),
     "recorded_facts": Target(_facts, "recording.json", (_HEADER,)),
-    "details_page": Target(lambda p: read_details(p), "visualize_data.bin", ((CORPUS / "visualize_data.bin").read_bytes(),)),
     "instruction_tables": Target(
         lambda p: metrics_of_csvs(p.parents[1]), "core0.veccore0/core0.veccore0_instr_exe_1.csv", (_CSV,),
         prepare=_core_folder,
@@ -241,6 +247,11 @@ RUN_TARGETS: dict[str, Target] = {
     "carried_manifest": Target(lambda p: fits(p.parent, "runner", "abc"), "manifest.json", (_MANIFEST,)),
     "cache_stamp": Target(
         lambda p: _KeptCache(p.parents[2]).get("kernel", "abc"), f"kernel/abc/{_STAMP}", (b"3 k.so",), prepare=_entry
+    ),
+    "variant_outputs": Target(lambda p: read_variants(p, 2, [_TENSOR]), "variants", (_VARIANTS,)),
+    "build_program": Target(lambda p: _program(p.parent), "dispatch_program.json", (b'{"program": "attention"}',)),
+    "build_names": Target(
+        lambda p: kernel_names(p.parent), "name_map_1.json", (b'{"level": 2, "callable_id_to_name": {"0": "QK"}}',)
     ),
     "kept_lines": Target(_kept_lines, KEPT, (b"16\t3\tk.cpp\n32\t4\tk.cpp\n",)),
 }  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import DTYPES
+from insight_trace.limits import OPERAND_PIECES
 from insight_trace.model import Instructions, Operands
 
 if TYPE_CHECKING:
@@ -87,6 +88,15 @@ def all_operands(operands: Operands) -> NDArray[np.int64]:
     places = np.arange(int(count.sum()), dtype=np.int64)
     places += np.repeat(operands.first.astype(np.int64) - before, count)
     return places
+
+
+def has_endless_operand(footprints: NDArray[Any]) -> bool:
+    """Whether one has more pieces than an on-chip memory has bytes: whoever asks for them makes room for all."""
+    import numpy as np
+
+    pieces = footprints["count"].astype(np.float64).prod(axis=1)
+    masked = pieces * footprints["run"] * footprints["mask"].any(axis=1)
+    return bool((np.maximum(pieces, masked) > OPERAND_PIECES).any())
 
 
 def byte_ranges(operands: Operands, rows: Any) -> ByteRanges:

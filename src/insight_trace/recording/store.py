@@ -24,6 +24,7 @@ from insight_trace.recording.operands import (
     NONE,
     OPERAND_FIELDS,
     TILE_FIELDS,
+    has_endless_operand,
 )
 from insight_trace.recording.stream import COLUMNS, OPERAND_COLUMNS
 from insight_trace.storage import write_whole
@@ -318,13 +319,7 @@ def _check_indices(instructions: Instructions, operands: Operands, folder: Path)
 
 
 def _check_footprints(operands: Operands, folder: Path) -> None:
-    """No operand has more pieces than an on-chip memory has bytes: whoever asks for them makes room for all."""
-    import numpy as np
-
-    table = operands.footprints
-    pieces = table["count"].astype(np.float64).prod(axis=1)
-    masked = pieces * table["run"] * table["mask"].any(axis=1)
-    if (np.maximum(pieces, masked) > OPERAND_PIECES).any():
+    if has_endless_operand(operands.footprints):
         raise InputError(
             f"an operand has more than {OPERAND_PIECES:,} pieces",
             where=str(_file(folder, "footprints")),

@@ -22,6 +22,7 @@ from insight_trace.recording.operands import (
     OPERAND_FIELDS,
     TILE_FIELDS,
     Form,
+    has_endless_operand,
 )
 from insight_trace.recording.pipes import ENGINE_PIPES
 from insight_trace.recording.user_marks import with_marks
@@ -216,7 +217,7 @@ def _operands(path: Path, rows: NDArray[Any]) -> Operands:
     footprints = beside("footprints", FOOTPRINT_FIELDS)
     first = rows["operands"]
     ends = np.append(first, np.uint32(len(table)))
-    _require_operands(ends, table, len(footprints))
+    _require_operands(ends, table, footprints)
     return Operands(
         # the first three fields of a row, as they stand there
         times=np.ndarray((len(rows), 3), "<i8", rows, 0, (ROW_BYTES, 8)),
@@ -236,10 +237,10 @@ def _operands(path: Path, rows: NDArray[Any]) -> Operands:
     )
 
 
-def _require_operands(ends: NDArray[Any], table: NDArray[Any], footprints: int) -> None:
-    """As `_require_known`: operands follow each other, and their footprints exist."""
-    unknown = len(table) and int(table["footprint"].max()) >= footprints
-    if unknown or (ends[1:] < ends[:-1]).any():
+def _require_operands(ends: NDArray[Any], table: NDArray[Any], footprints: NDArray[Any]) -> None:
+    """As `_require_known`: operands follow each other, and their footprints exist and have an end."""
+    unknown = len(table) and int(table["footprint"].max()) >= len(footprints)
+    if unknown or (ends[1:] < ends[:-1]).any() or has_endless_operand(footprints):
         raise JobError(
             "the kernel wrote over the operands of the recorded instructions",
             hint="look for a store through a wild pointer in the kernel",
