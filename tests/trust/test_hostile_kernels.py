@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from insight_trace import simulate
+from insight_trace import limits, simulate
 from insight_trace.outcome import Fault
 from insight_trace.simulate.embedded import job_files, memory
+from insight_trace.supervisor import adopting
 from tests.simulate.kernel_text import write_kernel
 from tests.trust.hostile_kernels import BEFORE, KERNELS, Hostile, source
+from tests.trust.test_supervisor import MARK, gone
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,26 @@ def test_a_hostile_kernel_is_contained_and_what_it_did_is_told(kernel, hostile: 
         assert failure.line > 0
     assert time.monotonic() - begin < hostile.seconds + 40
     assert _children() <= before
+
+
+def test_a_kernel_that_stops_its_process_is_ended_from_outside_and_told_as_too_long(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "RUN_GRACE_SECONDS", 0.5)
+    kernel = write_kernel(tmp_path, "    raise(SIGSTOP);", before=BEFORE)
+    failure = simulate(kernel, {0: 1}, seconds=0.5).failure
+    assert failure.limit == "time"
+    assert failure.fault is Fault.KERNEL
+    assert "still running" in failure.message
+    assert "memory" not in failure.message
+
+
+def test_what_a_kernel_forked_outside_the_sandbox_ends_with_its_run(tmp_path, monkeypatch):
+    monkeypatch.setenv(MARK, str(tmp_path))
+    body = '    if (fork() == 0) { setsid(); sleep(1000); }\n    printf("forked");'
+    with adopting():
+        run = simulate(write_kernel(tmp_path, body, before=BEFORE), {0: 1}, sandbox="off")
+    assert run.failure is None
+    assert run.printed == "forked"
+    assert gone(str(tmp_path))
 
 
 def test_there_are_sixty_of_them():

@@ -28,7 +28,7 @@ def _alive(mark: str) -> list[int]:
     return found
 
 
-def _gone(mark: str, seconds: float = 15.0) -> bool:
+def gone(mark: str, seconds: float = 15.0) -> bool:
     end = time.monotonic() + seconds
     while _alive(mark):
         if time.monotonic() > end:
@@ -45,14 +45,14 @@ def test_a_program_ends_at_its_time_with_its_children(tmp_path):
     mark = str(tmp_path)
     ended = run(["sh", "-c", "sleep 1000 & sleep 1000"], bounds=Limits(0.5), environment=_environment(mark))
     assert ended.over == "time"
-    assert _gone(mark)
+    assert gone(mark)
 
 
 def test_what_a_program_left_in_the_background_ends_with_it(tmp_path):
     mark = str(tmp_path)
     ended = run(["sh", "-c", "sleep 1000 & exit 3"], bounds=Limits(30), environment=_environment(mark))
     assert ended.code == 3
-    assert _gone(mark)
+    assert gone(mark)
 
 
 def test_a_child_that_left_its_session_ends_too(tmp_path):
@@ -64,7 +64,7 @@ def test_a_child_that_left_its_session_ends_too(tmp_path):
             environment=_environment(mark),
         )
     assert ended.code == 0
-    assert _gone(mark)
+    assert gone(mark)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
@@ -87,7 +87,7 @@ def test_everything_ends_with_the_tool_however_it_ends(tmp_path, sent):
     tool.send_signal(sent)
     tool.wait(30)
     tool.stdout.close()
-    assert _gone(mark)
+    assert gone(mark)
 
 
 def test_output_without_end_is_bounded_and_its_beginning_kept():
@@ -142,4 +142,4 @@ def test_perfettos_viewer_ends_with_the_tool(tmp_path, sent):
     assert b"serving" in tool.stderr.readline()
     tool.send_signal(sent)
     tool.communicate(timeout=30)
-    assert _gone(mark)
+    assert gone(mark)
