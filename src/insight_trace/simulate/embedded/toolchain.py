@@ -43,6 +43,9 @@ _SAME_EVERYWHERE = ("-ffp-contract=off", "-fno-strict-aliasing", "-fsigned-char"
 _ENGINE_FLAGS = ("-O2", "-fPIC", *_SAME_EVERYWHERE)
 _KERNEL_FLAGS = ("-O1", "-g1", "-fPIC", "-w", *_SAME_EVERYWHERE)
 
+# what g++ and clang++ say of an attribute between the words of a declaration
+_ATTRIBUTE_WITHIN = (b"in middle of decl-specifiers", b"an attribute list cannot appear here")
+
 _CORE_DEFINES = {CoreType.AIC: "-D__DAV_CUBE__", CoreType.AIV: "-D__DAV_VEC__"}
 
 
@@ -244,6 +247,8 @@ class Toolchain:
         # in two steps: hooks are compiled in, but the runtime that usually goes with them is not linked
         for step in (compiled, [*sanitizers(), "-shared", str(made_object), "-o", str(made)]):
             done = self.compiler.run(step)
+            if step is compiled and any(said in done.said for said in _ATTRIBUTE_WITHIN):
+                done = self._compile_without_attributes(source, flags, rule, made_object)
             said = done.said.decode("utf-8", errors="replace")
             if done.over:
                 raise KernelBuildError(self._over_limit(done, source, what))
@@ -257,6 +262,19 @@ class Toolchain:
         lines = [f"{content_key([path.read_bytes()])} {path}" for path in depends]
         (into / "depends").write_text("\n".join(lines), encoding="utf-8")
         rule.unlink()
+
+    def _compile_without_attributes(
+        self, source: Path, flags: list[str], rule: Path, made: Path
+    ) -> supervisor.Ended:
+        """The preprocessed source compiled: the device compiler takes `[aicore]` where C++ has no attribute."""
+        plain = made.with_suffix(".ii")
+        done = self.compiler.run([*flags, "-MD", "-MF", str(rule), "-E", str(source), "-o", str(plain)])
+        if done.code == 0:
+            plain.write_bytes(plain.read_bytes().replace(b"[[maybe_unused]]", b""))
+            text = ["-x", "c++-cpp-output", "-c", str(plain), "-o", str(made)]
+            done = self.compiler.run([*flags, *text])
+        plain.unlink(missing_ok=True)
+        return done
 
     def _precompiled(self, kind: str, header: Path, flags: list[str], content: str) -> list[str]:
         """What makes the compiler read `header` first: precompiled where it can be."""

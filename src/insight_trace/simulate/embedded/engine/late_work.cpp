@@ -65,7 +65,7 @@ void LateWork::op(uint32_t pipes, Op op, const Operands &operands) {
 }
 
 void LateWork::raw(uint32_t pipes, Raw which, const uint64_t *values) {
-    std::vector<uint64_t> kept(values, values + (which == Raw::Copy ? 9 : 7));
+    std::vector<uint64_t> kept(values, values + raw_values(which));
     put(pipes, [this, which, kept = std::move(kept)] { perform(core_, which, kept.data()); });
 }
 

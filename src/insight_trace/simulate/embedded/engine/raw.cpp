@@ -4,17 +4,17 @@
 #include "elements.hpp"
 #include "late_work.hpp"
 #include "ops/cluster.hpp"
+#include "raw_units.hpp"
 
 using namespace insight_trace;
 using namespace insight_trace::engine;
 
-namespace {
-
-// A byte offset, from one or from a host address within that memory of this core.
-uint64_t offset_in(Core &core, Space space, uint64_t address) {
+uint64_t insight_trace::engine::offset_in(Core &core, Space space, uint64_t address) {
     const uint64_t base = reinterpret_cast<uint64_t>(core.local(space, 0, 1));
     return address >= base && address - base < core.space_size(space) ? address - base : address;
 }
+
+namespace {
 
 // One end of a copy: the memory it lies in, and where.
 struct End {
@@ -87,10 +87,9 @@ void fill(Core &core, const uint64_t *v) {
 } // namespace
 
 void insight_trace::engine::perform(Core &core, Raw which, const uint64_t *values) {
-    if (which == Raw::Copy)
-        copy(core, values);
-    else
-        fill(core, values);
+    constexpr void (*kBodies[])(Core &, const uint64_t *) = {
+        copy, fill, raw_vector, raw_to_boxes, raw_load_boxes, raw_multiply, raw_store_accumulator};
+    kBodies[static_cast<int>(which)](core, values);
 }
 
 extern "C" void insight_trace_raw(Raw which, const uint64_t *values, Site at) {

@@ -133,8 +133,32 @@ enum class Intrinsic : uint16_t {
 // Instructions that a kernel issues itself, below the tile ops. An address is a byte offset in its memory, or
 // what the data() of a tile gave.
 enum class Raw : uint16_t {
-    Copy, // dst space, dst address, src space, src address, pieces, bytes of one, dst step, src step, lane
-    Fill, // space, address, pieces, bytes of one, step, pattern, bytes of the pattern
+    Copy,    // dst space, dst address, src space, src address, pieces, bytes of one, dst step, src step, lane
+    Fill,    // space, address, pieces, bytes of one, step, pattern, bytes of the pattern
+    Vector,  // RawVector, type, result type, dst, src0, src1 or a number's bits, repeats, steps of blocks (3)
+             // and of repeats (3) in blocks, mask (high, low), 1 where the mask is a count
+    ToBoxes, // dst, src, matrices, rows, columns, elements from matrix to matrix and from row to row, blocks
+             // from column to column of boxes and from row to row, elements between matrices, element bytes
+    LoadBoxes, // L0 space, dst, src, first box, boxes, step between them, gap behind each, turned, bytes
+    Multiply,  // acc, left, right, m, k, n, type, 1 where it adds
+    StoreAcc,  // GM address, acc, columns, rows, elements from row to row, rows of the acc, type, relu
+};
+constexpr uint32_t raw_values(Raw which) {
+    constexpr uint32_t counts[] = {9, 7, 16, 11, 9, 8, 8};
+    return counts[static_cast<int>(which)];
+}
+
+// What a vector instruction of a kernel's own does.
+enum class RawVector : uint16_t {
+    // clang-format off
+    Add, Sub, Mul, Div, Max, Min, And, Or,        // of two
+    AddS, MulS, MaxS, MinS,                       // of one and a number
+    Exp, Ln, Abs, Sqrt, Rsqrt, Rec, Relu, Not,    // of one
+    Copy, Convert, Fill,
+    Sum, Largest, Smallest,                       // of a repeat
+    SumOfBlock, LargestOfBlock, SmallestOfBlock,  // of each block
+    Spread,                                       // eight elements to a block each
+    // clang-format on
 };
 
 } // namespace insight_trace

@@ -133,35 +133,6 @@ inline void create_cbuf_matrix(T *dst, int64_t repeats, V value, INSIGHT_TRACE_A
     insight_trace_raw(Raw::Fill, values, at);
 }
 
-// Fills whole repeats of the vector unit.
-template <class T, class V>
-inline void vector_dup(T *dst, V value, uint8_t repeats, uint16_t dst_step, uint16_t, uint8_t dst_repeat,
-                       uint8_t, INSIGHT_TRACE_AT) {
-    using namespace insight_trace;
-    const VectorMask &mask = vector_mask();
-    const bool whole = mask.low == ~0ull && (mask.high == ~0ull || sizeof(T) == 4);
-    if (!whole || dst_step > 1 || (dst_repeat != 8 && repeats > 1))
-        insight_trace_intrinsic(Intrinsic::Unsupported,
-                                reinterpret_cast<uint64_t>("vector_dup of less than whole repeats"), 0, 0,
-                                at);
-    uint64_t pattern;
-    const T typed = static_cast<T>(value);
-    if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t>)
-        pattern = typed.bits;
-    else
-        pattern = as_bits(typed);
-    const uint64_t values[] = {
-        uint64_t(Space::UB), reinterpret_cast<uint64_t>(dst), repeats, 256, 256, pattern, sizeof(T)};
-    insight_trace_raw(Raw::Fill, values, at);
-}
-
-// How the fixpipe puts matrices apart; read by raw stores of an accumulator alone, which are not modelled.
-inline void set_nd_para(uint64_t) {}
-template <class D, class S, class... More> inline void copy_matrix_cc_to_gm(D *, S *, More...) {
-    insight_trace_intrinsic(::insight_trace::Intrinsic::Unsupported,
-                            reinterpret_cast<uint64_t>("copy_matrix_cc_to_gm: use TSTORE"), 0, 0,
-                            ::insight_trace::Site::here());
-}
 // Scales and products of block formats below the tile ops.
 #define INSIGHT_TRACE_REFUSED(name)                                                                          \
     template <class... T> inline void name(T...) {                                                           \

@@ -1,0 +1,17 @@
+// Instructions of the vector and the cube unit that kernels issue themselves (abi.hpp, Raw).
+#pragma once
+
+#include "core.hpp"
+
+namespace insight_trace::engine {
+
+// A byte offset, from one or from a host address within that memory of this core.
+uint64_t offset_in(Core &core, Space space, uint64_t address);
+
+void raw_vector(Core &core, const uint64_t *values);
+void raw_to_boxes(Core &core, const uint64_t *values);
+void raw_load_boxes(Core &core, const uint64_t *values);
+void raw_multiply(Core &core, const uint64_t *values);
+void raw_store_accumulator(Core &core, const uint64_t *values);
+
+} // namespace insight_trace::engine
