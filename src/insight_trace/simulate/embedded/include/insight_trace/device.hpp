@@ -37,6 +37,7 @@
 #define __biasbuf__
 #define __global__
 #define __aicore__
+#define __host_aicore__
 #define __sync_alias__
 #define AICORE
 #define PTO_INLINE   inline

@@ -1,0 +1,4 @@
+// AscendC under this name.
+#pragma once
+
+#include "ascendc/copies.hpp"
