@@ -34,9 +34,9 @@ def _add(lanes: int, target: str = "a2a3", perturb: int = 0) -> Simulation:
     return run(mix("mix_add.cpp", lanes), slots, [3], target=target, perturb=perturb)
 
 
-def _chain(lanes: int, target: str = "a2a3", perturb: int = 0) -> Simulation:
+def _chain(lanes: int, target: str = "a2a3", perturb: int = 0, one: bool = False) -> Simulation:
     a, b, w, bias = _inputs()
-    slots = [a, b, w, np.zeros_like(bias), _ring(8), _ring(4), TILES]
+    slots = [a, b, w, np.zeros_like(bias), _ring(8), _ring(4), TILES, int(one)]
     return run(mix("mix_chain.cpp", lanes), slots, [3], target=target, perturb=perturb)
 
 
@@ -62,6 +62,11 @@ def _times(simulation: Simulation) -> list[NDArray[np.int64]]:
 def test_tiles_pushed_between_cores_arrive_in_order(which: str, lanes: int, target: str) -> None:
     simulation = _KERNELS[which](lanes, target)
     np.testing.assert_allclose(outputs(simulation)[3], _expected(which), rtol=2e-3, atol=1e-2)
+
+
+def test_what_is_not_split_waits_for_one_vector_core_of_two() -> None:
+    simulation = _chain(2, "a5", one=True)
+    np.testing.assert_allclose(outputs(simulation)[3], _expected("chain"), rtol=2e-3, atol=1e-2)
 
 
 @pytest.mark.parametrize("lanes", [1, 2])

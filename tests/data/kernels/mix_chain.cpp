@@ -103,7 +103,9 @@ template <TileSplitAxis split> void vector(int64_t *args, int tiles) {
 
 extern "C" void kernel_entry(int64_t *args) {
     const int tiles = static_cast<int>(args[6]);
-    const bool two = get_subblockdim() == 2;
+    const bool one = args[7] != 0; // one of two vector cores has all the work
+    const bool two = get_subblockdim() == 2 && !one;
+    if (one && get_sub_block_id(args) == 1) return;
 #if defined(__DAV_CUBE__)
     two ? cube<TileSplitAxis::TILE_UP_DOWN>(args, tiles) : cube<TileSplitAxis::TILE_NO_SPLIT>(args, tiles);
 #else
