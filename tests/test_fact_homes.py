@@ -87,3 +87,10 @@ def test_a_module_can_be_read_in_one_sitting_and_is_worth_its_name():
     }
     assert not {name: lines for name, lines in sizes.items() if lines > 400}
     assert {name for name, lines in sizes.items() if lines < 30} <= TYPED_NAMES
+
+
+def test_a_file_of_the_engine_and_its_headers_can_be_read_in_one_sitting():
+    files = [path for end in ("cpp", "hpp", "h") for path in fact_homes.SOURCE.rglob(f"*.{end}")]
+    assert len(files) > 100
+    sizes = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in files}
+    assert not {name: lines for name, lines in sizes.items() if lines > 400}
