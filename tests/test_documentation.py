@@ -185,3 +185,33 @@ def test_every_option_of_every_command_says_what_it_is():
         if not action.help
     ]
     assert not silent
+
+
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+
+
+def test_the_architecture_page_names_every_package_and_no_other():
+    from tests.test_import_direction import ORDER
+
+    rows = re.findall(r"^\| (`.+?) \|", ARCHITECTURE.read_text().partition("| package | knows |")[2], re.M)
+    named = set(re.findall(r"`(\w+)`", " ".join(rows)))
+    assert named == set(ORDER) - {"__main__"}
+
+
+def test_every_type_and_file_of_the_architecture_page_is_found():
+    text = ARCHITECTURE.read_text()
+    package = ROOT / "src" / "insight_trace"
+    for row in re.findall(r"^\| `.*\| .*\| (.*\.py`.*) \|$", text, re.M):
+        words = re.findall(r"`([\w.]+)`", row)
+        files = [next(package.rglob(word)).read_text() for word in words if word.endswith(".py")]
+        for word in words:
+            if not word.endswith(".py"):
+                assert any(re.search(rf"frozen=True.*\nclass {word}\b", file) for file in files), word
+    known = {
+        path.name
+        for folder in ("src", "tools", "tests", "benchmarks")
+        for path in (ROOT / folder).rglob("*.*")
+    }
+    files = set(re.findall(r"`(?:[\w/]+/)?(\w+\.(?:py|cpp|hpp|def))`", text))
+    assert len(files) > 20
+    assert files <= known
