@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from insight_trace.__main__ import main
+from insight_trace.dtypes import DTYPES
+from insight_trace.simulate.embedded import op_forms
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -35,6 +37,20 @@ def test_ops_with_scratch_tiles_can_be_asked_for(capsys: pytest.CaptureFixture[s
     dtype = "float" if op == "TREM" else "int16"
     told = json.loads(said(capsys, op, "--dtype", dtype, "--rows", "16", "--cols", "128", "--json"))
     assert told["cycles"] > 0
+
+
+def test_an_op_of_two_operands_can_be_asked_for_by_its_row_in_the_table_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "insight_trace" / "ops" / "elementwise.def"
+    table.parent.mkdir(parents=True)
+    table.write_text("TILE_OP(TCUBE, 2, 0)\n")
+    monkeypatch.setattr(op_forms, "INCLUDE", tmp_path)
+    monkeypatch.setattr(op_forms, "op_numbers", lambda: {"TCUBE": 0})
+    monkeypatch.setattr(op_forms, "_of_two_operands", op_forms._of_two_operands.__wrapped__)
+    result, source = op_forms.operands_of(op_forms.OpRequest("TCUBE", DTYPES[0], 64, 64))
+    assert result.address != source.address
+    assert (result.rows, result.cols) == (source.rows, source.cols) == (64, 64)
 
 
 def test_a_chip_may_be_a_file(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import RequestError
+from insight_trace.simulate.embedded.engine_objects import INCLUDE
 from insight_trace.simulate.embedded.op_script import (
     GlobalSpec,
     Option,
@@ -37,22 +40,7 @@ _SCALAR_OPS = frozenset(
         "TLRELU",
     ]
 )
-_UNARY = frozenset(
-    [
-        "TEXP",
-        "TLOG",
-        "TSQRT",
-        "TRSQRT",
-        "TABS",
-        "TNEG",
-        "TRECIP",
-        "TNOT",
-        "TRELU",
-        "TMOV",
-        "TFILLPAD",
-        "TFILLPAD_INPLACE",
-    ]
-)
+_UNARY = frozenset(["TMOV", "TFILLPAD", "TFILLPAD_INPLACE"])  # beside those that go element by element
 _BINARY = frozenset(
     [
         "TADD",
@@ -121,15 +109,22 @@ def operands_of(request: OpRequest, target: str = "a2a3") -> list[Spec]:
         dst, src = _placed(request, 1)
         scalar = ScalarSpec(request.dtype, 1)
         return [dst, scalar, src] if request.scalar_first else [dst, src, scalar, *scratch]
-    if op in _UNARY:
-        return list(_placed(request, 1))
     if op == "TEXPANDS":
         return [_tile(request, _address(request, 0, 0)), ScalarSpec(request.dtype, 0)]
+    if op in _UNARY or op in _of_two_operands():
+        return list(_placed(request, 1))
     if op == "TCVT":
         dst, src = _placed(request, 1)
         to = request.to or request.dtype
         return [_retyped(dst, to), src, Option(1), Option(1 if to.is_float else 0)]
     return _shaped(request)
+
+
+@functools.cache
+def _of_two_operands() -> frozenset[str]:
+    """Ops that go element by element from a tile to a tile: their row in the table says two operands."""
+    table = (INCLUDE / "insight_trace" / "ops" / "elementwise.def").read_text(encoding="utf-8")
+    return frozenset(re.findall(r"^TILE_OP\((\w+), 2,", table, re.M))
 
 
 def _shaped(request: OpRequest) -> list[Spec]:
