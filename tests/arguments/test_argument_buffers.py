@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded_dispatches import payload
+from tests.materialised import materialise_all
 
-from insight_trace.arguments.buffers import content_span, materialise, materialise_all, span_bytes, view_of
+from insight_trace.arguments.buffers import content_span, materialise, span_bytes, view_of
 from insight_trace.arguments.content import Fill, FromFile, OtherRecord, Random, Recorded, Zero
 from insight_trace.arguments.slots import ReplayArguments, make_tensor
 from insight_trace.dtypes import DTYPES, dtype_named

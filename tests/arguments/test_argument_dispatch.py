@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded_dispatches import dispatch, payload, real_dispatches, scalar, tensor
+from tests.materialised import materialise_all
 
-from insight_trace.arguments.buffers import materialise, materialise_all, view_of
+from insight_trace.arguments.buffers import materialise, view_of
 from insight_trace.arguments.content import Zero
 from insight_trace.arguments.dispatch import from_dispatch
 from insight_trace.dtypes import DTYPES

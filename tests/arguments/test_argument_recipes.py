@@ -2,6 +2,7 @@
 
 import pytest
 from recorded_dispatches import dispatch, real_dispatches, tensor
+from tests.materialised import materialise_all
 
 from insight_trace.arguments import argument_recipes as recipes_module
 from insight_trace.arguments.argument_recipes import (
@@ -10,7 +11,6 @@ from insight_trace.arguments.argument_recipes import (
     register_recipe,
     with_missing_scalars,
 )
-from insight_trace.arguments.buffers import materialise_all
 from insight_trace.arguments.dispatch import from_dispatch
 from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.errors import RequestError

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded_dispatches import dispatch, payload, real_dispatches, scalar, tensor
+from tests.materialised import materialise_all
 
-from insight_trace.arguments.buffers import materialise_all
 from insight_trace.arguments.content import Fill, FromFile, OtherRecord, Random, Zero
 from insight_trace.arguments.dispatch import from_dispatch
 from insight_trace.arguments.record import from_record, keep, to_record

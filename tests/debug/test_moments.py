@@ -9,13 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from insight_trace.debug import open_session
-from insight_trace.debug.journal import GM, PAGE, Journal, hash_of
+from insight_trace.debug.journal import GM, PAGE, Journal
 from insight_trace.errors import RequestError
 from insight_trace.simulate.embedded.journaling import JournalRequest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 # a chip's part of a run over several chips waits for its peers: it cannot be replayed alone
 SCENES = sorted({path.parent.name for path in EXAMPLES.glob("*/scene.py")} - {"several_chips"})
+
+
+def hash_of(address: int, content: np.ndarray) -> int:
+    """The sum that the engine makes of a memory's words (journal.cpp, hashed)."""
+    padded = np.zeros((len(content) + 7) // 8 * 8, np.uint8)
+    padded[: len(content)] = content
+    words = padded.view(np.uint64)
+    weight = np.arange(len(words), dtype=np.uint64) + np.uint64(address // 8 + 1)
+    weight = (weight ^ weight >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    weight = (weight ^ weight >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return int((words * (weight | np.uint64(1))).sum(dtype=np.uint64))
 
 
 def wrong_moments(session, folder, moments=200, seed=0):

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from replay_cases import ADD, LANE, MEMBERS, arguments, job
+from tests.materialised import materialise_all
 
-from insight_trace.arguments.buffers import materialise_all, view_of
+from insight_trace.arguments.buffers import view_of
 from insight_trace.errors import InsightTraceError, JobError, RequestError
 from insight_trace.model import CoreType
 from insight_trace.simulate.msprof import building

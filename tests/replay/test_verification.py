@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.arguments.recorded_dispatches import dispatch, payload, tensor
+from tests.materialised import materialise_all
 
-from insight_trace.arguments.buffers import materialise_all, view_of
+from insight_trace.arguments.buffers import view_of
 from insight_trace.arguments.dispatch import from_dispatch
 from insight_trace.dtypes import dtype_named
 from insight_trace.model import Role

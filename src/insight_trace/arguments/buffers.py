@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.arguments.content import Fill, FromFile, Given, OtherRecord, Random, Recorded, Zero
-from insight_trace.arguments.slots import ReplayArguments, ReplayTensor, element_count, view_extent
+from insight_trace.arguments.slots import ReplayTensor, element_count, view_extent
 from insight_trace.dtypes import DoesNotFitError, encode_element, integer_range
 from insight_trace.dump import recorded_bytes
 from insight_trace.errors import InputError, JobError, RequestError
@@ -33,20 +33,6 @@ def materialise(tensor: ReplayTensor) -> NDArray[np.uint8]:
     buffer = reserve(tensor.buffer_size, f"slot {tensor.slot}")
     scatter(tensor, buffer)
     return buffer
-
-
-def materialise_all(arguments: ReplayArguments) -> dict[int, NDArray[np.uint8]]:
-    """Every tensor's buffer by slot; slots that share a buffer get the same array."""
-    sizes: dict[int, int] = {}
-    for tensor in arguments.tensors:
-        owner = tensor.slot if tensor.shares is None else tensor.shares
-        sizes[owner] = max(sizes.get(owner, 0), tensor.buffer_size)
-    owned = {slot: reserve(size, f"slot {slot}") for slot, size in sizes.items()}
-    buffers = {}
-    for tensor in arguments.tensors:
-        buffers[tensor.slot] = owned[tensor.slot if tensor.shares is None else tensor.shares]
-        scatter(tensor, buffers[tensor.slot])
-    return buffers
 
 
 def scatter(tensor: ReplayTensor, buffer: NDArray[np.uint8], *, base: int = 0) -> None:

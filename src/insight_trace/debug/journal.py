@@ -268,14 +268,3 @@ def _ever(changes: _Changes, stop: int, begin: int, end: int) -> int:
     np.add.at(edges, low, 1)
     np.add.at(edges, high, -1)
     return int((np.cumsum(edges)[:-1] > 0).sum())
-
-
-def hash_of(address: int, content: NDArray[np.uint8]) -> int:
-    """The sum that the engine makes of a memory's words (journal.cpp, hashed)."""
-    padded = np.zeros((len(content) + 7) // 8 * 8, np.uint8)
-    padded[: len(content)] = content
-    words = padded.view(np.uint64)
-    weight = np.arange(len(words), dtype=np.uint64) + np.uint64(address // 8 + 1)
-    weight = (weight ^ weight >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    weight = (weight ^ weight >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return int((words * (weight | np.uint64(1))).sum(dtype=np.uint64))

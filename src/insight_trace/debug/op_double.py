@@ -26,7 +26,6 @@ _ONE: dict[str, Callable[..., Any]] = {
 _FOLD: dict[str, Callable[..., Any]] = {"SUM": np.sum, "MAX": np.max, "MIN": np.min, "PROD": np.prod}
 _MOVED = {"TLOAD", "TSTORE", "TMOV", "TEXTRACT", "TINSERT", "TTRANS", "TCVT", "TCONCAT", "TFILLPAD",
           "TFILLPAD_INPLACE", "TFILLPAD_EXPAND", "TPUSH"}  # fmt: skip
-KNOWN_FAMILIES = "element by element, folds and spreads of rows and columns, products, conversions, moves"
 
 
 def double_result(call: TileCall, values: Values) -> Doubles | None:

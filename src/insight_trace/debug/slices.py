@@ -67,13 +67,6 @@ class Backward:
         regions = session.recording.about.get("regions", ())
         self._slots = sorted((r[1], r[1] + r[3], int(r[0][5:])) for r in regions if r[0].startswith("slot "))
 
-    def slot_at(self, address: int) -> tuple[int, int] | None:
-        """The tensor argument whose buffer an address of global memory lies in, and the offset there."""
-        for begin, end, slot in self._slots:
-            if begin <= address < end:
-                return slot, address - begin
-        return None
-
     def slice(self, core: int, memory: int, addresses: NDArray[np.int64], before: int) -> Slice:
         """What made the elements that begin at these addresses, as they were before an instruction."""
         found = Slice({}, {})

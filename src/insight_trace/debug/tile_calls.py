@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.debug.journal import GLOBAL, GM, OPTION, SCALAR, TILE
-from insight_trace.debug.tile_layout import Tile, numpy_type, type_name
+from insight_trace.debug.tile_layout import Tile, numpy_type, tile_on_chip, type_name
 
 if TYPE_CHECKING:
     from insight_trace.debug.debug_session import Session
@@ -105,16 +105,4 @@ def _operand(row: Any) -> Tile | Number:
         )  # fmt: skip
     if kind != TILE:
         return Number(0, -1)
-    return Tile(
-        int(row["memory"]),
-        int(row["address"]),
-        int(row["rows"]),
-        int(row["cols"]),
-        int(row["valid_rows"]),
-        int(row["valid_cols"]),
-        int(row["type"]),
-        bool(row["row_major"]),
-        int(row["inner"]),
-        int(row["compact"]),
-        int(row["fractal"]),
-    )
+    return tile_on_chip(row)

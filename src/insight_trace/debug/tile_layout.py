@@ -171,12 +171,10 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     return once
 
 
-def tile_of(row: Any, gm: int) -> Tile:
-    """A row of the recording's `tiles`."""
-    memory = int(row["memory"])
-    shape = tuple(int(n) for n in row["shape"]) if memory == gm else ()
+def tile_on_chip(row: Any) -> Tile:
+    """A tile as a row of the recording's `tiles`, or an operand of the journal, describes it."""
     return Tile(
-        memory,
+        int(row["memory"]),
         int(row["address"]),
         int(row["rows"]),
         int(row["cols"]),
@@ -187,10 +185,16 @@ def tile_of(row: Any, gm: int) -> Tile:
         int(row["inner"]),
         int(row["compact"]),
         int(row["fractal"]),
-        shape,
-        tuple(int(n) for n in row["stride"]) if shape else (),
-        int(row["layout"]),
     )
+
+
+def tile_of(row: Any, gm: int) -> Tile:
+    """A row of the recording's `tiles`."""
+    tile = tile_on_chip(row)
+    if tile.memory != gm:
+        return dataclasses.replace(tile, layout=int(row["layout"]))
+    shape, stride = (tuple(int(n) for n in row[name]) for name in ("shape", "stride"))
+    return dataclasses.replace(tile, shape=shape, stride=stride, layout=int(row["layout"]))
 
 
 def matrix(content: NDArray[np.uint8], tile: Tile) -> NDArray[Any]:

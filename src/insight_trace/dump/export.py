@@ -17,7 +17,6 @@ from insight_trace.storage import whole_file
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FORMATS = ("npy", "txt", "csv")
 _ROLE = {Role.INPUT: "in", Role.OUTPUT: "out", Role.INOUT: "inout", None: "arg"}
 _PIECE = 1 << 14
 

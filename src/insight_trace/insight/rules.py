@@ -40,7 +40,6 @@ RULES: dict[str, str] = {
     "memory-page": "a memory_info.json has every key, counts that are not negative, and lives that end after they begin",
     "files-present": "trace.json and visualize_data.bin are there and can be read",
 }
-TEN = tuple(RULES)[:10]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ _VALUES = (
     "cross_core.latency", "bank.turn", "mask.dispatch", "gm.chip_rate", "gm.core_rate", "l2.chip_rate", "l2.miss_latency",
     "l2.shared_cost", "mmad.head", "mmad.gap", "fixpipe.head", "fixpipe.row", "fixpipe.rate", "function.startup",
 )  # fmt: skip
-_CUBE = ("mmad.head", "mmad.gap")
 
 
 def candidates(chip: Chip, timed_by: Iterable[str]) -> list[str]:

@@ -31,11 +31,6 @@ CASE = "Default"  # a build has one
 _TARGET_ARCH = re.compile(rb'pto\.target_arch\s*=\s*"([^"]*)"')
 
 
-def is_build_directory(path: Path) -> bool:
-    """Whether a directory is a PyPTO build, or one that holds the programs of several chips."""
-    return (path / CONFIG).is_file() or any(path.glob(f"next_levels/**/{CONFIG}"))
-
-
 def build_scenes(build: Path) -> tuple[Scene, ...]:
     """The build's scenes: its own first, then those of next_levels, named by their folders."""
     build = build.resolve()

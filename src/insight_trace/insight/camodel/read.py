@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _BLOCK = re.compile(r"[A-Z0-9/:]{0,10}=([0-9xXa-fA-F]{0,4}),SPR:BLOCKID")
 _SUB_BLOCK = re.compile(r"[A-Z0-9/:]{0,10}=([0-9xXa-fA-F]{0,4}),SPR:SUBBLOCKID")
-_LARGEST_PC = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
