@@ -5,24 +5,29 @@
 Every round starts one command of tests/trust/fault_commands.py, sends it SIGKILL, SIGTERM or SIGINT after a random time
 (up to what it took without one, times `--slower` on a busy machine), and then checks: its outputs are as they were or
 whole, nothing that it started is alive, and the same command works in the same place afterwards (on a sample of the
-rounds). Prints a table by signal and command; exit code 1 if anything was broken or alive.
+rounds). Every fifth command is started as a user does, so that signals meet imports too; the others are forked from a
+process that has imported everything. Prints a table by command; exit code 1 if anything was broken or alive.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
-import concurrent.futures
+import contextlib
+import ctypes
+import importlib
 import json
 import os
+import pkgutil
 import random
+import selectors
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,23 +37,78 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 from tests.trust.fault_commands import COMMANDS, Command  # noqa: E402
 from tests.trust.fault_states import State, broken_units, missing, says_partial, state  # noqa: E402
 
+import insight_trace  # noqa: E402
+from insight_trace.__main__ import main as tool  # noqa: E402
+
 TOOL = [sys.executable, "-m", "insight_trace"]
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 MARK = "INSIGHT_TRACE_STORM"
+Row = dict[str, object]
+_STARTED = 5  # every so many rounds the command is started and not forked
+_AGAIN = 10  # every so many rounds it is run again
 _NOT_MOVED = ("runs prune",)  # its index holds the places of runs
-_GONE_SECONDS = (
-    10.0  # a dead tool's children are killed by the system; a capture's runner first ends its dump
-)
+# a dead tool's children are killed by the system; a capture's runner first ends its dump
+_GONE_SECONDS = 10.0
+_SUBREAPER = 36  # prctl: orphans become children of this process
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A command that was run twice without a signal: what it finds, what it gives, and how long it takes."""
+    """A command that was run without a signal: what it finds, what it gives, and how long it takes."""
 
     command: Command
     template: Path | None  # None: what it finds cannot be copied
     good: tuple[State, State]
-    seconds: float
+    started_seconds: float
+    forked_seconds: float
+
+
+def import_everything() -> None:
+    """So that a forked command has nothing left to import."""
+    for module in pkgutil.walk_packages(insight_trace.__path__, "insight_trace."):
+        with contextlib.suppress(Exception):
+            importlib.import_module(module.name)
+
+
+def begun(words: Sequence[str], folder: Path, said: Path, mark: str, *, fork: bool) -> int:
+    """The process of a command, which writes what it says to a file."""
+    environment = {**os.environ, MARK: mark, "INSIGHT_TRACE_SANDBOX": "default"}
+    if not fork:
+        with said.open("wb") as file:
+            return subprocess.Popen(
+                [*TOOL, *words], env=environment, cwd=folder, stdout=subprocess.DEVNULL, stderr=file
+            ).pid
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 99
+    try:
+        os.environ.update(environment)
+        os.chdir(folder)
+        file = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        null = os.open(os.devnull, os.O_RDWR)
+        for ours, theirs in ((null, 0), (null, 1), (file, 2)):
+            os.dup2(ours, theirs)
+        code = tool(list(words))
+    except KeyboardInterrupt:  # before or after the command line handles it, as __main__ does
+        code = 130
+    except BaseException as wrong:
+        os.write(2, f"Traceback insight_trace/: {type(wrong).__name__}: {wrong}".encode())
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def ended(words: Sequence[str], folder: Path, *, fork: bool = True) -> tuple[int, float, bytes]:
+    """Exit code, time and words of a command that nobody disturbs."""
+    said = folder.with_name(f"{folder.name}.said")
+    begin = time.monotonic()
+    status = os.waitpid(begun(words, folder, said, "none", fork=fork), 0)[1]
+    seconds = time.monotonic() - begin
+    told = said.read_bytes()
+    said.unlink()
+    return os.waitstatus_to_exitcode(status), seconds, told
 
 
 def fill(folder: Path, command: Command) -> None:
@@ -57,8 +117,8 @@ def fill(folder: Path, command: Command) -> None:
     for step in command.before:
         if callable(step):
             step(folder)
-        else:
-            subprocess.run([*TOOL, *step], cwd=folder, check=True, capture_output=True)
+        elif (done := ended(step, folder))[0]:
+            raise SystemExit(f"{step}: {done}")
 
 
 def put(folder: Path, command: Command, template: Path | None) -> None:
@@ -74,27 +134,32 @@ def prepared(name: str, folder: Path) -> Prepared:
     template = None if name in _NOT_MOVED else folder / "template"
     if template is not None:
         fill(template, command)
-    good, seconds = [], 0.0
-    for number in range(2):  # the first may compile
-        place = folder / str(number)
+    good, seconds = [], []
+    for fork in (False, True):  # the first may compile
+        place = folder / str(fork)
         put(place, command, template)
-        begin = time.monotonic()
-        subprocess.run([*TOOL, *command.words], cwd=place, check=True, capture_output=True)
-        seconds = time.monotonic() - begin
+        code, took, said = ended(command.words, place, fork=fork)
+        if code:
+            raise SystemExit(f"{name}: {code} {said.decode(errors='replace')}")
+        seconds.append(took)
         good.append(state(place, command))
         shutil.rmtree(place)
-    return Prepared(command, template, (good[0], good[1]), seconds)
+    return Prepared(command, template, (good[0], good[1]), seconds[0], seconds[1])
 
 
 def alive(mark: str) -> list[str]:
-    """Processes that bear the mark of a round."""
+    """Processes that bear the mark of a round, and orphans of it; what has ended is put away."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
     wanted = f"{MARK}={mark}".encode()
+    orphans = set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+            if entry.name in orphans or wanted in (entry / "environ").read_bytes().split(b"\0"):
                 state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
                 if state not in "ZX":
                     found.append(
@@ -113,38 +178,71 @@ def drawn(number: int, seed: int, names: Sequence[str]) -> tuple[str, random.Ran
 
 def one(
     number: int, seed: int, names: Sequence[str], table: dict[str, Prepared], root: Path, slower: float
-) -> dict[str, object]:
+) -> Row:
     name, dice = drawn(number, seed, names)
     tried = table[name]
     command, sent = tried.command, SIGNALS[number % 3]
     folder, mark = root / str(number), f"{os.getpid()}-{seed}-{number}"
+    said = root / f"{number}.said"
     put(folder, command, tried.template)
     given = state(folder, command)
-    environment = {**os.environ, MARK: mark, "INSIGHT_TRACE_SANDBOX": "default"}
-    process = subprocess.Popen(
-        [*TOOL, *command.words], env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    time.sleep(dice.uniform(0, tried.seconds * slower))
-    hit = process.poll() is None
-    process.send_signal(sent)
-    _, said = process.communicate()
+    fork = number % _STARTED != 0
+    pid = begun(command.words, folder, said, mark, fork=fork)
+    time.sleep(dice.uniform(0, (tried.forked_seconds if fork else tried.started_seconds) * slower))
+    ended_before = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    os.kill(pid, sent)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     end = time.monotonic() + _GONE_SECONDS
     while (left := alive(mark)) and time.monotonic() < end:
         time.sleep(0.1)
-    row: dict[str, object] = {"name": name, "signal": sent.name, "hit": hit, "alive": left, "said": ""}
+    row: Row = {"name": name, "signal": sent.name, "hit": ended_before is None, "alive": left, "said": ""}
     now = state(folder, command)
-    partial = process.returncode != 0 and says_partial(folder)
+    partial = code != 0 and says_partial(folder)
     row["broken"] = [] if partial else broken_units(now, given, tried.good, command)
-    if b"Traceback" in said and b"insight_trace/" in said and sent != signal.SIGKILL:
-        row["said"] = said.decode(errors="replace")[-400:]
+    text = said.read_bytes() if said.exists() else b""
+    if b"Traceback" in text and b"insight_trace/" in text and sent != signal.SIGKILL:
+        row["said"] = text.decode(errors="replace")[-400:]
     row["hidden"] = [p.name for p in folder.iterdir() if p.name.startswith(".") and sent != signal.SIGKILL]
-    if number % 10 == 0 and process.returncode != 0 and not partial and missing(now, tried.good):
-        again = subprocess.run([*TOOL, *command.words], cwd=folder, capture_output=True, text=True)
-        row["again"] = again.returncode or len(missing(state(folder, command), tried.good))
+    if number % _AGAIN == 0 and code != 0 and not partial and missing(now, tried.good):
+        again, _, text = ended(command.words, folder, fork=fork)
+        row["again"] = again or len(missing(state(folder, command), tried.good))
         if row["again"]:
-            row["said"] = again.stderr[-400:]
+            row["said"] = text.decode(errors="replace")[-400:]
     shutil.rmtree(folder, ignore_errors=True)
+    said.unlink(missing_ok=True)
     return row
+
+
+def rows_of(
+    options: argparse.Namespace, names: Sequence[str], table: dict[str, Prepared], root: Path
+) -> Iterator[Row]:
+    """Rounds in as many processes as are asked for, each with one round at a time."""
+    chosen = selectors.DefaultSelector()
+    begin, workers = time.monotonic(), []
+    for worker in range(options.jobs):
+        reading, writing = os.pipe()
+        if (pid := os.fork()) == 0:
+            ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+            os.close(reading)
+            for number in range(worker, options.kills, options.jobs):
+                if options.seconds is not None and time.monotonic() - begin > options.seconds:
+                    break
+                row = one(number, options.seed, names, table, root, options.slower)
+                os.write(writing, json.dumps(row).encode() + b"\n")
+            os._exit(0)
+        os.close(writing)
+        workers.append(pid)
+        chosen.register(os.fdopen(reading), selectors.EVENT_READ)
+    while chosen.get_map():
+        for key, _ in chosen.select():
+            line = key.fileobj.readline()  # type: ignore[union-attr]
+            if line:
+                yield json.loads(line)
+            else:
+                chosen.unregister(key.fileobj)
+    for pid in workers:
+        if os.waitpid(pid, 0)[1]:
+            raise SystemExit("a process of the storm failed")
 
 
 def main() -> int:
@@ -161,25 +259,19 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="stop after this time, however many kills that were")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    import_everything()
     root = Path(tempfile.mkdtemp(prefix="insight-trace-storm-"))
     try:
         names = options.command or list(COMMANDS)
         wanted = {drawn(number, options.seed, names)[0] for number in range(options.kills)}
         table = {name: prepared(name, root / f"prepared-{name}") for name in names if name in wanted}
-        rows, begin = [], time.monotonic()
-        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            waiting = set()
-            numbers = iter(range(options.kills))
-            while True:
-                late = options.seconds is not None and time.monotonic() - begin > options.seconds
-                while (
-                    len(waiting) < options.jobs and not late and (number := next(numbers, None)) is not None
-                ):
-                    waiting.add(pool.submit(one, number, options.seed, names, table, root, options.slower))
-                if not waiting:
-                    break
-                done, waiting = concurrent.futures.wait(waiting, return_when="FIRST_COMPLETED")
-                rows += [each.result() for each in done]
+        rows = []
+        for row in rows_of(options, names, table, root):
+            rows.append(row)
+            if row["broken"] or row["alive"] or row["said"] or row["hidden"]:
+                print(json.dumps(row), flush=True)
+            if options.json:
+                options.json.write_text(json.dumps(rows, indent=1) + "\n")
     finally:
         shutil.rmtree(root, ignore_errors=True)
     counts: dict[tuple[str, str], collections.Counter[str]] = collections.defaultdict(collections.Counter)
@@ -193,8 +285,6 @@ def main() -> int:
         count["tracebacks"] += bool(row["said"]) and "again" not in row
         count["again"] += "again" in row
         count["again failed"] += bool(row.get("again"))
-        if row["broken"] or row["alive"] or row["said"] or row["hidden"]:
-            print(json.dumps(row), flush=True)
     columns = ("kills", "hit", "broken", "alive", "hidden", "tracebacks", "again", "again failed")
     print(f"{'command':28}{'signal':10}" + "".join(f"{c:>13}" for c in columns))
     total: collections.Counter[str] = collections.Counter()
@@ -202,8 +292,6 @@ def main() -> int:
         total.update(count)
         print(f"{name:28}{sent:10}" + "".join(f"{count[c]:>13}" for c in columns))
     print(f"{'all':38}" + "".join(f"{total[c]:>13}" for c in columns))
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
     return 1 if any(total[c] for c in ("broken", "alive", "tracebacks", "again failed")) else 0
 
 

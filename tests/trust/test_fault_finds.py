@@ -73,6 +73,30 @@ def test_pruned_runs_are_out_of_sight_at_once_even_if_they_cannot_be_deleted(tmp
     assert store.runs() == []
 
 
+def test_a_prune_that_is_interrupted_leaves_nothing_hidden_and_what_a_killed_one_left_goes_with_the_next(
+    tmp_path, monkeypatch
+):
+    real, calls = shutil.rmtree, []
+
+    def interrupted(*given: object, **named: object) -> None:
+        calls.append(given)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        real(*given, **named)
+
+    killed = tmp_path / ".one.insight-trace-00000000"
+    for folder in (killed, tmp_path / "two"):
+        folder.mkdir()
+        (folder / "run.json").touch()
+    os.utime(killed, (0, 0))
+    monkeypatch.setattr(storage, "remove_if_dead", lambda piece: real(piece))
+    monkeypatch.setattr(storage.shutil, "rmtree", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        storage.remove_directory(tmp_path / "two")
+    assert len(calls) == 2
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_clean_that_was_killed_between_its_two_files_is_finished_by_the_next(tmp_path, capsys):
     shutil.copyfile(CORPUS / "trace.json", tmp_path / "trace.json")
     assert main(["clean", str(tmp_path / "trace.json")]) == 0
