@@ -58,6 +58,18 @@ def test_columns_of_an_accumulator_are_split_between_the_vector_cores() -> None:
     np.testing.assert_array_equal(out[1].ravel()[: half * N].reshape(N, half), _product()[:, half:])
 
 
+def test_a_part_of_an_accumulator_is_cut_out_for_a_vector_core() -> None:
+    out, half = _run(6), N // 2
+    np.testing.assert_array_equal(out[1].ravel()[: half * half].reshape(half, half), _product()[half:, half:])
+    assert not out[0].any()
+
+
+def test_an_accumulator_is_put_into_a_larger_tile_of_a_vector_core() -> None:
+    out = _run(7)
+    np.testing.assert_array_equal(out[0], _product())
+    assert not out[1].any()
+
+
 def test_every_column_is_scaled_by_ten_bits_of_its_own_factor() -> None:
     factors = np.linspace(0.25, 4, N).astype(np.float32)
     factors = (factors.view(np.uint32) & 0xFFFFE000).view(np.float32)

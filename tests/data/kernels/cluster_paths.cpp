@@ -2,6 +2,7 @@
 //   0..3  the product of slots 0 and 1 goes to the vector cores by AccToVecMode; each stores what it has, in
 //         slot 2 at its own place
 //   4     the same to lane 0 as half, with a scale for every column (slot 4) and without negative numbers
+//   6, 7  its lower right quarter is cut out for lane 1, or all of it put into a larger tile of lane 0
 //   5     lane 0 puts slot 0 into the cube core's memory, which gives it to both vector cores
 #include <cstdint>
 #include <pto/pto-inst.hpp>
@@ -56,6 +57,28 @@ template <AccToVecMode mode> void give(int64_t *args) {
     TASSIGN(vec, 0x400);
     multiply(args, acc);
     TMOV<Vec, Acc, mode>(vec, acc);
+    set_intra_block(PIPE_FIX, 0);
+    set_intra_block(PIPE_FIX, 16);
+}
+
+void give_a_part(int64_t *args) {
+    using Vec = Tile<TileType::Vec, float, N / 2, N / 2>;
+    Acc acc;
+    Vec vec;
+    TASSIGN(vec, 0x400);
+    multiply(args, acc);
+    TEXTRACT<Vec, Acc, AccToVecMode::SingleModeVec1>(vec, acc, N / 2, N / 2);
+    set_intra_block(PIPE_FIX, 0);
+    set_intra_block(PIPE_FIX, 16);
+}
+
+void put_into(int64_t *args) {
+    using Vec = Tile<TileType::Vec, float, N + 8, N>;
+    Acc acc;
+    Vec vec;
+    TASSIGN(vec, 0x0); // eight rows above what is kept
+    multiply(args, acc);
+    TINSERT<Vec, Acc, AccToVecMode::SingleModeVec0>(vec, acc, 8, 0);
     set_intra_block(PIPE_FIX, 0);
     set_intra_block(PIPE_FIX, 16);
 }
@@ -135,14 +158,17 @@ extern "C" __aicore__ void kernel_entry(int64_t *args) {
     if (path == 3) give<AccToVecMode::DualModeSplitN>(args);
     if (path == 4) give_scaled(args);
     if (path == 5) pass_on();
+    if (path == 6) give_a_part(args);
+    if (path == 7) put_into(args);
 #else
     if (path == 5 && get_subblockid() == 0) {
         boxed(args);
         put();
     }
-    if (path < 2) keep<float, N, N>(args);
+    if (path < 2 || path == 7) keep<float, N, N>(args);
+    if (path == 6) keep<float, N / 2, N / 2>(args);
     if (path == 2) keep<float, N / 2, N>(args);
     if (path == 3) keep<float, N, N / 2>(args);
-    if (path > 3) keep<half, N, N>(args);
+    if (path == 4 || path == 5) keep<half, N, N>(args);
 #endif
 }
