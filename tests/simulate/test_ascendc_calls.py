@@ -1,8 +1,11 @@
 """AscendC's basic calls, as kernels beside the tile API use them, against NumPy."""
 
+import os
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
+import pytest
 
 from insight_trace.model import CoreType, Kernel
 from insight_trace.outcome import Fault
@@ -116,3 +119,32 @@ def test_a_call_that_is_not_modelled_stops_the_kernel_at_its_line(tmp_path: Path
     assert failure.fault is Fault.NOT_SUPPORTED
     assert "AscendC::CompareScalar" in failure.message
     assert failure.line == line_of(source, "CompareScalar(")
+
+
+@pytest.mark.skipif("INSIGHT_TRACE_LONG_TESTS" not in os.environ, reason="set INSIGHT_TRACE_LONG_TESTS=1")
+def test_a_vendors_attention_over_pages_matches_numpy(simpler_checkout: Path) -> None:
+    heads, kv_heads, width, page = 40, 8, 128, 128
+    lengths = np.array([128, 513, 77, 900, 1], np.int32)
+    pages = -(-int(lengths.max()) // page)
+    count = len(lengths) * pages
+    q, k, v = (
+        RNG.normal(size=shape).astype(ml_dtypes.bfloat16)
+        for shape in ((len(lengths), heads, width), *((count, page, kv_heads, width),) * 2)
+    )
+    table = RNG.permutation(count).astype(np.int32).reshape(-1, pages)
+    folder = "examples/a2a3/tensormap_and_ringbuffer/qwen3_14b_decode/kernels/vendor/paged_attention_cce"
+    plan, attend = (simpler_checkout / folder / name / "entry.cpp" for name in ("tiling", "attention"))
+    planned = run(
+        [Kernel("plan", plan, CoreType.AIV)], [lengths, np.zeros(27840, np.uint8), pages, count], [1]
+    )
+    cores = [Kernel("attend", attend, kind) for kind in (CoreType.AIC, CoreType.AIV, CoreType.AIV)]
+    space = np.zeros(70_000_000, np.uint8)
+    slots = [q, k, v, table, np.zeros_like(q), space, np.asarray(outputs(planned)[1]), 0]
+    found = np.asarray(outputs(run(cores, slots, [4, 5, 6], 24, seconds=300.0))[4]).astype(np.float64)
+    for i, length in enumerate(lengths):
+        keys, values = (x[table[i]].reshape(-1, kv_heads, width)[:length].astype(np.float64) for x in (k, v))
+        for head in range(heads):
+            weights = keys[:, head // 5] @ q[i, head].astype(np.float64) * width**-0.5
+            weights = np.exp(weights - weights.max())
+            want = weights @ values[:, head // 5] / weights.sum()
+            np.testing.assert_allclose(found[i, head], want, atol=4e-3)
