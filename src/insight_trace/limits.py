@@ -36,6 +36,7 @@ PROBE_OUTPUT = MIB
 LOG_BYTES = 4 * GIB  # a log that a program writes
 BUFFER_BYTES = 8 * GIB  # content that is made up for one argument
 PAYLOAD_BYTES = 16 * GIB  # of a capture, where nothing else is asked for
+SCENE_MEMORY = 0.9  # of what is free: a scene's own functions (inputs, golden)
 
 # --- reading ----------------------------------------------------------------------------------------------
 SCENE_BYTES = 16 * MIB  # a scene's Python file

@@ -1,6 +1,7 @@
 """Scenes that are run, with stand-ins for what is not installed."""
 
 import ctypes
+import resource
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from insight_trace import load_scene, load_scene_live
 from insight_trace.errors import JobError, RequestError
+from insight_trace.scene import scene_memory
 from insight_trace.scene.live import LiveTensor, scalar_slot
 from insight_trace.scene.stand_in_modules import NamedTensor, Scalar, TaskArgsBuilder, runtime_is_installed
 
@@ -176,6 +178,41 @@ class A(SceneTestCase):
     with pytest.raises(JobError, match="generate_args failed: ZeroDivisionError") as error:
         load_scene_live(scene_of(tmp_path, body)).generate_args("A")
     assert "test_it.py, line 9" in str(error.value)
+
+
+_LARGE = """
+@scene_test(level=2, runtime="tensormap_and_ringbuffer")
+class TestLarge(SceneTestCase):
+    CALLABLE = {"orchestration": {"source": "o.cpp", "function_name": "f", "signature": [D.IN]}, "incores": []}
+    CASES = [{"name": "Large", "platforms": ["a2a3sim"], "params": {}}]
+
+    def generate_args(self, params):
+        %s
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return TaskArgsBuilder(TensorArg('x', np.ones(1 << 42, np.uint8)))",
+        'raise RuntimeError("DefaultCPUAllocator: can\'t allocate memory: you tried to allocate 9 bytes.")',
+    ],
+)
+def test_a_case_for_which_there_is_no_memory_says_so_and_leaves_no_limit_behind(tmp_path, body):
+    live = load_scene_live(scene_of(tmp_path, _LARGE % body))
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with pytest.raises(JobError, match=r"generate_args wants more memory than the .* GiB") as told:
+        live.generate_args("Large")
+    assert "smaller case" in told.value.hint
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+def test_a_scene_that_takes_memory_bit_by_bit_ends_before_the_machine_does(tmp_path, monkeypatch):
+    monkeypatch.setattr(scene_memory, "free_memory", lambda: 256 << 20)
+    filling = "return [np.ones(16 << 20, np.uint8) for _ in range(64)]"  # 1 GiB, touched
+    live = load_scene_live(scene_of(tmp_path, _LARGE % filling))
+    with pytest.raises(JobError, match=r"wants more memory than the 0\.2 GiB"):
+        live.generate_args("Large")
 
 
 def test_a_level_4_scene_is_refused(tmp_path):

@@ -33,6 +33,7 @@ LINES = {
     "LOG_BYTES": "| a log that a program of others writes |",
     "BUFFER_BYTES": "| content that is made up ",
     "PAYLOAD_BYTES": "| payload of a capture",
+    "SCENE_MEMORY": "| memory of a scene's own functions ",
     "SCENE_BYTES": "| a scene's Python file",
     "SCENE_STEPS": "| expressions ",
     "SCENE_ELEMENTS": "| elements ",
@@ -53,6 +54,8 @@ LINES = {
 def _said(name: str, value: float) -> str:
     if name == "SCENE_DIGITS":  # it counts four bits for each
         return f"about {round(4 * value * math.log10(2), -2):,.0f} digits"
+    if name == "SCENE_MEMORY":
+        return f"{value:.0%} of".replace("%", " %")
     if name.endswith("MOST"):
         return f"{value / 86400:g} days"
     if "SECONDS" in name:

@@ -19,6 +19,7 @@ from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError
 from insight_trace.model import Case, Scene
 from insight_trace.scene.build_golden import GoldenFile, golden_class, read_golden
+from insight_trace.scene.scene_memory import within_memory
 from insight_trace.scene.stand_in_modules import runtime_is_installed, standing_in
 from insight_trace.scene.static import completed, load_scene
 from insight_trace.scene.tensors import tensor_array
@@ -155,7 +156,8 @@ class LiveScene:
 
     @contextlib.contextmanager
     def _running(self, what: str) -> Iterator[None]:
-        with _around(self.scene.path, self._real), _scene_errors(self.scene.path, what):
+        path = self.scene.path
+        with _around(path, self._real), _scene_errors(path, what), within_memory(path, what):
             yield
 
 
