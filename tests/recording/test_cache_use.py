@@ -14,10 +14,12 @@ from insight_trace.recording import cache_use, empty, open_recording, save
 from insight_trace.recording.cache_use import REQUEST
 from insight_trace.replay.recorded import recording_of
 from insight_trace.replay.replaying import make_trace
+from insight_trace.simulate.embedded.op_script import run_op
 from insight_trace.simulate.embedded.program import On, Step, barrier, run_program, transfer
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 from insight_trace.trace.stats import stats
 from insight_trace.trace.text import stats_data, stats_text
+from tests.simulate.op_harness import glob, tile
 
 KB = 1024
 
@@ -133,3 +135,17 @@ def test_what_is_around_a_kernel_is_told_apart_from_it() -> None:
     assert "cores wait 0.040 us for the last one" in text
     assert "expect     80 to 125 cycles" in text
     assert np.isclose(launch.around, 520)
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_rows_that_lie_apart_fetch_every_sector_that_they_touch_and_take_longer(target):
+    def load(step):
+        rows = glob(np.zeros(16 * step, np.float32), (16, 8), (step, 1))
+        options = EmbeddedOptions(target=target, l2="cold")
+        done = run_op("TLOAD", [tile(np.zeros((16, 8), np.float32)), rows], options).simulation
+        assert done.failure is None, done.failure
+        return done
+
+    dense, apart = load(8), load(128)  # rows of 32 bytes, one behind the other or 512 bytes apart
+    assert (dense.memory.fetched, apart.memory.fetched) == (512, 16 * 128)
+    assert apart.cycles > dense.cycles

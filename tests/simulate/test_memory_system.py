@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 from insight_trace.chips import load_chip
 from insight_trace.model import Stall
 from insight_trace.outcome import Simulation
-from insight_trace.simulate.embedded.op_script import run_op
 from insight_trace.simulate.embedded.program import (
     On,
     Step,
@@ -22,7 +20,6 @@ from insight_trace.simulate.embedded.program import (
     vector,
 )
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
-from tests.simulate.op_harness import glob, tile
 
 ROUND = Path(__file__).parents[1] / "data" / "chips" / "round_numbers.toml"
 MB = 1 << 20
@@ -131,23 +128,6 @@ def test_sectors_are_fetched_and_not_whole_lines(tmp_path: Path) -> None:
     memory = run([transfer("MOV_OUT_TO_UB", 32)], soc_version=soc, l2="cold").memory
     assert memory is not None
     assert memory.fetched == 128
-
-
-def test_rows_that_lie_apart_fetch_every_sector_that_they_touch(tmp_path: Path) -> None:
-    soc = chip(tmp_path, l2_capacity=4 * MB, l2_miss_latency=300, gm_chip_rate=1)
-
-    def load(step: int) -> Simulation:
-        rows = glob(np.zeros(16 * step, np.float32), (16, 8), (step, 1))
-        to = tile(np.zeros((16, 8), np.float32))
-        run = run_op("TLOAD", [to, rows], EmbeddedOptions(soc_version=soc, l2="cold"))
-        assert run.simulation.failure is None, run.simulation.failure
-        return run.simulation
-
-    dense, apart = load(8), load(128)  # rows of 32 bytes, one behind the other or 512 bytes apart
-    assert dense.memory is not None
-    assert apart.memory is not None
-    assert (dense.memory.fetched, apart.memory.fetched) == (512, 16 * 128)
-    assert apart.cycles - dense.cycles >= 16 * 128 - 512  # at a byte a cycle
 
 
 def test_written_lines_cost_memory_only_when_they_are_replaced(tmp_path: Path) -> None:
