@@ -41,6 +41,7 @@ OF_ONE_FAMILY = {
     "test_a5_numbers.py": "ops that the 950 does in another way, or alone",
     "test_elementwise_bits.py": "masks that each family packs in its own way",
     "test_expand.py": "integers that the 950 alone divides",
+    "test_library_forms.py": "moves into the bias table that the 950 does in another way",
     "test_narrow_floats.py": "formats that only the 950 multiplies and converts",
     "test_kernel_surface.py": "kernels with scaled products",
     "test_checkout_mixes.py": "kernels that a checkout has for one family",
