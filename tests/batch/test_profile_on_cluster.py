@@ -35,7 +35,7 @@ def cluster(running):
     """With both of its workers, also after a test that ended some."""
     distributed = pytest.importorskip("distributed")
     with distributed.Client(running, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=300)
     return running
 
 
