@@ -106,7 +106,7 @@ def test_two_hundred_jobs_come_back_though_a_worker_is_killed(running, jobs):
     many = [jobs[number % len(jobs)] for number in range(200)]
     here = [run_timing_job(job) for job in jobs]
     with distributed.Client(running, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=300)
         victim = next(iter(client.run(os.getpid).values()))
     killed = []
 
