@@ -10,7 +10,14 @@ import pytest
 
 from insight_trace.simulate.embedded.cache import Cache
 from insight_trace.simulate.embedded.compiler import Compiler, find_compiler
-from insight_trace.simulate.embedded.engine_objects import ENGINE, INCLUDE, Includes, engine_sources
+from insight_trace.simulate.embedded.engine_objects import (
+    ENGINE,
+    INCLUDE,
+    RUNNER,
+    Includes,
+    engine_sources,
+    units,
+)
 from insight_trace.simulate.embedded.toolchain import Toolchain, put_emulator_before
 
 
@@ -26,6 +33,14 @@ def test_an_object_is_made_of_every_file_that_the_compiler_reads(source):
     found = Includes([ENGINE, INCLUDE]).of(ENGINE / source)
     assert found >= own_files_read(ENGINE / source)
     assert all(path.is_relative_to(ENGINE) or path.is_relative_to(INCLUDE) for path in found)
+
+
+def test_every_source_is_compiled_once_and_a_changed_one_with_few_others():
+    sources = [*engine_sources(), *RUNNER.sources]
+    made = units(sources)
+    assert sorted(source for unit in made for source in unit.sources) == sorted(sources)
+    assert max(unit.size for unit in made) < sum(unit.size for unit in made) / 6
+    assert units(reversed(sources)) == made
 
 
 def test_a_changed_header_changes_the_objects_that_include_it_and_no_others(tmp_path):

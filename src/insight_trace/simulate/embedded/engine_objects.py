@@ -27,6 +27,36 @@ def engine_sources() -> list[Path]:
     return sorted(path for path in ENGINE.rglob("*.cpp") if path != _MAIN)
 
 
+# Letters at which the files of a folder begin a new unit. A unit is compiled at once, so that what its files include is
+# read once: a change to one file compiles its unit, a fraction of a folder.
+_BEGINNINGS = {"engine": "biost", "ops": "cefmprs", "check": "c", "host": "bs"}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Sources that are compiled at once."""
+
+    sources: tuple[Path, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(source.stat().st_size for source in self.sources)
+
+    @property
+    def text(self) -> str:
+        return "".join(f'#include "{source}"\n' for source in self.sources)
+
+
+def units(sources: Iterable[Path]) -> list[Unit]:
+    """Sources by what is compiled together; one from a folder that is not listed, and a main program, by itself."""
+    found: dict[tuple[Path, str], list[Path]] = {}
+    for source in sorted(sources):
+        begun = [letter for letter in _BEGINNINGS.get(source.parent.name, "") if letter <= source.name[0]]
+        unit = source.name if source == _MAIN or not begun else begun[-1]
+        found.setdefault((source.parent, unit), []).append(source)
+    return [Unit(tuple(unit)) for unit in found.values()]
+
+
 def contents(paths: Iterable[Path]) -> Iterator[bytes | str]:
     """Name and content of every file among `paths`, for a key."""
     for path in paths:

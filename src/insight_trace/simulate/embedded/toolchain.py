@@ -27,8 +27,10 @@ from insight_trace.simulate.embedded.engine_objects import (
     RUNNER,
     Includes,
     Program,
+    Unit,
     engine_sources,
     header_contents,
+    units,
 )
 from insight_trace.simulate.embedded.source_lines import keep_lines
 
@@ -117,13 +119,13 @@ class Toolchain:
             early = self._precompiled("precompiled", PRECOMPILED, flags, first)
             flags += [*early, *(f"-I{folder}" for folder in folders)]
 
-            def compiled(source: Path) -> Path:
-                return self._object(source, flags, content_key([first, includes.key(source)]))
+            def compiled(unit: Unit) -> Path:
+                return self._object(unit, flags, content_key([first, *map(includes.key, unit.sources)]))
 
-            all_sources = [*engine_sources(), *program.sources]
-            all_sources.sort(key=lambda source: -source.stat().st_size)  # no large one alone at the end
+            # the largest first: none is alone at the end
+            all_units = sorted(units([*engine_sources(), *program.sources]), key=lambda unit: -unit.size)
             with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-                objects = sorted(pool.map(compiled, all_sources))
+                objects = sorted(pool.map(compiled, all_units))
             made = [*map(str, objects), "-o", str(into / name)]
             self._run([*sanitizers(), "-rdynamic", *made, "-ldl", "-lpthread"], f"linking {name}")
             if self.compiler.emulator:
@@ -135,12 +137,14 @@ class Toolchain:
     def _may_carry(self) -> bool:
         return not sanitizers() and not self.compiler.emulator
 
-    def _object(self, source: Path, flags: list[str], content: str) -> Path:
-        """One source of the engine compiled; again only when it or a file that it includes has changed."""
+    def _object(self, unit: Unit, flags: list[str], content: str) -> Path:
+        """Sources of the engine compiled together; again only when one or a file that it includes has changed."""
 
         def build(into: Path) -> None:
-            made = ["-c", str(source), "-o", str(into / "made.o")]
-            self._run([*flags, *made], f"compiling {source.name}")
+            together = into / "unit.cpp"
+            together.write_text(unit.text, encoding="utf-8")
+            made = ["-c", str(together), "-o", str(into / "made.o")]
+            self._run([*flags, *made], f"compiling {', '.join(source.name for source in unit.sources)}")
 
         return self.cache.put("object", content_key([self._compiler_identity, content]), build) / "made.o"
 

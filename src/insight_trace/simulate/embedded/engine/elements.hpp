@@ -66,6 +66,20 @@ template <class Body> decltype(auto) with_type(Type type, Body &&body) {
     }
 }
 
+// The same for ops that only move elements: an unsigned type of their size.
+template <class Body> decltype(auto) with_bits(Type type, Body &&body) {
+    switch (type_size(type)) {
+    case 8:
+        return body(uint64_t{});
+    case 4:
+        return body(uint32_t{});
+    case 2:
+        return body(uint16_t{});
+    default:
+        return body(uint8_t{});
+    }
+}
+
 const char *type_name(Type type);
 
 // Which element types an op takes.
@@ -76,6 +90,24 @@ using Integers = Types<int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t, in
 using Arithmetic = Types<float, half, int32_t, int16_t>;
 using Numbers =
     Types<float, half, bfloat16_t, int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t, int64_t, uint64_t>;
+
+// Of which integers are the same bits with and without a sign: sums and products.
+using Signless = Types<float, half, bfloat16_t, uint32_t, uint16_t, uint8_t, uint64_t>;
+
+inline Type unsigned_of(Type type) {
+    switch (type) {
+    case Type::I32:
+        return Type::U32;
+    case Type::I16:
+        return Type::U16;
+    case Type::I8:
+        return Type::U8;
+    case Type::I64:
+        return Type::U64;
+    default:
+        return type;
+    }
+}
 
 template <class T> constexpr Type type_of() {
     if constexpr (std::is_same_v<T, float>)

@@ -1,6 +1,8 @@
 // Element by element: the arithmetic over a tile's valid part, and the shapes that most ops have.
 #pragma once
 
+#include <cstring>
+
 #include "vector_walk.hpp"
 
 namespace insight_trace::engine {
@@ -49,6 +51,32 @@ HOT_LOOP void map_into(Core &core, const Lines &dst, const Lines &src0, const Li
     for (int line = 0; line < dst.lines; ++line, to += dst.pitch, a += src0.pitch, b += src1.pitch)
         for (int i = 0; i < dst.width; ++i) to[i] = T(body(Wide<T>(to[i]), Wide<T>(a[i]), Wide<T>(b[i])));
 }
+
+// --- what many ops do with two elements: its loops are compiled once, in elementwise.cpp
+// And, Or and Xor are of integers.
+enum class Pair : uint8_t { Sum, Difference, Product, Quotient, Larger, Smaller, And, Or, Xor };
+// One line of each, of elements of the type that it was asked for.
+using LineOp = void (*)(void *to, const void *a, const void *b, int count);
+LineOp line_op(Core &core, const char *op, Type type, Pair pair);
+
+inline uint8_t *bytes_of(Core &core, const Lines &lines) {
+    return core.local(Space::UB, lines.address, lines.extent() * uint64_t(lines.size));
+}
+void map_lines(Core &core, const Lines &dst, const Lines &src0, const Lines &src1, LineOp op);
+// With a number, as the bits of the type, in the place of a tile: of the second, or the first.
+void map_number(Core &core, const Lines &dst, const Lines &src, uint64_t bits, bool number_first, LineOp op);
+
+template <class T> uint64_t bits_of(T value) {
+    uint64_t bits = 0;
+    memcpy(&bits, static_cast<const void *>(&value), sizeof value);
+    return bits;
+}
+
+uint64_t scalar_bits(const Operand &scalar, Type type); // the number in the tile's type
+
+// Two tiles, or a tile and a number, in; one out.
+void binary(Core &core, const Operands &operands, const char *op, Instr instr, Pair pair);
+void with_scalar(Core &core, const Operands &operands, const char *op, Instr instr, Pair pair);
 
 // --- ops that are one instruction at each step
 template <class List, class Body>
@@ -103,42 +131,5 @@ template <class T> T quotient(T a, T b) {
     }
     return T(a / b);
 }
-
-// What many ops do with two elements.
-#define PAIR_OF_ELEMENTS(name, result)                                                                       \
-    struct name {                                                                                            \
-        template <class T> T operator()(T a, T b) const { return result; }                                   \
-    };
-PAIR_OF_ELEMENTS(Sum, wrap_add(a, b))
-PAIR_OF_ELEMENTS(Difference, wrap_sub(a, b))
-PAIR_OF_ELEMENTS(Product, wrap_mul(a, b))
-PAIR_OF_ELEMENTS(Quotient, quotient(a, b))
-PAIR_OF_ELEMENTS(Larger, larger(a, b))
-PAIR_OF_ELEMENTS(Smaller, smaller(a, b))
-#undef PAIR_OF_ELEMENTS
-
-// Their loops are compiled once for all ops, in elementwise.cpp.
-#define SHARED_LOOP(where, T, body)                                                                          \
-    where template void map_line<T, body>(T *, const T *, const T *, int, body);
-#define SHARED_LOOPS_OF(where, T)                                                                            \
-    SHARED_LOOP(where, T, Sum)                                                                               \
-    SHARED_LOOP(where, T, Difference)                                                                        \
-    SHARED_LOOP(where, T, Product)                                                                           \
-    SHARED_LOOP(where, T, Quotient)                                                                          \
-    SHARED_LOOP(where, T, Larger)                                                                            \
-    SHARED_LOOP(where, T, Smaller)
-#define SHARED_LOOPS(where)                                                                                  \
-    SHARED_LOOPS_OF(where, float)                                                                            \
-    SHARED_LOOPS_OF(where, half)                                                                             \
-    SHARED_LOOPS_OF(where, bfloat16_t)                                                                       \
-    SHARED_LOOPS_OF(where, int32_t)                                                                          \
-    SHARED_LOOPS_OF(where, uint32_t)                                                                         \
-    SHARED_LOOPS_OF(where, int16_t)                                                                          \
-    SHARED_LOOPS_OF(where, uint16_t)                                                                         \
-    SHARED_LOOPS_OF(where, int8_t)                                                                           \
-    SHARED_LOOPS_OF(where, uint8_t)                                                                          \
-    SHARED_LOOPS_OF(where, int64_t)                                                                          \
-    SHARED_LOOPS_OF(where, uint64_t)
-SHARED_LOOPS(extern)
 
 } // namespace insight_trace::engine

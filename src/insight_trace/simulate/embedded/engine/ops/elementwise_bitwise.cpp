@@ -7,8 +7,7 @@ namespace insight_trace::engine {
 namespace {
 
 // The instructions know only 16-bit elements; bits do not care.
-template <class Body>
-void bitwise(Core &core, const Operands &operands, const char *op, Instr instr, Body body) {
+void bitwise(Core &core, const Operands &operands, const char *op, Instr instr, Pair pair) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
                   &b = tile_operand(core, op, operands, 2);
     require_type(core, op, a, dst.type);
@@ -20,9 +19,8 @@ void bitwise(Core &core, const Operands &operands, const char *op, Instr instr, 
                        : to.size == 2         ? Type::U16
                        : to.size == 1         ? Type::U8
                                               : dst.type;
-    with_type_of(core, op, plain, Integers(), [&](auto tag) {
-        if (core.computes) map_two<decltype(tag)>(core, to, x, y, body);
-    });
+    LineOp loop = line_op(core, op, plain, pair);
+    if (core.computes) map_lines(core, to, x, y, loop);
     auto one = [&](const Step &step) { issue(core, instr, Type::I16, step); };
     walk_binary(core, to.as(2), x.as(2), y.as(2), to.size != 2, one);
 }
@@ -62,29 +60,22 @@ template <class Body> void shift_each(Core &core, const Operands &operands, cons
 
 } // namespace
 
-TILE_OP_BODY(TAND) {
-    bitwise(core, operands, "TAND", Instr::VAND, [](auto a, auto b) { return a & b; });
-}
-TILE_OP_BODY(TOR) {
-    bitwise(core, operands, "TOR", Instr::VOR, [](auto a, auto b) { return a | b; });
-}
+TILE_OP_BODY(TAND) { bitwise(core, operands, "TAND", Instr::VAND, Pair::And); }
+TILE_OP_BODY(TOR) { bitwise(core, operands, "TOR", Instr::VOR, Pair::Or); }
 TILE_OP_BODY(TNOT) {
     const char *op = "TNOT";
     const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
     require_type(core, op, src, dst.type);
     Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
-    with_type_of(core, op, dst.type, Integers(), [&](auto tag) {
-        using T = decltype(tag);
-        if (core.computes) map_one<T>(core, to, from, [](T x) { return static_cast<T>(~x); });
-    });
+    LineOp loop = line_op(core, op, dst.type, Pair::Xor);
+    if (core.computes) map_number(core, to, from, ~uint64_t(0), false, loop); // every bit turned
     auto one = [&](const Step &step) { issue(core, Instr::VNOT, Type::I16, step); };
     walk_unary(core, to.as(2), from.as(2), one);
 }
 
 // (a or b) without (a and b): a2a3 has no instruction for it.
 TILE_OP_BODY(TXOR) {
-    if (core.register_based())
-        return bitwise(core, operands, "TXOR", Instr::VOR, [](auto a, auto b) { return a ^ b; });
+    if (core.register_based()) return bitwise(core, operands, "TXOR", Instr::VOR, Pair::Xor);
     const TileRef &dst = tile_operand(core, "TXOR", operands, 0),
                   &tmp = tile_operand(core, "TXOR", operands, 3);
     for (uint32_t i = 1; i < 4; ++i)
@@ -102,9 +93,7 @@ TILE_OP_BODY(TXOR) {
 
 // On a2a3 the scalar fills dst first.
 TILE_OP_BODY(TANDS) {
-    if (core.register_based())
-        return with_scalar(core, operands, "TANDS", Instr::VAND, Integers(),
-                           [](auto a, auto b) { return a & b; });
+    if (core.register_based()) return with_scalar(core, operands, "TANDS", Instr::VAND, Pair::And);
     require_integers(core, "TANDS", tile_operand(core, "TANDS", operands, 0));
     require_apart(core, "TANDS", tile_operand(core, "TANDS", operands, 0),
                   tile_operand(core, "TANDS", operands, 1));
@@ -113,9 +102,7 @@ TILE_OP_BODY(TANDS) {
     run(core, Op::TAND, operands[0], operands[1], operands[0]);
 }
 TILE_OP_BODY(TORS) {
-    if (core.register_based())
-        return with_scalar(core, operands, "TORS", Instr::VOR, Integers(),
-                           [](auto a, auto b) { return a | b; });
+    if (core.register_based()) return with_scalar(core, operands, "TORS", Instr::VOR, Pair::Or);
     require_integers(core, "TORS", tile_operand(core, "TORS", operands, 0));
     require_apart(core, "TORS", tile_operand(core, "TORS", operands, 0),
                   tile_operand(core, "TORS", operands, 1));
@@ -124,9 +111,7 @@ TILE_OP_BODY(TORS) {
     run(core, Op::TOR, operands[0], operands[1], operands[0]);
 }
 TILE_OP_BODY(TXORS) {
-    if (core.register_based())
-        return with_scalar(core, operands, "TXORS", Instr::VOR, Integers(),
-                           [](auto a, auto b) { return a ^ b; });
+    if (core.register_based()) return with_scalar(core, operands, "TXORS", Instr::VOR, Pair::Xor);
     const Operand &dst = operands[0], &src = operands[1], &scalar = operands[2], &tmp = operands[3];
     require_apart(core, "TXORS", tile_operand(core, "TXORS", operands, 0),
                   tile_operand(core, "TXORS", operands, 3));

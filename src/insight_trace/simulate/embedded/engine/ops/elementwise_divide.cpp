@@ -5,14 +5,14 @@ namespace insight_trace::engine {
 
 namespace {
 
-struct Quotient {
+struct Division {
     const char *op;
     const TileRef &dst, &src;
     const Operand &scalar;
     bool scalar_first;
 };
 
-void divide(Core &core, const Quotient &job) {
+void divide(Core &core, const Division &job) {
     const TileRef &dst = job.dst, &src = job.src;
     require_type(core, job.op, src, dst.type);
     require_valid(core, job.op, src, dst);
@@ -21,20 +21,18 @@ void divide(Core &core, const Quotient &job) {
     bool in_place = dst.address == src.address && !core.register_based();
     // dst is filled with the scalar first
     if (real && job.scalar_first && !core.register_based()) require_apart(core, job.op, dst, src);
-    with_type_of(core, job.op, dst.type, Numbers(), [&](auto tag) {
-        using T = decltype(tag);
-        if (!core.computes) return;
-        T scalar = scalar_as<T>(job.scalar);
-        Wide<T> value = Wide<T>(scalar);
-        if (job.scalar_first)
-            return map_one<T>(core, to, from, [=](Wide<T> x) { return quotient(value, x); });
-        if constexpr (is_real<T>)
-            if (in_place) {
-                float inverse = float(T(1.0f / value));
-                return map_one<T>(core, to, from, [=](float x) { return x * inverse; });
-            }
-        map_one<T>(core, to, from, [=](Wide<T> x) { return quotient(x, value); });
-    });
+    const bool inverts = in_place && real && !job.scalar_first; // a product with the rounded reciprocal
+    LineOp loop = line_op(core, job.op, dst.type, inverts ? Pair::Product : Pair::Quotient);
+    if (core.computes) {
+        uint64_t bits = scalar_bits(job.scalar, dst.type);
+        if (inverts)
+            bits = with_type(dst.type, [&](auto tag) {
+                using T = decltype(tag);
+                if constexpr (is_real<T>) return bits_of(T(1.0f / float(scalar_as<T>(job.scalar))));
+                return uint64_t(0);
+            });
+        map_number(core, to, from, bits, job.scalar_first, loop);
+    }
     if (to.lines <= 0 || to.width <= 0) return;
     if (!real) return scalar_loop(core, to, 1);
     auto one = [&](const Step &step) {

@@ -5,22 +5,10 @@
 
 namespace insight_trace::engine {
 
-TILE_OP_BODY(TADDS) {
-    with_scalar(core, operands, "TADDS", Instr::VADDS, Numbers(),
-                [](auto a, auto b) { return wrap_add(a, b); });
-}
-TILE_OP_BODY(TMULS) {
-    with_scalar(core, operands, "TMULS", Instr::VMULS, Numbers(),
-                [](auto a, auto b) { return wrap_mul(a, b); });
-}
-TILE_OP_BODY(TMAXS) {
-    with_scalar(core, operands, "TMAXS", Instr::VMAXS, Numbers(),
-                [](auto a, auto b) { return larger(a, b); });
-}
-TILE_OP_BODY(TMINS) {
-    with_scalar(core, operands, "TMINS", Instr::VMINS, Numbers(),
-                [](auto a, auto b) { return smaller(a, b); });
-}
+TILE_OP_BODY(TADDS) { with_scalar(core, operands, "TADDS", Instr::VADDS, Pair::Sum); }
+TILE_OP_BODY(TMULS) { with_scalar(core, operands, "TMULS", Instr::VMULS, Pair::Product); }
+TILE_OP_BODY(TMAXS) { with_scalar(core, operands, "TMAXS", Instr::VMAXS, Pair::Larger); }
+TILE_OP_BODY(TMINS) { with_scalar(core, operands, "TMINS", Instr::VMINS, Pair::Smaller); }
 
 // The library hands the instruction that adds the negated scalar, and negates it as a float.
 template <class T> T negated(T value) {
@@ -33,21 +21,25 @@ template <class T> T negated(T value) {
         return -value;
 }
 TILE_OP_BODY(TSUBS) {
-    with_scalar(core, operands, "TSUBS", Instr::VADDS, Numbers(), [](auto a, auto b) {
-        using T = decltype(a);
-        if constexpr (std::is_integral_v<T> && std::is_signed_v<T>)
-            return wrap_add(a, negated(b));
-        else
-            return wrap_sub(a, b);
+    const TileRef &dst = tile_operand(core, "TSUBS", operands, 0);
+    Operand list[3] = {operands[0], operands[1], operands[2]};
+    Pair pair = Pair::Difference;
+    with_type(dst.type, [&](auto tag) {
+        using T = decltype(tag);
+        if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+            pair = Pair::Sum;
+            list[2].kind = Operand::Scalar;
+            list[2].scalar = {bits_of(negated(scalar_as<T>(operands[2]))), dst.type};
+        }
     });
+    with_scalar(core, {list, 3}, "TSUBS", Instr::VADDS, pair);
 }
 // A product with -1.
 TILE_OP_BODY(TNEG) {
     Operand list[3] = {operands[0], operands[1], {}};
     list[2].kind = Operand::Scalar;
     list[2].scalar = {~0ull, Type::I64};
-    with_scalar(core, {list, 3}, "TNEG", Instr::VMULS, Numbers(),
-                [](auto a, auto b) { return wrap_mul(a, b); });
+    with_scalar(core, {list, 3}, "TNEG", Instr::VMULS, Pair::Product);
 }
 
 } // namespace insight_trace::engine

@@ -37,17 +37,6 @@ inline void check_spread(const Core &core, const char *name, const Spread &s) {
                           s.dst.valid_cols);
 }
 
-// What an op does with one line; all else about it is compiled once for each type.
-template <class T> struct LineOp {
-    const void *body;
-    void (*run)(const void *body, T *to, const T *a, const T *b, int count);
-};
-template <class T, class Body> LineOp<T> line_op(const Body &body) {
-    return {&body, [](const void *own, T *to, const T *a, const T *b, int count) {
-                map_line(to, a, b, count, *static_cast<const Body *>(own));
-            }};
-}
-
 // exp as every machine computes it to the same bits.
 inline float exact_exp(float x) { return static_cast<float>(std::exp(static_cast<double>(x))); }
 

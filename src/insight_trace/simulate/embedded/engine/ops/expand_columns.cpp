@@ -6,21 +6,25 @@
 namespace insight_trace::engine {
 namespace {
 
-template <class T> void spread_columns_of(Core &core, const Spread &s, LineOp<T> op) {
+void spread_columns(Core &core, const Spread &s, LineOp op) {
     int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
-    View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
-    for (int r = 0; r < rows; ++r) {
-        T *out = to.data + int64_t(r) * s.dst.cols;
-        const T *in = full.data + int64_t(r) * s.full.cols, *line = thin.data;
-        op.run(op.body, out, s.swapped ? line : in, s.swapped ? in : line, cols);
+    const int64_t size = type_size(s.dst.type);
+    uint8_t *to = bytes_of(core, s.dst, rows, cols);
+    const uint8_t *full = bytes_of(core, s.full, rows, cols);
+    const uint8_t *line =
+        core.local(s.thin.space, s.thin.address, uint64_t(s.thin.rows * s.thin.cols * size));
+    for (int64_t r = 0; r < rows; ++r) {
+        uint8_t *out = to + r * s.dst.cols * size;
+        const uint8_t *in = full + r * s.full.cols * size;
+        op(out, s.swapped ? line : in, s.swapped ? in : line, cols);
     }
 }
 
-template <class Body> void spread_columns(Core &core, const Spread &s, Body body) {
-    with_type_of(core, "a broadcast", s.dst.type, Numbers{}, [&](auto tag) {
-        using T = decltype(tag);
-        spread_columns_of<T>(core, s, line_op<T>(body));
-    });
+// exp of the difference: two instructions, two roundings.
+template <class T> HOT_LOOP void exp_difference(void *to, const void *a, const void *b, int count) {
+    T *out = static_cast<T *>(to);
+    const T *x = static_cast<const T *>(a), *y = static_cast<const T *>(b);
+    for (int i = 0; i < count; ++i) out[i] = T(exact_exp(float(T(float(x[i]) - float(y[i])))));
 }
 
 // `step(repeat, elements, dst, full, line)` issues what stands for one stretch of elements.
@@ -69,12 +73,11 @@ Spread column_spread(Core &core, const Operands &operands, const char *name,
     return s;
 }
 
-template <class Body>
 void column_expand(Core &core, const Operands &operands, const char *name, Instr instr,
-                   std::initializer_list<Type> types, Body body) {
+                   std::initializer_list<Type> types, Pair pair) {
     Spread s = column_spread(core, operands, name, types);
     if (is_empty(s.dst)) return;
-    if (core.computes) spread_columns(core, s, body);
+    if (core.computes) spread_columns(core, s, line_op(core, "a broadcast", s.dst.type, pair));
     issue_column_spread(
         core, s,
         [&](int repeat, int64_t elements, VectorOperand dst, VectorOperand full, VectorOperand line) {
@@ -85,32 +88,31 @@ void column_expand(Core &core, const Operands &operands, const char *name, Instr
 } // namespace
 
 TILE_OP_BODY(TCOLEXPANDADD) {
-    column_expand(core, operands, "TCOLEXPANDADD", Instr::VADD, kSpreadTypes, Sum());
+    column_expand(core, operands, "TCOLEXPANDADD", Instr::VADD, kSpreadTypes, Pair::Sum);
 }
 TILE_OP_BODY(TCOLEXPANDSUB) {
-    column_expand(core, operands, "TCOLEXPANDSUB", Instr::VSUB, kSpreadTypes, Difference());
+    column_expand(core, operands, "TCOLEXPANDSUB", Instr::VSUB, kSpreadTypes, Pair::Difference);
 }
 TILE_OP_BODY(TCOLEXPANDMUL) {
-    column_expand(core, operands, "TCOLEXPANDMUL", Instr::VMUL, kSpreadTypes, Product());
+    column_expand(core, operands, "TCOLEXPANDMUL", Instr::VMUL, kSpreadTypes, Pair::Product);
 }
 TILE_OP_BODY(TCOLEXPANDDIV) {
-    column_expand(core, operands, "TCOLEXPANDDIV", Instr::VDIV, kSpreadReals, Quotient());
+    column_expand(core, operands, "TCOLEXPANDDIV", Instr::VDIV, kSpreadReals, Pair::Quotient);
 }
 TILE_OP_BODY(TCOLEXPANDMAX) {
-    column_expand(core, operands, "TCOLEXPANDMAX", Instr::VMAX, kSpreadTypes, Larger());
+    column_expand(core, operands, "TCOLEXPANDMAX", Instr::VMAX, kSpreadTypes, Pair::Larger);
 }
 TILE_OP_BODY(TCOLEXPANDMIN) {
-    column_expand(core, operands, "TCOLEXPANDMIN", Instr::VMIN, kSpreadTypes, Smaller());
+    column_expand(core, operands, "TCOLEXPANDMIN", Instr::VMIN, kSpreadTypes, Pair::Smaller);
 }
 
 TILE_OP_BODY(TCOLEXPANDEXPDIF) {
     Spread s = column_spread(core, operands, "TCOLEXPANDEXPDIF", kSpreadReals);
     if (is_empty(s.dst)) return;
-    with_type_of(core, "TCOLEXPANDEXPDIF", s.dst.type, Types<float, half>{}, [&](auto tag) {
-        using T = decltype(tag);
-        // two instructions, two roundings
-        if (core.computes) spread_columns(core, s, [](auto a, auto b) { return exact_exp(float(T(a - b))); });
-    });
+    if (s.dst.type != Type::F32 && s.dst.type != Type::F16)
+        core.unsupported("TCOLEXPANDEXPDIF of %s tiles", type_name(s.dst.type));
+    if (core.computes)
+        spread_columns(core, s, s.dst.type == Type::F32 ? exp_difference<float> : exp_difference<half>);
     issue_column_spread(
         core, s,
         [&](int repeat, int64_t elements, VectorOperand dst, VectorOperand full, VectorOperand line) {

@@ -24,31 +24,27 @@ void check_column(const Core &core, const char *name, const Spread &s) {
                           s.thin.cols * type_size(s.thin.type));
 }
 
-template <class T> void spread_rows_of(Core &core, const Spread &s, LineOp<T> op) {
-    constexpr int block = kBlockBytes / int(sizeof(T));
-    int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
-    View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
-    // a row-major column repeats its block along the row, lane by lane
-    bool lanes = s.thin.row_major && s.thin.valid_cols >= block;
-    const int width = lanes ? block : 1; // a power of two
-    // the hardware reads the column before it writes any row, so the two may overlap
-    std::vector<T> column(static_cast<size_t>(rows * width));
-    for (int r = 0; r < rows; ++r)
-        for (int i = 0; i < width; ++i) column[size_t(r * width + i)] = thin.at(r, i);
-    std::vector<T> spread(static_cast<size_t>(cols));
-    for (int r = 0; r < rows; ++r) {
-        T *out = to.data + int64_t(r) * s.dst.cols;
-        const T *in = full.data + int64_t(r) * s.full.cols, *values = column.data() + r * width;
-        const T *line = spread.data();
-        for (int c = 0; c < cols; ++c) spread[size_t(c)] = values[c & (width - 1)];
-        op.run(op.body, out, s.swapped ? line : in, s.swapped ? in : line, cols);
-    }
-}
-
-template <class Body> void spread_rows(Core &core, const Spread &s, Body body) {
-    with_type_of(core, "a broadcast", s.dst.type, Numbers{}, [&](auto tag) {
+void spread_rows(Core &core, const Spread &s, LineOp op) {
+    with_bits(s.dst.type, [&](auto tag) {
         using T = decltype(tag);
-        spread_rows_of<T>(core, s, line_op<T>(body));
+        constexpr int block = kBlockBytes / int(sizeof(T));
+        int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
+        View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
+        // a row-major column repeats its block along the row, lane by lane
+        bool lanes = s.thin.row_major && s.thin.valid_cols >= block;
+        const int width = lanes ? block : 1; // a power of two
+        // the hardware reads the column before it writes any row, so the two may overlap
+        std::vector<T> column(static_cast<size_t>(rows * width));
+        for (int r = 0; r < rows; ++r)
+            for (int i = 0; i < width; ++i) column[size_t(r * width + i)] = thin.at(r, i);
+        std::vector<T> spread(static_cast<size_t>(cols));
+        for (int r = 0; r < rows; ++r) {
+            T *out = to.data + int64_t(r) * s.dst.cols;
+            const T *in = full.data + int64_t(r) * s.full.cols, *values = column.data() + r * width;
+            const T *line = spread.data();
+            for (int c = 0; c < cols; ++c) spread[size_t(c)] = values[c & (width - 1)];
+            op(out, s.swapped ? line : in, s.swapped ? in : line, cols);
+        }
     });
 }
 
@@ -121,39 +117,40 @@ void issue_row_spread(Core &core, Instr instr, const Spread &s, const TileRef *t
     }
 }
 
-template <class Body>
 void row_expand(Core &core, const Operands &operands, const char *name, Instr instr,
-                std::initializer_list<Type> types, Body body) {
+                std::initializer_list<Type> types, Pair pair) {
     Spread s = row_spread(operands[0].tile, operands[1].tile, operands[2].tile);
     allow_types(core, name, s.dst.type, types);
     check_column(core, name, s);
     if (is_empty(s.dst)) return;
-    if (core.computes) spread_rows(core, s, body);
+    if (core.computes) spread_rows(core, s, line_op(core, "a broadcast", s.dst.type, pair));
     issue_row_spread(core, instr, s, operands.count > 3 ? &operands[3].tile : nullptr);
 }
 
 } // namespace
 
-TILE_OP_BODY(TROWEXPANDADD) { row_expand(core, operands, "TROWEXPANDADD", Instr::VADD, kSpreadTypes, Sum()); }
+TILE_OP_BODY(TROWEXPANDADD) {
+    row_expand(core, operands, "TROWEXPANDADD", Instr::VADD, kSpreadTypes, Pair::Sum);
+}
 TILE_OP_BODY(TROWEXPANDSUB) {
-    row_expand(core, operands, "TROWEXPANDSUB", Instr::VSUB, kSpreadTypes, Difference());
+    row_expand(core, operands, "TROWEXPANDSUB", Instr::VSUB, kSpreadTypes, Pair::Difference);
 }
 TILE_OP_BODY(TROWEXPANDMUL) {
-    row_expand(core, operands, "TROWEXPANDMUL", Instr::VMUL, kSpreadTypes, Product());
+    row_expand(core, operands, "TROWEXPANDMUL", Instr::VMUL, kSpreadTypes, Pair::Product);
 }
 TILE_OP_BODY(TROWEXPANDDIV) {
-    row_expand(core, operands, "TROWEXPANDDIV", Instr::VDIV, kSpreadReals, Quotient());
+    row_expand(core, operands, "TROWEXPANDDIV", Instr::VDIV, kSpreadReals, Pair::Quotient);
 }
 TILE_OP_BODY(TROWEXPANDMAX) {
-    row_expand(core, operands, "TROWEXPANDMAX", Instr::VMAX, kSpreadTypes, Larger());
+    row_expand(core, operands, "TROWEXPANDMAX", Instr::VMAX, kSpreadTypes, Pair::Larger);
 }
 TILE_OP_BODY(TROWEXPANDMIN) {
-    row_expand(core, operands, "TROWEXPANDMIN", Instr::VMIN, kSpreadTypes, Smaller());
+    row_expand(core, operands, "TROWEXPANDMIN", Instr::VMIN, kSpreadTypes, Pair::Smaller);
 }
 
 TILE_OP_BODY(TROWEXPANDEXPDIF) {
     const TileRef &dst = operands[0].tile;
-    row_expand(core, operands, "TROWEXPANDEXPDIF", Instr::VSUB, kSpreadReals, Difference());
+    row_expand(core, operands, "TROWEXPANDEXPDIF", Instr::VSUB, kSpreadReals, Pair::Difference);
     if (is_empty(dst)) return;
     core.barrier(PipeId::V);
     run(core, Op::TEXP, operands[0], operands[0]);
@@ -178,7 +175,7 @@ TILE_OP_BODY(TROWEXPAND) {
         core.kernel_error("TROWEXPAND: %d rows to fill from a source of %d x %d", dst.valid_rows, src.rows,
                           src.cols);
     if (core.computes)
-        with_type(dst.type, [&](auto tag) {
+        with_bits(dst.type, [&](auto tag) {
             using T = decltype(tag);
             View<T> to(core, dst, dst.valid_rows, dst.valid_cols), from(core, src);
             for (int r = 0; r < dst.valid_rows; ++r) {

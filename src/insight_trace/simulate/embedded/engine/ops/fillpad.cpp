@@ -63,7 +63,7 @@ Padding plan(Core &core, const Operands &operands, const char *name, bool same_s
 }
 
 void pad(Core &core, const Padding &p, bool copy) {
-    with_type(p.dst.type, [&](auto tag) {
+    with_bits(p.dst.type, [&](auto tag) {
         using T = decltype(tag);
         View<T> to(core, p.dst, std::max(p.dst.valid_rows, p.src.valid_rows), p.dst.cols);
         View<T> from(core, p.src, p.src.valid_rows, p.src.cols);

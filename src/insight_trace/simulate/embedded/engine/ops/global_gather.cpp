@@ -7,13 +7,9 @@
 namespace insight_trace::engine {
 namespace {
 
-Beyond beyond_of(int64_t option) { // pto::GatherOOB: Undefined, Clamp, Wrap, Zero
+Beyond gather_beyond(int64_t option) { // pto::GatherOOB: Undefined, Clamp, Wrap, Zero
     static const Beyond ways[] = {Beyond::Undefined, Beyond::Clamp, Beyond::Wrap, Beyond::Leave};
     return ways[option & 3];
-}
-
-uint32_t index_at(Core &core, const TileRef &idx, int64_t number) {
-    return core.computes ? View<uint32_t>(core, idx).data[number] : 0;
 }
 
 uint8_t *element(Core &core, const TileRef &tile, int64_t row, int64_t col) {
@@ -168,7 +164,7 @@ TILE_OP_BODY(MGATHER) {
     const TileRef &dst = operands[0].tile;
     Table table(core, "MGATHER", operands[1].global);
     int64_t mode = operands[operands.count - 2].option;
-    Beyond beyond = beyond_of(operands[operands.count - 1].option);
+    Beyond beyond = gather_beyond(operands[operands.count - 1].option);
     if (dst.space == Space::L1) {
         if (operands[2].kind != Operand::Global)
             core.kernel_error("MGATHER: indices of a matrix tile lie in global memory");

@@ -8,7 +8,7 @@ namespace {
 
 enum Combine : int64_t { Replace, Add, Largest, Smallest }; // pto::ScatterAtomicOp
 
-Beyond beyond_of(int64_t option) { // pto::ScatterOOB: Undefined, Skip, Clamp, Wrap
+Beyond scatter_beyond(int64_t option) { // pto::ScatterOOB: Undefined, Skip, Clamp, Wrap
     static const Beyond ways[] = {Beyond::Undefined, Beyond::Leave, Beyond::Clamp, Beyond::Wrap};
     return ways[option & 3];
 }
@@ -28,10 +28,6 @@ void combine(Core &core, const TileRef &src, int64_t row, int64_t col, uint64_t 
             value = T(smaller(a, b));
         std::memcpy(place, static_cast<const void *>(&value), sizeof(T));
     });
-}
-
-uint32_t index_at(Core &core, const TileRef &idx, int64_t number) {
-    return core.computes ? View<uint32_t>(core, idx).data[number] : 0;
 }
 
 void scatter_rows(Core &core, const Table &table, const TileRef &src, const TileRef &idx, int64_t how,
@@ -111,7 +107,7 @@ TILE_OP_BODY(MSCATTER) {
     Table table(core, "MSCATTER", operands[0].global);
     const TileRef &src = operands[1].tile, &idx = operands[2].tile;
     int64_t mode = operands[3].option, how = operands[4].option;
-    Beyond beyond = beyond_of(operands[5].option);
+    Beyond beyond = scatter_beyond(operands[5].option);
     if (core.register_based() && !table.boxed)
         return scatter_threads(core, table, src, idx, mode == kByRow, beyond,
                                [&](int64_t r, int64_t c, uint64_t to) { combine(core, src, r, c, to, how); });

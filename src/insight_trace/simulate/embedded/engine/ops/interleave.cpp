@@ -55,7 +55,7 @@ TILE_OP_BODY(TINTERLEAVE) {
     const TileRef &dst1 = operands[0].tile, &dst0 = operands[1].tile, &src1 = operands[2].tile,
                   &src0 = operands[3].tile;
     if (core.computes)
-        with_type(dst0.type, [&](auto tag) {
+        with_bits(dst0.type, [&](auto tag) {
             using T = decltype(tag);
             int rows = dst0.valid_rows, cols = dst0.valid_cols, half = cols / 2;
             View<T> high(core, dst1, rows, cols), low(core, dst0, rows, cols);
@@ -78,7 +78,7 @@ TILE_OP_BODY(TDEINTERLEAVE) {
     bool single = operands.count == 3;
     const TileRef &first = operands[single ? 2 : 3].tile, &second = operands[2].tile;
     if (core.computes)
-        with_type(dst0.type, [&](auto tag) {
+        with_bits(dst0.type, [&](auto tag) {
             using T = decltype(tag);
             int rows = dst0.valid_rows, cols = dst0.valid_cols;
             View<T> odd(core, dst1, rows, cols), even(core, dst0, rows, cols);

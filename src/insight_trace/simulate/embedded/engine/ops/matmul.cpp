@@ -4,7 +4,7 @@
 
 #include "elementwise.hpp"
 #include "insight_trace/narrow.hpp"
-#include "products.hpp"
+#include "matmul_products.hpp"
 
 namespace insight_trace::engine {
 
@@ -67,7 +67,8 @@ void left_rows(Core &core, const TileRef &tile, int64_t m, int64_t k, std::vecto
     });
 }
 
-// The right tile's in panels (products.hpp): boxes are as wide and have their columns one after the other.
+// The right tile's in panels (matmul_products.hpp): boxes are as wide and have their columns one after the
+// other.
 template <class W>
 void right_panels(Core &core, const TileRef &tile, int64_t k, int64_t n, std::vector<W> &out) {
     out.resize(size_t((n + kPanel - 1) / kPanel * kPanel * k));

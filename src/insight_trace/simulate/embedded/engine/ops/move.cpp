@@ -154,7 +154,7 @@ void to_matrix(Core &core, const char *op, TileRef dst, Corner to, TileRef src, 
     cols = std::min({cols, dst.cols - to.col, src.cols - from.col});
     Core *owner = owner_of(core, dst.space, 0);
     if (core.computes && owner)
-        with_type(dst.type, [&](auto tag) {
+        with_bits(dst.type, [&](auto tag) {
             using T = decltype(tag);
             View<T> out(*owner, dst), in(core, src);
             for (int64_t r = 0; r < rows; ++r)
@@ -303,7 +303,7 @@ TILE_OP_BODY(TINSERT) {
                                 way_out);
     if (dst.space == Space::L1) return to_matrix(core, "TINSERT", dst, {row, col}, src, {}, rows, cols);
     if (core.computes)
-        with_type(dst.type, [&](auto tag) {
+        with_bits(dst.type, [&](auto tag) {
             using T = decltype(tag);
             View<T> to(core, dst), from(core, src);
             for (int64_t r = 0; r < rows; ++r)

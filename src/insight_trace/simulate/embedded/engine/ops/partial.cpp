@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "elementwise.hpp"
+#include "layout_copy.hpp"
 
 namespace insight_trace::engine {
 
@@ -24,16 +25,17 @@ class Partial {
         both_.width = part_.width;
     }
 
-    template <class T, class Body> void compute(Body body) {
-        T *to = elements_of<T>(core_, dst_);
-        const T *a = elements_of<T>(core_, whole_);
-        const T *b = part_.extent() ? elements_of<T>(core_, part_) : nullptr;
-        for (int line = 0; line < dst_.lines; ++line) {
-            T *out = to + int64_t(line) * dst_.pitch;
-            const T *x = a + int64_t(line) * whole_.pitch;
-            const int two = line < part_.lines ? part_.width : 0;
-            if (two > 0) map_line<T>(out, x, b + int64_t(line) * part_.pitch, two, body);
-            for (int i = two; i < dst_.width; ++i) out[i] = x[i];
+    void compute(LineOp op) {
+        uint8_t *to = bytes_of(core_, dst_);
+        const uint8_t *a = bytes_of(core_, whole_);
+        const uint8_t *b = part_.extent() ? bytes_of(core_, part_) : nullptr;
+        const int64_t size = dst_.size;
+        for (int64_t line = 0; line < dst_.lines; ++line) {
+            uint8_t *out = to + line * dst_.pitch * size;
+            const uint8_t *x = a + line * whole_.pitch * size;
+            const int two = std::max(line < part_.lines ? part_.width : 0, 0);
+            if (two > 0) op(out, x, b + line * part_.pitch * size, two);
+            for (int64_t i = two; i < dst_.width; ++i) copy_element(out + i * size, x + i * size, dst_.size);
         }
     }
 
@@ -88,8 +90,7 @@ class Partial {
     Lines dst_, whole_, part_, both_;
 };
 
-template <class Body>
-void partial(Core &core, const Operands &operands, const char *op, Instr instr, Body body) {
+void partial(Core &core, const Operands &operands, const char *op, Instr instr, Pair pair) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
                   &b = tile_operand(core, op, operands, 2);
     require_type(core, op, a, dst.type);
@@ -101,28 +102,20 @@ void partial(Core &core, const Operands &operands, const char *op, Instr instr, 
     if (!whole(a) && !whole(b))
         core.kernel_error("%s: one of the sources must be valid wherever the destination is", op);
     Partial job(core, op, instr, dst, whole(a) ? a : b, whole(a) ? b : a);
-    with_type_of(core, op, dst.type, Numbers(), [&](auto tag) {
-        if (core.computes) job.template compute<decltype(tag)>(body);
-    });
+    LineOp loop = line_op(core, op, dst.type, pair);
+    if (core.computes) job.compute(loop);
     job.issue_all();
 }
 
 // Elements of one source or the other, whatever they are.
-template <class Bits>
-void choose_bits(Core &core, const TileRef &dst, const TileRef &a, const TileRef &b,
-                 const std::vector<bool> &first) {
-    View<Bits> to(core, dst), x(core, a), y(core, b);
-    for (int64_t r = 0; r < dst.valid_rows; ++r)
-        for (int64_t c = 0; c < dst.valid_cols; ++c)
-            to.at(r, c) = first[size_t(r * dst.valid_cols + c)] ? x.at(r, c) : y.at(r, c);
-}
 void choose(Core &core, const TileRef &dst, const TileRef &a, const TileRef &b,
             const std::vector<bool> &first) {
-    const int size = type_size(dst.type);
-    (size == 1   ? choose_bits<uint8_t>
-     : size == 2 ? choose_bits<uint16_t>
-     : size == 4 ? choose_bits<uint32_t>
-                 : choose_bits<uint64_t>)(core, dst, a, b, first);
+    with_bits(dst.type, [&](auto tag) {
+        View<decltype(tag)> to(core, dst), x(core, a), y(core, b);
+        for (int64_t r = 0; r < dst.valid_rows; ++r)
+            for (int64_t c = 0; c < dst.valid_cols; ++c)
+                to.at(r, c) = first[size_t(r * dst.valid_cols + c)] ? x.at(r, c) : y.at(r, c);
+    });
 }
 
 // The values, and the indices that go with them. With equal values the first source's index stays.
@@ -185,9 +178,9 @@ TILE_OP_BODY(TPARTARGMAX) {
 TILE_OP_BODY(TPARTARGMIN) {
     partial_index(core, operands, "TPARTARGMIN", Instr::VCMP, [](auto a, auto b) { return a <= b; });
 }
-TILE_OP_BODY(TPARTADD) { partial(core, operands, "TPARTADD", Instr::VADD, Sum()); }
-TILE_OP_BODY(TPARTMUL) { partial(core, operands, "TPARTMUL", Instr::VMUL, Product()); }
-TILE_OP_BODY(TPARTMAX) { partial(core, operands, "TPARTMAX", Instr::VMAX, Larger()); }
-TILE_OP_BODY(TPARTMIN) { partial(core, operands, "TPARTMIN", Instr::VMIN, Smaller()); }
+TILE_OP_BODY(TPARTADD) { partial(core, operands, "TPARTADD", Instr::VADD, Pair::Sum); }
+TILE_OP_BODY(TPARTMUL) { partial(core, operands, "TPARTMUL", Instr::VMUL, Pair::Product); }
+TILE_OP_BODY(TPARTMAX) { partial(core, operands, "TPARTMAX", Instr::VMAX, Pair::Larger); }
+TILE_OP_BODY(TPARTMIN) { partial(core, operands, "TPARTMIN", Instr::VMIN, Pair::Smaller); }
 
 } // namespace insight_trace::engine

@@ -23,7 +23,7 @@ TILE_OP_BODY(TPUSH) {
                           larger_one.cols);
     Core *other = cluster_core(core, lane);
     if (core.computes && other)
-        with_type(tile.type, [&](auto tag) {
+        with_bits(tile.type, [&](auto tag) {
             using T = decltype(tag);
             other->at = core.at;
             View<T> to(*other, there), from(core, tile);

@@ -74,7 +74,7 @@ uint8_t to_e4m3(float value) {
 }
 
 // All that one call works on.
-struct Job {
+struct Grouping {
     const TileRef &dst, &src, &exponents, &maxima, &scalings;
     bool fp4, rounds_up, down, interleaved;
 
@@ -94,7 +94,7 @@ struct Job {
     }
 };
 
-template <class T> void quantise(Core &core, const Job &job) {
+template <class T> void quantise(Core &core, const Grouping &job) {
     View<T> in(core, job.src);
     uint8_t *out =
         core.local(Space::UB, job.dst.address,
@@ -173,15 +173,15 @@ void quantise_groups(Core &core, const Operands &operands) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
     const int64_t kind = operands[3].option, how = operands[6].option;
     if (kind != MXFP8 && kind != MXFP4) core.unsupported("TQUANT to HiFloat4");
-    const Job job{dst,
-                  src,
-                  tile_operand(core, op, operands, 2),
-                  tile_operand(core, op, operands, 4),
-                  tile_operand(core, op, operands, 5),
-                  kind == MXFP4,
-                  (how & kRoundsUp) != 0,
-                  (how & kDown) != 0,
-                  (how & kInterleaved) != 0};
+    const Grouping job{dst,
+                       src,
+                       tile_operand(core, op, operands, 2),
+                       tile_operand(core, op, operands, 4),
+                       tile_operand(core, op, operands, 5),
+                       kind == MXFP4,
+                       (how & kRoundsUp) != 0,
+                       (how & kDown) != 0,
+                       (how & kInterleaved) != 0};
     if (job.fp4 && job.down) core.unsupported("TQUANT to 4-bit floats in groups along columns");
     need_plain_rows(core, op, src, "source");
     need_plain_rows(core, op, dst, "destination");

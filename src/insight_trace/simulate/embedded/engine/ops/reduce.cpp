@@ -1,9 +1,29 @@
 // Reductions along rows: maximum, minimum, sum, product.
-#include "ops/reduce.hpp"
-
+#include <cstring>
 #include <string_view>
+#include <vector>
+
+#include "ops/steps.hpp"
 
 namespace insight_trace::engine {
+
+namespace {
+
+struct RowReduction {
+    const char *name;
+    Instr fold;  // two repeats into one
+    Instr whole; // one repeat into one value
+    Instr group; // each block of a repeat into one value
+    bool pairs;  // wide rows fold pair by pair in a tree (sums), else one after another
+};
+
+// The four shapes that fold block by block instead: one value per block, or neighbouring blocks into one.
+inline bool folds_by_block(const TileRef &dst, const TileRef &src) {
+    if (dst.row_major || dst.inner || !fixed_cols(dst) || dst.valid_cols != 1 || src.type != Type::F32)
+        return false;
+    if (src.dynamic || src.valid_rows != src.rows || src.valid_cols != src.cols) return false;
+    return src.rows * src.cols == 8192 && src.cols >= 128 && src.cols <= 1024;
+}
 
 void check_row_reduction(Core &core, const char *name, const TileRef &dst, const TileRef &src) {
     allow_types(core, name, src.type, {Type::F32, Type::F16, Type::I32, Type::I16});
@@ -17,8 +37,6 @@ void check_row_reduction(Core &core, const char *name, const TileRef &dst, const
     if (dst.rows < src.valid_rows)
         core.kernel_error("%s: %d rows do not fit the %d of the result", name, src.valid_rows, dst.rows);
 }
-
-namespace {
 
 uint16_t blocks_per_row(const TileRef &tile) {
     return static_cast<uint16_t>(tile.cols / per_block(tile.type));
@@ -204,19 +222,124 @@ void issue_blockwise_reduction(Core &core, Instr fold, const TileRef &dst, const
     count_off(core);
 }
 
+namespace {
+
+// One repeat into one value: neighbours pair up, level by level; one rounding at the end.
+template <class T, class Fold> HOT_LOOP void fold_lanes(const void *from, int count, void *to) {
+    const T *lanes = static_cast<const T *>(from);
+    Wide<T> level[kRepeatBytes];
+    for (int i = 0; i < count; ++i) level[i] = Wide<T>(lanes[i]);
+    for (; count > 1; count = (count + 1) / 2) {
+        for (int i = 0; i < count / 2; ++i) level[i] = Fold::of(level[2 * i], level[2 * i + 1]);
+        if (count % 2) level[count / 2] = level[count - 1];
+    }
+    *static_cast<T *>(to) = T(level[0]);
+}
+
+struct SumOfTwo {
+    template <class T> static T of(T a, T b) { return wrap_add(a, b); }
+};
+struct LargerOfTwo {
+    template <class T> static T of(T a, T b) { return larger(a, b); }
+};
+struct SmallerOfTwo {
+    template <class T> static T of(T a, T b) { return smaller(a, b); }
+};
+
+// How elements of one type fold.
+struct Folding {
+    int64_t size; // of an element
+    LineOp lines; // two lines into one
+    void (*lanes)(const void *from, int count, void *to);
+};
+
+// A row of any width into `to`. `parts` has room for half the row, one repeat at least.
+void fold_row(const Folding &fold, const uint8_t *row, int cols, uint8_t *parts, uint8_t *to) {
+    const int lanes = kRepeatBytes / int(fold.size);
+    const int full = cols / lanes, rest = cols % lanes;
+    if (cols <= lanes) return fold.lanes(row, cols, to);
+    auto part = [&](int i) { return parts + int64_t(i) * kRepeatBytes; };
+    auto piece = [&](int i) { return row + int64_t(i) * kRepeatBytes; };
+    if (full == 1) memcpy(parts, row, kRepeatBytes);
+    for (int i = 0; i < full / 2; ++i) fold.lines(part(i), piece(2 * i), piece(2 * i + 1), lanes);
+    if (full > 1 && full % 2) fold.lines(parts, parts, piece(full - 1), lanes);
+    if (rest) fold.lines(parts, parts, piece(full), rest);
+    for (int left = full / 2; left > 1;) {
+        for (int i = 0; i < left / 2; ++i) fold.lines(part(i), part(2 * i), part(2 * i + 1), lanes);
+        bool odd = left % 2;
+        left /= 2;
+        if (odd) fold.lines(part(left - 1), part(left - 1), part(left * 2), lanes);
+    }
+    fold.lanes(parts, lanes, to);
+}
+
+// Floats only.
+void fold_row_by_block(const Folding &fold, const float *row, int cols, float *parts, float *to) {
+    constexpr int block = kBlockBytes / sizeof(float), lanes = kRepeatBytes / sizeof(float);
+    std::copy(row, row + cols, parts);
+    while (cols > 1) {
+        if (cols % lanes == 0 || cols == block) {
+            cols /= block;
+            for (int i = 0; i < cols; ++i) fold.lanes(parts + i * block, block, parts + i);
+        } else {
+            cols /= 2;
+            for (int i = 0; i < cols / block; ++i)
+                fold.lines(parts + i * block, parts + 2 * i * block, parts + (2 * i + 1) * block, block);
+        }
+    }
+    *to = parts[0];
+}
+
+void fold_rows(Core &core, const TileRef &dst, const TileRef &src, const Folding &fold) {
+    const bool by_block = folds_by_block(dst, src);
+    const int64_t step = row_step(dst) * fold.size;
+    uint8_t *to = core.local(dst.space, dst.address, uint64_t((src.valid_rows - 1) * step + fold.size));
+    const uint8_t *from = bytes_of(core, src, src.valid_rows, src.valid_cols);
+    std::vector<float> parts(size_t(std::max<int64_t>(src.cols * fold.size, kRepeatBytes)) / sizeof(float) +
+                             1);
+    for (int64_t r = 0; r < src.valid_rows; ++r) {
+        const uint8_t *row = from + r * src.cols * fold.size;
+        if (by_block)
+            fold_row_by_block(fold, reinterpret_cast<const float *>(row), src.cols, parts.data(),
+                              reinterpret_cast<float *>(to + r * step));
+        else
+            fold_row(fold, row, src.valid_cols, reinterpret_cast<uint8_t *>(parts.data()), to + r * step);
+    }
+}
+
+template <class Fold, class List>
+void row_reduction(Core &core, const Operands &operands, const RowReduction &op, Pair pair) {
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile, &tmp = operands[2].tile;
+    check_row_reduction(core, op.name, dst, src);
+    if (is_empty(src)) return;
+    if (core.computes) {
+        Folding fold{type_size(src.type), line_op(core, op.name, src.type, pair), nullptr};
+        const Type type = std::is_same_v<List, Signless> ? unsigned_of(src.type) : src.type;
+        with_type_of(core, op.name, type, List{},
+                     [&](auto tag) { fold.lanes = fold_lanes<decltype(tag), Fold>; });
+        fold_rows(core, dst, src, fold);
+    }
+    if (src.type == Type::F32 || src.type == Type::F16)
+        issue_row_reduction(core, op, dst, src, tmp);
+    else
+        issue_blockwise_reduction(core, op.fold, dst, src, tmp);
+}
+
+} // namespace
+
 TILE_OP_BODY(TROWMAX) {
     static const RowReduction op{"TROWMAX", Instr::VMAX, Instr::VCMAX, Instr::VCGMAX, false};
-    row_reduction(core, operands, op, Larger());
+    row_reduction<LargerOfTwo, Numbers>(core, operands, op, Pair::Larger);
 }
 
 TILE_OP_BODY(TROWMIN) {
     static const RowReduction op{"TROWMIN", Instr::VMIN, Instr::VCMIN, Instr::VCGMIN, false};
-    row_reduction(core, operands, op, Smaller());
+    row_reduction<SmallerOfTwo, Numbers>(core, operands, op, Pair::Smaller);
 }
 
 TILE_OP_BODY(TROWSUM) {
     static const RowReduction op{"TROWSUM", Instr::VADD, Instr::VCADD, Instr::VCGADD, true};
-    row_reduction(core, operands, op, Sum());
+    row_reduction<SumOfTwo, Signless>(core, operands, op, Pair::Sum);
 }
 
 TILE_OP_BODY(TROWPROD) {
@@ -224,7 +347,7 @@ TILE_OP_BODY(TROWPROD) {
     check_row_reduction(core, "TROWPROD", dst, src);
     if (is_empty(src)) return;
     if (core.computes)
-        with_type_of(core, "TROWPROD", src.type, Numbers{}, [&](auto tag) {
+        with_type_of(core, "TROWPROD", unsigned_of(src.type), Signless{}, [&](auto tag) {
             using T = decltype(tag);
             constexpr int block = kBlockBytes / int(sizeof(T));
             View<T> to(core, dst, src.valid_rows, 1), from(core, src, src.valid_rows, src.valid_cols);

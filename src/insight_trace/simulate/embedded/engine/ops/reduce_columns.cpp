@@ -1,4 +1,5 @@
 // Reductions down the columns: maximum, minimum, product, sum; and sums of neighbours in a row.
+#include <cstring>
 #include <vector>
 
 #include "ops/steps.hpp"
@@ -21,28 +22,24 @@ void copy_row(Core &core, const TileRef &dst, const TileRef &src) {
 }
 
 // Row after row into the result's only row.
-template <class Fold> void fold_down(Core &core, const TileRef &dst, const TileRef &src, Fold fold) {
-    with_type_of(core, "a reduction", src.type, Numbers{}, [&](auto tag) {
-        using T = decltype(tag);
-        View<T> to(core, dst, 1, src.valid_cols), from(core, src, src.valid_rows, src.valid_cols);
-        std::copy(from.data, from.data + src.valid_cols, to.data);
-        for (int r = 1; r < src.valid_rows; ++r) {
-            const T *row = from.data + int64_t(r) * src.cols;
-            map_line(to.data, to.data, row, src.valid_cols, fold);
-        }
-    });
+void fold_down(Core &core, const TileRef &dst, const TileRef &src, Pair pair) {
+    LineOp fold = line_op(core, "a reduction", src.type, pair);
+    const int64_t size = type_size(src.type);
+    uint8_t *to = bytes_of(core, dst, 1, src.valid_cols);
+    const uint8_t *from = bytes_of(core, src, src.valid_rows, src.valid_cols);
+    memmove(to, from, size_t(src.valid_cols * size));
+    for (int64_t r = 1; r < src.valid_rows; ++r) fold(to, to, from + r * src.cols * size, src.valid_cols);
 }
 
 VectorOperand row_of(const TileRef &tile, int64_t row, int64_t col = 0) {
     return VectorOperand(element_address(tile, row * tile.cols + col));
 }
 
-template <class Fold>
-void column_reduction(Core &core, const Operands &operands, const char *name, Instr instr, Fold fold) {
+void column_reduction(Core &core, const Operands &operands, const char *name, Instr instr, Pair pair) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
     check_columns(core, name, dst, src);
     if (is_empty(src)) return;
-    if (core.computes) fold_down(core, dst, src, fold);
+    if (core.computes) fold_down(core, dst, src, pair);
     copy_row(core, dst, src);
     core.barrier(PipeId::V);
     if (src.valid_rows == 1) return;
@@ -69,10 +66,10 @@ void column_reduction(Core &core, const Operands &operands, const char *name, In
 }
 
 // Sums pair by pair: rows 2i and 2i + 1 into row i, an odd last row into row 0, until one row is left.
-template <class T> void pair_sums(T *rows, int64_t pitch, int count, int cols) {
+void pair_sums(uint8_t *rows, int64_t pitch, int count, int cols, LineOp sum) {
     for (; count > 1; count /= 2) {
         auto add = [&](int64_t to, int64_t a, int64_t b) {
-            map_line(rows + to * pitch, rows + a * pitch, rows + b * pitch, cols, Sum());
+            sum(rows + to * pitch, rows + a * pitch, rows + b * pitch, cols);
         };
         for (int i = 0; i < count / 2; ++i) add(i, 2 * i, 2 * i + 1);
         if (count % 2) add(0, 0, count - 1);
@@ -100,9 +97,9 @@ void issue_pair_sums(Core &core, const TileRef &src, const TileRef &tmp) {
 
 } // namespace
 
-TILE_OP_BODY(TCOLMAX) { column_reduction(core, operands, "TCOLMAX", Instr::VMAX, Larger()); }
-TILE_OP_BODY(TCOLMIN) { column_reduction(core, operands, "TCOLMIN", Instr::VMIN, Smaller()); }
-TILE_OP_BODY(TCOLPROD) { column_reduction(core, operands, "TCOLPROD", Instr::VMUL, Product()); }
+TILE_OP_BODY(TCOLMAX) { column_reduction(core, operands, "TCOLMAX", Instr::VMAX, Pair::Larger); }
+TILE_OP_BODY(TCOLMIN) { column_reduction(core, operands, "TCOLMIN", Instr::VMIN, Pair::Smaller); }
+TILE_OP_BODY(TCOLPROD) { column_reduction(core, operands, "TCOLPROD", Instr::VMUL, Pair::Product); }
 
 TILE_OP_BODY(TCOLSUM) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
@@ -115,22 +112,23 @@ TILE_OP_BODY(TCOLSUM) {
         tmp.cols = tmp.cols * type_size(tmp.type) / type_size(src.type);
         tmp.type = src.type;
         need_plain_rows(core, "TCOLSUM", tmp, "scratch tile");
-        if (core.computes)
-            with_type_of(core, "TCOLSUM", src.type, Numbers{}, [&](auto tag) {
-                using T = decltype(tag);
-                View<T> to(core, dst, 1, src.valid_cols), from(core, src, src.valid_rows, src.valid_cols);
-                std::vector<T> rows(from.data,
-                                    from.data + int64_t(src.valid_rows - 1) * src.cols + src.valid_cols);
-                pair_sums(rows.data(), src.cols, src.valid_rows, src.valid_cols);
-                std::copy(rows.begin(), rows.begin() + src.valid_cols, to.data);
-            });
+        if (core.computes) {
+            LineOp sum = line_op(core, "TCOLSUM", src.type, Pair::Sum);
+            const int64_t size = type_size(src.type);
+            uint8_t *to = bytes_of(core, dst, 1, src.valid_cols);
+            const uint8_t *from = bytes_of(core, src, src.valid_rows, src.valid_cols);
+            std::vector<uint8_t> rows(from, from + (int64_t(src.valid_rows - 1) * src.cols + src.valid_cols) *
+                                                       size);
+            pair_sums(rows.data(), src.cols * size, src.valid_rows, src.valid_cols, sum);
+            memcpy(to, rows.data(), size_t(src.valid_cols * size));
+        }
         issue_pair_sums(core, src, tmp);
         core.move(Instr::MOV_UB_TO_UB, src.type, dst.address, tmp.address, 1,
                   ceil_div(int64_t(src.valid_cols) * type_size(src.type), kBlockBytes) * kBlockBytes);
         core.barrier(PipeId::V);
         return;
     }
-    if (core.computes) fold_down(core, dst, src, Sum());
+    if (core.computes) fold_down(core, dst, src, Pair::Sum);
     copy_row(core, dst, src);
     if (has_tmp || src.valid_rows > 1) core.barrier(PipeId::V);
     if (src.valid_rows == 1) return;

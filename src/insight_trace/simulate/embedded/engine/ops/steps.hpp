@@ -9,7 +9,6 @@
 namespace insight_trace::engine {
 
 constexpr int kBlockBytes = 32;
-constexpr int kRepeatBytes = 256;
 constexpr int kMostRepeats = 255;
 // The last 8 KB of the vector core's memory, which the tile library keeps for itself on a2a3.
 constexpr uint32_t kScratch = 184 * 1024;

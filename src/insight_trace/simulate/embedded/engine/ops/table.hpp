@@ -47,6 +47,10 @@ struct Place {
     bool inside;
 };
 
+inline uint32_t index_at(Core &core, const TileRef &idx, int64_t number) {
+    return core.computes ? View<uint32_t>(core, idx).data[number] : 0;
+}
+
 inline Place placed(uint32_t index, int64_t count, Beyond beyond) {
     switch (beyond) {
     case Beyond::Clamp:

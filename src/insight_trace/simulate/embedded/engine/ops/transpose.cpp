@@ -68,7 +68,7 @@ void reorder(Core &core, const Operands &operands) {
         core.kernel_error("TTRANS: %lld elements of %d do not fit a result of %d", (long long)count, src.cols,
                           dst.cols);
     if (core.computes)
-        with_type(src.type, [&](auto tag) {
+        with_bits(src.type, [&](auto tag) {
             using T = decltype(tag);
             T *to = core.local_as<T>(dst.space, dst.address, uint64_t(dst.cols));
             const T zero{};
@@ -105,7 +105,7 @@ TILE_OP_BODY(TTRANS) {
     if (dst.rows < cols || dst.cols < rows)
         core.kernel_error("TTRANS: %d x %d does not fit a result of %d x %d", cols, rows, dst.rows, dst.cols);
     if (core.computes)
-        with_type(src.type, [&](auto tag) {
+        with_bits(src.type, [&](auto tag) {
             using T = decltype(tag);
             View<T> to(core, dst, cols, rows), from(core, src, rows, cols);
             std::vector<T> kept(from.data, from.data + int64_t(rows - 1) * src.cols + cols);

@@ -6,7 +6,7 @@
 
 namespace insight_trace::engine {
 
-constexpr int kRepeatBytes = 256, kRepeatMost = 255, kStrideMost = 255;
+constexpr int kRepeatMost = 255, kStrideMost = 255;
 // below this many repeats the library prefers count mode
 constexpr int kFewRepeats = 4;
 

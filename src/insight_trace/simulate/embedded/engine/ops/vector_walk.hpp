@@ -11,6 +11,8 @@
 
 namespace insight_trace::engine {
 
+constexpr int kRepeatBytes = 256;
+
 // A tile without boxes as lines of consecutive elements: its rows, or its columns when it is column major.
 struct Lines {
     uint32_t address;

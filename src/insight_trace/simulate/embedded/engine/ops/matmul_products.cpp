@@ -1,5 +1,5 @@
 // How wide the machine computes changes no bit of a result: rows and columns go side by side, k never.
-#include "products.hpp"
+#include "matmul_products.hpp"
 
 #include <cstring>
 
@@ -14,13 +14,13 @@ namespace insight_trace::engine {
 namespace {
 
 // As many elements as a register has bytes for.
-template <class T, int Bytes> struct Wide {
+template <class T, int Bytes> struct Packed {
     typedef T type __attribute__((vector_size(Bytes)));
 };
 
 // `Rows` rows of one panel, kept in registers while k goes by.
 template <class T, int Bytes, int Rows> INLINE void block(const T *a, const T *b, T *sum, int64_t k) {
-    using V = typename Wide<T, Bytes>::type;
+    using V = typename Packed<T, Bytes>::type;
     constexpr int kParts = int(kPanel * sizeof(T)) / Bytes, kEach = int(kPanel) / kParts;
     V acc[Rows][kParts] = {};
     for (int64_t p = 0; p < k; ++p) {
@@ -40,8 +40,8 @@ template <class T, int Bytes, int Rows> INLINE void block(const T *a, const T *b
 
 template <int Bytes, int Rows>
 INLINE void fused_block(const float *a, const float *b, float *sum, int64_t k) {
-    using D = typename Wide<double, Bytes>::type;
-    using F = typename Wide<float, Bytes / 2>::type;
+    using D = typename Packed<double, Bytes>::type;
+    using F = typename Packed<float, Bytes / 2>::type;
     constexpr int kParts = int(kPanel * sizeof(double)) / Bytes, kEach = int(kPanel) / kParts;
     F acc[Rows][kParts] = {};
     for (int64_t p = 0; p < k; ++p) {
