@@ -96,11 +96,14 @@ def test_a_value_of_the_user_is_what_the_kernel_runs_with(build, capsys):
     capsys.readouterr()
 
 
-def test_a_run_that_fails_is_named_and_its_kernels_get_made_up_arguments(build):
+def test_a_run_that_fails_is_named_and_its_kernels_get_made_up_arguments(build, capsys):
     source = build / "orchestration" / "main.cpp"
     source.write_text(source.read_text().replace("block < 8", "block < 9"))
     _, rows = profiled(build)
     assert "leaves dimension 0" in rows["square_rows"]["workload_note"]
+    said = capsys.readouterr().err
+    assert "its kernels get made-up arguments" in said
+    assert "leaves dimension 0" in said
     assert {row["workload"] for row in rows.values()} == {"synthetic"}
 
 

@@ -1,6 +1,7 @@
 """Kernels run side by side, the books are true at every moment, and a killed run can be continued."""
 
 import csv
+import errno
 import os
 import random
 import signal
@@ -98,6 +99,18 @@ def test_a_failure_says_its_cause_and_the_others_go_on(build):
     assert "Traceback" in (result.root / "logs" / "k3" / "error.log").read_text()
     assert not (result.root / "funcs" / "k1").exists()
     assert "failed=3" in (result.root / "summary.txt").read_text()
+
+
+def test_a_full_disk_is_no_fault_of_the_simulator(build):
+    def full(kernel):
+        if kernel.name == "k1":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/some/place")
+
+    result = profile(ProfileRequest(build, jobs=1), ScriptedRunner(hook=full))
+    (message,) = [row.cell("message") for row in result.rows if row.func == "k1"]
+    assert message.startswith("/some/place: No space left on device")
+    assert "make room" in message
+    assert "fault in the simulator" not in message
 
 
 def test_no_keep_going_stops_and_names_what_was_not_run(build):

@@ -33,7 +33,12 @@ def state(folder: Path, command: Command) -> State:
 
 
 def _any(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+    """Whether a pattern names it or a folder above it; a `*` stays within one name."""
+    parts = name.split("/")
+    return any(
+        len(wanted := pattern.split("/")) <= len(parts) and all(map(fnmatch.fnmatchcase, parts, wanted))
+        for pattern in patterns
+    )
 
 
 def _stable(path: Path) -> str:

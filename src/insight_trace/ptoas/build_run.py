@@ -53,6 +53,11 @@ def with_workloads(
         folder: _BuildRun(None, instead) if instead else _run(folder, into, target, seconds, warn)
         for folder in programs
     }
+    for folder, run in runs.items():
+        if run.problem and not instead:
+            warn(
+                f"{folder}: its kernels get made-up arguments, for the build could not be run: {run.problem}"
+            )
     result: list[PlannedKernel] = []
     for kernel in planned:
         folder = _program(kernel.source, build)

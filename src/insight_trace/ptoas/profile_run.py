@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace import __version__
-from insight_trace.errors import InputError, InsightTraceError
+from insight_trace.errors import InputError, InsightTraceError, as_error
 from insight_trace.ptoas.build_run import workload_columns
 from insight_trace.ptoas.kernel_runner import (
     EXPORT_FAILED,
@@ -136,8 +136,8 @@ class ProfileRun:
                     raise _NotExported(outcome)
         except _NotExported as failure:
             outcome = failure.outcome
-        except InsightTraceError as error:
-            outcome = RunOutcome(FAILED, str(error))
+        except (InsightTraceError, OSError) as error:  # a full disk is no fault of the runner
+            outcome = RunOutcome(FAILED, str(as_error(error)))
         except Exception as error:  # a fault of the runner must not take the other kernels with it
             import traceback
 
