@@ -205,3 +205,16 @@ def test_another_error_of_the_machine_is_not_told_as_one_of_room(tmp_path):
         memory.create(tmp_path / "absent" / "gm")
     assert "no room" not in str(caught.value)
     assert not isinstance(caught.value, job_files.NoRoomError)
+
+
+def test_a_machine_without_memory_ends_a_profile_and_is_no_reason_to_make_arguments_up(
+    tmp_path, monkeypatch, capsys
+):
+    shutil.copytree(KERNEL.parents[1] / "pypto_run", tmp_path / "build")
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "memfd_create", full)
+    assert main(["profile", "--build-dir", str(tmp_path / "build"), "--func", "square_rows"]) == 1
+    assert "the memory of the run: No space left on device" in capsys.readouterr().err

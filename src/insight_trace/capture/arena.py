@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import DType
-from insight_trace.errors import JobError, RequestError
+from insight_trace.errors import RequestError
 from insight_trace.model import MAX_TENSOR_DIMS
 from insight_trace.scene.live import LiveTensor
 from insight_trace.simulate.embedded.memory import BASE, Buffer, GlobalMemory, escape
@@ -38,7 +38,8 @@ class Arena:
             os.ftruncate(self.file, self.end - BASE)
             self._map = mmap.mmap(self.file, max(self.heap - BASE, mmap.PAGESIZE))
         except OSError as error:
-            raise JobError(f"no room for global memory: {error}") from None
+            error.filename = "the memory of the run"  # the machine's fault, never told as one of the scene
+            raise
         for tensor, buffer in zip(tensors, self._buffers, strict=True):
             if tensor.array.ndim > MAX_TENSOR_DIMS:
                 raise RequestError(

@@ -123,7 +123,8 @@ class NodeMemory:
             os.ftruncate(self.file, _SHARED_BYTES + chips * _HEAP_BYTES)
             self._map = mmap.mmap(self.file, _SHARED_BYTES)
         except OSError as error:
-            raise JobError(f"no room for global memory: {error}") from None
+            error.filename = "the memory of the run"  # the machine's fault, never told as one of the scene
+            raise
         self.board = self.reserve("what the chips tell each other", _PAGE)
 
     def reserve(self, name: str, nbytes: int, padded: int = 0) -> NodeBuffer:
