@@ -29,7 +29,7 @@ def engine_sources() -> list[Path]:
 
 # Letters at which the files of a folder begin a new unit. A unit is compiled at once, so that what its files include is
 # read once: a change to one file compiles its unit, a fraction of a folder.
-_BEGINNINGS = {"engine": "biost", "ops": "cefmprs", "check": "c", "host": "bs"}
+_BEGINNINGS = {"engine": "biorst", "ops": "cefmprs", "check": "c", "host": "bs"}
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 #include <array>
 #include <cstring>
 
-#include "ops/reduce.hpp"
+#include "ops/steps.hpp"
 #include "raw_units.hpp"
 
 namespace insight_trace::engine {
@@ -201,6 +201,10 @@ template <class T> void reduced(Core &core, const Work &w) {
     const int64_t step = int64_t(w.steps[0]) * in_repeat;
     T *to = core.local_as<T>(Space::UB, w.dst, uint64_t((w.repeats - 1) * step + in_repeat));
     const int width = blocks ? kBlockBytes / int(sizeof(T)) : w.mask.lanes;
+    const bool sums = w.what == RawVector::Sum || w.what == RawVector::SumOfBlock;
+    const bool largest = w.what == RawVector::Largest || w.what == RawVector::LargestOfBlock;
+    const Pair pair = sums ? Pair::Sum : largest ? Pair::Larger : Pair::Smaller;
+    const LaneFold fold = lane_fold(core, "a reduction", type_of<T>(), pair);
     for (int64_t r = 0; r < w.repeats; ++r) {
         std::array<T, kRepeatBytes / kBlockBytes> out;
         std::array<bool, kRepeatBytes / kBlockBytes> any{};
@@ -211,13 +215,7 @@ template <class T> void reduced(Core &core, const Work &w) {
                 if (const int lane = int(part) * width + i; lane <= last && w.mask.has(r, lane))
                     lanes[size_t(count++)] = from.get<T>(r, lane);
             if (!(any[size_t(part)] = count > 0)) continue;
-            T &value = out[size_t(part)];
-            if (w.what == RawVector::Sum || w.what == RawVector::SumOfBlock)
-                value = fold_lanes(lanes.data(), count, Sum());
-            else if (w.what == RawVector::Largest || w.what == RawVector::LargestOfBlock)
-                value = fold_lanes(lanes.data(), count, Larger());
-            else
-                value = fold_lanes(lanes.data(), count, Smaller());
+            fold(lanes.data(), count, &out[size_t(part)]);
         }
         for (int64_t part = 0; part < in_repeat; ++part)
             if (any[size_t(part)]) to[r * step + part] = out[size_t(part)];

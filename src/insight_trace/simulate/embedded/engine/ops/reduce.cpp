@@ -246,11 +246,17 @@ struct SmallerOfTwo {
     template <class T> static T of(T a, T b) { return smaller(a, b); }
 };
 
+template <class Fold, class... T> LaneFold lane_fold_of(Type type, Types<T...>) {
+    LaneFold found = nullptr;
+    ((type == type_of<T>() ? (found = fold_lanes<T, Fold>, true) : false) || ...);
+    return found;
+}
+
 // How elements of one type fold.
 struct Folding {
     int64_t size; // of an element
     LineOp lines; // two lines into one
-    void (*lanes)(const void *from, int count, void *to);
+    LaneFold lanes;
 };
 
 // A row of any width into `to`. `parts` has room for half the row, one repeat at least.
@@ -307,16 +313,13 @@ void fold_rows(Core &core, const TileRef &dst, const TileRef &src, const Folding
     }
 }
 
-template <class Fold, class List>
 void row_reduction(Core &core, const Operands &operands, const RowReduction &op, Pair pair) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile, &tmp = operands[2].tile;
     check_row_reduction(core, op.name, dst, src);
     if (is_empty(src)) return;
     if (core.computes) {
-        Folding fold{type_size(src.type), line_op(core, op.name, src.type, pair), nullptr};
-        const Type type = std::is_same_v<List, Signless> ? unsigned_of(src.type) : src.type;
-        with_type_of(core, op.name, type, List{},
-                     [&](auto tag) { fold.lanes = fold_lanes<decltype(tag), Fold>; });
+        const Folding fold{type_size(src.type), line_op(core, op.name, src.type, pair),
+                           lane_fold(core, op.name, src.type, pair)};
         fold_rows(core, dst, src, fold);
     }
     if (src.type == Type::F32 || src.type == Type::F16)
@@ -327,19 +330,27 @@ void row_reduction(Core &core, const Operands &operands, const RowReduction &op,
 
 } // namespace
 
+LaneFold lane_fold(Core &core, const char *op, Type type, Pair pair) {
+    LaneFold found = pair == Pair::Sum      ? lane_fold_of<SumOfTwo>(unsigned_of(type), Signless())
+                     : pair == Pair::Larger ? lane_fold_of<LargerOfTwo>(type, Numbers())
+                                            : lane_fold_of<SmallerOfTwo>(type, Numbers());
+    if (!found) core.unsupported("%s of %s tiles", op, type_name(type));
+    return found;
+}
+
 TILE_OP_BODY(TROWMAX) {
     static const RowReduction op{"TROWMAX", Instr::VMAX, Instr::VCMAX, Instr::VCGMAX, false};
-    row_reduction<LargerOfTwo, Numbers>(core, operands, op, Pair::Larger);
+    row_reduction(core, operands, op, Pair::Larger);
 }
 
 TILE_OP_BODY(TROWMIN) {
     static const RowReduction op{"TROWMIN", Instr::VMIN, Instr::VCMIN, Instr::VCGMIN, false};
-    row_reduction<SmallerOfTwo, Numbers>(core, operands, op, Pair::Smaller);
+    row_reduction(core, operands, op, Pair::Smaller);
 }
 
 TILE_OP_BODY(TROWSUM) {
     static const RowReduction op{"TROWSUM", Instr::VADD, Instr::VCADD, Instr::VCGADD, true};
-    row_reduction<SumOfTwo, Signless>(core, operands, op, Pair::Sum);
+    row_reduction(core, operands, op, Pair::Sum);
 }
 
 TILE_OP_BODY(TROWPROD) {

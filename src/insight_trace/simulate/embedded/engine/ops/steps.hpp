@@ -44,6 +44,10 @@ inline void counted(Core &core, Instr instr, Type type, int64_t elements, Vector
         core.vector(instr, type, 1, 0, dst, src0, src1);
 }
 
+// At most one repeat of elements of a type into one value, by sum, maximum or minimum (reduce.cpp).
+using LaneFold = void (*)(const void *from, int count, void *to);
+LaneFold lane_fold(Core &core, const char *op, Type type, Pair pair);
+
 // --- scalar accesses
 inline void scalar_load(Core &core, uint32_t address, int bytes = 0) {
     core.scalar_access(Instr::LD_XD_XN_IMM, Space::UB, address, bytes, core.parameters.scalar_load_ub);
