@@ -155,12 +155,28 @@ Crash crash_in_kernel(int signal, const siginfo_t *info, const void *context,
     return crash;
 }
 
+namespace {
+
+// The stack of a crash report, until its thread ends: a sanitizer frees what it finds in its place.
+class CrashStack {
+  public:
+    CrashStack() {
+        stack_t mine{};
+        mine.ss_sp = bytes_;
+        mine.ss_size = sizeof bytes_;
+        sigaltstack(&mine, &before_);
+    }
+    ~CrashStack() { sigaltstack(&before_, nullptr); }
+
+  private:
+    uint8_t bytes_[1 << 17];
+    stack_t before_{};
+};
+
+} // namespace
+
 void use_crash_stack() {
-    static thread_local uint8_t stack[1 << 17];
-    stack_t alternative{};
-    alternative.ss_sp = stack;
-    alternative.ss_size = sizeof stack;
-    sigaltstack(&alternative, nullptr);
+    static thread_local CrashStack stack;
     pthread_attr_t attributes;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
     void *begin = nullptr;
