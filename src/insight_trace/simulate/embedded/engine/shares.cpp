@@ -97,7 +97,7 @@ void print_into(const std::string &path) {
 
 void print_again(const std::string &path) {
     const ReadTable<char> text(path);
-    fwrite(text.begin(), 1, text.size(), stdout);
+    if (text.size()) fwrite(text.begin(), 1, text.size(), stdout);
 }
 
 } // namespace
