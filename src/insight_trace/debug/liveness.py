@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from insight_trace.debug.journal import GM
 from insight_trace.debug.op_flow import Elements, is_scratch, sources
-from insight_trace.debug.tile_calls import TileCall, TileCalls
-from insight_trace.debug.tile_layout import Tile
+from insight_trace.debug.tile_calls import CallList, TileCall
+from insight_trace.debug.tile_layout import Tile, element_size
 from insight_trace.recording.operands import NONE, all_operands
 
 if TYPE_CHECKING:
@@ -32,6 +32,20 @@ class Liveness:
     )  # the op that wrote over the last of what was never read
     reads: list[tuple[int, int, int]] = field(default_factory=list)  # op, operand, the latest op that made it
     lost: Counter[int] = field(default_factory=Counter)  # elements of others that it wrote over, never read
+    unwritten: Counter[int] = field(default_factory=Counter)  # elements that it read and nobody had written
+    patched: Counter[int] = field(
+        default_factory=Counter
+    )  # operands whose elements are of several ops' making
+    retyped: Counter[int] = field(
+        default_factory=Counter
+    )  # operands written as another type of the same size
+
+    @property
+    def oddities(self) -> int:
+        """How often something happens that in a kernel that is right hardly does."""
+        unread = sum(count >= self.made[number] for number, count in self.unread.items())
+        others = (self.lost, self.unwritten, self.patched, self.retyped)
+        return unread + sum(len(+counter) for counter in others)
 
 
 class _Memory:
@@ -48,7 +62,7 @@ class _Memory:
             self.read = np.concatenate([self.read, np.zeros(more, bool)])
 
 
-def liveness(session: Session, calls: TileCalls) -> Liveness | None:
+def liveness(session: Session, calls: CallList) -> Liveness | None:
     """None: the kernel has too many ops, or touches its memory outside of tile ops, and nothing can be said."""
     if len(calls) > _MOST_CALLS or _has_plain_accesses(session):
         return None
@@ -68,7 +82,9 @@ def liveness(session: Session, calls: TileCalls) -> Liveness | None:
             memory = memories.setdefault((call.core, tile.memory), _Memory())
             memory.reach(int(places.max()) + 1)
             memory.read[places] = True
-            found.reads.append((number, operand, int(memory.writer[places].max())))
+            makers = memory.writer[places]
+            found.reads.append((number, operand, int(makers.max())))
+            _made_of(found, calls, number, tile, makers)
         for operand, tile in call.tiles:
             if (operand == call.tiles[0][0] or is_scratch(call, operand)) and not tile.in_global:
                 memory = memories.setdefault((call.core, tile.memory), _Memory())
@@ -98,6 +114,15 @@ def _read_by(call: TileCall) -> list[tuple[int, NDArray[np.int64]]]:
         inside = (part.row < offsets.shape[0]) & (part.col < offsets.shape[1])
         found.append((part.operand, tile.address + offsets[part.row[inside], part.col[inside]]))
     return found
+
+
+def _made_of(found: Liveness, calls: CallList, number: int, tile: Tile, makers: NDArray[np.int64]) -> None:
+    known = np.unique(makers)
+    found.unwritten[number] += int((makers < 0).sum())
+    found.patched[number] += len(known) > 1
+    for maker in known[known >= 0].tolist():
+        written = calls[maker].tiles[0][1].type
+        found.retyped[number] += written != tile.type and element_size(written) == element_size(tile.type)
 
 
 def _written(

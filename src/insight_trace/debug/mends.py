@@ -21,6 +21,7 @@ _MOST_SINGLE = 12  # executions of a line that are mended one by one
 _MOST_PLACES = 24  # other places for one operand
 _MOST_SCORE = 3.0  # so that no line alone takes all the time
 _COMMON = -3.5
+_LIMITS = (127.0, 255.0, 448.0, 57344.0, 65504.0)  # of narrow types: what scales and clamps are made of
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,7 @@ class Catalogue:
             if number.type < 0:
                 continue
             value = float(number.value)
-            usual = [0.0, 1.0, -1.0, -value, 2 * value, value / 2, *([1 / value] if value else [])]
+            usual = [0.0, 1.0, -1.0, -value, 2 * value, value / 2, *([1 / value] if value else []), *_LIMITS]
             bits = [bits_of(each, number.type) for each in usual] + sorted(self._numbers[number.type])
             for one in dict.fromkeys(bits):
                 if one != number.bits:

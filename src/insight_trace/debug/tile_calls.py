@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from insight_trace.debug.journal import GLOBAL, GM, OPTION, SCALAR, TILE
 from insight_trace.debug.tile_layout import Tile, numpy_type, tile_on_chip, type_name
 
 if TYPE_CHECKING:
     from insight_trace.debug.debug_session import Session
+    from insight_trace.simulate.embedded.journaling import OperandChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,14 @@ def _by_kind(operands: tuple[Tile | Number, ...]) -> _Kinds:
     )
 
 
+class CallList(Protocol):
+    """Executed tile ops by their number."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int, /) -> TileCall: ...
+
+
 class TileCalls:
     """The tile ops of a session by their number, read when asked for."""
 
@@ -89,6 +100,37 @@ class TileCalls:
         if key not in self._tiles:
             self._tiles[key] = _operand(row)
         return self._tiles[key]
+
+
+class ChangedCalls:
+    """Tile ops of which some were given something else; that they are executed all the same is taken for granted."""
+
+    def __init__(self, calls: CallList, changes: Sequence[OperandChange]) -> None:
+        self._calls = calls
+        self._changed: dict[int, TileCall] = {}
+        for change in changes:
+            call = self[change.call]
+            operands = list(call.operands)
+            operands[change.operand] = _changed(operands[change.operand], change)
+            tiles, numbers = _by_kind(tuple(operands))
+            self._changed[change.call] = dataclasses.replace(
+                call, operands=tuple(operands), tiles=tiles, numbers=numbers
+            )
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __getitem__(self, number: int) -> TileCall:
+        return self._changed.get(number) or self._calls[number]
+
+
+def _changed(operand: Tile | Number, change: OperandChange) -> Tile | Number:
+    if isinstance(operand, Tile):
+        given: dict[str, Any] = {change.field: change.value}
+        return dataclasses.replace(operand, **given)
+    if change.field == "type":
+        return dataclasses.replace(operand, type=change.value)
+    return dataclasses.replace(operand, bits=change.value & (1 << 64) - 1)
 
 
 def _operand(row: Any) -> Tile | Number:

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from insight_trace.debug.liveness import liveness
 from insight_trace.debug.mends import Catalogue, Mend, bits_of
 from insight_trace.debug.mismatch import Wrong, distance, expected_of, unlike
 from insight_trace.debug.slices import Backward
 from insight_trace.debug.suspects import Evidence
-from insight_trace.debug.tile_calls import Number
+from insight_trace.debug.tile_calls import ChangedCalls, Number
 from insight_trace.debug.tile_layout import as_double
 from insight_trace.simulate.embedded.journaling import OperandChange
 from insight_trace.simulate.embedded.variants import Outputs, at_most
 
 MOST_RUNS = 4000  # for one answer, so that a quick machine says what a slow one does
+_RUNS_AFTER = 1536  # a mend by which all is right: others may be as good, and likelier
 _BATCH = 64
 _SECANTS = 7
 _SLOWER = 20.0  # than the run itself a mended one may be
 _LEAST_SECONDS = 1.0  # for one mended run
+_MOST_FOLLOWED = 3  # mends of one line by which all is right
+_MOST_OPS = 60_000  # in all runs that are followed
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,7 @@ class Outcome:
     mend: Mend
     unlike: int  # elements of the outputs that still differ
     explained: float  # 1: all of the difference, 0: none
+    oddities: int = 0  # results that nobody reads, and the like, that would be left in the kernel
 
     @property
     def exact(self) -> bool:
@@ -44,12 +51,12 @@ class Bench:
         self.calls = backward.calls
         self.wrong = wrong
         self.runs = 0
-        self._session = backward.session
+        self.session = backward.session
         self._each = max(_LEAST_SECONDS, one_run * _SLOWER)
         self._end = time.monotonic() + seconds
         self._expected = {
             tensor.slot: (tensor, want)
-            for tensor in self._session.arguments.tensors
+            for tensor in self.session.arguments.tensors
             if tensor.is_output and (want := expected_of(tensor)) is not None
         }
         self._tensors = [tensor for tensor, _ in self._expected.values()]
@@ -77,7 +84,7 @@ class Bench:
                 found += [None] * len(some)
                 continue
             self.runs += len(some)
-            found += self._session.run_variants(some, self._tensors, self._each, self.left)
+            found += self.session.run_variants(some, self._tensors, self._each, self.left)
         return found
 
     def outcome(self, mend: Mend, found: Outputs) -> Outcome:
@@ -95,19 +102,45 @@ def try_mends(bench: Bench, evidence: Evidence) -> list[Outcome]:
         outcomes += _solved_numbers(bench, catalogue, evidence)
     if not any(outcome.exact for outcome in outcomes):
         outcomes += _tried(bench, many)
-    return sorted(outcomes, key=lambda o: (o.unlike > 0, -round(o.explained, 3), -o.mend.likely))
+    return sorted(
+        _followed(bench, outcomes),
+        key=lambda o: (not o.exact, -round(o.explained, 3), o.oddities, -o.mend.likely),
+    )
 
 
 def _tried(bench: Bench, mends: Sequence[Mend]) -> list[Outcome]:
     outcomes: list[Outcome] = []
-    for start in range(0, len(mends), bench.batch):
-        some = mends[start : start + bench.batch]
+    exact: Counter[int] = Counter()
+    after, until, waiting = 0, 0.0, list(mends)
+    while waiting and not bench.over and after < _RUNS_AFTER and bench.left > until:
+        some, waiting = waiting[: bench.batch], waiting[bench.batch :]
         for mend, found in zip(some, bench.outputs([mend.changes for mend in some]), strict=True):
             if found is not None:
                 outcomes.append(bench.outcome(mend, found))
-        if bench.over or any(outcome.exact for outcome in outcomes):
-            break
+                exact[id(mend.site)] += outcomes[-1].exact
+        if any(exact.values()):
+            after += len(some)
+            until = until or bench.left / 2
+            waiting = [mend for mend in waiting if exact[id(mend.site)] < _MOST_FOLLOWED]
     return outcomes
+
+
+def _followed(bench: Bench, outcomes: list[Outcome]) -> list[Outcome]:
+    """Of mends by which all is right: what would be odd in the kernel then. A kernel that is right has little of it."""
+    tried: Counter[int] = Counter()
+    ops = 0
+    found = []
+    for outcome in sorted(outcomes, key=lambda outcome: -outcome.mend.likely):
+        site = id(outcome.mend.site)
+        if outcome.exact and tried[site] < _MOST_FOLLOWED and ops < _MOST_OPS:
+            tried[site] += 1
+            ops += len(bench.calls)
+            known = liveness(bench.session, ChangedCalls(bench.calls, outcome.mend.changes))
+            outcome = dataclasses.replace(outcome, oddities=known.oddities if known is not None else 0)
+        elif outcome.exact:
+            outcome = dataclasses.replace(outcome, oddities=1 << 30)
+        found.append(outcome)
+    return found
 
 
 # --- numbers: the one that makes the worst element right, all lines and operands side by side ---------------------

@@ -87,7 +87,7 @@ def _ranked(sites: list[SuspectSite], outcomes: list[Outcome]) -> tuple[Suspect,
         outcome = best.get(id(site))
         if outcome is None or outcome.explained < 0.5:
             return 1.0, 0.0, place[id(site)]
-        return (0.0, -round(outcome.explained, 3) - outcome.exact, place[id(site)])
+        return 0.0, -round(outcome.explained, 3) - outcome.exact, outcome.oddities, place[id(site)]
 
     found = []
     for site in sorted(sites, key=key):
