@@ -1,6 +1,7 @@
 """Orchestrations in Python have the verbs of the C++ ones and fail as clearly."""
 
 import json
+import threading
 
 import pytest
 from capture_scenes import EXAMPLES, line_of
@@ -57,6 +58,7 @@ def test_a_failure_has_the_line_of_the_python_source(line, said, tmp_path):
     assert result.failure is not None
     assert said in result.failure.message
     assert result.failure.file == str(scene)
+    assert "orchestration" not in [thread.name for thread in threading.enumerate()]  # nothing runs on
     expected = line_of(scene, CALL if "while" in line else line)
     assert result.failure.line == expected
     assert json.loads((tmp_path / "run" / "args_dump" / "args_dump.json").read_text())["partial"] is True

@@ -11,8 +11,10 @@ The function runs in the process that captures; every call is carried out by the
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +27,7 @@ from insight_trace.simulate.embedded.memory import escape
 
 _INPUT, _OUTPUT, _INOUT, _EXISTING, _NO_DEP = range(5)  # TensorArgType
 _KERNELS, _ALLOCATE, _DUMMY = range(3)  # CallKind
+_LAST_WORDS_SECONDS = 0.5  # for an orchestration to see that its runner is gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +233,10 @@ class _RunnerGoneError(Exception):
     """The runner ended the run; its own report says why."""
 
 
+class _Ended(BaseException):
+    """Raised in an orchestration that goes on without its runner."""
+
+
 class Arguments:
     """What `orchestrate` gets as `args`: the scene's tensors and scalars by name."""
 
@@ -237,13 +244,14 @@ class Arguments:
         self.__dict__.update(named)
 
 
-def driver(
+@contextlib.contextmanager
+def orchestrating(
     function: Callable[[Runtime, Any], None],
     arena: Arena,
     scalars: Sequence[LiveScalar],
     channel: socket.socket,
-) -> Callable[[], None]:
-    """A call that runs the orchestration to its end and tells the runner how it ended."""
+) -> Iterator[None]:
+    """While it lasts, the orchestration runs in a thread, and tells the runner how it ended."""
     named: dict[str, Any] = {
         tensor.name: Tensor(
             address, tensor.array.nbytes, tensor.dtype, tensor.array.shape, row_major(tensor.array.shape)
@@ -254,7 +262,7 @@ def driver(
 
     def drive() -> None:
         runtime = Runtime(channel)
-        with contextlib.suppress(_RunnerGoneError, OSError):
+        with contextlib.suppress(_RunnerGoneError, _Ended, OSError):
             try:
                 function(runtime, Arguments(named))
             except _RunnerGoneError:
@@ -270,7 +278,18 @@ def driver(
             else:
                 runtime._say("done")
 
-    return drive
+    thread = threading.Thread(target=drive, name="orchestration", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            channel.shutdown(socket.SHUT_RDWR)
+        thread.join(_LAST_WORDS_SECONDS)
+        if thread.ident is not None and thread.is_alive():
+            # it takes the end of its runner for nothing. What waits outside of Python is left behind: it must not keep us
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_Ended))
+            thread.join(_LAST_WORDS_SECONDS)
 
 
 def python_function(scene_class: Any, name: str) -> Callable[[Runtime, Any], None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,13 +41,9 @@ def run_runner(
     result: Path,
     files: tuple[int, ...],
     on_look: Callable[[], None],
-    drive: Callable[[], None] | None = None,
     sandbox: Sandbox = Sandbox.DEFAULT,
 ) -> RunnerReport:
-    """Runs a job to its end; `on_look` is called now and then. An interruption ends the runner gently.
-
-    `drive` is an orchestration that runs here, beside the runner, and talks to it.
-    """
+    """Runs a job to its end; `on_look` is called now and then. An interruption ends the runner gently."""
     log = result.with_suffix(".log")
     interrupted: list[bool] = []
     try:
@@ -65,9 +60,6 @@ def run_runner(
             )
     except OSError as error:
         raise JobError(f"the runner does not start: {error}", where=str(runner)) from None
-    if drive is not None:
-        # a thread that may be left behind: an orchestration that never ends must not keep us
-        threading.Thread(target=drive, daemon=True).start()
 
     def stop() -> None:
         interrupted.append(True)

@@ -253,21 +253,20 @@ def run_orchestrated(
 
     order, result = job / "job", job / "result"
 
-    def run(more: list[str], files: tuple[int, ...], drive: Callable[[], None] | None) -> RunnerReport:
+    def run(more: list[str], files: tuple[int, ...]) -> RunnerReport:
         order.write_text("\n".join([f"result\t{result}", *lines, *more]) + "\n", encoding="utf-8")
-        return run_runner(builds.runner, order, result, (arena.file, *files), look, drive, sandbox)
+        return run_runner(builds.runner, order, result, (arena.file, *files), look, sandbox)
 
     if builds.orchestration is not None:
-        return run([], (), None)
-    from insight_trace.capture.orchestrate import driver, python_function
+        return run([], ())
+    from insight_trace.capture.orchestrate import orchestrating, python_function
 
     assert live.scene.orchestration is not None
     function = python_function(live.scene_class, live.scene.orchestration.function_name)
     scalars = [a for a in found if isinstance(a, LiveScalar)]
     ours, theirs = socket.socketpair()
-    with ours, theirs:
-        drive = driver(function, arena, scalars, ours)
-        return run([f"channel\t{theirs.fileno()}"], (theirs.fileno(),), drive)
+    with ours, theirs, orchestrating(function, arena, scalars, ours):
+        return run([f"channel\t{theirs.fileno()}"], (theirs.fileno(),))
 
 
 def _empty_note(options: CaptureOptions, report: RunnerReport) -> str:
