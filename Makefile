@@ -8,12 +8,17 @@ STAMP := $(VENV)/.installed
 MACHINE ?= $(shell uname -m)
 AARCH64 := CXX=aarch64-linux-gnu-g++ INSIGHT_TRACE_EMULATOR="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 
-.PHONY: fuzz soak storm faults demo test test-upstream test-aarch64 wheel sbom lint bench format clean browser
+.PHONY: fuzz soak storm faults demo test pytest test-upstream test-aarch64 wheel sbom lint bench format clean browser
 demo: $(RUNS)
 	$(BIN)/insight-trace demo
 
-test: $(STAMP) lint browser
-	$(BIN)/python -m pytest -n auto -q
+# Types and forms are checked beside the tests: that keeps one core busy for a minute.
+test: $(STAMP) browser
+	$(MAKE) --no-print-directory -j2 lint pytest
+
+# Each worker begins with its own half: what the tests of one module share is made once.
+pytest: $(STAMP)
+	$(BIN)/python -m pytest -n auto --dist worksteal -q
 
 # What needs checkouts of other projects, or real recordings beside this one: name those that you have.
 test-upstream: $(STAMP)
