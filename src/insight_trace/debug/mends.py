@@ -218,7 +218,8 @@ class Catalogue:
             if number.type < 0:
                 continue
             value = float(number.value)
-            usual = [0.0, 1.0, -1.0, -value, 2 * value, value / 2, *([1 / value] if value else []), *_LIMITS]
+            usual = [0.0, 1.0, -1.0, -value, 2 * value, value / 2, *([1 / value] if value else [])]
+            usual += _LIMITS if numpy_type(number.type).kind not in "iu" else ()
             bits = [bits_of(each, number.type) for each in usual] + sorted(self._numbers[number.type])
             for one in dict.fromkeys(bits):
                 if one != number.bits:
