@@ -14,16 +14,22 @@ from insight_trace.model import CoreType, Kernel
 from insight_trace.outcome import Simulation
 from insight_trace.simulate import simulate
 from insight_trace.simulate.embedded import simulator
+from insight_trace.simulate.embedded.cache import Cache
+from insight_trace.simulate.embedded.compiler import Compiler
 from insight_trace.simulate.embedded.core_plan import VARIABLE, shares_of_blocks
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
+from insight_trace.simulate.embedded.toolchain import Toolchain
 from tests.simulate.dispatching import KERNELS, arguments
 from tests.simulate.kernel_text import write_kernel
+from tests.simulate.test_scalar_memory import with_hooks
 
 Ways = list[bool]  # of each start of the runner: whether it gave up
 
 
 @pytest.fixture
 def ways(monkeypatch: pytest.MonkeyPatch) -> Ways:
+    """Says so of builds under sanitizers too, which see all that is not a plain load or store."""
+    monkeypatch.setattr(Toolchain, "sees_plain_accesses", True)
     seen: Ways = []
     start = simulator.run_job
 
@@ -138,7 +144,13 @@ MEETINGS = {
 }
 
 
-@pytest.mark.parametrize("what", MEETINGS)
+BY_PLAIN_ACCESSES = ("writes where another wrote", "reads what another wrote", "adds to the same place")
+
+
+@pytest.mark.parametrize(
+    "what",
+    [pytest.param(what, marks=with_hooks if what in BY_PLAIN_ACCESSES else ()) for what in MEETINGS],
+)
 def test_where_a_block_meets_another_or_fails_the_run_is_that_of_one_process(
     what: str, tmp_path: Path, ways: Ways
 ) -> None:
@@ -147,6 +159,25 @@ def test_where_a_block_meets_another_or_fails_the_run_is_that_of_one_process(
     alone, apart = (simulate(source, slots, block_count=8, host_cores=cores) for cores in (1, 2))
     assert digest(alone) == digest(apart)
     assert ways == [False, True, False]
+
+
+def test_blocks_whose_plain_loads_and_stores_nobody_sees_run_in_one_process(
+    tmp_path: Path, ways: Ways, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Toolchain, "sees_plain_accesses", False)
+    source = write_kernel(tmp_path, MEETINGS["reads what another wrote"])
+    run = simulate(source, {0: np.zeros((9, 16), np.float32)}, block_count=8, host_cores=2)
+    np.testing.assert_array_equal(run.outputs[0][:, 0], np.arange(9))
+    assert ways == [False]
+
+
+def test_only_kernels_compiled_with_hooks_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    zig = Toolchain(Compiler(("python", "-m", "ziglang", "c++"), "clang version 20"), Cache())
+    plain = Toolchain(Compiler(("g++",), "g++ 12"), Cache())
+    monkeypatch.delenv("INSIGHT_TRACE_SANITIZE", raising=False)
+    assert (zig.sees_plain_accesses, plain.sees_plain_accesses) == (False, True)
+    monkeypatch.setenv("INSIGHT_TRACE_SANITIZE", "address")
+    assert not plain.sees_plain_accesses
 
 
 def test_what_blocks_print_comes_in_their_order(tmp_path: Path, ways: Ways) -> None:

@@ -152,7 +152,9 @@ def run_embedded(
         with job_directory(in_memory=False) as place:
             return run_in(place, 1)
     watched = options.perturb or options.numbers or options.changes or options.left_out
-    shares = 1 if watched else shares_of_blocks(arguments.block_count, options.host_cores)
+    # blocks that may meet unseen, by plain loads and stores, stay in one process
+    apart = toolchain.sees_plain_accesses and not watched
+    shares = shares_of_blocks(arguments.block_count, options.host_cores) if apart else 1
     return with_job_directory(lambda place: run_in(place, shares))
 
 

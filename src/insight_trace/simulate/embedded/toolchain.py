@@ -192,7 +192,7 @@ class Toolchain:
                 f"the kernel source cannot be read: {error.strerror}", where=str(source)
             ) from None
         flags = [
-            _STANDARD, *_KERNEL_FLAGS, *(sanitizers() or self._hooks()),
+            _STANDARD, *_KERNEL_FLAGS, *sanitizers(), *self._hooks(),
             _CORE_DEFINES[core_type], *family_named(target).defines, *defines,
         ]  # fmt: skip
         includes = [
@@ -243,7 +243,13 @@ class Toolchain:
 
     def _hooks(self) -> tuple[str, ...]:
         """Calls into the runner at every plain load and store of a kernel (engine/scalar_memory.hpp)."""
-        return () if self.compiler.is_zig else ("-fsanitize=thread",)
+        # zig has none, and a compiler takes sanitizers or hooks, not both
+        return () if self.compiler.is_zig or sanitizers() else ("-fsanitize=thread",)
+
+    @property
+    def sees_plain_accesses(self) -> bool:
+        """Whether the runner is told of what kernels read and write by plain dereference."""
+        return bool(self._hooks())
 
     def _build_object(self, what: str, source: Path, flags: list[str], into: Path) -> None:
         made, made_object, rule = into / KERNEL_OBJECT, into / "kernel.o", into / "rule"
