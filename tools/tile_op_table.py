@@ -57,7 +57,7 @@ _CUBE = {
     "TMATMUL": "acc left right", "TMATMUL_ACC": "acc acc left right", "TMATMUL_BIAS": "acc left right bias",
     "TINSERT": "big small int32:#0 int32:#0", "TEXTRACT": "left mat int32:#0 int32:#0", "TMOV": "left mat",
     # a map of 8 x 8 pixels and 64 channels, a filter of one tap
-    "TIMG2COL": "left map o274877906944 o524296 o72340172821299201 o0",
+    "TIMG2COL": "left map o274877906944 o524296 o72340172821299201 o0 o262145",
 }  # fmt: skip
 # Ops whose operands a test cannot place: they need another core, or the formats of 8-bit floats.
 _ELSEWHERE = {

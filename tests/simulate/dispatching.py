@@ -17,6 +17,7 @@ KERNELS = Path(__file__).resolve().parent.parent / "data" / "kernels"
 _NAMES = {
     "float32": "FLOAT32",
     "float16": "FLOAT16",
+    "int8": "INT8",
     "int32": "INT32",
     "uint8": "UINT8",
     "bfloat16": "BFLOAT16",

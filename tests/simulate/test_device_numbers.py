@@ -121,6 +121,7 @@ def test_patches_of_a_feature_map_are_rows_of_the_left_operand(target: str) -> N
         width | height << 16 | sum(pad << 32 + 8 * i for i, pad in enumerate(pads)),
         filter_w | filter_h << 16 | stride << 32 | stride << 40 | 1 << 48 | 1 << 56,
         pad_bits,
+        1 | 1 << 16,  # once; one box from column to column
     )
     layout = "ZZ" if target == "a2a3" else "NZ"
     empty = np.zeros((rows, cols), np.float16)

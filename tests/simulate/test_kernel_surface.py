@@ -116,6 +116,25 @@ def test_parts_of_narrow_tiles_and_scales_without_pairs_match_numpy(code: int, k
     np.testing.assert_allclose(found, wide(a, a_scale) @ wide(columns, b_scale).T, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize(("code", "kind"), [(8, ml_dtypes.float8_e4m3fn), (9, ml_dtypes.float4_e2m1fn)])
+def test_scaled_products_of_a_vector_match_numpy(code: int, kind: type) -> None:
+    """TGEMV_MX alone, with a bias, and added to what is there."""
+    random = np.random.default_rng(code)
+    a, b = (random.integers(-4, 5, shape).astype(kind) for shape in ((1, 128), (128, 64)))
+    a_scale = random.integers(125, 130, (1, 4)).astype(np.uint8)
+    b_scale = random.integers(125, 130, (4, 64)).astype(np.uint8)
+    c = np.zeros((32, 64), np.float32)
+    c[0] = random.integers(-99, 99, 64)
+    b_stored = _in_boxes(np.zeros((32, 4), np.uint8), b_scale)[1]
+    slots = [_stored(a), a_scale, _stored(b), b_stored, c, code]
+    found = outputs(run([kernel("scaled_product.cpp", CoreType.AIC)], slots, [4], target="a5"))[4]
+    wide = [values.astype(np.float64) for values in (a, b)]
+    once = (wide[0] * np.repeat(2.0 ** (a_scale - 127.0), 32, 1)) @ (
+        wide[1] * np.repeat(2.0 ** (b_scale - 127.0), 32, 0)
+    )
+    np.testing.assert_array_equal(found[1:4], np.concatenate([once, once + c[:1], 2 * once + c[:1]]))
+
+
 def test_scaled_products_of_quarters_match_numpy() -> None:
     """float4_e1m2: sign, then quarters up to 1.75."""
     random = np.random.default_rng(3)

@@ -1,5 +1,7 @@
 """HiFloat8, 8-bit and 4-bit floats of the 950: conversions, products, and products with scales."""
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -22,7 +24,7 @@ from tests.simulate.narrow_formats import (
     nearest,
     unpacked,
 )
-from tests.simulate.op_harness import Option, failure_of, run_tile_op, tile
+from tests.simulate.op_harness import Option, failure_of, glob, run_tile_op, tile
 
 SEEDS = st.integers(0, 2**32 - 1)
 ROUND = {"even": 1, "away": 2, "floor": 3, "ceil": 4, "trunc": 5}
@@ -106,6 +108,47 @@ def test_bfloat16_is_rounded_to_four_bits_as_asked(kind, mode, seed):
     if kind is E2M1 and mode == "even":
         want = matrix.astype(ml_dtypes.float4_e2m1fn).astype(np.float32).ravel()
         np.testing.assert_array_equal(VALUES[kind][codes], want)
+
+
+@pytest.mark.parametrize("kind", [E2M1, E1M2], ids=lambda kind: kind.short)
+@pytest.mark.parametrize("cols", [1, 31, 64, 65, 127])
+def test_of_an_odd_number_of_four_bit_floats_whole_bytes_are_made_and_the_row_is_cleared(kind, cols):
+    rng = np.random.default_rng(cols)
+    values, codes = exact(rng, kind, (3, 128))
+    into = narrow_tile(np.full((3, 128), 15, np.uint8), kind, 0x4000, valid=(2, cols))
+    given = tile(values.astype(ml_dtypes.bfloat16), valid=(2, cols))
+    run_ = run_tile_op("TCVT", into, given, Option(ROUND["even"]), target="a5").run
+    found = unpacked(run_.contents[0], 3 * 128).reshape(3, 128)
+    whole = cols // 2 * 2
+    np.testing.assert_array_equal(VALUES[kind][found[:2, :whole]], values[:2, :whole])
+    assert not found[:2, whole:].any()
+    assert (found[2] == 15).all()  # no row behind the valid ones
+
+    back = tile(np.full((3, 128), -7), 0x4000, dtype_name="bfloat16", valid=(2, cols))
+    found = run_tile_op(
+        "TCVT", back, narrow_tile(codes, kind, valid=(2, cols)), Option(1), target="a5"
+    ).matrix(0)
+    np.testing.assert_array_equal(found[:2, :cols].astype(np.float64), values[:2, :cols])
+    assert (found[:2, cols:] == -7).all()
+
+
+@pytest.mark.parametrize("kind", [E2M1, E1M2], ids=lambda kind: kind.short)
+def test_rows_of_an_odd_number_of_four_bit_floats_come_and_go_in_whole_bytes(kind):
+    rng = np.random.default_rng(4)
+    bytes_ = rng.integers(0, 256, (3, 32)).astype(np.uint8)
+    view = glob(bytes_, (3, 47), (64, 1), dtype_name="uint8")
+    there = replace(view, dtype=kind)
+    empty = narrow_tile(np.zeros((3, 128), np.uint8), kind, valid=(3, 47))
+    content = run_tile_op("TLOAD", empty, there, target="a5").run.contents[0]
+    loaded = content.view(np.uint8)[:192].reshape(3, 64)
+    np.testing.assert_array_equal(loaded[:, :24], bytes_[:, :24])
+    assert not loaded[:, 24:].any()
+    full = narrow_tile(rng.integers(0, 16, (3, 128)).astype(np.uint8), kind, valid=(3, 47))
+    stored = (
+        run_tile_op("TSTORE", there, full, Option(0), target="a5").buffer(0).view(np.uint8).reshape(3, 32)
+    )
+    np.testing.assert_array_equal(stored[:, :24], full.data.reshape(3, 64)[:, :24])
+    np.testing.assert_array_equal(stored[:, 24:], bytes_[:, 24:])
 
 
 def exact(rng: np.random.Generator, kind, shape) -> tuple[np.ndarray, np.ndarray]:

@@ -32,7 +32,9 @@ _MISSING_HEADER = re.compile(
     r"[‘']?(?P<header>pto/[\w/.-]+)[’']?: No such file|[‘'](?P<clang>pto/[\w/.-]+)[’'] file not found"
 )
 # Tile ops (TADD, MGATHER) and what they work with (TPipe), or anything of the tile API's own namespace.
-_TILE_API = re.compile(r"^(?:pto::\w+|[TM][A-Z]\w+)$")
+_TILE_API = re.compile(
+    r"^(?:pto::\w+|[TM][A-Z]\w+|hifloat4\w*)$"
+)  # HiFloat4 is of a chip that is not modelled
 # Headers of the vendor's class library (AscendC); kernels written with it are no tile kernels.
 _VENDOR_HEADER = re.compile(
     r"(?P<name>(?:basic_api/|adv_api/|kernel_)[\w/]+\.h|kernel_operator\.h|lib/[\w/]+\.h)"

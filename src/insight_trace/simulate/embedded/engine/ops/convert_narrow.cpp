@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include "elementwise.hpp"
@@ -72,13 +73,15 @@ bool converts(Type from, Type to) {
     return (is_nibble(to) && from == Type::BF16) || (is_nibble(from) && to == Type::BF16);
 }
 
-// One line as it lies in memory: bytes, or two elements to a byte.
+// One line as it lies in memory: bytes, or two elements to a byte. The library clears whole lines of pairs
+// before it writes them.
 class Line {
   public:
     Line(Core &core, const TileRef &tile, int64_t row) : type_(tile.type) {
-        const int64_t bytes = is_nibble(tile.type) ? tile.cols / 2 : tile.cols * type_size(tile.type);
-        at_ = core.local(Space::UB, tile.address + static_cast<uint32_t>(row * bytes), uint64_t(bytes));
+        bytes_ = is_nibble(tile.type) ? tile.cols / 2 : tile.cols * type_size(tile.type);
+        at_ = core.local(Space::UB, tile.address + static_cast<uint32_t>(row * bytes_), uint64_t(bytes_));
     }
+    void clear() { memset(at_, 0, static_cast<size_t>(bytes_)); }
     double get(int64_t i) const {
         switch (type_) {
         case Type::F32:
@@ -109,6 +112,7 @@ class Line {
 
   private:
     Type type_;
+    int64_t bytes_;
     uint8_t *at_;
 };
 
@@ -124,23 +128,27 @@ void convert_narrow(Core &core, const TileRef &dst, const TileRef &src, Round mo
             core.unsupported("TCVT of %s tiles that are not row-major vector tiles", type_name(tile->type));
         if (is_nibble(tile->type) && tile->cols % 2)
             core.unsupported("TCVT of tiles of 4-bit floats of odd width");
-        if (tile == &dst && is_nibble(dst.type) && dst.valid_cols % 2)
-            core.unsupported("TCVT to an odd number of 4-bit floats in a row");
     }
     if (dst.valid_rows > src.rows || dst.valid_cols > src.cols)
         core.kernel_error("TCVT: the destination has %d x %d valid elements, a source tile only %d x %d",
                           dst.valid_rows, dst.valid_cols, src.rows, src.cols);
+    const bool pairs = is_nibble(dst.type);
     if (core.computes) {
-        std::vector<double> values(static_cast<size_t>(std::max(0, dst.valid_cols)));
+        if (pairs)
+            for (int64_t r = 0; r < dst.valid_rows; ++r) Line(core, dst, r).clear();
+        // of a last pair with one valid element nothing is written
+        const int64_t written = pairs ? dst.valid_cols / 2 * 2 : dst.valid_cols;
+        std::vector<double> values(static_cast<size_t>(std::max<int64_t>(0, written)));
         for (int64_t r = 0; r < dst.valid_rows; ++r) {
             Line from(core, src, r), to(core, dst, r);
-            for (int64_t c = 0; c < dst.valid_cols; ++c) values[size_t(c)] = from.get(c);
-            for (int64_t c = 0; c < dst.valid_cols; ++c) to.set(c, values[size_t(c)], mode);
+            for (int64_t c = 0; c < written; ++c) values[size_t(c)] = from.get(c);
+            for (int64_t c = 0; c < written; ++c) to.set(c, values[size_t(c)], mode);
         }
     }
     // its cost is the function's, which is made from the operands
     const int64_t elements = int64_t(dst.valid_rows) * dst.valid_cols;
-    core.also(kWrites, dst.space, dst.type, valid_of(dst));
+    core.also(kWrites, dst.space, dst.type,
+              pairs ? part_of(dst, 0, 0, dst.valid_rows, dst.cols) : valid_of(dst));
     core.also(kReads, src.space, src.type, part_of(src, 0, 0, dst.valid_rows, dst.valid_cols));
     core.vector(Instr::VCONV, dst.type, 1, elements, VectorOperand(dst.address).elsewhere(),
                 VectorOperand(src.address).elsewhere());

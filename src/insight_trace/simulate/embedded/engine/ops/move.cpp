@@ -115,7 +115,7 @@ void move_nibbles(Core &core, const char *op, const TileRef &dst, const TileRef 
                   int64_t col) {
     if (dst.space != Space::L0A && dst.space != Space::L0B)
         core.unsupported("%s of 4-bit floats between these two memories", op);
-    if (src.inner == 0) core.unsupported("%s of a vector of 4-bit floats", op);
+    if (src.inner == 0 && src.rows > 1) core.unsupported("%s of rows of 4-bit floats without boxes", op);
     const bool down = pairs_along_columns(src);
     if ((down ? row : col) % 2) core.unsupported("%s of 4-bit floats from the middle of a byte", op);
     const int64_t rows = std::min<int64_t>(dst.rows, src.rows - row),

@@ -33,7 +33,7 @@ inline GlobalRef as_bytes(const GlobalRef &g) {
     return bytes;
 }
 
-// One element of a boxed tile; boxes are 32 bytes wide along their pairs.
+// One element of a tile; boxes are 32 bytes wide along their pairs.
 class Nibbles {
   public:
     Nibbles(Core &core, const TileRef &tile)
@@ -51,6 +51,7 @@ class Nibbles {
 
   private:
     int64_t place(int64_t r, int64_t c) const {
+        if (tile_.inner == 0) return tile_.row_major ? r * tile_.cols + c : c * tile_.rows + r;
         const bool rows_inside = tile_.inner == 1;
         const int64_t ir = rows_inside ? 16 : 64, ic = rows_inside ? 64 : 16, box = ir * ic;
         const int64_t br = r / ir, bc = c / ic;

@@ -20,6 +20,7 @@ TILE_OP_BODY(TIMG2COL) {
     const int64_t stride_w = field(2, 32, 8), stride_h = field(2, 40, 8);
     const int64_t dilation_w = field(2, 48, 8), dilation_h = field(2, 56, 8);
     const uint64_t padding = static_cast<uint64_t>(operands[5].option);
+    const int64_t repeats = field(4, 0, 16), box_step = field(4, 16, 16), first_box = field(4, 32, 16);
     const int size = type_size(dst.type);
     const int64_t c0 = 32 / size;
     if (dst.space != Space::L0A || src.space != Space::L1 || dst.type != src.type)
@@ -30,6 +31,17 @@ TILE_OP_BODY(TIMG2COL) {
     if (filter_h <= 0 || filter_w <= 0 || stride_h <= 0 || stride_w <= 0 || dilation_h <= 0 ||
         dilation_w <= 0)
         core.kernel_error("TIMG2COL with a filter, stride or dilation of 0");
+    if (repeats != 1) core.unsupported("TIMG2COL with %lld repeats", (long long)repeats);
+    if (core.register_based()) {
+        if (first_box) core.unsupported("TIMG2COL to a box of its own in the Left tile");
+        // where the next column of boxes goes: as high as the tile, or as its valid part
+        const int64_t boxes = (dst.valid_rows + 15) / 16;
+        if (dst.valid_cols > c0 && box_step != boxes && box_step != (dst.rows + 15) / 16)
+            core.kernel_error(
+                "TIMG2COL puts columns of boxes %lld boxes apart, where the Left tile has %lld in a "
+                "column: set SetDstStride, and SET_IMG2COL_RPT or an AUTO mode",
+                (long long)box_step, (long long)boxes);
+    }
     const int64_t out_w = (width + left + right - (dilation_w * (filter_w - 1) + 1)) / stride_w + 1;
     const int64_t out_h = (height + top + bottom - (dilation_h * (filter_h - 1) + 1)) / stride_h + 1;
     const int64_t rows = dst.valid_rows, cols = (dst.valid_cols + c0 - 1) / c0 * c0;

@@ -1,5 +1,4 @@
-// TPUSH with a conversion on the way out of the accumulator, through global memory, and the SET_QUANT_*
-// before it.
+// TPUSH with a conversion on the way out of the accumulator, and the SET_QUANT_* before it.
 #pragma once
 
 #include <initializer_list>
@@ -42,14 +41,25 @@ template <class Out> inline RecordEvent SET_QUANT_SCALAR(float scale, INSIGHT_TR
     detail::quant_registers().word = detail::value_bits(scale) | is_signed;
     return {at};
 }
+template <class Out, PTO_EVENT(0)>
+inline RecordEvent SET_QUANT_SCALAR(float scale, PTO_AFTER(0), INSIGHT_TRACE_AT) {
+    event0.Wait(at);
+    return SET_QUANT_SCALAR<Out>(scale, at);
+}
 template <class T> inline RecordEvent SET_QUANT_VECTOR(const T &scales, INSIGHT_TRACE_AT) {
+    static_assert(T::Loc == TileType::Scaling, "SET_QUANT_VECTOR takes a Scaling tile");
     detail::quant_registers().words = scales.ref();
     return {at};
+}
+template <class T, PTO_EVENT(0)>
+inline RecordEvent SET_QUANT_VECTOR(const T &scales, PTO_AFTER(0), INSIGHT_TRACE_AT) {
+    event0.Wait(at);
+    return SET_QUANT_VECTOR(scales, at);
 }
 template <class Pipe, class T, class Config,
           std::enable_if_t<is_tile<T>::value && Config::LayoutMode == Config::LayoutMode, int> = 0>
 inline void TPUSH(Pipe &pipe, T &tile, INSIGHT_TRACE_AT) {
-    static_assert(!Pipe::on_chip, "TPUSH with a conversion goes through global memory");
+    static_assert(T::Loc == TileType::Acc, "TPUSH with a conversion takes an Acc tile");
     static_assert(Config::LayoutMode == LayoutMode_t::NZ2ND, "TPUSH with a conversion gives rows");
     constexpr QuantMode_t mode = Config::QuantPre;
     using Element = decltype(detail::converted_element<mode, typename T::DType>());
@@ -57,23 +67,35 @@ inline void TPUSH(Pipe &pipe, T &tile, INSIGHT_TRACE_AT) {
         mode, {VDEQF16, VREQ8, VQF322B8_PRE, VQF322F16_PRE, VQF322BF16_PRE, VQS322BF16_PRE});
     constexpr bool scaled = by_column || detail::is_one_of(mode, {DEQF16, REQ8, QF322B8_PRE, QF322F16_PRE,
                                                                   QF322BF16_PRE, QS322BF16_PRE});
-    if (pipe.prod.isAllocate && Pipe::shouldWaitFree(pipe.prod.tileIndex)) pipe.prod.allocate(at);
+    if (pipe.prod.isAllocate && Pipe::shouldWaitFree(pipe.prod.tileIndex))
+        pipe.prod.template allocate<TILE_NO_SPLIT>(at);
     if constexpr (Pipe::produces) {
         const int64_t rows = tile.GetValidRow(), cols = tile.GetValidCol();
-        const auto part = detail::LanePart::of(TILE_NO_SPLIT, pipe.prod.lane(at), rows, cols);
-        GlobalTensor<Element, detail::RowsOfGlobal, detail::StepsOfGlobal> slot(
-            reinterpret_cast<Element *>(pipe.slot_in_gm(pipe.prod)) + part.offset,
-            detail::RowsOfGlobal(rows, cols), detail::StepsOfGlobal(part.step));
         const auto &registers = detail::quant_registers();
         insight_trace::Operand scale = detail::describe(registers.word);
         if constexpr (by_column) scale = detail::operand_of(registers.words);
-        const insight_trace::Operand operands[] = {
-            detail::describe(slot), detail::describe(detail::in_phase<Config::Phase>(tile)),
-            detail::describe(AtomicType::AtomicNone), detail::describe(Config::ReluMode), scale};
-        insight_trace_op(insight_trace::Op::TSTORE, operands, scaled ? 5 : 4, at);
+        const insight_trace::Operand from = detail::describe(detail::in_phase<Config::Phase>(tile)),
+                                     relu = detail::describe(Config::ReluMode);
+        if constexpr (Pipe::on_chip) {
+            Tile<TileType::Vec, Element, T::Rows, T::Cols, BLayout::RowMajor, DYNAMIC, DYNAMIC> there(
+                static_cast<int>(rows), static_cast<int>(cols));
+            there.assign(pipe.fifo.C2V_CONSUMER_BUF + pipe.slot(pipe.prod.tileIndex) + pipe.prod.entryOffset);
+            const insight_trace::Operand operands[] = {
+                detail::describe(there), from, relu,
+                detail::describe(static_cast<AccToVecMode>(Config::SubBlockId)), scale};
+            insight_trace_op(insight_trace::Op::TMOV, operands, scaled ? 5 : 4, at);
+        } else {
+            const auto part = detail::LanePart::of(TILE_NO_SPLIT, pipe.prod.lane(at), rows, cols);
+            GlobalTensor<Element, detail::RowsOfGlobal, detail::StepsOfGlobal> slot(
+                reinterpret_cast<Element *>(pipe.slot_in_gm(pipe.prod)) + part.offset,
+                detail::RowsOfGlobal(rows, cols), detail::StepsOfGlobal(part.step));
+            const insight_trace::Operand operands[] = {detail::describe(slot), from,
+                                                       detail::describe(Config::AtomicT), relu, scale};
+            insight_trace_op(insight_trace::Op::TSTORE, operands, scaled ? 5 : 4, at);
+        }
     }
     ++pipe.prod.tileIndex;
-    if (pipe.prod.isRecord) pipe.prod.record(at);
+    if (pipe.prod.isRecord) pipe.prod.template record<TILE_NO_SPLIT>(at);
 }
 
 } // namespace pto

@@ -84,6 +84,18 @@ inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q,
                      INSIGHT_TRACE_AT) {
     return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q, r);
 }
+template <class C, class A, class P, class B, class Q, PTO_EVENT(0)>
+inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, PTO_AFTER(0),
+                     INSIGHT_TRACE_AT) {
+    event0.Wait(at);
+    return TGEMV_MX(c, a, p, b, q, at);
+}
+template <class C, class A, class P, class B, class Q, class R, PTO_EVENT(0)>
+inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, const R &r, PTO_AFTER(0),
+                     INSIGHT_TRACE_AT) {
+    event0.Wait(at);
+    return TGEMV_MX(c, a, p, b, q, r, at);
+}
 template <AccPhase phase, class C, class A, class P, class B, class Q>
 inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, INSIGHT_TRACE_AT) {
     return detail::call(insight_trace::Op::TMATMUL_MX, at, detail::in_phase<phase>(c), a, p, b, q);

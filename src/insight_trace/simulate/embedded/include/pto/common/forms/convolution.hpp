@@ -144,16 +144,23 @@ inline RecordEvent TEXTRACT(const D &dst, const ConvTile<L, E, B, Y, S> &src, co
 
 // --- patches of a feature map as rows of the left operand
 namespace detail {
-// Registers that one core has: what SETFMATRIX and SET_IMG2COL_PADDING leave for TIMG2COL.
+// Registers that one core has: what SETFMATRIX and SET_IMG2COL_* leave for TIMG2COL.
 struct PatchRegisters {
-    struct Map {
-        int64_t height = 0, width = 0, pads[4] = {};
-    } maps[2];
+    int64_t height = 0, width = 0, pads[4] = {};
     uint64_t padding = 0;
+    int64_t repeats = 1, box_step = 0, first_box = 0; // the last two on the 950 only
 };
-inline PatchRegisters &patch_registers() {
-    static thread_local PatchRegisters registers; // a core is a thread
-    return registers;
+// Two of each; on a2a3 there is one padding and one word of repeats for both.
+inline PatchRegisters &patch_registers(bool b) {
+    static thread_local PatchRegisters registers[2]; // a core is a thread
+    return registers[b];
+}
+inline PatchRegisters &common_registers([[maybe_unused]] bool b) {
+#if defined(PTO_NPU_ARCH_A5)
+    return patch_registers(b);
+#else
+    return patch_registers(false);
+#endif
 }
 constexpr bool is_b(SetFmatrixMode mode) {
     return mode == SetFmatrixMode::FMATRIX_B_AUTO || mode == SetFmatrixMode::FMATRIX_B_MANUAL;
@@ -162,10 +169,19 @@ constexpr bool is_manual(SetFmatrixMode mode) {
     return mode == SetFmatrixMode::FMATRIX_A_MANUAL || mode == SetFmatrixMode::FMATRIX_B_MANUAL;
 }
 template <class T> void set_map(const T &src, bool b) {
-    auto &map = patch_registers().maps[b];
+    auto &map = patch_registers(b);
     map.height = src.GetFmapH();
     map.width = src.GetFmapW();
     for (int i = 0; i < 4; ++i) map.pads[i] = src.GetPadList(static_cast<uint8_t>(i));
+}
+template <class T> void set_padding_of(const T &src, bool b) {
+    common_registers(b).padding = value_bits(src.GetPadValue());
+}
+template <class T> void set_repeats(const T &src, bool b) {
+    auto &registers = common_registers(b);
+    registers.repeats = src.GetRepeatTime();
+    registers.box_step = src.GetDstStride();
+    registers.first_box = src.GetDstMposition();
 }
 } // namespace detail
 template <class T, SetFmatrixMode mode = SetFmatrixMode::FMATRIX_A_MANUAL>
@@ -175,17 +191,24 @@ inline RecordEvent SETFMATRIX(const T &src, INSIGHT_TRACE_AT) {
 }
 template <class T, SetFmatrixMode mode = SetFmatrixMode::FMATRIX_A_MANUAL>
 inline RecordEvent SET_IMG2COL_PADDING(const T &src, INSIGHT_TRACE_AT) {
-    if constexpr (detail::is_manual(mode))
-        detail::patch_registers().padding = detail::value_bits(src.GetPadValue());
+    if constexpr (detail::is_manual(mode)) detail::set_padding_of(src, detail::is_b(mode));
     return {at};
 }
 template <class T, SetFmatrixMode mode = SetFmatrixMode::FMATRIX_A_MANUAL>
 inline RecordEvent SET_IMG2COL_RPT(const T &src, INSIGHT_TRACE_AT) {
-    if (src.GetRepeatTime() > 1)
-        insight_trace_intrinsic(insight_trace::Intrinsic::Unsupported,
-                                reinterpret_cast<uint64_t>("SET_IMG2COL_RPT with several repeats"), 0, 0, at);
+    if constexpr (detail::is_manual(mode)) detail::set_repeats(src, detail::is_b(mode));
     return {at};
 }
+#define PTO_SETTING(name)                                                                                    \
+    template <class T, SetFmatrixMode mode = SetFmatrixMode::FMATRIX_A_MANUAL, PTO_EVENT(0)>                 \
+    inline RecordEvent name(const T &src, PTO_AFTER(0), INSIGHT_TRACE_AT) {                                  \
+        event0.Wait(at);                                                                                     \
+        return name<T, mode>(src, at);                                                                       \
+    }
+PTO_SETTING(SETFMATRIX)
+PTO_SETTING(SET_IMG2COL_PADDING)
+PTO_SETTING(SET_IMG2COL_RPT)
+#undef PTO_SETTING
 template <class D, class T, SetFmatrixMode mode = SetFmatrixMode::FMATRIX_A_MANUAL>
 inline RecordEvent TIMG2COL(const D &dst, const T &src, uint16_t row = 0, uint16_t col = 0,
                             INSIGHT_TRACE_AT) {
@@ -193,24 +216,27 @@ inline RecordEvent TIMG2COL(const D &dst, const T &src, uint16_t row = 0, uint16
                   "TIMG2COL takes a feature map in NC1HWC0 or NDC1HWC0");
     if constexpr (!detail::is_manual(mode)) {
         detail::set_map(src, detail::is_b(mode));
-        detail::patch_registers().padding = detail::value_bits(src.GetPadValue());
+        detail::set_padding_of(src, detail::is_b(mode));
+        detail::set_repeats(src, detail::is_b(mode));
     }
     if (src.GetTranspose())
         insight_trace_intrinsic(insight_trace::Intrinsic::Unsupported,
                                 reinterpret_cast<uint64_t>("TIMG2COL that transposes"), 0, 0, at);
     constexpr int64_t c0 = 32 / int64_t(sizeof(typename T::DType));
-    const auto &map = detail::patch_registers().maps[detail::is_b(mode)];
+    const auto &map = detail::patch_registers(detail::is_b(mode));
+    const auto &common = detail::common_registers(detail::is_b(mode));
     auto field = [](int64_t value, int shift) {
         return static_cast<int64_t>(static_cast<uint64_t>(value) << shift);
     };
     int64_t size = map.width | field(map.height, 16);
     for (int i = 0; i < 4; ++i) size |= field(map.pads[i], 32 + 8 * i);
-    // where from and how many channels; the map; the filter; the padding
+    // where from and how many channels; the map; the filter; the padding; repeats and where boxes go
     const int64_t values[] = {row | field(col, 16) | field(src.GetChannelSize(), 32), size,
                               src.GetFilterW() | field(src.GetFilterH(), 16) | field(src.GetStrideW(), 32) |
                                   field(src.GetStrideH(), 40) | field(src.GetDilationW(), 48) |
                                   field(src.GetDilationH(), 56),
-                              static_cast<int64_t>(detail::patch_registers().padding)};
+                              static_cast<int64_t>(common.padding),
+                              common.repeats | field(common.box_step, 16) | field(common.first_box, 32)};
     constexpr int count = sizeof values / sizeof values[0];
     insight_trace::Operand operands[2 + count] = {detail::describe(dst),
                                                   detail::operand_of(src.ref(src.elements() / c0, c0))};
@@ -220,6 +246,12 @@ inline RecordEvent TIMG2COL(const D &dst, const T &src, uint16_t row = 0, uint16
     }
     insight_trace_op(insight_trace::Op::TIMG2COL, operands, 2 + count, at);
     return {at};
+}
+template <class D, class T, SetFmatrixMode mode = SetFmatrixMode::FMATRIX_A_MANUAL, PTO_EVENT(0)>
+inline RecordEvent TIMG2COL(const D &dst, const T &src, uint16_t row, uint16_t col, PTO_AFTER(0),
+                            INSIGHT_TRACE_AT) {
+    event0.Wait(at);
+    return TIMG2COL<D, T, mode>(dst, src, row, col, at);
 }
 
 // --- feature maps and filters from one layout to another: elements in nested loops, each with a step per
