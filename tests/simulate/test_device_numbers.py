@@ -14,16 +14,30 @@ ON_BOTH = pytest.mark.parametrize("target", TARGETS)
 
 
 @ON_BOTH
-def test_lines_of_a_tensor_lie_where_the_dma_unit_puts_them(target: str) -> None:
-    """a2a3 adds the tensor's gap to the tile's length; a5 has the tensor's stride."""
+@pytest.mark.parametrize("layout", ["ND", "DN"])
+def test_lines_of_a_tensor_lie_where_the_dma_unit_puts_them(target: str, layout: str) -> None:
+    """a2a3 adds the tensor's gap to the tile's length, for columns in the tile as well; a5 has the strides."""
     data = np.arange(16 * 32, dtype=np.float32)
-    there = glob(data, (1, 1, 1, 16, 32), (512, 512, 512, 32, 1), dtype_name="float32")
-    into = tile(np.zeros((16, 32), np.float32), 0x100, dtype_name="float32", valid=(16, 16))
-    found = run_tile_op("TLOAD", into, there, target=target).matrix(0)
     step = 16 if target == "a2a3" else 32
-    want = np.stack([data[r * step : r * step + 16] for r in range(16)])
-    np.testing.assert_array_equal(found[:, :16], want)
-    assert not found[:, 16:].any()
+    in_tile = 16 if (target, layout) == ("a2a3", "DN") else 32
+    there = glob(data, (16, 32), (32, 1)) if layout == "ND" else glob(data, (32, 16), (1, 32), layout=1)
+    shape = (16, 32) if layout == "ND" else (32, 16)
+
+    def lines(memory: np.ndarray, apart: int) -> np.ndarray:
+        return np.stack([memory[line * apart : line * apart + 16] for line in range(16)])
+
+    into = tile(np.zeros(shape, np.float32), 0x100, layout=layout, valid=(16, 16))
+    loaded = run_tile_op("TLOAD", into, there, target=target).run.contents[0]
+    assert loaded is not None
+    np.testing.assert_array_equal(lines(loaded, in_tile), lines(data, step))
+    assert np.count_nonzero(loaded) == 255
+
+    numbers = np.arange(1000, 1512, dtype=np.float32).reshape(shape)
+    full = tile(numbers, 0x100, layout=layout, valid=(16, 16))
+    assert full.data is not None
+    stored = run_tile_op("TSTORE", there, full, Option(0), Option(0), target=target).buffer(0).ravel()
+    np.testing.assert_array_equal(lines(stored, step), lines(full.data, in_tile))
+    assert np.count_nonzero(stored >= 1000) == 256
 
 
 def test_a_note_says_where_lines_lie_that_are_not_where_the_stride_says(tmp_path: Path) -> None:

@@ -218,9 +218,13 @@ _FOUR_BITS = """\
     [
         (_FOUR_BITS, "TQUANT to HiFloat4"),
         ("    Tile<TileType::Mat, hifloat4x2_t, 16, 64> tile;", "hifloat4x2_t is not supported"),
+        ("    LineTile tile;\n    TPACK(tile, tile);", "TPACK is not supported"),
     ],
 )
-def test_hifloat4_which_neither_family_has_is_refused_by_name(tmp_path: Path, body: str, said: str) -> None:
+def test_hifloat4_and_what_the_library_has_given_up_are_refused_by_name(
+    tmp_path: Path, body: str, said: str
+) -> None:
+    """Neither family has HiFloat4; TPACK was in the library for a while."""
     kernel = Kernel("hifloat4", write_kernel(tmp_path, body), CoreType.AIV)
     failure = run([kernel], [np.zeros(64, np.float32)], [0], target="a5").failure
     assert failure is not None
