@@ -129,14 +129,14 @@ def put(folder: Path, command: Command, template: Path | None) -> None:
         shutil.copytree(template, folder, symlinks=True)
 
 
-def prepared(name: str, folder: Path) -> Prepared:
+def prepared(name: str, root: Path, place: Path) -> Prepared:
+    """`place` is as deep and its name as long as that of a round: outputs may hold it."""
     command = COMMANDS[name]
-    template = None if name in _NOT_MOVED else folder / "template"
+    template = None if name in _NOT_MOVED else root / f"template-{name}"
     if template is not None:
         fill(template, command)
     good, seconds = [], []
     for fork in (False, True):  # the first may compile
-        place = folder / str(fork)
         put(place, command, template)
         code, took, said = ended(command.words, place, fork=fork)
         if code:
@@ -182,7 +182,7 @@ def one(
     name, dice = drawn(number, seed, names)
     tried = table[name]
     command, sent = tried.command, SIGNALS[number % 3]
-    folder, mark = root / str(number), f"{os.getpid()}-{seed}-{number}"
+    folder, mark = root / f"{number:06}", f"{os.getpid()}-{seed}-{number}"
     said = root / f"{number}.said"
     put(folder, command, tried.template)
     given = state(folder, command)
@@ -259,12 +259,15 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="stop after this time, however many kills that were")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    # a shell's background job ignores SIGINT, and what it starts does, too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     import_everything()
     root = Path(tempfile.mkdtemp(prefix="insight-trace-storm-"))
     try:
         names = options.command or list(COMMANDS)
         wanted = {drawn(number, options.seed, names)[0] for number in range(options.kills)}
-        table = {name: prepared(name, root / f"prepared-{name}") for name in names if name in wanted}
+        place = root / f"{options.kills:06}"
+        table = {name: prepared(name, root, place) for name in names if name in wanted}
         rows = []
         for row in rows_of(options, names, table, root):
             rows.append(row)

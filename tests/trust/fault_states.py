@@ -3,6 +3,7 @@
 import fnmatch
 import hashlib
 import json
+import os
 import re
 from pathlib import Path
 
@@ -14,8 +15,9 @@ _VARIES = re.compile(rb'20\d{6}[_-]?\d{6}(_\d+)?|"timed_before": \d+')
 
 
 def state(folder: Path, command: Command) -> State:
-    """Files of every unit; hidden pieces are what the next run removes, names may hold the time."""
+    """Files of every unit; hidden pieces are what the next run removes, names may hold the time, and files the place."""
     found: State = {}
+    place = os.fsencode(folder.resolve())
     for pattern in command.units:
         for unit in folder.glob(pattern):
             name = _stable(unit.relative_to(folder))
@@ -27,7 +29,7 @@ def state(folder: Path, command: Command) -> State:
                 inner = _stable(path.relative_to(folder))
                 if any(part.startswith(".") for part in Path(inner).parts) or _any(inner, command.working):
                     continue
-                content = _VARIES.sub(b"*", path.read_bytes())
+                content = _VARIES.sub(b"*", path.read_bytes().replace(place, b"*"))
                 mine[inner] = (len(content), hashlib.sha256(content).hexdigest())
     return {name: files for name, files in found.items() if files}
 
