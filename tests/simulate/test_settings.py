@@ -19,7 +19,7 @@ ON_BOTH = pytest.mark.parametrize("target", TARGETS)
 _PATCHES = """\
     using Map = ConvTile<TileType::Mat, half, 1920, Layout::NC1HWC0, ConvTileShape<1, 2, 5, 6, 16>>;
     using Image = GlobalTensor<half, Shape<1, 2, 5, 6, 16>, pto::Stride<960, 480, 96, 16, 1>, Layout::NC1HWC0>;
-    using Left = TileLeft<half, 16, 64, 8, 64>;
+    using Left = TileLeft<half, 512, 128, 8, 64>; // larger than L0A: its valid part alone is there
     constexpr auto b_manual = SetFmatrixMode::FMATRIX_B_MANUAL;
     Map map, other;
     Tile<TileType::Mat, half, 64, 64, BLayout::ColMajor, 64, 64, SLayout::RowMajor, 512> ones;

@@ -196,6 +196,14 @@ inline int64_t tile_extent(const TileRef &t) {
     return (t.valid_rows + ir - 1) / ir * ir * ((t.valid_cols + ic - 1) / ic * ic);
 }
 
+// A tile of boxes that is larger than its memory: of it the valid part alone is there, without gaps between
+// boxes.
+inline TileRef compact_if_larger(const Core &core, TileRef tile) {
+    const int64_t bytes = int64_t(tile.rows) * tile.cols * type_size(tile.type);
+    if (uint64_t(bytes) > core.space_size(tile.space)) tile.compact = 1;
+    return tile;
+}
+
 // A tile with its bytes at hand. Every offset that is used lies within its space (checked once here).
 template <class T> struct View {
     T *data;

@@ -151,7 +151,8 @@ float shortened(float value, int bits, bool away) {
 }
 
 void matmul(Core &core, const char *op, const TileRef &c, const TileRef *added, bool added_is_row,
-            const TileRef &a, const TileRef &b) {
+            const TileRef &left_tile, const TileRef &b) {
+    const TileRef a = compact_if_larger(core, left_tile);
     if (a.space != Space::L0A || b.space != Space::L0B || c.space != Space::L0C)
         core.kernel_error("%s multiplies a Left by a Right tile into an Acc tile", op);
     if (!supported(core, a.type, b.type, c.type))

@@ -7,7 +7,7 @@ namespace insight_trace::engine {
 
 // Operands: the Left tile, the map in L1, then words as pto/common/forms/convolution.hpp packs them.
 TILE_OP_BODY(TIMG2COL) {
-    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
+    const TileRef dst = compact_if_larger(core, operands[0].tile), &src = operands[1].tile;
     auto field = [&](uint32_t word, int shift, int bits) {
         return static_cast<int64_t>(static_cast<uint64_t>(operands[2 + word].option) >> shift &
                                     ((1ull << bits) - 1));
@@ -54,7 +54,7 @@ TILE_OP_BODY(TIMG2COL) {
     if (core.computes)
         with_type(dst.type, [&](auto tag) {
             using T = decltype(tag);
-            T *to = core.local_as<T>(dst.space, dst.address, uint64_t(dst.rows) * uint64_t(dst.cols));
+            T *to = core.local_as<T>(dst.space, dst.address, uint64_t(tile_extent(dst)));
             const uint64_t maps = uint64_t((channels + c0 - 1) / c0) * uint64_t(height * width * c0);
             const T *from = core.local_as<T>(src.space, src.address, maps);
             T pad;
