@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -125,3 +126,26 @@ def test_many_processes_at_once_see_a_whole_entry_and_build_it_once(tmp_path):
     processes = [subprocess.Popen([sys.executable, "-c", _BUILDER, str(tmp_path)]) for _ in range(5)]
     assert [process.wait() for process in processes] == [0] * 5
     assert (tmp_path / "builds").read_text() == "built\n"
+
+
+def test_who_waited_for_a_lock_that_is_gone_takes_the_new_one(tmp_path):
+    at_once, most, made = [0], [0], []
+
+    def build(into: Path) -> None:
+        at_once[0] += 1
+        most[0] = max(most[0], at_once[0])
+        time.sleep(0.01)
+        made.append(into)
+        at_once[0] -= 1
+
+    def ask() -> None:
+        for _ in range(3):
+            Cache(tmp_path).put("kind", "key", build, usable=lambda _entry: False)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (most[0], len(made)) == (1, 12)
+    assert not list((tmp_path / "kind").glob(".*.lock"))

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from insight_trace.simulate.embedded import engine_objects
 from insight_trace.simulate.embedded.cache import Cache
 from insight_trace.simulate.embedded.compiler import Compiler, find_compiler
 from insight_trace.simulate.embedded.engine_objects import (
+    COLD,
     ENGINE,
+    HOT,
     INCLUDE,
     RUNNER,
     Includes,
@@ -39,8 +42,39 @@ def test_every_source_is_compiled_once_and_a_changed_one_with_few_others():
     sources = [*engine_sources(), *RUNNER.sources]
     made = units(sources)
     assert sorted(source for unit in made for source in unit.sources) == sorted(sources)
-    assert max(unit.size for unit in made) < sum(unit.size for unit in made) / 6
+    assert max(unit.cost for unit in made) < sum(unit.cost for unit in made) / 6
     assert units(reversed(sources)) == made
+
+
+def test_what_runs_for_every_instruction_is_compiled_for_speed_and_the_rest_in_less_time():
+    sources = [*engine_sources(), *RUNNER.sources]
+    stems = [source.stem for source in sources]
+    assert sorted(name for name in engine_objects._HOT if stems.count(name) != 1) == []
+    level = {source.stem: unit.level for unit in units(sources) for source in unit.sources}
+    assert {level[name] for name in ("core", "timeline", "elementwise", "matmul", "checker")} == {HOT}
+    assert {level[name] for name in ("runner", "sandbox", "journal", "report")} == {COLD}
+
+
+_ALONE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from insight_trace.capture import builds
+from insight_trace.simulate.embedded.toolchain import Toolchain
+Toolchain.prepare = lambda self, programs: print(*[program.name for program in programs])
+builds.compile_programs()
+print(Toolchain.find().cache.put("kind", "key", lambda into: (into / "made").touch()))
+"""
+
+
+def test_a_fresh_checkout_compiles_its_core_before_anything_is_installed(tmp_path):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONNOUSERSITE": "1"}
+    environment.pop("INSIGHT_TRACE_CACHE", None)
+    command = [sys.executable, "-S", "-c", _ALONE, str(Path(engine_objects.__file__).parents[3])]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    programs, entry = done.stdout.splitlines()
+    assert programs == "runner capture-runner"
+    assert Path(entry) == tmp_path / "insight-trace" / "kind" / "key"
 
 
 def test_a_changed_header_changes_the_objects_that_include_it_and_no_others(tmp_path):

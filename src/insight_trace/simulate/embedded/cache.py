@@ -2,11 +2,13 @@
 
 An entry is a directory. It is built beside its place and renamed, so a reader finds it whole or not at all.
 Where the cache cannot be used (a full disk, no permission), a private one among the temporary files serves.
+Only the standard library is needed here: a fresh checkout compiles its core while what else it needs is installed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
@@ -24,15 +26,21 @@ from insight_trace.reading import regular_text
 SIZE_LIMIT = 2 * 1024**3
 _TRIM_TO = 0.8
 _STAMP = ".used"
+_NAME_A_PLACE = "set INSIGHT_TRACE_CACHE or TMPDIR to a directory with free space"
 
 
 def default_root() -> Path:
     asked = os.environ.get("INSIGHT_TRACE_CACHE")
     if asked:
         return Path(asked)
-    from platformdirs import user_cache_path
-
-    return user_cache_path("insight-trace", appauthor=False)
+    named = os.environ.get("XDG_CACHE_HOME", "").strip()
+    try:
+        return (Path(named) if named else Path.home() / ".cache") / "insight-trace"
+    except RuntimeError:  # a user whom nobody gave a home
+        spare = _spare_root()
+        if spare is None:
+            raise JobError("there is no place for a cache", hint=_NAME_A_PLACE) from None
+        return spare
 
 
 def _spare_root() -> Path | None:
@@ -120,7 +128,7 @@ class Cache:
                 raise JobError(
                     f"neither the cache nor a temporary directory can be written: {error}",
                     where=str(self.root),
-                    hint="set INSIGHT_TRACE_CACHE or TMPDIR to a directory with free space",
+                    hint=_NAME_A_PLACE,
                 ) from None
             warnings.warn(f"the cache at {self.root} cannot be used ({error}); using {spare}", stacklevel=2)
             return Cache(spare, self.limit).put(kind, key, build, usable)
@@ -146,11 +154,20 @@ class Cache:
 
     @contextlib.contextmanager
     def _lock(self, path: Path) -> Iterator[None]:
-        from filelock import FileLock
-
-        with FileLock(str(path)):
-            yield
-        path.unlink(missing_ok=True)
+        while True:
+            with path.open("wb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                try:
+                    ours = path.stat().st_ino == os.fstat(file.fileno()).st_ino
+                except FileNotFoundError:
+                    ours = False
+                if not ours:
+                    continue  # who held it before has removed it: another may hold the name's new file
+                try:
+                    yield
+                finally:
+                    path.unlink(missing_ok=True)
+                return
 
     def _trim(self) -> None:
         """Removes what was used longest ago until the limit holds again."""

@@ -27,9 +27,39 @@ def engine_sources() -> list[Path]:
     return sorted(path for path in ENGINE.rglob("*.cpp") if path != _MAIN)
 
 
-# Letters at which the files of a folder begin a new unit. A unit is compiled at once, so that what its files include is
-# read once: a change to one file compiles its unit, a fraction of a folder.
-_BEGINNINGS = {"engine": "biorst", "ops": "cefmprs", "check": "c", "host": "bs"}
+HOT, COLD = LEVELS = ("-O2", "-O1")
+
+# Sources of which something runs for every instruction, byte or element. -O1 compiles the others in two thirds of the time.
+_HOT = frozenset(
+    (
+        *(
+            "banks",
+            "clock",
+            "core",
+            "core_operands",
+            "core_repeat",
+            "intrinsics",
+            "l2_cache",
+            "memory_system",
+        ),
+        *("operands", "records", "scalar_memory", "timeline", "timing", "touched_lines", "checker", "order"),
+        *("convert", "elementwise", "elementwise_fused", "elementwise_scalar", "elementwise_unary"),
+        *("expand_columns", "expand_rows", "fixpipe", "matmul", "matmul_mx", "matmul_products", "move"),
+        *("reduce", "reduce_columns", "transfer", "transpose", "vector_walk"),
+    )
+)
+
+# Letters at which the files of a folder, hot or cold, begin a new unit. A unit is compiled at once, so that what its files
+# include is read once: a change to one file compiles its unit, a fraction of a folder.
+_BEGINNINGS = {
+    ("engine", HOT): "bl",
+    ("engine", COLD): "cr",
+    ("ops", HOT): "cmr",
+    ("ops", COLD): "cgr",
+    ("check", HOT): "c",
+    ("check", COLD): "c",
+    ("host", COLD): "bs",
+}
 
 
 @dataclass(frozen=True)
@@ -37,10 +67,12 @@ class Unit:
     """Sources that are compiled at once."""
 
     sources: tuple[Path, ...]
+    level: str = COLD
 
     @property
-    def size(self) -> int:
-        return sum(source.stat().st_size for source in self.sources)
+    def cost(self) -> int:
+        """About how long it takes to compile: by its length."""
+        return sum(source.stat().st_size for source in self.sources) * (3 if self.level == HOT else 2)
 
     @property
     def text(self) -> str:
@@ -49,12 +81,14 @@ class Unit:
 
 def units(sources: Iterable[Path]) -> list[Unit]:
     """Sources by what is compiled together; one from a folder that is not listed, and a main program, by itself."""
-    found: dict[tuple[Path, str], list[Path]] = {}
+    found: dict[tuple[Path, str, str], list[Path]] = {}
     for source in sorted(sources):
-        begun = [letter for letter in _BEGINNINGS.get(source.parent.name, "") if letter <= source.name[0]]
+        level = HOT if source.stem in _HOT and source.is_relative_to(ENGINE) else COLD
+        letters = _BEGINNINGS.get((source.parent.name, level), "")
+        begun = [letter for letter in letters if letter <= source.name[0]]
         unit = source.name if source == _MAIN or not begun else begun[-1]
-        found.setdefault((source.parent, unit), []).append(source)
-    return [Unit(tuple(unit)) for unit in found.values()]
+        found.setdefault((source.parent, level, unit), []).append(source)
+    return [Unit(tuple(unit), level) for (_, level, _), unit in found.items()]
 
 
 def contents(paths: Iterable[Path]) -> Iterator[bytes | str]:

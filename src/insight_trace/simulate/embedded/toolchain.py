@@ -23,6 +23,7 @@ from insight_trace.simulate.embedded.engine_objects import (
     ENGINE,
     HERE,
     INCLUDE,
+    LEVELS,
     PRECOMPILED,
     RUNNER,
     Includes,
@@ -42,7 +43,7 @@ _STANDARD = "-std=c++17"
 # The same results on every machine: one rounding per operation (no fused multiply-add behind our back), and a
 # plain char has a sign.
 _SAME_EVERYWHERE = ("-ffp-contract=off", "-fno-strict-aliasing", "-fsigned-char")
-_ENGINE_FLAGS = ("-O2", "-fPIC", *_SAME_EVERYWHERE)
+_ENGINE_FLAGS = ("-fPIC", *_SAME_EVERYWHERE)
 _KERNEL_FLAGS = ("-O1", "-g1", "-fPIC", "-w", *_SAME_EVERYWHERE)
 
 # what g++ and clang++ say of an attribute between the words of a declaration
@@ -69,9 +70,10 @@ def sanitizers() -> tuple[str, ...]:
     return (f"-fsanitize={asked}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer") if asked else ()
 
 
-def _engine_flags() -> tuple[str, ...]:
+def _engine_flags(level: str) -> list[str]:
     # checks in every expression of optimised code take minutes to compile and find no more
-    return ("-O0", "-g1", *_ENGINE_FLAGS[1:], *sanitizers()) if sanitizers() else _ENGINE_FLAGS
+    levels = ("-O0", "-g1", *sanitizers()) if sanitizers() else (level,)
+    return [_STANDARD, *levels, *_ENGINE_FLAGS]
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,8 @@ class Toolchain:
     @cached_property
     def _compiler_identity(self) -> str:
         """Names the compiler and every flag of ours."""
-        flags = (_STANDARD, *_engine_flags(), *_KERNEL_FLAGS, *sanitizers(), *self.compiler.emulator)
+        engine = [flag for level in LEVELS for flag in _engine_flags(level)]
+        flags = (*engine, *_KERNEL_FLAGS, *sanitizers(), *self.compiler.emulator)
         return content_key([__version__, *self.compiler.command, self.compiler.version, *flags])
 
     @cached_property
@@ -107,25 +110,9 @@ class Toolchain:
         name, content = program.name, program.content()
 
         def build(into: Path) -> None:
-            carried = CARRIED / name
-            if self._may_carry and fits(CARRIED, name, content) and copy_if_it_runs(carried, into / name):
+            if self._is_carried(program) and copy_if_it_runs(CARRIED / name, into / name):
                 return
-            from concurrent.futures import ThreadPoolExecutor  # wanted only where something is built
-
-            folders = [*program.include_dirs, ENGINE, INCLUDE]
-            includes = Includes(folders)
-            flags = [_STANDARD, *_engine_flags()]
-            first = Includes([ENGINE, INCLUDE]).key(PRECOMPILED)
-            early = self._precompiled("precompiled", PRECOMPILED, flags, first)
-            flags += [*early, *(f"-I{folder}" for folder in folders)]
-
-            def compiled(unit: Unit) -> Path:
-                return self._object(unit, flags, content_key([first, *map(includes.key, unit.sources)]))
-
-            # the largest first: none is alone at the end
-            all_units = sorted(units([*engine_sources(), *program.sources]), key=lambda unit: -unit.size)
-            with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-                objects = sorted(pool.map(compiled, all_units))
+            objects = self._objects([*engine_sources(), *program.sources], program.include_dirs)
             made = [*map(str, objects), "-o", str(into / name)]
             self._run([*sanitizers(), "-rdynamic", *made, "-ldl", "-lpthread"], f"linking {name}")
             if self.compiler.emulator:
@@ -133,9 +120,41 @@ class Toolchain:
 
         return self.cache.put(name, content_key([self._compiler_identity, content]), build) / name
 
-    @property
-    def _may_carry(self) -> bool:
-        return not sanitizers() and not self.compiler.emulator
+    def _is_carried(self, program: Program) -> bool:
+        plain = not sanitizers() and not self.compiler.emulator
+        return plain and fits(CARRIED, program.name, program.content())
+
+    def prepare(self, programs: Sequence[Program]) -> None:
+        """Makes several programs at once: all that they are made of, then each."""
+        sources = {source for program in programs for source in program.sources}
+        folders = dict.fromkeys(folder for program in programs for folder in program.include_dirs)
+        if not all(self._is_carried(program) for program in programs):
+            self._objects([*engine_sources(), *sources], tuple(folders))
+        for program in programs:
+            self.executable(program)
+
+    def _objects(self, sources: Sequence[Path], include_dirs: Sequence[Path]) -> list[Path]:
+        """The sources compiled, on all cores of this machine."""
+        from concurrent.futures import ThreadPoolExecutor  # wanted only where something is built
+
+        folders = [*include_dirs, ENGINE, INCLUDE]
+        includes = Includes(folders)
+        first = Includes([ENGINE, INCLUDE]).key(PRECOMPILED)
+        # what takes longest first: none is alone at the end
+        all_units = sorted(units(sources), key=lambda unit: -unit.cost)
+        with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+            headers = {
+                level: pool.submit(self._precompiled, "precompiled", PRECOMPILED, _engine_flags(level), first)
+                for level in LEVELS
+            }
+
+            def compiled(unit: Unit) -> Path:
+                flags = [*_engine_flags(unit.level), *headers[unit.level].result()]
+                flags += [f"-I{folder}" for folder in folders]
+                key = content_key([unit.level, first, *map(includes.key, unit.sources)])
+                return self._object(unit, flags, key)
+
+            return sorted(pool.map(compiled, all_units))
 
     def _object(self, unit: Unit, flags: list[str], content: str) -> Path:
         """Sources of the engine compiled together; again only when one or a file that it includes has changed."""

@@ -33,6 +33,20 @@ struct Comparison {
     Compare mode;
 };
 
+// What a tile is compared with: another one, of which elements past the end of UB count as 0, or a number.
+template <class T> struct Second {
+    const TileRef *tile;
+    Wide<T> number = Wide<T>(0);
+
+    Wide<T> at(Core &core, int row, int column) const {
+        if (!tile) return number;
+        const uint64_t index = uint64_t(row) * uint64_t(tile->cols) + uint64_t(column);
+        const uint64_t address = tile->address + index * sizeof(T);
+        if (address + sizeof(T) > core.space_size(Space::UB)) return Wide<T>(0);
+        return Wide<T>(*core.local_as<T>(Space::UB, address, 1));
+    }
+};
+
 Compare compare_mode(Core &core, const char *op, const Operand &operand, Type type) {
     int64_t mode = operand.option;
     if (operand.kind != Operand::Option || mode < 0 || mode > static_cast<int64_t>(Compare::GE))
@@ -46,7 +60,7 @@ Compare compare_mode(Core &core, const char *op, const Operand &operand, Type ty
 Type compared_as(Type type) { return type == Type::I16 || type == Type::U16 ? Type::F16 : type; }
 
 // Whole repeats are compared, past the valid columns, as far as UB reaches.
-template <class T, class Other> void compare_elements(Core &core, const Comparison &job, Other other) {
+template <class T> void compare_elements(Core &core, const Comparison &job, const Second<T> &other) {
     int per_repeat = 256 / static_cast<int>(sizeof(T));
     int width = (job.src.valid_cols + per_repeat - 1) / per_repeat * per_repeat;
     for (int row = 0; row < job.src.valid_rows; ++row) {
@@ -64,7 +78,7 @@ template <class T, class Other> void compare_elements(Core &core, const Comparis
             uint8_t byte = 0;
             for (int bit = 0; bit < 8 && i + bit < count; ++bit)
                 byte |= static_cast<uint8_t>(
-                    holds<Wide<T>>(Wide<T>(x[i + bit]), other(row, i + bit), job.mode) << bit);
+                    holds<Wide<T>>(Wide<T>(x[i + bit]), other.at(core, row, i + bit), job.mode) << bit);
             bits[i / 8] = byte;
         }
     }
@@ -83,7 +97,7 @@ void turn_bits(Core &core, const Comparison &job) {
 
 // With functions every type is compared as it is, and elements that are not valid leave zeros: 16 bytes of
 // mask for 128 elements, 32 for 256 bytes. Of 64-bit numbers a row's first 64 are compared, into 32 bytes.
-template <class T, class Other> void compare_valid(Core &core, const Comparison &job, Other other) {
+template <class T> void compare_valid(Core &core, const Comparison &job, const Second<T> &other) {
     const int unit = sizeof(T) == 1 || sizeof(T) == 8 ? 256 : 128;
     const int compared = sizeof(T) == 8 ? std::min(job.src.valid_cols, 64) : job.src.valid_cols;
     const int width = (compared + unit - 1) / unit * unit;
@@ -98,7 +112,8 @@ template <class T, class Other> void compare_valid(Core &core, const Comparison 
         for (int i = 0; i < width; i += 8) {
             uint8_t byte = 0;
             for (int bit = 0; bit < 8 && i + bit < compared; ++bit) {
-                const bool equal = holds<Wide<T>>(Wide<T>(x[i + bit]), other(row, i + bit), job.mode);
+                const bool equal =
+                    holds<Wide<T>>(Wide<T>(x[i + bit]), other.at(core, row, i + bit), job.mode);
                 byte |= static_cast<uint8_t>((job.mode == Compare::NE ? !equal : equal) << bit);
             }
             bits[i / 8] = byte;
@@ -167,19 +182,15 @@ TILE_OP_BODY(TCMP) {
         with_type_of(core, op, a.type, Numbers(), [&](auto tag) {
             using T = decltype(tag);
             if (!core.computes) return;
-            View<T> second(core, b, a.valid_rows, a.valid_cols);
-            compare_valid<T>(core, job, [&](int row, int column) { return Wide<T>(second.at(row, column)); });
+            View<T>(core, b, a.valid_rows, a.valid_cols); // all of it lies in UB
+            compare_valid<T>(core, job, {&b});
         });
         return issue_compare(core, job, &b, false);
     }
     with_type_of(core, op, a.type, Types<float, half, int32_t>(), [&](auto tag) {
         using T = decltype(tag);
         if (!core.computes) return;
-        compare_elements<T>(core, job, [&](int row, int column) {
-            uint64_t at = b.address + (uint64_t(row) * uint64_t(b.cols) + uint64_t(column)) * sizeof(T);
-            if (at + sizeof(T) > core.space_size(Space::UB)) return Wide<T>(0);
-            return Wide<T>(*core.local_as<T>(Space::UB, at, 1));
-        });
+        compare_elements<T>(core, job, {&b});
     });
     issue_compare(core, job, &b, false);
     if (job.mode == Compare::NE) turn_bits(core, job);
@@ -205,7 +216,7 @@ TILE_OP_BODY(TCMPS) {
             const Wide<T> value =
                 Wide<T>(from_tile ? *core.local_as<T>(Space::UB, operands[2].tile.address, 1)
                                   : scalar_as<T>(operands[2]));
-            compare_valid<T>(core, job, [&](int, int) { return value; });
+            compare_valid<T>(core, job, {nullptr, value});
         });
         return issue_compare(core, job, nullptr, true);
     }
@@ -220,7 +231,7 @@ TILE_OP_BODY(TCMPS) {
             memcpy(&value, &integer, sizeof integer);
         } else
             value = scalar_as<T>(operands[2]);
-        compare_elements<T>(core, job, [&](int, int) { return Wide<T>(value); });
+        compare_elements<T>(core, job, {nullptr, Wide<T>(value)});
     });
     issue_compare(core, job, nullptr, true);
     if (job.mode == Compare::NE) turn_bits(core, job);

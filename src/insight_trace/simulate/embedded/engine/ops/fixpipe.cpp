@@ -1,6 +1,8 @@
 #include "fixpipe.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <vector>
 
 #include "cluster.hpp"
 #include "convert_narrow.hpp"
@@ -106,6 +108,29 @@ template <class Body> void with_accumulator(Core &core, const TileRef &tile, Bod
         core.kernel_error("an Acc tile holds float or int32");
 }
 
+// Elements of a row of an accumulator from a column on, in the type of their destination. One place for all
+// ways out: what goes where is a matter of bytes.
+void convert_row(Core &core, const TileRef &tile, Corner from, int64_t count, Type type, const WayOut &way,
+                 const Scale &scale, void *to) {
+    with_accumulator(core, tile, [&](auto view) {
+        with_type(type, [&](auto tag) {
+            auto *out = static_cast<decltype(tag) *>(to);
+            for (int64_t c = 0; c < count; ++c)
+                out[c] = convert<decltype(tag)>(view.at(from.row, from.col + c), type, way.relu, scale,
+                                                from.col + c);
+        });
+    });
+}
+
+void add_to(Type type, void *to, const void *from, int64_t count) {
+    with_type(unsigned_of(type), [&](auto tag) {
+        using T = decltype(tag);
+        T *sum = static_cast<T *>(to);
+        const T *value = static_cast<const T *>(from);
+        for (int64_t i = 0; i < count; ++i) sum[i] = T(wrap_add(Wide<T>(sum[i]), Wide<T>(value[i])));
+    });
+}
+
 // Where the rows of an accumulator go in a tensor.
 Area rows_in_gm(const GlobalRef &g, int64_t rows, int64_t cols) {
     const int64_t size = type_size(g.type);
@@ -196,24 +221,25 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
         }
         return g.address + uint64_t(offset * size);
     };
-    if (core.computes)
-        with_accumulator(core, tile, [&](auto view) {
-            with_type(g.type, [&](auto tag) {
-                using T = decltype(tag);
-                // as far as a row lies side by side in global memory
-                const int64_t run = nz ? c0 : !planes && g.stride[4] == 1 ? cols : 1;
-                for (int64_t r = 0; r < rows; ++r)
-                    for (int64_t c = 0; c < cols;) {
-                        const int64_t end = std::min(cols, c + run);
-                        T *to =
-                            reinterpret_cast<T *>(core.global(address(r, c), uint64_t(end - c) * sizeof(T)));
-                        for (; c < end; ++c, ++to) {
-                            T value = convert<T>(view.at(r, c), g.type, way_out.relu, scale, c);
-                            *to = adds ? T(wrap_add(Wide<T>(*to), Wide<T>(value))) : value;
-                        }
-                    }
-            });
-        });
+    if (core.computes) {
+        std::vector<uint64_t> line(static_cast<size_t>(std::max<int64_t>(cols, 0))); // room for any type
+        const auto *bytes = reinterpret_cast<const uint8_t *>(line.data());
+        // as far as a row lies side by side in global memory
+        const int64_t run = nz ? c0 : !planes && g.stride[4] == 1 ? cols : 1;
+        for (int64_t r = 0; r < rows; ++r) {
+            convert_row(core, tile, {r, 0}, cols, g.type, way_out, scale, line.data());
+            for (int64_t c = 0; c < cols;) {
+                const int64_t end = std::min(cols, c + run);
+                const uint64_t length = uint64_t((end - c) * size);
+                uint8_t *to = core.global(address(r, c), length);
+                if (adds)
+                    add_to(g.type, to, bytes + c * size, end - c);
+                else
+                    std::memcpy(to, bytes + c * size, length);
+                c = end;
+            }
+        }
+    }
     if (!nz) core.set_register(PipeId::FIX, 1); // how many matrices, and how far apart
     const Area there = by_column
                            ? lines_at(g.address, (cols + c0 - 1) / c0, column_step * size, rows * c0 * size)
@@ -260,15 +286,16 @@ void move_accumulator(Core &core, const char *op, const TileRef &dst, Corner to,
         if (!owner) continue; // nothing runs there
         const int64_t row = from.row + (by_rows ? part * part_rows : 0);
         const int64_t col = from.col + (by_cols ? part * part_cols : 0);
-        with_accumulator(core, src, [&](auto view) {
-            with_type(dst.type, [&](auto tag) {
-                using T = decltype(tag);
-                View<T> out(*owner, dst);
-                for (int64_t r = 0; r < put_rows && row + r < src.rows; ++r)
-                    for (int64_t c = 0; c < put_cols && col + c < src.cols; ++c)
-                        out.at(to.row + r, to.col + c) =
-                            convert<T>(view.at(row + r, col + c), dst.type, way_out.relu, scale, col + c);
-            });
+        const int64_t count = std::min(put_cols, src.cols - col);
+        std::vector<uint64_t> line(static_cast<size_t>(std::max<int64_t>(count, 0)));
+        with_bits(dst.type, [&](auto tag) {
+            using Bits = decltype(tag);
+            View<Bits> out(*owner, dst);
+            const Bits *values = reinterpret_cast<const Bits *>(line.data());
+            for (int64_t r = 0; r < put_rows && row + r < src.rows; ++r) {
+                convert_row(core, src, {row + r, col}, count, dst.type, way_out, scale, line.data());
+                for (int64_t c = 0; c < count; ++c) out.at(to.row + r, to.col + c) = values[c];
+            }
         });
     }
     Instr instr = to_vector ? Instr::FIX_L0C_TO_UB : Instr::FIX_L0C_TO_L1;

@@ -56,7 +56,7 @@ int32_t remainder_of(int32_t a, int32_t b) {
     return static_cast<int32_t>(std::max(-2147483648.0, std::min(2147483647.0, double(std::trunc(sum)))));
 }
 
-struct Job {
+struct Remainder {
     const char *op;
     const TileRef &dst, &a;
     const TileRef *b; // none: a scalar
@@ -158,7 +158,7 @@ template <class T> T toward_floor(T a, T b, bool exact) {
     }
 }
 
-void with_functions(Core &core, const Job &job, const Operand *scalar, bool floors, bool exact) {
+void with_functions(Core &core, const Remainder &job, const Operand *scalar, bool floors, bool exact) {
     require_type(core, job.op, job.a, job.dst.type);
     if (job.b) require_type(core, job.op, *job.b, job.dst.type);
     Lines to = lines_of(core, job.op, job.dst), x = lines_of(core, job.op, job.a, to);
@@ -183,7 +183,7 @@ bool is_exact(const Operands &operands, uint32_t behind) {
            operands[behind].option != 0;
 }
 
-void rem(Core &core, const Job &job, const Operand *scalar) {
+void rem(Core &core, const Remainder &job, const Operand *scalar) {
     require_type(core, job.op, job.a, job.dst.type);
     if (job.b) require_type(core, job.op, *job.b, job.dst.type);
     Lines to = lines_of(core, job.op, job.dst), x = lines_of(core, job.op, job.a, to);
@@ -210,7 +210,7 @@ void rem(Core &core, const Job &job, const Operand *scalar) {
 
 float fmod_of(float a, float b) { return a - std::trunc(a / b) * b; }
 
-void fmod(Core &core, const Job &job, const Operand *scalar) {
+void fmod(Core &core, const Remainder &job, const Operand *scalar) {
     require_type(core, job.op, job.a, job.dst.type);
     if (job.b) require_type(core, job.op, *job.b, job.dst.type);
     Lines to = lines_of(core, job.op, job.dst), x = lines_of(core, job.op, job.a, to);
@@ -239,9 +239,10 @@ void fmod(Core &core, const Job &job, const Operand *scalar) {
 
 // What TREM, TREMS, TFMOD and TFMODS have in common; `scratch` is the operand with it, 0 without.
 static void remainders(Core &core, const Operands &operands, const char *op, bool scalar, uint32_t scratch) {
-    const Job job{op, tile_operand(core, op, operands, 0), tile_operand(core, op, operands, 1),
-                  scalar ? nullptr : &tile_operand(core, op, operands, 2),
-                  scratch && !core.register_based() ? tile_operand(core, op, operands, scratch).address : 0};
+    const Remainder job{op, tile_operand(core, op, operands, 0), tile_operand(core, op, operands, 1),
+                        scalar ? nullptr : &tile_operand(core, op, operands, 2),
+                        scratch && !core.register_based() ? tile_operand(core, op, operands, scratch).address
+                                                          : 0};
     const Operand *number = scalar ? &operands[2] : nullptr;
     if (core.register_based())
         return with_functions(core, job, number, scratch != 0, is_exact(operands, scratch ? 4 : 3));
