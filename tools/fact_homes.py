@@ -69,7 +69,7 @@ FACTS = (
     Fact("busy, waiting, idle of a pipe", r"^class (PipeStats|Cores)\b", "recording/busy.py"),
     Fact("frames and lines", r"^def (user_frame|split_frame|line_text)\(", "recording/frames.py"),
     Fact("operand text", r"TRIGGERPIPE:\{", "recording/detail.py"),
-    Fact("operand text of others", r'compile\(\s*r"[^"\n]*(dtype:|sync_id:|elements:|TRIGGERPIPE)', "recording/foreign.py"),
+    Fact("operand text of others", r'(\(|= )\s*r"[^"\n]*(dtype:|sync_id:|elements:|TRIGGERPIPE)', "recording/foreign.py"),
     Fact("tables of operands", r"^(GEOMETRY|FOOTPRINT|TILE|OPERAND)_FIELDS = ", "recording/operands.py"),
     Fact("rows of a stream", r"^def (take|empty)\(", "recording/stream.py"),
 )  # fmt: skip

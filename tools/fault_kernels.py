@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import math
 import random
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 import insight_trace
 import kernel_coverage
@@ -113,7 +113,7 @@ def _with_shapes(arguments: ReplayArguments, inputs: set[int], pool: Path) -> Re
                 recorded_size=item.buffer_size, origin=item.origin,
             )  # fmt: skip
         slots.append(item)
-    return dataclasses.replace(arguments, slots=tuple(slots))
+    return replace(arguments, slots=tuple(slots))
 
 
 def _numbers(item: ReplayTensor, shape: tuple[int, ...], pool: Path) -> Recorded:
@@ -142,13 +142,13 @@ def made_up(
     slots: list[Any] = []
     for item in arguments.slots:
         if isinstance(item, ReplayTensor) and item.slot in inputs:
-            item = dataclasses.replace(item, role=Role.INPUT)
+            item = replace(item, role=Role.INPUT)
         elif isinstance(item, ReplayTensor):
             file = place / f"slot{item.slot}"
             file.write_bytes(view_of(item, run.buffers[item.slot]).tobytes())
-            item = dataclasses.replace(item, expected=Payload(file, 0, file.stat().st_size))
+            item = replace(item, expected=Payload(file, 0, file.stat().st_size))
         slots.append(item)
-    known = dataclasses.replace(arguments, slots=tuple(slots))
+    known = replace(arguments, slots=tuple(slots))
     recording = recording_of(run, make_trace(run), [kernel], known)
     session = Session(place, recording, {"target": target}, ((kernel,), known))
     session.journal()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 
 class Severity(enum.StrEnum):
@@ -16,8 +17,7 @@ class Severity(enum.StrEnum):
     NOTE = "note"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """An executed instruction, as a finding names it."""
 
     file: str
@@ -29,8 +29,7 @@ class Place:
     python: str = ""  # the line of the user's program that it was generated from: model.py:41
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """Something that the checker says about a kernel; a loop is one finding with a count."""
 
     category: str
@@ -62,7 +61,8 @@ class Finding:
 
 def finding_data(finding: Finding) -> dict[str, Any]:
     """A finding as JSON has it."""
-    return dataclasses.asdict(finding)
+    data: dict[str, Any] = msgspec.to_builtins(finding)
+    return data
 
 
 def finding_lines(finding: Finding, indent: str = "") -> list[str]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,8 +61,7 @@ class Tier(enum.StrEnum):
 # --- scenes -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(Struct, frozen=True):
     """One incore function of a scene, or a single kernel source."""
 
     name: str
@@ -73,8 +73,7 @@ class Kernel:
     entry: str = "kernel_entry"
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """One parameter set that a scene can run with."""
 
     name: str
@@ -85,8 +84,7 @@ class Case:
     skip_golden: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Orchestration:
+class Orchestration(Struct, frozen=True):
     """The function that submits a scene's tasks."""
 
     source: Path | None  # None: a Python function of the scene module itself
@@ -95,8 +93,7 @@ class Orchestration:
     config_name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """What a scene module declares."""
 
     path: Path
@@ -115,8 +112,7 @@ class Scene:
 # --- dispatches -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(Struct, frozen=True):
     """Recorded bytes of a tensor's logical, row-major content. Nothing is read until it is asked for."""
 
     path: Path
@@ -125,8 +121,7 @@ class Payload:
     truncated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TensorArg:
+class TensorArg(Struct, frozen=True):
     """A tensor in one slot: the view a kernel gets, and what was recorded of it."""
 
     slot: int
@@ -157,8 +152,7 @@ class TensorArg:
         return self.start_offset + 1 + sum(spans)
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarArg:
+class ScalarArg(Struct, frozen=True):
     """A scalar in one slot, as the 64 bits that the kernel reads."""
 
     slot: int
@@ -169,8 +163,7 @@ class ScalarArg:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ContextArg:
+class ContextArg(Struct, frozen=True):
     """A context pointer that the runtime put in a slot; replay builds its own."""
 
     slot: int
@@ -181,8 +174,7 @@ class ContextArg:
 Argument = TensorArg | ScalarArg | ContextArg
 
 
-@dataclass(frozen=True, slots=True)
-class Dispatch:
+class Dispatch(Struct, frozen=True):
     """One execution of one kernel, or of the members of a mix."""
 
     dispatch_id: int
@@ -244,8 +236,7 @@ class Stall(enum.IntEnum):
     CROSS_CORE = 7  # a flag of another core; `partner` is its row
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Operands:
+class Operands(Struct, frozen=True, eq=False):
     """What instructions work on: columns by row of the stream, and the tables that they index.
 
     `recording.operands` has the types of the tables and what can be asked of them.
@@ -267,8 +258,7 @@ class Operands:
     ops: tuple[str, ...]  # names of tile ops, by number
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Instructions:
+class Instructions(Struct, frozen=True, eq=False):
     """Executed instructions, a column per fact and a row per execution.
 
     Rows are in program order per core. Times are cycles of the core's clock. -1 means "does not apply"
@@ -299,8 +289,7 @@ class Instructions:
         return len(self.start)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Counter:
+class Counter(Struct, frozen=True, eq=False):
     """A series of throughput samples; each holds until the next, and the last closes the series."""
 
     name: str  # GM_TO_UB, …
@@ -308,8 +297,7 @@ class Counter:
     megabytes_per_second: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Trace:
+class Trace(Struct, frozen=True, eq=False):
     """One run as it is written to, or read from, an Insight directory."""
 
     instructions: Instructions
@@ -329,8 +317,7 @@ class Trace:
 # --- simulation -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryUse:
+class MemoryUse(Struct, frozen=True):
     """What a run asked of the chip's memory, in bytes of whole sectors."""
 
     asked: int
@@ -343,8 +330,7 @@ class MemoryUse:
         return self.hits / self.asked if self.asked else 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """What is around a kernel, in cycles, and when its cores ran."""
 
     before: int  # from the launch to its first block; 0 when it was not launched by itself
@@ -368,8 +354,7 @@ class Launch:
         return max(self.ends) - sum(sorted(self.ends)[-cores:]) / cores
 
 
-@dataclass(frozen=True, slots=True)
-class Confidence:
+class Confidence(Struct, frozen=True):
     """Nine of ten kernels of this kind take between `low` and `high` cycles where this many are told."""
 
     cycles: int

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from insight_trace.finding import Finding
 from insight_trace.model import Instructions, Launch, MemoryUse
@@ -26,8 +27,7 @@ class Fault(enum.StrEnum):
     OUR_BUG = "our_bug"
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """Why a run did not end well."""
 
     fault: Fault
@@ -47,8 +47,7 @@ class Failure:
         return f"{self.message}{place} [{self.fault}]"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Simulation:
+class Simulation(Struct, frozen=True, eq=False):
     """What one run of a dispatch gave."""
 
     outputs: Mapping[int, NDArray[Any]]  # by slot, in the shape of the argument's view

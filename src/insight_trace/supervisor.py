@@ -17,9 +17,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct
 
 from insight_trace import limits
 
@@ -32,8 +33,7 @@ _LOOK_SECONDS = 0.2
 _PIECE = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What a program may take. None: what this process may."""
 
     seconds: float | None = None
@@ -44,8 +44,7 @@ class Limits:
     grace: float = 0.0  # seconds between the polite request to end and the end
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How a program ended. `over` says which limit ended it: "time", "output", "stop" or nothing."""
 
     code: int  # negative: the signal

@@ -1,12 +1,12 @@
 """Logical content lands where the strides say, and nowhere else."""
 
-import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from recorded_dispatches import payload
 from tests.materialised import materialise_all
 
@@ -86,8 +86,8 @@ def test_fill_and_random_stay_inside_the_view_and_random_repeats_by_seed_and_slo
     assert materialise(filled).view(np.int32)[:8].tolist() == [7, 7, 0, 0, 7, 7, 0, 0]
     one = a_tensor(Random(5), F32, (64,))
     assert materialise(one).tobytes() == materialise(one).tobytes()
-    other_slot = dataclasses.replace(one, slot=1)
-    other_seed = dataclasses.replace(one, content=Random(6))
+    other_slot = replace(one, slot=1)
+    other_seed = replace(one, content=Random(6))
     assert len({materialise(t).tobytes() for t in (one, other_slot, other_seed)}) == 3
     values = view_of(one, materialise(one))
     assert np.all(np.abs(values) <= 1)
@@ -143,7 +143,7 @@ def test_content_of_another_record_lands_where_that_record_lay(tmp_path):
 def test_slots_that_share_a_buffer_see_each_others_content(tmp_path):
     raw = np.array([1, 2, 3, 4], np.float32).tobytes()
     first = a_tensor(Recorded(payload(tmp_path, raw)))
-    second = dataclasses.replace(a_tensor(Zero(), shape=(2,), start_offset=1), slot=5, shares=0)
+    second = replace(a_tensor(Zero(), shape=(2,), start_offset=1), slot=5, shares=0)
     buffers = materialise_all(ReplayArguments((first, second)))
     assert buffers[0] is buffers[5]
     assert view_of(second, buffers[5]).tolist() == [2, 3]

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from insight_trace.model import CoreType
 from insight_trace.simulate.embedded.cache import Cache
@@ -22,7 +23,6 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler
 
 
 def want_all(cache: str, log: str, barrier) -> None:
-    import dataclasses
 
     def counted(self, what, source, *rest):
         with Path(log).open("a") as file:
@@ -31,7 +31,7 @@ def want_all(cache: str, log: str, barrier) -> None:
 
     build = Toolchain._build_object
     Toolchain._build_object = counted
-    toolchain = dataclasses.replace(Toolchain.find(), cache=Cache(Path(cache)))
+    toolchain = replace(Toolchain.find(), cache=Cache(Path(cache)))
     barrier.wait(120)
     for source in sorted(KERNELS.glob("*.cpp")):
         assert toolchain.kernel(source, CoreType.AIV).is_file()

@@ -108,7 +108,7 @@ def content(dispatch: Dispatch) -> dict[tuple[int, str], bytes | None]:
 
 def without_places(dispatch: Dispatch) -> Dispatch:
     """The dispatch with payloads that no longer say in which file they lie."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     def moved(payload: Payload | None) -> Payload | None:
         return None if payload is None else Payload(Path(), 0, payload.size, payload.truncated)

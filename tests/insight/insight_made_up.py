@@ -1,9 +1,8 @@
 """Traces for tests: small ones with everything in them, and random ones."""
 
-from dataclasses import replace
-
 import numpy as np
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from insight_trace.model import Counter, Instructions, Pipe, Trace
 

@@ -2,12 +2,12 @@
 
 import json
 from collections import defaultdict
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from insight_made_up import small_trace, trace_of
 from insight_replays import REPLAYS
+from msgspec.structs import replace
 
 from insight_trace.insight import open_trace, validate, write_insight_directory
 from insight_trace.insight.container import BlockType

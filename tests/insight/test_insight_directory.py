@@ -6,13 +6,13 @@ import subprocess
 import sys
 import time
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from insight_made_up import as_drawn, random_traces, rows_of, small_trace, trace_of
+from msgspec.structs import replace
 
 import insight_trace
 from insight_trace.errors import InputError, JobError, RequestError

@@ -5,7 +5,6 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from insight_made_up import rows_of, small_trace
+from msgspec.structs import replace
 
 from insight_trace.__main__ import main
 from insight_trace.chips import LogFamily, find_chip

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from replay_cases import DATA, MEMBERS, arguments, job
 
 from insight_trace.arguments.slots import ReplayArguments
@@ -148,12 +149,12 @@ def test_names_types_and_paths_change_nothing_but_literals(
     plain = job(members)
     strange = DType(dtype_name, 0, 4, "float32", "f32", "float", True)
     slots = tuple(
-        dataclasses.replace(item, name=tensor_name, dtype=strange) if item.slot < 4 else item
+        replace(item, name=tensor_name, dtype=strange) if item.slot < 4 else item
         for item in plain.arguments.slots
     )
     hostile = dataclasses.replace(
         plain,
-        kernels=tuple(dataclasses.replace(kernel, name=kernel_name) for kernel in plain.kernels),
+        kernels=tuple(replace(kernel, name=kernel_name) for kernel in plain.kernels),
         arguments=ReplayArguments(slots),
         pto_isa_root=Path(path),
         simpler_root=Path(path),
@@ -218,6 +219,6 @@ def test_a_kernel_file_with_a_strange_name_is_copied_under_a_plain_one(tmp_path)
     source = folder / 'ker nel".cpp'
     source.write_text('#include "own.h"\nextern "C" void kernel_entry(long *) {}\n')
     (folder / "own.h").write_text("#pragma once\n")
-    layout = lay_out((dataclasses.replace(MEMBERS["aiv"][0], source=source),))
+    layout = lay_out((replace(MEMBERS["aiv"][0], source=source),))
     assert {name for name, _ in layout.files} == {"kernels/ker_nel_.cpp", "kernels/own.h"}
     assert layout.vector[0].source == "kernels/ker_nel_.cpp"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from replay_cases import ADD, LANE, MEMBERS, arguments, job
 from tests.materialised import materialise_all
 
@@ -96,7 +97,7 @@ def test_a_kernel_given_twice_runs_on_both_lanes_and_every_block_has_its_context
 
 
 def test_a_mix_of_one_source_runs_on_all_three_cores(run, tmp_path):
-    mix = dataclasses.replace(LANE, core_type=CoreType.MIX)
+    mix = replace(LANE, core_type=CoreType.MIX)
     run(kernels=(mix,))
     written = read_outputs(arguments(), tmp_path / "workspace")[5][:32].view(np.int32)
     assert written.reshape(2, 4).tolist() == [[0, 1, 0, 1], [0, 1, 1, 1]]
@@ -210,7 +211,7 @@ def test_folders_of_a_run_are_private(collect_as, tmp_path):
 def test_a_kernel_that_does_not_compile_is_named_by_the_compilers_own_line(run, tmp_path):
     broken = tmp_path / "broken.cpp"
     broken.write_text('extern "C" void kernel_entry(long *) { undeclared(); }\n')
-    kernel = dataclasses.replace(ADD, source=broken)
+    kernel = replace(ADD, source=broken)
     with pytest.raises(JobError) as caught:
         run(kernels=(kernel,))
     assert "undeclared" in caught.value.what
@@ -221,7 +222,7 @@ def test_a_header_that_is_missing_is_said_to_be_whose_it_is(run, tmp_path):
     source = tmp_path / "needs.cpp"
     source.write_text('#include "tensor.h"\nextern "C" void kernel_entry(long *) {}\n')
     with pytest.raises(JobError, match="SIMPLER_ROOT"):
-        run(kernels=(dataclasses.replace(ADD, source=source),))
+        run(kernels=(replace(ADD, source=source),))
 
 
 def test_without_pto_isa_the_request_is_refused(tmp_path, toolkit_home, clean_environ):

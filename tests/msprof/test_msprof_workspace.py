@@ -1,12 +1,12 @@
 """What travels with a workspace, which names are kept apart, and where buffers start."""
 
-import dataclasses
 import subprocess
 import sys
 import time
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from replay_cases import ADD, CUBE, F32, LANE, job
 
 from insight_trace.arguments.content import Fill, Zero
@@ -64,18 +64,14 @@ def test_a_source_that_is_missing_is_an_input_error(tmp_path):
         lay_out((kernel(tmp_path / "absent.cpp"),))
 
 
-@pytest.mark.parametrize(
-    "kernels", [(), (ADD, LANE, dataclasses.replace(ADD, source=CUBE.source)), (ADD, ADD, ADD)]
-)
+@pytest.mark.parametrize("kernels", [(), (ADD, LANE, replace(ADD, source=CUBE.source)), (ADD, ADD, ADD)])
 def test_more_members_than_cores_are_refused(kernels):
     with pytest.raises(RequestError):
         lay_out(kernels)
 
 
 def test_one_source_for_all_members_is_copied_once_and_runs_on_both_lanes():
-    members = [
-        dataclasses.replace(ADD, core_type=core) for core in (CoreType.AIC, CoreType.AIV, CoreType.AIV)
-    ]
+    members = [replace(ADD, core_type=core) for core in (CoreType.AIC, CoreType.AIV, CoreType.AIV)]
     layout = lay_out(members)
     assert len(layout.cube) == len(layout.vector) == 1
     assert layout.both_lanes
@@ -152,7 +148,7 @@ def test_wide_gaps_between_rows_take_no_room_on_disk(tmp_path):
 
 def test_slots_that_share_a_buffer_share_the_allocation():
     one = make_tensor(0, F32, (4,), Fill(1.0), Tier.FILLED)
-    two = dataclasses.replace(make_tensor(3, F32, (2,), Zero(), Tier.OUTPUT, start_offset=2), shares=0)
+    two = replace(make_tensor(3, F32, (2,), Zero(), Tier.OUTPUT, start_offset=2), shares=0)
     host = generate(job("aiv", arguments=ReplayArguments((one, two))))["replay_host.cpp"]
     buffers = host.split("kBuffers = {")[1].split("};")[0]
     assert buffers.count("ULL},") == 1

@@ -1,11 +1,10 @@
 """What transfers asked of L2: told of each, and the same in sum as the run says."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from insight_trace.errors import InputError
 from insight_trace.model import Confidence, Launch, MemoryUse, Trace
@@ -116,7 +115,7 @@ def test_figures_say_what_l2_had_of_every_path_and_what_is_around_the_kernel() -
     text = stats_text(figures, ())
     for line in ("expect     ", "us in the kernel · ", "MB asked of L2, 60% found", "50% of it in L2"):
         assert line in text
-    foreign = dataclasses.replace(trace, launch=None, memory=None, confidence=None)
+    foreign = replace(trace, launch=None, memory=None, confidence=None)
     assert stats_data(foreign, stats(foreign), ())["launch"] is None
 
 
@@ -126,9 +125,7 @@ def test_what_is_around_a_kernel_is_told_apart_from_it() -> None:
     # the four cores have nothing left to do at 160, 170, 200, 230
     assert launch.waits_for_last == 230 - (160 + 170 + 200 + 230) / 4
     trace = Trace(run([transfer("MOV_OUT_TO_UB", 32)]).instructions, 1000.0, launch=launch)
-    trace = dataclasses.replace(
-        trace, memory=MemoryUse(1000, 250, 750, 0), confidence=Confidence(100, 0.25, "vector")
-    )
+    trace = replace(trace, memory=MemoryUse(1000, 250, 750, 0), confidence=Confidence(100, 0.25, "vector"))
     text = stats_text(stats(trace), ())
     assert "0.500 before it and 0.020 after it" in text
     assert "2 waves of blocks" in text

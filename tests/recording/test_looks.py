@@ -1,11 +1,10 @@
 """What looks say of a replayed run is what the simulator's own columns say, to the cycle."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import asdict
 
 from insight_trace.errors import RequestError
 from insight_trace.insight.reader import open_trace
@@ -55,7 +54,7 @@ def programs(draw):
 
 def plain(figures):
     """Statistics without the columns that hold arrays."""
-    facts = {field.name: getattr(figures, field.name) for field in dataclasses.fields(figures)}
+    facts = asdict(figures)
     path = facts.pop("path")
     return facts, [column.tolist() for column in (path.row, path.begin, path.end, path.idle)]
 

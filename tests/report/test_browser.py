@@ -1,10 +1,10 @@
 """The page in a real browser: opened from disk, read, searched, clicked, zoomed, compared."""
 
-import dataclasses
 import time
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from insight_trace.model import Counter, Pipe
 from tests.report.conftest import READY
@@ -264,9 +264,9 @@ def _repeated(trace, times):
         )
     }
     partner = np.tile(columns.partner, times)
-    return dataclasses.replace(
+    return replace(
         trace,
-        instructions=dataclasses.replace(
+        instructions=replace(
             columns,
             **again,
             start=np.tile(columns.start, times) + shift * span,

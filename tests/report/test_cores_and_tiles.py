@@ -1,9 +1,8 @@
 """What the page shows of a recording: cores at a glance, tiles, findings, estimates; by mouse, keys and on paper."""
 
-import dataclasses
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from insight_trace.model import Confidence, CoreType, Launch, MemoryUse, Pipe
 from insight_trace.recording.tile_lives import named_tiles, tile_lives
@@ -165,7 +164,7 @@ def test_the_total_has_its_interval_and_transfers_tell_what_l2_had(show, recorde
     trace = recorded(mix_recording(1, 3))
     memory, confidence = MemoryUse(1 << 20, 3 << 18, 1 << 18, 0), Confidence(4000, 0.25, "mix")
     launch = Launch(1000, 500, 1, (0,), (4000,))
-    page = show(dataclasses.replace(trace, memory=memory, confidence=confidence, launch=launch))
+    page = show(replace(trace, memory=memory, confidence=confidence, launch=launch))
     assert "3,200 to 5,000 cycles on a chip, nine times of ten" in _text(page, "#trust")
     assert "75.0 %of 1.00 MiB found in L2" in _text(page, "#kpis")
     assert "with the launch around it" in _text(page, "#kpis")

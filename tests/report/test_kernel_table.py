@@ -1,8 +1,7 @@
 """Several kernels: a table, sorted and filtered in a browser, whose rows open a page each."""
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from insight_trace.__main__ import main
 from insight_trace.insight import write_insight_directory
@@ -19,8 +18,8 @@ def profiled(tmp_path):
     """What a profile leaves: two kernels that ran, one of them checked, and one that did not."""
     root = tmp_path / "kernel_insight_all_funcs_1"
     recording = mix_recording(1, 4, findings=(RACE,), checks=({"slot": 2, "status": "mismatch"},))
-    trace = dataclasses.replace(recording.trace, confidence=Confidence(5000, 0.25, "mix"))
-    recording = dataclasses.replace(recording, trace=trace)
+    trace = replace(recording.trace, confidence=Confidence(5000, 0.25, "mix"))
+    recording = replace(recording, trace=trace)
     write_insight_directory(trace, root / "funcs" / "scores" / "collect" / "out", recording=recording)
     write_insight_directory(softmax_trace(4), root / "funcs" / "softmax" / "collect" / "out")
     rows = [

@@ -1,12 +1,12 @@
 """Blocks in several processes: the same bytes as in one, and one process where blocks meet."""
 
-import dataclasses
 import hashlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import Struct
 
 from insight_trace.__main__ import main
 from insight_trace.errors import RequestError
@@ -49,10 +49,10 @@ def digest(run: Simulation) -> str:
     def add(value: Any) -> None:
         if isinstance(value, np.ndarray):
             told.update(f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
-        elif dataclasses.is_dataclass(value):
-            for field in dataclasses.fields(value):
-                told.update(field.name.encode())
-                add(getattr(value, field.name))
+        elif isinstance(value, Struct):
+            for name in value.__struct_fields__:
+                told.update(name.encode())
+                add(getattr(value, name))
         elif isinstance(value, dict):
             for key in sorted(value):
                 told.update(str(key).encode())

@@ -1,10 +1,10 @@
 """Kernels with parameters of their own run through a wrapper that takes them from the slots."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import CoreType

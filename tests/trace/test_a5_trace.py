@@ -1,9 +1,8 @@
 """Traces of the 950 family, whose vector unit is on several lanes."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from insight_trace.chips import roofs_of
 from insight_trace.model import Pipe, Trace

@@ -1,11 +1,11 @@
 """The clean trace as JSON that Chrome's viewer, Perfetto and MindStudio Insight read."""
 
-import dataclasses
 import io
 import json
 
 import numpy as np
 from hypothesis import given
+from msgspec.structs import replace
 
 from insight_trace.model import Counter, Pipe
 from insight_trace.recording.kinds import Kind, kinds
@@ -105,7 +105,7 @@ def test_the_same_trace_gives_the_same_bytes_packed_or_not():
 @given(traces())
 def test_the_whole_trace_has_every_instruction_once_and_the_counters_on_request(trace):
     counter = Counter("GM_TO_UB", np.array([0.001, 1.0]), np.array([5.0, 0.0]))
-    trace = dataclasses.replace(trace, counters=(counter,))
+    trace = replace(trace, counters=(counter,))
     file, bare = io.BytesIO(), io.BytesIO()
     write_chrome(whole(trace), file, counters=True)
     write_chrome(whole(trace), bare)

@@ -1,11 +1,11 @@
 """Traces of the embedded simulator: the kernels of our paged attention, looked at in every way."""
 
-import dataclasses
 import io
 import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from insight_trace.arguments.argument_recipes import from_recipe
 from insight_trace.insight import open_trace, write_insight_directory
@@ -83,5 +83,5 @@ def test_every_form_can_be_written(trace):
     chrome, page = io.BytesIO(), io.BytesIO()
     write_chrome(clean(trace), chrome)
     assert json.loads(chrome.getvalue())["traceEvents"]
-    write_page(page, [trace, dataclasses.replace(trace, mhz=1800.0)], ["device", "slower clock"])
+    write_page(page, [trace, replace(trace, mhz=1800.0)], ["device", "slower clock"])
     assert page.getvalue().endswith(b"</html>\n")

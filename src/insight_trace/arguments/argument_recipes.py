@@ -5,10 +5,11 @@ Built in: the four kernels of paged attention. `register_recipe` adds one for an
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+
+from msgspec.structs import replace
 
 from insight_trace.arguments.content import Fill, Random, Zero
 from insight_trace.arguments.dispatch import NO_SCALARS
@@ -53,14 +54,14 @@ def from_recipe(kernel_name: str, case: Case, step: int = 0) -> ReplayArguments:
 def with_missing_scalars(arguments: ReplayArguments, made: ReplayArguments) -> ReplayArguments:
     """Arguments of a dump that holds no scalars, with those that a recipe made for the same dispatch."""
     missing = [
-        dataclasses.replace(scalar, tier=Tier.RECONSTRUCTED, origin="from the case's parameters")
+        replace(scalar, tier=Tier.RECONSTRUCTED, origin="from the case's parameters")
         for scalar in made.scalars
         if arguments.at(scalar.slot) is None
     ]
     if not missing:
         return arguments
     notes = tuple(note for note in arguments.notes if note != NO_SCALARS)
-    return dataclasses.replace(arguments.added(*missing), notes=notes)
+    return replace(arguments.added(*missing), notes=notes)
 
 
 # --- paged attention ----------------------------------------------------------------------------------

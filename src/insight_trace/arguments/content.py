@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from insight_trace.dtypes import DType
 from insight_trace.model import Payload
@@ -13,41 +14,35 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
-class Zero:
+class Zero(Struct, frozen=True):
     """Every byte zero."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fill:
+class Fill(Struct, frozen=True):
     """One value in every element of the view."""
 
     value: int | float | bool
 
 
-@dataclass(frozen=True, slots=True)
-class Random:
+class Random(Struct, frozen=True):
     """Numbers from a seed: floats from -1 to 1, integers from 0 to 7. Each slot draws its own."""
 
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """A payload of the dump: the view's logical elements, row by row. May be a prefix if it was cut off."""
 
     payload: Payload
 
 
-@dataclass(frozen=True, slots=True)
-class FromFile:
+class FromFile(Struct, frozen=True):
     """A file the user gave: raw little-endian elements, or .npy."""
 
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class OtherRecord:
+class OtherRecord(Struct, frozen=True):
     """A payload that was recorded for another view of the same buffer."""
 
     payload: Payload
@@ -57,8 +52,7 @@ class OtherRecord:
     start_offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Given:
+class Given(Struct, frozen=True, eq=False):
     """An array that the caller holds, in the view's shape."""
 
     array: NDArray[Any]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
 
 from insight_trace.arguments.content import Content, OtherRecord, Recorded, Zero
 from insight_trace.arguments.slots import (
@@ -180,5 +181,5 @@ def _with_shared_buffers(arguments: ReplayArguments, dispatch: Dispatch) -> Repl
             continue
         owner = owners.setdefault(pointer, tensor.slot)
         if owner != tensor.slot:
-            sharing.append(dataclasses.replace(tensor, shares=owner))
+            sharing.append(replace(tensor, shares=owner))
     return arguments.replaced(*sharing)

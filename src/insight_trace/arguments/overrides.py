@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from insight_trace.arguments.content import Fill, Random, Recorded, Zero
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, ReplayTensor
@@ -23,8 +24,7 @@ from insight_trace.model import Dispatch, Role, TensorArg, Tier
 _SLOT_TEXT = re.compile(r"\d{1,4}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class SetArg:
+class SetArg(Struct, frozen=True):
     """`--set-arg SLOT=VALUE`: a number, true/false, a bit pattern 0x…, or a number of a type, f32:0.5."""
 
     slot: int
@@ -34,8 +34,7 @@ class SetArg:
     dtype: DType | None = None  # the type named before the colon
 
 
-@dataclass(frozen=True, slots=True)
-class Overrides:
+class Overrides(Struct, frozen=True):
     """All changes of one request. Holding one means that they do not contradict each other."""
 
     set_args: tuple[SetArg, ...] = ()
@@ -170,7 +169,7 @@ def _bits(dtype: DType, setting: SetArg) -> int:
 def _set_scalar(item: ReplayScalar, setting: SetArg) -> tuple[ReplaySlot, tuple[str, ...]]:
     dtype = setting.dtype or item.dtype
     bits = int(setting.value) if setting.is_bits else _bits(dtype, setting)
-    new = dataclasses.replace(item, dtype=dtype, bits=bits, tier=Tier.FILLED, origin=f"set to {setting.text}")
+    new = replace(item, dtype=dtype, bits=bits, tier=Tier.FILLED, origin=f"set to {setting.text}")
     grown = not dtype.is_float and dtype == item.dtype and new.value > item.value
     note = (
         f"slot {item.slot}: {setting.text} is larger than the recorded {item.value}; buffers may be too small"
@@ -192,7 +191,7 @@ def _set_tensor(item: ReplayTensor, setting: SetArg) -> tuple[ReplaySlot, tuple[
     except DoesNotFitError as error:
         raise RequestError(f"{what}: {error}") from None
     origin = f"set to {setting.text}"
-    return dataclasses.replace(item, content=Fill(value), tier=Tier.FILLED, origin=origin), ()
+    return replace(item, content=Fill(value), tier=Tier.FILLED, origin=origin), ()
 
 
 def _restored(arguments: ReplayArguments, slot: int, dispatch: Dispatch | None) -> ReplaySlot:
@@ -215,14 +214,14 @@ def _restored(arguments: ReplayArguments, slot: int, dispatch: Dispatch | None) 
     if recorded.before.truncated:
         raise RequestError(f"{what}: its payload was cut off when it was recorded")
     content = Recorded(recorded.before)
-    return dataclasses.replace(item, content=content, tier=Tier.EXACT, origin="restored, before dispatch")
+    return replace(item, content=content, tier=Tier.EXACT, origin="restored, before dispatch")
 
 
 def _with_random(arguments: ReplayArguments, seed: int | None) -> ReplayArguments:
     if seed is None:
         return arguments
     made_up = [
-        dataclasses.replace(tensor, content=Random(seed), origin=f"random, seed {seed}")
+        replace(tensor, content=Random(seed), origin=f"random, seed {seed}")
         for tensor in arguments.tensors
         if tensor.tier is Tier.SYNTHETIC and isinstance(tensor.content, Zero)
     ]

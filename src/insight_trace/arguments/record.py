@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from insight_trace.arguments.buffers import payload_bytes
 from insight_trace.arguments.content import Content, Fill, FromFile, OtherRecord, Random, Recorded, Zero
@@ -68,13 +69,13 @@ def _kept(tensor: ReplayTensor, directory: Path) -> ReplayTensor:
         content = Recorded(_copied(content.payload, stem.with_suffix(".before.bin")))
     elif isinstance(content, OtherRecord):
         payload = _copied(content.payload, stem.with_suffix(".before.bin"))
-        content = dataclasses.replace(content, payload=payload)
+        content = replace(content, payload=payload)
     elif isinstance(content, FromFile):
         place = stem.with_suffix(".before" + (".npy" if content.path.suffix == ".npy" else ".bin"))
         _copy_file(content.path, place)
         content = FromFile(place)
     expected = tensor.expected and _copied(tensor.expected, stem.with_suffix(".after.bin"))
-    return dataclasses.replace(tensor, content=content, expected=expected)
+    return replace(tensor, content=content, expected=expected)
 
 
 def _copied(payload: Payload, place: Path) -> Payload:

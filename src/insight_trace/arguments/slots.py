@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from insight_trace.arguments.content import Content
 from insight_trace.dtypes import DType, scalar_value
@@ -19,8 +20,7 @@ _U32 = 2**32 - 1
 _BUFFER_LIMIT = 2**48  # no device addresses more
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayTensor:
+class ReplayTensor(Struct, frozen=True):
     """A tensor for one slot: the view that the kernel gets, its buffer, and what the buffer starts with."""
 
     slot: int
@@ -65,8 +65,7 @@ class ReplayTensor:
         return self.is_input and not self.dtype.is_float
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayScalar:
+class ReplayScalar(Struct, frozen=True):
     """A scalar for one slot, as the 64 bits that the kernel reads."""
 
     slot: int
@@ -84,8 +83,7 @@ class ReplayScalar:
 ReplaySlot = ReplayTensor | ReplayScalar
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayArguments:
+class ReplayArguments(Struct, frozen=True):
     """The arguments of one replay by slot. Holding one means that its slots are valid and unique."""
 
     slots: tuple[ReplaySlot, ...]
@@ -98,7 +96,7 @@ class ReplayArguments:
             raise RequestError("; ".join(problems), hint=f"a kernel has slots 0 to {LOCAL_CONTEXT_SLOT - 1}")
         if self.block_count < 1:
             raise RequestError(f"a replay needs at least one block, not {self.block_count}")
-        object.__setattr__(self, "slots", tuple(sorted(self.slots, key=lambda item: item.slot)))
+        force_setattr(self, "slots", tuple(sorted(self.slots, key=lambda item: item.slot)))
 
     @property
     def tensors(self) -> tuple[ReplayTensor, ...]:
@@ -124,12 +122,12 @@ class ReplayArguments:
 
     def added(self, *items: ReplaySlot) -> ReplayArguments:
         """The same arguments with more slots."""
-        return dataclasses.replace(self, slots=(*self.slots, *items))
+        return replace(self, slots=(*self.slots, *items))
 
     def replaced(self, *items: ReplaySlot, notes: Iterable[str] = ()) -> ReplayArguments:
         """The same arguments with these slots in place of what was there."""
         new = {item.slot: item for item in items}
-        return dataclasses.replace(
+        return replace(
             self,
             slots=tuple(new.get(item.slot, item) for item in self.slots),
             notes=(*self.notes, *notes),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot
 from insight_trace.model import Tier
 
 
-@dataclass(frozen=True, slots=True)
-class SlotRow:
+class SlotRow(Struct, frozen=True):
     """One line of the table, each cell as it is printed."""
 
     slot: int

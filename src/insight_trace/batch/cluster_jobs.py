@@ -8,11 +8,11 @@ import importlib
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from insight_trace.arguments.content import FromFile, OtherRecord, Recorded
 from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
@@ -127,11 +127,11 @@ def _with_payload(job: ReplayJob) -> tuple[ReplayJob, bytes]:
         piece.extend(content)
         return replace(payload, path=Path(), offset=place)
 
-    return replace(job, arguments=_with_payloads(job.arguments, moved)), bytes(piece)
+    return dataclasses.replace(job, arguments=_with_payloads(job.arguments, moved)), bytes(piece)
 
 
 def _with_payloads(arguments: ReplayArguments, moved: Callable[[Payload], Payload]) -> ReplayArguments:
-    return dataclasses.replace(
+    return replace(
         arguments,
         slots=tuple(_moved_slot(s, moved) if isinstance(s, ReplayTensor) else s for s in arguments.slots),
     )
@@ -159,7 +159,9 @@ def run_sent_timing(name: str, files: Mapping[str, bytes], job: TimingJob) -> by
     """Simulates a dispatch there."""
     try:
         root = _unpacked(name, files)
-        return msgspec.msgpack.encode(run_timing_job(replace(job, kernels=_moved(job.kernels, root))))
+        return msgspec.msgpack.encode(
+            run_timing_job(dataclasses.replace(job, kernels=_moved(job.kernels, root)))
+        )
     except InsightTraceError as error:
         return msgspec.msgpack.encode(Timed(0, (), {}, 0.0, 0, failure=str(error)))
 
@@ -171,7 +173,7 @@ def run_sent_replay(name: str, files: Mapping[str, bytes], job: ReplayJob, piece
         path = Path(folder) / "payload"
         path.write_bytes(piece)
         arguments = _with_payloads(job.arguments, lambda payload: replace(payload, path=path))
-        row = run_replay_job(replace(job, kernels=_moved(job.kernels, root), arguments=arguments))
+        row = run_replay_job(dataclasses.replace(job, kernels=_moved(job.kernels, root), arguments=arguments))
     return msgspec.msgpack.encode(row)
 
 

@@ -6,15 +6,18 @@ callable that was.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+from msgspec.structs import replace
 
 from insight_trace.capture.arena import tensor_line
 from insight_trace.capture.builds import Builds, build
@@ -198,7 +201,7 @@ class _Chip:
         dumps: _Dumps | None,
     ) -> None:
         self.memory, self.target, self.dumps, self.most_payload = memory, target, dumps, most_payload
-        self.options = replace(options, workers=options.workers or _WORKERS)
+        self.options = dataclasses.replace(options, workers=options.workers or _WORKERS)
         self.toolchain = Toolchain.find()
         self.finished: list[tuple[ChipMember, WrittenDump]] = []
         self.reports: list[RunnerReport] = []

@@ -10,7 +10,9 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from insight_trace.capture.node import Node, NodeCall
 from insight_trace.capture.process import RunnerReport

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from insight_trace.finding import Finding, Place, Severity
 from insight_trace.outcome import Failure, Fault
@@ -18,8 +19,7 @@ KINDS = (
 SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """One row of the engine's report."""
 
     kind: str

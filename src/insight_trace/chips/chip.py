@@ -5,10 +5,11 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from insight_trace.chips.chip_files import (
     FOLDER,
@@ -39,8 +40,7 @@ class LogFamily(enum.Enum):
         return self in (LogFamily.A2, LogFamily.A3)
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """Chips of one core design: what compilers and vendor tools call it. Empty where it is not simulated."""
 
     logs: LogFamily | None  # whose core model logs its simulator writes
@@ -67,8 +67,7 @@ class Family:
         return any(name.startswith(known.casefold()) for known in (*self.vendor_names, *self.simulators))
 
 
-@dataclass(frozen=True, slots=True)
-class Roofs:
+class Roofs(Struct, frozen=True):
     """The most that one core can do."""
 
     chip: str  # whose ceilings these are
@@ -79,8 +78,7 @@ class Roofs:
     memories: Mapping[str, int]  # bytes
 
 
-@dataclass(frozen=True)
-class Chip:
+class Chip(Struct, frozen=True, eq=False, dict=True):
     """One chip under one preset."""
 
     name: str
@@ -88,7 +86,7 @@ class Chip:
     preset: str
     mhz: float
     # [value], [move], [vector], [roof] with kinds and sources
-    table: Mapping[str, Any] = field(compare=False, repr=False)
+    table: Mapping[str, Any]
 
     @property
     def target(self) -> str:
@@ -209,8 +207,7 @@ def roofs_of(soc_version: str) -> Roofs:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Index:
+class _Index(Struct, frozen=True):
     names: dict[str, tuple[str, Path]]  # folded name -> name, file
     patterns: list[tuple[str, Path]]  # the longest first
 

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from insight_trace.commands import add_simulator
 from insight_trace.commands.replay_all import prepare_all, run_all
 from insight_trace.commands.replay_text import as_json, mismatch_text, show, task_lines
@@ -322,9 +324,8 @@ def _request(options: argparse.Namespace) -> ReplayRequest:
 
 def _repeated(request: ReplayRequest, record: dict[str, Any]) -> ReplayRequest:
     """The new request with what it leaves open taken from the record."""
-    import dataclasses
 
-    return dataclasses.replace(
+    return replace(
         request,
         target=request.target or record.get("target"),
         soc_version=request.soc_version or record.get("soc_version"),

@@ -15,6 +15,7 @@ from insight_trace.errors import InputError
 from insight_trace.limits import RECORD_BYTES
 from insight_trace.reading import load_json, open_regular
 from insight_trace.recording.operands import MEMORIES
+from insight_trace.recording.stream import distinct
 
 GM = MEMORIES.index("GM")
 PAGE = 4096
@@ -135,7 +136,7 @@ class Journal:
     @cached_property
     def memories(self) -> tuple[tuple[int, int], ...]:
         """Core and memory of all that was written; global memory has core 0."""
-        keys = np.unique(self._keys)
+        keys = distinct(self._keys)
         return tuple((int(key) >> 8, int(key) & 255) for key in keys)
 
     @cached_property

@@ -20,6 +20,7 @@ from insight_trace.debug.tile_layout import (
 )
 from insight_trace.errors import RequestError
 from insight_trace.recording.operands import MEMORIES, NONE, operand_rows
+from insight_trace.recording.stream import distinct
 
 if TYPE_CHECKING:
     from insight_trace.debug.debug_session import Session
@@ -171,7 +172,7 @@ class Moment:
         now = self.time
         rows = np.flatnonzero(stream.core == owner)
         found = []
-        for pipe in np.unique(stream.pipe[rows]).tolist():
+        for pipe in distinct(stream.pipe[rows]).tolist():
             own = rows[stream.pipe[rows] == pipe]
             busy = own[(times[own, 1] < now) & (times[own, 2] >= now)]
             waiting = own[(times[own, 0] <= now) & (times[own, 1] >= now)]

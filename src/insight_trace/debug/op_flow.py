@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from insight_trace.debug.tile_calls import Number, TileCall
-from insight_trace.debug.tile_layout import Tile, distinct
+from insight_trace.debug.tile_layout import Tile
+from insight_trace.recording.stream import distinct
 
 _MOVES = {"TMOV", "TLOAD", "TSTORE", "TFILLPAD", "TFILLPAD_INPLACE", "TFILLPAD_EXPAND", "TPUSH", "TCVT"}
 _WHOLE = ("TGATHER", "TSCATTER", "MGATHER", "MSCATTER", "TSORT32", "TMRGSORT", "THISTOGRAM", "TIMG2COL",

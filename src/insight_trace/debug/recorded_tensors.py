@@ -5,12 +5,12 @@ The other run is one of a dump, or the same with its cores and pipes in another 
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from insight_trace.arguments.buffers import payload_bytes, scatter, view_of
 from insight_trace.arguments.slots import ReplayTensor
@@ -18,12 +18,12 @@ from insight_trace.debug.journal import GM
 from insight_trace.debug.mismatch import Wrong, addresses_in, compared_output
 from insight_trace.debug.slices import Backward
 from insight_trace.debug.suspects import sampled
-from insight_trace.debug.tile_layout import distinct
 from insight_trace.debug.writers import Writers
 from insight_trace.dump.load import load_dump
 from insight_trace.errors import JobError, RequestError
 from insight_trace.finding import Finding
 from insight_trace.model import Dispatch, Payload, TensorArg
+from insight_trace.recording.stream import distinct
 from insight_trace.replay.selection import require_complete
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def against_dump(session: Session, path: Path, dispatch_id: int | None = None) -
             hint="record with payload (capture --dump-args 2), or name another dispatch: --dispatch-id K",
         )
     parted = [found for tensor, payload in befores if (found := _input(tensor, payload)) is not None]
-    wrong = [compared_output(dataclasses.replace(t, expected=payload), run) for t, payload in afters]
+    wrong = [compared_output(replace(t, expected=payload), run) for t, payload in afters]
     late = _stores(session, [one for one in wrong if one is not None])
     return AgainstDump(dispatch.dispatch_id, len(befores), len(afters), (*parted, *late))
 

@@ -20,6 +20,7 @@ from insight_trace.debug.mismatch import addresses_in, expected_of
 from insight_trace.debug.op_double import Doubles, quiet_result
 from insight_trace.debug.tile_calls import TileCall, TileCalls
 from insight_trace.debug.tile_layout import Tile, as_double, element_size, is_float, largest, smallest
+from insight_trace.recording.stream import distinct
 
 if TYPE_CHECKING:
     from insight_trace.debug.debug_session import Session
@@ -151,7 +152,7 @@ def _split(addresses: NDArray[np.int64]) -> list[tuple[int, Any]]:
     low, high = int(pages.min()), int(pages.max())
     if low == high:
         return [(low, slice(None))]
-    return [(page, np.flatnonzero(pages == page)) for page in np.unique(pages).tolist()]
+    return [(page, np.flatnonzero(pages == page)) for page in distinct(pages).tolist()]
 
 
 def shadow(session: Session) -> Shadow:

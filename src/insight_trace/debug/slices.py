@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from insight_trace.debug.journal import GM
 from insight_trace.debug.op_flow import Elements, sources
 from insight_trace.debug.tile_calls import TileCall, TileCalls
-from insight_trace.debug.tile_layout import Tile, distinct
+from insight_trace.debug.tile_layout import Tile
 from insight_trace.debug.writers import Writers
 from insight_trace.recording.operands import READS, byte_ranges, operand_rows
+from insight_trace.recording.stream import distinct
 
 if TYPE_CHECKING:
     from insight_trace.debug.debug_session import Session

@@ -15,7 +15,8 @@ from insight_trace.debug.liveness import Liveness, liveness
 from insight_trace.debug.mismatch import Wrong, addresses_in
 from insight_trace.debug.slices import Backward, Slice, SliceStep
 from insight_trace.debug.tile_calls import TileCall, TileCalls
-from insight_trace.debug.tile_layout import Tile, as_double, distinct, element_size, type_name
+from insight_trace.debug.tile_layout import Tile, as_double, element_size, type_name
+from insight_trace.recording.stream import distinct
 
 _NEAR_READERS = 3
 _OFF_THE_WAY = -1.5

@@ -162,15 +162,6 @@ def _limits(kind: np.dtype[Any]) -> Any:
     return ml_dtypes.finfo(kind)  # type: ignore[no-untyped-call]
 
 
-def distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """Each value once, in order. By sorting: NumPy's own way hashes, and addresses of tiles collide."""
-    ordered = np.sort(values, axis=None)
-    if len(ordered) < 2:
-        return ordered
-    once: NDArray[Any] = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
-    return once
-
-
 def tile_on_chip(row: Any) -> Tile:
     """A tile as a row of the recording's `tiles`, or an operand of the journal, describes it."""
     return Tile(

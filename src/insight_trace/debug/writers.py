@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from insight_trace.debug.journal import GM
-from insight_trace.debug.tile_layout import distinct
 from insight_trace.recording.operands import (
     WRITES,
     all_operands,
     instruction_of_operands,
     relative_ranges,
 )
+from insight_trace.recording.stream import distinct
 
 if TYPE_CHECKING:
     from insight_trace.debug.debug_session import Session

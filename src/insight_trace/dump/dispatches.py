@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct, field
+from msgspec.structs import replace
 
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.dump.checks import has_usable_payload
@@ -30,8 +30,7 @@ from insight_trace.model import (
 _CORE_OF_SUBTASK = {0: CoreType.AIC, 1: CoreType.AIV, 2: CoreType.AIV}
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Where records come from, and what was found wrong with them."""
 
     path: Path

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from insight_trace.model import CoreType, Dispatch, Kernel, Role, Scene, TensorArg
 
@@ -13,8 +15,7 @@ _ROLE_OF_DIRECTION = {"IN": Role.INPUT, "OUT": Role.OUTPUT, "INOUT": Role.INOUT}
 _MOST_COMBINATIONS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Naming:
+class Naming(Struct, frozen=True):
     """Kernel names and core types by func id."""
 
     kernels: dict[int, Kernel]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress, islice
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, overload
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from insight_trace.dtypes import dtype_named
 from insight_trace.dump import checks
@@ -51,8 +51,7 @@ class DumpDispatches(Sequence[Dispatch]):
         return map(self._make, range(self._count))
 
 
-@dataclass(frozen=True, slots=True)
-class Dump:
+class Dump(msgspec.Struct, frozen=True):
     """Dispatches on disk, whatever schema they were written in."""
 
     path: Path  # of the manifest

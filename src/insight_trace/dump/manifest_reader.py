@@ -25,7 +25,7 @@ _LIST = re.compile(rb'"(args|tensors|dispatches)"[ \t\r\n]*:[ \t\r\n]*\[')
 _MARK = b'["\\u0001the records\\u0001"]'
 _HEADER_LIMIT = 1 << 16
 _FIRST_PIECE, _PIECE = 1 << 16, 1 << 20
-_RECORD_PATH = re.compile(r" - at `\$\[(\d+)\]\.?([^`]*)`$")
+_RECORD_PATH = r" - at `\$\[(\d+)\]\.?([^`]*)`$"
 
 T = TypeVar("T")
 
@@ -124,7 +124,7 @@ class Manifest:
             yield
         except msgspec.ValidationError as error:
             text = str(error)
-            match = _RECORD_PATH.search(text)
+            match = re.search(_RECORD_PATH, text)
             where = str(self.path)
             if match:
                 where += f", {self.key}[{base + int(match.group(1))}]"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
 from insight_trace.errors import InputError
 from insight_trace.insight.events import ANY_EVENTS, HEAD, WINDOW, opening_of, read_events
@@ -44,8 +43,7 @@ class _Lean(Struct, gc=False):
 _LEAN: msgspec.json.Decoder[list[_Lean]] = msgspec.json.Decoder(list[_Lean])
 
 
-@dataclass
-class EventCheck:
+class EventCheck(Struct):
     """What was seen so far in one document."""
 
     where: str

@@ -11,9 +11,10 @@ import os
 import shutil
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct
 
 from insight_trace.errors import InputError
 from insight_trace.reading import open_regular
@@ -46,8 +47,7 @@ class BlockType(enum.IntEnum):
     STALL_REASONS = 15
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """Where a block lies in its file. `size` is the payload without its padding."""
 
     index: int

@@ -11,11 +11,11 @@ from insight_trace.insight.encoding import Durations, floats, integers, lay, mic
 from insight_trace.insight.event_text import Fragments, warp_colour
 from insight_trace.insight.flags import drawn_wait_starts
 from insight_trace.insight.lanes import PROCESS_CODES
-from insight_trace.insight.prepared import CHUNK, Prepared, chunks, distinct
+from insight_trace.insight.prepared import CHUNK, Prepared, chunks
 from insight_trace.insight.timeline import DOCUMENT_TAIL, document_head, mark_args
 from insight_trace.model import Pipe
 from insight_trace.recording.kinds import BARRIER
-from insight_trace.recording.stream import details_of
+from insight_trace.recording.stream import details_of, distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

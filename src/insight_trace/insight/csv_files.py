@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 
 from insight_trace.errors import InputError
 from insight_trace.insight.hotspots import Counts, Lines, running_time
@@ -60,8 +60,7 @@ def code_csv(prepared: Prepared, lines: Lines | None, core: int) -> str:
     return "\n".join(text) + "\n"
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutedInstruction:
+class ExecutedInstruction(Struct, frozen=True):
     """One row of an instruction CSV."""
 
     name: str

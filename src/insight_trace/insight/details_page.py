@@ -7,7 +7,6 @@ simulation cannot know is left out that way (docs/insight-details.md). Insight r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -193,8 +192,7 @@ class CacheLines(Struct, frozen=True, rename={"records": "Cacheline Records"}):
     records: list[CacheLine]
 
 
-@dataclass(frozen=True, slots=True)
-class DetailsPage:
+class DetailsPage(msgspec.Struct, frozen=True):
     """What fills the Details and the Cache page; None leaves a section away."""
 
     base: BaseInfo | None = None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 from insight_trace.insight.encoding import json_text, json_texts, pick, texts
 from insight_trace.insight.lanes import pipe_colour, simt_colour
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 _NO_BYTES = b'"}'
 
 
-@dataclass(frozen=True, eq=False)
-class Fragments:
+class Fragments(Struct, frozen=True, eq=False, dict=True):
     """Text tables; `static` says for each row which distinct instruction it is."""
 
     prepared: Prepared

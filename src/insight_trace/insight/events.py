@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import IO, Any, TypeVar
 
 import msgspec
@@ -49,8 +48,7 @@ class Event(msgspec.Struct, gc=False):
     group_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(msgspec.Struct, frozen=True):
     """What stands before the events."""
 
     schema_version: int

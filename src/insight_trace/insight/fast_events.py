@@ -9,7 +9,6 @@ Whatever does not fit to the letter is refused, and the caller reads it in the g
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -107,8 +106,7 @@ def _closing(text: str) -> tuple[int, tuple[str, str, str, str]]:
     return _PHASES[match[2]], (*map(_unescaped, (match[1], match[3], match[4])), match[2])  # type: ignore[return-value]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Events:
+class Events(msgspec.Struct, frozen=True, eq=False):
     """Events by column: numbers of their repeated pieces, and what is their own."""
 
     kind: NDArray[np.int64]

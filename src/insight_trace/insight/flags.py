@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
-from insight_trace.insight.prepared import Prepared, distinct
+from insight_trace.insight.prepared import Prepared
 from insight_trace.recording.flag_pairs import in_turn
-from insight_trace.recording.stream import details_of
+from insight_trace.recording.stream import details_of, distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FlagPairs:
+class FlagPairs(Struct, frozen=True, eq=False):
     """The pairs of one core in the order of their ids; -1 stands for a missing partner."""
 
     sets: NDArray[np.int64]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
-from insight_trace.insight.prepared import Prepared, distinct
+from insight_trace.insight.prepared import Prepared
 from insight_trace.model import Pipe
 from insight_trace.recording.frames import TOOLKIT
 from insight_trace.recording.intervals import added
+from insight_trace.recording.stream import distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 INT32_MAX = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Counts:
+class Counts(Struct, frozen=True, eq=False):
     """One row per (core, what is counted), ordered by both."""
 
     core: NDArray[np.int64]
@@ -106,8 +106,7 @@ def count_addresses(prepared: Prepared) -> tuple[NDArray[np.uint64], Counts] | N
     return addresses, _count(prepared, rows, core, key)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Lines:
+class Lines(Struct, frozen=True, eq=False):
     """Source lines that were executed, and which addresses belong to each."""
 
     codes: list[str]  # "file:line", sorted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,8 +27,7 @@ _NUMBERS = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Metrics:
+class Metrics(msgspec.Struct, frozen=True, eq=False):
     """One row per address; numbers are indexed by row and core."""
 
     cores: tuple[str, ...]

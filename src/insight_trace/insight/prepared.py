@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from insight_trace.errors import InputError
 from insight_trace.model import Instructions, Pipe
 from insight_trace.recording.foreign import cross_core_of_text
 from insight_trace.recording.kinds import CROSS_CORE_NAMES, FLAG_NAMES, SET_NAMES, WAIT_NAMES, Kind, kinds
 from insight_trace.recording.pipes import core_order, units
-from insight_trace.recording.stream import details_of
+from insight_trace.recording.stream import details_of, distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,20 +25,13 @@ LARGEST_CYCLE = 1 << 40  # ten minutes of the fastest clock; sums over many inst
 _CORE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Extras:
+class Extras(Struct, frozen=True, eq=False):
     """Facts of the vendor's logs that have no column of their own; -1 means "does not apply"."""
 
     gpr: NDArray[np.int32] | None = None  # live registers
     warp: NDArray[np.int16] | None = None  # SIMT warp
     fetched: NDArray[np.int64] | None = None  # cycle of the instruction fetch, with the overhead metric
     decoded: NDArray[np.int64] | None = None  # cycle at which the control unit handed it on
-
-
-def distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """Values in ascending order, each once. `np.unique` would load masked arrays, half as long as NumPy."""
-    ordered = np.sort(values)
-    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
 
 
 def chunks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
@@ -49,12 +42,12 @@ def chunks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
 def check_columns(instructions: Instructions) -> None:
     """Refuses columns that cannot be drawn, and says which row is wrong."""
     rows = len(instructions)
-    for column in fields(instructions):
-        if column.name in ("cores", "names", "stacks", "operands"):
+    for column in instructions.__struct_fields__:
+        if column in ("cores", "names", "stacks", "operands"):
             continue
-        if len(getattr(instructions, column.name)) != rows:
+        if len(getattr(instructions, column)) != rows:
             raise InputError(
-                f"column {column.name} has {len(getattr(instructions, column.name))} rows, start has {rows}",
+                f"column {column} has {len(getattr(instructions, column))} rows, start has {rows}",
                 where="instructions",
             )
     if rows == 0 or not (instructions.pipe != Pipe.CACHEMISS).any():
@@ -90,8 +83,7 @@ def check_columns(instructions: Instructions) -> None:
             )
 
 
-@dataclass(frozen=True, eq=False)
-class Prepared:
+class Prepared(Struct, frozen=True, eq=False, dict=True):
     """The columns and what every writer needs of them."""
 
     instructions: Instructions

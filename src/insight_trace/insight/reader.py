@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import IO
+
+from msgspec.structs import replace
 
 from insight_trace.errors import InputError, RequestError
 from insight_trace.insight.assemble import assemble
@@ -43,7 +44,7 @@ def _open(path: Path, mhz: float | None, recorded: bool) -> Trace:
         bin_ = directory / "visualize_data.bin"
         if recorded and (beside(directory) / HEADER).is_file():
             trace = open_recording(beside(directory)).trace
-            return dataclasses.replace(trace, path=bin_ if bin_.is_file() else directory / "trace.json")
+            return replace(trace, path=bin_ if bin_.is_file() else directory / "trace.json")
         if bin_.is_file() and any(block.type == BlockType.TRACE for block in _blocks(bin_)):
             return _open_bin(bin_, mhz)
         return _open_json(directory / "trace.json", mhz)
@@ -84,7 +85,7 @@ def _open_bin(path: Path, mhz: float | None) -> Trace:
                 metrics = _table(file, block, path, gathered.warnings)
     if metrics is None:
         metrics = _csvs(path.parent, gathered.warnings)
-    return dataclasses.replace(assemble(gathered, metrics, sources, mhz, path), origin=path.name)
+    return replace(assemble(gathered, metrics, sources, mhz, path), origin=path.name)
 
 
 def _table(file: IO[bytes], block: Block, path: Path, warnings: list[str]) -> Metrics | None:
@@ -131,4 +132,4 @@ def _open_json(path: Path, mhz: float | None) -> Trace:
             break
     if metrics is None:
         metrics = _csvs(path.parent, gathered.warnings)
-    return dataclasses.replace(assemble(gathered, metrics, sources, mhz, path), origin=path.name)
+    return replace(assemble(gathered, metrics, sources, mhz, path), origin=path.name)

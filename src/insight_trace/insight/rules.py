@@ -5,7 +5,7 @@ The first ten are those that break silently; the others are further ways to be r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 RULES: dict[str, str] = {
     "block-layout": "sizes are little-endian and a SOURCE size does not count its 4096-byte path field",
@@ -42,8 +42,7 @@ RULES: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Struct, frozen=True):
     """One rule that is broken at one place."""
 
     rule: str

@@ -14,9 +14,10 @@ from insight_trace.insight.event_text import Fragments, warp_colour
 from insight_trace.insight.finding_events import finding_events
 from insight_trace.insight.flags import FlagPairs, drawn_wait_starts, pair_flags
 from insight_trace.insight.lanes import COUNTER_PROCESS, LANES, THROUGHPUT, WARP_LANE_BASE, core_order
-from insight_trace.insight.prepared import CHUNK, Extras, Prepared, chunks, distinct
+from insight_trace.insight.prepared import CHUNK, Extras, Prepared, chunks
 from insight_trace.model import Counter, Pipe
 from insight_trace.recording.kinds import BARRIER
+from insight_trace.recording.stream import distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,11 +10,11 @@ import string
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from insight_trace.errors import JobError, RequestError
 from insight_trace.insight import container
@@ -31,7 +31,7 @@ from insight_trace.insight.timeline import timeline_pieces
 from insight_trace.insight.validator import validate_directory
 from insight_trace.model import Trace
 from insight_trace.recording.store import FOLDER, Recording, save
-from insight_trace.recording.stream import take
+from insight_trace.recording.stream import distinct, take
 from insight_trace.storage import whole_directory
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def _parts(trace: Trace, extras: Extras, split: str) -> Iterable[tuple[str, Trac
     columns = trace.instructions
     if split == "core":
         blocks = np.array([core.partition(".")[0] for core in columns.cores])
-        present = sorted({str(block) for block in blocks[np.unique(columns.core)]})
+        present = sorted({str(block) for block in blocks[distinct(columns.core)]})
         for block in present:
             rows = np.flatnonzero(blocks[columns.core] == block)
             yield block, replace(trace, instructions=take(columns, rows), counters=()), _take(extras, rows)

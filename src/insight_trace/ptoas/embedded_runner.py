@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from insight_trace.arguments.content import Given, Zero
 from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
 from insight_trace.errors import InputError, JobError, next_step
@@ -144,9 +146,7 @@ class EmbeddedRunner:
         (places.logs / "simulate.log").write_text("\n".join(said) + "\n", encoding="utf-8")
         if self.check:
             known = {str(path): python_lines(kernel.pto, path) for path in _generated(kernel)}
-            simulation = dataclasses.replace(
-                simulation, findings=with_python_lines(simulation.findings, known)
-            )
+            simulation = replace(simulation, findings=with_python_lines(simulation.findings, known))
             found = json.dumps([finding_data(finding) for finding in simulation.findings], indent=1)
             (places.logs / FINDINGS).write_text(found + "\n", encoding="utf-8")
         if simulation.failure:
@@ -164,7 +164,7 @@ class EmbeddedRunner:
         hot, _ = python_cycles(plain, lines)
         trace = _as_from(with_python(plain, lines, _python_roots(kernel)), moves)
         # the entry is ours, and of no use to a reader of the kernel
-        trace = dataclasses.replace(
+        trace = replace(
             trace, sources={name: text for name, text in trace.sources.items() if not _is_entry(name)}
         )
         checks = verify_outputs(kernel.workload.arguments, simulation.buffers) if kernel.workload else ()
@@ -322,9 +322,9 @@ def _as_from(trace: Trace, moves: Mapping[str, str]) -> Trace:
         return text
 
     columns = trace.instructions
-    return dataclasses.replace(
+    return replace(
         trace,
-        instructions=dataclasses.replace(columns, stacks=tuple(map(named, columns.stacks))),
+        instructions=replace(columns, stacks=tuple(map(named, columns.stacks))),
         sources={named(name): text for name, text in trace.sources.items()},
     )
 

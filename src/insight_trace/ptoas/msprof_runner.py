@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import shutil
@@ -10,9 +11,10 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from insight_trace.chips import family_named
 from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError
@@ -146,7 +148,7 @@ class MsprofRunner:
                 warnings += given_to(case, kernel)
         except InsightTraceError as error:
             return RunOutcome(FAILED, str(error), facts=facts)
-        at_case = replace(workplace, cwd=case.directory)
+        at_case = dataclasses.replace(workplace, cwd=case.directory)
         return self._collect(kernel, case, symbol, ready, places, at_case, tuple(warnings), facts)
 
     def _case(self, kernel: ProfileKernel, places: Places, arch: str, ready: Ready) -> LauncherCase:
@@ -187,13 +189,13 @@ class MsprofRunner:
             self.options.build_timeout,
         )
         warnings = []
-        workplace = replace(workplace, cwd=case.directory)
+        workplace = dataclasses.replace(workplace, cwd=case.directory)
         try:
             run_build(wanted, workplace)
         except JobError:
             if not (case.debug_lines and _refused_flag(places.logs / "build.log")):
                 raise
-            run_build(replace(wanted, defines={**defines, "DEBUG_LINES": "OFF"}), workplace)
+            run_build(dataclasses.replace(wanted, defines={**defines, "DEBUG_LINES": "OFF"}), workplace)
             warnings.append("the compiler refused -g: the trace has no source lines")
         require_built(files, workplace)
         write_whole(stamp, places.mark, mode=0o600)

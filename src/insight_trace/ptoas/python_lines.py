@@ -7,11 +7,12 @@ it lets start, a set to the call that it follows.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from insight_trace.errors import InsightTraceError
 from insight_trace.finding import Finding
@@ -214,5 +215,5 @@ def _with_lines(finding: Finding, lines: Mapping[str, Mapping[int, PythonLine]])
     places = []
     for place in finding.places:
         found = lines.get(Path(place.file).name, {}).get(place.line)
-        places.append(dataclasses.replace(place, python=found.frame) if found else place)
-    return dataclasses.replace(finding, places=tuple(places))
+        places.append(replace(place, python=found.frame) if found else place)
+    return replace(finding, places=tuple(places))

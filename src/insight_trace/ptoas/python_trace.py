@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from insight_trace.errors import InsightTraceError
 from insight_trace.limits import MODULE_BYTES, SOURCE_BYTES
@@ -71,9 +72,7 @@ def with_python(trace: Trace, lines: Mapping[str, Mapping[int, PythonLine]], roo
         return stack
 
     stacks = tuple(map(extended, trace.instructions.stacks))
-    return dataclasses.replace(
-        trace, instructions=dataclasses.replace(trace.instructions, stacks=stacks), sources=sources
-    )
+    return replace(trace, instructions=replace(trace.instructions, stacks=stacks), sources=sources)
 
 
 def _existing(file: str, roots: Sequence[Path]) -> Path | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from insight_trace.model import Pipe, Trace
 from insight_trace.recording.intervals import Spans, together, union
@@ -10,8 +10,7 @@ from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import ORDER, VECTOR_LANES, core_order, pipe_name, units
 
 
-@dataclass(frozen=True, slots=True)
-class PipeStats:
+class PipeStats(Struct, frozen=True):
     """One pipe of one core. busy + waiting + idle = the core's cycles.
 
     The 950's vector unit has a row of its own, VECTOR, which is busy while any of its lanes is; the lanes follow it.
@@ -25,8 +24,7 @@ class PipeStats:
     idle: int
 
 
-@dataclass(frozen=True, slots=True)
-class CoreStats:
+class CoreStats(Struct, frozen=True):
     """One core."""
 
     core: str

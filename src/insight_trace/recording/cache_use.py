@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from insight_trace.model import Instructions, Pipe
 from insight_trace.recording.operands import Form
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 REQUEST = 128  # bytes: one sector, what the chip's counters count
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CacheUse:
+class CacheUse(Struct, frozen=True, eq=False):
     """Transfers to and from global memory, in requests of 128 bytes."""
 
     rows: NDArray[np.int64]  # of the stream

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from insight_trace.dtypes import DTYPES
 from insight_trace.limits import OPERAND_PIECES
@@ -54,8 +55,7 @@ TILE_FIELDS = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ByteRanges:
+class ByteRanges(Struct, frozen=True, eq=False):
     """Half-open ranges of bytes, those of one operand together, in order and not touching each other."""
 
     operand: NDArray[np.int64]  # place in the list that was asked for

@@ -6,10 +6,12 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec.structs import asdict
 
 from insight_trace import __version__
 from insight_trace.errors import InputError, RequestError
@@ -63,8 +65,7 @@ _TABLES: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Recording:
+class Recording(msgspec.Struct, frozen=True, eq=False):
     """Everything that one simulated dispatch showed."""
 
     trace: Trace  # instructions with operands, clock, sources, counters
@@ -72,11 +73,11 @@ class Recording:
     arguments: tuple[Mapping[str, Any], ...] = ()  # by slot: dtype, shape, role, tier, origin, value
     checks: tuple[Mapping[str, Any], ...] = ()  # by slot: status, max_error
     findings: tuple[Any, ...] = ()
-    chip: Mapping[str, Any] = field(default_factory=dict)  # name, target, preset, parameters
-    about: Mapping[str, Any] = field(
+    chip: Mapping[str, Any] = msgspec.field(default_factory=dict)  # name, target, preset, parameters
+    about: Mapping[str, Any] = msgspec.field(
         default_factory=dict
     )  # scene, case, dispatch, and whatever else is known
-    versions: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def instructions(self) -> Instructions:

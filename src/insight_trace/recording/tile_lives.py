@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from insight_trace.dtypes import DTYPES
 from insight_trace.model import Operands, Trace
@@ -26,6 +27,7 @@ from insight_trace.recording.operands import (
     operands_of,
     touched_bytes,
 )
+from insight_trace.recording.stream import distinct
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,8 +39,7 @@ _ON_CHIP = MEMORIES[: MEMORIES.index("FB") + 1]
 _NAMES_SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class TileLife:
+class TileLife(Struct, frozen=True):
     """Bytes of one memory under the names that the kernel gives them."""
 
     name: str
@@ -48,8 +49,7 @@ class TileLife:
     shape: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Lives:
+class Lives(Struct, frozen=True, eq=False):
     """By core, then tile, then time."""
 
     tiles: tuple[TileLife, ...]
@@ -243,10 +243,10 @@ def _overlaps(
     import numpy as np
 
     result = np.full(len(written), -1, np.int64)
-    for core in np.unique(found["core"]).tolist():
+    for core in distinct(found["core"]).tolist():
         here = np.flatnonzero((found["core"] == core) & written)
         by_tile = {
-            int(tile): here[found["tile"][here] == tile] for tile in np.unique(found["tile"][here]).tolist()
+            int(tile): here[found["tile"][here] == tile] for tile in distinct(found["tile"][here]).tolist()
         }
         for a, mine in by_tile.items():
             for b, others in by_tile.items():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from insight_trace.model import Instructions, Pipe
 
@@ -19,8 +20,7 @@ STOP = "TRACE_STOP"
 _UNSTOPPED = "TRACE_START"
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """From the row of its start to that of its stop, on one core; `name` as the vendor's simulator shows it."""
 
     name: str
@@ -98,11 +98,11 @@ def with_marks(instructions: Instructions) -> Instructions:
             times[each.start, 2] = times[each.stop, 2]
         columns["start"][each.start] = (times[each.start, 1] + 500) // 1000
         columns["end"][each.start] = (times[each.start, 2] + 500) // 1000
-    return dataclasses.replace(
+    return replace(
         instructions,
         names=tuple(names),
         stacks=tuple(stacks),
-        operands=dataclasses.replace(operands, times=times),
+        operands=replace(operands, times=times),
         **columns,
     )
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from insight_trace.capture.session import CaptureOptions, run_capture
 from insight_trace.check.suppressions import Allowance, apply, in_sources
 from insight_trace.dump.load import load_dump
@@ -111,7 +113,7 @@ def _of_dump(request: ReplayRequest, scene: Scene, dump: Path) -> Iterator[Repla
     for dispatch in load_dump(dump, scene).dispatches:
         if dispatch.func_ids not in seen:
             seen.add(dispatch.func_ids)
-            yield dataclasses.replace(
+            yield replace(
                 request,
                 kernel=None,
                 kernel_source=None,

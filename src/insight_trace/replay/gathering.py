@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
 
 from insight_trace.arguments.overrides import apply_overrides
 from insight_trace.arguments.slots import ReplayArguments
@@ -13,8 +13,7 @@ from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.selection import RecordedDispatch, Selection, select_dispatch
 
 
-@dataclass(frozen=True)
-class Gathered:
+class Gathered(Struct, frozen=True):
     """The arguments, and the recorded dispatch where there is one."""
 
     arguments: ReplayArguments
@@ -36,8 +35,8 @@ def gather_arguments(request: ReplayRequest, selection: Selection) -> Gathered:
         gathered = _from_capture(request, selection)
     arguments = apply_overrides(gathered.arguments, request.overrides, gathered.dispatch)
     if request.block_dim is not None:
-        arguments = dataclasses.replace(arguments, block_count=request.block_dim)
-    return dataclasses.replace(gathered, arguments=arguments)
+        arguments = replace(arguments, block_count=request.block_dim)
+    return replace(gathered, arguments=arguments)
 
 
 def _from_recipe(selection: Selection) -> Gathered:
@@ -69,7 +68,7 @@ def recorded_arguments(recorded: RecordedDispatch, selection: Selection) -> Gath
     if "scalars" in dispatch.missing:
         arguments = _with_recipe_scalars(arguments, selection, recorded.step)
     if recorded.dump.warnings:
-        arguments = dataclasses.replace(arguments, notes=(*arguments.notes, *recorded.dump.warnings))
+        arguments = replace(arguments, notes=(*arguments.notes, *recorded.dump.warnings))
     return Gathered(arguments, f"dump {recorded.dump.path}", dispatch)
 
 

@@ -32,7 +32,6 @@ def write_named_traces(simulator: Path, workspace: Path, label: str) -> tuple[st
     slice on a lane where none overlaps another, which Perfetto needs, and the counters.
     """
     from insight_trace.insight.memory_page import write_memory_page
-    from insight_trace.insight.reader import open_trace
     from insight_trace.recording.store import HEADER, beside, open_recording
     from insight_trace.storage import whole_file
     from insight_trace.trace.chrome import write_chrome
@@ -46,8 +45,15 @@ def write_named_traces(simulator: Path, workspace: Path, label: str) -> tuple[st
         os.link(timeline, plain)
     except OSError:
         shutil.copyfile(timeline, plain)
+    recording = None
     try:
-        trace = open_trace(simulator)
+        if (beside(simulator) / HEADER).is_file():
+            recording = open_recording(beside(simulator))
+            trace = recording.trace
+        else:  # the vendor's simulator leaves no recording
+            from insight_trace.insight.reader import open_trace
+
+            trace = open_trace(simulator)
     except InputError as error:  # a result of the vendor's that shows nothing is still a result
         return (f"no {label}{PERFETTO}: {error}",)
     if len(trace.instructions) > MOST_INSTRUCTIONS:
@@ -57,6 +63,6 @@ def write_named_traces(simulator: Path, workspace: Path, label: str) -> tuple[st
         )
     with whole_file(workspace / f"{label}{PERFETTO}") as file:
         write_chrome(whole(trace), file, counters=True)
-    if (beside(simulator) / HEADER).is_file():  # the vendor's simulator leaves no recording
-        write_memory_page(open_recording(beside(simulator)), workspace, label)
+    if recording is not None:
+        write_memory_page(recording, workspace, label)
     return ()

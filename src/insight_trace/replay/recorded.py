@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot
 from insight_trace.finding import finding_data

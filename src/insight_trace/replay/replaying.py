@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.chips import TARGETS, target_of_chip
@@ -39,8 +40,7 @@ Progress = Callable[[str], None]
 Annotate = Callable[[Trace, tuple[Kernel, ...]], Trace]
 
 
-@dataclass(frozen=True, eq=False)
-class Replay:
+class Replay(Struct, frozen=True, eq=False):
     """What one replay gave."""
 
     selection: Selection
@@ -157,7 +157,7 @@ def replay_gathered(
             simulator_folder = workspace / replay.directory.relative_to(path)
             label = request.label or label_of(selection, target)
             told = write_named_traces(simulator_folder, workspace, label)
-            replay = dataclasses.replace(replay, warnings=(*replay.warnings, *told))
+            replay = replace(replay, warnings=(*replay.warnings, *told))
         write_record(request, replay, workspace)
     return replay
 
@@ -247,7 +247,6 @@ def _with_embedded(
 ) -> Replay:
     from insight_trace.insight.writer import write_insight_directory
     from insight_trace.replay.recorded import recording_of
-    from insight_trace.simulate.embedded.checked_run import run_checked
     from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
     from insight_trace.trace.details_figures import details_of
 
@@ -263,8 +262,12 @@ def _with_embedded(
         mark_cost=request.mark_cost,
         seconds=request.seconds,
     )
-    run = run_checked if request.check else run_embedded
-    simulation = run(replay.selection.kernels, replay.arguments, options)
+    if request.check:
+        from insight_trace.simulate.embedded.checked_run import run_checked
+
+        simulation = run_checked(replay.selection.kernels, replay.arguments, options)
+    else:
+        simulation = run_embedded(replay.selection.kernels, replay.arguments, options)
     if simulation.failure:
         failure = simulation.failure
         text = f"{failure.message} [{failure.fault}]"
@@ -290,7 +293,7 @@ def _with_embedded(
         details=details_of(trace, [kernel.name for kernel in selection.kernels], replay.target),
         recording=recording_of(simulation, trace, selection.kernels, replay.arguments, checks, about),
     )
-    return dataclasses.replace(
+    return replace(
         replay,
         simulation=simulation,
         checks=checks,
@@ -370,7 +373,7 @@ def _with_msprof(request: ReplayRequest, replay: Replay, workspace: Path, progre
     collected = simulate(_msprof_job(request, replay), ready, workspace, progress=progress)
     partial = "the time was over before the kernel's end" if collected.partial else ""
     checks = verify_outputs(replay.arguments, read_outputs(replay.arguments, workspace), partial=partial)
-    return dataclasses.replace(
+    return replace(
         replay,
         checks=checks,
         directory=replay.workspace / collected.directory.relative_to(workspace),

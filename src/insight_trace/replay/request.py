@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from insight_trace.arguments.overrides import Overrides
 from insight_trace.errors import RequestError
@@ -11,8 +12,7 @@ from insight_trace.limits import BLOCKS, cut
 from insight_trace.simulate.vendor_choice import require_known
 
 
-@dataclass(frozen=True)
-class ReplayRequest:
+class ReplayRequest(Struct, frozen=True):
     """One replay. Paths are the caller's; nothing is read before the replay runs."""
 
     scene: Path

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from insight_trace.dump.dump_place import find_manifest
 from insight_trace.dump.load import Dump, load_dump
@@ -13,8 +15,7 @@ from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Case, CoreType, Dispatch, Kernel, Scene
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What is replayed."""
 
     scene: Scene
@@ -106,8 +107,7 @@ def _by_source(scene: Scene, source: Path) -> Kernel:
     return Kernel(path.stem, path, CoreType.AIV if core_type is CoreType.MIX else core_type)
 
 
-@dataclass(frozen=True)
-class RecordedDispatch:
+class RecordedDispatch(Struct, frozen=True):
     """A dispatch and the dump it stands in."""
 
     dump: Dump

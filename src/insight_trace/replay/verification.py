@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from insight_trace.arguments.buffers import payload_bytes, view_of
 from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
@@ -26,16 +27,14 @@ class Status(enum.StrEnum):
     UNVERIFIABLE = "unverifiable"
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
+class Tolerance(Struct, frozen=True):
     """An element agrees if its error is at most `absolute + relative x |expected|`."""
 
     relative: float
     absolute: float
 
 
-@dataclass(frozen=True, slots=True)
-class OutputCheck:
+class OutputCheck(Struct, frozen=True):
     """One output slot's comparison."""
 
     slot: int

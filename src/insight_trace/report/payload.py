@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 from insight_trace.model import Stall, Trace
 from insight_trace.recording.cache_use import REQUEST, cache_use
 from insight_trace.recording.flag_pairs import flags_at
 from insight_trace.recording.frames import python_frame, split_frame, user_frames
 from insight_trace.recording.kinds import Kind, finish, kinds
-from insight_trace.recording.stream import details_of
+from insight_trace.recording.stream import details_of, distinct
 from insight_trace.recording.tile_lives import Lives, named_tiles, tile_lives
 from insight_trace.report.page_arrays import differences, end_to_end, layout_of, types_of
 from insight_trace.report.page_rows import PageRows, load_strips, page_rows, start_steps
@@ -57,7 +60,6 @@ def payload(
     trace: Trace, *, title: str, confidential: bool = False, sections: Sequence[Section] = ()
 ) -> PagePayload:
     """Everything the page shows of one run."""
-    import numpy as np
 
     figures = stats(trace)
     cleaned = clean(trace, keep_scalar=True)
@@ -75,7 +77,7 @@ def payload(
         "columns": layout_of(types := types_of(columns)),
         "arrowColumns": layout_of(arrow_types := types_of(arrows)),
         "arrowCount": len(arrows["from"]),
-        "segments": [asdict(segment) for segment in rows.segments],
+        "segments": [dataclasses.asdict(segment) for segment in rows.segments],
         "ranges": _ranges(rows, columns["length"]),
         "load": {"buckets": _BUCKETS, "strips": strips},
         "rows": len(rows.rows),
@@ -84,7 +86,7 @@ def payload(
         "names": list(trace.instructions.names),
         "frames": user_frames(trace.instructions.stacks),
         "stacks": [] if confidential else list(trace.instructions.stacks),
-        "pcs": [f"0x{pc:x}" for pc in np.unique(trace.instructions.pc[rows.rows]).tolist()],
+        "pcs": [f"0x{pc:x}" for pc in distinct(trace.instructions.pc[rows.rows]).tolist()],
         "stalls": [stall.name.lower().replace("_", " ") for stall in Stall],
         "flags": sorted(set(labels)),
         "sources": {} if confidential else _sources(trace),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -162,7 +161,7 @@ def _job(
     sources = [
         hashlib.sha256(read_regular(k.source, most=SOURCE_BYTES)).hexdigest() for k in selection.kernels
     ]
-    parts = (mark, dispatch.dispatch_id, sources, dataclasses.asdict(options))
+    parts = (mark, dispatch.dispatch_id, sources, options)
     name = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
     return ReplayJob(
         dispatch.dispatch_id, dispatch.task_id, selection.kernels, gathered.arguments, options, name

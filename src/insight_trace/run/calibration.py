@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import os
 import tempfile
@@ -11,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import InputError, JobError
@@ -197,7 +198,7 @@ class Uses:
 
 
 def simulated(task: Task, options: EmbeddedOptions) -> Simulation:
-    options = dataclasses.replace(options, timing_only=True, l2="trace", held=task.held)
+    options = replace(options, timing_only=True, l2="trace", held=task.held)
     run = run_embedded(task.kernels, task.arguments, options)
     if run.failure:
         raise JobError(f"{task.name}: {run.failure.message}", where=run.failure.where)

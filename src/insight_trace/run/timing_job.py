@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from insight_trace.arguments.content import Content, Given, Zero
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
 from insight_trace.dtypes import dtype_named
@@ -85,7 +87,6 @@ class Timed:
 
 def arguments_of(job: TimingJob) -> ReplayArguments:
     """The arguments as a simulation takes them."""
-    import dataclasses
 
     slots: list[ReplaySlot] = []
     for tensor in job.tensors:
@@ -96,7 +97,7 @@ def arguments_of(job: TimingJob) -> ReplayArguments:
             start_offset=tensor.start_offset, role=Role(tensor.role),
             origin="the scene's" if tensor.content is not None else "not looked at: zero",
         )  # fmt: skip
-        slots.append(made if tensor.shares is None else dataclasses.replace(made, shares=tensor.shares))
+        slots.append(made if tensor.shares is None else replace(made, shares=tensor.shares))
     for scalar in job.scalars:
         slots.append(
             ReplayScalar(scalar.slot, _dtype(scalar.dtype), scalar.bits, Tier.EXACT, origin="submitted")

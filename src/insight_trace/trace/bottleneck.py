@@ -6,8 +6,9 @@ most of its time is the one to look at; the one that ends last may only have wai
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from insight_trace.chips import find_chip
 from insight_trace.model import Stall, Trace
@@ -32,8 +33,7 @@ SHARED = 0.4
 IN_USE = 0.35
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """What to try, where, and the most it can bring."""
 
     topic: str  # balance, l2, sync, bound, wait, overlap, bank, lanes, transfer, scalar, barrier
@@ -46,8 +46,7 @@ def kind_of(core: str) -> str:
     return "cube" if "cube" in core else "vector"
 
 
-@dataclass(frozen=True, slots=True)
-class Focus:
+class Focus(Struct, frozen=True):
     """The core that holds the run up, and its like: cores of its kind."""
 
     core: CoreStats

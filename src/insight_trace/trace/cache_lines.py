@@ -14,6 +14,7 @@ from insight_trace.insight.details_page import CacheLine, CacheLines, LineUse
 from insight_trace.model import Instructions, Operands
 from insight_trace.recording.cache_use import REQUEST, CacheUse, cache_use
 from insight_trace.recording.operands import MEMORIES, byte_ranges
+from insight_trace.recording.stream import distinct
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,7 +98,7 @@ def _addresses(
     import numpy as np
 
     addresses, index = np.unique(pc, return_inverse=True)
-    key = np.unique((line * 2 + missed) * len(addresses) + index)
+    key = distinct((line * 2 + missed) * len(addresses) + index)
     found: dict[tuple[int, bool], list[tuple[str, str]]] = defaultdict(list)
     for each in key.tolist():
         cell, number = divmod(each, len(addresses))

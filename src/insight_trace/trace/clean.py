@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from insight_trace.model import Instructions, Trace
 from insight_trace.recording.flag_pairs import partners
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import ORDER, core_order
+from insight_trace.recording.stream import distinct
 from insight_trace.trace.sublanes import lane_label, sublanes
 
 if TYPE_CHECKING:
@@ -16,8 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(Struct, frozen=True):
     """One row of the timeline."""
 
     core: int
@@ -26,8 +27,7 @@ class Lane:
     label: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Arrows:
+class Arrows(Struct, frozen=True, eq=False):
     """Flags as arrows, from the last instruction before the set to the first after the wait."""
 
     producer: NDArray[np.int64]  # rows of the trace
@@ -39,8 +39,7 @@ class Arrows:
     unpaired: int  # sets and waits without a partner
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Clean:
+class Clean(Struct, frozen=True, eq=False):
     """What `clean` kept, where it stands, and what it left out."""
 
     trace: Trace
@@ -148,7 +147,7 @@ def _arrows(instructions: Instructions, kind: NDArray[np.uint8], by_start: NDArr
     wait = np.flatnonzero(partner >= 0)
     set_ = partner[wait]
     flags = int(((kind == Kind.WAIT) | (kind == Kind.SET)).sum())
-    unpaired = max(0, flags - len(wait) - len(np.unique(set_)))
+    unpaired = max(0, flags - len(wait) - len(distinct(set_)))
     order = np.lexsort((wait, instructions.start[set_]))
     wait, set_ = wait[order], set_[order]
 

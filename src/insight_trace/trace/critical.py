@@ -9,21 +9,22 @@ to the total.
 from __future__ import annotations
 
 import bisect
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from insight_trace.model import Pipe, Stall, Trace
 from insight_trace.recording.flag_pairs import partners
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import units
+from insight_trace.recording.stream import distinct
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CriticalPath:
+class CriticalPath(Struct, frozen=True, eq=False):
     """Pieces in time order. Piece i covers [begin[i], end[i]) and is spent on `row[i]`.
 
     `idle[i]` marks a piece in which the row had all that it is known to wait for and had not started.
@@ -67,8 +68,7 @@ def critical_path(trace: Trace) -> CriticalPath:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Steps:
+class _Steps(Struct, frozen=True):
     """By row, what may have let it start. Lists, because single values of arrays are slow to read."""
 
     start: list[int]
@@ -81,8 +81,7 @@ class _Steps:
     holds: _Holds
 
 
-@dataclass(frozen=True, slots=True)
-class _Holds:
+class _Holds(Struct, frozen=True):
     """Barriers, and instructions that a full queue kept from being issued, with all after them."""
 
     barriers: frozenset[int]
@@ -123,14 +122,14 @@ def _holds(trace: Trace, kind: NDArray[np.uint8], end: NDArray[np.int64], rows: 
     works = rows[(kind[rows] == Kind.WORK) | (kind[rows] == Kind.SCALAR)]
     works = works[np.lexsort((-works, end[works]))]
     on_core: dict[int, list[int]] = {}
-    for core in np.unique(instructions.core[barriers]).tolist():
+    for core in distinct(instructions.core[barriers]).tolist():
         on_core[core] = works[instructions.core[works] == core].tolist()
     on_pipe: dict[tuple[int, int], list[int]] = {}
     by_core: dict[int, list[int]] = {}
-    for core in np.unique(instructions.core[queued]).tolist():
+    for core in distinct(instructions.core[queued]).tolist():
         mine = queued[instructions.core[queued] == core]
         by_core[core] = mine.tolist()
-        for pipe in np.unique(unit[mine]).tolist():
+        for pipe in distinct(unit[mine]).tolist():
             chosen = (instructions.core[works] == core) & (unit[works] == pipe)
             on_pipe[core, pipe] = works[chosen].tolist()
     columns = (instructions.core, unit, instructions.issue)
@@ -221,7 +220,7 @@ def _before_on_pipe(
     earlier = found.copy()
     group = instructions.core[rows].astype(np.int64) * 256 + units(instructions.pipe)[rows]
     end = finish(instructions)
-    for key in np.unique(group):
+    for key in distinct(group):
         members = rows[group == key]
         by_end = members[np.lexsort((members, end[members]))]
         by_start = members[np.lexsort((members, start[members]))]
@@ -246,7 +245,7 @@ def _issuer(trace: Trace, kind: NDArray[np.uint8], rows: NDArray[np.int64]) -> N
     found = np.full(len(instructions), -1, np.int64)
     end = finish(instructions)
     on_scalar = instructions.pipe == Pipe.SCALAR
-    for core in np.unique(instructions.core[rows]):
+    for core in distinct(instructions.core[rows]):
         mine = rows[instructions.core[rows] == core]
         scalar = mine[on_scalar[mine]]
         other = mine[~on_scalar[mine] & (kind[mine] != Kind.CONTROL)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from insight_trace.insight import details_page as page
 from insight_trace.insight.details_page import DetailsPage
@@ -45,8 +45,7 @@ _ARROWS = {
 _HBM_TO_L2, _L0C_TO_FIXP = 0, 39
 
 
-@dataclass(frozen=True, slots=True)
-class _Core:
+class _Core(Struct, frozen=True):
     """One core that ran, with its figures."""
 
     block: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from insight_trace.dtypes import DTYPES
 from insight_trace.model import Instructions, Operands, Pipe
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
-class CorePath:
+class CorePath(Struct, frozen=True):
     """What one core moved over one path."""
 
     core: str

@@ -5,8 +5,9 @@ And how long the ranges themselves last, core by core.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from insight_trace.model import Trace
 from insight_trace.recording.kinds import Kind, finish, kinds
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 OUTSIDE = "outside"
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """One mark, all its ranges together, or what lies outside of all marks."""
 
     name: str  # Mark 0x1, …
@@ -28,8 +28,7 @@ class Phase:
     cycles: int  # of the critical path, inner marks not counted: phases add up to the total
 
 
-@dataclass(frozen=True, slots=True)
-class MarkTime:
+class MarkTime(Struct, frozen=True):
     """One mark on one core, all its ranges together; inner marks count in outer ones here."""
 
     core: str

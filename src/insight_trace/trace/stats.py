@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from insight_trace.chips import Roofs, roofs_of
 from insight_trace.model import Confidence, Instructions, Launch, MemoryUse, Trace
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 HOTTEST = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """Time that a pipe spent on one flag at one line, with nothing running on it meanwhile."""
 
     core: str
@@ -40,8 +40,7 @@ class Wait:
     last: bool  # no work starts on the core after it: a kernel waits for its own end
 
 
-@dataclass(frozen=True, slots=True)
-class Hot:
+class Hot(Struct, frozen=True):
     """An instruction or a source line, and what it cost."""
 
     what: str  # mnemonic, or the line's text
@@ -53,8 +52,7 @@ class Hot:
     conflicts: int
 
 
-@dataclass(frozen=True, slots=True)
-class PathShare:
+class PathShare(Struct, frozen=True):
     """What the critical path is made of."""
 
     pipe: str
@@ -62,8 +60,7 @@ class PathShare:
     cycles: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stats:
+class Stats(Struct, frozen=True, eq=False):
     """Everything `insight-trace stats` knows about one trace."""
 
     soc_version: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from insight_trace.model import Confidence, Launch, MemoryUse, Trace
 from insight_trace.recording.frames import short_frame

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from insight_trace.chips import Roofs
 from insight_trace.model import Instructions, Pipe
@@ -14,15 +15,14 @@ from insight_trace.recording.intervals import union
 from insight_trace.recording.kinds import Kind, finish
 from insight_trace.recording.operands import NONE
 from insight_trace.recording.pipes import VECTOR_ARITHMETIC
-from insight_trace.recording.stream import details_of
+from insight_trace.recording.stream import details_of, distinct
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(Struct, frozen=True):
     """Bytes over one path between a core and global memory."""
 
     path: str
@@ -35,8 +35,7 @@ class Traffic:
     missed: int | None = None  # of them, not in L2
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(Struct, frozen=True):
     """Operations, and where they stand against the roofs of the cores that ran."""
 
     unit: str  # cube or vector
@@ -87,7 +86,7 @@ def traffic(
     for index, name in enumerate(names):
         rows = moved[path == index]
         cycles = 0
-        for core in np.unique(instructions.core[rows]):
+        for core in distinct(instructions.core[rows]):
             mine = rows[instructions.core[rows] == core]
             cycles += union(instructions.start[mine], end[mine]).length
         total = int(instructions.process_bytes[rows].sum())
@@ -161,7 +160,7 @@ def arithmetic(
         operations, element = _amount(instructions, rows, unit)
         if not operations or not total or not total_bytes:
             continue
-        cores = len(np.unique(instructions.core[rows]))
+        cores = len(distinct(instructions.core[rows]))
         element = element or "F16"
         if unit == "cube":
             per_cycle = float(roofs.cube_flop_per_cycle.get(element, roofs.cube_flop_per_cycle["F16"]))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from insight_trace.check.explain import failed
 from insight_trace.finding import Finding, Severity
@@ -31,21 +32,21 @@ def run_checked(
 
     It is repeated under so many `orders` of cores and pipes that the synchronisation allows.
     """
-    run = run_embedded(kernels, arguments, dataclasses.replace(options, check=True), toolchain)
+    run = run_embedded(kernels, arguments, replace(options, check=True), toolchain)
     if run.failure is not None:
-        return dataclasses.replace(run, findings=(*failed(run.failure), *run.findings))
+        return replace(run, findings=(*failed(run.failure), *run.findings))
     if options.timing_only:
         return run
     findings = run.findings
     if any(finding.category == "unwritten-read" for finding in findings):
-        odd = run_embedded(kernels, arguments, dataclasses.replace(options, unwritten=_ODD_BYTES), toolchain)
+        odd = run_embedded(kernels, arguments, replace(options, unwritten=_ODD_BYTES), toolchain)
         findings = _judged(findings, _differ(run, odd))
     if _has_odd_numbers(run):
-        watched = run_embedded(kernels, arguments, dataclasses.replace(options, numbers=True), toolchain)
+        watched = run_embedded(kernels, arguments, replace(options, numbers=True), toolchain)
         findings = (*findings, *(f for f in watched.findings if f.category in ("nan-born", "inf-born")))
     if orders:
         findings = (*perturbed(kernels, arguments, options, run, orders, toolchain), *findings)
-    return dataclasses.replace(run, findings=findings)
+    return replace(run, findings=findings)
 
 
 def _has_odd_numbers(run: Simulation) -> bool:
@@ -67,7 +68,7 @@ def _judged(findings: Sequence[Finding], reaches: bool) -> tuple[Finding, ...]:
     if not reaches:
         return tuple(findings)
     return tuple(
-        dataclasses.replace(
+        replace(
             finding,
             severity=Severity.ERROR,
             message=f"{finding.message}, and the outputs depend on what lies there",

@@ -7,7 +7,8 @@ import functools
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from insight_trace import limits, supervisor
 from insight_trace.errors import JobError, RequestError
@@ -15,8 +16,7 @@ from insight_trace.errors import JobError, RequestError
 _HINT = "install g++ (11 or newer) or clang++ (14 or newer), or `pip install insight-trace[compiler]`"
 
 
-@dataclass(frozen=True, slots=True)
-class Compiler:
+class Compiler(Struct, frozen=True):
     """A C++ compiler as a command, and what it says of itself."""
 
     command: tuple[str, ...]

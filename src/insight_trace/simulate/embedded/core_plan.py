@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from insight_trace import limits
 from insight_trace.errors import RequestError
@@ -16,8 +17,7 @@ _MOST_SHARES = 8  # the first process puts the rows of all others behind its own
 VARIABLE = "INSIGHT_TRACE_HOST_CORES"
 
 
-@dataclass(frozen=True)
-class CorePlan:
+class CorePlan(Struct, frozen=True):
     kernel: int
     cube: bool
     block: int

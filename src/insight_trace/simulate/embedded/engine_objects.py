@@ -6,10 +6,12 @@ A process reads our own sources once, as it loads its modules once: to read them
 from __future__ import annotations
 
 import functools
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from msgspec import Struct
 
 from insight_trace.simulate.embedded.cache import content_key
 
@@ -19,7 +21,7 @@ ENGINE = HERE / "engine"
 _MAIN = ENGINE / "runner.cpp"
 PRECOMPILED = ENGINE / "precompiled.hpp"
 
-_INCLUDED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
+_INCLUDED = rb'(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"'
 
 
 def engine_sources() -> list[Path]:
@@ -62,8 +64,7 @@ _BEGINNINGS = {
 }
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """Sources that are compiled at once."""
 
     sources: tuple[Path, ...]
@@ -91,22 +92,16 @@ def units(sources: Iterable[Path]) -> list[Unit]:
     return [Unit(tuple(unit), level) for (_, level, _), unit in found.items()]
 
 
-def contents(paths: Iterable[Path]) -> Iterator[bytes | str]:
-    """Name and content of every file among `paths`, for a key."""
-    for path in paths:
-        if path.is_file():
-            yield path.name
-            yield path.read_bytes()
-
-
 @functools.cache
-def header_contents() -> tuple[bytes | str, ...]:
-    """Name and content of every header that a kernel can include."""
-    return tuple(contents(sorted(INCLUDE.rglob("*"))))
+def contents(folder: Path) -> tuple[bytes | str, ...]:
+    """Name and content of every file below a folder, for a key."""
+    # texts, not paths: hundreds of files are read before the smallest job
+    found = [f"{place}/{name}" for place, _, names in os.walk(folder) for name in names]
+    found.sort(key=lambda path: path.split("/"))
+    return tuple(part for path in found for part in (path.rpartition("/")[2], Path(path).read_bytes()))
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Struct, frozen=True):
     """A program made of sources of its own and the engine."""
 
     name: str
@@ -117,8 +112,8 @@ class Program:
     def content(self) -> str:
         """A name for all that it is compiled from."""
         folders = (ENGINE, INCLUDE / "insight_trace", *self.include_dirs)
-        files = [path for folder in folders for path in sorted(folder.rglob("*"))]
-        return content_key([self.name, *contents([*files, *self.sources])])
+        own = [part for source in self.sources for part in (source.name, source.read_bytes())]
+        return content_key([self.name, *(part for folder in folders for part in contents(folder)), *own])
 
 
 RUNNER = Program("runner", (_MAIN,))
@@ -150,7 +145,7 @@ class Includes:
 
     def _included_by(self, path: Path) -> list[Path]:
         if path not in self._direct:
-            names = [name.decode() for name in _INCLUDED.findall(self._read(path))]
+            names = [name.decode() for name in re.findall(_INCLUDED, self._read(path))]
             places = ([folder / name for folder in (path.parent, *self._folders)] for name in names)
             files = (next((place for place in some if place.is_file()), None) for some in places)
             self._direct[path] = [file.resolve() for file in files if file]

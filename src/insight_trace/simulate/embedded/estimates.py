@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from insight_trace.dtypes import dtype_named
 from insight_trace.model import Instructions
@@ -42,8 +43,7 @@ _BY_NAME = {
 _OWN_PART = frozenset({"flag.set", "flag.latency", "barrier.cost", "cross_core.latency"})
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """One estimated number that the run used."""
 
     parameter: str
@@ -52,8 +52,7 @@ class Estimate:
     cycles: int  # of all instructions that it times
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateShare:
+class EstimateShare(Struct, frozen=True):
     """`share` of the instructions' cycles, all pipes together, is timed by estimates; the largest come first."""
 
     share: float
@@ -83,8 +82,7 @@ def estimate_share(simulation: Simulation, soc: Chip) -> EstimateShare:
     return EstimateShare(sum(e.cycles for e in listed) / total if total else 0.0, tuple(listed))
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterTime:
+class ParameterTime(Struct, frozen=True):
     """What one number of the chip times: its entry, instructions and their cycles."""
 
     entry: Any

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from insight_trace.storage import write_whole
 
@@ -14,8 +15,7 @@ JOURNAL = "journal"
 TABLES = ("entries", "contents", "bases", "calls", "operands", "observed")
 
 
-@dataclass(frozen=True)
-class OperandChange:
+class OperandChange(Struct, frozen=True):
     """One operand of one tile op, changed before the op runs (engine/changes.hpp)."""
 
     call: int  # in the order of execution, all cores together
@@ -29,8 +29,7 @@ class OperandChange:
         return f"change\t{self.call}\t{self.operand}\t{self.field}\t{signed}"
 
 
-@dataclass(frozen=True)
-class JournalRequest:
+class JournalRequest(Struct, frozen=True):
     """Where the journal of a run goes: a folder that exists."""
 
     folder: Path

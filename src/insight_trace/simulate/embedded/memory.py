@@ -9,9 +9,10 @@ from __future__ import annotations
 import mmap
 import os
 import weakref
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from insight_trace.errors import JobError
 from insight_trace.simulate.embedded.job_files import NoRoomError, take_room
@@ -28,8 +29,7 @@ _PAGE = 4096
 _GUARD = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Buffer:
+class Buffer(Struct, frozen=True):
     """A named piece of global memory."""
 
     name: str

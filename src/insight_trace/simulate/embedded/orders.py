@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from insight_trace.finding import Finding, Severity
 from insight_trace.model import Kernel
@@ -33,7 +34,7 @@ def perturbed(
     worst: dict[int, float] = {}
     failed: list[tuple[int, str]] = []
     for seed in range(1, orders + 1):
-        other = run_embedded(kernels, arguments, dataclasses.replace(options, perturb=seed), toolchain)
+        other = run_embedded(kernels, arguments, replace(options, perturb=seed), toolchain)
         if other.failure is not None:
             failed.append((seed, str(other.failure)))
             continue

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import signal
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from insight_trace import limits
 from insight_trace.errors import InputError, JobError
@@ -26,8 +27,7 @@ from insight_trace.supervisor import Child, Ended, Limits
 _PIPES = 8  # abi.hpp PipeId
 
 
-@dataclass
-class RunnerResult:
+class RunnerResult(Struct):
     """The runner's own account of a job."""
 
     failure: Failure | None = None
@@ -117,8 +117,8 @@ def _started(
 
 
 # What a sanitizer says first, and the first place in a source file that it names after that.
-_REPORT = re.compile(r"(?P<what>runtime error|ERROR: \w+Sanitizer): (?P<message>.*)")
-_PLACE = re.compile(r"(?:^|\s)(?P<file>/(?!usr/)[^\s:]+\.\w+):(?P<line>\d+)", re.MULTILINE)
+_REPORT = r"(?P<what>runtime error|ERROR: \w+Sanitizer): (?P<message>.*)"
+_PLACE = r"(?m)(?:^|\s)(?P<file>/(?!usr/)[^\s:]+\.\w+):(?P<line>\d+)"
 
 
 def _silent_end(ended: Ended, said: str, seconds: float) -> Failure:
@@ -131,10 +131,10 @@ def _silent_end(ended: Ended, said: str, seconds: float) -> Failure:
         return Failure(Fault.KERNEL, text, signal=signal.SIGKILL, limit="output")
     lines = said.strip().splitlines()
     for number, line in enumerate(lines):
-        report = _REPORT.search(line)
+        report = re.search(_REPORT, line)
         if report is None:
             continue
-        place = _PLACE.search("\n".join(lines[number:]))
+        place = re.search(_PLACE, "\n".join(lines[number:]))
         theirs = place is not None and not Path(place["file"]).is_relative_to(Path(__file__).parent)
         return Failure(
             Fault.KERNEL if theirs else Fault.OUR_BUG,

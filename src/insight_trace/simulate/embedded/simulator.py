@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr, replace
 
 from insight_trace import limits
 from insight_trace.arguments.buffers import scatter, view_of
@@ -47,8 +48,7 @@ DEFAULT_BYTES = limits.RUN_BYTES
 L2_STATES = ("cold", "warm", "trace")
 
 
-@dataclass(frozen=True)
-class EmbeddedOptions:
+class EmbeddedOptions(Struct, frozen=True):
     """How to run, as opposed to what."""
 
     soc_version: str | None = None  # a chip by name, or the path of a .toml file like those in chips/
@@ -74,7 +74,7 @@ class EmbeddedOptions:
     host_cores: int | None = None  # that blocks may be run on at once; None: as many as this process may use
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sandbox", Sandbox(self.sandbox))  # by its name, too
+        force_setattr(self, "sandbox", Sandbox(self.sandbox))  # by its name, too
 
 
 def chip_of(options: EmbeddedOptions) -> Chip:
@@ -246,8 +246,7 @@ def _owner(tensor: ReplayTensor) -> int:
     return tensor.slot if tensor.shares is None else tensor.shares
 
 
-@dataclass(frozen=True)
-class _Made:
+class _Made(Struct, frozen=True):
     """The kernels of a run, what they were compiled to, and how they were started."""
 
     kernels: Sequence[Kernel]
@@ -271,21 +270,21 @@ def _simulation(
     if failure and result.crash:
         place = made.line_of(*result.crash)
         if place:
-            failure = dataclasses.replace(failure, file=place[0], line=place[1])
+            failure = replace(failure, file=place[0], line=place[1])
     elif failure and failure.file.endswith(KERNEL_OBJECT):
         place = made.line_of(failure.file, failure.line) or ("", 0)
-        failure = dataclasses.replace(failure, file=place[0], line=place[1])
+        failure = replace(failure, file=place[0], line=place[1])
     records = directory / "records"
     cores = tuple(plan.name for plan in plans)
     if not result.told:
-        return dataclasses.replace(_nothing(soc, failure), printed=result.printed)
+        return replace(_nothing(soc, failure), printed=result.printed)
     sites = [_in_source(site, made) for site in result.sites]
     try:
         instructions = load_instructions(records, sites, cores, soc.target)
     except JobError as error:
         # what ended the run is told, without the rows that it left spoiled
         failure = failure or Failure(Fault.KERNEL, error.what)
-        return dataclasses.replace(_nothing(soc, failure), printed=result.printed)
+        return replace(_nothing(soc, failure), printed=result.printed)
     regions = tuple((b.name, b.address, b.size, b.padded) for b in gm.memory.buffers)
     return Simulation(
         outputs=gm.outputs(),

@@ -7,10 +7,13 @@ result) unless addresses are given, since bank conflicts decide what a vector op
 from __future__ import annotations
 
 import csv
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from insight_trace import limits
 from insight_trace.dtypes import DType, dtype_named
@@ -85,9 +88,9 @@ def time_table(
     for row, request in table_requests(path):
         try:
             cycles = time_op(request, options, toolchain).cycles if request is not None else None
-            rows.append(replace(row, cycles=cycles))
+            rows.append(dataclasses.replace(row, cycles=cycles))
         except RequestError as error:
-            rows.append(replace(row, problem=error.what))
+            rows.append(dataclasses.replace(row, problem=error.what))
     return rows
 
 
@@ -120,7 +123,7 @@ def _table_row(line: dict[str, Any], where: str) -> tuple[TableRow, OpRequest | 
     try:
         return row, request_from_params(row.op, row.params.split())
     except RequestError as error:
-        return replace(row, problem=error.what), None
+        return dataclasses.replace(row, problem=error.what), None
 
 
 def mean_precision(rows: Sequence[TableRow]) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct
 
 from insight_trace import __version__, limits, supervisor
 from insight_trace.chips import family_named
@@ -29,8 +30,8 @@ from insight_trace.simulate.embedded.engine_objects import (
     Includes,
     Program,
     Unit,
+    contents,
     engine_sources,
-    header_contents,
     units,
 )
 from insight_trace.simulate.embedded.source_lines import keep_lines
@@ -76,8 +77,7 @@ def _engine_flags(level: str) -> list[str]:
     return [_STANDARD, *levels, *_ENGINE_FLAGS]
 
 
-@dataclass(frozen=True)
-class Toolchain:
+class Toolchain(Struct, frozen=True, dict=True):
     """One compiler, one cache, and our headers at one state."""
 
     compiler: Compiler
@@ -97,7 +97,7 @@ class Toolchain:
     @cached_property
     def identity(self) -> str:
         """Names all that goes into a kernel beside its own source: the compiler, flags, our headers."""
-        return content_key([self._compiler_identity, *header_contents()])
+        return content_key([self._compiler_identity, *contents(INCLUDE)])
 
     # --- the runner -----------------------------------------------------------------------------
 
