@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from insight_trace.arguments.content import Fill, Given, Random
 from insight_trace.arguments.packing import DESCRIPTOR_SIZE
@@ -226,7 +227,7 @@ def run_kernel(root: Path, source: Path, toolchain: Toolchain, options: Embedded
     place = str(source.relative_to(root))
     text = source.read_text(encoding="utf-8", errors="replace")
     dirs = include_dirs(root, source)
-    options = dataclasses.replace(options, target=target_of(root, source))
+    options = replace(options, target=target_of(root, source))
     try:
         members, text = members_of(source, text)
         kernels = [Kernel(path.stem, path, core_type, include_dirs=dirs) for path, core_type in members]

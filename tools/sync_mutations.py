@@ -19,6 +19,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import kernel_coverage
@@ -79,7 +81,7 @@ def candidates(simpler: Path | None, wanted: int, seed: int, several: str = "") 
                 continue  # two blocks of it do the same to the same bytes
             arguments = kernel_coverage.made_up_arguments(text)
             if several == "blocks":
-                arguments = dataclasses.replace(arguments, block_count=2)
+                arguments = replace(arguments, block_count=2)
             kernels = [Kernel(path.stem, path, each, include_dirs=dirs) for path, each in members]
             taken += 1
             yield str(source.relative_to(root)), kernels, arguments, target
@@ -124,7 +126,7 @@ def mutate(
     for lines, rows in order_oracle.sync_groups(stream):
         broken = [pair for pair in order_oracle.unordered(stream, rows) if pair not in known]
         places = tuple((line.rpartition(":")[0], int(line.rpartition(":")[2])) for line in lines)
-        without = run_embedded(kernels, arguments, dataclasses.replace(options, left_out=places), toolchain)
+        without = run_embedded(kernels, arguments, replace(options, left_out=places), toolchain)
         if without.failure is not None:
             continue
         counts.removals += 1
