@@ -129,14 +129,14 @@ def put(folder: Path, command: Command, template: Path | None) -> None:
         shutil.copytree(template, folder, symlinks=True)
 
 
-def prepared(name: str, root: Path, place: Path) -> Prepared:
-    """`place` is as deep and its name as long as that of a round: outputs may hold it."""
+def prepared(name: str, root: Path, places: Sequence[Path]) -> Prepared:
+    """Two runs, at places that are as deep as that of a round and have names as long: outputs may hold them."""
     command = COMMANDS[name]
     template = None if name in _NOT_MOVED else root / f"template-{name}"
     if template is not None:
         fill(template, command)
     good, seconds = [], []
-    for fork in (False, True):  # the first may compile
+    for place, fork in zip(places, (False, True), strict=True):  # the first may compile
         put(place, command, template)
         code, took, said = ended(command.words, place, fork=fork)
         if code:
@@ -266,8 +266,8 @@ def main() -> int:
     try:
         names = options.command or list(COMMANDS)
         wanted = {drawn(number, options.seed, names)[0] for number in range(options.kills)}
-        place = root / f"{options.kills:06}"
-        table = {name: prepared(name, root, place) for name in names if name in wanted}
+        places = [root / f"{number:06}" for number in (options.kills, options.kills + 1)]
+        table = {name: prepared(name, root, places) for name in names if name in wanted}
         rows = []
         for row in rows_of(options, names, table, root):
             rows.append(row)

@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import TextIO
 
 
+_AGAIN_SECONDS = 0.01
+
+
 class Terminated(KeyboardInterrupt):
     """SIGTERM or SIGHUP: everything is put away as after Ctrl-C."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
+        self.number = number
         self.code = 128 + number
 
 
@@ -40,9 +44,23 @@ def orderly() -> Iterator[None]:
     # who started us with a signal ignored (nohup) wants it ignored
     wanted = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]
     before = {number: signal.signal(number, on_signal) for number in wanted}
+    unraisable = sys.unraisablehook
+
+    def once_more(lost: sys.UnraisableHookArgs) -> None:
+        """A signal that came while the interpreter ran a callback, where nothing can be raised, comes again after it."""
+        if not isinstance(lost.exc_value, KeyboardInterrupt):
+            unraisable(lost)
+            return
+        number = lost.exc_value.number if isinstance(lost.exc_value, Terminated) else signal.SIGINT
+        again = threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), number))
+        again.daemon = True
+        again.start()
+
+    sys.unraisablehook = once_more
     try:
         yield
     finally:
+        sys.unraisablehook = unraisable
         for number, handler in before.items():
             signal.signal(number, handler)
 
