@@ -66,10 +66,8 @@ clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
 
 # What runs, without what only tests need: the package is named to Python where it lies, which takes no build, and what it
-# needs is compiled to bytecode on all cores, without its tests. The simulator's core compiles meanwhile: whoever needs it
-# first waits for it, and compiles it where this could not.
+# needs is compiled to bytecode on all cores, without its tests.
 $(RUNS): pyproject.toml requirements.lock
-	@PYTHONPATH=src $(PYTHON) -m insight_trace.capture.builds >/dev/null 2>&1 &
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --no-compile -r requirements.lock
 	$(BIN)/python -m compileall -q -j 0 -x '/tests/' $(VENV)/lib

@@ -55,28 +55,6 @@ def test_what_runs_for_every_instruction_is_compiled_for_speed_and_the_rest_in_l
     assert {level[name] for name in ("runner", "sandbox", "journal", "report")} == {COLD}
 
 
-_ALONE = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from pathlib import Path
-from insight_trace.capture import builds
-from insight_trace.simulate.embedded.toolchain import Toolchain
-Toolchain.prepare = lambda self, programs: print(*[program.name for program in programs])
-builds.compile_programs()
-print(Toolchain.find().cache.put("kind", "key", lambda into: (into / "made").touch()))
-"""
-
-
-def test_a_fresh_checkout_compiles_its_core_before_anything_is_installed(tmp_path):
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONNOUSERSITE": "1"}
-    environment.pop("INSIGHT_TRACE_CACHE", None)
-    command = [sys.executable, "-S", "-c", _ALONE, str(Path(engine_objects.__file__).parents[3])]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    programs, entry = done.stdout.splitlines()
-    assert programs == "runner capture-runner"
-    assert Path(entry) == tmp_path / "insight-trace" / "kind" / "key"
-
-
 def test_a_changed_header_changes_the_objects_that_include_it_and_no_others(tmp_path):
     engine = tmp_path / "engine"
     shutil.copytree(ENGINE, engine)

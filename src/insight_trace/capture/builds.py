@@ -1,8 +1,4 @@
-"""What a capture needs compiled: the runner, the scene's orchestration and its kernels.
-
-`python -m insight_trace.capture.builds` compiles the programs of a checkout ahead of their first use. It takes nothing but
-the standard library, so that `make` runs it while it installs the rest.
-"""
+"""What a capture needs compiled: the runner, the scene's orchestration and its kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +12,6 @@ from insight_trace.chips import family_named
 from insight_trace.errors import RequestError
 from insight_trace.model import Scene
 from insight_trace.simulate.embedded.engine_objects import INCLUDE, Program
-from insight_trace.simulate.embedded.engine_objects import RUNNER as CORE
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 HERE = Path(__file__).resolve().parent
@@ -61,15 +56,6 @@ def build(scene: Scene, target: str, toolchain: Toolchain, without: Collection[s
         )
 
 
-def compile_programs() -> None:
-    """Everything of ours that is compiled once, into the cache."""
-    Toolchain.find().prepare([CORE, RUNNER])
-
-
 def _headers_beside(source: Path) -> list[Path]:
     """Scenes put headers that kernels and orchestration share one or two folders up."""
     return [source.parent.parent, source.parent.parent.parent]
-
-
-if __name__ == "__main__":
-    compile_programs()

@@ -46,20 +46,17 @@ def run_runner(
     """Runs a job to its end; `on_look` is called now and then. An interruption ends the runner gently."""
     log = result.with_suffix(".log")
     interrupted: list[bool] = []
-    try:
-        with log.open("wb") as said:
-            child = Child(
-                [runner, job],
-                bounds=Limits(grace=_GRACE_SECONDS),
-                environment=rules.environment(sandbox),
-                cwd=rules.working_folder(sandbox, job.parent),
-                output=said,
-                only_errors=True,
-                pass_fds=files,
-                leash=False,  # whoever is killed leaves it the manifests to write
-            )
-    except OSError as error:
-        raise JobError(f"the runner does not start: {error}", where=str(runner)) from None
+    with log.open("wb") as said:
+        child = Child(
+            [runner, job],
+            bounds=Limits(grace=_GRACE_SECONDS),
+            environment=rules.environment(sandbox),
+            cwd=rules.working_folder(sandbox, job.parent),
+            output=said,
+            only_errors=True,
+            pass_fds=files,
+            leash=False,  # whoever is killed leaves it the manifests to write
+        )
 
     def stop() -> None:
         interrupted.append(True)

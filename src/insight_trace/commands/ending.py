@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-
 _AGAIN_SECONDS = 0.01
 
 

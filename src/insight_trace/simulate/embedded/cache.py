@@ -2,7 +2,6 @@
 
 An entry is a directory. It is built beside its place and renamed, so a reader finds it whole or not at all.
 Where the cache cannot be used (a full disk, no permission), a private one among the temporary files serves.
-Only the standard library is needed here: a fresh checkout compiles its core while what else it needs is installed.
 """
 
 from __future__ import annotations

@@ -110,7 +110,8 @@ class Toolchain(Struct, frozen=True, dict=True):
         name, content = program.name, program.content()
 
         def build(into: Path) -> None:
-            if self._is_carried(program) and copy_if_it_runs(CARRIED / name, into / name):
+            plain = not sanitizers() and not self.compiler.emulator
+            if plain and fits(CARRIED, name, content) and copy_if_it_runs(CARRIED / name, into / name):
                 return
             objects = self._objects([*engine_sources(), *program.sources], program.include_dirs)
             made = [*map(str, objects), "-o", str(into / name)]
@@ -119,19 +120,6 @@ class Toolchain(Struct, frozen=True, dict=True):
                 put_emulator_before(into / name, self.compiler.emulator)
 
         return self.cache.put(name, content_key([self._compiler_identity, content]), build) / name
-
-    def _is_carried(self, program: Program) -> bool:
-        plain = not sanitizers() and not self.compiler.emulator
-        return plain and fits(CARRIED, program.name, program.content())
-
-    def prepare(self, programs: Sequence[Program]) -> None:
-        """Makes several programs at once: all that they are made of, then each."""
-        sources = {source for program in programs for source in program.sources}
-        folders = dict.fromkeys(folder for program in programs for folder in program.include_dirs)
-        if not all(self._is_carried(program) for program in programs):
-            self._objects([*engine_sources(), *sources], tuple(folders))
-        for program in programs:
-            self.executable(program)
 
     def _objects(self, sources: Sequence[Path], include_dirs: Sequence[Path]) -> list[Path]:
         """The sources compiled, on all cores of this machine."""
