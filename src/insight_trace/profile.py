@@ -26,13 +26,14 @@ from insight_trace.ptoas.kernel_runner import KernelRunner, RunnerOptions
 from insight_trace.ptoas.planned_kernel import BrokenKernel, PlannedKernel, ProfileKernel
 from insight_trace.ptoas.profile_books import MANIFEST, latest_run, write_pointer
 from insight_trace.ptoas.profile_run import ProfileResult, ProfileRun, Progress
-from insight_trace.simulate.vendor_choice import require_known, vendor_or
+from insight_trace.simulate.simulators import find_simulator
 from insight_trace.storage import write_whole
 
 if TYPE_CHECKING:
     from insight_trace.batch.cluster import ClusterRunner
 
-# Simulators that can run PTOAS kernels: name -> "module:factory", a factory taking RunnerOptions.
+# What profiles PTOAS kernels on a simulator: its name -> "module:factory", a factory taking RunnerOptions and the
+# simulator.
 RUNNERS: dict[str, str] = {
     "embedded": "insight_trace.ptoas.embedded_runner:make",
     "msprof": "insight_trace.ptoas.msprof_runner:make",
@@ -66,32 +67,11 @@ def make_runner(
     arches: Iterable[str] = (),
     warn: Callable[[str], None] = lambda _: None,
 ) -> KernelRunner:
-    """The simulator of that name, ready to run kernels of these targets.
-
-    What `auto` means stands in simulate/vendor_choice.py.
-    """
-    require_known(simulator)
-    if simulator == "auto":
-        return _best_runner(options, tuple(arches), warn)
-    module, _, factory = RUNNERS[simulator].partition(":")
-    runner: KernelRunner = getattr(importlib.import_module(module), factory)(options)
-    require = getattr(runner, "require", None)
-    if require is not None:
-        require(arches)
+    """What profiles kernels on the simulator of that name, ready for kernels of these targets."""
+    found = find_simulator(simulator, options.for_simulators, arches, warn)
+    module, _, factory = RUNNERS[found.name].partition(":")
+    runner: KernelRunner = getattr(importlib.import_module(module), factory)(options, found)
     return runner
-
-
-def _best_runner(
-    options: RunnerOptions, arches: tuple[str, ...], warn: Callable[[str], None]
-) -> KernelRunner:
-    vendor = vendor_or(
-        lambda: make_runner("msprof", options, arches),
-        os.environ,
-        named=(options.cann_set_env, options.pto_isa_root, options.ptoas_root, options.msopprof),
-        chip=options.soc_version,
-        warn=warn,
-    )
-    return vendor or make_runner("embedded", options, arches)
 
 
 def list_kernels(request: ProfileRequest) -> tuple[PlannedKernel, ...]:

@@ -79,7 +79,7 @@ class ScriptedRunner:
         return RunOutcome(EXPORTED, "", 1000 + len(kernel.name), "VECTOR", pipes)
 
 
-def make(_options: object) -> ScriptedRunner:
+def make(_options: object, _simulator: object = None) -> ScriptedRunner:
     """The factory that the command line is given in tests; the environment is its script."""
     return ScriptedRunner(
         fail=tuple(filter(None, os.environ.get("SCRIPTED_FAIL", "").split(","))),

@@ -6,10 +6,11 @@ import pytest
 
 from insight_trace.errors import InsightTraceError
 from insight_trace.profile import make_runner
-from insight_trace.ptoas.embedded_runner import EmbeddedRunner
 from insight_trace.ptoas.kernel_runner import RunnerOptions
-from insight_trace.replay.replaying import choose_simulator
 from insight_trace.replay.request import ReplayRequest
+from insight_trace.simulate.embedded.embedded_simulator import EmbeddedSimulator
+from insight_trace.simulate.msprof.msprof_simulator import MsprofSimulator
+from insight_trace.simulate.simulators import SIMULATORS, Simulator, SimulatorOptions, find_simulator
 
 CHIP_FILE = str(Path(__file__).parents[1] / "data" / "chips" / "mine.toml")
 
@@ -23,10 +24,13 @@ def chosen(request, monkeypatch):
     def choose(**options):
         said = []
         if request.param == "replay":
-            found = choose_simulator(ReplayRequest(Path("scene.py"), **options), "a2a3", said)
+            asked = ReplayRequest(Path("scene.py"), **options).for_simulators
         else:
-            runner = make_runner("auto", RunnerOptions(**options), ("a2a3",), said.append)
-            found = "embedded" if isinstance(runner, EmbeddedRunner) else "msprof"
+            asked = RunnerOptions(**options).for_simulators
+        found = find_simulator("auto", asked, ("a2a3",), said.append).name
+        if request.param == "profile":
+            runner = make_runner("auto", RunnerOptions(**options), ("a2a3",))
+            assert runner.simulator.name == found
         return found, said
 
     return choose
@@ -59,3 +63,16 @@ def test_a_cann_that_only_the_environment_names_and_that_does_not_work_is_passed
 def test_what_only_the_vendors_simulator_reads_is_used_or_refused(chosen, option, tmp_path):
     with pytest.raises(InsightTraceError):
         chosen(**{option: tmp_path / "absent"})
+
+
+def test_there_is_one_protocol_and_every_simulator_that_has_a_name_keeps_it():
+    both: list[Simulator] = [EmbeddedSimulator(SimulatorOptions()), MsprofSimulator(SimulatorOptions(), {})]
+    assert tuple(simulator.name for simulator in both) == SIMULATORS
+    asked = {name for name in vars(Simulator) if not name.startswith("_")}
+    assert asked == {"name", "require", "run"}
+    assert all(hasattr(simulator, name) for simulator in both for name in asked)
+
+
+def test_a_name_that_no_simulator_has_is_refused():
+    with pytest.raises(InsightTraceError, match="there is no simulator 'camodel'"):
+        find_simulator("camodel", SimulatorOptions())

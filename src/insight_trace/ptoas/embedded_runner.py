@@ -8,7 +8,6 @@ import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -30,9 +29,10 @@ from insight_trace.ptoas.python_trace import python_cycles, with_python
 from insight_trace.recording.store import Recording
 from insight_trace.replay.verification import Status, verify_outputs
 from insight_trace.simulate.embedded.cache import content_key
-from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
+from insight_trace.simulate.embedded.embedded_simulator import EmbeddedSimulator
 from insight_trace.simulate.embedded.toolchain import Toolchain
 from insight_trace.simulate.embedded.typed_entry import ENTRY, LANE, EntryCall, EntryParameter, wrapper_source
+from insight_trace.simulate.simulators import Simulator, SimulatorJob, SimulatorOptions
 
 FINDINGS = "findings.json"  # of a checked kernel, in its folder of logs
 _MAX_SHAPE = 2**32 - 1
@@ -67,14 +67,25 @@ class EmbeddedRunner:
         self.l2 = l2
         self.launch = launch
         self.check = check
+        self.simulator = EmbeddedSimulator(
+            SimulatorOptions(
+                soc_version,
+                preset,
+                check=check,
+                l2=l2,
+                launch=launch,
+                seconds=seconds,
+                host_cores=1,  # the others run other kernels
+            )
+        )
         self._stopped = threading.Event()
         self._build = threading.Lock()
 
     why_made_up = ""  # it takes dispatches of a build's own run
 
-    @cached_property
+    @property
     def toolchain(self) -> Toolchain:
-        return Toolchain.find()
+        return self.simulator.toolchain
 
     @property
     def name(self) -> str:
@@ -84,17 +95,6 @@ class EmbeddedRunner:
             if text
         ]
         return " ".join(["embedded", self.preset, *given, self.toolchain.identity[:16]])
-
-    def _options(self, arch: str) -> EmbeddedOptions:
-        return EmbeddedOptions(
-            self.soc_version,
-            arch,
-            self.preset,
-            seconds=self.seconds,
-            l2=self.l2,
-            launch=self.launch,
-            host_cores=1,  # the others run other kernels
-        )
 
     def stop(self) -> None:
         """No kernel starts any more; the one that runs ends by itself or at its time limit."""
@@ -118,10 +118,9 @@ class EmbeddedRunner:
         return self._run(members, replay_arguments(kernel), kernel.arch)
 
     def _run(self, members: Sequence[Kernel], arguments: ReplayArguments, arch: str) -> Simulation:
-        from insight_trace.simulate.embedded.checked_run import run_checked
-
-        run = run_checked if self.check else run_embedded
-        return run(members, arguments, self._options(arch), self.toolchain)
+        result = self.simulator.run(SimulatorJob(tuple(members), arguments, arch))
+        assert result.simulation is not None
+        return result.simulation
 
     def _entry(self, kernel: ProfileKernel) -> Path:
         """The entry's file, in one place per text, so that what is compiled from it can be kept."""
@@ -329,7 +328,7 @@ def _as_from(trace: Trace, moves: Mapping[str, str]) -> Trace:
     )
 
 
-def make(options: RunnerOptions) -> EmbeddedRunner:
+def make(options: RunnerOptions, _simulator: Simulator | None = None) -> EmbeddedRunner:
     """The embedded runner for the command line's options."""
     return EmbeddedRunner(
         preset=options.preset,

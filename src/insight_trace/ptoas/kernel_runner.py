@@ -1,4 +1,4 @@
-"""Simulator protocol of a profile: what a runner is asked, and what it answers."""
+"""One kernel of a profile: what a runner is asked, and what it answers. Simulators stand behind (simulate/simulators.py)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from insight_trace.ptoas.planned_kernel import ProfileKernel
+from insight_trace.simulate.simulators import SimulatorOptions
 
 EXPORTED = "exported"
 COLLECT_FAILED = "collect_failed"
@@ -38,6 +39,26 @@ class RunnerOptions:
     l2: str | None = None  # of the embedded simulator, as `launch`: as EmbeddedOptions has them
     launch: str | None = None
     check: bool = False  # of the embedded simulator: look for what is wrong in the kernels
+
+    @property
+    def for_simulators(self) -> SimulatorOptions:
+        """The part that simulators read, as they name it."""
+        return SimulatorOptions(
+            self.soc_version or None,
+            self.preset,
+            check=self.check,
+            l2=self.l2,
+            launch=self.launch == "kernel",
+            seconds=self.step_timeout,
+            host_cores=1,  # the others run other kernels
+            cann_set_env=self.cann_set_env,
+            pto_isa_root=self.pto_isa_root,
+            ptoas_root=self.ptoas_root,
+            msopprof=self.msopprof,
+            auto_msopprof=self.auto_msopprof,
+            launch_count=self.launch_count,
+            timeout_minutes=self.msprof_timeout_minutes,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +99,7 @@ class Places:
 
 
 class KernelRunner(Protocol):
-    """A simulator that runs one kernel at a time; called from several threads."""
+    """Profiles one kernel at a time, on a simulator here or elsewhere; called from several threads."""
 
     @property
     def name(self) -> str:

@@ -5,18 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import shutil
 import sys
-import tempfile
 import threading
-import weakref
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from insight_trace.chips import family_named
 from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError
 from insight_trace.ptoas.foreign_case import find_generator, foreign_case, given_to
 from insight_trace.ptoas.kernel_figures import bound_by, core_pipes, cycles_of, write_figures
@@ -41,11 +36,10 @@ from insight_trace.simulate.msprof.building import (
     run_environment,
 )
 from insight_trace.simulate.msprof.collecting import Application, ExportError, run_application
-from insight_trace.simulate.msprof.msprof_simulator import find_ready
-from insight_trace.simulate.msprof.preflight import Ready, WorkerError, check
-from insight_trace.simulate.msprof.toolkit import Toolkit, find_toolkits
+from insight_trace.simulate.msprof.msprof_simulator import MsprofSimulator
+from insight_trace.simulate.msprof.preflight import Ready
 from insight_trace.simulate.msprof.toolkit_processes import Workplace
-from insight_trace.simulate.msprof.worker import find_worker, with_worker
+from insight_trace.simulate.simulators import Simulator
 from insight_trace.storage import write_whole
 
 # A message of the compiler about a place in a source: no other flag would make it go away.
@@ -56,7 +50,12 @@ _STAMP = "insight_trace_mark"
 class MsprofRunner:
     """Builds and collects one kernel per call; calls may come from several threads."""
 
-    def __init__(self, options: RunnerOptions, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self,
+        options: RunnerOptions,
+        environ: Mapping[str, str] = os.environ,
+        simulator: MsprofSimulator | None = None,
+    ) -> None:
         if not 1 <= options.launch_count <= 5000:
             raise RequestError(f"--launch-count {options.launch_count}: msprof takes 1 to 5000")
         if not 1 <= options.msprof_timeout_minutes <= 2880:
@@ -68,51 +67,22 @@ class MsprofRunner:
         self.options = options
         self.environ = environ
         self.aicore_arch = options.aicore_arch or environ.get("AICORE_ARCH", "")
-        self._ready: dict[str, Ready] = {}
-        self._seen: Toolkit | None = None  # the toolkit with a worker from elsewhere
-        self._one_probe = threading.Lock()
+        self.simulator = simulator or MsprofSimulator(options.for_simulators, environ)
         self._stopped = threading.Event()
 
-    @cached_property
+    @property
     def pto_isa_root(self) -> Path:
-        return _pto_isa(self.options.pto_isa_root, self.environ)
-
-    def ready(self, arch: str) -> Ready:
-        """The installation and the chip for a target, looked for once."""
-        with self._one_probe:
-            if arch not in self._ready:
-                self._ready[arch] = self._find(arch)
-            return self._ready[arch]
-
-    def _find(self, arch: str) -> Ready:
-        options, soc = self.options, self.options.soc_version or None
-        if options.msopprof is None:
-            try:
-                return find_ready(arch, self.environ, set_env=options.cann_set_env, soc_version=soc)
-            except WorkerError:
-                if not options.auto_msopprof:
-                    raise
-        toolkit = next(iter(find_toolkits(self.environ, set_env=options.cann_set_env)), None)
-        worker = options.msopprof or (find_worker(toolkit, self.environ) if toolkit else None)
-        if toolkit is None or worker is None:
-            return find_ready(arch, self.environ, set_env=options.cann_set_env, soc_version=soc)
-        if self._seen is None:
-            folder = Path(tempfile.mkdtemp(prefix="insight-trace-cann-"))
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            self._seen = with_worker(toolkit, worker, folder)
-        return check(self._seen, family_named(arch), soc)
+        return self.simulator.pto_isa_root
 
     def require(self, arches: Iterable[str]) -> None:
         """Raises what keeps kernels of these targets from running, before anything is built."""
-        for arch in sorted(set(arches)) or ["a2a3"]:
-            self.ready(arch)
-        _ = self.pto_isa_root
+        self.simulator.require(arches)
 
     @property
     def name(self) -> str:
         found = [
             f"CANN {ready.toolkit.version or ready.toolkit.home} {ready.soc_version}"
-            for _, ready in sorted(self._ready.items())
+            for _, ready in sorted(self.simulator.found.items())
         ]
         options = self.options
         parts = [f"msprof {', '.join(found)}", f"pto-isa {self.pto_isa_root}"]
@@ -128,7 +98,7 @@ class MsprofRunner:
     def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
         for parent in (places.case.parent, places.build.parent):
             parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        ready = self.ready(kernel.arch)
+        ready = self.simulator.ready(kernel.arch)
         arch = self.aicore_arch or ready.target.aicore_arch
         environment = run_environment(ready, places.build, device=0)
         workplace = Workplace(places.case, environment, places.logs, self._stopped)
@@ -300,19 +270,6 @@ def kernel_symbol(case: LauncherCase, environment: Mapping[str, str]) -> tuple[s
     )
 
 
-def _pto_isa(given: Path | None, environ: Mapping[str, str]) -> Path:
-    named = environ.get("PTO_ISA_ROOT")
-    home = environ.get("HOME")
-    for root in (given, Path(named) if named else None, Path(home, "pto-isa") if home else None):
-        if root is not None and (root / "include").is_dir():
-            return root.absolute()
-        if root is not None and root is given:
-            raise RequestError(f"--pto-isa-root: {root} has no include/", hint="name a checkout of pto-isa")
-    raise RequestError(
-        "the vendor's simulator needs pto-isa's headers", hint="give --pto-isa-root, or set PTO_ISA_ROOT"
-    )
-
-
 def _refused_flag(log: Path) -> bool:
     """Whether a build failed otherwise than over the text of a source."""
     try:
@@ -328,6 +285,6 @@ def _read(path: Path) -> str:
         return ""
 
 
-def make(options: RunnerOptions) -> MsprofRunner:
-    """The vendor's simulator for the command line's options."""
-    return MsprofRunner(options)
+def make(options: RunnerOptions, simulator: Simulator | None = None) -> MsprofRunner:
+    """What profiles kernels in the vendor's simulator, for the command line's options."""
+    return MsprofRunner(options, simulator=simulator if isinstance(simulator, MsprofSimulator) else None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +29,7 @@ from insight_trace.replay.residue import held_slots
 from insight_trace.replay.selection import Selection, select_case, select_kernels, with_recorded_members
 from insight_trace.replay.verification import OutputCheck, Status, verify_outputs
 from insight_trace.replay.written import written_bytes
-from insight_trace.simulate.vendor_choice import vendor_or
+from insight_trace.simulate.simulators import SimulatorJob, SimulatorResult, find_simulator
 from insight_trace.storage import whole_directory
 
 if TYPE_CHECKING:
@@ -128,7 +127,11 @@ def replay_gathered(
     """The same, once the arguments are known."""
     target = request.target or target_of(request, selection)
     said: list[str] = []
-    simulator = choose_simulator(request, target, said)
+    simulator = (
+        find_simulator(request.simulator, request.for_simulators, (target,), said.append)
+        if request.collect
+        else None
+    )
     recorded = gathered.dispatch.block_count if gathered.dispatch is not None else 0
     if gathered.arguments.block_count < recorded:
         said.append(f"only {gathered.arguments.block_count} of the {recorded} blocks are replayed")
@@ -139,7 +142,7 @@ def replay_gathered(
             gathered.arguments,
             gathered.dispatch,
             gathered.origin,
-            simulator if request.collect else "",
+            simulator.name if simulator else "",
             target,
             path,
             None,
@@ -147,12 +150,14 @@ def replay_gathered(
             (*gathered.arguments.warnings, *said),
             preset=request.preset,
         )
-        if not request.collect:
+        if simulator is None:
             replay = _write_only(request, replay, workspace)
-        elif simulator == "msprof":
-            replay = _with_msprof(request, replay, workspace, progress)
         else:
-            replay = _with_embedded(request, replay, workspace, progress, annotate)
+            result = simulator.run(_job(request, replay, workspace, progress))
+            if result.simulation is None:
+                replay = _collected(replay, result, workspace)
+            else:
+                replay = _exported(request, replay, result.simulation, workspace, progress, annotate)
         if replay.directory is not None:
             simulator_folder = workspace / replay.directory.relative_to(path)
             label = request.label or label_of(selection, target)
@@ -215,59 +220,33 @@ def _require_target(request: ReplayRequest, selection: Selection) -> None:
     )
 
 
-def choose_simulator(request: ReplayRequest, target: str, warnings: list[str]) -> str:
-    """`auto` as simulate/vendor_choice.py says it."""
-    if request.simulator != "auto" or not request.collect:
-        return request.simulator if request.simulator != "auto" else "embedded"
-
-    def prepared() -> object:
-        # where no CANN is named, nothing of the vendor's simulator is loaded
-        from insight_trace.simulate.msprof.msprof_simulator import find_ready
-
-        return find_ready(
-            target,
-            os.environ,
-            cann_home=request.cann_home,
-            set_env=request.cann_set_env,
-            soc_version=request.soc_version,
-        )
-
-    ready = vendor_or(
-        prepared,
-        os.environ,
-        named=(request.cann_home, request.cann_set_env, request.pto_isa_root),
-        chip=request.soc_version,
-        warn=warnings.append,
+def _job(
+    request: ReplayRequest, replay: Replay, workspace: Path, progress: Progress = lambda _step: None
+) -> SimulatorJob:
+    return SimulatorJob(
+        replay.selection.kernels,
+        replay.arguments,
+        replay.target,
+        workspace,
+        replay.selection.scene.runtime,
+        held_slots(request.dump_dir, replay.dispatch) if request.l2 == "trace" else (),
+        progress,
     )
-    return "msprof" if ready is not None else "embedded"
 
 
-def _with_embedded(
-    request: ReplayRequest, replay: Replay, workspace: Path, progress: Progress, annotate: Annotate
+def _exported(
+    request: ReplayRequest,
+    replay: Replay,
+    simulation: Simulation,
+    workspace: Path,
+    progress: Progress,
+    annotate: Annotate,
 ) -> Replay:
+    """Of a simulator that gives all that it saw: verified, recorded and written as an Insight directory."""
     from insight_trace.insight.writer import write_insight_directory
     from insight_trace.replay.recorded import recording_of
-    from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
     from insight_trace.trace.details_figures import details_of
 
-    progress("simulate")
-    options = EmbeddedOptions(
-        soc_version=request.soc_version,
-        target=replay.target,
-        preset=request.preset,
-        timing_only=request.timing_only,
-        l2=request.l2,
-        held=held_slots(request.dump_dir, replay.dispatch) if request.l2 == "trace" else (),
-        launch=request.launch == "kernel",
-        mark_cost=request.mark_cost,
-        seconds=request.seconds,
-    )
-    if request.check:
-        from insight_trace.simulate.embedded.checked_run import run_checked
-
-        simulation = run_checked(replay.selection.kernels, replay.arguments, options)
-    else:
-        simulation = run_embedded(replay.selection.kernels, replay.arguments, options)
     if simulation.failure:
         failure = simulation.failure
         text = f"{failure.message} [{failure.fault}]"
@@ -352,48 +331,19 @@ def _degenerate(
 
 
 def _write_only(request: ReplayRequest, replay: Replay, workspace: Path) -> Replay:
+    from insight_trace.simulate.msprof.msprof_simulator import vendor_job
     from insight_trace.simulate.msprof.vendor_workspace import write_workspace
 
-    write_workspace(_msprof_job(request, replay), workspace)
+    write_workspace(vendor_job(_job(request, replay, workspace), request.for_simulators), workspace)
     return replay
 
 
-def _with_msprof(request: ReplayRequest, replay: Replay, workspace: Path, progress: Progress) -> Replay:
-    from insight_trace.simulate.msprof.msprof_simulator import find_ready, simulate
-    from insight_trace.simulate.msprof.vendor_workspace import read_outputs
-
-    progress("preflight")
-    ready = find_ready(
-        replay.target,
-        os.environ,
-        cann_home=request.cann_home,
-        set_env=request.cann_set_env,
-        soc_version=request.soc_version,
-    )
-    collected = simulate(_msprof_job(request, replay), ready, workspace, progress=progress)
-    partial = "the time was over before the kernel's end" if collected.partial else ""
-    checks = verify_outputs(replay.arguments, read_outputs(replay.arguments, workspace), partial=partial)
+def _collected(replay: Replay, result: SimulatorResult, workspace: Path) -> Replay:
+    """Of a simulator that wrote an Insight directory itself: verified."""
+    assert result.directory is not None
     return replace(
         replay,
-        checks=checks,
-        directory=replay.workspace / collected.directory.relative_to(workspace),
-        warnings=(*replay.warnings, *collected.warnings),
-    )
-
-
-def _msprof_job(request: ReplayRequest, replay: Replay) -> Any:
-    from insight_trace.simulate.msprof.vendor_workspace import VendorJob
-
-    root = os.environ.get("PTO_ISA_ROOT")
-    return VendorJob(
-        kernels=replay.selection.kernels,
-        arguments=replay.arguments,
-        target=replay.target,
-        runtime=replay.selection.scene.runtime,
-        pto_isa_root=request.pto_isa_root or (Path(root) if root else None),
-        soc_version=request.soc_version,
-        hardware_blocks=request.hardware_blocks,
-        launch_count=request.launch_count,
-        timeout_minutes=request.timeout_minutes,
-        device=request.device,
+        checks=verify_outputs(replay.arguments, result.buffers, partial=result.partial),
+        directory=replay.workspace / result.directory.relative_to(workspace),
+        warnings=(*replay.warnings, *result.warnings),
     )

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from insight_trace.arguments.overrides import Overrides
 from insight_trace.errors import RequestError
 from insight_trace.limits import BLOCKS, cut
-from insight_trace.simulate.vendor_choice import require_known
+from insight_trace.simulate.simulators import SimulatorOptions, require_known
 
 
 class ReplayRequest(Struct, frozen=True):
@@ -75,3 +75,24 @@ class ReplayRequest(Struct, frozen=True):
                 f"--block-dim {cut(str(self.block_dim))}: at most {BLOCKS:,} blocks are replayed"
             )
         require_known(self.simulator)
+
+    @property
+    def for_simulators(self) -> SimulatorOptions:
+        """The part that simulators read, as they name it."""
+        return SimulatorOptions(
+            self.soc_version,
+            self.preset,
+            self.timing_only,
+            self.check,
+            self.l2,
+            self.launch == "kernel",
+            self.mark_cost,
+            self.seconds,
+            cann_home=self.cann_home,
+            cann_set_env=self.cann_set_env,
+            pto_isa_root=self.pto_isa_root,
+            hardware_blocks=self.hardware_blocks,
+            launch_count=self.launch_count,
+            timeout_minutes=self.timeout_minutes,
+            device=self.device,
+        )

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 
 from insight_trace.chips import family_named
 from insight_trace.errors import RequestError
 from insight_trace.simulate.msprof.building import build
 from insight_trace.simulate.msprof.collecting import Collected, collect
-from insight_trace.simulate.msprof.preflight import Ready, prepare
-from insight_trace.simulate.msprof.toolkit import find_toolkits, not_found
-from insight_trace.simulate.msprof.vendor_workspace import VendorJob, write_workspace
+from insight_trace.simulate.msprof.preflight import Ready, WorkerError, check, prepare
+from insight_trace.simulate.msprof.toolkit import Toolkit, find_toolkits, not_found
+from insight_trace.simulate.msprof.vendor_workspace import VendorJob, read_outputs, write_workspace
+from insight_trace.simulate.msprof.worker import find_worker, with_worker
+from insight_trace.simulate.simulators import SimulatorJob, SimulatorOptions, SimulatorResult
+
+_NO_HEADERS = "the vendor's simulator needs pto-isa's headers"
+_NAME_HEADERS = "give --pto-isa-root, or set PTO_ISA_ROOT"
 
 
 def find_ready(
@@ -39,9 +50,7 @@ def simulate(
 ) -> Collected:
     """Writes the workspace, builds it and runs it. `progress` hears each step as it begins."""
     if job.pto_isa_root is None:
-        raise RequestError(
-            "the vendor's simulator needs pto-isa's headers", hint="give --pto-isa-root, or set PTO_ISA_ROOT"
-        )
+        raise RequestError(_NO_HEADERS, hint=_NAME_HEADERS)
     job = dataclasses.replace(job, soc_version=ready.soc_version)
     progress("workspace")
     write_workspace(job, workspace)
@@ -49,3 +58,101 @@ def simulate(
     application = build(job, ready, workspace)
     progress("simulate")
     return collect(job, ready, workspace, application, limit_seconds=limit_seconds)
+
+
+class MsprofSimulator:
+    """Runs dispatches in the vendor's simulator; each target's installation is looked for once."""
+
+    name = "msprof"
+
+    def __init__(self, options: SimulatorOptions, environ: Mapping[str, str] = os.environ) -> None:
+        self.options = options
+        self.environ = environ
+        self.found: dict[str, Ready] = {}  # by target
+        self._seen: Toolkit | None = None  # the toolkit with a worker from elsewhere
+        self._one_probe = threading.Lock()
+
+    @cached_property
+    def pto_isa_root(self) -> Path:
+        given, named, home = self.options.pto_isa_root, named_pto_isa(self.environ), self.environ.get("HOME")
+        for root in (given, named, Path(home, "pto-isa") if home else None):
+            if root is not None and (root / "include").is_dir():
+                return root.absolute()
+            if root is not None and root is given:
+                raise RequestError(
+                    f"--pto-isa-root: {root} has no include/", hint="name a checkout of pto-isa"
+                )
+        raise RequestError(_NO_HEADERS, hint=_NAME_HEADERS)
+
+    def ready(self, target: str) -> Ready:
+        """The installation and the chip for a target."""
+        with self._one_probe:
+            if target not in self.found:
+                self.found[target] = self._find(target)
+            return self.found[target]
+
+    def require(self, targets: Iterable[str]) -> None:
+        for target in sorted(set(targets)) or ["a2a3"]:
+            self.ready(target)
+        _ = self.pto_isa_root
+
+    def run(self, job: SimulatorJob) -> SimulatorResult:
+        if job.workspace is None:
+            raise RequestError("the vendor's simulator needs a folder to work in")
+        job.progress("preflight")
+        ready = self.ready(job.target)
+        vendors = dataclasses.replace(vendor_job(job, self.options), pto_isa_root=self.pto_isa_root)
+        collected = simulate(vendors, ready, job.workspace, progress=job.progress)
+        return SimulatorResult(
+            read_outputs(job.arguments, job.workspace),
+            directory=collected.directory,
+            partial="the time was over before the kernel's end" if collected.partial else "",
+            warnings=collected.warnings,
+        )
+
+    def _find(self, target: str) -> Ready:
+        asked, soc = self.options, self.options.soc_version or None
+
+        def usual() -> Ready:
+            return find_ready(
+                target, self.environ, cann_home=asked.cann_home, set_env=asked.cann_set_env, soc_version=soc
+            )
+
+        if asked.msopprof is None:
+            try:
+                return usual()
+            except WorkerError:
+                if not asked.auto_msopprof:
+                    raise
+        found = find_toolkits(self.environ, cann_home=asked.cann_home, set_env=asked.cann_set_env)
+        toolkit = next(iter(found), None)
+        worker = asked.msopprof or (find_worker(toolkit, self.environ) if toolkit else None)
+        if toolkit is None or worker is None:
+            return usual()
+        if self._seen is None:
+            folder = Path(tempfile.mkdtemp(prefix="insight-trace-cann-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._seen = with_worker(toolkit, worker, folder)
+        return check(self._seen, family_named(target), soc)
+
+
+def named_pto_isa(environ: Mapping[str, str]) -> Path | None:
+    """The checkout that the environment names."""
+    named = environ.get("PTO_ISA_ROOT")
+    return Path(named) if named else None
+
+
+def vendor_job(job: SimulatorJob, options: SimulatorOptions) -> VendorJob:
+    """A dispatch as the vendor's workspace is written for it."""
+    made = VendorJob(
+        kernels=job.kernels,
+        arguments=job.arguments,
+        target=job.target,
+        pto_isa_root=options.pto_isa_root or named_pto_isa(os.environ),
+        soc_version=options.soc_version,
+        hardware_blocks=options.hardware_blocks,
+        launch_count=options.launch_count,
+        timeout_minutes=options.timeout_minutes,
+        device=options.device,
+    )
+    return dataclasses.replace(made, runtime=job.runtime) if job.runtime else made

@@ -1,0 +1,51 @@
+"""The embedded simulator behind the simulator protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
+from insight_trace.simulate.embedded.toolchain import Toolchain
+from insight_trace.simulate.simulators import SimulatorJob, SimulatorOptions, SimulatorResult
+
+
+class EmbeddedSimulator:
+    """Runs dispatches on modelled cores of this machine."""
+
+    name = "embedded"
+
+    def __init__(self, options: SimulatorOptions) -> None:
+        self.options = options
+
+    @cached_property
+    def toolchain(self) -> Toolchain:
+        return Toolchain.find()
+
+    def require(self, targets: Iterable[str]) -> None:
+        """Nothing: it runs wherever there is a compiler, which is looked for when one is wanted."""
+
+    def run(self, job: SimulatorJob) -> SimulatorResult:
+        job.progress("simulate")
+        run = run_embedded
+        if self.options.check:
+            from insight_trace.simulate.embedded.checked_run import run_checked  # loads the checker
+
+            run = run_checked
+        simulation = run(job.kernels, job.arguments, self._how(job), self.toolchain)
+        return SimulatorResult(simulation.buffers, simulation)
+
+    def _how(self, job: SimulatorJob) -> EmbeddedOptions:
+        asked = self.options
+        return EmbeddedOptions(
+            asked.soc_version,
+            job.target,
+            asked.preset,
+            asked.timing_only,
+            asked.seconds,
+            l2=asked.l2,
+            held=job.held,
+            launch=asked.launch,
+            mark_cost=asked.mark_cost,
+            host_cores=asked.host_cores,
+        )
