@@ -45,20 +45,32 @@ def flag_at(instructions: Instructions, row: int) -> Flag:
 
 
 def flags_at(instructions: Instructions, rows: NDArray[np.int64]) -> list[Flag]:
-    """The same for several rows; each flag is looked at once."""
+    """The same for several rows."""
+    flags, number = numbered_flags(instructions, rows)
+    return [flags[i] for i in number.tolist()]
+
+
+def numbered_flags(
+    instructions: Instructions, rows: NDArray[np.int64]
+) -> tuple[list[Flag], NDArray[np.int64]]:
+    """The flags that rows name, each once, and which of them each row names. Each flag is looked at once."""
+    import numpy as np
+
     operands = instructions.operands
     if operands is None:
-        return [flag_at(instructions, row) for row in rows.tolist()]
-    seen: dict[tuple[int, int], Flag] = {}
-    found = []
-    for row, form, value in zip(
-        rows.tolist(), operands.form[rows].tolist(), operands.value[rows].tolist(), strict=True
-    ):
-        flag = seen.get((form, value))
-        if flag is None:
-            flag = seen[form, value] = flag_at(instructions, row)
-        found.append(flag)
-    return found
+        first, which = rows, np.arange(len(rows))
+    else:
+        named = np.empty(len(rows), [("form", operands.form.dtype), ("value", operands.value.dtype)])
+        named["form"], named["value"] = operands.form[rows], operands.value[rows]
+        order = np.lexsort((named["value"], named["form"]))
+        new = np.ones(len(rows), bool)
+        new[1:] = named[order][1:] != named[order][:-1]
+        which = np.empty(len(rows), np.int64)
+        which[order] = np.cumsum(new) - 1
+        first = rows[order[new]]
+    numbers: dict[Flag, int] = {}
+    own = [numbers.setdefault(flag_at(instructions, row), len(numbers)) for row in first.tolist()]
+    return list(numbers), np.array(own, np.int64)[which]
 
 
 def in_turn(

@@ -9,7 +9,8 @@ to the total.
 from __future__ import annotations
 
 import bisect
-from typing import TYPE_CHECKING
+from array import array
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -22,6 +23,8 @@ from insight_trace.recording.stream import distinct
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    Column = memoryview[int]
 
 
 class CriticalPath(Struct, frozen=True, eq=False):
@@ -59,25 +62,30 @@ def critical_path(trace: Trace) -> CriticalPath:
     by_end = considered[np.lexsort((-considered, end[considered]))]
     origin = int(instructions.start[considered].min())
     holds = _holds(trace, kind, end, considered)
-    edges = before.tolist(), earlier.tolist(), issuer.tolist(), partner.tolist()
-    steps = _Steps(start.tolist(), end.tolist(), *edges, by_end.tolist(), holds)
+    edges = _readable(before), _readable(earlier), _readable(issuer), _readable(partner)
+    steps = _Steps(_readable(start), _readable(end), *edges, _readable(by_end), holds)
     pieces = _walk(int(by_end[-1]), origin, steps)
-    rows, begins, ends, idle = zip(*reversed(pieces), strict=True) if pieces else ((), (), (), ())
-    return CriticalPath(
-        np.array(rows, np.int64), np.array(begins, np.int64), np.array(ends, np.int64), np.array(idle, bool)
-    )
+    rows, begins, ends = (np.array(column, np.int64)[::-1] for column in pieces[:3])
+    return CriticalPath(rows, begins, ends, np.array(pieces[3], bool)[::-1])
+
+
+def _readable(column: NDArray[Any]) -> Column:
+    """What a walk reads single values of: those of an array are slow to get, and to make a list of all takes longer."""
+    import numpy as np
+
+    return np.ascontiguousarray(column, np.int64).data
 
 
 class _Steps(Struct, frozen=True):
-    """By row, what may have let it start. Lists, because single values of arrays are slow to read."""
+    """By row, what may have let it start."""
 
-    start: list[int]
-    end: list[int]
-    before: list[int]
-    earlier: list[int]
-    issuer: list[int]
-    partner: list[int]
-    by_end: list[int]
+    start: Column
+    end: Column
+    before: Column
+    earlier: Column
+    issuer: Column
+    partner: Column
+    by_end: Column
     holds: _Holds
 
 
@@ -85,19 +93,19 @@ class _Holds(Struct, frozen=True):
     """Barriers, and instructions that a full queue kept from being issued, with all after them."""
 
     barriers: frozenset[int]
-    core: list[int]
-    pipe: list[int]
-    issue: list[int]
-    queued: dict[int, list[int]]  # by core: rows that found their pipe's queue full
-    on_core: dict[int, list[int]]  # rows of a core by end
-    on_pipe: dict[tuple[int, int], list[int]]  # rows of a pipe by end
+    core: Column
+    pipe: Column
+    issue: Column
+    queued: dict[int, Column]  # by core: rows that found their pipe's queue full
+    on_core: dict[int, Column]  # rows of a core by end
+    on_pipe: dict[tuple[int, int], Column]  # rows of a pipe by end
 
-    def behind_barrier(self, row: int, now: int, start: int, end: list[int], here: set[int]) -> int:
+    def behind_barrier(self, row: int, now: int, start: int, end: Column, here: set[int]) -> int:
         """What a barrier waited for: the last of its core to end; -1 for none."""
         found = _latest(self.on_core[self.core[row]], end, now, here)
         return found if found >= 0 and end[found] > start else -1
 
-    def behind_queue(self, row: int, begin: int, after: int, end: list[int], here: set[int]) -> int:
+    def behind_queue(self, row: int, begin: int, after: int, end: Column, here: set[int]) -> int:
         """What made room in the queue that held up the issue of `row`; -1 where none did since `after`."""
         queued = self.queued.get(self.core[row])
         place = bisect.bisect_right(queued, row) - 1 if queued else -1
@@ -121,32 +129,38 @@ def _holds(trace: Trace, kind: NDArray[np.uint8], end: NDArray[np.int64], rows: 
     queued = rows[instructions.stall[rows] == Stall.QUEUE]
     works = rows[(kind[rows] == Kind.WORK) | (kind[rows] == Kind.SCALAR)]
     works = works[np.lexsort((-works, end[works]))]
-    on_core: dict[int, list[int]] = {}
+    on_core: dict[int, Column] = {}
     for core in distinct(instructions.core[barriers]).tolist():
-        on_core[core] = works[instructions.core[works] == core].tolist()
-    on_pipe: dict[tuple[int, int], list[int]] = {}
-    by_core: dict[int, list[int]] = {}
+        on_core[core] = _readable(works[instructions.core[works] == core])
+    on_pipe: dict[tuple[int, int], Column] = {}
+    by_core: dict[int, Column] = {}
     for core in distinct(instructions.core[queued]).tolist():
         mine = queued[instructions.core[queued] == core]
-        by_core[core] = mine.tolist()
+        by_core[core] = _readable(mine)
         for pipe in distinct(unit[mine]).tolist():
             chosen = (instructions.core[works] == core) & (unit[works] == pipe)
-            on_pipe[core, pipe] = works[chosen].tolist()
-    columns = (instructions.core, unit, instructions.issue)
-    if not len(queued) and not len(barriers):
-        columns = (instructions.core[:0], unit[:0], instructions.issue[:0])
-    core_of, pipe_of, issue = (column.tolist() for column in columns)
-    return _Holds(frozenset(barriers.tolist()), core_of, pipe_of, issue, by_core, on_core, on_pipe)
+            on_pipe[core, pipe] = _readable(works[chosen])
+    columns = _readable(instructions.core), _readable(unit), _readable(instructions.issue)
+    return _Holds(frozenset(barriers.tolist()), *columns, by_core, on_core, on_pipe)
 
 
-def _walk(last: int, origin: int, steps: _Steps) -> list[tuple[int, int, int, bool]]:
-    """Pieces from the last to the first."""
+def _walk(last: int, origin: int, steps: _Steps) -> tuple[array[int], array[int], array[int], array[int]]:
+    """Row, begin, end and idleness of the pieces, from the last to the first."""
     start, end, holds = steps.start, steps.end, steps.holds
-    pieces: list[tuple[int, int, int, bool]] = []
+    partner, earlier, before, issuer = steps.partner, steps.earlier, steps.before, steps.issuer
+    pieces = array("q"), array("q"), array("q"), array("b")
+    rows, begins, ends, idle = (column.append for column in pieces)
+
+    def piece(row: int, begin: int, until: int, waits: int) -> None:
+        rows(row)
+        begins(begin)
+        ends(until)
+        idle(waits)
+
     row, now = last, end[last]
     here: set[int] = {row}  # rows met without going back in time: none is visited twice
     while True:
-        raised, ahead = steps.partner[row], steps.earlier[row]
+        raised, ahead = partner[row], earlier[row]
         if raised >= 0 and ahead >= 0 and end[raised] < end[ahead] <= now and ahead not in here:
             # the flag was up already: the wait ended when what is in flight before it on its pipe did
             raised = ahead
@@ -155,15 +169,15 @@ def _walk(last: int, origin: int, steps: _Steps) -> list[tuple[int, int, int, bo
         if raised >= 0 and start[row] <= end[raised] <= now and raised not in here:
             following, reached = raised, end[raised]
             if now > reached:
-                pieces.append((row, reached, now, False))
+                piece(row, reached, now, 0)
         else:
             begin = min(now, start[row])
             if now > begin:
-                pieces.append((row, begin, now, False))
-            following, reached = steps.before[row], begin
+                piece(row, begin, now, 0)
+            following, reached = before[row], begin
             if following >= 0 and (end[following] > begin or following in here):
                 following = -1
-            issued = steps.issuer[row]
+            issued = issuer[row]
             if (
                 issued >= 0
                 and end[issued] <= begin
@@ -187,18 +201,18 @@ def _walk(last: int, origin: int, steps: _Steps) -> list[tuple[int, int, int, bo
                 following = _latest(steps.by_end, end, begin, here)
             if following < 0:
                 if begin > origin:
-                    pieces.append((row, origin, begin, True))
+                    piece(row, origin, begin, 1)
                 return pieces
             reached = end[following]
             if begin > reached:
-                pieces.append((row, reached, begin, True))
+                piece(row, reached, begin, 1)
         if reached < now:
             here.clear()
         here.add(following)
         row, now = following, reached
 
 
-def _latest(by_end: list[int], end: list[int], time: int, here: set[int]) -> int:
+def _latest(by_end: Column, end: Column, time: int, here: set[int]) -> int:
     """Any row that had ended by then, the latest first: where the trace does not say what was waited for."""
     low = bisect.bisect_right(by_end, time, key=end.__getitem__)
     while low and by_end[low - 1] in here:

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from insight_trace.chips import Roofs, roofs_of
 from insight_trace.model import Confidence, Instructions, Launch, MemoryUse, Trace
 from insight_trace.recording.busy import Cores, CoreStats, PipeStats
-from insight_trace.recording.flag_pairs import Flag, flags_at, partners
+from insight_trace.recording.flag_pairs import numbered_flags, partners
 from insight_trace.recording.frames import line_text, python_frames, user_frames
 from insight_trace.recording.intervals import added
 from insight_trace.recording.kinds import Kind, finish
@@ -153,30 +153,31 @@ def _waits(
     rows = np.flatnonzero(((kind == Kind.WAIT) | (kind == Kind.BARRIER)) & (exclusive > 0))
     frames = user_frames(instructions.stacks)
     set_of = partners(instructions, kind)
-    sums: dict[tuple[int, int, Flag, int, bool], list[int]] = {}
     last_start = np.full(max(1, len(instructions.cores)), np.iinfo(np.int64).min)
     work = kind == Kind.WORK
     np.maximum.at(last_start, instructions.core[work], instructions.start[work])
     last = finish(instructions)[rows] > last_start[instructions.core[rows]]
-    for core, pipe, row, flag, stack, cycles, ends in zip(
-        instructions.core[rows].tolist(),
-        instructions.pipe[rows].tolist(),
-        rows.tolist(),
-        flags_at(instructions, rows),
-        instructions.stack[rows].tolist(),
-        exclusive[rows].tolist(),
-        last.tolist(),
-        strict=True,
-    ):
-        key = (core, pipe, flag, stack, ends)
-        entry = sums.setdefault(key, [0, 0, row])
-        entry[0] += cycles
-        entry[1] += 1
-        if set_of[entry[2]] < 0 <= set_of[row]:
-            entry[2] = row  # the first of them may have found its flag raised
+    flags, named = numbered_flags(instructions, rows)
+    columns = (instructions.core[rows], instructions.pipe[rows], named, instructions.stack[rows], last)
+    order = np.lexsort(columns)  # rows of a group stay in their order
+    changes = np.zeros(len(rows), bool)
+    changes[:1] = True
+    for column in columns:
+        changes[1:] |= column[order][1:] != column[order][:-1]
+    begins = np.flatnonzero(changes)
+    # the first of a group may have found its flag raised: one that waited for a set speaks for it
+    place = np.arange(len(rows)) + np.where(set_of[rows] < 0, len(rows), 0)
+    spoken = np.minimum.reduceat(place[order], begins) % max(1, len(rows)) if len(rows) else begins
+    cycles_of = np.add.reduceat(exclusive[rows][order], begins) if len(rows) else begins
+    counts = np.diff(np.append(begins, len(rows)))
+    groups = sorted(
+        zip(order[begins].tolist(), spoken.tolist(), cycles_of.tolist(), counts.tolist(), strict=True)
+    )
     result = []
-    for (core, pipe, flag, stack, ends), (cycles, count, row) in sums.items():
-        partner = int(set_of[row])
+    for _, at, cycles, count in groups:  # in the order in which they first come
+        row = int(rows[at])
+        core, pipe, flag, stack, ends = (column[at].item() for column in columns)
+        flag, partner = flags[flag], int(set_of[row])
         if kind[row] == Kind.BARRIER:
             source = "all before the barrier"
         elif partner >= 0:

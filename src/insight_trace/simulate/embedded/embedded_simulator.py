@@ -27,12 +27,13 @@ class EmbeddedSimulator:
 
     def run(self, job: SimulatorJob) -> SimulatorResult:
         job.progress("simulate")
-        run = run_embedded
+        how = self._how(job)
         if self.options.check:
             from insight_trace.simulate.embedded.checked_run import run_checked  # loads the checker
 
-            run = run_checked
-        simulation = run(job.kernels, job.arguments, self._how(job), self.toolchain)
+            simulation = run_checked(job.kernels, job.arguments, how, self.toolchain)
+        else:
+            simulation = run_embedded(job.kernels, job.arguments, how, self.toolchain)
         return SimulatorResult(simulation.buffers, simulation)
 
     def _how(self, job: SimulatorJob) -> EmbeddedOptions:
