@@ -60,7 +60,7 @@ _BEGINNINGS = {
     ("ops", COLD): "cgr",
     ("check", HOT): "c",
     ("check", COLD): "c",
-    ("host", COLD): "bs",
+    ("host", COLD): "b",
 }
 
 
