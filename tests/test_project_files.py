@@ -16,6 +16,18 @@ def test_hosted_ci_runs_what_everybody_runs():
     assert "- run: .ci/run" in (ROOT / ".github/workflows/ci.yml").read_text()
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
     assert (ROOT / "CONTRIBUTING.md").is_file()
+    assert (ROOT / "SECURITY.md").is_file()
+
+
+def test_what_needs_a_checkout_is_run_by_a_target_that_the_readme_names():
+    target = (ROOT / "Makefile").read_text().partition("\ntest-upstream:")[2].partition("\n\n")[0]
+    assert "-m upstream" in target
+    line = next(
+        line for line in (ROOT / "README.md").read_text().splitlines() if "make test-upstream" in line
+    )
+    for name in ("SIMPLER", "PYPTO", "PTO_ISA"):
+        assert f"$({name})" in target
+        assert f"{name}=" in line
 
 
 def test_every_benchmark_is_one_and_starts_on_a_clean_clone():
