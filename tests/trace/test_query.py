@@ -217,3 +217,17 @@ def test_without_duckdb_the_extra_is_named(workspace, capsys, monkeypatch):
 def test_a_trace_without_operands_is_refused_with_the_reason(tmp_path, capsys):
     assert main(["query", str(tmp_path), "select 1"]) == 2
     assert "no recording lies at or below" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("raised", ["KeyboardInterrupt: ", "Terminated: "])
+def test_a_signal_while_tables_are_made_is_no_fault_of_the_question(workspace, capsys, monkeypatch, raised):
+    import duckdb
+
+    from insight_trace.trace import sql
+
+    def interrupted(*_):
+        raise duckdb.InvalidInputException(f'  File "ending.py", line 40, in on_signal; {raised}')
+
+    monkeypatch.setattr(sql, "_provide", interrupted)
+    assert main(["query", str(workspace), "select count(*) from instructions"]) == 130
+    assert "ending.py" not in capsys.readouterr().err

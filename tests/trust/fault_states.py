@@ -26,7 +26,8 @@ def state(folder: Path, command: Command) -> State:
             files = [unit] if unit.is_file() else [p for p in unit.rglob("*") if p.is_file()]
             mine = found.setdefault(name, {})
             for path in files:
-                inner = _stable(path.relative_to(folder))
+                # a page may be named after the folder
+                inner = _stable(path.relative_to(folder)).replace(folder.name, "*")
                 if any(part.startswith(".") for part in Path(inner).parts) or _any(inner, command.working):
                     continue
                 content = _VARIES.sub(b"*", path.read_bytes().replace(place, b"*"))

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-
-from msgspec import Struct, field
 
 from insight_trace.errors import InsightTraceError, RequestError
 
@@ -31,7 +30,8 @@ SIMULATORS = ("embedded", "msprof")
 _CANN_VARIABLES = ("CANN_SET_ENV", "ASCEND_HOME_PATH")
 
 
-class SimulatorOptions(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class SimulatorOptions:
     """How to run, in the words of the commands. A simulator reads its own."""
 
     soc_version: str | None = None  # a chip by name; for the embedded one also a chip file
@@ -62,7 +62,8 @@ class SimulatorOptions(Struct, frozen=True):
         return any((self.cann_home, self.cann_set_env, self.pto_isa_root, self.ptoas_root, self.msopprof))
 
 
-class SimulatorJob(Struct, frozen=True, eq=False):
+@dataclass(frozen=True, eq=False)
+class SimulatorJob:
     """One dispatch to run."""
 
     kernels: tuple[Kernel, ...]  # members in the order of the dispatch's func ids
@@ -75,7 +76,8 @@ class SimulatorJob(Struct, frozen=True, eq=False):
     progress: Callable[[str], None] = lambda _step: None  # hears each step as it begins
 
 
-class SimulatorResult(Struct, frozen=True, eq=False):
+@dataclass(frozen=True, eq=False)
+class SimulatorResult:
     """What came of a job. The embedded simulator gives all that it saw, the vendor's an Insight directory."""
 
     buffers: Mapping[int, Any] = field(default_factory=dict)  # what output slots hold afterwards, as bytes

@@ -53,6 +53,9 @@ def ask(recording: Recording, sql: str) -> Answer:
         connection.execute("set lock_configuration = true")
         cursor = connection.execute(sql)
     except duckdb.Error as error:
+        # an exception of Python's comes back as text: one that a signal raised is no fault of the question
+        if re.search(r"\b(KeyboardInterrupt|Terminated)\b", str(error)):
+            raise KeyboardInterrupt from None
         raise _explained(str(error)) from error
     return Answer(tuple(column[0] for column in cursor.description or ()), _rows(cursor))
 
