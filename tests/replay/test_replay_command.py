@@ -178,6 +178,22 @@ def test_a_kernel_that_does_not_compile_leaves_no_workspace(tmp_path, capsys):
     assert not Path("w").exists()
 
 
+def test_a_replay_loads_nothing_that_is_for_others(dump):
+    """What it does load is most of its time."""
+    words = ["replay", SCENE, "--func-id", "0", "--dump-dir", dump]
+    code = f"import sys; from insight_trace.__main__ import main; main({words!r}); print(*sys.modules, file=sys.stderr)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stderr.split()
+    others = {"numpy.ma", "dataclasses", "rich", "jinja2", "elftools", "insight_trace.insight.reader"}
+    others |= {
+        "insight_trace.simulate.embedded.checked_run",
+        "insight_trace.simulate.msprof.msprof_simulator",
+    }
+    assert "insight_trace.recording.store" in loaded
+    assert not others & set(loaded)
+
+
 def test_timing_only_gives_the_same_cycles_and_verifies_nothing(dump, capsys):
     command = ["replay", SCENE, "--func-id", "2", "--dump-dir", dump, "--json"]
     assert main([*command, "-o", "a"]) == 0
