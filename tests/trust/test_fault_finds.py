@@ -218,3 +218,17 @@ def test_a_machine_without_memory_ends_a_profile_and_is_no_reason_to_make_argume
     monkeypatch.setattr(os, "memfd_create", full)
     assert main(["profile", "--build-dir", str(tmp_path / "build"), "--func", "square_rows"]) == 1
     assert "the memory of the run: No space left on device" in capsys.readouterr().err
+
+
+def test_a_runner_that_the_machine_does_not_start_ends_a_profile_too(tmp_path, monkeypatch, capsys):
+    shutil.copytree(KERNEL.parents[1] / "pypto_run", tmp_path / "build")
+    start = supervisor.Child.__init__
+
+    def refused(self: supervisor.Child, words: list[Path], **more: object) -> None:
+        if "capture-runner" in str(words[0]):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/dev/shm/job/result.log")
+        start(self, words, **more)
+
+    monkeypatch.setattr(supervisor.Child, "__init__", refused)
+    assert main(["profile", "--build-dir", str(tmp_path / "build"), "--func", "square_rows"]) == 1
+    assert "result.log: No space left on device" in capsys.readouterr().err
