@@ -1,13 +1,16 @@
 """insight-trace op: what one tile op costs."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from insight_trace.__main__ import main
 from insight_trace.dtypes import DTYPES
+from insight_trace.errors import RequestError
 from insight_trace.simulate.embedded import op_forms
+from insight_trace.simulate.embedded.op_script import ScalarSpec
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -39,18 +42,52 @@ def test_ops_with_scratch_tiles_can_be_asked_for(capsys: pytest.CaptureFixture[s
     assert told["cycles"] > 0
 
 
-def test_an_op_of_two_operands_can_be_asked_for_by_its_row_in_the_table_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("chip", ["Ascend910B1", "Ascend950PR_9579"])
+def test_ops_of_several_operands_can_be_asked_for_on_both_chips(
+    capsys: pytest.CaptureFixture[str], chip: str
 ) -> None:
+    for op in ("TSUBRELU", "TMULADDDST", "TFUSEDMULADD", "TAXPY", "TADDC", "TSUBSC"):
+        words = (op, "--dtype", "float", "--rows", "16", "--cols", "128", "--soc-version", chip, "--json")
+        assert json.loads(said(capsys, *words))["cycles"] > 0
+
+
+@pytest.fixture
+def row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Puts one row into the tables, and nothing else."""
     table = tmp_path / "insight_trace" / "ops" / "elementwise.def"
     table.parent.mkdir(parents=True)
-    table.write_text("TILE_OP(TCUBE, 2, 0)\n")
     monkeypatch.setattr(op_forms, "INCLUDE", tmp_path)
-    monkeypatch.setattr(op_forms, "op_numbers", lambda: {"TCUBE": 0})
-    monkeypatch.setattr(op_forms, "_of_two_operands", op_forms._of_two_operands.__wrapped__)
-    result, source = op_forms.operands_of(op_forms.OpRequest("TCUBE", DTYPES[0], 64, 64))
-    assert result.address != source.address
+    monkeypatch.setattr(op_forms, "op_numbers", lambda: {"TNEW": 0})
+    monkeypatch.setattr(op_forms, "_named_operands", op_forms._named_operands.__wrapped__)
+    return lambda text: table.write_text(text + "\n") and None
+
+
+def test_an_op_can_be_asked_for_by_its_row_in_the_table_alone(row: Callable[[str], None]) -> None:
+    asked = op_forms.OpRequest("TNEW", DTYPES[0], 64, 64)
+    row("TILE_OP(TNEW, 2, 0, dst, src)")
+    result, source = op_forms.operands_of(asked)
+    assert (source.address, result.address) == (0, 0x4000)
     assert (result.rows, result.cols) == (source.rows, source.cols) == (64, 64)
+    row("TILE_OP(TNEW, 5, 0, dst, src, number, src, scratch)")
+    result, first, number, second, scratch = op_forms.operands_of(asked)
+    tiles = (first, second, result, scratch)
+    assert [tile.address for tile in tiles] == [0, 0x4000, 0x8000, 0xC000]
+    assert isinstance(number, ScalarSpec)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("TILE_OP(TNEW, 3, 0)", "cannot be asked for by size alone"),
+        ("TILE_OP(TNEW, 2, 0, dst, sorce)", "has an operand 'sorce'"),
+    ],
+)
+def test_a_row_that_does_not_say_what_its_operands_are_is_refused(
+    row: Callable[[str], None], text: str, said: str
+) -> None:
+    row(text)
+    with pytest.raises(RequestError, match=said):
+        op_forms.operands_of(op_forms.OpRequest("TNEW", DTYPES[0], 64, 64))
 
 
 def test_a_chip_may_be_a_file(capsys: pytest.CaptureFixture[str]) -> None:

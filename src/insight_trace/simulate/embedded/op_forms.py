@@ -21,50 +21,8 @@ from insight_trace.simulate.embedded.op_script import (
 
 _STEP = 0x4000  # sources at 0x0 and 0x4000, the result at 0x8000: where the public measurements put them
 
-_SCALAR_OPS = frozenset(
-    [
-        "TADDS",
-        "TSUBS",
-        "TMULS",
-        "TDIVS",
-        "TMAXS",
-        "TMINS",
-        "TANDS",
-        "TORS",
-        "TXORS",
-        "TSHLS",
-        "TSHRS",
-        "TREMS",
-        "TFMODS",
-        "TPOWS",
-        "TLRELU",
-    ]
-)
-_UNARY = frozenset(["TMOV", "TFILLPAD", "TFILLPAD_INPLACE"])  # beside those that go element by element
-_BINARY = frozenset(
-    [
-        "TADD",
-        "TSUB",
-        "TMUL",
-        "TDIV",
-        "TMAX",
-        "TMIN",
-        "TAND",
-        "TOR",
-        "TXOR",
-        "TSHL",
-        "TSHR",
-        "TREM",
-        "TFMOD",
-        "TPOW",
-        "TPARTADD",
-        "TPARTMAX",
-        "TPARTMIN",
-        "TPARTMUL",
-    ]
-)
-# these need a scratch tile as well
-_WITH_SCRATCH = frozenset(["TXOR", "TREM", "TPOW", "TXORS", "TREMS", "TPOWS"])
+_ROW = re.compile(r"^TILE_OP\((\w+), \d, \d, ([\w, ]+)\)", re.M)
+_OPERANDS = ("dst", "src", "number", "scratch")  # what a row may call an operand
 _ROW_REDUCE = frozenset(["TROWMAX", "TROWMIN", "TROWSUM", "TROWPROD"])
 _COLUMN_REDUCE = frozenset(["TCOLMAX", "TCOLMIN", "TCOLPROD", "TCOLSUM"])
 
@@ -102,17 +60,9 @@ def operands_of(request: OpRequest, target: str = "a2a3") -> list[Spec]:
         return _transfer(request)
     if op == "TMATMUL":
         return _matmul(request, target)
-    scratch: list[Spec] = [_tile(request, _address(request, 3, 3))] if op in _WITH_SCRATCH else []
-    if op in _BINARY:
-        return [*_placed(request, 2), *scratch]
-    if op in _SCALAR_OPS:
-        dst, src = _placed(request, 1)
-        scalar = ScalarSpec(request.dtype, 1)
-        return [dst, scalar, src] if request.scalar_first else [dst, src, scalar, *scratch]
-    if op == "TEXPANDS":
-        return [_tile(request, _address(request, 0, 0)), ScalarSpec(request.dtype, 0)]
-    if op in _UNARY or op in _of_two_operands():
-        return list(_placed(request, 1))
+    words = _named_operands().get(op)
+    if words is not None:
+        return _of_one_size(request, words)
     if op == "TCVT":
         dst, src = _placed(request, 1)
         to = request.to or request.dtype
@@ -121,10 +71,34 @@ def operands_of(request: OpRequest, target: str = "a2a3") -> list[Spec]:
 
 
 @functools.cache
-def _of_two_operands() -> frozenset[str]:
-    """Ops that go element by element from a tile to a tile: their row in the table says two operands."""
-    table = (INCLUDE / "insight_trace" / "ops" / "elementwise.def").read_text(encoding="utf-8")
-    return frozenset(re.findall(r"^TILE_OP\((\w+), 2,", table, re.M))
+def _named_operands() -> dict[str, tuple[str, ...]]:
+    """What the operands of an op are, for those whose row in a table says it."""
+    tables = sorted((INCLUDE / "insight_trace" / "ops").glob("*.def"))
+    rows = [row for table in tables for row in _ROW.findall(table.read_text(encoding="utf-8"))]
+    return {op: tuple(words.split(", ")) for op, words in rows}
+
+
+def _of_one_size(request: OpRequest, words: tuple[str, ...]) -> list[Spec]:
+    """Ops whose tiles are all of the request's size."""
+    unknown = sorted(set(words) - set(_OPERANDS))
+    if unknown:
+        raise RequestError(
+            f"the row of {request.op} has an operand '{unknown[0]}'", hint=f"known: {', '.join(_OPERANDS)}"
+        )
+    wanted = words.count("src")
+    result, *sources = _placed(request, wanted) if wanted else [_tile(request, _address(request, 0, 0))]
+    spare = max(3, wanted + 1)
+    made: list[Spec] = []
+    for word in words:
+        if word == "number":
+            made.append(ScalarSpec(request.dtype, 1 if sources else 0))
+        elif word == "scratch":
+            made.append(_tile(request, _address(request, spare, spare)))
+        else:
+            made.append(result if word == "dst" else sources[words[: len(made)].count("src")])
+    if request.scalar_first and words[:3] == ("dst", "src", "number"):
+        return [made[0], made[2], made[1]]
+    return made
 
 
 def _shaped(request: OpRequest) -> list[Spec]:

@@ -143,7 +143,7 @@ template <class... T> RecordEvent call(insight_trace::Op op, insight_trace::Site
         event1.Wait(at);                                                                                     \
         return detail::call(insight_trace::Op::name, at, a, b, c, d, e);                                     \
     }
-#define TILE_OP(name, one, other) PTO_FORM_##one(name) PTO_FORM_##other(name)
+#define TILE_OP(name, one, other, ...) PTO_FORM_##one(name) PTO_FORM_##other(name)
 #include "insight_trace/ops.def"
 #undef TILE_OP
 
