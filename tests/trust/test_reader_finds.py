@@ -83,6 +83,9 @@ FINDS = {
         "python_lines",
         TARGETS["python_lines"].seeds[0].replace(b'"model.py":4:', b'"model.py":' + DIGITS + b":"),
     ),
+    "a tile's address of 5,000 digits": (
+        "python_lines", TARGETS["python_lines"].seeds[0].replace(b"constant 16 :", b"constant " + DIGITS + b" :"),
+    ),
     "a logged address of 5,000 digits": (
         "camodel_log", TARGETS["camodel_log"].seeds[0].replace(b"(PC: 0x1000)", b"(PC: 0x" + DIGITS + b")"),
     ),

@@ -100,7 +100,7 @@ def tile_names(pto: Path) -> list[dict[str, object]]:
         for op in operations(function.body):
             if op.name == "arith.constant" and op.results and op.tokens and op.tokens[0].kind == "number":
                 text = op.tokens[0].text
-                if re.fullmatch(r"-?\d+", text):
+                if re.fullmatch(r"-?[0-9]{1,15}", text):
                     numbers[op.results[0]] = int(text)
             place = op.after("addr") if op.name == "pto.alloc_tile" else None
             kind = next((t.text for t in op.tokens if t.kind == "type"), "")
