@@ -141,6 +141,18 @@ def test_resume_keeps_what_is_finished_and_runs_the_rest(build):
     assert second.exported == 8
 
 
+def test_a_resumed_run_never_has_fewer_rows_in_its_books_than_before(build):
+    first = profile(ProfileRequest(build, jobs=2), ScriptedRunner(fail=("k7",)))
+    seen = []
+    profile(
+        ProfileRequest(build, resume=True),
+        ScriptedRunner(),
+        report=lambda _: seen.append(len(manifest(first.root))),
+    )
+    assert seen
+    assert min(seen) >= 7  # what is to be tried again has no row until then
+
+
 def test_resume_runs_again_what_changed_or_was_lost(build):
     first = profile(ProfileRequest(build), ScriptedRunner())
     (build / "ptoas" / "k0.cpp").write_text((build / "ptoas" / "k0.cpp").read_text() + "// newer\n")

@@ -8,9 +8,10 @@ from insight_trace.errors import InsightTraceError
 from insight_trace.profile import make_runner
 from insight_trace.ptoas.kernel_runner import RunnerOptions
 from insight_trace.replay.request import ReplayRequest
+from insight_trace.simulate import SIMULATORS
 from insight_trace.simulate.embedded.embedded_simulator import EmbeddedSimulator
 from insight_trace.simulate.msprof.msprof_simulator import MsprofSimulator
-from insight_trace.simulate.simulators import SIMULATORS, Simulator, SimulatorOptions, find_simulator
+from insight_trace.simulate.simulators import Simulator, SimulatorOptions, find_simulator
 
 CHIP_FILE = str(Path(__file__).parents[1] / "data" / "chips" / "mine.toml")
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from insight_trace.simulate.embedded import engine_objects
@@ -53,6 +54,34 @@ def test_what_runs_for_every_instruction_is_compiled_for_speed_and_the_rest_in_l
     level = {source.stem: unit.level for unit in units(sources) for source in unit.sources}
     assert {level[name] for name in ("core", "timeline", "elementwise", "matmul", "checker")} == {HOT}
     assert {level[name] for name in ("runner", "sandbox", "journal", "report")} == {COLD}
+
+
+_WITH_MSGSPEC_ALONE = """
+import sys
+sys.path[:0] = sys.argv[1:]
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("numpy", "ml_dtypes", "jinja2", "elftools", "rich", "filelock"):
+            raise ImportError(f"{name} is not installed yet")
+
+sys.meta_path.insert(0, Absent())
+from insight_trace.capture import builds
+
+class Asked:
+    def executable(self, program):
+        print(program.name)
+
+builds.compile_programs(Asked())
+builds.Toolchain.find()
+"""
+
+
+def test_the_core_is_compiled_with_msgspec_alone_installed():
+    folders = [Path(engine_objects.__file__).parents[3], Path(msgspec.__file__).parents[1]]
+    command = [sys.executable, "-S", "-c", _WITH_MSGSPEC_ALONE, *map(str, folders)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert sorted(done.stdout.split()) == ["capture-runner", "runner"]
 
 
 def test_a_changed_header_changes_the_objects_that_include_it_and_no_others(tmp_path):

@@ -1,4 +1,8 @@
-"""What a capture needs compiled: the runner, the scene's orchestration and its kernels."""
+"""What a capture needs compiled: the runner, the scene's orchestration and its kernels.
+
+`python -m insight_trace.capture.builds` compiles the programs of a checkout ahead of their first use. Of what is not in the
+standard library it takes msgspec alone, so that `make` runs it while it installs the rest.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from insight_trace.chips import family_named
 from insight_trace.errors import RequestError
 from insight_trace.model import Scene
 from insight_trace.simulate.embedded.engine_objects import INCLUDE, Program
+from insight_trace.simulate.embedded.engine_objects import RUNNER as CORE
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 HERE = Path(__file__).resolve().parent
@@ -56,6 +61,16 @@ def build(scene: Scene, target: str, toolchain: Toolchain, without: Collection[s
         )
 
 
+def compile_programs(toolchain: Toolchain) -> None:
+    """Everything of ours that is compiled once, into the cache."""
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(toolchain.executable, (CORE, RUNNER)))
+
+
 def _headers_beside(source: Path) -> list[Path]:
     """Scenes put headers that kernels and orchestration share one or two folders up."""
     return [source.parent.parent, source.parent.parent.parent]
+
+
+if __name__ == "__main__":
+    compile_programs(Toolchain.find())

@@ -78,7 +78,7 @@ class _Parser(argparse.ArgumentParser):
 
 def add_simulator(to: argparse._ActionsContainer) -> None:
     """`--simulator`, which means the same in every command."""
-    from insight_trace.simulate.simulators import SIMULATORS
+    from insight_trace.simulate import SIMULATORS
 
     to.add_argument(
         "--simulator",

@@ -206,30 +206,37 @@ class ProfileRun:
         waiting: list[tuple[ProfileKernel, str]] = []
         total = len(kernels)
 
-        def book(row: ManifestRow, *, reused: bool = False) -> None:
-            rows[row.func] = row
+        def write() -> None:
             write_books(self.root, (rows[k.name] for k in kernels if k.name in rows), total)
-            tell(Progress(row.func, row.status, len(rows), total, row, reused))
 
+        def book(row: ManifestRow) -> None:
+            rows[row.func] = row
+            write()
+            tell(Progress(row.func, row.status, len(rows), total, row))
+
+        reused: set[str] = set()
         for kernel in kernels:
             if isinstance(kernel, BrokenKernel):
                 columns = {"source_cpp": str(kernel.source), "message": kernel.problem}
-                book(ManifestRow(kernel.name, FAILED, columns | {"kind": kernel.kind, "arch": kernel.arch}))
+                columns |= {"kind": kernel.kind, "arch": kernel.arch}
+                rows[kernel.name] = ManifestRow(kernel.name, FAILED, columns)
                 continue
             try:
                 mark = fingerprint(kernel, self.runner.name)
             except InputError as error:
-                book(
-                    ManifestRow(
-                        kernel.name, FAILED, {"source_cpp": str(kernel.source), "message": str(error)}
-                    )
-                )
+                columns = {"source_cpp": str(kernel.source), "message": str(error)}
+                rows[kernel.name] = ManifestRow(kernel.name, FAILED, columns)
                 continue
             old = earlier.get(kernel.name)
             if old is not None and finished(old, mark):
-                book(old, reused=True)
+                rows[kernel.name] = old
+                reused.add(kernel.name)
             else:
                 waiting.append((kernel, mark))
+        if rows:
+            write()  # at once: who is killed in between must not find fewer than before
+        for number, row in enumerate(list(rows.values()), 1):
+            tell(Progress(row.func, row.status, number, total, row, row.func in reused))
         failed = any(not row.exported for row in rows.values())
         self._work(waiting, jobs, keep_going, failed, book, tell, rows, total)
         return ProfileResult(self.root, tuple(rows[kernel.name] for kernel in kernels))

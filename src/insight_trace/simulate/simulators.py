@@ -15,23 +15,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import Struct, field
+
 from insight_trace.errors import InsightTraceError, RequestError
+from insight_trace.simulate import SIMULATORS
 
 if TYPE_CHECKING:
     from insight_trace.arguments.slots import ReplayArguments
     from insight_trace.model import Kernel
     from insight_trace.outcome import Simulation
 
-SIMULATORS = ("embedded", "msprof")
 _CANN_VARIABLES = ("CANN_SET_ENV", "ASCEND_HOME_PATH")
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatorOptions:
+class SimulatorOptions(Struct, frozen=True):
     """How to run, in the words of the commands. A simulator reads its own."""
 
     soc_version: str | None = None  # a chip by name; for the embedded one also a chip file
@@ -62,8 +62,7 @@ class SimulatorOptions:
         return any((self.cann_home, self.cann_set_env, self.pto_isa_root, self.ptoas_root, self.msopprof))
 
 
-@dataclass(frozen=True, eq=False)
-class SimulatorJob:
+class SimulatorJob(Struct, frozen=True, eq=False):
     """One dispatch to run."""
 
     kernels: tuple[Kernel, ...]  # members in the order of the dispatch's func ids
@@ -76,8 +75,7 @@ class SimulatorJob:
     progress: Callable[[str], None] = lambda _step: None  # hears each step as it begins
 
 
-@dataclass(frozen=True, eq=False)
-class SimulatorResult:
+class SimulatorResult(Struct, frozen=True, eq=False):
     """What came of a job. The embedded simulator gives all that it saw, the vendor's an Insight directory."""
 
     buffers: Mapping[int, Any] = field(default_factory=dict)  # what output slots hold afterwards, as bytes
