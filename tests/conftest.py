@@ -18,6 +18,12 @@ settings.register_profile(
 )
 settings.load_profile("house")
 
+
+def or_half(examples: int) -> int:
+    """Examples of a test: half as many where the long form is not asked for. Every run draws others."""
+    return examples if os.environ.get("INSIGHT_TRACE_LONG_TESTS") else max(5, examples // 2)
+
+
 # Tests start the tool a thousand times: its modules are compiled once, beside what pytest itself keeps. Compiling them
 # anew takes longer than most of what is tested.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

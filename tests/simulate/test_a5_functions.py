@@ -10,6 +10,7 @@ from insight_trace.model import Pipe
 from insight_trace.simulate.embedded.op_forms import OpRequest
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 from insight_trace.simulate.embedded.single_op import time_op
+from tests.conftest import or_half
 from tests.simulate.op_harness import Option, dtype, run_tile_op, scalar, tile
 
 A5 = EmbeddedOptions(target="a5")
@@ -70,14 +71,14 @@ def test_masks_and_barriers_inside_an_op_are_no_instructions_there():
         ("TDIVS", "float32", 1.908, 64.52),
     ],
 )
-@settings(max_examples=8)
+@settings(max_examples=or_half(8))
 @given(loops=st.integers(1, 120))
 def test_one_run_of_elements_costs_a_head_and_a_slope_for_each_loop(op, kind, slope, head, loops):
     cols = 256 // dtype(kind).size
     assert timed(op, loops, cols, kind, dynamic=False) == pytest.approx(slope * loops + head, abs=1.5)
 
 
-@settings(max_examples=12)
+@settings(max_examples=or_half(12))
 @given(rows=st.integers(2, 64), inner=st.integers(1, 4))
 def test_rows_with_gaps_cost_a_nested_loop(rows, inner):
     cols = inner * 64 + 8
@@ -92,7 +93,7 @@ def test_a_function_of_two_steps_pays_for_starting_once():
     assert together == pytest.approx(4.029 * 64 + 75.57, rel=0.06)
 
 
-@settings(max_examples=10)
+@settings(max_examples=or_half(10))
 @given(rows=st.integers(2, 40), cols=st.integers(1, 12))
 def test_more_rows_or_columns_never_take_less_time(rows, cols):
     for op in ("TADD", "TEXP", "TROWMAX", "TCOLSUM"):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from insight_trace.dtypes import DType
 from insight_trace.outcome import Fault
 from insight_trace.simulate.embedded.op_script import TileSpec
+from tests.conftest import or_half
 from tests.simulate.elementwise_cases import Shape, check, place, shapes, values, vector_instructions
 from tests.simulate.op_harness import Option, dtype, failure_of, run_tile_op, tile
 
@@ -180,7 +181,7 @@ def interesting(rng: np.random.Generator, kind: str, shape: tuple[int, int]) -> 
 
 
 @pytest.mark.parametrize(("source", "to"), PAIRS, ids=[f"{a}-{b}" for a, b in PAIRS])
-@settings(max_examples=12)
+@settings(max_examples=or_half(12))
 @given(data=st.data())
 def test_every_pair_converts_in_every_mode(source, to, data):
     mode = data.draw(st.sampled_from(list(MODES)))
@@ -197,7 +198,7 @@ def test_every_pair_converts_in_every_mode(source, to, data):
 
 
 @pytest.mark.parametrize(("source", "to"), sorted(NARROWING))
-@settings(max_examples=15)
+@settings(max_examples=or_half(15))
 @given(data=st.data())
 def test_with_a_scratch_tile_floats_wrap_from_32_bits(source, to, data):
     shape = data.draw(shapes(to, ("ND",)))
@@ -234,7 +235,7 @@ def test_every_bfloat16_and_half_survives_the_way_to_float_and_back(seed):
 INT4 = DType("INT4", 18, 1, "uint8", "i4", "int4b_t", False)
 
 
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(st.integers(1, 20), st.integers(1, 256), st.integers(0, 2**32 - 1))
 def test_four_bit_integers_lie_two_in_a_byte(rows, cols, seed):
     rng = np.random.default_rng(seed)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from insight_trace.outcome import Fault
 from insight_trace.simulate.embedded.op_script import TileSpec
+from tests.conftest import or_half
 from tests.simulate.op_harness import TARGETS, Option, dtype, failure_of, run_tile_op, scalar, tile
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -35,7 +36,7 @@ def accumulator(matrix: np.ndarray, kind: str, valid: tuple[int, int], address: 
 @pytest.mark.parametrize("space", ["l0a", "l0b"])
 @pytest.mark.parametrize("source_layout", ["NZ", "ZN"])
 @pytest.mark.parametrize("kind", OPERANDS)
-@settings(max_examples=10)
+@settings(max_examples=or_half(10))
 @given(data=st.data(), seed=SEEDS)
 def test_a_part_of_an_l1_tile_is_cut_out_whatever_its_layout(kind, source_layout, space, target, data, seed):
     unit, layout = box(kind), LEFT[target] if space == "l0a" else RIGHT
@@ -61,7 +62,7 @@ def test_a_part_of_an_l1_tile_is_cut_out_whatever_its_layout(kind, source_layout
 
 
 @pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16", "int32", "int16", "int8"])
-@settings(max_examples=12)
+@settings(max_examples=or_half(12))
 @given(data=st.data(), seed=SEEDS)
 def test_a_vector_tile_is_moved_within_its_valid_part(kind, data, seed):
     block = 32 // dtype(kind).size
@@ -76,7 +77,7 @@ def test_a_vector_tile_is_moved_within_its_valid_part(kind, data, seed):
 
 
 @pytest.mark.parametrize("kind", ["float32", "float16", "int8"])
-@settings(max_examples=12)
+@settings(max_examples=or_half(12))
 @given(data=st.data(), seed=SEEDS)
 def test_a_vector_tile_is_put_into_a_larger_one(kind, data, seed):
     block = 32 // dtype(kind).size
@@ -101,7 +102,7 @@ def test_a_vector_tile_is_put_into_a_larger_one(kind, data, seed):
     ("acc", "kind"), [("float32", "float16"), ("float32", "bfloat16"), ("int32", "int8")]
 )
 @pytest.mark.parametrize("op", ["TMOV", "TEXTRACT", "TINSERT"])
-@settings(max_examples=10)
+@settings(max_examples=or_half(10))
 @given(data=st.data(), seed=SEEDS)
 def test_an_accumulator_goes_back_to_l1_converted(op, acc, kind, data, seed):
     """TMOV and TINSERT take the accumulator, TEXTRACT what the result has room for, both in whole blocks."""
@@ -149,7 +150,7 @@ def multiplied(left: np.ndarray, right: np.ndarray, start: np.ndarray) -> np.nda
 @ON_BOTH
 @pytest.mark.parametrize("op", ["TMATMUL", "TMATMUL_ACC", "TMATMUL_BIAS"])
 @pytest.mark.parametrize("kind", OPERANDS)
-@settings(max_examples=15)
+@settings(max_examples=or_half(15))
 @given(data=st.data(), seed=SEEDS)
 def test_a_product_of_exact_numbers_is_exact(op, kind, target, data, seed):
     unit = box(kind)
@@ -180,7 +181,7 @@ def test_a_product_of_exact_numbers_is_exact(op, kind, target, data, seed):
 
 @ON_BOTH
 @pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(seed=SEEDS)
 def test_a_product_of_any_numbers_is_right_to_float_precision(kind, target, seed):
     rng = np.random.default_rng(seed)
@@ -199,7 +200,7 @@ def test_a_product_of_any_numbers_is_right_to_float_precision(kind, target, seed
 
 @ON_BOTH
 @pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
-@settings(max_examples=15)
+@settings(max_examples=or_half(15))
 @given(data=st.data(), seed=SEEDS)
 def test_a_product_is_added_up_along_k_one_rounding_at_a_time(kind, target, data, seed):
     """Bit for bit, whatever the machine computes side by side: k is never split."""
@@ -295,7 +296,7 @@ def test_a_left_tile_of_the_other_family_is_the_kernels_fault(target):
 
 @pytest.mark.parametrize("kind", ["float32", "int32"])
 @pytest.mark.parametrize(("space", "instruction"), [("bias", "MOV_L1_TO_BT"), ("scaling", "MOV_L1_TO_FB")])
-@settings(max_examples=8)
+@settings(max_examples=or_half(8))
 @given(blocks=st.integers(1, 4), seed=SEEDS)
 def test_a_row_of_l1_goes_to_the_tables_beside_the_cube(kind, space, instruction, blocks, seed):
     row = numbers(seed, kind, (1, 16 * blocks))

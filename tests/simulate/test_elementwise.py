@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.outcome import Fault
+from tests.conftest import or_half
 from tests.simulate.elementwise_cases import (
     FLOATS,
     NUMBERS,
@@ -140,7 +141,7 @@ def test_a_tile_in_l1_is_filled_whole(data):
     assert result.instructions == ["SET_L1_2D"]
 
 
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(st.data())
 def test_an_op_in_place_is_the_same(data):
     kind = data.draw(st.sampled_from(["float32", "float16", "int32"]))
@@ -152,7 +153,7 @@ def test_an_op_in_place_is_the_same(data):
     )
 
 
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(st.data())
 def test_tiles_of_different_pitch_meet_element_by_element(data):
     kind = data.draw(st.sampled_from(["float32", "float16"]))
@@ -294,7 +295,7 @@ def test_quotients_of_integers_are_the_scalar_units_work():
     assert names == ["SET_FLAG", "WAIT_FLAG", *["LD_XD_XN_IMM", "ST_XD_XN_IMM"] * 8, "SET_FLAG", "WAIT_FLAG"]
 
 
-@settings(max_examples=15)
+@settings(max_examples=or_half(15))
 @given(st.data())
 def test_timing_only_issues_the_same_instructions(data):
     op = data.draw(st.sampled_from([*BINARY, *SCALAR, *UNARY]))

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.outcome import Fault
+from tests.conftest import or_half
 from tests.simulate.elementwise_cases import (
     INTEGERS,
     NUMBERS,
@@ -27,7 +28,7 @@ NUMPY_COMPARE = dict(
 
 
 @pytest.mark.parametrize(("op", "function"), [("TAND", np.bitwise_and), ("TOR", np.bitwise_or)])
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(data=st.data())
 def test_bits_of_two_tiles(op, function, data):
     kind = data.draw(st.sampled_from(INTEGERS))
@@ -36,7 +37,7 @@ def test_bits_of_two_tiles(op, function, data):
     check(result, shape, before, function(a, b)[shape.part])
 
 
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(st.data())
 def test_bits_are_turned(data):
     kind = data.draw(st.sampled_from(INTEGERS))
@@ -45,7 +46,7 @@ def test_bits_are_turned(data):
     check(result, shape, before, ~a[shape.part])
 
 
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(st.data())
 def test_exclusive_or_needs_scratch_and_four_steps(data):
     kind = data.draw(st.sampled_from(INTEGERS))
@@ -59,7 +60,7 @@ def test_exclusive_or_needs_scratch_and_four_steps(data):
 @pytest.mark.parametrize(
     ("op", "function"), [("TANDS", np.bitwise_and), ("TORS", np.bitwise_or), ("TXORS", np.bitwise_xor)]
 )
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(data=st.data())
 def test_bits_of_a_tile_and_a_number(op, function, data):
     kind = data.draw(st.sampled_from(INTEGERS))
@@ -87,7 +88,7 @@ def wrapped(numbers, like):
 
 
 @pytest.mark.parametrize("op", ["TSHL", "TSHR", "TSHLS", "TSHRS"])
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(data=st.data())
 def test_shifts(op, data):
     kind = data.draw(st.sampled_from(INTEGERS))
@@ -123,7 +124,7 @@ def compared(data, against, kind, modes, target):
 
 
 @pytest.mark.parametrize("against", ["tile", "number", "first of a tile"])
-@settings(max_examples=30)
+@settings(max_examples=or_half(30))
 @given(data=st.data())
 def test_comparisons_pack_a_bit_per_element(against, data):
     kind = data.draw(st.sampled_from(["float32", "float16", "int32"]))
@@ -133,7 +134,7 @@ def test_comparisons_pack_a_bit_per_element(against, data):
 
 
 @pytest.mark.parametrize("against", ["tile", "number", "first of a tile"])
-@settings(max_examples=30)
+@settings(max_examples=or_half(30))
 @given(data=st.data())
 def test_the_950_compares_every_type_and_clears_the_bits_of_what_is_not_valid(against, data):
     kind = data.draw(st.sampled_from(NUMBERS))
@@ -163,7 +164,7 @@ def test_integers_compare_only_for_equality_on_a2a3():
 
 
 @pytest.mark.parametrize("op", ["TSEL", "TSELS"])
-@settings(max_examples=30)
+@settings(max_examples=or_half(30))
 @given(data=st.data())
 def test_a_mask_chooses(op, data):
     kind = data.draw(st.sampled_from(["float32", "float16", "bfloat16", "int32", "int16"]))
@@ -181,7 +182,7 @@ def test_a_mask_chooses(op, data):
     check(result, shape, before, wanted[shape.part])
 
 
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(st.data())
 def test_slopes_of_their_own_below_zero(data):
     kind = data.draw(st.sampled_from(["float32", "float16"]))

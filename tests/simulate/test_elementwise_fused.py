@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import or_half
 from tests.simulate.elementwise_cases import (
     FLOATS,
     SCRATCH,
@@ -44,7 +45,7 @@ def remainder_of_integers(a, b):
 
 
 @pytest.mark.parametrize("op", ["TREM", "TREMS", "TFMOD", "TFMODS"])
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(data=st.data())
 def test_remainders(op, data):
     kind = data.draw(st.sampled_from(["float32", "int32"] if "REM" in op else ["float32"]))
@@ -85,7 +86,7 @@ def whole_power(base, exponent):
 
 
 @pytest.mark.parametrize("op", ["TPOW", "TPOWS"])
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(data=st.data())
 def test_powers(op, data):
     kind = data.draw(st.sampled_from(["float32", "int32", "int16", "uint8"]))
@@ -126,7 +127,7 @@ FUSED = {
 
 
 @pytest.mark.parametrize("op", FUSED)
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(data=st.data())
 def test_a_product_and_a_sum_in_one(op, data):
     kind = data.draw(st.sampled_from(FLOATS))
@@ -136,7 +137,7 @@ def test_a_product_and_a_sum_in_one(op, data):
     check(result, shape, before, wanted[shape.part])
 
 
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(st.data())
 def test_rectifiers(data):
     kind = data.draw(st.sampled_from([*FLOATS, "int32"]))
@@ -150,7 +151,7 @@ def test_rectifiers(data):
     check(leaky, shape, before, in_float(lambda x, s: np.where(x > 0, x, x * s))(a, slope)[shape.part])
 
 
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(st.data())
 def test_a_scaled_tile_is_added_to_another(data):
     into, kind = data.draw(
@@ -190,7 +191,7 @@ def test_sums_of_three_are_two_steps(op, sign, number):
 
 
 @pytest.mark.parametrize(("op", "sign"), [("TADDRELUCONV", 1), ("TSUBRELUCONV", -1)])
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(data=st.data())
 def test_sums_are_rectified_and_narrowed(op, sign, data):
     source, to = data.draw(st.sampled_from([("float32", "float16"), ("float16", "int8"), ("int16", "int8")]))
@@ -209,7 +210,7 @@ def test_sums_are_rectified_and_narrowed(op, sign, data):
         check(result, shape, before, wanted.astype(before.dtype)[shape.part])
 
 
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(st.data())
 def test_sums_of_integers_are_scaled_and_rectified(data):
     shape = data.draw(shapes("float16", ("ND",)))

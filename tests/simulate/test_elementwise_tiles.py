@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import or_half
 from tests.simulate.elementwise_cases import (
     SCRATCH,
     SEEDS,
@@ -24,7 +25,7 @@ PARTIAL = {"TPARTADD": np.add, "TPARTMUL": np.multiply, "TPARTMAX": np.maximum, 
 
 
 @pytest.mark.parametrize("op", PARTIAL)
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(data=st.data())
 def test_where_one_source_ends_the_other_is_copied(op, data):
     kind = data.draw(st.sampled_from(["float32", "float16", "int32", "int16"]))
@@ -56,7 +57,7 @@ def test_partial_tiles_copy_and_compute():
 
 
 @pytest.mark.parametrize("scratch", [False, True])
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(data=st.data())
 def test_counting_fills_the_first_row(scratch, data):
     kind = data.draw(st.sampled_from(["int32", "uint32", "int16", "uint16"]))
@@ -79,7 +80,7 @@ def test_counting_on_the_vector_unit_is_a_chain():
     assert without == [*["MOVEV"] * 8, "VCGADD", "VMULS", "VBRCB", "VADD", "VCONV", *["VADDS"] * 3]
 
 
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(st.data())
 def test_triangles_of_ones(data):
     kind = data.draw(st.sampled_from(["float32", "float16", "int32", "uint16"]))
@@ -91,7 +92,7 @@ def test_triangles_of_ones(data):
     check(result, shape, before, wanted.astype(before.dtype))
 
 
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(st.data())
 def test_quantised_rows_become_floats(data):
     kind = data.draw(st.sampled_from(["int8", "int16"]))
@@ -109,7 +110,7 @@ def test_quantised_rows_become_floats(data):
 
 
 @pytest.mark.parametrize("unsigned", [False, True])
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_floats_are_quantised_row_by_row(unsigned, data):
     shape = data.draw(shapes("int8", ("ND",)))

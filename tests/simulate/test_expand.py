@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from insight_trace.outcome import Fault
 from insight_trace.simulate.embedded.op_script import TileSpec
+from tests.conftest import or_half
 from tests.simulate.op_harness import failure_of, run_tile_op, tile
 
 TYPES = ["float32", "float16", "int32", "int16"]
@@ -80,7 +81,7 @@ def column_tile(column: np.ndarray, layout: str, valid_rows: int) -> TileSpec:
 
 
 @pytest.mark.parametrize(("op", "kind"), CASES)
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_a_column_goes_along_every_row(op, kind, data):
     rows, cols, valid_rows, valid_cols = data.draw(shapes(kind))
@@ -110,7 +111,7 @@ def test_a_column_goes_along_every_row(op, kind, data):
 
 
 @pytest.mark.parametrize(("op", "kind"), CASES)
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_a_row_goes_down_every_column(op, kind, data):
     rows, cols, valid_rows, valid_cols = data.draw(shapes(kind))
@@ -132,7 +133,7 @@ def test_a_row_goes_down_every_column(op, kind, data):
 
 
 @pytest.mark.parametrize("kind", [*TYPES, "int8", "uint8", "bfloat16"])
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_plain_expansion_repeats_the_first_value_of_a_row_or_the_first_row(kind, data):
     size = 2 if kind == "bfloat16" else np.dtype(kind).itemsize

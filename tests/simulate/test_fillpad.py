@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.outcome import Fault
+from tests.conftest import or_half
 from tests.simulate.op_harness import dtype, failure_of, run_tile_op, tile
 
 TYPES = ["float32", "float16", "bfloat16", "int32", "int16", "uint16", "uint32", "int8", "uint8"]
@@ -42,7 +43,7 @@ def padded(
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("op", ["TFILLPAD", "TFILLPAD_INPLACE", "TFILLPAD_EXPAND"])
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_padding_fills_the_rest_of_the_tile(op, kind, data):
     size = dtype(kind).size
@@ -71,7 +72,7 @@ def test_padding_fills_the_rest_of_the_tile(op, kind, data):
 
 
 @pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16", "int8"])
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_a_matrix_tile_gets_zero_boxes_around_its_valid_part(kind, data):
     block = 32 // dtype(kind).size

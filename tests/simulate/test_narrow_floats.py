@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from insight_trace.model import CoreType
 from insight_trace.outcome import Fault
+from tests.conftest import or_half
 from tests.simulate.dispatching import kernel, outputs, run
 from tests.simulate.narrow_formats import (
     E1M2,
@@ -61,7 +62,7 @@ def test_every_code_of_hifloat8_becomes_its_float():
 
 
 @pytest.mark.parametrize("source", ["float32", "float16"])
-@settings(max_examples=25)
+@settings(max_examples=or_half(25))
 @given(seed=SEEDS)
 def test_floats_become_the_nearest_hifloat8_and_halves_go_outward(source, seed):
     rng = np.random.default_rng(seed)
@@ -95,7 +96,7 @@ def test_every_code_of_four_bits_becomes_its_bfloat16(kind):
 
 @pytest.mark.parametrize("mode", ROUND)
 @pytest.mark.parametrize("kind", [E2M1, E1M2], ids=lambda kind: kind.short)
-@settings(max_examples=15)
+@settings(max_examples=or_half(15))
 @given(seed=SEEDS)
 def test_bfloat16_is_rounded_to_four_bits_as_asked(kind, mode, seed):
     rng = np.random.default_rng(seed)
@@ -171,7 +172,7 @@ def accumulator(matrix, valid):
 
 
 @pytest.mark.parametrize("pair", EIGHTS, ids=short)
-@settings(max_examples=12)
+@settings(max_examples=or_half(12))
 @given(data=st.data(), seed=SEEDS)
 def test_products_of_eight_bits_match_numpy(pair, data, seed):
     rng = np.random.default_rng(seed)
@@ -200,7 +201,7 @@ def scales(rng: np.random.Generator, shape, transposed: bool):
 
 @pytest.mark.parametrize("added", ["nothing", "accumulator", "bias"])
 @pytest.mark.parametrize("pair", PAIRS, ids=short)
-@settings(max_examples=6)
+@settings(max_examples=or_half(6))
 @given(data=st.data(), seed=SEEDS)
 def test_products_with_scales_match_numpy(pair, added, data, seed):
     rng = np.random.default_rng(seed)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.outcome import Fault
+from tests.conftest import or_half
 from tests.simulate.op_harness import Option, dtype, failure_of, run_tile_op, scalar, tile
 
 DST, IDX, TMP, MORE = 0x8000, 0x10000, 0x18000, 0x20000
@@ -36,7 +37,7 @@ def assert_changed_only(got: np.ndarray, want: np.ndarray, part: tuple[slice, sl
 
 
 @pytest.mark.parametrize("kind", NARROW)
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_gather_by_index_takes_elements_of_the_flat_source(kind, data):
     rows, cols, valid_rows, valid_cols = data.draw(shapes(kind))
@@ -58,7 +59,7 @@ def test_gather_by_index_takes_elements_of_the_flat_source(kind, data):
 
 
 @pytest.mark.parametrize("kind", NARROW)
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_gather_by_pattern_packs_what_it_picks(kind, data):
     rows, cols, valid_rows, valid_cols = data.draw(shapes(kind))
@@ -79,7 +80,7 @@ def test_gather_by_pattern_packs_what_it_picks(kind, data):
     assert result.instructions.count("VREDUCEV2") == 1
 
 
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_patterns_also_pick_and_place_whole_rows(data):
     rows, cols, valid_rows, valid_cols = data.draw(shapes("float32"))
@@ -108,7 +109,7 @@ def test_patterns_also_pick_and_place_whole_rows(data):
 
 
 @pytest.mark.parametrize(("kind", "mode"), [("float32", 4), ("float32", 0), ("float16", 4), ("int32", 0)])
-@settings(max_examples=15)
+@settings(max_examples=or_half(15))
 @given(data=st.data())
 def test_gather_by_comparison_lists_positions_and_counts_them(kind, mode, data):
     rows, cols, valid_rows, valid_cols = data.draw(shapes(kind, 4))
@@ -134,7 +135,7 @@ def test_gather_by_comparison_lists_positions_and_counts_them(kind, mode, data):
 
 
 @pytest.mark.parametrize("kind", ["float32", "float16", "int8"])
-@settings(max_examples=15)
+@settings(max_examples=or_half(15))
 @given(data=st.data())
 def test_gather_of_blocks_follows_byte_offsets(kind, data):
     block = 32 // dtype(kind).size
@@ -153,7 +154,7 @@ def test_gather_of_blocks_follows_byte_offsets(kind, data):
 
 
 @pytest.mark.parametrize("kind", ALL)
-@settings(max_examples=15)
+@settings(max_examples=or_half(15))
 @given(data=st.data())
 def test_scatter_by_index_clears_the_tile_and_the_last_writer_wins(kind, data):
     rows, cols, valid_rows, valid_cols = data.draw(shapes(kind, 4))
@@ -174,7 +175,7 @@ def test_scatter_by_index_clears_the_tile_and_the_last_writer_wins(kind, data):
 
 
 @pytest.mark.parametrize("kind", ALL)
-@settings(max_examples=15)
+@settings(max_examples=or_half(15))
 @given(data=st.data())
 def test_scatter_by_pattern_spreads_a_row(kind, data):
     rows, cols, valid_rows, valid_cols = data.draw(shapes(kind, 4))
@@ -194,7 +195,7 @@ def test_scatter_by_pattern_spreads_a_row(kind, data):
 
 
 @pytest.mark.parametrize("kind", ALL)
-@settings(max_examples=15)
+@settings(max_examples=or_half(15))
 @given(data=st.data())
 def test_transposition_swaps_rows_and_columns(kind, data):
     block = 32 // dtype(kind).size
@@ -227,7 +228,7 @@ def test_transposition_goes_in_boxes_where_it_can_and_one_by_one_where_not():
 
 
 @pytest.mark.parametrize("kind", ALL)
-@settings(max_examples=15)
+@settings(max_examples=or_half(15))
 @given(data=st.data())
 def test_concatenation_puts_the_second_tile_beside_the_first(kind, data):
     rows, cols, valid_rows, first = data.draw(shapes(kind, 5))
@@ -249,7 +250,7 @@ def test_concatenation_puts_the_second_tile_beside_the_first(kind, data):
 
 
 @pytest.mark.parametrize("with_result", [False, True])
-@settings(max_examples=15)
+@settings(max_examples=or_half(15))
 @given(data=st.data())
 def test_concatenation_can_take_its_counts_from_tiles(with_result, data):
     rows, cols = data.draw(st.integers(1, 6)), 64
@@ -281,7 +282,7 @@ def test_concatenation_can_take_its_counts_from_tiles(with_result, data):
 
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8"])
-@settings(max_examples=15)
+@settings(max_examples=or_half(15))
 @given(data=st.data())
 def test_interleaving_and_its_inverse(kind, data):
     block = 32 // dtype(kind).size

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.outcome import Fault
+from tests.conftest import or_half
 from tests.simulate.op_harness import Result, failure_of, run_tile_op, tile
 
 TYPES = ["float32", "float16", "int32", "int16"]
@@ -70,7 +71,7 @@ def shapes(draw: st.DrawFn, kind: str, most_bytes: int = 0x8000) -> tuple[int, i
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("op", sorted(NUMPY))
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_a_row_reduction_is_what_numpy_says(op, kind, data):
     rows, cols, valid_rows, valid_cols = data.draw(shapes(kind))

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import or_half
 from tests.simulate.op_harness import Option, run_tile_op, scalar, tile
 from tests.simulate.test_reduce import DST, TMP, assert_reduced, shapes, values
 
@@ -16,7 +17,7 @@ KEPT = 77
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("op", sorted(NUMPY))
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_a_column_reduction_is_what_numpy_says(op, kind, data):
     rows, cols, valid_rows, valid_cols = data.draw(shapes(kind))
@@ -41,7 +42,7 @@ def test_a_column_reduction_is_what_numpy_says(op, kind, data):
 
 @pytest.mark.parametrize("kind", ["float32", "float16"])
 @pytest.mark.parametrize("op", ["TROWARGMAX", "TROWARGMIN"])
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_the_position_of_a_rows_extreme_is_the_first_of_equals(op, kind, data):
     rows, cols, valid_rows, valid_cols = data.draw(shapes(kind))
@@ -77,7 +78,7 @@ def test_the_position_of_a_rows_extreme_is_the_first_of_equals(op, kind, data):
 
 @pytest.mark.parametrize("kind", ["float32", "float16", "uint32", "uint16"])
 @pytest.mark.parametrize("op", ["TCOLARGMAX", "TCOLARGMIN"])
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_the_position_of_a_columns_extreme_is_the_first_of_equals(op, kind, data):
     rows, cols, valid_rows, valid_cols = data.draw(shapes(kind))
@@ -103,7 +104,7 @@ def test_the_position_of_a_columns_extreme_is_the_first_of_equals(op, kind, data
 
 
 @pytest.mark.parametrize("kind", ["float32", "float16"])
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_neighbours_add_up_in_pairs(kind, data):
     rows, cols, valid_rows, valid_cols = data.draw(shapes(kind))

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.outcome import Fault
+from tests.conftest import or_half
 from tests.simulate.op_harness import Option, failure_of, run_tile_op, scalar, tile
 
 DST, IDX, TMP = 0x8000, 0x18000, 0x20000
@@ -36,7 +37,7 @@ def as_row(pairs: np.ndarray, kind: str) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", ["float32", "float16"])
 @pytest.mark.parametrize("with_scratch", [False, True])
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_each_group_of_32_is_sorted_downwards_and_keeps_its_indices(with_scratch, kind, data):
     groups, rows = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
@@ -78,7 +79,7 @@ def test_without_scratch_a_short_group_is_left_alone():
 
 
 @pytest.mark.parametrize("kind", ["float32", "float16"])
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_four_neighbouring_blocks_become_one(kind, data):
     length, repeats = data.draw(st.sampled_from([32, 64, 128])), data.draw(st.integers(1, 3))
@@ -103,7 +104,7 @@ def test_four_neighbouring_blocks_become_one(kind, data):
 
 @pytest.mark.parametrize("kind", ["float32", "float16"])
 @pytest.mark.parametrize("exhausted", [False, True])
-@settings(max_examples=20)
+@settings(max_examples=or_half(20))
 @given(data=st.data())
 def test_whole_lists_merge_and_the_result_keeps_the_largest(exhausted, kind, data):
     lengths = data.draw(st.lists(st.integers(1, 12).map(lambda n: n * 8), min_size=2, max_size=4))

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.outcome import Fault
+from tests.conftest import or_half
 from tests.simulate.op_harness import Option, dtype, failure_of, glob, run_tile_op, tile
 
 IDX = 0x10000
@@ -49,7 +50,7 @@ def from_nz(buffer: np.ndarray, rows: int, cols: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@settings(max_examples=12)
+@settings(max_examples=or_half(12))
 @given(data=st.data())
 def test_rows_are_gathered_by_index(kind, data):
     block = 32 // dtype(kind).size
@@ -77,7 +78,7 @@ def test_rows_are_gathered_by_index(kind, data):
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@settings(max_examples=12)
+@settings(max_examples=or_half(12))
 @given(data=st.data())
 def test_elements_are_gathered_by_index(kind, data):
     block = 32 // dtype(kind).size
@@ -102,7 +103,7 @@ def test_elements_are_gathered_by_index(kind, data):
 
 @pytest.mark.parametrize("kind", ["float32", "float16", "int8"])
 @pytest.mark.parametrize("mode", [BY_ROW, BY_ELEMENT], ids=["rows", "elements"])
-@settings(max_examples=10)
+@settings(max_examples=or_half(10))
 @given(data=st.data())
 def test_tables_in_boxes_are_gathered_and_scattered_too(mode, kind, data):
     c0 = 32 // dtype(kind).size
@@ -139,7 +140,7 @@ def test_tables_in_boxes_are_gathered_and_scattered_too(mode, kind, data):
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("mode", [BY_ROW, BY_ELEMENT], ids=["rows", "elements"])
-@settings(max_examples=12)
+@settings(max_examples=or_half(12))
 @given(data=st.data())
 def test_a_tile_is_scattered_and_combined_in_order(mode, kind, data):
     block = 32 // dtype(kind).size

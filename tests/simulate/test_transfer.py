@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.outcome import Fault
+from tests.conftest import or_half
 from tests.simulate.op_harness import Option, dtype, failure_of, glob, run_tile_op, scalar, tile
 
 TYPES = ["float32", "float16", "bfloat16", "int32", "int16", "uint16", "int8", "uint8"]
@@ -55,7 +56,7 @@ def lines_of(offset, outer, steps, per_piece, pitch, length) -> np.ndarray:
 
 @pytest.mark.parametrize("layout", ["ND", "DN"])
 @pytest.mark.parametrize("kind", TYPES)
-@settings(max_examples=12)
+@settings(max_examples=or_half(12))
 @given(data=st.data(), seed=SEEDS)
 def test_a_load_brings_the_view_and_leaves_the_rest_of_the_tile(kind, layout, data, seed):
     width, length, outer, per_piece, lines, room, pitch, steps, total = data.draw(vector_views(kind))
@@ -83,7 +84,7 @@ def test_a_load_brings_the_view_and_leaves_the_rest_of_the_tile(kind, layout, da
 @pytest.mark.parametrize("layout", ["ND", "DN"])
 @pytest.mark.parametrize("adds", [False, True])
 @pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16", "int32", "int16", "int8"])
-@settings(max_examples=8)
+@settings(max_examples=or_half(8))
 @given(data=st.data(), seed=SEEDS)
 def test_a_store_writes_or_adds_the_valid_part_and_nothing_else(kind, adds, layout, data, seed):
     width, length, outer, per_piece, lines, room, pitch, steps, total = data.draw(vector_views(kind))
@@ -106,7 +107,7 @@ def test_a_store_writes_or_adds_the_valid_part_and_nothing_else(kind, adds, layo
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@settings(max_examples=12)
+@settings(max_examples=or_half(12))
 @given(data=st.data(), seed=SEEDS)
 def test_a_load_pads_each_row_to_a_whole_block(kind, data, seed):
     block = blocks(kind, 1)
@@ -134,7 +135,7 @@ def test_a_load_pads_each_row_to_a_whole_block(kind, data, seed):
 
 @pytest.mark.parametrize(("view_layout", "layout"), [(ND, "NZ"), (DN, "ZN")])
 @pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16", "int8"])
-@settings(max_examples=12)
+@settings(max_examples=or_half(12))
 @given(data=st.data(), seed=SEEDS)
 def test_a_load_into_l1_makes_fractals(kind, view_layout, layout, data, seed):
     c0 = 32 // dtype(kind).size
@@ -159,7 +160,7 @@ def test_a_load_into_l1_makes_fractals(kind, view_layout, layout, data, seed):
 
 
 @pytest.mark.parametrize("kind", ["float32", "float16", "int8"])
-@settings(max_examples=12)
+@settings(max_examples=or_half(12))
 @given(data=st.data(), seed=SEEDS)
 def test_fractals_in_global_memory_go_to_l1_and_back_as_they_are(kind, data, seed):
     c0 = 32 // dtype(kind).size
@@ -201,7 +202,7 @@ def scaled(values: np.ndarray, kind: str, relu: bool, scale: float | None) -> np
     ],
 )
 @pytest.mark.parametrize("layout", [ND, NZ])
-@settings(max_examples=10)
+@settings(max_examples=or_half(10))
 @given(data=st.data(), seed=SEEDS, relu=st.booleans())
 def test_the_accumulator_is_converted_on_its_way_out(acc, kind, scales, layout, data, seed, relu):
     rows, cols = 16 * data.draw(st.integers(1, 4)), 16 * data.draw(st.integers(1, 4))
@@ -285,7 +286,7 @@ def test_what_no_transfer_can_do_is_named():
 
 
 @pytest.mark.parametrize("kind", ["float32", "float16", "int8"])
-@settings(max_examples=8)
+@settings(max_examples=or_half(8))
 @given(data=st.data(), seed=SEEDS)
 def test_a_plain_l1_tile_is_loaded_and_stored_row_by_row(kind, data, seed):
     rows, cols = data.draw(st.integers(1, 20)), blocks(kind, data.draw(st.integers(1, 8)))
