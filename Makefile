@@ -65,16 +65,15 @@ format: $(STAMP)
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
 
-# What runs, without what only tests need: the package is named to Python where it lies, which takes no build, and what it
-# needs is compiled to bytecode on all cores, without its tests. Compiling the simulator's core takes msgspec alone: it begins
-# while the rest is installed, and whoever needs it first waits for it, or compiles it where this could not.
+# What runs, without what only tests need: the package is named to Python where it lies, which takes no build, and bytecode is
+# made of what is imported alone. Compiling the simulator's core takes msgspec alone: it begins while the rest is installed, and
+# whoever needs it first waits for it, or compiles it where this could not.
 $(RUNS): pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)
 	@sed -n '/^msgspec==/,/[^\\]$$/p' requirements.lock > $(VENV)/first.txt
 	$(PIP) --no-compile --no-deps -r $(VENV)/first.txt
 	@PYTHONPATH=src $(BIN)/python -m insight_trace.capture.builds > /dev/null 2>&1 &
 	$(PIP) --no-compile -r requirements.lock
-	$(BIN)/python -m compileall -q -j 0 -x '/tests/' $(VENV)/lib
 	echo "$(CURDIR)/src" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/insight_trace.pth"
 	printf '#!/bin/sh\nexec "%s" -m insight_trace "$$@"\n' "$(CURDIR)/$(BIN)/python" > $(BIN)/insight-trace
 	chmod +x $(BIN)/insight-trace
