@@ -83,7 +83,9 @@ def focus_of(trace: Trace, figures: Stats) -> Focus | None:
     by_kind = {"cube": 0.0, "vector": 0.0}
     for name, cycles in zip(cores, spent, strict=True):
         by_kind[kind_of(name)] += cycles
-    kind = max(by_kind, key=lambda each: by_kind[each])
+    # a core may hold the path and do nothing: it waits
+    kinds = {kind_of(name) for name in ran}
+    kind = max((each for each in by_kind if each in kinds), key=lambda each: by_kind[each])
     held = [(cycles, name) for name, cycles in zip(cores, spent, strict=True) if name in ran]
     chosen = max(
         (item for item in held if kind_of(item[1]) == kind),
@@ -91,7 +93,7 @@ def focus_of(trace: Trace, figures: Stats) -> Focus | None:
     )[1]
     like = [core for core in figures.cores if kind_of(core.core) == kind and core.cycles]
     like.sort(key=lambda core: core_order(core.core))
-    return Focus(ran[chosen], tuple(like), len({kind_of(name) for name in ran}) > 1)
+    return Focus(ran[chosen], tuple(like), len(kinds) > 1)
 
 
 def causes(trace: Trace, figures: Stats, focus: Focus) -> list[Advice]:
