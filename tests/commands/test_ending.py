@@ -1,5 +1,6 @@
 """Signals end a command at whatever moment they come."""
 
+import importlib
 import os
 import signal
 import time
@@ -38,3 +39,20 @@ def test_a_signal_that_comes_in_a_callback_of_the_interpreter_is_not_lost(sent, 
     assert come
     assert getattr(caught.value, "code", 130) == 128 + sent
     assert capsys.readouterr().err == ""
+
+
+def test_a_signal_in_the_midst_of_an_import_waits_for_its_end(tmp_path, monkeypatch):
+    (tmp_path / "slowly_imported.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(0.05)\nwhole = True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    seen = []
+
+    def importing():
+        with orderly():
+            seen.append(importlib.import_module("slowly_imported").whole)
+            time.sleep(5)
+
+    with pytest.raises(KeyboardInterrupt):
+        importing()
+    assert seen == [True]

@@ -9,9 +9,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import TextIO
 
 _AGAIN_SECONDS = 0.01
+_MOST_WAITS = 50  # for imports to end: one that never does must not keep us
 
 
 class Terminated(KeyboardInterrupt):
@@ -31,7 +33,14 @@ def orderly() -> Iterator[None]:
         yield
         return
 
-    def on_signal(number: int, _frame: object) -> None:
+    waited = [0]
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        # libraries take an exception out of the midst of an import for something else, or die of it
+        if _importing(frame) and waited[0] < _MOST_WAITS:
+            waited[0] += 1
+            _send_again(number)
+            return
         started = sys.modules.get("insight_trace.supervisor")
         if started is not None:
             started.end_all()  # also what other threads wait for
@@ -50,10 +59,7 @@ def orderly() -> Iterator[None]:
         if not isinstance(lost.exc_value, KeyboardInterrupt):
             unraisable(lost)
             return
-        number = lost.exc_value.number if isinstance(lost.exc_value, Terminated) else signal.SIGINT
-        again = threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), number))
-        again.daemon = True
-        again.start()
+        _send_again(lost.exc_value.number if isinstance(lost.exc_value, Terminated) else signal.SIGINT)
 
     sys.unraisablehook = once_more
     try:
@@ -62,6 +68,20 @@ def orderly() -> Iterator[None]:
         sys.unraisablehook = unraisable
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _send_again(number: int) -> None:
+    again = threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), number))
+    again.daemon = True
+    again.start()
 
 
 def prepare_streams() -> None:
