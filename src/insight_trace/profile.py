@@ -24,8 +24,9 @@ from insight_trace.ptoas.discovery import RUN_PREFIX, KernelSource, find_sources
 from insight_trace.ptoas.kernel_plan import Settings, plan_kernels, refuse_unused_names, select_kernels
 from insight_trace.ptoas.kernel_runner import KernelRunner, RunnerOptions
 from insight_trace.ptoas.planned_kernel import BrokenKernel, PlannedKernel, ProfileKernel
-from insight_trace.ptoas.profile_books import MANIFEST, latest_run, write_pointer
+from insight_trace.ptoas.profile_books import ABOUT, MANIFEST, build_of, latest_run, write_pointer
 from insight_trace.ptoas.profile_run import ProfileResult, ProfileRun, Progress
+from insight_trace.reading import is_folder
 from insight_trace.simulate.simulators import find_simulator
 from insight_trace.storage import write_whole
 
@@ -109,6 +110,13 @@ def _root(request: ProfileRequest) -> Path:
         raise RequestError(
             f"--resume: {request.resume_root or request.build} has no run to continue",
             hint="start one without --resume",
+        )
+    other = build_of(root)
+    # A build that was copied still points to the run of the one it was copied from.
+    if other is not None and is_folder(other) and not other.samefile(request.build):
+        raise RequestError(
+            f"--resume: {root} is a run of another build, {other}",
+            hint="start one without --resume, or name a run of this build: --resume RUN",
         )
     return root
 
@@ -240,7 +248,7 @@ def _run(
             planned = tuple(_with_cause(kernel, problems) for kernel in planned)
     if not request.synthetic:
         planned = _on_real_work(request, planned, runner, root, warn)
-    write_whole(root / "README.txt", _about(root, request, planned, runner), mode=0o600)
+    write_whole(root / ABOUT, _about(root, request, planned, runner), mode=0o600)
     for place in dict.fromkeys((request.build, request.output_root or request.build)):
         try:
             write_pointer(place, root)

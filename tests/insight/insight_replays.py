@@ -1,6 +1,7 @@
 """Replays of our examples as Insight gets them: a kernel alone, a mix, many blocks, and the 950."""
 
 import json
+import shutil
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,8 @@ def run_alone(tmp_path_factory):
 def profiled(tmp_path_factory) -> dict[str, Replayed]:
     """Every kernel of the example build, by its name."""
     root = tmp_path_factory.mktemp("profiled")
-    build = str(EXAMPLES / "pypto_build")
-    assert main(["profile", "--build-dir", build, "--target", "a2a3", "--output-root", str(root)]) == 0
-    found = sorted(root.glob("*/funcs/*/collect/out/OPPROF_*/simulator"))
+    build = root / "build"  # a profile leaves its pointer in the build, and the checkout's is everybody's
+    shutil.copytree(EXAMPLES / "pypto_build", build)
+    assert main(["profile", "--build-dir", str(build), "--target", "a2a3"]) == 0
+    found = sorted(build.glob("*/funcs/*/collect/out/OPPROF_*/simulator"))
     return {directory.parents[3].name: Replayed(directory) for directory in found}

@@ -4,6 +4,7 @@ import csv
 import errno
 import os
 import random
+import shutil
 import signal
 import stat
 import subprocess
@@ -26,6 +27,7 @@ from insight_trace.ptoas.profile_books import (
     OUR_COLUMNS,
     POINTER,
     ManifestRow,
+    latest_run,
     read_manifest,
     write_books,
 )
@@ -163,6 +165,30 @@ def test_resume_runs_again_what_changed_or_was_lost(build):
     again = ScriptedRunner()
     profile(ProfileRequest(build, resume=True, settings=Settings(seed=5)), again)
     assert len(again.ran) == 8
+
+
+def test_resume_in_a_copied_build_leaves_the_run_of_the_build_it_was_copied_from_alone(build, tmp_path):
+    profile(ProfileRequest(build), ScriptedRunner())
+    root = latest_run(build)
+    assert root is not None
+    books = (root / "manifest_export.csv").read_bytes()
+    shutil.copytree(build, tmp_path / "copy", ignore=shutil.ignore_patterns("kernel_insight_*"))
+    for named in (None, root):
+        with pytest.raises(RequestError, match="a run of another build"):
+            profile(
+                ProfileRequest(tmp_path / "copy", resume=True, resume_root=named, settings=Settings(seed=5)),
+                ScriptedRunner(),
+            )
+    assert (root / "manifest_export.csv").read_bytes() == books
+
+
+def test_a_build_that_was_moved_with_its_runs_may_be_resumed(build, tmp_path):
+    profile(ProfileRequest(build), ScriptedRunner())
+    root = latest_run(build)
+    assert root is not None
+    moved = build.rename(tmp_path / "moved")
+    again = profile(ProfileRequest(moved, resume=True, resume_root=moved / root.name), ScriptedRunner())
+    assert again.exported == len(again.rows)
 
 
 def test_resume_without_a_run_is_a_wrong_request(build):

@@ -19,6 +19,7 @@ from insight_trace.storage import write_whole
 
 MANIFEST = "manifest_export.csv"
 SUMMARY = "summary.txt"
+ABOUT = "README.txt"
 POINTER = "latest_all_funcs_kernel_insight_export_root.txt"
 
 # The columns that readers of the existing tool know, in its order; ours come after them.
@@ -137,3 +138,13 @@ def latest_run(build: Path) -> Path | None:
     except (OSError, UnicodeDecodeError, InputError):
         return None
     return Path(text) if text and is_folder(Path(text)) else None
+
+
+def build_of(root: Path) -> Path | None:
+    """The build that a run says it is of."""
+    try:
+        lines = read_regular(root / ABOUT, most=RECORD_BYTES).decode("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError, InputError):
+        return None
+    named = next((line.partition("=")[2] for line in lines if line.startswith("build_dir=")), "")
+    return Path(named) if named else None
