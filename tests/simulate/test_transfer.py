@@ -5,7 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from insight_trace.outcome import Fault
+from insight_trace.outcome import Fault, Simulation
+from insight_trace.simulate.embedded.op_script import run_op
+from insight_trace.simulate.embedded.simulator import EmbeddedOptions
+from insight_trace.simulate.embedded.toolchain import Toolchain
 from tests.conftest import or_half
 from tests.simulate.op_harness import Option, dtype, failure_of, glob, run_tile_op, scalar, tile
 
@@ -300,3 +303,20 @@ def test_a_plain_l1_tile_is_loaded_and_stored_row_by_row(kind, data, seed):
     stored = run_tile_op("TSTORE", empty, tile(matrix, dtype_name=kind, space="l1"), *PLAIN)
     np.testing.assert_array_equal(stored.buffer(0).reshape(rows, cols), matrix)
     assert stored.instructions == ["MOV_L1_TO_OUT"]
+
+
+@pytest.mark.parametrize("pitch", [32, 33, 40, 64, 160, 1024])
+def test_rows_that_lie_apart_in_global_memory_fetch_every_sector_they_touch_and_take_no_less(pitch):
+    def loaded(apart: int) -> Simulation:
+        buffer = np.arange(64 * apart, dtype=np.float32)
+        view = glob(buffer, (1, 1, 1, 64, 32), (64 * apart, 64 * apart, 64 * apart, apart, 1))
+        into = tile(np.zeros((64, 32), np.float32))
+        return run_op("TLOAD", (into, view), EmbeddedOptions(l2="cold"), Toolchain.find()).simulation
+
+    near, far = loaded(32), loaded(pitch)
+    assert far.memory is not None
+    sector = 128
+    touched = {at // sector for row in range(64) for at in range(row * pitch * 4, row * pitch * 4 + 128)}
+    assert far.memory.fetched == sector * len(touched)
+    assert far.cycles >= near.cycles
+    assert (far.cycles > near.cycles) is (len(touched) > 64)

@@ -9,6 +9,7 @@ from insight_trace.chips import roofs_of
 from insight_trace.model import Pipe
 from insight_trace.recording.busy import pipes
 from insight_trace.trace.advice import advise
+from insight_trace.trace.bottleneck import focus_of
 from insight_trace.trace.stats import stats
 from insight_trace.trace.text import stats_data, stats_text
 from tests.synthetic_trace import TraceBuilder, flag_detail, matmul_trace, softmax_trace
@@ -65,6 +66,18 @@ def test_of_every_pipe_busy_waiting_and_idle_make_the_cycles_of_its_core(trace):
     for core in figures.cores:
         assert 0 <= core.nothing <= core.cycles
         assert 0 <= core.scalar_alone <= core.cycles
+
+
+def test_advice_on_a_run_whose_path_lies_on_a_core_that_did_nothing_is_about_the_one_that_worked():
+    builder = TraceBuilder()
+    builder.add(Pipe.CUBE, "MMAD", 0, 10, core="core0.cubecore0")
+    builder.add(Pipe.VECTOR, "VADD", 100, 100, core="core0.veccore0")
+    trace = builder.build()
+    figures = stats(trace)
+    assert trace.instructions.cores[trace.instructions.core[figures.path.row[-1]]] == "core0.veccore0"
+    focus = focus_of(trace, figures)
+    assert focus is not None
+    assert focus.core.core == "core0.cubecore0"
 
 
 @given(traces())

@@ -262,7 +262,8 @@ class Toolchain(Struct, frozen=True, dict=True):
         made, made_object, rule = into / KERNEL_OBJECT, into / "kernel.o", into / "rule"
         compiled = [*flags, "-MD", "-MF", str(rule), "-c", str(source), "-o", str(made_object)]
         # in two steps: hooks are compiled in, but the runtime that usually goes with them is not linked
-        for step in (compiled, [*sanitizers(), "-shared", str(made_object), "-o", str(made)]):
+        checked = [*sanitizers(), "-Wl,-Bsymbolic"] if sanitizers() else []  # tools/pto_isa/driver.cpp, load
+        for step in (compiled, [*checked, "-shared", str(made_object), "-o", str(made)]):
             done = self.compiler.run(step)
             if step is compiled and any(said in done.said for said in _ATTRIBUTE_WITHIN):
                 done = self._compile_without_attributes(source, flags, rule, made_object)
