@@ -156,6 +156,41 @@ def test_ten_processes_on_an_empty_cache_compile_each_thing_once(tmp_path):
     assert len([line for line in runs if "-shared" in line]) == 1
 
 
+_CLANG = """#!/bin/sh
+# Says that it is clang, and like it looks for a precompiled header's own place again.
+for word; do last=$word; done
+case " $* " in
+*" --version "*) echo "clang version 14.0.6"; exit ;;
+*" c++-header "*) for word; do [ "$word" = -o ] && echo "$before" > "$last"; before=$word; done; exit ;;
+esac
+for word; do
+    [ "$before" = -include-pch ] && [ ! -e "$(cat "$word")" ] && echo "error: could not find file" && exit 1
+    [ "$before" = -MF ] && echo "made:" > "$word"
+    before=$word
+done
+exec REAL -shared -x c++ /dev/null -o "$last"
+"""
+
+
+def test_precompiled_headers_of_a_checkout_that_is_gone_serve_no_other(tmp_path):
+    """clang's name the headers where they were; g++'s do not."""
+    source, compiler = tmp_path / "kernel.cpp", tmp_path / "clang++"
+    source.write_text('extern "C" void kernel_entry(int64_t *args) { args[0] = 1; }\n')
+    compiler.write_text(_CLANG.replace("REAL", " ".join(find_compiler().command)))
+    compiler.chmod(0o755)
+    package = Path(engine_objects.__file__).parents[2]
+    for checkout in ("gone", "kept"):
+        source.write_text(source.read_text() + "\n")  # the object is not the earlier one's
+        place = tmp_path / checkout
+        shutil.copytree(package, place / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+        environment = {**os.environ, "CXX": str(compiler), "INSIGHT_TRACE_CACHE": str(tmp_path / "cache")}
+        environment |= {"PYTHONPATH": str(place)}
+        command = [sys.executable, "-c", _COMPILES, str(source)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        shutil.rmtree(place)
+
+
 def test_a_program_for_another_machine_is_run_by_the_emulator_from_wherever_it_lies(tmp_path):
     program = tmp_path / "made" / "runner"
     program.parent.mkdir()

@@ -301,7 +301,7 @@ class Toolchain(Struct, frozen=True, dict=True):
 
         def build(into: Path) -> None:
             if self.compiler.is_clang:
-                # clang remembers where the header was; times do not matter, its content is in the key
+                # times do not matter, its content is in the key
                 read, extra = header, ["-Xclang", "-fno-pch-timestamp"]
             else:
                 # g++ takes X.gch for a header X beside it
@@ -318,7 +318,9 @@ class Toolchain(Struct, frozen=True, dict=True):
             ]
             self._run([*flags, *extra, *made], "precompiling our headers")
 
-        entry = self.cache.put(kind, content_key([self._compiler_identity, content, *flags]), build)
+        # clang looks again for every header where it was, and another checkout of ours may be gone
+        place = [str(HERE)] if self.compiler.is_clang else []
+        entry = self.cache.put(kind, content_key([self._compiler_identity, content, *flags, *place]), build)
         if self.compiler.is_clang:
             return ["-include-pch", str(entry / f"{header.name}.gch")]
         return ["-include", str(entry / header.name)]
