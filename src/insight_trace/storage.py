@@ -107,8 +107,8 @@ def whole_file(
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
     beside = _beside(path)
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with os.fdopen(handle, "wb") as file:
             _lock(handle)
             yield file
@@ -118,7 +118,8 @@ def whole_file(
             _publish(beside, path, force=force, inputs=inputs)
     except BaseException as error:
         _name(error, path)
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            beside.unlink()
         raise
 
 
@@ -195,9 +196,10 @@ def _filled(path: Path, mode: int) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
     beside = _beside(path)
-    beside.mkdir(mode=mode)
-    handle = os.open(beside, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    handle = None
     try:
+        beside.mkdir(mode=mode)  # a signal may come as soon as it is there
+        handle = os.open(beside, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         _lock(handle)
         yield beside
     except BaseException as error:
@@ -205,7 +207,8 @@ def _filled(path: Path, mode: int) -> Iterator[Path]:
         shutil.rmtree(beside, ignore_errors=True)
         raise
     finally:
-        os.close(handle)
+        if handle is not None:
+            os.close(handle)
 
 
 def _name(error: BaseException, path: Path) -> None:

@@ -216,6 +216,27 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_and_a_living_ones_piec
     assert (place / "record").exists()
 
 
+@pytest.mark.parametrize(
+    ("writer", "owner", "name"), [(whole_directory, Path, "mkdir"), (whole_file, os, "open")]
+)
+def test_an_interruption_as_soon_as_the_hidden_piece_is_there_leaves_nothing(
+    tmp_path, monkeypatch, writer, owner, name
+):
+    make = getattr(owner, name)
+
+    def interrupted(*arguments, **options):
+        made = make(*arguments, **options)
+        if ".insight-trace-" in str(arguments[0]):
+            raise KeyboardInterrupt
+        return made
+
+    monkeypatch.setattr(owner, name, interrupted)
+    with pytest.raises(KeyboardInterrupt), writer(tmp_path / "out"):
+        pass
+    monkeypatch.undo()
+    assert not list(tmp_path.iterdir())
+
+
 def test_files_of_an_export_appear_together_or_not_at_all(tmp_path):
     with pytest.raises(KeyboardInterrupt), whole_files(tmp_path / "npy") as beside:
         (beside / "a").write_text("a")
