@@ -163,16 +163,18 @@ class Result:
         return self.on_a5
 
 
-def run_tile_op(name: str, *operands: Any, timing_only: bool = False, target: str | None = None) -> Result:
+def run_tile_op(
+    name: str, *operands: Any, timing_only: bool = False, target: str | None = None, l2: str | None = None
+) -> Result:
     """Runs the op; the run must end well (failure_of is for runs that should not).
 
     Without a target it runs on both families, which must leave the same bytes. The run on a2a3 comes back, with the
     one on the 950 in `a5`.
     """
     if target is not None:
-        return Result(_run_on(target, name, operands, timing_only), operands)
-    there = Result(_run_on("a5", name, operands, timing_only), operands)
-    run = _run_on("a2a3", name, operands, timing_only)
+        return Result(_run_on(target, name, operands, timing_only, l2), operands)
+    there = Result(_run_on("a5", name, operands, timing_only, l2), operands)
+    run = _run_on("a2a3", name, operands, timing_only, l2)
     _require_same(run, there.run, name, operands)
     return Result(run, operands, there)
 
@@ -194,8 +196,11 @@ def _toolchain() -> Toolchain:
     return Toolchain.find()
 
 
-def _run_on(target: str, name: str, operands: tuple[Any, ...], timing_only: bool) -> OpRun:
-    run = run_op(name, operands, EmbeddedOptions(timing_only=timing_only, target=target), _toolchain())
+def _run_on(
+    target: str, name: str, operands: tuple[Any, ...], timing_only: bool, l2: str | None = None
+) -> OpRun:
+    options = EmbeddedOptions(timing_only=timing_only, target=target, l2=l2)
+    run = run_op(name, operands, options, _toolchain())
     assert run.simulation.failure is None, f"{target}: {run.simulation.failure}"
     _require_lanes_of(target, name, run.simulation)
     return run
