@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Python's own pip installs into the environment where it can (22.3 or newer): to put another there takes longer than the rest.
-OWN_PIP = $(shell $(PYTHON) -c 'import pip; assert tuple(map(int, pip.__version__.split(".")[:2])) >= (22, 3)' 2>&1 || echo no)
-PIP = $(if $(OWN_PIP),$(BIN)/pip,$(PYTHON) -m pip --python $(BIN)/python) install --quiet --disable-pip-version-check
+LACKS_PIP = $(shell $(PYTHON) -c 'import pip; assert tuple(map(int, pip.__version__.split(".")[:2])) >= (22, 3)' 2>&1 || echo no)
+PIP = $(if $(LACKS_PIP),$(BIN)/pip,$(PYTHON) -m pip --python $(BIN)/python) install --quiet --disable-pip-version-check
 RUNS := $(VENV)/.runs
 STAMP := $(VENV)/.installed
 MACHINE ?= $(shell uname -m)
@@ -71,7 +71,7 @@ clean:
 # made of what is imported alone. Compiling the simulator's core takes msgspec alone: it begins while the rest is installed, and
 # whoever needs it first waits for it, or compiles it where this could not.
 $(RUNS): pyproject.toml requirements.lock
-	$(PYTHON) -m venv $(if $(OWN_PIP),,--without-pip) $(VENV)
+	$(PYTHON) -m venv $(if $(LACKS_PIP),,--without-pip) $(VENV)
 	@sed -n '/^msgspec==/,/[^\\]$$/p' requirements.lock > $(VENV)/first.txt
 	$(PIP) --no-compile --no-deps -r $(VENV)/first.txt
 	@PYTHONPATH=src $(BIN)/python -m insight_trace.capture.builds > /dev/null 2>&1 &
