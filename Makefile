@@ -84,7 +84,6 @@ $(RUNS): pyproject.toml requirements.lock
 $(STAMP): $(RUNS) requirements-dev.lock
 	$(PIP) -r requirements-dev.lock
 	$(PIP) --no-deps -e .
-	$(BIN)/python -m ensurepip > /dev/null
 	touch $@
 
 # Every reader over mutated inputs, soaking, killing, and every call failing: figures in docs/reliability.md. `make fuzz SECONDS=600`;
