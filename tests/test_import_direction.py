@@ -15,6 +15,7 @@ ORDER = [
     "model",
     "outcome",
     "storage",
+    "scratch",
     "supervisor",
     "recording",
     "check",

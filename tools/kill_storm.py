@@ -4,9 +4,10 @@
 
 Every round starts one command of tests/trust/fault_commands.py, sends it SIGKILL, SIGTERM or SIGINT after a random time
 (up to what it took without one, times `--slower` on a busy machine), and then checks: its outputs are as they were or
-whole, nothing that it started is alive, and the same command works in the same place afterwards (on a sample of the
-rounds). Every fifth command is started as a user does, so that signals meet imports too; the others are forked from a
-process that has imported everything. Prints a table by command; exit code 1 if anything was broken or alive.
+whole, nothing that it started is alive, no temporary file is left (after SIGKILL only folders that a next run removes),
+and the same command works in the same place afterwards (on a sample of the rounds). Every fifth command is started as a
+user does, so that signals meet imports too; the others are forked from a process that has imported everything. Prints a
+table by command; exit code 1 if anything was broken, alive or left.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from tests.trust.fault_states import State, broken_units, missing, says_partial,
 
 import insight_trace  # noqa: E402
 from insight_trace.__main__ import main as tool  # noqa: E402
+from insight_trace.scratch import PREFIX  # noqa: E402
 
 TOOL = [sys.executable, "-m", "insight_trace"]
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
@@ -71,8 +73,10 @@ def import_everything() -> None:
 
 
 def begun(words: Sequence[str], folder: Path, said: Path, mark: str, *, fork: bool) -> int:
-    """The process of a command, which writes what it says to a file."""
-    environment = {**os.environ, MARK: mark, "INSIGHT_TRACE_SANDBOX": "default"}
+    """The process of a command, which writes what it says to a file; its temporary files are its own."""
+    temporary = temporary_of(folder)
+    temporary.mkdir(exist_ok=True)
+    environment = {**os.environ, MARK: mark, "INSIGHT_TRACE_SANDBOX": "default", "TMPDIR": str(temporary)}
     if not fork:
         with said.open("wb") as file:
             return subprocess.Popen(
@@ -84,6 +88,7 @@ def begun(words: Sequence[str], folder: Path, said: Path, mark: str, *, fork: bo
     code = 99
     try:
         os.environ.update(environment)
+        tempfile.tempdir = None  # found anew
         os.chdir(folder)
         file = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         null = os.open(os.devnull, os.O_RDWR)
@@ -98,6 +103,16 @@ def begun(words: Sequence[str], folder: Path, said: Path, mark: str, *, fork: bo
         with contextlib.suppress(Exception):
             sys.stderr.flush()
         os._exit(code)
+
+
+def temporary_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.tmp")
+
+
+def left_over(folder: Path, *, killed: bool) -> list[str]:
+    """Temporary files that nobody would remove."""
+    names = [path.name for path in temporary_of(folder).iterdir()]
+    return [name for name in names if not (killed and name.startswith(PREFIX))]
 
 
 def ended(words: Sequence[str], folder: Path, *, fork: bool = True) -> tuple[int, float, bytes]:
@@ -193,9 +208,9 @@ def one(
     os.kill(pid, sent)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     end = time.monotonic() + _GONE_SECONDS
-    while (left := alive(mark)) and time.monotonic() < end:
+    while (living := alive(mark)) and time.monotonic() < end:
         time.sleep(0.1)
-    row: Row = {"name": name, "signal": sent.name, "hit": ended_before is None, "alive": left, "said": ""}
+    row: Row = {"name": name, "signal": sent.name, "hit": ended_before is None, "alive": living, "said": ""}
     now = state(folder, command)
     partial = code != 0 and says_partial(folder)
     row["broken"] = [] if partial else broken_units(now, given, tried.good, command)
@@ -203,12 +218,14 @@ def one(
     if b"Traceback" in text and b"insight_trace/" in text and sent != signal.SIGKILL:
         row["said"] = text.decode(errors="replace")[-400:]
     row["hidden"] = [p.name for p in folder.iterdir() if p.name.startswith(".") and sent != signal.SIGKILL]
+    row["left"] = left_over(folder, killed=sent == signal.SIGKILL)
     if number % _AGAIN == 0 and code != 0 and not partial and missing(now, tried.good):
         again, _, text = ended(command.words, folder, fork=fork)
         row["again"] = again or len(missing(state(folder, command), tried.good))
         if row["again"]:
             row["said"] = text.decode(errors="replace")[-400:]
-    shutil.rmtree(folder, ignore_errors=True)
+    for place in (folder, temporary_of(folder)):
+        shutil.rmtree(place, ignore_errors=True)
     said.unlink(missing_ok=True)
     return row
 
@@ -271,7 +288,7 @@ def main() -> int:
         rows = []
         for row in rows_of(options, names, table, root):
             rows.append(row)
-            if row["broken"] or row["alive"] or row["said"] or row["hidden"]:
+            if row["broken"] or row["alive"] or row["said"] or row["hidden"] or row["left"]:
                 print(json.dumps(row), flush=True)
             if options.json:
                 options.json.write_text(json.dumps(rows, indent=1) + "\n")
@@ -285,17 +302,18 @@ def main() -> int:
         count["broken"] += bool(row["broken"])
         count["alive"] += bool(row["alive"])
         count["hidden"] += bool(row["hidden"])
+        count["left"] += bool(row["left"])
         count["tracebacks"] += bool(row["said"]) and "again" not in row
         count["again"] += "again" in row
         count["again failed"] += bool(row.get("again"))
-    columns = ("kills", "hit", "broken", "alive", "hidden", "tracebacks", "again", "again failed")
+    columns = ("kills", "hit", "broken", "alive", "hidden", "left", "tracebacks", "again", "again failed")
     print(f"{'command':28}{'signal':10}" + "".join(f"{c:>13}" for c in columns))
     total: collections.Counter[str] = collections.Counter()
     for (name, sent), count in sorted(counts.items()):
         total.update(count)
         print(f"{name:28}{sent:10}" + "".join(f"{count[c]:>13}" for c in columns))
     print(f"{'all':38}" + "".join(f"{total[c]:>13}" for c in columns))
-    return 1 if any(total[c] for c in ("broken", "alive", "tracebacks", "again failed")) else 0
+    return 1 if any(total[c] for c in ("broken", "alive", "left", "tracebacks", "again failed")) else 0
 
 
 if __name__ == "__main__":

@@ -8,10 +8,15 @@ import sys
 
 def _ended(kind: type[BaseException], error: BaseException, trace: object) -> None:
     """An interruption before the command line is there to say it: one line, and the code of an interruption."""
-    if issubclass(kind, KeyboardInterrupt):
+    if _interrupted(error):
         os.write(2, b"insight-trace: interrupted\n")
         os._exit(130)
     sys.__excepthook__(kind, error, trace)  # type: ignore[arg-type]
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Classes that are made during an import turn an interruption into an error of theirs."""
+    return error is not None and (isinstance(error, KeyboardInterrupt) or _interrupted(error.__cause__))
 
 
 sys.excepthook = _ended

@@ -241,7 +241,7 @@ def ran(folder: Path, scene: Path, case: str, factors: Mapping[str, float], only
     assert main(["capture", str(scene), "--case", case, "-o", str(folder / "dump")]) == 0
     ids = {d.task_id for d in load_dump(folder / "dump").dispatches}
     tasks = tuple(t for t in recorded_tasks(scene, folder / "dump", case, ids) if t.name.startswith(only))
-    with Simulated(tasks, load_chip(), "ascend910b1", None, "a2a3") as device:
+    with Simulated(tasks, load_chip(), "ascend910b1", None, "a2a3", folder) as device:
         return Run(scene, folder / "dump", case, tasks, device(factors))
 
 

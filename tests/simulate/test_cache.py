@@ -56,6 +56,21 @@ def test_a_build_that_fails_leaves_nothing(tmp_path):
     assert not [path for path in (tmp_path / "kind").iterdir() if not path.name.endswith(".lock")]
 
 
+def test_what_a_killed_build_left_is_removed_by_the_next_and_what_is_being_built_is_not(tmp_path):
+    cache = Cache(tmp_path)
+    dead = tmp_path / "kind" / ".dead.own-abc"
+    dead.mkdir(parents=True)
+    os.utime(dead, (1, 1))
+
+    def build(into: Path) -> None:
+        os.utime(into, (1, 1))
+        cache.put("kind", "other", writes("other"))
+        (into / "made").write_text("still here")
+
+    assert (cache.put("kind", "key", build) / "made").read_text() == "still here"
+    assert sorted(path.name for path in (tmp_path / "kind").iterdir()) == ["key", "other"]
+
+
 def test_what_was_used_longest_ago_goes_when_the_limit_is_reached(tmp_path):
     cache = Cache(tmp_path, limit=2500)
     old = cache.put("kind", "old", writes("x" * 1000))

@@ -151,6 +151,19 @@ def test_an_interruption_at_any_moment_is_one_line(tmp_path):
         assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
 
 
+def test_an_interruption_that_an_import_turned_into_another_error_is_one_line():
+    of_an_import = (
+        "import insight_trace.__main__\n"
+        "class Interrupted:\n"
+        "    def __set_name__(self, owner, name):\n"
+        "        raise KeyboardInterrupt\n"
+        "class Made:\n"
+        "    attribute = Interrupted()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", of_an_import], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "insight-trace: interrupted\n")
+
+
 # --- requests --------------------------------------------------------------------------------------------
 
 

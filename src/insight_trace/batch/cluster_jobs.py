@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import importlib
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +22,7 @@ from insight_trace.model import Kernel, Payload
 from insight_trace.ptoas.kernel_runner import RunnerOptions
 from insight_trace.run.bulk_replay import ReplayJob, ReplayRow, run_replay_job
 from insight_trace.run.timing_job import Timed, TimingJob, run_timing_job
+from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.embedded.kernel_sources import DEPENDS
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
@@ -169,8 +169,8 @@ def run_sent_timing(name: str, files: Mapping[str, bytes], job: TimingJob) -> by
 def run_sent_replay(name: str, files: Mapping[str, bytes], job: ReplayJob, piece: bytes) -> bytes:
     """Replays a dispatch there."""
     root = _unpacked(name, files)
-    with tempfile.TemporaryDirectory(prefix="insight-trace-") as folder:
-        path = Path(folder) / "payload"
+    with scratch_folder("payload") as folder:
+        path = folder / "payload"
         path.write_bytes(piece)
         arguments = _with_payloads(job.arguments, lambda payload: replace(payload, path=path))
         row = run_replay_job(dataclasses.replace(job, kernels=_moved(job.kernels, root), arguments=arguments))

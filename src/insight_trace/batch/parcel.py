@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,6 +18,7 @@ from insight_trace.ptoas.embedded_runner import EmbeddedRunner, make
 from insight_trace.ptoas.kernel_runner import FAILED, Places, RunnerOptions, RunOutcome
 from insight_trace.ptoas.planned_kernel import BufferArg, ProfileKernel
 from insight_trace.reading import read_regular
+from insight_trace.scratch import scratch_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,7 @@ def opened(content: object) -> Returned:
 
 
 def _run_here(parcel: Parcel) -> Returned:
-    with tempfile.TemporaryDirectory(prefix="insight-trace-") as name:
-        root = Path(name)
+    with scratch_folder("parcel") as root:
         kernel = _unpack(parcel, root)
         folder, logs = root / "folder", root / "logs"
         out = folder / "collect" / "out"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
     from insight_trace.run.baseline import THRESHOLD, Baseline, differences, read_baseline, write_baseline
     from insight_trace.run.gate_figures import measure
     from insight_trace.run.gate_reports import junit, sarif_of
+    from insight_trace.scratch import scratch_folder
     from insight_trace.storage import write_whole
 
     if options.threshold is not None and not 0 <= options.threshold < 10:
@@ -63,8 +63,8 @@ def run(options: argparse.Namespace) -> int:
     say, now, findings = Progress(), [], []
     execute = executor(options)
     for subject in subjects:
-        with tempfile.TemporaryDirectory(prefix="insight-trace-gate-") as folder:
-            figures, found = measure(subject, root, execute, Path(folder), say.step)
+        with scratch_folder("gate") as folder:
+            figures, found = measure(subject, root, execute, folder, say.step)
         now.append(figures)
         findings += found
     say.end()

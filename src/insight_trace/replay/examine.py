@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from insight_trace.replay.replay_folder import RECORD, read_record
 from insight_trace.replay.replaying import target_of
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.selection import Selection, select_case, select_kernels, with_recorded_members
+from insight_trace.scratch import scratch_folder
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def dispatches(
 
     scene = load_scene(request.scene)
     case = select_case(scene, request.case)
-    with tempfile.TemporaryDirectory(prefix="insight-trace-check-") as folder:
-        for one in _recorded(request, scene, Path(folder), progress, dump):
+    with scratch_folder("check") as folder:
+        for one in _recorded(request, scene, folder, progress, dump):
             kernels = select_kernels(scene, func_ids=one.func_ids, name=one.kernel, source=one.kernel_source)
             selection = Selection(scene, case, kernels)
             gathered = gather_arguments(one, selection)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from insight_trace.recording.pipes import ENGINE_PIPES
 from insight_trace.run.fitting import Fit, Quantity, fit
 from insight_trace.run.measured import DURATION, TOTAL, MeasuredTask
 from insight_trace.run.overlay import base_of, candidates, overlay_text
+from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.embedded.estimates import parameter_times
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 
@@ -101,7 +101,10 @@ def calibrate(
     """Fits the chip to the tasks; `source` is what the new file says of its numbers."""
     chip = load_chip(soc_version, target=target)
     base = base_of(chip)
-    with Simulated(tasks, chip, base, soc_version, target) as device:
+    with (
+        scratch_folder("chip") as folder,
+        Simulated(tasks, chip, base, soc_version, target, folder) as device,
+    ):
         known = device({})
         quantities = [q for q in quantities_of(tasks, measured) if known.get((q.task, q.what), 0) > 0]
         if not quantities:
@@ -125,10 +128,10 @@ class Simulated:
     """Times of the tasks on the chip with parameters multiplied; a task runs again only if it depends on one."""
 
     def __init__(
-        self, tasks: Sequence[Task], chip: Chip, base: str, soc_version: str | None, target: str
+        self, tasks: Sequence[Task], chip: Chip, base: str, soc_version: str | None, target: str, folder: Path
     ) -> None:
         self.tasks, self.chip, self.base, self.target = tasks, chip, base, target
-        self._folder = tempfile.TemporaryDirectory(prefix="insight-trace-chip-")
+        self._folder = folder  # for its chip files
         self._files = itertools.count()
         self._pool = ThreadPoolExecutor(min(8, os.cpu_count() or 1))
         self._known: dict[tuple[Any, ...], dict[tuple[str, str], float]] = {}
@@ -145,7 +148,6 @@ class Simulated:
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
-        self._folder.cleanup()
 
     @property
     def runs(self) -> int:
@@ -168,7 +170,7 @@ class Simulated:
 
     def _run(self, missing: tuple[tuple[int, Any], Mapping[str, float]]) -> dict[tuple[str, str], float]:
         (number, _), factors = missing
-        path = Path(self._folder.name) / f"chip{next(self._files)}.toml"
+        path = self._folder / f"chip{next(self._files)}.toml"
         path.write_text(
             overlay_text(self.chip, self.base, "Calibrating", factors, "calibrating"), encoding="utf-8"
         )

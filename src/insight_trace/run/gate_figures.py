@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from insight_trace.run.baseline import CaseFigures, KernelFigures
 from insight_trace.run.run_tables import kernel_rows
 from insight_trace.run.timing import Execute
 from insight_trace.run.whole_run import RunRequest, run_case
+from insight_trace.scratch import scratch_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ def measure(
     run = run_case(RunRequest(subject.scene, subject.case, subject.chip), folder, execute, progress)
     case = run.graph.case
     progress(f"{subject.scene.name}: run, and compare with its golden")
-    with tempfile.TemporaryDirectory(prefix="insight-trace-gate-") as name:
-        dump = Path(name) / "dump"
+    with scratch_folder("gate") as dumped:
+        dump = dumped / "dump"
         platform = next((p for p in case.platforms if p.removesuffix("sim") == run.graph.target), None)
         done = run_capture(subject.scene, case.name, dump, CaptureOptions(platform=platform))
         if done.failure is not None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from insight_trace.errors import InputError, JobError
 from insight_trace.limits import STAMP_BYTES
 from insight_trace.reading import regular_text
+from insight_trace.scratch import owned_folder
 
 SIZE_LIMIT = 2 * 1024**3
 _TRIM_TO = 0.8
@@ -133,8 +134,7 @@ class Cache:
             return Cache(spare, self.limit).put(kind, key, build, usable)
 
     def _build(self, parent: Path, key: str, build: Callable[[Path], None]) -> Path:
-        beside = Path(tempfile.mkdtemp(prefix=f".{key}.", dir=parent))
-        try:
+        with owned_folder(parent, f".{key}.own-", ".*.own-*") as beside:
             build(beside)
             sizes = [f"{file.stat().st_size} {file.name}" for file in sorted(beside.iterdir())]
             (beside / _STAMP).write_text("\n".join(sizes))
@@ -144,12 +144,8 @@ class Cache:
             except OSError:
                 if not entry.is_dir():  # not a build that was quicker: a real fault
                     raise
-                shutil.rmtree(beside, ignore_errors=True)
             self._trim()
             return entry
-        except BaseException:
-            shutil.rmtree(beside, ignore_errors=True)
-            raise
 
     @contextlib.contextmanager
     def _lock(self, path: Path) -> Iterator[None]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from insight_trace import limits, supervisor
 from insight_trace.errors import JobError, RequestError
+from insight_trace.scratch import scratch_folder
 
 _HINT = "install g++ (11 or newer) or clang++ (14 or newer), or `pip install insight-trace[compiler]`"
 
@@ -41,7 +42,9 @@ class Compiler(Struct, frozen=True):
             file=limits.COMPILE_FILE_BYTES,
         )
         words = [*self.command, *arguments]
-        return supervisor.run(words, bounds=bounds, environment={**os.environ, "LC_ALL": "C.UTF-8"})
+        with scratch_folder("compile") as own:  # a compiler that is ended leaves its temporary files
+            known = {**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": str(own)}
+            return supervisor.run(words, bounds=bounds, environment=known)
 
 
 _IS_NO_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.ELOOP)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,9 +12,9 @@ from typing import TypeVar
 
 from insight_trace.errors import JobError
 from insight_trace.limits import MIB
-from insight_trace.storage import NO_ROOM, remove_if_dead
+from insight_trace.scratch import scratch_folder
+from insight_trace.storage import NO_ROOM
 
-PREFIX = "insight-trace-"
 _SHARED_MEMORY = Path("/dev/shm")
 _LEAST_ROOM = 32 * MIB  # in memory, below which a job is not begun there
 
@@ -29,20 +27,10 @@ class NoRoomError(JobError):
 
 @contextlib.contextmanager
 def job_directory(*, in_memory: bool = True) -> Iterator[Path]:
-    """A private directory for one job's files, gone afterwards; what dead runs left there is removed."""
+    """A private directory for one job's files, gone afterwards."""
     parent = _SHARED_MEMORY if in_memory and _has_room(_SHARED_MEMORY) else Path(tempfile.gettempdir())
-    with contextlib.suppress(OSError):
-        for left in parent.glob(f"{PREFIX}job-*"):
-            remove_if_dead(left)
-    place = Path(tempfile.mkdtemp(prefix=f"{PREFIX}job-", dir=parent))
-    handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held as long as we live
+    with scratch_folder(parent=parent) as place:
         yield place
-    finally:
-        os.close(handle)
-        shutil.rmtree(place, ignore_errors=True)
 
 
 def _has_room(folder: Path) -> bool:

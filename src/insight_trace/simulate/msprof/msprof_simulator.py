@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
-import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from insight_trace.chips import family_named
 from insight_trace.errors import RequestError
+from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.msprof.building import build
 from insight_trace.simulate.msprof.collecting import Collected, collect
 from insight_trace.simulate.msprof.preflight import Ready, WorkerError, check, prepare
@@ -130,8 +130,9 @@ class MsprofSimulator:
         if toolkit is None or worker is None:
             return usual()
         if self._seen is None:
-            folder = Path(tempfile.mkdtemp(prefix="insight-trace-cann-"))
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            while_here = contextlib.ExitStack()
+            weakref.finalize(self, while_here.close)
+            folder = while_here.enter_context(scratch_folder("cann"))
             self._seen = with_worker(toolkit, worker, folder)
         return check(self._seen, family_named(target), soc)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import platform
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace.chips import Family
 from insight_trace.errors import InsightTraceError, JobError, RequestError
+from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.msprof.toolkit import TRIPLETS, Toolkit
 from insight_trace.simulate.msprof.toolkit_processes import capture
 
@@ -74,8 +74,8 @@ def check(toolkit: Toolkit, target: Family, soc_version: str | None) -> Ready:
 
 def tl_capable(bisheng: Path, target: Family, environment: Mapping[str, str]) -> bool:
     """Whether the compiler knows the tile language. Only its own words against it count as a no."""
-    with tempfile.TemporaryDirectory(prefix="insight-trace-") as folder:
-        source = Path(folder, "probe.cpp")
+    with scratch_folder("probe") as folder:
+        source = folder / "probe.cpp"
         source.write_text(_TL_PROBE)
         flags = [
             "-xcce",
@@ -84,16 +84,16 @@ def tl_capable(bisheng: Path, target: Family, environment: Mapping[str, str]) ->
             f"--cce-aicore-arch={target.aicore_arch}",
             "-std=c++17",
         ]
-        command: list[str | Path] = [bisheng, *flags, source, "-o", Path(folder, "probe.o")]
-        _, output = capture(command, environment=environment, seconds=_PROBE_SECONDS, cwd=Path(folder))
+        command: list[str | Path] = [bisheng, *flags, source, "-o", folder / "probe.o"]
+        _, output = capture(command, environment=environment, seconds=_PROBE_SECONDS, cwd=folder)
     return not (b"__biasbuf__" in output and b"unknown type" in output)
 
 
 def worker_fault(msprof: Path, environment: Mapping[str, str]) -> str:
     """What is wrong with msprof's simulator worker, or nothing. Its words tell: its exit code is always 0."""
-    with tempfile.TemporaryDirectory(prefix="insight-trace-") as folder:
+    with scratch_folder("probe") as folder:
         command: list[str | Path] = [msprof, "op", "simulator", "--help"]
-        _, output = capture(command, environment=environment, seconds=_PROBE_SECONDS, cwd=Path(folder))
+        _, output = capture(command, environment=environment, seconds=_PROBE_SECONDS, cwd=folder)
     text = output.decode("utf-8", "replace")
     for line in text.splitlines():
         if any(words in line for words in _WORKER_FAULTS):
