@@ -1,16 +1,19 @@
 """What a second core of the host brings to blocks of one kernel, and to kernels of a pool (`run`, `gate`, `replay --all`).
 
-    python -m benchmarks host_cores [--rounds 3] [--depth 4096]
+    python -m benchmarks host_cores [--rounds 7] [--depth 4096]
 
-Wall time, one way and the other in turns, the best of each: a busy machine changes it. CPU is the time of all processes
-together; where it is the same, the second core costs nothing.
+Wall time, one way and the other in turns, and the median of the quotients of neighbours. A machine that others use gives
+less than two cores: beside each stands what it gave in the same turns to a loop that shares nothing. CPU is the time of all
+processes together; where it is the same, the second core costs nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import resource
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +27,7 @@ from insight_trace.simulate import simulate
 ROOT = Path(__file__).resolve().parent.parent
 GEMM = ROOT / "tests" / "data" / "kernels" / "gemm.cpp"
 _BLOCKS, _KERNELS = 24, 40
+_STEPS = 10_000_000  # of the loop
 
 
 def _processor() -> float:
@@ -31,30 +35,56 @@ def _processor() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
-def _best(call: Callable[[int], object], rounds: int) -> tuple[list[float], list[float]]:
-    """Wall and processor time on one core and on two."""
-    walls, processors = [[], []], [[], []]  # type: tuple[list[list[float]], list[list[float]]]
-    for turn in range(2 * rounds):
-        began, used = time.perf_counter(), _processor()
-        call(1 + turn % 2)
-        walls[turn % 2].append(time.perf_counter() - began)
-        processors[turn % 2].append(_processor() - used)
-    return [min(each) for each in walls], [min(each) for each in processors]
+def _loop() -> None:
+    for _ in range(_STEPS):
+        pass
+
+
+def _loops(together: int) -> None:
+    """The loop twice, one after the other or together."""
+    for _ in range(2 // together):
+        processes = [multiprocessing.get_context("fork").Process(target=_loop) for _ in range(together)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+
+
+def _in_turns(what: str, size: str, call: Callable[[int], object], rounds: int) -> Gain:
+    turns = []
+    for _ in range(rounds):
+        one, two, alone, both = _seconds(call, 1), _seconds(call, 2), _seconds(_loops, 1), _seconds(_loops, 2)
+        turns.append((one, two, alone, both))
+    return Gain(what, size, turns)
+
+
+def _seconds(call: Callable[[int], object], cores: int) -> tuple[float, float]:
+    """Wall and processor time."""
+    began, used = time.perf_counter(), _processor()
+    call(cores)
+    return time.perf_counter() - began, _processor() - used
 
 
 @dataclass(frozen=True)
 class Gain:
-    """Seconds on one core of the host and on two, the best of some."""
+    """What every turn took, wall and processor: on one core, on two, and so the loop that shares nothing."""
 
     what: str
     size: str
-    walls: list[float]
-    processors: list[float]
+    turns: list[tuple[tuple[float, float], ...]]
 
     @property
     def text(self) -> str:
-        (one, two), (alone, both) = self.walls, self.processors
-        return f"{one / two:.2f} x: {one:.2f} s, {two:.2f} s · CPU {alone:.2f} s, {both:.2f} s"
+        gain = statistics.median(one[0] / two[0] for one, two, _, _ in self.turns)
+        machine = statistics.median(alone[0] / both[0] for _, _, alone, both in self.turns)
+        (one, two), (alone, both) = (
+            [statistics.median(turn[core][which] for turn in self.turns) for core in (0, 1)]
+            for which in (0, 1)
+        )
+        return (
+            f"{gain:.2f} x: {one:.2f} s, {two:.2f} s · CPU {alone:.2f} s, {both:.2f} s"
+            f" · a loop that shares nothing {machine:.2f} x"
+        )
 
 
 def blocks(rounds: int, depth: int) -> Gain:
@@ -71,9 +101,9 @@ def blocks(rounds: int, depth: int) -> Gain:
         outputs.add((done.outputs[2].tobytes(), done.instructions.end.tobytes()))
 
     run(1)
-    best = _best(run, rounds)
+    gain = _in_turns(f"{_BLOCKS} blocks of a matmul", f"{m} x {depth} x {n}", run, rounds)
     assert len(outputs) == 1
-    return Gain(f"{_BLOCKS} blocks of a matmul", f"{m} x {depth} x {n}", *best)
+    return gain
 
 
 def _mixed(number: int) -> tuple[str, str, int, dict[int, object]]:
@@ -115,16 +145,16 @@ def kernels(rounds: int) -> Gain:
         found.add(tuple(sorted(run_jobs(run_mixed, range(_KERNELS), processes))))
 
     run(1)
-    best = _best(run, rounds)
+    gain = _in_turns("mixed kernels in the pool", f"{_KERNELS} kernels", run, rounds)
     assert len(found) == 1
-    return Gain("mixed kernels in the pool", f"{_KERNELS} kernels", *best)
+    return gain
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--depth", type=int, default=4096)
     options = parser.parse_args()
     print(f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}")

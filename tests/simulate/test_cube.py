@@ -166,8 +166,13 @@ def test_a_product_of_exact_numbers_is_exact(op, kind, target, data, seed):
     operands = [c, a, b]
     if op == "TMATMUL_ACC":
         start = before[:vm, :vn]
-        if data.draw(st.booleans()):
+        added = data.draw(st.sampled_from(["its own", "named", "another"]))
+        if added == "named":
             operands.insert(1, c)
+        elif added == "another":
+            other = numbers(seed + 4, acc, (m, n))
+            operands.insert(1, accumulator(other, acc, (vm, vn), address=m * n * 4))
+            start = other[:vm, :vn]
     elif op == "TMATMUL_BIAS":
         bias = numbers(seed + 3, acc, (1, n))
         start = np.broadcast_to(bias[:, :vn], (vm, vn))

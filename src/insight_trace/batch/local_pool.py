@@ -110,11 +110,14 @@ def _with_pool(
 def end_pool(pool: concurrent.futures.ProcessPoolExecutor) -> None:
     """Jobs that nobody waits for any more are ended, not waited for."""
     processes = list((getattr(pool, "_processes", None) or {}).values())
+    manager = getattr(pool, "_executor_manager_thread", None)
     pool.shutdown(wait=False, cancel_futures=True)
     for process in processes:
         process.terminate()
     for process in processes:
         process.join(5)
+    if manager is not None:
+        manager.join(5)  # with it about, the next pool could not be made of copies
 
 
 def can_copy() -> bool:

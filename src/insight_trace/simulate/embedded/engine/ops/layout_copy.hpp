@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "elements.hpp"
 
@@ -47,6 +48,15 @@ inline void move_run(uint8_t *to, const uint8_t *from, int64_t bytes) {
     memcpy(to, block, sizeof block);
 }
 
+struct ColumnPlaces {
+    int64_t to, from; // bytes
+};
+
+template <class T>
+void copy_elements(uint8_t *to, const uint8_t *from, const std::vector<ColumnPlaces> &columns) {
+    for (const ColumnPlaces &column : columns) memcpy(to + column.to, from + column.from, sizeof(T));
+}
+
 // dst(r, c) = src(row + r, col + c) for r < rows, c < cols; same element size, bytes as they are. `dst` lies
 // in the memory of `owner`.
 inline void copy_tile(Core &owner, const TileRef &dst, Core &core, const TileRef &src, int64_t row,
@@ -58,12 +68,15 @@ inline void copy_tile(Core &owner, const TileRef &dst, Core &core, const TileRef
     RunShape a = run_shape(dst), b = run_shape(src);
     const TileOrder into(dst), out_of(src);
     if (a.along_rows != b.along_rows) {
-        for (int64_t r = 0; r < rows; ++r) {
-            uint8_t *line = to + into.row(r) * size;
-            const uint8_t *source = from + out_of.row(row + r) * size;
-            for (int64_t c = 0; c < cols; ++c)
-                copy_element(line + into.col(c) * size, source + out_of.col(col + c) * size, size);
-        }
+        // where columns lie is the same in every row
+        std::vector<ColumnPlaces> columns(static_cast<size_t>(std::max<int64_t>(cols, 0)));
+        for (int64_t c = 0; c < cols; ++c)
+            columns[size_t(c)] = {into.col(c) * size, out_of.col(col + c) * size};
+        for (int64_t r = 0; r < rows; ++r)
+            with_bits(dst.type, [&](auto tag) {
+                copy_elements<decltype(tag)>(to + into.row(r) * size, from + out_of.row(row + r) * size,
+                                             columns);
+            });
         return;
     }
     int64_t lines = a.along_rows ? cols : rows, extent = a.along_rows ? rows : cols;

@@ -1,5 +1,6 @@
 // The cube unit: TMATMUL and its relatives.
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 #include "elementwise.hpp"
@@ -114,20 +115,41 @@ template <class W> HOT_LOOP void add_to(std::vector<W> &sum, const std::vector<W
     for (size_t i = 0; i < sum.size(); ++i) sum[i] = wrap_add(added[i], sum[i]);
 }
 
+template <class W> HOT_LOOP void add_in_place(W *to, const W *sum, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) to[i] = wrap_add(to[i], sum[i]);
+}
+
+bool same_tile(const TileRef &a, const TileRef &b) {
+    auto size = [](const TileRef &t) { return std::tuple(t.rows, t.cols, t.valid_rows, t.valid_cols); };
+    auto layout = [](const TileRef &t) { return std::tuple(t.row_major, t.inner, t.fractal, t.compact); };
+    return a.address == b.address && a.type == b.type && size(a) == size(b) && layout(a) == layout(b);
+}
+
 template <class W>
 void store_sum(Core &core, const TileRef &c, const TileRef *added, bool added_is_row, std::vector<W> &sum,
                int64_t m, int64_t n) {
-    if (added) {
+    const bool in_place = added && !added_is_row && same_tile(*added, c);
+    if (added && !in_place) {
         static thread_local std::vector<W> more; // used again: fresh pages cost as much as the product
         added_panels<W>(core, *added, added_is_row, m, n, more);
         add_to(sum, more);
     }
     View<W> to(core, c);
+    const TileOrder order(c);
     const int64_t run = run_along_row(c);
-    for (int64_t j = 0; j < n; j += run)
-        for (int64_t i = 0; i < m; ++i)
-            std::copy_n(sum.data() + (j / kPanel * m + i) * kPanel + j % kPanel, std::min(run, n - j),
-                        &to.at(i, j));
+    // rows of a panel lie one after the other in an accumulator, too
+    const bool has_panels =
+        run == kPanel && order.row(1) == kPanel && order.row(inner_rows(c)) == inner_rows(c) * kPanel;
+    for (int64_t j = 0; j < n; j += run) {
+        const int64_t width = std::min(run, n - j), rows = has_panels && width == kPanel ? m : 1;
+        for (int64_t i = 0; i < m; i += rows) {
+            const W *from = sum.data() + (j / kPanel * m + i) * kPanel + j % kPanel;
+            if (in_place)
+                add_in_place(&to.at(i, j), from, rows * width);
+            else
+                std::copy_n(from, rows * width, &to.at(i, j));
+        }
+    }
 }
 
 uint32_t *unsigned_of(std::vector<int32_t> &numbers) { return reinterpret_cast<uint32_t *>(numbers.data()); }
