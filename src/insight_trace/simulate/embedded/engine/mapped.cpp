@@ -59,7 +59,7 @@ void MappedBytes::grow() {
         const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
         const size_t first = had / page * page;
         madvise(bytes_ + first, bytes - first, kPopulate);
-    } else if (file_ < 0) {
+    } else if (capacity_) { // not before: each of many cores would have a large page cleared for a few rows
         madvise(bytes_, bytes, MADV_HUGEPAGE);
     }
     capacity_ = wanted;
