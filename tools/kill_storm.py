@@ -48,6 +48,7 @@ MARK = "INSIGHT_TRACE_STORM"
 Row = dict[str, object]
 _STARTED = 5  # every so many rounds the command is started and not forked
 _AGAIN = 10  # every so many rounds it is run again
+_POOLED = ("profile",)  # has processes of its own
 _NOT_MOVED = ("runs prune",)  # its index holds the places of runs
 # a dead tool's children are killed by the system; a capture's runner first ends its dump
 _GONE_SECONDS = 10.0
@@ -82,11 +83,15 @@ def begun(words: Sequence[str], folder: Path, said: Path, mark: str, *, fork: bo
             return subprocess.Popen(
                 [*TOOL, *words], env=environment, cwd=folder, stdout=subprocess.DEVNULL, stderr=file
             ).pid
+    # a signal between the fork and the block below would go through all of this program
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS[1:])
     pid = os.fork()
     if pid:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS[1:])
         return pid
     code = 99
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS[1:])
         os.environ.update(environment)
         tempfile.tempdir = None  # found anew
         os.chdir(folder)
@@ -192,8 +197,9 @@ def drawn(number: int, seed: int, names: Sequence[str]) -> tuple[str, random.Ran
 
 
 def one(
-    number: int, seed: int, names: Sequence[str], table: dict[str, Prepared], root: Path, slower: float
+    number: int, names: Sequence[str], table: dict[str, Prepared], root: Path, options: argparse.Namespace
 ) -> Row:
+    seed = options.seed
     name, dice = drawn(number, seed, names)
     tried = table[name]
     command, sent = tried.command, SIGNALS[number % 3]
@@ -203,7 +209,7 @@ def one(
     given = state(folder, command)
     fork = number % _STARTED != 0
     pid = begun(command.words, folder, said, mark, fork=fork)
-    time.sleep(dice.uniform(0, (tried.forked_seconds if fork else tried.started_seconds) * slower))
+    time.sleep(dice.uniform(0, (tried.forked_seconds if fork else tried.started_seconds) * options.slower))
     ended_before = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     os.kill(pid, sent)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -215,10 +221,15 @@ def one(
     partial = code != 0 and says_partial(folder)
     row["broken"] = [] if partial else broken_units(now, given, tried.good, command)
     text = said.read_bytes() if said.exists() else b""
+    if row["broken"]:
+        row["code"], row["told"] = code, text.decode(errors="replace")[-400:]
+        if options.keep is not None:
+            shutil.copytree(folder, options.keep / f"{seed}-{number}", symlinks=True)
     if b"Traceback" in text and b"insight_trace/" in text and sent != signal.SIGKILL:
         row["said"] = text.decode(errors="replace")[-400:]
     row["hidden"] = [p.name for p in folder.iterdir() if p.name.startswith(".") and sent != signal.SIGKILL]
-    row["left"] = left_over(folder, killed=sent == signal.SIGKILL)
+    # processes of a pool are killed, whatever the signal
+    row["left"] = left_over(folder, killed=sent == signal.SIGKILL or name in _POOLED)
     if number % _AGAIN == 0 and code != 0 and not partial and missing(now, tried.good):
         again, _, text = ended(command.words, folder, fork=fork)
         row["again"] = again or len(missing(state(folder, command), tried.good))
@@ -244,7 +255,7 @@ def rows_of(
             for number in range(worker, options.kills, options.jobs):
                 if options.seconds is not None and time.monotonic() - begin > options.seconds:
                     break
-                row = one(number, options.seed, names, table, root, options.slower)
+                row = one(number, names, table, root, options)
                 os.write(writing, json.dumps(row).encode() + b"\n")
             os._exit(0)
         os.close(writing)
@@ -274,6 +285,7 @@ def main() -> int:
         "--command", action="append", choices=tuple(COMMANDS), help="only this one (repeatable)"
     )
     parser.add_argument("--seconds", type=float, help="stop after this time, however many kills that were")
+    parser.add_argument("--keep", type=Path, help="a folder for copies of what was found broken")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     # a shell's background job ignores SIGINT, and what it starts does, too

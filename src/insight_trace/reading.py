@@ -23,9 +23,13 @@ def open_regular(path: Path, *, most: int | None = None, follow: bool = True) ->
     caller's, or that of the command line, which names the path.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
-    handle = os.open(path, flags)
     try:
-        facts = os.fstat(handle)
+        # never a bare descriptor: an interruption after the file has taken it over would close it twice
+        file = open(path, "rb", opener=lambda name, _: os.open(name, flags))  # noqa: SIM115
+    except IsADirectoryError:
+        raise InputError("is a folder, not a file", where=cut(str(path))) from None
+    try:
+        facts = os.fstat(file.fileno())
         if not stat.S_ISREG(facts.st_mode):
             raise InputError(f"is {_kind(facts.st_mode)}, not a file", where=cut(str(path)))
         if most is not None and facts.st_size > most:
@@ -34,10 +38,10 @@ def open_regular(path: Path, *, most: int | None = None, follow: bool = True) ->
                 where=cut(str(path)),
                 hint="docs/limits.md says which sizes are taken",
             )
-        return os.fdopen(handle, "rb")
     except BaseException:
-        os.close(handle)
+        file.close()
         raise
+    return file
 
 
 def read_regular(path: Path, *, most: int, follow: bool = True) -> bytes:
@@ -106,8 +110,6 @@ def load_npy(path: Path) -> NDArray[Any]:
 
 
 def _kind(mode: int) -> str:
-    if stat.S_ISDIR(mode):
-        return "a folder"
     if stat.S_ISFIFO(mode):
         return "a pipe"
     if stat.S_ISSOCK(mode):

@@ -197,9 +197,9 @@ class Child:
         for pid in _adopted(self._mark):
             if pid != group:
                 _kill(pid)
-        if self._leash >= 0:
-            os.close(self._leash)
-            self._leash = -1
+        leash, self._leash = self._leash, -1  # first: who is interrupted here comes again
+        if leash >= 0:
+            os.close(leash)
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 stream.close()

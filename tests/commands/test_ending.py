@@ -2,13 +2,16 @@
 
 import importlib
 import os
+import shutil
 import signal
+import tempfile
 import time
 import weakref
 
 import pytest
 
 from insight_trace.commands.ending import Terminated, orderly
+from insight_trace.scratch import scratch_folder
 
 
 class Thing:
@@ -56,3 +59,27 @@ def test_a_signal_in_the_midst_of_an_import_waits_for_its_end(tmp_path, monkeypa
     with pytest.raises(KeyboardInterrupt):
         importing()
     assert seen == [True]
+
+
+@pytest.mark.parametrize("moment", ["made", "removed"])
+def test_a_signal_while_a_temporary_folder_is_made_or_removed_leaves_none(tmp_path, monkeypatch, moment):
+    where, name = (tempfile, "mkdtemp") if moment == "made" else (shutil, "rmtree")
+    real = getattr(where, name)
+
+    def interrupted(*given, **named):
+        made = real(*given, **named) if moment == "made" else None
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.001)  # where it would be raised
+        return made or real(*given, **named)
+
+    monkeypatch.setattr(where, name, interrupted)
+
+    def working():
+        with orderly():
+            with scratch_folder("test", tmp_path) as place:
+                (place / "file").write_text("x")
+            time.sleep(5)
+
+    with pytest.raises(Terminated):
+        working()
+    assert not list(tmp_path.iterdir())

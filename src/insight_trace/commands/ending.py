@@ -13,7 +13,13 @@ from types import FrameType
 from typing import TextIO
 
 _AGAIN_SECONDS = 0.01
-_MOST_WAITS = 50  # for imports to end: one that never does must not keep us
+_MOST_WAITS = 50  # for what shall end first: one that never does must not keep us
+# files whose functions are not interrupted; by name, for they may never be imported
+_TO_ITS_END = (
+    "<frozen importlib._bootstrap>",
+    str(Path(os.__file__).with_name("tempfile.py")),
+    str(Path(__file__).parents[1] / "scratch.py"),
+)
 
 
 class Terminated(KeyboardInterrupt):
@@ -36,8 +42,7 @@ def orderly() -> Iterator[None]:
     waited = [0]
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        # libraries take an exception out of the midst of an import for something else, or die of it
-        if _importing(frame) and waited[0] < _MOST_WAITS:
+        if _not_now(frame) and waited[0] < _MOST_WAITS:
             waited[0] += 1
             _send_again(number)
             return
@@ -70,9 +75,14 @@ def orderly() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _importing(frame: FrameType | None) -> bool:
+def _not_now(frame: FrameType | None) -> bool:
+    """Whether an exception would do harm here.
+
+    Libraries take one out of the midst of an import for something else, or die of it. What makes or removes a temporary
+    file would leave it.
+    """
     while frame is not None:
-        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+        if frame.f_code.co_filename in _TO_ITS_END:
             return True
         frame = frame.f_back
     return False
