@@ -27,6 +27,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -107,6 +108,9 @@ def begun(words: Sequence[str], folder: Path, said: Path, mark: str, *, fork: bo
     finally:
         with contextlib.suppress(Exception):
             sys.stderr.flush()
+            for thread in threading.enumerate():  # as an interpreter does that ends
+                if thread is not threading.current_thread() and not thread.daemon:
+                    thread.join(_GONE_SECONDS)
         os._exit(code)
 
 
