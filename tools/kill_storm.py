@@ -295,7 +295,7 @@ def main() -> int:
     # a shell's background job ignores SIGINT, and what it starts does, too
     signal.signal(signal.SIGINT, signal.default_int_handler)
     import_everything()
-    root = Path(tempfile.mkdtemp(prefix="insight-trace-storm-"))
+    owner, root = os.getpid(), Path(tempfile.mkdtemp(prefix="insight-trace-storm-"))
     try:
         names = options.command or list(COMMANDS)
         wanted = {drawn(number, options.seed, names)[0] for number in range(options.kills)}
@@ -309,7 +309,8 @@ def main() -> int:
             if options.json:
                 options.json.write_text(json.dumps(rows, indent=1) + "\n")
     finally:
-        shutil.rmtree(root, ignore_errors=True)
+        if os.getpid() == owner:  # not a command that a signal got out of its block
+            shutil.rmtree(root, ignore_errors=True)
     counts: dict[tuple[str, str], collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for row in rows:
         count = counts[str(row["name"]), str(row["signal"])]

@@ -5,9 +5,8 @@ Names are loaded when they are first used, so that `import insight_trace` costs 
 
 from __future__ import annotations
 
-import importlib
-
-TYPE_CHECKING = False  # typing is not imported here: an interruption would find it half loaded
+# Nothing is imported here: an interruption meanwhile would come before there is somebody to tell it.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -31,6 +30,8 @@ def __getattr__(name: str) -> Any:
     module = _EXPORTS.get(name)
     if module is None:
         raise AttributeError(f"module 'insight_trace' has no attribute {name!r}")
+    import importlib
+
     return getattr(importlib.import_module(module), name)
 
 
