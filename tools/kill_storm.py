@@ -334,7 +334,9 @@ def main() -> int:
         total.update(count)
         print(f"{name:28}{sent:10}" + "".join(f"{count[c]:>13}" for c in columns))
     print(f"{'all':38}" + "".join(f"{total[c]:>13}" for c in columns))
-    return 1 if any(total[c] for c in ("broken", "alive", "left", "tracebacks", "again failed")) else 0
+    return (
+        1 if any(total[c] for c in ("broken", "alive", "hidden", "left", "tracebacks", "again failed")) else 0
+    )
 
 
 if __name__ == "__main__":
