@@ -104,6 +104,17 @@ def test_rows_that_are_taken_keep_their_operands(run):
     assert len(take(trace.instructions, np.zeros(0, np.int64))) == 0
 
 
+@pytest.mark.parametrize(
+    "argument", [1.5, None, [], {}, {"slot": 0}, {"slot": "0", "tier": "recorded"}, {"slot": 0, "tier": []}]
+)
+def test_an_argument_without_slot_or_tier_is_refused(run, tmp_path, argument):
+    folder = saved(run, tmp_path / "recording")
+    header = json.loads((folder / HEADER).read_text())
+    (folder / HEADER).write_text(json.dumps({**header, "arguments": [argument]}))
+    with pytest.raises(InputError, match=HEADER):
+        open_recording(folder)
+
+
 def test_what_is_no_recording_says_so(run, tmp_path):
     with pytest.raises(RequestError, match="no recording lies"):
         open_recording(tmp_path)

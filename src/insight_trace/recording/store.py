@@ -230,6 +230,8 @@ def _opened(folder: Path, header: dict[str, Any]) -> Recording:
     facts: dict[str, Any] = {
         name: tuple(header[name]) for name in ("kernels", "arguments", "checks", "findings")
     }
+    if not all(isinstance(one["slot"], int) and isinstance(one["tier"], str) for one in facts["arguments"]):
+        raise ValueError("arguments with a slot and a tier")
     facts |= {name: dict(header[name]) for name in ("chip", "about", "versions")}
     return Recording(trace, **facts)
 
