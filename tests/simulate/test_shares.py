@@ -189,11 +189,75 @@ def test_what_blocks_print_comes_in_their_order(tmp_path: Path, ways: Ways) -> N
     assert ways == [False]
 
 
+_SLEEPS = "#include <cstdio>\n#include <unistd.h>\n"
+
+
+def test_a_process_that_is_done_takes_the_next_block(tmp_path: Path, ways: Ways) -> None:
+    source = write_kernel(
+        tmp_path,
+        "if (get_block_idx(args) == 0) usleep(500000);\n    "
+        'printf("%d %d\\n", get_block_idx(args), getpid());',
+        before=_SLEEPS,
+    )
+    run = simulate(source, {0: np.zeros(16, np.float32)}, block_count=8, host_cores=2)
+    blocks, processes = zip(*(line.split() for line in run.printed.splitlines()), strict=True)
+    assert blocks == tuple("01234567")
+    assert len(set(processes)) == 2
+    assert processes.count(processes[0]) == 1, "the other process had the time to run all the others"
+    assert ways == [False]
+
+
+@pytest.mark.parametrize("depths", [(400, 1, 1, 1, 1, 1), (1, 1, 1, 1, 1, 400), (60, 1, 300, 2, 90, 1)])
+def test_the_same_bytes_whoever_runs_which_block(
+    depths: tuple[int, ...], tmp_path: Path, ways: Ways
+) -> None:
+    body = (
+        "__gm__ float *own = data_in(args, 0) + get_block_idx(args) * 64;\n"
+        "    const int depths[] = {" + ", ".join(map(str, depths)) + "};\n"
+        """\
+    LineTile tile;
+    TASSIGN(tile, 0x100 * get_block_idx(args));
+    Line line(own);
+    for (int i = 0; i < depths[get_block_idx(args)]; ++i) {
+        TLOAD(tile, line);
+        set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+        wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+        if (get_block_idx(args) % 2)
+            TADDS(tile, tile, 1.0f);
+        else
+            TMULS(tile, tile, 2.0f);
+        set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+        wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+        TSTORE(line, tile);
+        pipe_barrier(PIPE_ALL);
+    }
+    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID3);"""
+    )
+    source = write_kernel(tmp_path, body)
+    slots = {0: np.ones((6, 64), np.float32)}
+    runs = [simulate(source, slots, block_count=6, host_cores=cores, check=True) for cores in (1, 2, 3, 6)]
+    assert [run.failure for run in runs] == [None] * 4
+    assert {digest(run) for run in runs} == {digest(runs[0])}
+    assert not any(ways)
+
+
+def test_a_kernel_that_prints_without_end_in_every_block_is_told_as_in_one_process(
+    tmp_path: Path, ways: Ways
+) -> None:
+    source = write_kernel(tmp_path, 'while (true) puts("again and again");', before=_SLEEPS)
+    run = simulate(source, {0: np.zeros(16, np.float32)}, block_count=4, host_cores=2)
+    assert run.failure is not None
+    assert "printed more than" in run.failure.message
+    assert ways == [True, False]
+
+
 def test_a_kernel_without_end_is_told_after_its_time_once(tmp_path: Path, ways: Ways) -> None:
-    source = write_kernel(tmp_path, "volatile int go = 1;\n    while (go) {\n    }")
+    body = 'puts("so far");\n    fflush(stdout);\n    volatile int go = 1;\n    while (go) {\n    }'
+    source = write_kernel(tmp_path, body, before=_SLEEPS)
     run = simulate(source, {0: np.zeros(16, np.float32)}, block_count=4, host_cores=2, seconds=1.0)
     assert run.failure is not None
     assert run.failure.limit == "time"
+    assert run.printed.startswith("so far")
     assert ways == [False]
 
 

@@ -48,16 +48,14 @@ void Machine::swap_out(size_t index) {
     if (image.state_size) memcpy(threads_[index].saved_state.data(), image.state, image.state_size);
 }
 
-void Machine::run() {
+void Machine::run(size_t first, size_t end) {
     {
         std::unique_lock<std::mutex> lock(mutex_);
-        running_ = job_.perturb ? dice_() % threads_.size() : job_.first_core;
-        for (size_t i = 0; i < threads_.size(); ++i) {
-            if (i >= job_.first_core && i < job_.end_core)
-                threads_[i].thread = std::thread(&Machine::body, this, i);
-            else
-                threads_[i].state = State::Done; // in another process
-        }
+        first_ = first;
+        end_ = end;
+        over_ = false;
+        running_ = job_.perturb ? first + dice_() % (end - first) : first;
+        for (size_t i = first; i < end; ++i) threads_[i].thread = std::thread(&Machine::body, this, i);
         finished_.wait(lock, [&] { return over_; });
     }
     if (failure_) {
@@ -66,8 +64,7 @@ void Machine::run() {
             if (thread.thread.joinable()) thread.thread.detach();
         throw *failure_;
     }
-    for (auto &thread : threads_)
-        if (thread.thread.joinable()) thread.thread.join();
+    for (size_t i = first; i < end; ++i) threads_[i].thread.join();
 }
 
 void Machine::new_timeline() {
@@ -190,13 +187,13 @@ void Machine::body(size_t index) {
 // that wait for nobody else run one after the other, as they do when several processes have them
 // (shares.hpp).
 bool Machine::pick_next(size_t from, bool stays) {
-    size_t count = threads_.size();
+    const size_t count = end_ - first_;
     std::vector<size_t> able;
     const int32_t block = threads_[from].core->identity.block;
     stays = stays && !job_.perturb;
     for (size_t step = 1; step <= 2 * count; ++step) {
         if (step > count && !stays) break;
-        size_t index = (from + step) % count;
+        const size_t index = first_ + (from - first_ + step) % count;
         CoreThread &thread = threads_[index];
         if (stays && (thread.core->identity.block == block) != (step <= count)) continue;
         if (thread.state == State::Blocked && thread.ready()) thread.state = State::Ready;
@@ -218,18 +215,18 @@ void Machine::pass_on(std::unique_lock<std::mutex> &, size_t from, bool stays) {
             return;
         }
         waited = true;
-        all_done = std::all_of(threads_.begin(), threads_.end(),
-                               [](const CoreThread &t) { return t.state == State::Done; });
+        all_done = true;
+        for (size_t i = first_; i < end_; ++i) all_done = all_done && threads_[i].state == State::Done;
     } while (!all_done && job_.other_chips && job_.other_chips->wait());
     if (!all_done) {
         Site where{};
-        for (const CoreThread &thread : threads_)
-            if (thread.state == State::Blocked && !where.file) where = thread.where;
+        for (size_t i = first_; i < end_; ++i)
+            if (threads_[i].state == State::Blocked && !where.file) where = threads_[i].where;
         failure_ = std::make_unique<Failure>(Fault::Kernel, where, deadlock_text());
     }
     over_ = true;
     finished_.notify_all();
-    for (CoreThread &thread : threads_) thread.turn.notify_all();
+    for (size_t i = first_; i < end_; ++i) threads_[i].turn.notify_all();
 }
 
 void Machine::wait_until(Core &core, const std::string &what, const std::function<bool()> &ready) {

@@ -64,9 +64,9 @@ struct Job {
     JournalOptions journal;
     bool watches_calls() const { return numbers || !changes.empty() || journal.wanted(); }
     OtherChips *other_chips = nullptr; // that share global memory with this one
-    // Blocks in several processes (shares.hpp): how many, which cores are this one's, where it marks what it
-    // touches, and whom it tells that a block met another one.
-    size_t shares = 1, first_core = 0, end_core = SIZE_MAX;
+    // Blocks in several processes (shares.hpp): how many, where this one marks what it touches, and whom it
+    // tells that a block met another one.
+    size_t shares = 1;
     TouchedLines *touched = nullptr;
     void (*blocks_meet)() = nullptr;
 };
@@ -80,8 +80,10 @@ struct Written {
 class Machine {
   public:
     Machine(Job &job, Records &records);
-    // Runs every core of this process to its end; throws the first Failure.
-    void run();
+    // Runs every core to its end; throws the first Failure.
+    void run() { run(0, threads_.size()); }
+    // The same for the cores from `first` up to `end` alone, none of which has run.
+    void run(size_t first, size_t end);
     // Places what the cores did on one axis of time, with the memory that they share.
     void place();
     // The same for a run that was cut off, as far as it came.
@@ -168,6 +170,7 @@ class Machine {
     std::vector<CoreThread> threads_;
     std::mutex mutex_;
     std::condition_variable finished_;
+    size_t first_ = 0, end_ = 0; // the cores that run now
     size_t running_ = 0;
     bool over_ = false;
     std::unique_ptr<Failure> failure_;

@@ -5,9 +5,7 @@
 #include <cstring>
 #include <unistd.h>
 
-#include "core_step.hpp"
 #include "failure.hpp"
-#include "read_table.hpp"
 
 namespace insight_trace::engine {
 
@@ -63,54 +61,10 @@ template <class Row> static void write_table(const std::string &path, const std:
     ::close(file);
 }
 
-namespace {
-
-// Numbers of another run's rows as numbers of ours. What names no row stays as it is.
-struct Renumbered {
-    std::vector<uint32_t> places;
-    uint32_t operator()(uint32_t there) const {
-        if (there == kNone) return there;
-        if (there >= places.size()) fail(Fault::OurBug, {}, "a share of the blocks names row %u", there);
-        return places[there];
-    }
-};
-
-template <class Row> Renumbered renumber(const std::string &path, Interned<Row> &into) {
-    const ReadTable<Row> table(path);
-    Renumbered here;
-    for (const Row &row : table) here.places.push_back(into.index_of(row));
-    return here;
-}
-
-} // namespace
-
-void Records::take_over(const std::string &path, const std::vector<uint32_t> &sites) {
-    const Renumbered site{sites};
-    const Renumbered geometry = renumber(path + ".geometries", geometries);
-    const Renumbered footprint = renumber(path + ".footprints", footprints);
-    const Renumbered tile = renumber(path + ".tiles", tiles);
-    Renumbered list_of;
-    const ReadTable<uint32_t> lists(path + ".lists");
-    std::vector<uint32_t> one;
-    for (size_t at = 0; at < lists.size(); at += 1 + one.size()) {
-        one.resize(std::min<size_t>(lists[at], lists.size() - at - 1));
-        for (size_t i = 0; i < one.size(); ++i) one[i] = tile(lists[at + 1 + i]);
-        list_of.places.resize(lists.size());
-        list_of.places[at] = list(one);
-    }
-    const uint32_t first_operand = operands_.size(), first_call = calls_.size();
-    for (const CallRow &row : ReadTable<CallRow>(path + ".calls"))
-        calls_.append({row.op, row.core, list_of(row.tiles)});
-    for (const OperandRow &row : ReadTable<OperandRow>(path + ".operands"))
-        operands_.append({row.address, footprint(row.footprint), tile(row.tile)});
-    for (const Record &row : ReadTable<Record>(path)) {
-        Record record = row;
-        record.site = site(row.site);
-        record.geometry = geometry(row.geometry);
-        record.operands += first_operand;
-        if (row.call != kNoCall) record.call += first_call;
-        rows_.append(record);
-    }
+RecordCounts Records::counts() const {
+    const auto of = [](const auto &table) { return static_cast<uint32_t>(table.size()); };
+    return {of(rows_),        of(operands_), of(calls_), of(geometries.rows()), of(footprints.rows()),
+            of(tiles.rows()), of(lists_),    of(sites_)};
 }
 
 void Records::close() {

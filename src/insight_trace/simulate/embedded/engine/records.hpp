@@ -23,6 +23,12 @@ struct SiteRow {
     PipeId pipe;
 };
 
+// How far each table has come.
+struct RecordCounts {
+    uint32_t rows = 0, operands = 0, calls = 0, geometries = 0, footprints = 0, tiles = 0, lists = 0,
+             sites = 0;
+};
+
 class Records {
   public:
     explicit Records(const std::string &path); // "" keeps them in memory only
@@ -42,6 +48,7 @@ class Records {
     void operand(const OperandRow &row) { operands_.append(row); }
     const OperandRow &operand(uint32_t index) const { return operands_[index]; }
     uint32_t operand_count() const { return operands_.size(); }
+    RecordCounts counts() const;
     uint32_t list(const std::vector<uint32_t> &tiles); // where these are kept as a list
     uint32_t call(Op op, uint16_t core, uint32_t list) {
         return calls_.append({static_cast<uint16_t>(op), core, list});
@@ -50,9 +57,6 @@ class Records {
     Interned<Geometry> geometries;
     Interned<Footprint> footprints;
     Interned<TileRow> tiles;
-
-    // The files of a run in another process, behind what is here. `sites`: where its own are here.
-    void take_over(const std::string &path, const std::vector<uint32_t> &sites);
 
     // Cuts the files to what was written, and writes the small tables.
     void close();

@@ -37,6 +37,7 @@ Shares *g_shares = nullptr; // null: this process runs all blocks
 // The blocks cannot be run apart, or one of them fails, which a run in one process tells best: the caller
 // makes it. Allowed in a signal handler.
 [[noreturn]] void give_up() {
+    if (g_shares) g_shares->give_up();
     if (g_shares && g_shares->number()) _exit(1);
     if (g_reported.exchange(true))
         while (true) pause();
@@ -265,8 +266,10 @@ void watch_limits() {
         double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         uint64_t bytes = resident_bytes();
         bool slow = seconds > g_job.limit_seconds, big = bytes > g_job.limit_bytes;
+        if (g_shares && g_shares->prints_without_end()) give_up();
         if (!slow && !big) continue;
         if (g_shares && (big || g_shares->number())) give_up();
+        if (g_shares) g_shares->print_own();
         g_shares = nullptr; // a run that takes too long is told at once
         std::ostringstream out;
         out << "status\tfailed\nfault\tkernel\nlimit\t" << (slow ? "time" : "memory") << "\nmessage\t";
@@ -307,6 +310,19 @@ void become_a_variant() {
     for (const Change &change : g_variants.changes[g_variants.start()]) g_job.changes.push_back(change);
     g_job.records_path.clear();
     g_job.result_path.clear();
+}
+
+// The blocks that come to this process; in the first one, all of them afterwards.
+void run_shares(Shares &shares) {
+    if (!shares.run(g_job, *g_active, *g_records)) give_up();
+    if (!shares.leave(g_job, *g_active, *g_records)) give_up();
+    if (shares.number()) _exit(0);
+    if (!shares.wait()) give_up();
+    g_job.records_path = shares.records_path();
+    // those of this process alone stay: somebody may be looking at them
+    g_records = new Records(g_job.records_path);
+    g_active = new Machine(g_job, *g_records);
+    if (!shares.take_over(g_job, *g_active, *g_records)) give_up();
 }
 
 } // namespace
@@ -355,11 +371,12 @@ int main(int argc, char **argv) {
         std::unique_ptr<Journal> journal;
         if (g_job.journal.wanted()) journal = std::make_unique<Journal>(g_job.journal);
         g_records->journal = journal.get();
-        g_active->run();
+        if (g_shares)
+            run_shares(*g_shares);
+        else
+            g_active->run();
         g_records->journal = nullptr;
         if (g_variants.is_one()) g_variants.end(true); // nobody asks for its times
-        if (g_shares && g_shares->number()) _exit(g_shares->leave(g_job, *g_active, *g_records) ? 0 : 1);
-        if (g_shares && !g_shares->take_over(g_job, *g_active, *g_records)) give_up();
         std::string told = "status\tok\n";
         if (journal) {
             journal->finish(g_records->size());
