@@ -208,9 +208,7 @@ def test_a_process_that_is_done_takes_the_next_block(tmp_path: Path, ways: Ways)
 
 
 @pytest.mark.parametrize("depths", [(400, 1, 1, 1, 1, 1), (1, 1, 1, 1, 1, 400), (60, 1, 300, 2, 90, 1)])
-def test_the_same_bytes_whoever_runs_which_block(
-    depths: tuple[int, ...], tmp_path: Path, ways: Ways
-) -> None:
+def test_the_same_bytes_whoever_runs_which_block(depths: tuple[int, ...], tmp_path: Path, ways: Ways) -> None:
     body = (
         "__gm__ float *own = data_in(args, 0) + get_block_idx(args) * 64;\n"
         "    const int depths[] = {" + ", ".join(map(str, depths)) + "};\n"
