@@ -259,6 +259,15 @@ def test_a_kernel_without_end_is_told_after_its_time_once(tmp_path: Path, ways: 
     assert ways == [False]
 
 
+def test_a_kernel_without_end_that_took_every_descriptor_is_told_once(tmp_path: Path, ways: Ways) -> None:
+    body = "while (dup(0) >= 0) {\n    }\n    volatile int go = 1;\n    while (go) {\n    }"
+    source = write_kernel(tmp_path, body, before=_SLEEPS)
+    run = simulate(source, {0: np.zeros(16, np.float32)}, block_count=4, host_cores=2, seconds=1.0)
+    assert run.failure is not None
+    assert run.failure.limit == "time"
+    assert ways == [False]
+
+
 def test_no_more_processes_than_cores_or_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [shares_of_blocks(blocks, 4) for blocks in (1, 2, 3, 24)] == [1, 2, 3, 4]
     monkeypatch.setenv(VARIABLE, "1")

@@ -95,11 +95,11 @@ class Reader {
 // What is printed waits in files until the run has ended: not this much.
 constexpr uint64_t kPrintedMost = 8 << 20;
 
-void print_into(const std::string &path) {
+bool print_into(const std::string &path) {
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
-    if (file < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0)
-        fail(Fault::Environment, {}, "cannot write %s: %s", path.c_str(), strerror(errno));
-    close(file);
+    const bool done = file >= 0 && dup2(file, 1) >= 0 && dup2(file, 2) >= 0;
+    if (file >= 0) close(file);
+    return done;
 }
 
 uint64_t size_of(const std::string &path) {
@@ -233,7 +233,9 @@ Shares::Shares(Job &job) : records_path_(job.records_path) {
     job.records_path = processes_[number_].path;
     job.touched = processes_[number_].touched.get();
     for (int i : {0, 1}) printed_[i] = fcntl(i + 1, F_DUPFD_CLOEXEC, 3);
-    print_into(printed_of(job.records_path));
+    if (print_into(printed_of(job.records_path))) return;
+    if (number_) _exit(1); // the first process sees that, and gives up
+    fail(Fault::Environment, {}, "cannot write %s: %s", job.records_path.c_str(), strerror(errno));
 }
 
 void Shares::keep_data(const Job &job) {
@@ -319,9 +321,13 @@ void Shares::print_here() const {
     for (int i : {0, 1}) dup2(printed_[i], i + 1);
 }
 
-void Shares::print_own() const {
-    const ReadTable<char> text(printed_of(processes_[number_].path));
-    print_all(printed_[0], text.begin(), text.size());
+void Shares::print_own() const noexcept {
+    try {
+        const ReadTable<char> text(printed_of(processes_[number_].path));
+        print_all(printed_[0], text.begin(), text.size());
+    } catch (const Failure &) {
+        // the kernel took every descriptor: what it printed is lost, what it did is told
+    }
 }
 
 bool Shares::take_over(const Job &job, Machine &machine, Records &records) const {

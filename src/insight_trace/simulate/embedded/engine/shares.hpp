@@ -37,7 +37,7 @@ class Shares {
     // A process gives up: the others need not go on. Allowed in a signal handler.
     void give_up() noexcept;
     bool prints_without_end() const; // so much that a run in one process has to tell it
-    void print_own() const;          // what the kernels of this process printed so far
+    void print_own() const noexcept; // what the kernels of this process printed so far
 
   private:
     struct Block {
