@@ -42,7 +42,7 @@ DIRECTORY_MODE = 0o750
 LARGE_TRACE = 500 << 20  # what MindStudio Insight documents as its limit
 SPLITS = ("core", "time")
 _ROWS_PER_PART = 1_000_000
-_ROWS_FOR_TWO = 50_000  # from here on a second process is worth its start
+_ROWS_FOR_TWO = 200_000  # from here on a second process is worth its start
 _LETTERS = 16
 _NAME = re.compile(r"[A-Z]{16}")
 
