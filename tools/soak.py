@@ -32,7 +32,10 @@ ROOT = Path(__file__).resolve().parent.parent
 def figures(jobs: Path) -> dict[str, int]:
     """What this process holds, and what it left on the machine."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
-    children = sum(len((t / "children").read_text().split()) for t in Path("/proc/self/task").iterdir())
+    children = 0
+    for thread in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            children += len((thread / "children").read_text().split())
     gc.collect()
     return {
         "live blocks": sys.getallocatedblocks(),
