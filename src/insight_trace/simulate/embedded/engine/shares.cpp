@@ -137,7 +137,7 @@ class Shares::Left {
             meetings_.push_back({{rows, rows + head[1]}, head[0]});
         }
     }
-    // It has this block: takes it over.
+    // Whether it ran this block; then that is the one to take over next.
     bool has(size_t block) const { return next_ < ran_count_ && ran_[next_].block == block; }
     void take_over(const Block &block, Machine &machine, Records &records);
     bool whole() const { return next_ == ran_count_; }
