@@ -1,9 +1,9 @@
-"""Every fact has one home, every module and class one name, and modules a size that can be read."""
+"""Every fact has one home, and no module outgrows what can be read or is named by a word that nobody searches for."""
 
 import ast
 import importlib.util
+import re
 import sys
-from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -55,42 +55,31 @@ def test_a_second_definition_would_be_found(name, text, tmp_path, monkeypatch):
     assert fact_homes.seconds(fact) == ["other.py"]
 
 
-def test_outside_the_commands_a_module_name_occurs_once():
-    names = Counter(
-        path.stem
-        for path in fact_homes.SOURCE.rglob("*.py")
-        if path.stem not in ("__init__", "__main__") and path.parent.name != "commands"
-    )
-    assert not [name for name, count in names.items() if count > 1]
+def test_a_module_is_one_thing_of_at_most_700_lines():
+    files = [path for end in ("py", "cpp", "hpp", "h") for path in fact_homes.SOURCE.rglob(f"*.{end}")]
+    assert len(files) > 300
+    sizes = {str(path): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
+    assert not {name: lines for name, lines in sizes.items() if lines > 700}
 
 
-def test_outside_the_commands_a_public_class_has_its_name_alone():
-    places = defaultdict(list)
+# Words of docs/glossary.md that nobody searches for. What is named after one today is listed; the list only shrinks.
+BANNED = {"mend", "mends", "told", "look", "looks", "residue", "given", "beside", "drill", "parcel", "books", "ending",
+          "meet"}  # fmt: skip
+STILL_NAMED = {
+    "arguments/given.py", "batch/parcel.py", "commands/ending.py", "debug/looks.py", "debug/mends.py",
+    "ptoas/profile_books.py", "replay/residue.py", "run/beside.py", "run/drill.py", "arguments/content.py:Given",
+    "batch/parcel.py:Parcel", "debug/looks.py:Looks", "debug/mends.py:Mend", "debug/mends.py:MendScope",
+    "run/beside.py:Beside", "run/beside.py:BesideKernel", "run/beside.py:BesideTask",
+}  # fmt: skip
+
+
+def test_no_module_or_class_is_named_by_a_word_that_the_glossary_bans():
+    found = set()
     for path, tree in trees().items():
-        if path.parts[0] != "commands":
-            for node in tree.body:
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    places[node.name].append(str(path))
-    assert not {name: where for name, where in places.items() if len(where) > 1}
-
-
-# Names that users of simpler type. Each is put into an installed simpler by itself, so none can take from another.
-TYPED_NAMES = {f"simpler_setup/tools/{name}.py" for name in ("insight_trace", "core_swimlane", "dump_viewer")}
-
-
-def test_a_module_can_be_read_in_one_sitting_and_is_worth_its_name():
-    source = fact_homes.SOURCE.parent
-    sizes = {
-        path.relative_to(source).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
-        for path in source.rglob("*.py")
-        if path.name != "__init__.py"
-    }
-    assert not {name: lines for name, lines in sizes.items() if lines > 400}
-    assert {name for name, lines in sizes.items() if lines < 30} <= TYPED_NAMES
-
-
-def test_a_file_of_the_engine_and_its_headers_can_be_read_in_one_sitting():
-    files = [path for end in ("cpp", "hpp", "h") for path in fact_homes.SOURCE.rglob(f"*.{end}")]
-    assert len(files) > 100
-    sizes = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in files}
-    assert not {name: lines for name, lines in sizes.items() if lines > 400}
+        names = {path.as_posix(): path.stem}
+        names |= {f"{path.as_posix()}:{n.name}": n.name for n in tree.body if isinstance(n, ast.ClassDef)}
+        for where, name in names.items():
+            words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().split("_")
+            if not name.startswith("_") and BANNED & set(words):
+                found.add(where)
+    assert found <= STILL_NAMED
