@@ -50,7 +50,7 @@ FACTS = (
     Fact("start and end of programs", r"subprocess\.(run|Popen|call|check_\w+)\(|os\.(posix_spawn|exec[lv])",
          "supervisor.py"),
     Fact("protocol of the simulators", r"^class \w*Simulator\(Protocol\)", "simulate/simulators.py"),
-    Fact("protocol of a profile's runners", r"^class \w*Runner\(Protocol\)", "ptoas/kernel_runner.py"),
+    Fact("protocol of a profile's runners", r"^class \w*Runner\(Protocol\)", "profile/kernel_runner.py"),
     Fact("what --simulator auto takes", r'"CANN_SET_ENV", "ASCEND_HOME_PATH"|"auto", "embedded"',
          "simulate/simulators.py"),
     Fact("option --simulator", r'^\s+"--simulator",', "commands/__init__.py"),

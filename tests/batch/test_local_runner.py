@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler
 _PROGRAM = """
 import os, signal, sys
 from pathlib import Path
-from insight_trace.batch import local_runner
+from insight_trace.profile import local_runner
 from insight_trace.profile import ProfileRequest, profile
 
 made, ran = [], []

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from insight_trace.__main__ import main
-from insight_trace.batch.parcel import opened, pack, run_parcel, unpack_into
 from insight_trace.errors import InputError
 from insight_trace.insight.validator import validate_directory
 from insight_trace.profile import ProfileRequest, list_kernels, profile
-from insight_trace.ptoas.embedded_runner import EmbeddedRunner
-from insight_trace.ptoas.kernel_runner import EXPORTED, FAILED, RunnerOptions
+from insight_trace.profile.embedded_runner import EmbeddedRunner
+from insight_trace.profile.kernel_runner import EXPORTED, FAILED, RunnerOptions
+from insight_trace.profile.manifest import latest_run, read_manifest
+from insight_trace.profile.sent_kernel import opened, pack, run_parcel, unpack_into
 from insight_trace.ptoas.planned_kernel import Content
-from insight_trace.ptoas.profile_books import latest_run, read_manifest
 
 EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "pypto_build"
 KERNELS = ("vector_add", "matmul_64", "up_group_0")
@@ -92,7 +92,7 @@ def test_a_worker_that_has_none_of_the_files_gives_the_same_result(build, tmp_pa
     data.write_bytes((b"\0\0\x80\x3f" * size)[:size])
     given = dataclasses.replace(kernel.arguments[0], content=Content.FILE, file=data)
     kernel = dataclasses.replace(kernel, arguments=(given, *kernel.arguments[1:]))
-    from insight_trace.ptoas.profile_run import ProfileRun
+    from insight_trace.profile.profile_run import ProfileRun
 
     ProfileRun(tmp_path / "here", EmbeddedRunner()).run([kernel])
     parcel = pack(kernel, RunnerOptions())
@@ -157,7 +157,7 @@ def test_workers_of_another_version_and_an_empty_cluster_are_refused(cluster, bu
 
 @pytest.mark.filterwarnings("default")
 def test_a_worker_that_dies_fails_its_kernel_alone(cluster, build, monkeypatch):
-    from insight_trace.batch import cluster as module
+    from insight_trace.profile import cluster_runner as module
 
     def fatal(parcel):
         if parcel.kernel.name == "vector_add":
@@ -191,7 +191,7 @@ def hostile(_parcel, mark):
 
 @pytest.mark.filterwarnings("default")
 def test_nothing_that_a_worker_sends_is_unpickled_here(cluster, tmp_path):
-    from insight_trace.batch import cluster as module
+    from insight_trace.profile import cluster_runner as module
 
     runner = module.ClusterRunner(cluster, RunnerOptions())
     try:

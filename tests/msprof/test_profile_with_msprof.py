@@ -19,11 +19,10 @@ from insight_trace import profile as profile_module
 from insight_trace.__main__ import main
 from insight_trace.errors import JobError
 from insight_trace.insight import validate_directory, write_insight_directory
-from insight_trace.profile import ProfileRequest, list_kernels, profile
-from insight_trace.ptoas import testcase
+from insight_trace.profile import ProfileRequest, list_kernels, profile, testcase
+from insight_trace.profile.kernel_runner import RunnerOptions
+from insight_trace.profile.msprof_runner import MsprofRunner
 from insight_trace.ptoas.buffer_content import content_of
-from insight_trace.ptoas.kernel_runner import RunnerOptions
-from insight_trace.ptoas.msprof_runner import MsprofRunner
 from insight_trace.simulate.msprof import building
 
 
@@ -561,7 +560,7 @@ def test_ptoas_root_uses_ptoas_own_generator_with_zeros_where_it_leaves_no_golde
     kernel = list_kernels(ProfileRequest(build))[0]
     given = dataclasses.replace(kernel.arguments[0], content=testcase.Content.FILE, file=tmp_path / "x.bin")
     kernel = dataclasses.replace(kernel, arguments=(given, kernel.arguments[1]))
-    from insight_trace.ptoas.profile_run import ProfileRun
+    from insight_trace.profile.profile_run import ProfileRun
 
     runner = MsprofRunner(RunnerOptions(ptoas_root=tmp_path / "ptoas"))
     ProfileRun(tmp_path / "given", runner).run([kernel])

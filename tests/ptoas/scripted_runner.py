@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from insight_trace.errors import JobError
-from insight_trace.ptoas.kernel_runner import COLLECT_FAILED, EXPORTED, CorePipes, Places, RunOutcome
+from insight_trace.profile.kernel_runner import COLLECT_FAILED, EXPORTED, CorePipes, Places, RunOutcome
 from insight_trace.ptoas.planned_kernel import ProfileKernel
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from insight_trace.__main__ import main
 from insight_trace.insight import open_trace
-from insight_trace.ptoas.profile_books import MANIFEST, SUMMARY
+from insight_trace.profile.manifest import MANIFEST, SUMMARY
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "examples" / "pypto_run"

@@ -82,9 +82,9 @@ def test_on_a_terminal_a_table_follows_the_kernels(example_build, monkeypatch):
 def test_long_steps_have_a_line_and_every_step_is_in_the_table():
     from rich.console import Console
 
-    from insight_trace.ptoas.profile_books import ManifestRow
-    from insight_trace.ptoas.profile_progress import _Lines, _LiveTable
-    from insight_trace.ptoas.profile_run import Progress
+    from insight_trace.profile.manifest import ManifestRow
+    from insight_trace.profile.profile_progress import _Lines, _LiveTable
+    from insight_trace.profile.profile_run import Progress
 
     done = ManifestRow("b", "exported", {"artifact_count": "4", "cycles": "77", "bound_by": "MTE2"})
     steps = [Progress("a", step, 1, 12) for step in ("running", "build", "simulate", "collect")]

@@ -8,8 +8,8 @@ from small_kernels import write_kernel
 
 from insight_trace.chips import arch_named
 from insight_trace.errors import JobError, RequestError
+from insight_trace.profile.case_run import case_command, run_for_build, shell_command, submitted
 from insight_trace.ptoas.assembler import assemble, find_ptoas, ptoas_version
-from insight_trace.ptoas.case_run import case_command, run_for_build, shell_command, submitted
 from insight_trace.ptoas.discovery import find_sources, unique_names
 from insight_trace.ptoas.kernel_plan import Settings, plan_kernels, refuse_unused_names, select_kernels
 from insight_trace.ptoas.planned_kernel import BrokenKernel

@@ -21,12 +21,12 @@ from insight_trace.errors import InputError
 from insight_trace.insight import open_trace
 from insight_trace.insight.validator import validate_directory
 from insight_trace.profile import ProfileRequest, list_kernels, profile
+from insight_trace.profile.embedded_runner import EmbeddedRunner, entry_source
+from insight_trace.profile.manifest import COLUMNS, OUR_COLUMNS, latest_run, read_manifest
+from insight_trace.profile.profile_run import ProfileRun
 from insight_trace.ptoas.buffer_content import content_of
-from insight_trace.ptoas.embedded_runner import EmbeddedRunner, entry_source
 from insight_trace.ptoas.kernel_plan import Settings
 from insight_trace.ptoas.planned_kernel import Content
-from insight_trace.ptoas.profile_books import COLUMNS, OUR_COLUMNS, latest_run, read_manifest
-from insight_trace.ptoas.profile_run import ProfileRun
 from insight_trace.trace.stats import stats
 
 ROOT = Path(__file__).resolve().parent.parent.parent

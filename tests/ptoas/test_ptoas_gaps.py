@@ -33,17 +33,17 @@ from insight_trace.__main__ import main
 from insight_trace.commands import profile as command
 from insight_trace.errors import JobError, RequestError
 from insight_trace.profile import ProfileRequest, list_kernels, profile
+from insight_trace.profile.foreign_case import find_generator, generate_case, input_sizes
+from insight_trace.profile.kernel_runner import CorePipes
+from insight_trace.profile.testcase import entry_symbol, render_testcase
+from insight_trace.profile.tool_steps import cause_in, run_step
+from insight_trace.profile.verdict import near_empty
 from insight_trace.ptoas.buffer_content import content_of
 from insight_trace.ptoas.cpp_signature import parse_cpp
-from insight_trace.ptoas.foreign_case import find_generator, generate_case, input_sizes
 from insight_trace.ptoas.kernel_plan import kernels_of_pto
-from insight_trace.ptoas.kernel_runner import CorePipes
 from insight_trace.ptoas.launch_arguments import Wishes, kernel_arguments
 from insight_trace.ptoas.planned_kernel import Content, Purpose
 from insight_trace.ptoas.pto_parser import parse_pto
-from insight_trace.ptoas.testcase import entry_symbol, render_testcase
-from insight_trace.ptoas.tool_steps import cause_in, run_step
-from insight_trace.ptoas.verdict import near_empty
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KERNELS = {k.name: k for k in list_kernels(ProfileRequest(ROOT / "examples" / "pypto_build"))}

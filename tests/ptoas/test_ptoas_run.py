@@ -21,8 +21,7 @@ from small_kernels import write_kernel
 from insight_trace import profile as profile_module
 from insight_trace.errors import InputError, RequestError
 from insight_trace.profile import ProfileRequest, profile
-from insight_trace.ptoas.kernel_plan import Settings
-from insight_trace.ptoas.profile_books import (
+from insight_trace.profile.manifest import (
     COLUMNS,
     OUR_COLUMNS,
     POINTER,
@@ -31,6 +30,7 @@ from insight_trace.ptoas.profile_books import (
     read_manifest,
     write_books,
 )
+from insight_trace.ptoas.kernel_plan import Settings
 
 
 @pytest.fixture

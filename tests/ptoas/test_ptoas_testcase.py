@@ -12,15 +12,15 @@ import pytest
 
 from insight_trace.errors import InputError
 from insight_trace.profile import ProfileRequest, list_kernels
-from insight_trace.ptoas.buffer_content import content_of
-from insight_trace.ptoas.planned_kernel import BufferArg, Content, ProfileKernel, Purpose, ValueArg
-from insight_trace.ptoas.testcase import (
+from insight_trace.profile.testcase import (
     own_case,
     render_testcase,
     template_environment,
     write_testcase,
     write_zero_inputs,
 )
+from insight_trace.ptoas.buffer_content import content_of
+from insight_trace.ptoas.planned_kernel import BufferArg, Content, ProfileKernel, Purpose, ValueArg
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KERNELS = {k.name: k for k in list_kernels(ProfileRequest(ROOT / "examples" / "pypto_build"))}

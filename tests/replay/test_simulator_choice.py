@@ -6,7 +6,7 @@ import pytest
 
 from insight_trace.errors import InsightTraceError
 from insight_trace.profile import make_runner
-from insight_trace.ptoas.kernel_runner import RunnerOptions
+from insight_trace.profile.kernel_runner import RunnerOptions
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.simulate import SIMULATORS
 from insight_trace.simulate.embedded.embedded_simulator import EmbeddedSimulator

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from insight_trace.ptoas.profile_books import POINTER
+from insight_trace.profile.manifest import POINTER
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

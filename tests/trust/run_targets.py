@@ -23,10 +23,10 @@ from insight_trace.commands.profile import _print_findings
 from insight_trace.dtypes import DTYPES
 from insight_trace.dump.dump_diff import golden_array
 from insight_trace.insight.metrics import metrics_of_csvs
+from insight_trace.profile.manifest import POINTER, latest_run
 from insight_trace.ptoas.buffer_content import _from_file
 from insight_trace.ptoas.planned_kernel import BufferArg
 from insight_trace.ptoas.planned_kernel import Content as BufferContent
-from insight_trace.ptoas.profile_books import POINTER, latest_run
 from insight_trace.replay.build_dump import _program, kernel_names
 from insight_trace.report.kernel_table import traces_below
 from insight_trace.report.recorded_facts import estimates, part, recorded_facts, rows_of

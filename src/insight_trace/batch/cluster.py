@@ -1,91 +1,19 @@
-"""Runs kernels on the workers of a Dask cluster, with the results of a run on this machine."""
+"""A Dask cluster that answers: the connection, and workers of this version with a compiler."""
 
 from __future__ import annotations
 
 import importlib
 import re
-import threading
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from insight_trace import __version__
-from insight_trace.batch.parcel import (
-    identity,
-    opened,
-    pack,
-    parcel_key,
-    run_parcel,
-    unpack_into,
-    worker_identity,
-)
-from insight_trace.errors import InsightTraceError, JobError, RequestError
+from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError
 from insight_trace.limits import cut
-from insight_trace.ptoas.kernel_runner import FAILED, Places, RunnerOptions, RunOutcome
-from insight_trace.ptoas.planned_kernel import ProfileKernel
 
 _CONNECT_SECONDS = 20
-
-
-class ClusterRunner:
-    """Sends one kernel per call; calls may come from several threads."""
-
-    why_made_up = "a cluster runs kernels on made-up arguments"  # a dispatch of the build's run is not sent
-
-    def __init__(
-        self, address: str, options: RunnerOptions, warn: Callable[[str], None] = lambda _: None
-    ) -> None:
-        self.options = options
-        self.address = address
-        self._client = connect(address)
-        self._running: set[Any] = set()
-        self._lock = threading.Lock()
-        try:
-            self.width, self._name = introduced(self._client, address, options, warn)
-        except BaseException:
-            self.close()
-            raise
-
-    @property
-    def name(self) -> str:
-        """That of the workers' simulator, so that a run may be continued without the cluster."""
-        return self._name
-
-    def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
-        parcel = pack(kernel, self.options)
-        places.step("on the cluster")
-        future = self._client.submit(run_parcel, parcel, key=parcel_key(parcel), pure=False, retries=0)
-        with self._lock:
-            self._running.add(future)
-        try:
-            returned = future.result()
-        except InsightTraceError as error:
-            return RunOutcome(FAILED, str(error))
-        except Exception as error:  # a worker that died, or a connection that was lost
-            if future.cancelled():
-                raise JobError("interrupted") from None
-            cause = f"{type(error).__name__}: {error}".splitlines()[0]
-            return RunOutcome(FAILED, f"the cluster at {self.address} did not finish the kernel: {cause}")
-        finally:
-            with self._lock:
-                self._running.discard(future)
-        try:
-            came = opened(returned)
-            unpack_into(came.logs, places.logs)
-            unpack_into(came.results, places.folder)
-        except InsightTraceError as error:
-            return RunOutcome(FAILED, str(error))
-        return came.outcome
-
-    def stop(self) -> None:
-        with self._lock:
-            running = list(self._running)
-        self._client.cancel(running, force=True)
-
-    def close(self) -> None:
-        """Leaves the cluster, which goes on."""
-        self._client.close()
-
-
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss|ucx)://)?[\w.\-\[\]:]+:\d{1,5}|inproc://.+")
 
 
@@ -121,15 +49,13 @@ def connect(address: str) -> Any:
         ) from None
 
 
-def introduced(
-    client: Any, address: str, options: RunnerOptions, warn: Callable[[str], None]
-) -> tuple[int, str]:
-    """Threads of all workers together, and their simulator. Workers of another version are refused."""
+def introduced(client: Any, address: str, warn: Callable[[str], None]) -> tuple[int, str]:
+    """Threads of all workers together, and their toolchain. Workers of another version are refused."""
     threads = client.nthreads()
     if not threads:
         raise JobError(f"the cluster at {address} has no workers", hint=f"dask worker {address}")
     try:
-        answers = {worker: identity(said) for worker, said in client.run(worker_identity, options).items()}
+        answers = {worker: identity(said) for worker, said in client.run(worker_identity).items()}
     except InsightTraceError:
         raise
     except Exception as error:  # the package is missing there, or is too old to know the question
@@ -150,3 +76,23 @@ def introduced(
     if len(names) > 1:
         warn(f"the workers of {address} have different compilers; kernels may differ in plain loads")
     return sum(threads.values()), " | ".join(names)
+
+
+def worker_identity() -> bytes:
+    """What a worker answers when it is asked who it is: its version, and its toolchain, as bytes."""
+    from insight_trace.simulate.embedded.toolchain import Toolchain
+
+    try:
+        return msgspec.msgpack.encode((__version__, Toolchain.find().identity[:16]))
+    except InsightTraceError as error:
+        return msgspec.msgpack.encode(("", str(error)))
+
+
+def identity(content: object) -> tuple[str, str]:
+    """The answer to that, checked."""
+    try:
+        if not isinstance(content, bytes):
+            raise TypeError(type(content).__name__)
+        return msgspec.msgpack.decode(content, type=tuple[str, str])
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"a worker sent something else than its name: {cut(str(error))}") from None

@@ -19,7 +19,6 @@ from insight_trace.batch.cluster import connect, introduced
 from insight_trace.errors import InputError, InsightTraceError, JobError
 from insight_trace.limits import cut
 from insight_trace.model import Kernel, Payload
-from insight_trace.ptoas.kernel_runner import RunnerOptions
 from insight_trace.run.bulk_replay import ReplayJob, ReplayRow, run_replay_job
 from insight_trace.run.timing_job import Timed, TimingJob, run_timing_job
 from insight_trace.scratch import scratch_folder
@@ -38,7 +37,7 @@ class ClusterJobs:
         self.address = address
         self._client = connect(address)
         try:
-            introduced(self._client, address, RunnerOptions(), lambda _text: None)
+            introduced(self._client, address, lambda _text: None)
         except BaseException:
             self._client.close()
             raise

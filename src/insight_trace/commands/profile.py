@@ -21,7 +21,7 @@ from insight_trace.errors import RequestError
 
 if TYPE_CHECKING:
     from insight_trace.profile import ProfileRequest
-    from insight_trace.ptoas.kernel_runner import RunnerOptions
+    from insight_trace.profile.kernel_runner import RunnerOptions
     from insight_trace.ptoas.planned_kernel import KernelArg, PlannedKernel
 
 RUNS_KERNELS = True
@@ -189,7 +189,7 @@ def _assignments(given: list[str], flag: str) -> dict[str, str]:
 
 def _build(options: argparse.Namespace) -> Path:
     """The build to profile, made first when a command was given."""
-    from insight_trace.ptoas.case_run import case_command, run_for_build, shell_command, submitted
+    from insight_trace.profile.case_run import case_command, run_for_build, shell_command, submitted
 
     given = [flag for flag in ("build_dir", "case", "run_cmd") if getattr(options, flag) is not None]
     if len(given) != 1:
@@ -247,7 +247,7 @@ def _request(options: argparse.Namespace) -> ProfileRequest:
 
 
 def _runner_options(options: argparse.Namespace) -> RunnerOptions:
-    from insight_trace.ptoas.kernel_runner import RunnerOptions
+    from insight_trace.profile.kernel_runner import RunnerOptions
 
     return RunnerOptions(
         options.preset,
@@ -317,7 +317,7 @@ def _print_json(planned: tuple[PlannedKernel, ...], build: Path) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from insight_trace.profile import list_kernels, profile
-    from insight_trace.ptoas.profile_progress import reporting
+    from insight_trace.profile.profile_progress import reporting
 
     if options.json and not options.list_funcs:
         raise RequestError("--json goes with --list-funcs; a run writes manifest_export.csv")
@@ -349,7 +349,7 @@ def run(options: argparse.Namespace) -> int:
 def _print_findings(root: Path) -> None:
     """Errors and warnings of all kernels, and how many notes there are."""
     from insight_trace.limits import RECORD_BYTES
-    from insight_trace.ptoas.embedded_runner import FINDINGS
+    from insight_trace.profile.embedded_runner import FINDINGS
     from insight_trace.reading import load_json
     from insight_trace.report.recorded_facts import rows_of
 

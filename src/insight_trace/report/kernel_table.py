@@ -13,7 +13,7 @@ from typing import Any
 from insight_trace.errors import InputError, InsightTraceError, RequestError
 from insight_trace.insight import open_trace
 from insight_trace.limits import RECORD_BYTES
-from insight_trace.ptoas.profile_books import MANIFEST
+from insight_trace.profile.manifest import MANIFEST
 from insight_trace.reading import is_folder, read_regular
 from insight_trace.report.page import asset, write_page
 

@@ -6,7 +6,7 @@ does not work is passed over with a warning; one that the user named is an error
 as both simulators know it; a chip file is the embedded simulator's.
 
 `replay` runs every dispatch through this protocol, and so does `profile`, but for kernels with made-up arguments under
-msprof: those have no slots to pass, and `ptoas/msprof_runner.py` builds a program around each. `capture` runs a whole
+msprof: those have no slots to pass, and `profile/msprof_runner.py` builds a program around each. `capture` runs a whole
 orchestration, thousands of dispatches in one memory, which no simulator of single dispatches does: it has the embedded
 core inside its own program, and no option to choose by.
 """

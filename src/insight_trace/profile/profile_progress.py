@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from insight_trace.ptoas.profile_run import Progress
+from insight_trace.profile.profile_run import Progress
 
 if TYPE_CHECKING:
     from rich.table import Table

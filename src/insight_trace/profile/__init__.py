@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
@@ -18,26 +17,26 @@ from typing import TYPE_CHECKING
 
 from insight_trace import make_callable
 from insight_trace.errors import RequestError
+from insight_trace.profile.build_run import check_choice, with_workloads
+from insight_trace.profile.kernel_runner import KernelRunner, RunnerOptions
+from insight_trace.profile.manifest import ABOUT, MANIFEST, build_of, latest_run, write_pointer
+from insight_trace.profile.profile_run import ProfileResult, ProfileRun, Progress
 from insight_trace.ptoas.assembler import assemble, find_ptoas
-from insight_trace.ptoas.build_run import check_choice, with_workloads
 from insight_trace.ptoas.discovery import RUN_PREFIX, KernelSource, find_sources
 from insight_trace.ptoas.kernel_plan import Settings, plan_kernels, refuse_unused_names, select_kernels
-from insight_trace.ptoas.kernel_runner import KernelRunner, RunnerOptions
 from insight_trace.ptoas.planned_kernel import BrokenKernel, PlannedKernel, ProfileKernel
-from insight_trace.ptoas.profile_books import ABOUT, MANIFEST, build_of, latest_run, write_pointer
-from insight_trace.ptoas.profile_run import ProfileResult, ProfileRun, Progress
 from insight_trace.reading import is_folder
 from insight_trace.simulate.simulators import find_simulator
 from insight_trace.storage import write_whole
 
 if TYPE_CHECKING:
-    from insight_trace.batch.cluster import ClusterRunner
+    from insight_trace.profile.cluster_runner import ClusterRunner
 
 # What profiles PTOAS kernels on a simulator: its name -> "module:factory", a factory taking RunnerOptions and the
 # simulator.
 RUNNERS: dict[str, str] = {
-    "embedded": "insight_trace.ptoas.embedded_runner:make",
-    "msprof": "insight_trace.ptoas.msprof_runner:make",
+    "embedded": "insight_trace.profile.embedded_runner:make",
+    "msprof": "insight_trace.profile.msprof_runner:make",
 }
 
 
@@ -217,7 +216,7 @@ def _on_real_work(
 def _on_cluster(
     address: str, simulator: str, options: RunnerOptions, warn: Callable[[str], None]
 ) -> ClusterRunner:
-    from insight_trace.batch.cluster import ClusterRunner
+    from insight_trace.profile.cluster_runner import ClusterRunner
 
     if simulator == "msprof":
         raise RequestError("--cluster runs kernels on the embedded simulator, not on msprof")
@@ -254,7 +253,7 @@ def _run(
             write_pointer(place, root)
         except OSError as error:  # a build may be read-only; the run is elsewhere then
             warn(f"{place}: the pointer to this run cannot be written: {error.strerror}")
-    from insight_trace.batch.local_runner import in_processes
+    from insight_trace.profile.local_runner import in_processes
 
     resumes = request.resume and (root / MANIFEST).is_file()
     jobs = request.jobs or getattr(runner, "width", None) or os.cpu_count() or 1
@@ -267,8 +266,4 @@ def _run(
         )
 
 
-if __name__ != "__main__":
-    make_callable(__name__)
-else:
-    # The command line stands above this module and is only reached for when this is the program.
-    sys.exit(importlib.import_module("insight_trace.commands").run_line(["profile", *sys.argv[1:]]))
+make_callable(__name__)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from insight_trace import __version__
 from insight_trace.errors import InputError, InsightTraceError, as_error
-from insight_trace.ptoas.build_run import workload_columns
-from insight_trace.ptoas.kernel_runner import (
+from insight_trace.profile.build_run import workload_columns
+from insight_trace.profile.kernel_runner import (
     EXPORT_FAILED,
     EXPORTED,
     FAILED,
@@ -24,9 +24,9 @@ from insight_trace.ptoas.kernel_runner import (
     Places,
     RunOutcome,
 )
+from insight_trace.profile.manifest import ManifestRow, read_manifest, write_books
+from insight_trace.profile.verdict import near_empty
 from insight_trace.ptoas.planned_kernel import BrokenKernel, BufferArg, PlannedKernel, ProfileKernel
-from insight_trace.ptoas.profile_books import ManifestRow, read_manifest, write_books
-from insight_trace.ptoas.verdict import near_empty
 from insight_trace.storage import whole_directory
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from insight_trace.model import Instructions, Trace
-from insight_trace.ptoas.kernel_runner import CorePipes
+from insight_trace.profile.kernel_runner import CorePipes
 
 
 def core_pipes(columns: Instructions) -> tuple[CorePipes, ...]:

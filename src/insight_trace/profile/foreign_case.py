@@ -10,10 +10,10 @@ from pathlib import Path
 
 from insight_trace.dtypes import DTYPES
 from insight_trace.errors import JobError, RequestError
+from insight_trace.profile.testcase import HOST_TYPES, LauncherCase
+from insight_trace.profile.tool_steps import cause_in, run_step
 from insight_trace.ptoas.buffer_content import write_content
 from insight_trace.ptoas.planned_kernel import BufferArg, Content, ProfileKernel, ValueArg
-from insight_trace.ptoas.testcase import HOST_TYPES, LauncherCase
-from insight_trace.ptoas.tool_steps import cause_in, run_step
 
 _GENERATOR = "test/npu_validation/scripts/generate_testcase.py"
 _SIZEOF = {HOST_TYPES.get(kind.cpp, kind.cpp): kind.size for kind in DTYPES}

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from insight_trace import __version__
 from insight_trace.errors import InputError, InsightTraceError
 from insight_trace.limits import BUFFER_BYTES, cut
-from insight_trace.ptoas.embedded_runner import EmbeddedRunner, make
-from insight_trace.ptoas.kernel_runner import FAILED, Places, RunnerOptions, RunOutcome
+from insight_trace.profile.embedded_runner import EmbeddedRunner, make
+from insight_trace.profile.kernel_runner import FAILED, Places, RunnerOptions, RunOutcome
 from insight_trace.ptoas.planned_kernel import BufferArg, ProfileKernel
 from insight_trace.reading import read_regular
 from insight_trace.scratch import scratch_folder
@@ -56,24 +55,6 @@ def pack(kernel: ProfileKernel, options: RunnerOptions) -> Parcel:
 def _runner(options: RunnerOptions) -> EmbeddedRunner:
     """One per process, so that the compiler is looked for once."""
     return make(options)
-
-
-def worker_identity(options: RunnerOptions) -> bytes:
-    """What a worker answers when it is asked who it is: its version, and its simulator, as bytes."""
-    try:
-        return msgspec.msgpack.encode((__version__, _runner(options).name))
-    except InsightTraceError as error:
-        return msgspec.msgpack.encode(("", str(error)))
-
-
-def identity(content: object) -> tuple[str, str]:
-    """The answer to that, checked."""
-    try:
-        if not isinstance(content, bytes):
-            raise TypeError(type(content).__name__)
-        return msgspec.msgpack.decode(content, type=tuple[str, str])
-    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"a worker sent something else than its name: {cut(str(error))}") from None
 
 
 def run_parcel(parcel: Parcel) -> bytes:

@@ -13,9 +13,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError
-from insight_trace.ptoas.foreign_case import find_generator, foreign_case, given_to
-from insight_trace.ptoas.kernel_figures import bound_by, core_pipes, cycles_of, write_figures
-from insight_trace.ptoas.kernel_runner import (
+from insight_trace.profile.foreign_case import find_generator, foreign_case, given_to
+from insight_trace.profile.kernel_figures import bound_by, core_pipes, cycles_of, write_figures
+from insight_trace.profile.kernel_runner import (
     COLLECT_FAILED,
     EXPORT_FAILED,
     EXPORTED,
@@ -24,9 +24,9 @@ from insight_trace.ptoas.kernel_runner import (
     RunnerOptions,
     RunOutcome,
 )
+from insight_trace.profile.testcase import LauncherCase, own_case, write_zero_inputs
+from insight_trace.profile.tool_steps import cause_in, run_step
 from insight_trace.ptoas.planned_kernel import ProfileKernel
-from insight_trace.ptoas.testcase import LauncherCase, own_case, write_zero_inputs
-from insight_trace.ptoas.tool_steps import cause_in, run_step
 from insight_trace.simulate.msprof.building import (
     Build,
     demangled,

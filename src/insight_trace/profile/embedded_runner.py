@@ -20,9 +20,9 @@ from insight_trace.insight.details_page import DetailsPage
 from insight_trace.insight.memory_page import write_memory_page
 from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Tier, Trace
 from insight_trace.outcome import Simulation
+from insight_trace.profile.kernel_figures import bound_by, core_pipes, write_figures
+from insight_trace.profile.kernel_runner import EXPORTED, FAILED, Places, RunnerOptions, RunOutcome
 from insight_trace.ptoas.buffer_content import content_of
-from insight_trace.ptoas.kernel_figures import bound_by, core_pipes, write_figures
-from insight_trace.ptoas.kernel_runner import EXPORTED, FAILED, Places, RunnerOptions, RunOutcome
 from insight_trace.ptoas.planned_kernel import BufferArg, Content, KernelArg, ProfileKernel
 from insight_trace.ptoas.python_lines import python_lines, tile_names, with_python_lines
 from insight_trace.ptoas.python_trace import python_cycles, with_python
@@ -89,12 +89,7 @@ class EmbeddedRunner:
 
     @property
     def name(self) -> str:
-        given = [
-            text
-            for text in (self.soc_version, self.l2, "launched" * self.launch, "checked" * self.check)
-            if text
-        ]
-        return " ".join(["embedded", self.preset, *given, self.toolchain.identity[:16]])
+        return runner_name(self, self.toolchain.identity[:16])
 
     def stop(self) -> None:
         """No kernel starts any more; the one that runs ends by itself or at its time limit."""
@@ -203,6 +198,13 @@ class EmbeddedRunner:
                 "python": "; ".join(f"{row.frame} {row.operation} {row.share:.0%}" for row in hot[:3]),
             },
         )
+
+
+def runner_name(options: EmbeddedRunner | RunnerOptions, toolchain: str) -> str:
+    """Which simulator, with what decides its result."""
+    launched = options.launch in (True, "kernel")
+    words = (options.soc_version, options.l2, "launched" * launched, "checked" * options.check)
+    return " ".join(["embedded", options.preset, *(word for word in words if word), toolchain])
 
 
 def _is_entry(name: str) -> bool:

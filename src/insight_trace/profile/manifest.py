@@ -13,7 +13,7 @@ from pathlib import Path
 
 from insight_trace.errors import InputError
 from insight_trace.limits import KIB, RECORD_BYTES
-from insight_trace.ptoas.kernel_runner import EXPORTED
+from insight_trace.profile.kernel_runner import EXPORTED
 from insight_trace.reading import is_folder, open_regular, read_regular
 from insight_trace.storage import write_whole
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from insight_trace.batch.local_pool import belong_to, can_copy, copies, end_pool
 from insight_trace.errors import InsightTraceError, JobError
-from insight_trace.ptoas.embedded_runner import EmbeddedRunner
-from insight_trace.ptoas.kernel_runner import FAILED, KernelRunner, Places, RunOutcome
+from insight_trace.profile.embedded_runner import EmbeddedRunner
+from insight_trace.profile.kernel_runner import FAILED, KernelRunner, Places, RunOutcome
 from insight_trace.ptoas.planned_kernel import ProfileKernel
 
 _GIVEN = ("preset", "seconds", "include_source", "keep_outputs", "soc_version", "l2", "launch", "check")

@@ -8,7 +8,7 @@ the arguments that may be the cause. A kernel that only moves data is judged by 
 from __future__ import annotations
 
 from insight_trace.model import CoreType
-from insight_trace.ptoas.kernel_runner import CorePipes
+from insight_trace.profile.kernel_runner import CorePipes
 from insight_trace.ptoas.planned_kernel import BufferArg, Content, ProfileKernel, ValueArg
 from insight_trace.ptoas.pto_facts import CoreWork
 
