@@ -14,12 +14,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from insight_trace.cache import Cache
 from insight_trace.outcome import Simulation
 from insight_trace.profile import ProfileRequest, list_kernels, profile
 from insight_trace.profile.embedded_runner import EmbeddedRunner
 from insight_trace.profile.kernel_runner import EXPORTED, KernelRunner, Places, RunOutcome
 from insight_trace.ptoas.planned_kernel import ProfileKernel
-from insight_trace.simulate.embedded.cache import Cache
 from insight_trace.simulate.embedded.compiler import find_compiler
 from insight_trace.simulate.embedded.toolchain import Toolchain
 

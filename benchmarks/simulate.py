@@ -18,9 +18,9 @@ from insight_trace import simulate
 from insight_trace.arguments.content import Zero
 from insight_trace.arguments.given import from_arrays
 from insight_trace.arguments.slots import make_tensor
+from insight_trace.cache import Cache
 from insight_trace.dtypes import dtype_named
 from insight_trace.model import CoreType, Tier
-from insight_trace.simulate.embedded.cache import Cache
 from insight_trace.simulate.embedded.compiler import find_compiler
 from insight_trace.simulate.embedded.toolchain import Toolchain
 

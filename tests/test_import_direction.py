@@ -16,6 +16,7 @@ ORDER = [
     "outcome",
     "storage",
     "scratch",
+    "cache",
     "supervisor",
     "recording",
     "check",

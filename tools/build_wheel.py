@@ -20,8 +20,8 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 
+from insight_trace.cache import Cache
 from insight_trace.capture.builds import RUNNER as CAPTURE_RUNNER
-from insight_trace.simulate.embedded.cache import Cache
 from insight_trace.simulate.embedded.carried_core import MANIFEST, version
 from insight_trace.simulate.embedded.compiler import Compiler, find_compiler
 from insight_trace.simulate.embedded.engine_objects import RUNNER

@@ -33,10 +33,10 @@ from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+from insight_trace.cache import Cache
 from insight_trace.chips import family_named, load_chip
 from insight_trace.errors import InsightTraceError
 from insight_trace.model import CoreType
-from insight_trace.simulate.embedded.cache import Cache
 from insight_trace.simulate.embedded.compiler import Compiler
 from insight_trace.simulate.embedded.engine_objects import INCLUDE, Program
 from insight_trace.simulate.embedded.memory import escape, unescape

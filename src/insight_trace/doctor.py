@@ -77,7 +77,7 @@ def release_of(version: str) -> int | None:
 
 
 def runner() -> MachinePart:
-    from insight_trace.simulate.embedded.cache import default_root
+    from insight_trace.cache import default_root
 
     built = sorted((default_root() / "runner").glob("*/runner"), key=_time)
     if built:
@@ -92,7 +92,7 @@ def _time(path: Path) -> float:
 
 
 def cache() -> MachinePart:
-    from insight_trace.simulate.embedded.cache import SIZE_LIMIT, default_root
+    from insight_trace.cache import SIZE_LIMIT, default_root
 
     root = default_root()
     size = sum(_size(Path(folder, name)) for folder, _, names in os.walk(root) for name in names)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from insight_trace.cache import Cache
 from insight_trace.model import CoreType
-from insight_trace.simulate.embedded.cache import Cache
 from insight_trace.simulate.embedded.compiler import find_compiler
 from insight_trace.simulate.embedded.toolchain import Toolchain
 

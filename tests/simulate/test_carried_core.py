@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from insight_trace.cache import Cache
 from insight_trace.errors import JobError
 from insight_trace.simulate.embedded import toolchain as toolchain_module
-from insight_trace.simulate.embedded.cache import Cache
 from insight_trace.simulate.embedded.carried_core import MANIFEST
 from insight_trace.simulate.embedded.compiler import Compiler
 from insight_trace.simulate.embedded.engine_objects import RUNNER

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from insight_trace.cache import Cache
 from insight_trace.simulate.embedded import engine_objects
-from insight_trace.simulate.embedded.cache import Cache
 from insight_trace.simulate.embedded.compiler import Compiler, find_compiler
 from insight_trace.simulate.embedded.engine_objects import (
     COLD,

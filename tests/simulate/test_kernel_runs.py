@@ -11,9 +11,9 @@ import pytest
 
 from insight_trace import simulate
 from insight_trace.arguments.given import from_arrays
+from insight_trace.cache import Cache
 from insight_trace.model import CoreType, Kernel
 from insight_trace.outcome import Simulation
-from insight_trace.simulate.embedded.cache import Cache
 from insight_trace.simulate.embedded.compiler import find_compiler
 from insight_trace.simulate.embedded.simulator import run_embedded
 from insight_trace.simulate.embedded.toolchain import Toolchain

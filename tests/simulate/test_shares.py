@@ -10,12 +10,12 @@ import pytest
 from msgspec import Struct
 
 from insight_trace.__main__ import main
+from insight_trace.cache import Cache
 from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Kernel
 from insight_trace.outcome import Simulation
 from insight_trace.simulate import simulate
 from insight_trace.simulate.embedded import simulator
-from insight_trace.simulate.embedded.cache import Cache
 from insight_trace.simulate.embedded.compiler import Compiler
 from insight_trace.simulate.embedded.core_plan import VARIABLE, shares_of_blocks
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded

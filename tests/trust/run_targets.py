@@ -14,6 +14,7 @@ import numpy as np
 from insight_trace.arguments.content import Zero
 from insight_trace.arguments.slots import ReplayTensor, Tier
 from insight_trace.batch.cluster_jobs import _result
+from insight_trace.cache import _STAMP, Cache
 from insight_trace.capture.dump_rows import ROW
 from insight_trace.capture.recover import main as recover
 from insight_trace.capture.task_graph import _EDGE_FIELDS, _TASK_FIELDS, _read_graph
@@ -37,7 +38,6 @@ from insight_trace.run.job_journal import JobJournal
 from insight_trace.run.run_store import RunStore
 from insight_trace.run.timing_job import Timed
 from insight_trace.scene.static import load_scenes
-from insight_trace.simulate.embedded.cache import _STAMP, Cache
 from insight_trace.simulate.embedded.carried_core import fits
 from insight_trace.simulate.embedded.source_lines import KEPT, _lines
 from insight_trace.simulate.embedded.variants import _WELL

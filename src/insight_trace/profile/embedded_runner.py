@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from insight_trace.arguments.content import Given, Zero
 from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
+from insight_trace.cache import content_key
 from insight_trace.errors import InputError, JobError, next_step
 from insight_trace.finding import Severity, finding_data
 from insight_trace.insight.details_page import DetailsPage
@@ -28,7 +29,6 @@ from insight_trace.ptoas.python_lines import python_lines, tile_names, with_pyth
 from insight_trace.ptoas.python_trace import python_cycles, with_python
 from insight_trace.recording.store import Recording
 from insight_trace.replay.verification import Status, verify_outputs
-from insight_trace.simulate.embedded.cache import content_key
 from insight_trace.simulate.embedded.embedded_simulator import EmbeddedSimulator
 from insight_trace.simulate.embedded.toolchain import Toolchain
 from insight_trace.simulate.embedded.typed_entry import ENTRY, LANE, EntryCall, EntryParameter, wrapper_source

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from insight_trace.simulate.embedded.cache import content_key
+from insight_trace.cache import content_key
 
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"

@@ -11,12 +11,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from insight_trace import __version__, limits, supervisor
+from insight_trace.cache import Cache, content_key
 from insight_trace.chips import family_named
 from insight_trace.errors import InputError, JobError
 from insight_trace.model import CoreType
 from insight_trace.outcome import Failure, Fault
 from insight_trace.reading import read_regular
-from insight_trace.simulate.embedded.cache import Cache, content_key
 from insight_trace.simulate.embedded.carried_core import FOLDER as CARRIED
 from insight_trace.simulate.embedded.carried_core import copy_if_it_runs, fits
 from insight_trace.simulate.embedded.compiler import Compiler, find_compiler

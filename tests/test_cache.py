@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from insight_trace.cache import Cache, content_key
 from insight_trace.errors import JobError
-from insight_trace.simulate.embedded.cache import Cache, content_key
 
 
 def writes(text: str):
@@ -124,7 +124,7 @@ def test_a_spare_place_that_others_can_write_is_not_trusted(tmp_path, monkeypatc
 _BUILDER = """
 import sys, time
 from pathlib import Path
-from insight_trace.simulate.embedded.cache import Cache
+from insight_trace.cache import Cache
 root = Path(sys.argv[1])
 def build(into):
     with (root / "builds").open("a") as log:
