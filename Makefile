@@ -57,7 +57,7 @@ lint: $(STAMP)
 	$(BIN)/python tools/check_cpp_format.py
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks.table --page docs/benchmarks.md
+	$(BIN)/python -m benchmarks.table --page docs/internals/benchmarks.md
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
@@ -70,14 +70,17 @@ clean:
 # What runs, without what only tests need: the package is named to Python where it lies, which takes no build, and bytecode is
 # made of what is imported alone. Compiling the simulator's core takes msgspec alone: it begins while the rest is installed, and
 # whoever needs it first waits for it, or compiles it where this could not.
-$(RUNS): pyproject.toml requirements.lock
+$(RUNS): pyproject.toml requirements.lock src/insight_trace_simpler_names.pth
+	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("Insight Trace needs Python 3.11 or newer; \
+	$(PYTHON) is %d.%d. Name another: make $(MAKECMDGOALS) PYTHON=python3.12" % v[:2])'
 	$(PYTHON) -m venv $(if $(LACKS_PIP),,--without-pip) $(VENV)
 	@sed -n '/^msgspec==/,/[^\\]$$/p' requirements.lock > $(VENV)/first.txt
 	$(PIP) --no-compile --no-deps -r $(VENV)/first.txt
 	@PYTHONPATH=src $(BIN)/python -m insight_trace.capture.builds > /dev/null 2>&1 &
 	$(PIP) --no-compile -r requirements.lock
-	echo "$(CURDIR)/src" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/insight_trace.pth"
-	printf '#!/bin/sh\nexec "%s" -m insight_trace "$$@"\n' "$(CURDIR)/$(BIN)/python" > $(BIN)/insight-trace
+	@site="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"; \
+	  echo "$(CURDIR)/src" > "$$site/insight_trace.pth"; cp src/insight_trace_simpler_names.pth "$$site"
+	printf '#!/bin/sh\nexec "%s" -m insight_trace "$$@"\n' "$(abspath $(BIN))/python" > $(BIN)/insight-trace
 	chmod +x $(BIN)/insight-trace
 	touch $@
 
@@ -86,7 +89,7 @@ $(STAMP): $(RUNS) requirements-dev.lock
 	$(PIP) --no-deps -e .
 	touch $@
 
-# Every reader over mutated inputs, soaking, killing, and every call failing: figures in docs/reliability.md. `make fuzz SECONDS=600`;
+# Every reader over mutated inputs, soaking, killing, and every call failing: figures in docs/internals/reliability.md. `make fuzz SECONDS=600`;
 # READER=NAME lets atheris, which is installed for that, drive one reader by coverage.
 SECONDS ?= 60
 KILLS ?= 1000

@@ -1,6 +1,6 @@
-"""The main figures in one table, each beside a peer of the same run where there is one; docs/benchmarks.md is written by it.
+"""The main figures in one table, each beside a peer of the same run where there is one; it writes the page of benchmarks.
 
-    python -m benchmarks.table [--page docs/benchmarks.md] [--quick]
+    python -m benchmarks.table [--page docs/internals/benchmarks.md] [--quick]
 
 Times are CPU seconds of the process and of all that it starts, so that a busy machine changes them little.
 INSIGHT_TRACE_PYPTO names a checkout of pypto, whose cleaner is a peer.

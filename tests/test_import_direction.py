@@ -37,6 +37,7 @@ ORDER = [
     "demo",
     "doctor",
     "commands",
+    "simpler_names",  # started by its .pth file, as __main__ is by Python
     "__main__",
 ]
 

@@ -1,6 +1,7 @@
 """What a clone holds beside the package: types, hosted CI, benchmarks, and nothing that a run left behind."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,25 @@ def test_hosted_ci_runs_what_everybody_runs():
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
     assert (ROOT / "CONTRIBUTING.md").is_file()
     assert (ROOT / "SECURITY.md").is_file()
+
+
+def test_hosted_ci_runs_the_demo_on_every_python_that_the_locks_have_files_for():
+    locked = re.search(r'"--python", nargs="\+", default=(\[.*?\])', (ROOT / "tools/lock.py").read_text())[1]
+    demo = (ROOT / ".github/workflows/ci.yml").read_text().partition("demo:")[2].partition("\n  test:")[0]
+    assert f"python: {locked}" in demo
+    assert "- run: make demo" in demo
+
+
+def test_an_older_python_is_refused_with_a_sentence(tmp_path):
+    old = tmp_path / "python"
+    old.write_text(f"#!{sys.executable}\nimport sys\nsys.version_info = (3, 10, 0)\nexec(sys.argv[2])\n")
+    old.chmod(0o755)
+    made = subprocess.run(
+        ["make", "demo", f"VENV={tmp_path}/venv", f"PYTHON={old}"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert made.returncode != 0
+    assert "Insight Trace needs Python 3.11 or newer" in made.stderr
+    assert not (tmp_path / "venv").exists()
 
 
 def test_what_needs_a_checkout_is_run_by_a_target_that_the_readme_names():

@@ -1,6 +1,6 @@
 """Writes the two locks: the versions that stand in them, with the hash of every file pip may take.
 
-    python tools/lock.py [--python 3.11 3.12] [--machine x86_64 aarch64]
+    python tools/lock.py [--python 3.11 3.12 3.13 3.14] [--machine x86_64 aarch64]
 
 Change a version by hand, then run this. It asks pip's own index for the files of each Python and machine.
 """
@@ -66,7 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--python", nargs="+", default=["3.11", "3.12"])
+    parser.add_argument("--python", nargs="+", default=["3.11", "3.12", "3.13", "3.14"])
     parser.add_argument("--machine", nargs="+", default=["x86_64", "aarch64"])
     options = parser.parse_args()
     texts = {lock: lock.read_text(encoding="utf-8") for lock in LOCKS}

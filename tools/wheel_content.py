@@ -1,4 +1,5 @@
-"""Hook of the wheel's build: the demo's scene, and the compiled core that tools/build_wheel.py names."""
+"""Hook of the wheel's build: the demo's scene, the names that simpler's users type, and the compiled core that
+tools/build_wheel.py names."""
 
 from __future__ import annotations
 
@@ -12,8 +13,11 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 class WheelContent(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        if version == "editable":  # finds both where they are
+        names = "insight_trace_simpler_names.pth"
+        build_data["force_include_editable"][str(Path(self.root) / "src" / names)] = names
+        if version == "editable":  # finds the rest where it is
             return
+        build_data["force_include"][str(Path(self.root) / "src" / names)] = names
         scene = Path(self.root) / "examples" / "paged_attention"
         build_data["force_include"][str(scene)] = "insight_trace/examples/paged_attention"
         named = os.environ.get("INSIGHT_TRACE_WHEEL_CORE")

@@ -15,6 +15,7 @@ import pytest
 
 from insight_trace import commands
 from insight_trace.__main__ import main
+from insight_trace.simpler_names import command_of, tool_asked_for
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SKILL = ROOT / "skills" / "insight-trace"
@@ -104,15 +105,12 @@ def words_of(line):
     words = shlex.split(line)
     assert words[0] == "python"
     if words[1] == "-m":
-        assert importlib.util.find_spec(words[2]) is not None
-        rest = words[3:]
-        if words[2].endswith("core_swimlane"):
-            return ["core-swimlane", *rest]
-        writes = "--export" in rest or "--index" in rest
-        return ["dump", "export" if writes else "list", *(w for w in rest if w != "--export")]
+        tool = tool_asked_for(words)
+        assert tool is not None
+        return command_of(tool, words[3:])
     script = SKILL / "scripts" / Path(words[1]).name
     assert script.is_file()
-    return [re.search(r'run\(\["(\w+)"', script.read_text())[1], *words[2:]]
+    return [re.search(r'run_line\(\["(\w+)"', script.read_text())[1], *words[2:]]
 
 
 @pytest.mark.parametrize(("origin", "line"), DOCUMENTED)

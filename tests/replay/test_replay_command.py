@@ -215,7 +215,10 @@ def test_many_blocks_load_faster_when_their_data_is_in_l2(dump, capsys):
     assert json.loads(capsys.readouterr().out)["cycles"] == from_l2
 
 
-def test_the_command_answers_under_the_name_that_simplers_users_type(dump):
+def test_the_command_answers_under_the_name_that_simplers_users_type(dump, tmp_path):
+    # what the wheel's .pth file does, for an environment that was made before it had one
+    (tmp_path / "sitecustomize.py").write_text("import insight_trace.simpler_names\n")
+
     def old_name(*words):
         command = [
             sys.executable,
@@ -226,7 +229,7 @@ def test_the_command_answers_under_the_name_that_simplers_users_type(dump):
             dump,
             *words,
         ]
-        environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+        environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"}
         return subprocess.run(command, capture_output=True, text=True, env=environment)
 
     done = old_name("--case", "CaseSmall1", "--func-id", "1", "--dispatch-id", "1")

@@ -2,7 +2,7 @@
 
 import sys
 
-from insight_trace.commands import run
+from insight_trace.commands import run_line
 
 if __name__ == "__main__":
-    sys.exit(run(["replay", *sys.argv[1:]]))
+    sys.exit(run_line(["replay", *sys.argv[1:]]))

@@ -6,6 +6,7 @@ The first run compiles the simulated core (less than a minute); later runs take 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -17,6 +18,17 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("outputs/demo"), metavar="DIR", help="default: outputs/demo"
     )
+
+
+def _our_command() -> str:
+    """How this command is typed here: its name alone only where the shell finds it."""
+    if shutil.which("insight-trace"):
+        return "insight-trace"
+    script = Path(sys.executable).parent / "insight-trace"
+    if not script.is_file():
+        return f"{sys.executable} -m insight_trace"
+    here = Path.cwd()
+    return str(script.relative_to(here) if script.is_relative_to(here) else script)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -42,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     for check in replay.checks:
         print(f"{check.status:<10} {check.text}")
     print(f"took       {time.perf_counter() - begun:.1f} s")
-    print(f"look       insight-trace view {replay.directory}")
+    print(f"view       {_our_command()} view {replay.directory}")
     print(f"import     {replay.directory}/visualize_data.bin into MindStudio Insight")
     print(f"open       {replay.directory}/")
     verified = all(check.status is Status.VERIFIED for check in replay.checks)
