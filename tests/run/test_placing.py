@@ -22,6 +22,7 @@ from insight_trace.run.schedule import (
     Work,
     machine_of,
 )
+from insight_trace.run.shared_memory import RATE, MemoryDemand
 
 MIX = CUBE | VECTOR0 | VECTOR1
 BOTH_VECTORS = VECTOR0 | VECTOR1
@@ -222,12 +223,79 @@ def test_every_chip_says_what_scheduling_costs():
         machine = machine_of(load_chip(target=target))
         assert machine.threads == threads
         assert machine.dispatch > machine.start > machine.write > 0
+        assert machine.hbm < machine.l2
+
+
+def test_a_task_that_waits_for_nothing_and_each_of_its_tensors_cost_the_orchestrator_more():
+    machine = replace(TWO, submit=3, ready=5, argument=2)
+    work = replace(work_of([T(C, 10), T(C, 10, after=(0,)), T(0, 0)]), arguments=np.array([2, 1, 0]))
+    schedule = place(work, machine)
+    submitted = schedule.kind == ActivityKind.SUBMIT
+    assert (schedule.end - schedule.start)[submitted].tolist() == [3 + 2 * 2 + 5, 3 + 2, 3]
+
+
+def crowd(tasks: list[T], part: int, hbm: int, l2: int = 0) -> Work:
+    """Every kernel asks for so many bytes of HBM and L2 a cycle in so many eighths of its time."""
+    work = work_of(tasks)
+    rows = np.ones(work.times.shape, np.int64) * (work.times > 0)
+    return replace(
+        work, demand=MemoryDemand((rows * part).astype(np.uint8), rows * hbm * RATE, rows * l2 * RATE)
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "hbm", "l2", "cycles"),
+    [
+        (8, 50, 0, 1000),  # two of them get all they ask for
+        (8, 100, 0, 2000),  # two share what one could have
+        (4, 150, 0, 3000),  # half of the time moves data: that half takes five times as long
+        (8, 0, 400, 4000),
+        (0, 100, 0, 1000),  # a kernel that never waits for data is not slowed down by the others
+    ],
+)
+def test_kernels_that_run_at_the_same_time_share_what_the_chip_gives(part, hbm, l2, cycles):
+    machine = replace(TWO, hbm=100 * RATE, l2=200 * RATE)
+    schedule = place(crowd([T(C, 1000), T(C, 1000)], part, hbm, l2), machine)
+    assert schedule.total == pytest.approx(cycles, rel=0.02)
+
+
+def test_a_kernel_is_slowed_down_only_while_others_run():
+    machine = replace(TWO, hbm=100 * RATE)
+    schedule = place(crowd([T(C, 1000), T(C, 3000)], 8, 100), machine)
+    # until 2000 both at half their pace, then the longer one alone
+    assert [end for *_, end in kernels_of(schedule)] == pytest.approx([2000, 4000], rel=0.02)
+
+
+# simpler pull request 694: microseconds of the run and of its orchestrator; what the kernels take is what the engine says
+# of them (25.7 k and 18.1 k cycles of 128 x 128 products and sums, four at a time)
+PUBLISHED = {
+    "alternating_matmul_add Case1": (
+        [T(C, 25_695), T(V, 18_058)] * 500, [3, 3] * 500, 789.4, 788.4,
+    ),
+    "benchmark_bgemm Case0": (
+        [T(*((C, 26_486) if i % 2 == 0 else (V, 15_852)),
+           after=(() if i % 2 == 0 else (i - 1,)) + ((i - 2,) if i % 4 == 3 else ())) for i in range(1000)],
+        [4, 4] * 500, 598.6, 549.2,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_run_takes_as_long_as_published_and_for_the_published_reason(name):
+    tasks, arguments, micros, orchestrator = PUBLISHED[name]
+    chip = load_chip(target="a2a3")
+    schedule = place(replace(work_of(tasks), arguments=np.array(arguments)), machine_of(chip))
+    assert schedule.total / chip.mhz == pytest.approx(micros, rel=0.15)
+    submits = schedule.kind == ActivityKind.SUBMIT
+    spent = int((schedule.end - schedule.start)[submits].sum())
+    assert spent / schedule.total == pytest.approx(orchestrator / micros, abs=0.08)
+    assert shares(critical_path(schedule))["submit"] > 0.85 * schedule.total
 
 
 @st.composite
 def runs(draw):
     cost = st.integers(0, 9)
-    machine = Machine(draw(st.integers(1, 3)), 1, *(draw(cost) for _ in range(10)))
+    machine = Machine(draw(st.integers(1, 3)), 1, *(draw(cost) for _ in range(12)))
     machine = replace(machine, threads=draw(st.integers(1, machine.clusters)))
     tasks = []
     for number in range(draw(st.integers(1, 14))):

@@ -48,6 +48,7 @@ _ROOF = ("bandwidth", "cube_flop_per_cycle", "vector_bytes_per_cycle")
 # [schedule]: threads that schedule, and what the runtime's work on them takes, in nanoseconds (run/schedule.py)
 SCHEDULE = (
     "threads", "submit", "dispatch", "write", "start", "first", "switch", "doorbell", "seen", "read", "complete",
+    "ready", "argument",
 )  # fmt: skip
 _MOST_POINTS = 12  # engine/parameters.hpp, MoveCost::curve
 

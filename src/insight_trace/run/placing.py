@@ -26,6 +26,7 @@ from insight_trace.run.schedule import (
     require_room,
     shape_of,
 )
+from insight_trace.run.shared_memory import RunningKernels
 
 _SLOTS = 2  # tasks that a core holds: one runs, one waits behind it
 
@@ -35,7 +36,7 @@ def place(work: Work, machine: Machine) -> Schedule:
     return _Simulation(work, machine).run()
 
 
-_SUBMITTED, _VISIBLE, _FREE = range(3)
+_SUBMITTED, _VISIBLE, _FREE, _BEGIN, _END = range(5)
 
 
 class _Simulation:
@@ -47,7 +48,16 @@ class _Simulation:
         self.times: list[list[int]] = work.times.tolist()
         self.sync: list[bool] = work.sync.tolist()
         self.early: list[bool] = work.early.tolist()
+        self.running = RunningKernels(machine.hbm, machine.l2)
+        self.asked = 0  # how often the next end was asked for: an earlier answer holds no more
+        demand = work.demand
+        self.demand: list[list[list[int]]] | None = None
+        if demand is not None:
+            self.demand = [demand.part.tolist(), demand.hbm.tolist(), demand.l2.tolist()]
         count = len(self.members)
+        self.submission = [machine.submit] * count
+        if work.arguments is not None:
+            self.submission = [machine.submit + machine.argument * n for n in work.arguments.tolist()]
         self.followers: list[list[int]] = [[] for _ in range(count)]
         self.held_back: list[list[int]] = [[] for _ in range(count)]  # what the orchestrator waits with
         self.waits = [1] * count  # for its submission
@@ -83,6 +93,7 @@ class _Simulation:
         self.tail = [-1] * machine.cores
         self.freed_by = [-1] * machine.cores
         self.behind: dict[int, int] = {}  # kernel -> the one behind it
+        self.lane: dict[int, int] = {}  # kernel that is to begin -> its member's column of times
         # masks of cores with 0 and 1 slots taken, for all threads together
         every = (1 << machine.cores) - 1
         self.with_used = [every, 0]
@@ -133,6 +144,11 @@ class _Simulation:
                     self.one_less(task, which)
                 elif what == _VISIBLE:
                     self.visible[self.thread_of(self.place[which])].append(which)
+                elif what == _BEGIN:
+                    self.begin_kernel(which, now)
+                elif what == _END:
+                    if which == self.asked:
+                        self.end_kernels(now)
                 else:
                     self.finish(which)
             self.work_at(now)
@@ -149,8 +165,11 @@ class _Simulation:
         if task == len(self.members) or self.waiting:
             return
         self.submitted += 1
-        activity = self.note(ActivityKind.SUBMIT, task, -1, now, now, now + self.m.submit, cause)
-        self.at(now + self.m.submit, _SUBMITTED, activity)
+        end = now + self.submission[task]
+        if self.members[task] and self.waits[task] == 1:  # for this alone
+            end += self.m.ready
+        activity = self.note(ActivityKind.SUBMIT, task, -1, now, now, end, cause)
+        self.at(end, _SUBMITTED, activity)
 
     # --- tasks
 
@@ -376,7 +395,7 @@ class _Simulation:
             self.staged.setdefault(task, []).append(kernel)
             return
         if before >= 0 and self.end[before] < 0:
-            return  # asked again when that one starts
+            return  # asked again when that one has ended
         m, dispatch = self.m, self.cause[kernel]
         given = self.end[dispatch]
         if self.ready_at[task] > self.start[dispatch]:  # it was given to the core before it might start
@@ -387,13 +406,29 @@ class _Simulation:
             start, cause, lead = given + m.start + (m.first if first else 0), dispatch, Lead.START
         if before >= 0 and self.end[before] + m.switch > start:
             start, cause, lead = self.end[before] + m.switch, before, Lead.SWITCH
-        place = (CUBE, VECTOR0, VECTOR1).index(member)
-        block = self.block[kernel]
         self.begin[kernel], self.start[kernel] = self.end[cause], start
-        self.end[kernel] = start + self.times[self.first_time[task] + block][place]
         self.cause[kernel], self.lead[kernel] = cause, lead
         del self.given[kernel]
-        self.at(self.end[kernel] + m.seen, _VISIBLE, kernel)
-        after = self.behind.pop(kernel, None)
-        if after is not None and after in self.given:
-            self.try_start(after)
+        self.lane[kernel] = (CUBE, VECTOR0, VECTOR1).index(member)
+        self.at(start, _BEGIN, kernel)
+
+    def begin_kernel(self, kernel: int, now: int) -> None:
+        row, lane = self.first_time[self.task[kernel]] + self.block[kernel], self.lane.pop(kernel)
+        part, hbm, l2 = [column[row][lane] for column in self.demand] if self.demand else (0, 0, 0)
+        self.running.begin(kernel, now, self.times[row][lane], part, hbm, l2)
+        self.ask_for_ends()
+
+    def end_kernels(self, now: int) -> None:
+        for kernel in self.running.ended(now):
+            self.end[kernel] = now
+            self.at(now + self.m.seen, _VISIBLE, kernel)
+            after = self.behind.pop(kernel, None)
+            if after is not None and after in self.given:
+                self.try_start(after)
+        self.ask_for_ends()
+
+    def ask_for_ends(self) -> None:
+        at = self.running.next_end()
+        if at is not None:
+            self.asked += 1
+            self.at(at, _END, self.asked)

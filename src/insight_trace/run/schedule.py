@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from insight_trace.chips import Chip
 from insight_trace.chips.chip_files import SCHEDULE
 from insight_trace.errors import InputError
+from insight_trace.run.shared_memory import RATE, MemoryDemand
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,6 +55,14 @@ class Machine:
     seen: int = 0
     read: int = 0  # to take note of one core's end
     complete: int = 0  # more, when it was the task's last
+    ready: int = (
+        0  # more to submit a task that waits for nothing: the orchestrator puts it into a queue itself
+    )
+    argument: int = 0  # more to submit, for each tensor of the task that is looked up or entered
+    hbm: int = (
+        0  # what all cores together get, in thousandths (shared_memory.RATE) of bytes a cycle; 0: no limit
+    )
+    l2: int = 0
 
     @property
     def cores(self) -> int:
@@ -79,6 +88,10 @@ class Work:
     before: NDArray[np.int64]  # edges: this task
     after: NDArray[np.int64]  # is waited for by that one
     held: NDArray[np.bool_]  # by the orchestrator, which submits it only then
+    arguments: NDArray[np.int64] | None = (
+        None  # tensors that are looked up or entered for the task; None: none
+    )
+    demand: MemoryDemand | None = None  # None: kernels do not slow each other down
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,4 +169,7 @@ def require_room(work: Work, machine: Machine) -> None:
 def machine_of(chip: Chip) -> Machine:
     """A chip's cores, and its schedulers by the [schedule] of its file, which is in nanoseconds."""
     costs = {name: round(chip.schedule(name) * chip.mhz / 1000) for name in SCHEDULE if name != "threads"}
-    return Machine(round(chip.value("chip.cube_cores")), round(chip.schedule("threads")), **costs)
+    return Machine(
+        round(chip.value("chip.cube_cores")), round(chip.schedule("threads")), **costs,
+        hbm=round(chip.value("gm.chip_rate") * RATE), l2=round(chip.value("l2.chip_rate") * RATE),
+    )  # fmt: skip

@@ -26,7 +26,7 @@ from insight_trace.simulate.embedded.toolchain import Toolchain
 if TYPE_CHECKING:
     from insight_trace.dtypes import DType
 
-_VERSION = 1  # of what a result holds
+_VERSION = 2  # of what a result holds
 _SLOT = "slot "  # how a simulation names the buffers of its arguments
 
 
@@ -78,6 +78,8 @@ class Timed:
     reads: tuple[int, ...] = ()  # slots whose content the scalar unit looked at
     looks_on_chip: bool = False  # it looked at what it had loaded, too
     failure: str = ""
+    hbm: int = 0  # bytes that came from HBM or went back to it
+    l2: int = 0  # bytes asked of L2
 
     @property
     def bound(self) -> str:
@@ -188,6 +190,8 @@ def run_timing_job(job: TimingJob) -> Timed:
         instructions=len(run.instructions),
         reads=reads,
         looks_on_chip=on_chip,
+        hbm=run.memory.fetched + run.memory.written_back if run.memory else 0,
+        l2=run.memory.asked if run.memory else 0,
     )
 
 

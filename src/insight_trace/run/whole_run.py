@@ -11,12 +11,14 @@ from insight_trace.capture.session import CaptureOptions
 from insight_trace.capture.task_graph import TaskGraph, take_graph
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import InputError, RequestError
+from insight_trace.model import Role
 from insight_trace.run.critical_tasks import Part, critical_path
 from insight_trace.run.device_records import read_deps
 from insight_trace.run.distinct import Dispatches, How
 from insight_trace.run.job_journal import JobJournal
 from insight_trace.run.placing import place
 from insight_trace.run.schedule import CUBE, VECTOR0, VECTOR1, Machine, Schedule, Work, machine_of
+from insight_trace.run.shared_memory import PARTS, RATE, MemoryDemand
 from insight_trace.run.timing import Execute, NeedsValuesError, Variant, time_all
 from insight_trace.run.timing_job import Timed
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MEMBERS = (CUBE, VECTOR0, VECTOR1)
+_OUTPUT, _INOUT = (tuple(Role).index(role) for role in (Role.OUTPUT, Role.INOUT))
+_MOVES = ("MTE2", "MTE3", "FIXP")  # pipes that reach global memory
 
 
 @dataclass(frozen=True)
@@ -138,11 +142,13 @@ def _placed(
     members = (runs * np.array(MEMBERS)).sum(1).astype(np.uint8)
     blocks = graph.tasks["block_count"].astype(np.int64)
     variant_of = np.full(len(members), -1, np.int64)
+    demand = None
     if variants is None:
         first = np.concatenate(([0], np.cumsum(blocks)[:-1])).astype(np.int64) if len(blocks) else blocks
         times = np.repeat(graph.tasks["cycles"], blocks)[:, None] * np.repeat(runs, blocks, axis=0)
     else:
         tables, first, at = [np.zeros((0, 3), np.int64)], np.zeros(len(members), np.int64), 0
+        asked: list[tuple[int, int, int, int]] = []
         places = np.flatnonzero(members)
         for number, variant in enumerate(variants):
             tasks = places[variant.tasks]
@@ -151,15 +157,41 @@ def _placed(
             first[tasks], variant_of[tasks] = at, number
             at += len(table)
             tables.append(table)
+            asked.append((len(table), *_asked(variant.timed)))
         times = np.concatenate(tables)
+        rows = np.repeat(np.array(asked, np.int64).reshape(-1, 4), [rows for rows, *_ in asked], axis=0)
+        part, hbm, l2 = (np.where(times > 0, rows[:, [i]], 0) for i in (1, 2, 3))
+        demand = MemoryDemand(part.astype(np.uint8), hbm, l2)
     work = Work(
         members, blocks, first, times.astype(np.int64), graph.tasks["sync_start"] != 0,
         graph.tasks["early"] != 0, graph.edges["before"].astype(np.int64),
-        graph.edges["after"].astype(np.int64), graph.edges["orchestrator"] != 0,
+        graph.edges["after"].astype(np.int64), graph.edges["orchestrator"] != 0, _arguments(graph), demand,
     )  # fmt: skip
     schedule = place(work, machine)
     path = critical_path(schedule)
     return WholeRun(graph, chip, machine, work, schedule, path, variants or [], variant_of, reused)
+
+
+def _asked(timed: Timed) -> tuple[int, int, int]:
+    """The part of its time that moves data, in eighths, and what each of its cores asks of HBM and of L2 a cycle."""
+    cycles = max(1, sum(sum(block) for block in timed.times))
+    part = round(PARTS * max((timed.busy.get(pipe, 0.0) for pipe in _MOVES), default=0.0))
+    return min(PARTS, part), timed.hbm * RATE // cycles, timed.l2 * RATE // cycles
+
+
+def _arguments(graph: TaskGraph) -> NDArray[np.int64]:
+    """Of each task, the tensors that are looked up (what it reads) and entered (what it writes)."""
+    import numpy as np
+
+    rows = graph.rows
+    tensors = (
+        (rows["scalar"] == 0) & ((rows["stage"] == 0) | (rows["role"] == _OUTPUT)) & (rows["block_idx"] == 0)
+    )
+    rows = rows[np.flatnonzero(tensors)]
+    owner = np.searchsorted(graph.tasks["dispatch_id"], rows["dispatch_id"], side="right") - 1
+    found = np.zeros(len(graph.tasks), np.int64)
+    np.add.at(found, owner, np.where(rows["role"] == _INOUT, 2, 1))
+    return found
 
 
 def without(run: WholeRun, tasks: NDArray[Any]) -> int:
