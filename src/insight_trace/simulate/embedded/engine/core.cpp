@@ -37,13 +37,6 @@ Core::Core(const CoreIdentity &identity_, const Parameters &parameters_, Records
 
 Core::~Core() = default;
 
-static std::unique_ptr<uint8_t[]> fresh_memory(uint64_t bytes, uint8_t content) {
-    if (!content) return std::unique_ptr<uint8_t[]>(new uint8_t[bytes]()); // pages come when touched
-    std::unique_ptr<uint8_t[]> memory(new uint8_t[bytes]);
-    memset(memory.get(), content, bytes);
-    return memory;
-}
-
 uint8_t *Core::local(Space space, uint64_t address, uint64_t bytes) {
     int index = static_cast<int>(space);
     looked_ = true;
@@ -51,11 +44,24 @@ uint8_t *Core::local(Space space, uint64_t address, uint64_t bytes) {
         kernel_error("%s access of %llu bytes at 0x%llx goes past its %llu bytes", kSpaceNames[index],
                      (unsigned long long)bytes, (unsigned long long)address,
                      (unsigned long long)sizes_[index]);
-    if (!memory_[index]) memory_[index] = fresh_memory(sizes_[index], unwritten_);
+    if (!memory_[index]) memory_[index].map(identity.index, space, sizes_[index], unwritten_);
     if (records_.journal)
         records_.journal->touch(identity.index, space, memory_[index].get(), sizes_[index], unwritten_,
                                 address, bytes);
     return memory_[index].get() + address;
+}
+
+uint64_t Core::offset_of(Space space, uint64_t address) const {
+    const LocalMemory &memory = memory_[static_cast<int>(space)];
+    const uint64_t base = reinterpret_cast<uint64_t>(memory.get());
+    if (base && address >= base && address - base < kLocalSpan) return address - base;
+    if (address < kLocalSpan) return address;
+    const LocalPlace place = local_place(address);
+    if (place.known && place.space == space && place.core == identity.index) return place.offset;
+    if (place.known)
+        kernel_error("an operand in %s has an address in %s of core %d", kSpaceNames[static_cast<int>(space)],
+                     kSpaceNames[static_cast<int>(place.space)], int(place.core));
+    return address; // past every memory: refused with its size where it is used
 }
 
 uint8_t *Core::global(uint64_t address, uint64_t bytes, Role role) {

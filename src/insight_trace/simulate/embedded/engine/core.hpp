@@ -9,6 +9,7 @@
 
 #include "clock.hpp"
 #include "failure.hpp"
+#include "local_memory.hpp"
 #include "operands.hpp"
 #include "parameters.hpp"
 #include "records.hpp"
@@ -77,6 +78,9 @@ class Core {
     }
     const GlobalMemory &global_memory() const { return gm_; }
     uint64_t space_size(Space space) const { return sizes_[static_cast<int>(space)]; }
+    // A byte offset in `space`, from one or from an address that a kernel formed of one: addresses of this
+    // core's memories lie below 4 GiB (local_memory.hpp), so they survive fields of 32 bits and masks.
+    uint64_t offset_of(Space space, uint64_t address) const;
     // Host pointer to `bytes` of global memory; fails when any of them lies outside every buffer. `role`:
     // what is done there.
     uint8_t *global(uint64_t address, uint64_t bytes, Role role = kReadsAndWrites);
@@ -151,7 +155,12 @@ class Core {
     const std::unique_ptr<VectorFunction> function;             // null on chips without vector functions
     bool register_based() const { return function != nullptr; } // a5
     uint64_t ffts_base = 0;
-    uint8_t atomic_type = 0;   // of DMA stores: 0 none, else set_atomic_* + 1
+    uint8_t atomic_type = 0; // of DMA stores: 0 none, else set_atomic_* + 1
+    uint8_t atomic_op = 0;   // 0 add, 1 max, 2 min
+    std::array<uint64_t, static_cast<size_t>(Register::COUNT)> registers{};
+    uint64_t register_word(Register which) const { return registers[static_cast<size_t>(which)]; }
+    // Of the accumulator of the instruction that is issued next, below the tile ops.
+    void use_unit_flag(uint64_t flag) { unit_flag_ = static_cast<uint32_t>(flag); }
     bool atomic_store = false; // the stores of the running op add to what is there
     CounterLoop counter_loop;
     uint8_t store_atomic_type = 0, store_atomic_op = 0; // of scalar stores: set_st_atomic_cfg
@@ -244,7 +253,7 @@ class Core {
     Records &records_;
     GlobalMemory &gm_;
     uint64_t sizes_[static_cast<int>(Space::GM)];
-    std::unique_ptr<uint8_t[]> memory_[static_cast<int>(Space::GM)];
+    LocalMemory memory_[static_cast<int>(Space::GM)];
     const Region *last_region_ = nullptr;
 };
 

@@ -223,6 +223,20 @@ static uint64_t line_content(const Core &core, uint64_t address) {
     return mixed;
 }
 
+// The pipe whose instructions read the register: a later write waits for them there.
+static PipeId register_pipe(Register which) {
+    switch (which) {
+    case Register::NdPara:
+    case Register::QuantPre:
+    case Register::Fpc:
+        return PipeId::FIX;
+    case Register::PadValue:
+        return PipeId::MTE2;
+    default:
+        return PipeId::MTE1;
+    }
+}
+
 extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_t b, uint64_t c, Site at) {
     Core &core = current_core();
     core.at = at;
@@ -257,12 +271,33 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         return core.control;
     case Intrinsic::SetAtomicNone:
         core.atomic_type = 0;
+        core.atomic_op = 0;
         core.set_register(PipeId::S, 0);
         return 0;
     case Intrinsic::SetAtomicAdd:
-        core.atomic_type = static_cast<uint8_t>(a + 1);
+        // set_atomic_add names what is done, the others the type; either may come first
+        if (a)
+            core.atomic_type = static_cast<uint8_t>(a + 1);
+        else if (!core.atomic_type)
+            core.atomic_type = 1;
+        if (!a) core.atomic_op = 0;
         core.set_register(PipeId::S, a + 1);
         return 0;
+    case Intrinsic::SetAtomicOp:
+        core.atomic_op = static_cast<uint8_t>(a);
+        core.set_register(PipeId::S, a);
+        return 0;
+    case Intrinsic::SetRegister:
+        if (a >= core.registers.size()) core.unsupported("register %llu", (unsigned long long)a);
+        core.registers[size_t(a)] = b;
+        core.set_register(register_pipe(static_cast<Register>(a)), b);
+        return 0;
+    case Intrinsic::GetRegister:
+        if (a >= core.registers.size()) core.unsupported("register %llu", (unsigned long long)a);
+        core.scalar(Instr::MOV_XD_SPR, core.registers[size_t(a)], 1000);
+        return core.registers[size_t(a)];
+    case Intrinsic::LocalBase:
+        return reinterpret_cast<uint64_t>(core.local(static_cast<Space>(a), 0, 1));
     case Intrinsic::GetSysCnt:
         machine.yield(core);
         core.scalar(Instr::MOV_XD_SPR, 0, core.parameters.scalar_sys_cnt + waited_longer(core));

@@ -24,19 +24,24 @@ void LateWork::put(uint32_t pipes, std::function<void()> work) {
     core_.computes = true;
     // masks and modes are set where the op is issued, and are part of it
     auto later = [this, work = std::move(work), at = core_.at, control = core_.control,
-                  atomic = core_.atomic_type] {
+                  atomic = core_.atomic_type, atomic_op = core_.atomic_op, registers = core_.registers] {
         const Site here = core_.at;
         const uint64_t control_now = core_.control;
-        const uint8_t atomic_now = core_.atomic_type;
+        const uint8_t atomic_now = core_.atomic_type, op_now = core_.atomic_op;
+        const auto registers_now = core_.registers;
         core_.at = at;
         core_.control = control;
         core_.atomic_type = atomic;
+        core_.atomic_op = atomic_op;
+        core_.registers = registers;
         core_.silent = true;
         work();
         core_.silent = false;
         core_.at = here;
         core_.control = control_now;
         core_.atomic_type = atomic_now;
+        core_.atomic_op = op_now;
+        core_.registers = registers_now;
     };
     const uint32_t others = pipes & ~bit(PipeId::S);
     if (pipes & bit(PipeId::S) || !others) { // the scalar unit does its part now
@@ -51,20 +56,26 @@ void LateWork::put(uint32_t pipes, std::function<void()> work) {
 
 void LateWork::op(uint32_t pipes, Op op, const Operands &operands) {
     core_.computes = true; // what is done from here on is work, not issue
-    // a unit flag: what the other side has of the accumulator is done first
     for (uint32_t i = 0; i < operands.count; ++i)
-        if (operands[i].kind == Operand::Tile && operands[i].tile.unit_flag) {
-            const PipeId other = pipes & bit(PipeId::M) ? PipeId::FIX : PipeId::M;
-            while (!queues_[static_cast<size_t>(other)].empty() && step_anywhere()) {
-            }
-        }
+        if (operands[i].kind == Operand::Tile && operands[i].tile.unit_flag) wait_for_other_side(pipes);
     std::vector<Operand> kept(operands.list, operands.list + operands.count);
     put(pipes, [this, op, kept = std::move(kept)] {
         op_bodies[static_cast<int>(op)](core_, {kept.data(), static_cast<uint32_t>(kept.size())});
     });
 }
 
+// A unit flag: what the other side has of the accumulator is done first.
+void LateWork::wait_for_other_side(uint32_t pipes) {
+    const PipeId other = pipes & bit(PipeId::M) ? PipeId::FIX : PipeId::M;
+    while (!queues_[static_cast<size_t>(other)].empty() && step_anywhere()) {
+    }
+}
+
 void LateWork::raw(uint32_t pipes, Raw which, const uint64_t *values) {
+    core_.computes = true;
+    if ((which == Raw::Multiply && values[7] & kUnitFlagBits) ||
+        (which == Raw::StoreAcc && values[4] >> 32 & kUnitFlagBits))
+        wait_for_other_side(pipes);
     std::vector<uint64_t> kept(values, values + raw_values(which));
     put(pipes, [this, which, kept = std::move(kept)] { perform(core_, which, kept.data()); });
 }

@@ -33,7 +33,8 @@ class LateWork {
     void set(PipeId from, PipeId to, int event);
     void wait(PipeId from, PipeId to, int event);
     void barrier(PipeId pipe);
-    void some();             // a few steps, or none
+    void some(); // a few steps, or none
+    void wait_for_other_side(uint32_t pipes);
     void drain(PipeId pipe); // all that the pipe was given
     void drain();            // all that every pipe was given
 

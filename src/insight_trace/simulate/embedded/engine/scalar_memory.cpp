@@ -62,9 +62,32 @@ void fetch_line(Core &core, uint64_t address, bool store, const void *caller) {
     core.at = here;
 }
 
+// A load or store of on-chip memory by plain dereference, as tile libraries do it: one of the scalar unit.
+void touched_on_chip(uint64_t address, uint64_t size, bool store, const void *caller) {
+    Core *core = running_core();
+    const LocalPlace place = local_place(address);
+    if (!core || !place.known || !size) return;
+    const Site here = core->at, found = site_of(caller);
+    if (found.file) core->at = found;
+    try {
+        if (place.core != core->identity.index)
+            core->kernel_error("dereferences an address of the memories of core %d", int(place.core));
+        core->local(place.space, place.offset, size);
+    } catch (const Failure &failure) {
+        g_end(failure);
+    }
+    const Parameters &parameters = core->parameters;
+    core->scalar_access(store ? Instr::ST_XD_XN_IMM : Instr::LD_XD_XN_IMM, place.space, place.offset,
+                        int64_t(size), store ? parameters.scalar_store_ub : parameters.scalar_load_ub);
+    core->at = here;
+}
+
 inline void touched(const void *pointer, uint64_t size, bool store, const void *caller) {
     auto address = reinterpret_cast<uint64_t>(pointer);
-    if (address - g_base >= g_size) return;
+    if (address - g_base >= g_size) {
+        if (address < kLocalEnd) touched_on_chip(address, size, store, caller);
+        return;
+    }
     Core *core = running_core();
     if (!core) return;
     check(*core, address, size, store, caller);

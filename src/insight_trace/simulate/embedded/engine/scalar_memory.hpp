@@ -1,4 +1,4 @@
-// Global memory that kernel code reads and writes by plain dereference, on the scalar unit.
+// Memory that kernel code reads and writes by plain dereference, on the scalar unit: global and on-chip.
 //
 // Kernels are compiled with the hooks of a race detector and linked without its runtime: every load and store
 // of theirs calls us. Those that go to global memory cost what the scalar unit waits for, once per cache

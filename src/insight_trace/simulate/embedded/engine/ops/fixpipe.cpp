@@ -42,6 +42,8 @@ class Scale {
             same_ = true;
         }
     }
+    // One word for all columns, or one for each.
+    Scale(const uint64_t *words, int64_t count) : words_(words), count_(count), same_(count == 1) {}
     Scale(const Scale &) = delete;
     bool given() const { return words_ != nullptr; }
     // Columns past the last word are not valid ones.
@@ -165,6 +167,22 @@ Area boxes_in_gm(const GlobalRef &g, int64_t rows, int64_t cols) {
 }
 
 } // namespace
+
+void convert_values(Type from, const void *values, int64_t count, Type to, bool relu, const uint64_t *words,
+                    int64_t word_count, void *out) {
+    const Scale scale(words, word_count);
+    with_type(to, [&](auto tag) {
+        using To = decltype(tag);
+        auto all = [&](const auto *in) {
+            for (int64_t i = 0; i < count; ++i)
+                static_cast<To *>(out)[i] = convert<To>(in[i], to, relu, scale, i);
+        };
+        if (from == Type::I32)
+            all(static_cast<const int32_t *>(values));
+        else
+            all(static_cast<const float *>(values));
+    });
+}
 
 WayOut::WayOut(const Operands &operands, uint32_t first) {
     int options = 0;

@@ -24,6 +24,11 @@ struct WayOut {
 void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool atomic,
                        const WayOut &way_out);
 
+// Values of an accumulator (float, int32) as elements of another type, scaled by a word for each of them, by
+// one for all, or not at all (no words).
+void convert_values(Type from, const void *values, int64_t count, Type to, bool relu, const uint64_t *words,
+                    int64_t word_count, void *out);
+
 // Where a part of one tile lies in another.
 struct Corner {
     int64_t row = 0, col = 0;

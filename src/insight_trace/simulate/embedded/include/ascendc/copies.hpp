@@ -137,13 +137,13 @@ template <class T>
 inline void LoadData(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LoadData2DParams &p,
                      INSIGHT_TRACE_AT) {
     ::insight_trace::load_boxes(dst.space(), dst.GetPhyAddr(), src.GetPhyAddr(), p.startIndex, p.repeatTimes,
-                                p.srcStride, p.dstGap, p.ifTranspose, at);
+                                p.srcStride, p.dstGap, p.ifTranspose, false, at);
 }
 template <class T>
 inline void LoadDataWithTranspose(const LocalTensor<T> &dst, const LocalTensor<T> &src,
                                   const LoadData2dTransposeParams &p, INSIGHT_TRACE_AT) {
     ::insight_trace::load_boxes(dst.space(), dst.GetPhyAddr(), src.GetPhyAddr(), p.startIndex, p.repeatTimes,
-                                p.srcStride, p.dstGap, true, at);
+                                p.srcStride, p.dstGap, true, false, at, p.dstFracGap, sizeof(T) == 2 ? 1 : 2);
 }
 template <class T, const IsResetLoad3dConfig &>
 inline void LoadData(const LocalTensor<T> &, const LocalTensor<T> &, const LoadData3DParamsV2<T> &,
@@ -168,7 +168,8 @@ inline void Mmad(const LocalTensor<C> &, const LocalTensor<A> &, const LocalTens
 template <class D, class S, const FixpipeConfig &config = CFG_ROW_MAJOR>
 inline void Fixpipe(const GlobalTensor<D> &dst, const LocalTensor<S> &src, const FixpipeParamsV220 &p,
                     INSIGHT_TRACE_AT) {
-    if (p.ndNum > 1) detail::not_modelled("Fixpipe of several matrices", at);
+    ::set_nd_para(p.ndNum | uint64_t(p.srcNdStride) << 16 | uint64_t(p.dstNdStride) << 32, at);
+    if (p.quantPre != QuantMode_t::NoQuant) ::set_quant_pre(p.deqScalar, at);
     copy_matrix_cc_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(), 0, p.nSize, p.mSize, p.dstStride, p.srcStride,
                          p.unitFlag, p.quantPre, p.reluEn, p.isChannelSplit, config.rows, at);
 }

@@ -128,25 +128,53 @@ enum class Intrinsic : uint16_t {
     Nop,
     Trap,
     Unsupported, // a: text of what was called
+    SetRegister, // a: Register, b: its word
+    GetRegister, // a: Register
+    SetAtomicOp, // a: 0 add, 1 max, 2 min; of stores to global memory
+    LocalBase,   // a: Space. The address of its first byte in this core
+};
+
+// Registers that instructions of the cube core and of DMA read beside their operands, as 64-bit words.
+enum class Register : uint8_t {
+    Fmatrix,  // of the left side: image width [15:0], height [31:16], padding left, right, top, bottom 8 bits
+              // each
+    FmatrixB, // the same of the right side
+    Repeats3D,
+    Padding,  // the value around an image
+    NdPara,   // matrices [15:0], source stride [31:16], destination stride [47:32]
+    QuantPre, // the scale of the fixpipe
+    Fpc,      // where scales lie in the fixpipe's buffer: [15:8] in 128 bytes
+    PadValue, // of loads that fill up blocks
+    COUNT
 };
 
 // Instructions that a kernel issues itself, below the tile ops. An address is a byte offset in its memory, or
 // what the data() of a tile gave.
 enum class Raw : uint16_t {
-    Copy,    // dst space, dst address, src space, src address, pieces, bytes of one, dst step, src step, lane
-    Fill,    // space, address, pieces, bytes of one, step, pattern, bytes of the pattern
-    Vector,  // RawVector, type, result type, dst, src0, src1 or a number's bits, repeats, steps of blocks (3)
-             // and of repeats (3) in blocks, mask (high, low), 1 where the mask is a count
+    Copy,   // dst space, dst address, src space, src address, pieces, bytes of one, dst step, src step, lane,
+            // bytes of padding before and behind each piece, element bytes, Filling
+    Fill,   // space, address, pieces, bytes of one, step, pattern, bytes of the pattern
+    Vector, // RawVector, type, result type, dst, src0, src1 or a number's bits, repeats, steps of blocks (3)
+            // and of repeats (3) in blocks, mask (high, low), 1 where the mask is a count
     ToBoxes, // dst, src, matrices, rows, columns, elements from matrix to matrix and from row to row, blocks
              // from column to column of boxes and from row to row, elements between matrices, element bytes
-    LoadBoxes, // L0 space, dst, src, first box, boxes, step between them, gap behind each, turned, bytes
-    Multiply,  // acc, left, right, m, k, n, type, 1 where it adds
-    StoreAcc,  // GM address, acc, columns, rows, elements from row to row, rows of the acc, type, relu
+    LoadBoxes, // L0 space, dst, src, first box, boxes, step between them, gap behind each, turned, bytes,
+               // 1 where sources go down, gap behind each box of a square, boxes of a square
+    Multiply,  // acc (the bias in its high half), left, right, m, k, n, type, MultiplyBits
+    StoreAcc,  // dst space, dst address, acc, words of the instruction (2), type of the result, type of the
+               // acc
+    LoadImage, // L0 space, dst, src, words of the instruction (2), element bytes
+    LoadTable, // table space, dst, src, pieces, bytes of one, dst step, src step, 1 where halves become
+               // floats
 };
 constexpr uint32_t raw_values(Raw which) {
-    constexpr uint32_t counts[] = {9, 7, 16, 11, 9, 8, 8};
+    constexpr uint32_t counts[] = {13, 7, 16, 11, 12, 8, 7, 6, 8};
     return counts[static_cast<int>(which)];
 }
+// What a copy does with the rest of a block: nothing, or fills it up.
+enum class Filling : uint8_t { None, Aligned };
+// Bits of a product: its unit flag, K in whole steps of 16, what it starts from.
+constexpr uint64_t kUnitFlagBits = 3, kWholeSteps = 4, kFromBias = 8, kFromZero = 16;
 
 // What a vector instruction of a kernel's own does.
 enum class RawVector : uint16_t {

@@ -172,6 +172,16 @@ inline void set_ctrl(uint64_t value, INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetC
 inline uint64_t get_ctrl(INSIGHT_TRACE_AT) { return INSIGHT_TRACE_CALL(GetCtrl, 0, 0, 0); }
 inline uint64_t sbitset0(uint64_t value, int bit) { return value & ~(1ull << bit); }
 inline uint64_t sbitset1(uint64_t value, int bit) { return value | (1ull << bit); }
+// Functions of the device compiler, by value and without templates: users have templates of these names.
+#define INSIGHT_TRACE_EXTREMES(T)                                                                            \
+    constexpr T max(T a, T b) { return a < b ? b : a; }                                                      \
+    constexpr T min(T a, T b) { return b < a ? b : a; }
+INSIGHT_TRACE_EXTREMES(int32_t)
+INSIGHT_TRACE_EXTREMES(uint32_t)
+INSIGHT_TRACE_EXTREMES(int64_t)
+INSIGHT_TRACE_EXTREMES(uint64_t)
+INSIGHT_TRACE_EXTREMES(float)
+#undef INSIGHT_TRACE_EXTREMES
 inline void set_atomic_none(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicNone, 0, 0, 0); }
 inline void set_atomic_add(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicAdd, 0, 0, 0); }
 inline void set_atomic_f32(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicAdd, 1, 0, 0); }
@@ -180,6 +190,8 @@ inline void set_atomic_bf16(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicAdd,
 inline void set_atomic_s32(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicAdd, 4, 0, 0); }
 inline void set_atomic_s16(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicAdd, 5, 0, 0); }
 inline void set_atomic_s8(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicAdd, 6, 0, 0); }
+inline void set_atomic_max(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicOp, 1, 0, 0); }
+inline void set_atomic_min(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicOp, 2, 0, 0); }
 inline int64_t get_sys_cnt(INSIGHT_TRACE_AT) {
     return static_cast<int64_t>(INSIGHT_TRACE_CALL(GetSysCnt, 0, 0, 0));
 }

@@ -3,12 +3,18 @@
 #pragma once
 
 #include "insight_trace/device.hpp"
+#include "insight_trace/type_codes.hpp"
 
 namespace insight_trace {
 
+// Padding in bytes, and the size of an element of it.
+struct Padded {
+    uint64_t before = 0, behind = 0, size = 1;
+};
 template <class D, class S>
 inline void raw_copy(Space dst_space, D *dst, Space src_space, S *src, uint64_t pieces, uint64_t bytes,
-                     uint64_t dst_step, uint64_t src_step, Site at, uint64_t lane = 0) {
+                     uint64_t dst_step, uint64_t src_step, Site at, uint64_t lane = 0,
+                     Filling filling = Filling::None, Padded padded = {}) {
     const uint64_t values[] = {uint64_t(dst_space),
                                reinterpret_cast<uint64_t>(dst),
                                uint64_t(src_space),
@@ -17,10 +23,21 @@ inline void raw_copy(Space dst_space, D *dst, Space src_space, S *src, uint64_t 
                                bytes,
                                dst_step,
                                src_step,
-                               lane};
+                               lane,
+                               padded.before,
+                               padded.behind,
+                               padded.size,
+                               uint64_t(filling)};
     insight_trace_raw(Raw::Copy, values, at);
 }
+constexpr uint64_t field(uint64_t word, int first, int bits) { return word >> first & ((1ull << bits) - 1); }
 constexpr uint64_t kBlock = 32;
+
+// The address of a byte of the running core's memory; what is an address already stays one.
+inline uint64_t address_in(Space space, uint64_t offset, INSIGHT_TRACE_AT) {
+    constexpr uint64_t kLargest = 1 << 20; // no memory is larger, and all begin above it
+    return offset < kLargest ? offset + INSIGHT_TRACE_CALL(LocalBase, space, 0, 0) : offset;
+}
 
 // Device assembler in a kernel: what only reads a register of the core has no effect here.
 inline void device_assembly(const char *text, Site at) {
@@ -39,6 +56,8 @@ inline void device_assembly(const char *text, Site at) {
 
 } // namespace insight_trace
 
+// Spelled out, or in one word: pieces [15:4], their length [31:16], gaps of the source [47:32] and the
+// result.
 #define INSIGHT_TRACE_COPY(name, TO, FROM)                                                                   \
     template <class D, class S>                                                                              \
     inline void name(D *dst, S *src, uint8_t, uint16_t pieces, uint16_t length, uint16_t src_gap,            \
@@ -46,6 +65,11 @@ inline void device_assembly(const char *text, Site at) {
         using namespace insight_trace;                                                                       \
         raw_copy(Space::TO, dst, Space::FROM, src, pieces, length *kBlock, (length + dst_gap) * kBlock,      \
                  (length + src_gap) * kBlock, at);                                                           \
+    }                                                                                                        \
+    template <class D, class S> inline void name(D *dst, S *src, uint64_t word, INSIGHT_TRACE_AT) {          \
+        using insight_trace::field;                                                                          \
+        name(dst, src, 0, field(word, 4, 12), field(word, 16, 16), field(word, 32, 16), field(word, 48, 16), \
+             at);                                                                                            \
     }
 INSIGHT_TRACE_COPY(copy_gm_to_ubuf, UB, GM)
 INSIGHT_TRACE_COPY(copy_ubuf_to_gm, GM, UB)
@@ -54,35 +78,57 @@ INSIGHT_TRACE_COPY(copy_ubuf_to_cbuf, L1, UB)
 INSIGHT_TRACE_COPY(copy_cbuf_to_gm, GM, L1)
 #undef INSIGHT_TRACE_COPY
 // The pad mode is that of a load of whole blocks: none.
-template <class D, class S>
+template <class D, class S, class Pad>
 inline void copy_gm_to_cbuf(D *dst, S *src, uint8_t, uint16_t pieces, uint16_t length, uint16_t src_gap,
-                            uint16_t dst_gap, int, INSIGHT_TRACE_AT) {
+                            uint16_t dst_gap, Pad, INSIGHT_TRACE_AT) {
     using namespace insight_trace;
     raw_copy(Space::L1, dst, Space::GM, src, pieces, length * kBlock, (length + dst_gap) * kBlock,
              (length + src_gap) * kBlock, at);
 }
-// Lengths and the gap in global memory in bytes, the gap on chip in blocks.
-#define INSIGHT_TRACE_ALIGNED(size)                                                                          \
+// Lengths and the gap in global memory in bytes, the gap on chip in blocks, padding in elements.
+// In two words: pieces [15:4], bytes [36:16], padding [53:48] and [59:54]; gaps [31:0] and [63:32].
+#define INSIGHT_TRACE_ALIGNED(bits, size)                                                                    \
     template <class D, class S>                                                                              \
-    inline void copy_gm_to_ubuf_align_##size(D *dst, S *src, uint8_t, uint16_t pieces, uint32_t bytes,       \
-                                             uint8_t, uint8_t, uint32_t src_gap, uint32_t dst_gap,           \
-                                             INSIGHT_TRACE_AT) {                                             \
+    inline void copy_gm_to_ubuf_align_##bits(D *dst, S *src, uint8_t, uint16_t pieces, uint32_t bytes,       \
+                                             uint8_t before, uint8_t behind, uint32_t src_gap,               \
+                                             uint32_t dst_gap, INSIGHT_TRACE_AT) {                           \
         using namespace insight_trace;                                                                       \
+        const uint64_t all = uint64_t(before) * size + bytes + uint64_t(behind) * size;                      \
         raw_copy(Space::UB, dst, Space::GM, src, pieces, bytes,                                              \
-                 (bytes + kBlock - 1) / kBlock * kBlock + dst_gap * kBlock, bytes + src_gap, at);            \
+                 (all + kBlock - 1) / kBlock * kBlock + dst_gap * kBlock, uint64_t(bytes) + src_gap, at, 0,  \
+                 Filling::Aligned, {uint64_t(before) * size, uint64_t(behind) * size, size});                \
     }                                                                                                        \
     template <class D, class S>                                                                              \
-    inline void copy_ubuf_to_gm_align_##size(D *dst, S *src, uint8_t, uint16_t pieces, uint32_t bytes,       \
+    inline void copy_ubuf_to_gm_align_##bits(D *dst, S *src, uint8_t, uint16_t pieces, uint32_t bytes,       \
                                              uint8_t, uint8_t, uint32_t src_gap, uint32_t dst_gap,           \
                                              INSIGHT_TRACE_AT) {                                             \
         using namespace insight_trace;                                                                       \
-        raw_copy(Space::GM, dst, Space::UB, src, pieces, bytes, bytes + dst_gap,                             \
-                 (bytes + kBlock - 1) / kBlock * kBlock + src_gap * kBlock, at);                             \
+        raw_copy(Space::GM, dst, Space::UB, src, pieces, bytes, uint64_t(bytes) + dst_gap,                   \
+                 (bytes + kBlock - 1) / kBlock * kBlock + src_gap * kBlock, at, 0, Filling::Aligned);        \
+    }                                                                                                        \
+    template <class D, class S>                                                                              \
+    inline void copy_gm_to_ubuf_align_##bits(D *dst, S *src, uint64_t word, uint64_t gaps,                   \
+                                             INSIGHT_TRACE_AT) {                                             \
+        using insight_trace::field;                                                                          \
+        copy_gm_to_ubuf_align_##bits(dst, src, 0, field(word, 4, 12), field(word, 16, 21),                   \
+                                     field(word, 48, 6), field(word, 54, 6), field(gaps, 0, 32),             \
+                                     field(gaps, 32, 32), at);                                               \
+    }                                                                                                        \
+    template <class D, class S>                                                                              \
+    inline void copy_ubuf_to_gm_align_##bits(D *dst, S *src, uint64_t word, uint64_t gaps,                   \
+                                             INSIGHT_TRACE_AT) {                                             \
+        using insight_trace::field;                                                                          \
+        copy_ubuf_to_gm_align_##bits(dst, src, 0, field(word, 4, 12), field(word, 16, 21), 0, 0,             \
+                                     field(gaps, 0, 32), field(gaps, 32, 32), at);                           \
     }
-INSIGHT_TRACE_ALIGNED(b8)
-INSIGHT_TRACE_ALIGNED(b16)
-INSIGHT_TRACE_ALIGNED(b32)
+INSIGHT_TRACE_ALIGNED(b8, 1)
+INSIGHT_TRACE_ALIGNED(b16, 2)
+INSIGHT_TRACE_ALIGNED(b32, 4)
 #undef INSIGHT_TRACE_ALIGNED
+// What fills up the blocks of padded loads: the bits of an element.
+inline void set_mov_pad_val(uint64_t value, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(SetRegister, insight_trace::Register::PadValue, value, 0);
+}
 // To one vector core of the cluster.
 template <class D, class S>
 inline void copy_cbuf_to_ubuf(D *dst, S *src, uint8_t lane, uint16_t pieces, uint16_t length,
@@ -123,14 +169,14 @@ inline void create_cbuf_matrix(T *dst, int64_t repeats, V value, INSIGHT_TRACE_A
         pattern = value.bits;
     else
         pattern = as_bits(value);
-    const uint64_t values[] = {uint64_t(Space::L1),
-                               reinterpret_cast<uint64_t>(dst),
-                               count,
-                               blocks * kBlock,
-                               (blocks + gap) * kBlock,
-                               pattern,
-                               sizeof(T)};
+    const uint64_t values[] = {uint64_t(Space::L1),     reinterpret_cast<uint64_t>(dst), count,
+                               blocks * kBlock,         (blocks + gap) * kBlock,         pattern,
+                               sizeof(V) == 2 ? 2u : 4u};
     insight_trace_raw(Raw::Fill, values, at);
+}
+template <class T, class V>
+inline void create_cbuf_matrix_bf16(T *dst, int64_t repeats, V value, INSIGHT_TRACE_AT) {
+    create_cbuf_matrix(dst, repeats, bfloat16_t(value), at);
 }
 
 // Scales and products of block formats below the tile ops.

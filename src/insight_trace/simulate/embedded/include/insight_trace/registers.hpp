@@ -66,14 +66,17 @@ inline void vdup(RegTensor<T> &reg, V value, const MaskReg &mask, Mode) {
 template <class T, class V> inline void vbr(RegTensor<T> &reg, V value) {
     for (T &lane : reg.lane) lane = static_cast<T>(value);
 }
+// Not the scalar unit's accesses.
+#define INSIGHT_TRACE_NO_HOOKS __attribute__((no_sanitize("thread")))
 template <class T, class Mode>
-inline void vlds(RegTensor<T> &reg, T *pointer, int32_t offset, Mode, INSIGHT_TRACE_AT) {
+INSIGHT_TRACE_NO_HOOKS inline void vlds(RegTensor<T> &reg, T *pointer, int32_t offset, Mode,
+                                        INSIGHT_TRACE_AT) {
     const T *from = insight_trace::vector_access(pointer + offset, CCE_VL / sizeof(T), at);
     for (uint32_t i = 0; i < CCE_VL / sizeof(T); ++i) reg.lane[i] = from[i];
 }
 template <class T, class Mode>
-inline void vsts(const RegTensor<T> &reg, T *pointer, int32_t offset, Mode, const MaskReg &mask,
-                 INSIGHT_TRACE_AT) {
+INSIGHT_TRACE_NO_HOOKS inline void vsts(const RegTensor<T> &reg, T *pointer, int32_t offset, Mode,
+                                        const MaskReg &mask, INSIGHT_TRACE_AT) {
     T *to = insight_trace::vector_access(pointer + offset, mask.lanes, at);
     for (uint32_t i = 0; i < mask.lanes; ++i) to[i] = reg.lane[i];
 }

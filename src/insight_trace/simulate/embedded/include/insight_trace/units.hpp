@@ -1,24 +1,16 @@
-// Instructions of the vector and the cube unit that kernels issue themselves, under the names of the device
+// Instructions of the vector unit that kernels issue themselves, under the names of the device
 // compiler. Steps between blocks and between repeats are in blocks of 32 bytes.
 #pragma once
 
-#include "insight_trace/raw.hpp"
-#include "pto/common/fixpipe.hpp"
-#include "pto/common/pto_tile.hpp"
+#include "insight_trace/cube.hpp"
 
 enum Order_t { VALUE_INDEX, INDEX_VALUE, ONLY_VALUE, ONLY_INDEX };
-enum addr_cal_mode_t : uint8_t {};
-enum pad_t { PAD_NONE };
 #define __bf16 bfloat16_t
 
 namespace insight_trace {
 
-template <class T> constexpr Type unit_type() { return pto::detail::type_of<T>(); }
-
 // A number as the bits of an element.
-template <class T, class V> uint64_t number_bits(V value) {
-    return pto::detail::value_bits(static_cast<T>(value));
-}
+template <class T, class V> uint64_t number_bits(V value) { return value_bits(static_cast<T>(value)); }
 
 struct VectorSteps {
     uint64_t blocks[3] = {1, 1, 1}, repeats[3] = {8, 8, 8};
@@ -29,8 +21,8 @@ inline void raw_vector(RawVector what, D *dst, S *src0, uint64_t src1, uint64_t 
                        const VectorSteps &steps, Site at) {
     const VectorMask &mask = vector_mask();
     const uint64_t values[] = {uint64_t(what),
-                               uint64_t(unit_type<S>()),
-                               uint64_t(unit_type<D>()),
+                               uint64_t(type_of<S>()),
+                               uint64_t(type_of<D>()),
                                reinterpret_cast<uint64_t>(dst),
                                reinterpret_cast<uint64_t>(src0),
                                src1,
@@ -45,10 +37,6 @@ inline void raw_vector(RawVector what, D *dst, S *src0, uint64_t src1, uint64_t 
                                mask.low,
                                mask.counts};
     insight_trace_raw(Raw::Vector, values, at);
-}
-
-inline void not_modelled(const char *what, Site at) {
-    insight_trace_intrinsic(Intrinsic::Unsupported, reinterpret_cast<uint64_t>(what), 0, 0, at);
 }
 
 } // namespace insight_trace
@@ -158,108 +146,4 @@ inline void vector_dup(T *dst, V value, uint8_t repeats, uint16_t dst_block, uin
                        uint16_t, INSIGHT_TRACE_AT) {
     insight_trace::raw_vector(insight_trace::RawVector::Fill, dst, dst, insight_trace::number_bits<T>(value),
                               repeats, {{dst_block, 0, 0}, {dst_repeat, 0, 0}}, at);
-}
-
-// --- the cube core
-namespace insight_trace {
-template <class T>
-inline void to_boxes(T *dst, T *src, uint16_t matrices, uint16_t rows, uint16_t cols, uint64_t from_matrix,
-                     uint64_t from_row, uint16_t to_column, uint16_t to_row, uint64_t to_matrix,
-                     uint64_t bytes, Site at) {
-    const uint64_t values[] = {reinterpret_cast<uint64_t>(dst),
-                               reinterpret_cast<uint64_t>(src),
-                               matrices,
-                               rows,
-                               cols,
-                               from_matrix,
-                               from_row,
-                               to_column,
-                               to_row,
-                               to_matrix,
-                               bytes};
-    insight_trace_raw(Raw::ToBoxes, values, at);
-}
-template <class T>
-inline void load_boxes(Space space, T *dst, T *src, uint16_t first, uint16_t boxes, uint16_t step,
-                       uint16_t gap, bool turned, Site at) {
-    const uint64_t values[] = {uint64_t(space),
-                               reinterpret_cast<uint64_t>(dst),
-                               reinterpret_cast<uint64_t>(src),
-                               first,
-                               boxes,
-                               step,
-                               gap,
-                               turned,
-                               sizeof(T)};
-    insight_trace_raw(Raw::LoadBoxes, values, at);
-}
-} // namespace insight_trace
-
-// Rows of global memory into columns of boxes: strides of the source in elements, of the result in blocks.
-#define INSIGHT_TRACE_TO_BOXES(name, bytes)                                                                  \
-    template <class T>                                                                                       \
-    inline void name(T *dst, T *src, uint8_t, uint16_t matrices, uint16_t rows, uint16_t cols,               \
-                     uint16_t from_matrix, uint16_t from_row, uint16_t to_column, uint16_t to_row,           \
-                     uint16_t to_matrix, INSIGHT_TRACE_AT) {                                                 \
-        insight_trace::to_boxes(dst, src, matrices, rows, cols, from_matrix, from_row, to_column, to_row,    \
-                                to_matrix, bytes, at);                                                       \
-    }
-INSIGHT_TRACE_TO_BOXES(copy_gm_to_cbuf_multi_nd2nz_b8, 1)
-INSIGHT_TRACE_TO_BOXES(copy_gm_to_cbuf_multi_nd2nz_b16, 2)
-INSIGHT_TRACE_TO_BOXES(copy_gm_to_cbuf_multi_nd2nz_b32s, 4)
-#undef INSIGHT_TRACE_TO_BOXES
-
-// Boxes of 512 bytes: `step` from one to the next in L1, `gap` behind each in L0.
-template <class T>
-inline void load_cbuf_to_ca(T *dst, T *src, uint16_t first, uint8_t boxes, uint16_t step, uint16_t gap,
-                            uint8_t, bool turned, addr_cal_mode_t, INSIGHT_TRACE_AT) {
-    insight_trace::load_boxes(insight_trace::Space::L0A, dst, src, first, boxes, step, gap, turned, at);
-}
-template <class T>
-inline void load_cbuf_to_cb(T *dst, T *src, uint16_t first, uint8_t boxes, uint16_t step, uint16_t gap,
-                            uint8_t, bool turned, addr_cal_mode_t, INSIGHT_TRACE_AT) {
-    insight_trace::load_boxes(insight_trace::Space::L0B, dst, src, first, boxes, step, gap, turned, at);
-}
-template <class T>
-inline void load_cbuf_to_cb_transpose(T *dst, T *src, uint16_t first, uint8_t boxes, uint16_t step,
-                                      uint16_t gap, addr_cal_mode_t, uint16_t, INSIGHT_TRACE_AT) {
-    insight_trace::load_boxes(insight_trace::Space::L0B, dst, src, first, boxes, step, gap, true, at);
-}
-
-template <class C, class A>
-inline void mad(C *acc, A *left, A *right, uint16_t m, uint16_t k, uint16_t n, uint8_t unit_flag, bool,
-                bool from_bias, bool from_zero, INSIGHT_TRACE_AT) {
-    if (unit_flag || from_bias) insight_trace::not_modelled("mad with a unit flag or a bias", at);
-    const uint64_t values[] = {reinterpret_cast<uint64_t>(acc),
-                               reinterpret_cast<uint64_t>(left),
-                               reinterpret_cast<uint64_t>(right),
-                               m,
-                               k,
-                               n,
-                               uint64_t(insight_trace::unit_type<A>()),
-                               !from_zero};
-    insight_trace_raw(insight_trace::Raw::Multiply, values, at);
-}
-
-// How the fixpipe puts matrices apart: one matrix is all that a store of a kernel's own has here.
-inline void set_nd_para(uint64_t matrices, INSIGHT_TRACE_AT) {
-    if ((matrices & 0xffff) > 1) insight_trace::not_modelled("set_nd_para for several matrices", at);
-}
-inline void set_padding(uint64_t) {} // of loads that pad images
-template <class D, class S>
-inline void copy_matrix_cc_to_gm(D *dst, S *acc, uint8_t, uint16_t cols, uint16_t rows, uint32_t to_row,
-                                 uint16_t acc_rows, uint8_t unit_flag, int64_t quantises, uint8_t relu,
-                                 bool splits, bool to_rows, INSIGHT_TRACE_AT) {
-    const bool plain = quantises == NoQuant || quantises == F322F16 || quantises == F322BF16;
-    if (unit_flag || !plain || splits || !to_rows)
-        insight_trace::not_modelled("copy_matrix_cc_to_gm but for plain rows", at);
-    const uint64_t values[] = {reinterpret_cast<uint64_t>(dst),
-                               reinterpret_cast<uint64_t>(acc),
-                               cols,
-                               rows,
-                               to_row,
-                               acc_rows,
-                               uint64_t(insight_trace::unit_type<D>()),
-                               relu};
-    insight_trace_raw(insight_trace::Raw::StoreAcc, values, at);
 }

@@ -1,34 +1,8 @@
 // What the way out of the accumulator does, as a type.
 #pragma once
 
+#include "insight_trace/quant_modes.hpp"
 #include "pto/common/type.hpp"
-
-// Conversions by name; a kernel that writes their numbers into registers itself is not modelled.
-enum QuantMode_t {
-    NoQuant,
-    F322F16,
-    F322BF16,
-    DEQF16,
-    VDEQF16,
-    QF322B8_PRE,
-    VQF322B8_PRE,
-    QF322F16_PRE,
-    VQF322F16_PRE,
-    QF322BF16_PRE,
-    VQF322BF16_PRE,
-    QF322F32_PRE,
-    VQF322F32_PRE,
-    QF322HIF8_PRE,
-    VQF322HIF8_PRE,
-    QF322FP8_PRE,
-    VQF322FP8_PRE,
-    REQ8,
-    VREQ8,
-    QS322BF16_PRE,
-    VQS322BF16_PRE,
-    SHIFTS322S16,
-    VSHIFTS322S16,
-};
 
 namespace pto {
 

@@ -1,0 +1,303 @@
+// Instructions of the cube core: into boxes, into L0, products, tables of the bias and of scales.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "ops/compose.hpp"
+#include "raw_units.hpp"
+
+namespace insight_trace::engine {
+
+namespace {
+
+constexpr int64_t kBlock = 32, kBox = 512;
+
+int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// A tile of the cube core in whole boxes.
+TileRef boxed(Space space, Type type, uint64_t address, int64_t rows, int64_t cols, bool row_major,
+              uint8_t inner, int32_t fractal) {
+    TileRef tile{};
+    tile.address = static_cast<uint32_t>(address);
+    tile.space = space;
+    tile.type = type;
+    tile.row_major = row_major;
+    tile.inner = inner;
+    tile.fractal = fractal;
+    tile.rows = static_cast<int32_t>(round_up(rows, inner_rows(tile)));
+    tile.cols = static_cast<int32_t>(round_up(cols, inner_cols(tile)));
+    tile.valid_rows = static_cast<int32_t>(rows);
+    tile.valid_cols = static_cast<int32_t>(cols);
+    return tile;
+}
+
+TileRef accumulator(Type type, uint64_t address, int64_t rows, int64_t cols) {
+    return boxed(Space::L0C, type, address, rows, cols, false, 1, 1024);
+}
+
+// One row by a matrix: the row lies in L0A without boxes.
+void multiply_row(Core &core, uint64_t acc, uint64_t left, const TileRef &right, int64_t k, int64_t n,
+                  bool adds) {
+    const TileRef c = accumulator(Type::F32, acc, 1, n);
+    if (core.computes)
+        with_type_of(core, "mad of one row", right.type, Types<float, half, bfloat16_t>{}, [&](auto tag) {
+            using T = decltype(tag);
+            const T *a = core.local_as<T>(Space::L0A, left, uint64_t(k));
+            View<T> b(core, right);
+            View<float> to(core, c);
+            for (int64_t j = 0; j < n; ++j) {
+                float sum = 0;
+                for (int64_t i = 0; i < k; ++i) sum += float(a[i]) * float(b.at(i, j));
+                to.at(0, j) = adds ? to.at(0, j) + sum : sum;
+            }
+        });
+    const int64_t size = type_size(right.type);
+    if (adds) core.also(kReads, Space::L0C, Type::F32, valid_of(c));
+    core.multiply(right.type, 1, k, n, valid_of(c), lines_at(left, 1, 0, k * size), valid_of(right));
+}
+
+} // namespace
+
+void raw_to_boxes(Core &core, const uint64_t *v) {
+    const uint64_t to = offset_in(core, Space::L1, v[0]), from = v[1];
+    const int64_t matrices = int64_t(v[2]), rows = int64_t(v[3]), cols = int64_t(v[4]), size = int64_t(v[10]);
+    const int64_t from_matrix = int64_t(v[5]) * size, from_row = int64_t(v[6]) * size;
+    const int64_t to_column = int64_t(v[7]) * kBlock, to_row = int64_t(v[8]) * kBlock,
+                  to_matrix = int64_t(v[9]) * size;
+    const int64_t bytes = cols * size, columns = (bytes + kBlock - 1) / kBlock;
+    if (matrices <= 0 || rows <= 0 || bytes <= 0) return;
+    if (core.computes)
+        for (int64_t i = 0; i < matrices; ++i)
+            for (int64_t r = 0; r < rows; ++r) {
+                const uint8_t *row =
+                    core.global(from + uint64_t(i * from_matrix + r * from_row), uint64_t(bytes), kReads);
+                for (int64_t c = 0; c < columns; ++c) {
+                    uint8_t *block = core.local(
+                        Space::L1, to + uint64_t(i * to_matrix + r * to_row + c * to_column), kBlock);
+                    const int64_t there = std::min(kBlock, bytes - c * kBlock);
+                    memcpy(block, row + c * kBlock, size_t(there));
+                    memset(block + there, 0, size_t(kBlock - there)); // the last block is filled up
+                }
+            }
+    Area there = lines_at(to, columns, to_column, kBlock),
+         here = lines_at(from, matrices, from_matrix, bytes);
+    auto along = [](Area &area, int dim, int64_t count, int64_t step) {
+        area.walk[0].count[dim] = static_cast<uint32_t>(count);
+        area.walk[0].step[dim] = step;
+    };
+    along(there, 1, rows, to_row);
+    along(there, 2, matrices, to_matrix);
+    along(here, 1, rows, from_row);
+    const Type type = size == 1 ? Type::U8 : size == 2 ? Type::U16 : Type::U32;
+    core.transfer(Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, type, here, there, matrices * rows, bytes, from_row);
+}
+
+namespace {
+
+// Lines of 32 bytes whose elements are turned over: line i of the result is element i of every line.
+void turn_square(const uint8_t *from, uint8_t *to, int64_t lines, int64_t size) {
+    for (int64_t r = 0; r < lines; ++r)
+        for (int64_t c = 0; c < kBlock / size; ++c)
+            memcpy(to + c * kBlock + r * size, from + r * kBlock + c * size, size_t(size));
+}
+
+} // namespace
+
+void raw_load_boxes(Core &core, const uint64_t *v) {
+    const Space space = static_cast<Space>(v[0]);
+    // a square of 16 x 16 halves is one box, one of 32 x 32 bytes two
+    const int64_t of_square = int64_t(v[11]), square = of_square * kBox;
+    const uint64_t to = offset_in(core, space, v[1]),
+                   from = offset_in(core, Space::L1, v[2]) + v[3] * uint64_t(square);
+    const int64_t boxes = int64_t(v[4]), to_step = int64_t(v[6] + 1) * kBox,
+                  part_step = int64_t(v[10] + 1) * kBox;
+    const int64_t from_step = int64_t(v[5]) * square * (v[9] ? -1 : 1), size = int64_t(v[8]);
+    const bool turned = v[7] != 0, left = space == Space::L0A;
+    if (turned && size * (kBlock / size) != kBlock) core.unsupported("a load that turns half bytes");
+    if (turned && size == 4) core.unsupported("a load that turns boxes of 4-byte elements");
+    if (boxes <= 0) return;
+    if (core.computes)
+        for (int64_t i = 0; i < boxes; ++i) {
+            const uint8_t *box = core.local(Space::L1, from + uint64_t(i * from_step), uint64_t(square));
+            uint8_t result[4 * kBox];
+            if (turned)
+                turn_square(box, result, 16 * of_square, size);
+            else
+                memcpy(result, box, size_t(square));
+            for (int64_t part = 0; part < of_square; ++part)
+                memcpy(core.local(space, to + uint64_t(i * to_step + part * part_step), kBox),
+                       result + part * kBox, kBox);
+        }
+    const Instr instr = left     ? turned ? Instr::LOAD_L1_TO_L0A_2D_TRANSPOSE : Instr::LOAD_L1_TO_L0A_2D
+                        : turned ? Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE
+                                 : Instr::LOAD_L1_TO_L0B_2D;
+    Area there = lines_at(to, boxes, to_step, kBox);
+    there.walk[0].count[1] = static_cast<uint32_t>(of_square);
+    there.walk[0].step[1] = part_step;
+    core.move(instr, Type::U8, there, lines_at(from, boxes, from_step, square), boxes * of_square,
+              boxes * square);
+}
+
+void raw_multiply(Core &core, const uint64_t *v) {
+    const uint64_t acc = offset_in(core, Space::L0C, v[0] & 0xffffffffu),
+                   left = offset_in(core, Space::L0A, v[1]), right = offset_in(core, Space::L0B, v[2]);
+    const int64_t m = int64_t(v[3]), k = int64_t(v[4]), n = int64_t(v[5]);
+    const Type type = static_cast<Type>(v[6]);
+    const bool from_zero = v[7] & kFromZero, from_bias = !from_zero && v[7] & kFromBias;
+    const bool adds = !from_zero && !from_bias;
+    if (m <= 0 || k <= 0 || n <= 0) return;
+    core.use_unit_flag(v[7] & kUnitFlagBits);
+    const TileRef b = boxed(Space::L0B, type, right, k, n, true, 2, 512);
+    if (m == 1 && type != Type::I8 && !from_bias) {
+        multiply_row(core, acc, left, b, k, n, adds);
+        return core.use_unit_flag(0);
+    }
+    TileRef a = boxed(Space::L0A, type, left, m, k, !core.register_based(), 1, 512);
+    if (v[7] & kWholeSteps) a.cols = static_cast<int32_t>(round_up(k, 16)); // floats: K in steps of 16, not 8
+    const Type sum = type == Type::I8 || type == Type::I4 ? Type::I32 : Type::F32;
+    const TileRef c = accumulator(sum, acc, m, n);
+    if (from_bias) {
+        TileRef bias{};
+        bias.address = static_cast<uint32_t>(offset_in(core, Space::Bias, v[0] >> 32));
+        bias.space = Space::Bias;
+        bias.type = sum;
+        bias.row_major = 1;
+        bias.rows = bias.valid_rows = 1;
+        bias.cols = bias.valid_cols = static_cast<int32_t>(n);
+        run(core, Op::TMATMUL_BIAS, as_operand(c), as_operand(a), as_operand(b), as_operand(bias));
+    } else {
+        run(core, adds ? Op::TMATMUL_ACC : Op::TMATMUL, as_operand(c), as_operand(a), as_operand(b));
+    }
+    core.use_unit_flag(0);
+}
+
+namespace {
+
+// A window that goes over an image in L1 (C1, H, W, C0), and the matrix that comes of it: a row for each
+// place of the window, a column for each of its elements (C1, window rows, window columns, C0).
+struct ImageWindow {
+    int64_t width, height, left, right, top, bottom; // of the image, and of what is around it
+    int64_t stride_w, stride_h, filter_w, filter_h, dilation_w, dilation_h, c0;
+
+    int64_t places_across() const {
+        return (width + left + right - dilation_w * (filter_w - 1) - 1) / stride_w + 1;
+    }
+    // Where an element of the matrix lies in the image, in elements; -1: around it.
+    int64_t at(int64_t row, int64_t col) const {
+        const int64_t across = places_across();
+        const int64_t channel = col % c0, inside = col / c0, kw = inside % filter_w,
+                      kh = inside / filter_w % filter_h, c1 = inside / (filter_w * filter_h);
+        const int64_t x = row % across * stride_w - left + kw * dilation_w,
+                      y = row / across * stride_h - top + kh * dilation_h;
+        if (x < 0 || y < 0 || x >= width || y >= height) return -1;
+        return ((c1 * height + y) * width + x) * c0 + channel;
+    }
+};
+
+} // namespace
+
+void raw_load_image(Core &core, const uint64_t *v) {
+    const Space space = static_cast<Space>(v[0]);
+    const bool to_left = space == Space::L0A;
+    const uint64_t to = offset_in(core, space, v[1]), from = offset_in(core, Space::L1, v[2]);
+    const uint64_t steps = v[3], window = v[4];
+    auto field = [](uint64_t word, int first, int bits) {
+        return int64_t(word >> first & ((1ull << bits) - 1));
+    };
+    const int64_t size = int64_t(v[5]), c0 = kBlock / size;
+    const int64_t k_step = field(steps, 0, 16), m_step = field(steps, 16, 16), k_first = field(steps, 32, 16),
+                  m_first = field(steps, 48, 16);
+    if (k_step <= 0 || m_step <= 0) return;
+    const bool turned = field(window, 46, 1);
+    const uint64_t map = core.register_word(field(window, 47, 1) ? Register::FmatrixB : Register::Fmatrix);
+    const uint64_t repeats = core.register_word(Register::Repeats3D);
+    if (field(repeats, 16, 8) > 1) core.unsupported("a load of an image with a repeat count (set_l3d_rpt)");
+    ImageWindow image{};
+    image.width = field(map, 0, 16);
+    image.height = field(map, 16, 16);
+    image.left = field(map, 32, 8);
+    image.right = field(map, 40, 8);
+    image.top = field(map, 48, 8);
+    image.bottom = field(map, 56, 8);
+    image.stride_w = std::max<int64_t>(1, field(window, 0, 6));
+    image.stride_h = std::max<int64_t>(1, field(window, 6, 6));
+    image.filter_w = std::max<int64_t>(1, field(window, 12, 8) + 256 * field(window, 44, 1));
+    image.filter_h = std::max<int64_t>(1, field(window, 20, 8) + 256 * field(window, 45, 1));
+    image.dilation_w = std::max<int64_t>(1, field(window, 28, 8));
+    image.dilation_h = std::max<int64_t>(1, field(window, 36, 8));
+    image.c0 = c0;
+    if (image.width <= 0 || image.height <= 0)
+        core.kernel_error("a load of an image of %lld x %lld pixels: set_fmatrix comes first",
+                          (long long)image.height, (long long)image.width);
+    // rows and columns of what lies in L0 afterwards
+    const int64_t rows = to_left && turned ? k_step : m_step, cols = to_left && turned ? m_step : k_step;
+    const Type type = size == 1 ? Type::U8 : size == 2 ? Type::U16 : Type::U32;
+    const TileRef tile = to_left ? boxed(space, type, to, rows, cols, !core.register_based(), 1, 512)
+                                 : boxed(space, type, to, rows, cols, true, 2, 512);
+    const TileOrder order(tile);
+    const int64_t channels = round_up(field(window, 48, 16), c0);
+    const uint64_t image_bytes = uint64_t(image.width * image.height * channels * size);
+    if (core.computes) {
+        const uint64_t padding = core.register_word(Register::Padding);
+        uint8_t *into = core.local(space, to, uint64_t(tile.rows) * uint64_t(tile.cols) * uint64_t(size));
+        const uint8_t *pixels = core.local(Space::L1, from, 1);
+        const uint64_t room = core.space_size(Space::L1) - from;
+        for (int64_t m = 0; m < m_step; ++m)
+            for (int64_t k = 0; k < k_step; k += 1) {
+                const int64_t source = image.at(m_first + m, k_first + k);
+                const int64_t row = to_left && turned ? k : m, col = to_left && turned ? m : k;
+                uint8_t *element = into + (order.row(row) + order.col(col)) * size;
+                if (source < 0)
+                    memcpy(element, &padding, size_t(size));
+                else if (uint64_t((source + 1) * size) > room)
+                    core.kernel_error("a load of an image reads at 0x%llx of L1, which has 0x%llx bytes",
+                                      (unsigned long long)(from + uint64_t(source * size)),
+                                      (unsigned long long)core.space_size(Space::L1));
+                else
+                    memcpy(element, pixels + source * size, size_t(size));
+            }
+        core.local(Space::L1, from, std::min(image_bytes, room)); // what the journal knows of
+    }
+    const int64_t bytes = int64_t(tile.rows) * tile.cols * size;
+    const bool plain =
+        image.filter_w == 1 && image.filter_h == 1 && image.height == 1 && !image.left && image.stride_w == 1;
+    // a window of one pixel copies columns of boxes; of others it is said where the image lies
+    const int64_t last = std::min<int64_t>(m_first + m_step, image.width * image.height);
+    const Area source = plain ? lines_at(from + uint64_t((k_first / c0 * image.width + m_first) * kBlock),
+                                         (k_step + c0 - 1) / c0, image.width * kBlock,
+                                         std::max<int64_t>(0, last - m_first) * kBlock)
+                              : lines_at(from, 1, 0, int64_t(image_bytes));
+    core.move(to_left ? Instr::LOAD_L1_TO_L0A_3Dv2 : Instr::LOAD_L1_TO_L0B_3Dv2, type,
+              lines_at(to, 1, 0, bytes), source, (bytes + kBox - 1) / kBox, bytes);
+}
+
+// The bias table and the fixpipe's buffer.
+void raw_load_table(Core &core, const uint64_t *v) {
+    const Space space = static_cast<Space>(v[0]);
+    const uint64_t to = offset_in(core, space, v[1]), from = offset_in(core, Space::L1, v[2]);
+    const uint64_t pieces = v[3], bytes = v[4], to_step = v[5], from_step = v[6];
+    const bool widens = v[7] != 0; // halves become floats
+    const uint64_t written = widens ? 2 * bytes : bytes;
+    if (!pieces || !bytes) return;
+    if (core.computes)
+        for (uint64_t i = 0; i < pieces; ++i) {
+            const uint8_t *source = core.local(Space::L1, from + i * from_step, bytes);
+            uint8_t *place = core.local(space, to + i * to_step, written);
+            if (!widens) {
+                memcpy(place, source, size_t(bytes));
+                continue;
+            }
+            for (uint64_t at = 0; at < bytes; at += 2) {
+                half value;
+                memcpy(&value, source + at, 2);
+                const float wide = float(value);
+                memcpy(place + 2 * at, &wide, 4);
+            }
+        }
+    const int64_t count = int64_t(pieces);
+    core.move(space == Space::Bias ? Instr::MOV_L1_TO_BT : Instr::MOV_L1_TO_FB, Type::U8,
+              lines_at(to, count, int64_t(to_step), int64_t(written)),
+              lines_at(from, count, int64_t(from_step), int64_t(bytes)), count, count * int64_t(bytes));
+}
+
+} // namespace insight_trace::engine

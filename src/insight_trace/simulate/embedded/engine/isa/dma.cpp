@@ -1,0 +1,150 @@
+// Copies between memories, and fills.
+#include <cstring>
+
+#include "elements.hpp"
+#include "isa/stores.hpp"
+#include "ops/cluster.hpp"
+#include "raw_units.hpp"
+
+namespace insight_trace::engine {
+
+namespace {
+
+// One end of a copy: the memory it lies in, and where.
+struct End {
+    Space space;
+    uint64_t address;
+    Core *owner;
+
+    End(Core &core, uint64_t space_, uint64_t address_, uint64_t lane)
+        : space(static_cast<Space>(space_)), address(address_), owner(&core) {
+        if (space == Space::GM) return;
+        address = offset_in(core, space, address_);
+        owner = owner_of(core, space, int64_t(lane));
+    }
+    // What an instruction touches there, maybe in another core of the cluster.
+    Area area(const Core &core, int64_t count, int64_t step, int64_t run, uint64_t lane) const {
+        const Area lines = lines_at(address, count, step, run);
+        if (owner == &core) return lines;
+        return in_core(core.identity.cube ? vector_core(int64_t(lane)) : kCubeCore, lines);
+    }
+    uint8_t *at(uint64_t offset, uint64_t bytes, Role role = kWrites) const {
+        return space == Space::GM ? owner->global(address + offset, bytes, role)
+                                  : owner->local(space, address + offset, bytes);
+    }
+};
+
+constexpr uint64_t kBlock = 32;
+
+Instr copy_instr(const Core &core, Space dst, Space src, Filling filling) {
+    const bool aligned = filling == Filling::Aligned;
+    if (src == Space::GM && dst == Space::UB)
+        return aligned ? Instr::MOV_OUT_TO_UB_ALIGN : Instr::MOV_OUT_TO_UB;
+    if (src == Space::GM) return Instr::MOV_OUT_TO_L1;
+    if (dst == Space::GM && src == Space::UB)
+        return aligned ? Instr::MOV_UB_TO_OUT_ALIGN : Instr::MOV_UB_TO_OUT;
+    if (dst == Space::GM) return Instr::MOV_L1_TO_OUT;
+    if (dst == Space::UB) return src == Space::UB ? Instr::MOV_UB_TO_UB : Instr::MOV_L1_TO_UB;
+    if (dst != Space::L1 || src != Space::UB) core.unsupported("a copy between these two memories");
+    return Instr::MOV_UB_TO_L1;
+}
+
+// What surrounds each piece of a load on chip: padding of whole elements, then whatever fills up the last
+// block.
+struct Surroundings {
+    uint64_t before = 0, behind = 0, size = 1;
+    uint64_t pad = 0;
+    bool padded() const { return before || behind; }
+    uint64_t bytes(uint64_t piece) const { // that are written for one piece
+        return (before + piece + behind + kBlock - 1) / kBlock * kBlock;
+    }
+    // Without padding the first element of the piece fills up its last block (DataCopyPad of the vendor's
+    // pages).
+    void fill(uint8_t *to, uint64_t piece) const {
+        const uint8_t *element = padded() ? reinterpret_cast<const uint8_t *>(&pad) : to;
+        for (uint64_t i = 0; i < before; ++i) to[i] = element[i % size];
+        for (uint64_t i = before + piece; i < bytes(piece); ++i) to[i] = element[(i - before - piece) % size];
+    }
+};
+
+} // namespace
+
+void raw_copy(Core &core, const uint64_t *v) {
+    const End to(core, v[0], v[1], v[8]), from(core, v[2], v[3], v[8]);
+    const uint64_t pieces = v[4], bytes = v[5], to_step = v[6], from_step = v[7];
+    const Filling filling = static_cast<Filling>(v[12]);
+    const Instr instr = copy_instr(core, to.space, from.space, filling);
+    if (!pieces || !bytes) return; // the hardware does nothing either
+    Surroundings around{v[9], v[10], v[11] ? v[11] : 1};
+    around.pad = core.register_word(Register::PadValue);
+    const bool fills = filling == Filling::Aligned && to.space != Space::GM;
+    const uint64_t written = fills ? around.bytes(bytes) : bytes;
+    const bool atomic = to.space == Space::GM && stores_combine(core);
+    if (core.computes && to.owner && from.owner)
+        for (uint64_t i = 0; i < pieces; ++i) {
+            const uint8_t *source = from.at(i * from_step, bytes, kReads);
+            uint8_t *place = to.at(i * to_step, written, atomic ? kReadsAndWrites : kWrites);
+            if (atomic) {
+                combine_with(core, place, source, bytes);
+                continue;
+            }
+            memmove(place + (fills ? around.before : 0), source, size_t(bytes));
+            if (fills) around.fill(place, bytes);
+        }
+    const int64_t count = int64_t(pieces), run = int64_t(bytes);
+    const Area there = to.area(core, count, int64_t(to_step), int64_t(written), v[8]),
+               here = from.area(core, count, int64_t(from_step), run, v[8]);
+    core.atomic_store = atomic;
+    if (to.space == Space::GM)
+        core.transfer(instr, Type::U8, there, here, count, run, int64_t(to_step));
+    else if (from.space == Space::GM)
+        core.transfer(instr, Type::U8, here, there, count, run, int64_t(from_step));
+    else
+        core.move(instr, Type::U8, there, here, count, count * run);
+    core.atomic_store = false;
+}
+
+void raw_fill(Core &core, const uint64_t *v) {
+    const End to(core, v[0], v[1], 0);
+    const uint64_t pieces = v[2], bytes = v[3], step = v[4], size = v[6];
+    if (size != 2 && size != 4)
+        core.unsupported("a fill with elements of %llu bytes", (unsigned long long)size);
+    if (core.computes && to.owner)
+        for (uint64_t i = 0; i < pieces; ++i) {
+            uint8_t *line = to.at(i * step, bytes);
+            for (uint64_t at = 0; at < bytes; at += size) memcpy(line + at, &v[5], size_t(size));
+        }
+    const uint32_t address = static_cast<uint32_t>(to.address);
+    if (to.space == Space::UB)
+        core.vector(Instr::MOVEV, size == 2 ? Type::U16 : Type::U32, static_cast<int>(pieces),
+                    int64_t(pieces * bytes / size), VectorOperand(address));
+    else
+        core.move(Instr::SET_L1_2D, Type::U8, address, 0, int64_t(pieces), int64_t(pieces * bytes));
+}
+
+// --- stores that combine with what is there
+
+static Type atomic_element(const Core &core) {
+    constexpr Type kTypes[] = {Type::U8, Type::F32, Type::F16, Type::BF16, Type::I32, Type::I16, Type::I8};
+    return kTypes[core.atomic_type - 1];
+}
+
+bool stores_combine(const Core &core) { return core.atomic_type > 1; }
+
+void combine_with(Core &core, uint8_t *to, const uint8_t *from, uint64_t bytes) {
+    with_type(atomic_element(core), [&](auto tag) {
+        using T = decltype(tag);
+        for (uint64_t at = 0; at + sizeof(T) <= bytes; at += sizeof(T)) {
+            T old, value;
+            memcpy(&old, to + at, sizeof(T));
+            memcpy(&value, from + at, sizeof(T));
+            const Wide<T> a(old), b(value);
+            const T result = T(core.atomic_op == 0   ? wrap_add(a, b)
+                               : core.atomic_op == 1 ? (a > b ? a : b)
+                                                     : (a < b ? a : b));
+            memcpy(to + at, &result, sizeof(T));
+        }
+    });
+}
+
+} // namespace insight_trace::engine

@@ -1,0 +1,142 @@
+// The way out of the accumulator as one instruction: conversion, scales, relu, and the layout of what is
+// written.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "insight_trace/quant_modes.hpp"
+#include "isa/stores.hpp"
+#include "ops/cluster.hpp"
+#include "ops/fixpipe.hpp"
+#include "raw_units.hpp"
+
+namespace insight_trace::engine {
+
+namespace {
+
+constexpr int64_t kBlock = 32, kColumns = 16,
+                  kMatrixUnit = 1024; // bytes; columns of a box; bytes between matrices
+
+int64_t field(uint64_t word, int first, int bits) { return int64_t(word >> first & ((1ull << bits) - 1)); }
+
+// The words of the instruction, taken apart.
+struct WayOutWords {
+    int64_t cols, rows, to_stride, from_stride, unit_flag, mode, relu;
+    bool splits, to_rows;
+    WayOutWords(uint64_t first, uint64_t second)
+        : cols(field(first, 4, 12)), rows(field(first, 16, 16)), to_stride(field(first, 32, 32)),
+          from_stride(field(second, 0, 16)), unit_flag(field(second, 32, 2)), mode(field(second, 34, 5)),
+          relu(field(second, 39, 3)), splits(field(second, 42, 1)), to_rows(field(second, 43, 1)) {}
+};
+
+// 16-bit floats of this chip are held at their largest number, and NaN becomes 0, whatever CTRL says.
+void hold(Type type, void *values, int64_t count) {
+    const uint16_t infinity = type == Type::F16 ? 0x7c00 : 0x7f80;
+    auto *numbers = static_cast<uint16_t *>(values);
+    for (int64_t i = 0; i < count; ++i) {
+        const uint16_t magnitude = numbers[i] & 0x7fff, sign = numbers[i] & 0x8000;
+        if (magnitude >= infinity) numbers[i] = magnitude > infinity ? 0 : uint16_t(sign | (infinity - 1));
+    }
+}
+
+} // namespace
+
+void raw_fixpipe(Core &core, const uint64_t *v) {
+    const Space space = static_cast<Space>(v[0]);
+    const WayOutWords words(v[3], v[4]);
+    const Type type = static_cast<Type>(v[5]), from_type = static_cast<Type>(v[6]);
+    const bool out = space == Space::GM;
+    const uint64_t to = out ? v[1] : offset_in(core, space, v[1]), from = offset_in(core, Space::L0C, v[2]);
+    const uint64_t matrices_word = core.register_word(Register::NdPara);
+    const int64_t matrices = words.to_rows ? field(matrices_word, 0, 16) : 1;
+    if (words.rows <= 0 || words.cols <= 0 || matrices <= 0) return;
+    if (words.relu > 1) core.unsupported("the fixpipe's relu of kind %lld", (long long)words.relu);
+    if (from_type != Type::F32 && from_type != Type::I32)
+        core.unsupported("the fixpipe out of an accumulator of %s", type_name(from_type));
+    const int64_t size = type_size(type);
+
+    const Scaling scaling = scaling_of(int(words.mode));
+    const uint64_t one = core.register_word(Register::QuantPre);
+    std::vector<uint64_t> scales;
+    const uint64_t table = uint64_t(field(core.register_word(Register::Fpc), 8, 8)) * 128 %
+                           std::max<uint64_t>(1, core.space_size(Space::Scaling));
+    if (scaling == Scaling::Each) {
+        const uint64_t bytes = uint64_t(words.cols) * 8;
+        core.also(kReads, Space::Scaling, Type::U64, lines_at(table, 1, 0, int64_t(bytes)));
+        if (core.computes) {
+            scales.resize(size_t(words.cols));
+            memcpy(scales.data(), core.local(Space::Scaling, table, bytes), size_t(bytes));
+        }
+    }
+    const uint64_t *factors = scaling == Scaling::None  ? nullptr
+                              : scaling == Scaling::One ? &one
+                                                        : scales.data();
+
+    // columns of a box of the result: as many as fill a block; 32-bit results keep 16 unless they are split
+    const int64_t box = words.splits ? 8 : size == 4 ? kColumns : std::max(kColumns, kBlock / size);
+    const int64_t to_matrix = field(matrices_word, 32, 16) * size,
+                  from_matrix = field(matrices_word, 16, 16) * kMatrixUnit;
+    const int64_t from_column = words.from_stride * kColumns * 4, to_column = words.to_stride * kBlock;
+    auto source_of = [&](int64_t matrix, int64_t column) {
+        return from + uint64_t(matrix * from_matrix + column * from_column);
+    };
+    const bool combines = out && stores_combine(core);
+    if (core.computes) {
+        std::vector<uint32_t> line(size_t(words.cols) + kColumns);
+        std::vector<uint64_t> result(size_t(words.cols) + kColumns); // room for any type
+        const auto *bytes = reinterpret_cast<const uint8_t *>(result.data());
+        auto store = [&](uint64_t offset, const uint8_t *values, int64_t count) {
+            const uint64_t length = uint64_t(count * size);
+            uint8_t *place = out ? core.global(to + offset, length, combines ? kReadsAndWrites : kWrites)
+                                 : core.local(space, to + offset, length);
+            if (combines)
+                combine_with(core, place, values, length);
+            else
+                memcpy(place, values, size_t(length));
+        };
+        for (int64_t matrix = 0; matrix < matrices; ++matrix)
+            for (int64_t r = 0; r < words.rows; ++r) {
+                for (int64_t c = 0; c < words.cols; c += kColumns) {
+                    const int64_t count = std::min(kColumns, words.cols - c);
+                    memcpy(line.data() + c,
+                           core.local(Space::L0C,
+                                      source_of(matrix, c / kColumns) + uint64_t(r * kColumns * 4),
+                                      uint64_t(count) * 4),
+                           size_t(count) * 4);
+                }
+                convert_values(from_type, line.data(), words.cols, type, words.relu != 0, factors,
+                               scaling == Scaling::One ? 1 : words.cols, result.data());
+                if (!core.register_based() && (type == Type::F16 || type == Type::BF16))
+                    hold(type, result.data(), words.cols);
+                if (words.to_rows) {
+                    store(uint64_t(matrix * to_matrix + r * words.to_stride * size), bytes, words.cols);
+                    continue;
+                }
+                for (int64_t c = 0; c < words.cols; c += box)
+                    store(uint64_t(c / box * to_column + r * box * size), bytes + c * size,
+                          std::min(box, words.cols - c));
+            }
+    }
+    const int64_t rows = words.rows * matrices, columns = (words.cols + kColumns - 1) / kColumns;
+    Area source = lines_at(from, columns, from_column, words.rows * kColumns * 4);
+    source.walk[0].count[1] = static_cast<uint32_t>(matrices);
+    source.walk[0].step[1] = from_matrix;
+    Area there = words.to_rows
+                     ? lines_at(to, words.rows, words.to_stride * size, words.cols * size)
+                     : lines_at(to, (words.cols + box - 1) / box, to_column, words.rows * box * size);
+    if (words.to_rows) {
+        there.walk[0].count[1] = static_cast<uint32_t>(matrices);
+        there.walk[0].step[1] = to_matrix;
+    }
+    core.use_unit_flag(uint64_t(words.unit_flag));
+    core.atomic_store = combines;
+    core.fixpipe(out                  ? Instr::FIX_L0C_TO_OUT
+                 : space == Space::UB ? Instr::FIX_L0C_TO_UB
+                                      : Instr::FIX_L0C_TO_L1,
+                 type, out ? there : Area(0), there, source, rows, words.cols, rows * words.cols * size,
+                 words.to_rows, words.to_rows ? words.to_stride * size : 0);
+    core.atomic_store = false;
+    core.use_unit_flag(0);
+}
+
+} // namespace insight_trace::engine

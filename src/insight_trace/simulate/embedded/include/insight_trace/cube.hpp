@@ -1,0 +1,236 @@
+// Instructions of the cube core under the names of the device compiler. Each is spelled out, or takes the
+// words that the hardware has. Boxes have 512 bytes.
+#pragma once
+
+#include "insight_trace/quant_modes.hpp"
+#include "insight_trace/raw.hpp"
+
+namespace __cce_scalar {
+enum addr_cal_mode_t : uint8_t { inc = 0, dec = 1 };
+}
+using __cce_scalar::addr_cal_mode_t;
+enum pad_t { PAD_NONE };
+
+namespace insight_trace {
+
+inline void not_modelled(const char *what, Site at) {
+    insight_trace_intrinsic(Intrinsic::Unsupported, reinterpret_cast<uint64_t>(what), 0, 0, at);
+}
+inline void set_register(Register which, uint64_t word, Site at) {
+    insight_trace_intrinsic(Intrinsic::SetRegister, uint64_t(which), word, 0, at);
+}
+
+template <class T>
+inline void to_boxes(T *dst, T *src, uint16_t matrices, uint16_t rows, uint16_t cols, uint64_t from_matrix,
+                     uint64_t from_row, uint16_t to_column, uint16_t to_row, uint64_t to_matrix,
+                     uint64_t bytes, Site at) {
+    const uint64_t values[] = {reinterpret_cast<uint64_t>(dst),
+                               reinterpret_cast<uint64_t>(src),
+                               matrices,
+                               rows,
+                               cols,
+                               from_matrix,
+                               from_row,
+                               to_column,
+                               to_row,
+                               to_matrix,
+                               bytes};
+    insight_trace_raw(Raw::ToBoxes, values, at);
+}
+// `turned` in squares: one box of halves, two of bytes.
+template <class T>
+inline void load_boxes(Space space, T *dst, T *src, uint16_t first, uint16_t boxes, uint16_t step,
+                       uint16_t gap, bool turned, bool down, Site at, uint16_t box_gap = 0,
+                       uint64_t of_square = 1) {
+    const uint64_t values[] = {uint64_t(space),
+                               reinterpret_cast<uint64_t>(dst),
+                               reinterpret_cast<uint64_t>(src),
+                               first,
+                               boxes,
+                               step,
+                               gap,
+                               turned,
+                               sizeof(T),
+                               down,
+                               box_gap,
+                               of_square};
+    insight_trace_raw(Raw::LoadBoxes, values, at);
+}
+template <class T>
+inline void load_image(Space space, T *dst, T *src, uint64_t steps, uint64_t window, Site at) {
+    const uint64_t values[] = {
+        uint64_t(space), reinterpret_cast<uint64_t>(dst), reinterpret_cast<uint64_t>(src), steps, window,
+        sizeof(T)};
+    insight_trace_raw(Raw::LoadImage, values, at);
+}
+template <class D, class S>
+inline void load_table(Space space, D *dst, S *src, uint64_t pieces, uint64_t bytes, uint64_t dst_step,
+                       uint64_t src_step, bool widens, Site at) {
+    const uint64_t values[] = {uint64_t(space),
+                               reinterpret_cast<uint64_t>(dst),
+                               reinterpret_cast<uint64_t>(src),
+                               pieces,
+                               bytes,
+                               dst_step,
+                               src_step,
+                               widens};
+    insight_trace_raw(Raw::LoadTable, values, at);
+}
+template <class D, class S>
+inline void way_out(Space space, D *dst, S *acc, uint64_t first, uint64_t second, Site at) {
+    const uint64_t values[] = {
+        uint64_t(space), reinterpret_cast<uint64_t>(dst), reinterpret_cast<uint64_t>(acc), first,
+        second,          uint64_t(type_of<D>()),          uint64_t(type_of<S>())};
+    insight_trace_raw(Raw::StoreAcc, values, at);
+}
+
+} // namespace insight_trace
+
+// Rows of global memory into columns of boxes: strides of the source in elements, of the result in blocks.
+#define INSIGHT_TRACE_TO_BOXES(name, bytes)                                                                  \
+    template <class T>                                                                                       \
+    inline void name(T *dst, T *src, uint8_t, uint16_t matrices, uint16_t rows, uint16_t cols,               \
+                     uint16_t from_matrix, uint16_t from_row, uint16_t to_column, uint16_t to_row,           \
+                     uint16_t to_matrix, INSIGHT_TRACE_AT) {                                                 \
+        insight_trace::to_boxes(dst, src, matrices, rows, cols, from_matrix, from_row, to_column, to_row,    \
+                                to_matrix, bytes, at);                                                       \
+    }                                                                                                        \
+    template <class T> inline void name(T *dst, T *src, uint64_t a, uint64_t b, INSIGHT_TRACE_AT) {          \
+        using insight_trace::field;                                                                          \
+        insight_trace::to_boxes(dst, src, field(a, 4, 12), field(a, 16, 16), field(a, 32, 16),               \
+                                field(a, 48, 16), field(b, 0, 16), field(b, 16, 16), field(b, 32, 16),       \
+                                field(b, 48, 16), bytes, at);                                                \
+    }
+INSIGHT_TRACE_TO_BOXES(copy_gm_to_cbuf_multi_nd2nz_b8, 1)
+INSIGHT_TRACE_TO_BOXES(copy_gm_to_cbuf_multi_nd2nz_b16, 2)
+INSIGHT_TRACE_TO_BOXES(copy_gm_to_cbuf_multi_nd2nz_b32s, 4)
+#undef INSIGHT_TRACE_TO_BOXES
+
+// `step` from one box to the next in L1, `gap` behind each in L0.
+#define INSIGHT_TRACE_LOAD_BOXES(name, SPACE)                                                                \
+    template <class T, class Mode>                                                                           \
+    inline void name(T *dst, T *src, uint16_t first, uint8_t boxes, uint16_t step, uint16_t gap, uint8_t,    \
+                     bool turned, Mode mode, INSIGHT_TRACE_AT) {                                             \
+        insight_trace::load_boxes(insight_trace::Space::SPACE, dst, src, first, boxes, step, gap, turned,    \
+                                  int(mode) == 1, at);                                                       \
+    }                                                                                                        \
+    template <class T> inline void name(T *dst, T *src, uint64_t word, bool turned, INSIGHT_TRACE_AT) {      \
+        using insight_trace::field;                                                                          \
+        insight_trace::load_boxes(insight_trace::Space::SPACE, dst, src, field(word, 0, 16),                 \
+                                  field(word, 16, 8), field(word, 24, 16), field(word, 44, 16), turned,      \
+                                  false, at);                                                                \
+    }                                                                                                        \
+    template <class T, class Mode>                                                                           \
+    inline void name##_transpose(T *dst, T *src, uint16_t first, uint8_t squares, uint16_t step,             \
+                                 uint16_t gap, Mode mode, uint16_t box_gap, INSIGHT_TRACE_AT) {              \
+        insight_trace::load_boxes(insight_trace::Space::SPACE, dst, src, first, squares, step, gap, true,    \
+                                  int(mode) == 1, at, box_gap, sizeof(T) == 2 ? 1 : 2);                      \
+    }
+INSIGHT_TRACE_LOAD_BOXES(load_cbuf_to_ca, L0A)
+INSIGHT_TRACE_LOAD_BOXES(load_cbuf_to_cb, L0B)
+#undef INSIGHT_TRACE_LOAD_BOXES
+
+// --- images: a window goes over one, and every place of it is a row
+inline void set_fmatrix(uint64_t word, INSIGHT_TRACE_AT) {
+    insight_trace::set_register(insight_trace::Register::Fmatrix, word, at);
+}
+inline void set_fmatrix_b(uint64_t word, INSIGHT_TRACE_AT) {
+    insight_trace::set_register(insight_trace::Register::FmatrixB, word, at);
+}
+inline void set_l3d_rpt(uint64_t word, INSIGHT_TRACE_AT) {
+    insight_trace::set_register(insight_trace::Register::Repeats3D, word, at);
+}
+inline void set_padding(uint64_t value, INSIGHT_TRACE_AT) {
+    insight_trace::set_register(insight_trace::Register::Padding, value, at);
+}
+#define INSIGHT_TRACE_LOAD_IMAGE(name, SPACE)                                                                \
+    template <class T> inline void name(T *dst, T *src, uint64_t steps, uint64_t window, INSIGHT_TRACE_AT) { \
+        insight_trace::load_image(insight_trace::Space::SPACE, dst, src, steps, window, at);                 \
+    }                                                                                                        \
+    template <class T>                                                                                       \
+    inline void name(T *dst, T *src, uint16_t k_step, uint16_t m_step, uint16_t k_first, uint16_t m_first,   \
+                     uint8_t stride_w, uint8_t stride_h, uint8_t filter_w, uint8_t filter_h,                 \
+                     uint8_t dilation_w, uint8_t dilation_h, bool wide, bool high, bool turned,              \
+                     bool right_map, uint16_t channels, INSIGHT_TRACE_AT) {                                  \
+        const uint64_t steps =                                                                               \
+            uint64_t(k_step) | uint64_t(m_step) << 16 | uint64_t(k_first) << 32 | uint64_t(m_first) << 48;   \
+        const uint64_t window = uint64_t(stride_w & 63) | uint64_t(stride_h & 63) << 6 |                     \
+                                uint64_t(filter_w) << 12 | uint64_t(filter_h) << 20 |                        \
+                                uint64_t(dilation_w) << 28 | uint64_t(dilation_h) << 36 |                    \
+                                uint64_t(wide) << 44 | uint64_t(high) << 45 | uint64_t(turned) << 46 |       \
+                                uint64_t(right_map) << 47 | uint64_t(channels) << 48;                        \
+        insight_trace::load_image(insight_trace::Space::SPACE, dst, src, steps, window, at);                 \
+    }
+INSIGHT_TRACE_LOAD_IMAGE(img2colv2_cbuf_to_ca, L0A)
+INSIGHT_TRACE_LOAD_IMAGE(img2colv2_cbuf_to_cb, L0B)
+#undef INSIGHT_TRACE_LOAD_IMAGE
+
+// --- products. The address of a bias stands in the high half of the accumulator's.
+template <class C, class A, class B>
+inline void mad(C *acc, A *left, B *right, uint16_t m, uint16_t k, uint16_t n, uint8_t unit_flag,
+                bool whole_steps, bool from_bias, bool from_zero, INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    const uint64_t values[] = {reinterpret_cast<uint64_t>(acc),
+                               reinterpret_cast<uint64_t>(left),
+                               reinterpret_cast<uint64_t>(right),
+                               m,
+                               k,
+                               n,
+                               uint64_t(type_of<A>()),
+                               (unit_flag & kUnitFlagBits) | (whole_steps ? kWholeSteps : 0) |
+                                   (from_bias ? kFromBias : 0) | (from_zero ? kFromZero : 0)};
+    insight_trace_raw(Raw::Multiply, values, at);
+}
+template <class C, class A, class B>
+inline void mad(C *acc, A *left, B *right, uint64_t word, INSIGHT_TRACE_AT) {
+    using insight_trace::field;
+    mad(acc, left, right, field(word, 0, 12), field(word, 12, 12), field(word, 24, 12), field(word, 55, 2),
+        field(word, 58, 1), field(word, 62, 1), field(word, 63, 1), at);
+}
+// Bias: `convert` makes floats of halves. Lengths in 64 bytes, gaps of the source in blocks, of the table
+// in 64.
+template <class D, class S>
+inline void copy_cbuf_to_bt(D *dst, S *src, uint16_t convert, uint16_t pieces, uint16_t length,
+                            uint16_t src_gap, uint16_t dst_gap, INSIGHT_TRACE_AT) {
+    const uint64_t bytes = length * 64ull, written = convert & 1 ? 2 * bytes : bytes;
+    insight_trace::load_table(insight_trace::Space::Bias, dst, src, pieces, bytes, written + dst_gap * 64ull,
+                              bytes + src_gap * 32ull, convert & 1, at);
+}
+// Scales of the fixpipe, lengths in 128 bytes.
+template <class D, class S>
+inline void copy_cbuf_to_fbuf(D *dst, S *src, uint16_t pieces, uint16_t length, uint16_t src_gap,
+                              uint16_t dst_gap, INSIGHT_TRACE_AT) {
+    const uint64_t bytes = length * 128ull;
+    insight_trace::load_table(insight_trace::Space::Scaling, dst, src, pieces, bytes,
+                              bytes + dst_gap * 128ull, bytes + src_gap * 32ull, false, at);
+}
+
+// --- the way out of the accumulator
+inline void set_nd_para(uint64_t word, INSIGHT_TRACE_AT) {
+    insight_trace::set_register(insight_trace::Register::NdPara, word, at);
+}
+inline void set_quant_pre(uint64_t word, INSIGHT_TRACE_AT) {
+    insight_trace::set_register(insight_trace::Register::QuantPre, word, at);
+}
+inline void set_fpc(uint64_t word, INSIGHT_TRACE_AT) {
+    insight_trace::set_register(insight_trace::Register::Fpc, word, at);
+}
+#define INSIGHT_TRACE_WAY_OUT(name, SPACE)                                                                   \
+    template <class D, class S>                                                                              \
+    inline void name(D *dst, S *acc, uint64_t first, uint64_t second, INSIGHT_TRACE_AT) {                    \
+        insight_trace::way_out(insight_trace::Space::SPACE, dst, acc, first, second, at);                    \
+    }                                                                                                        \
+    template <class D, class S>                                                                              \
+    inline void name(D *dst, S *acc, uint8_t, uint16_t cols, uint16_t rows, uint32_t to_stride,              \
+                     uint16_t from_stride, uint8_t unit_flag, uint64_t mode, uint8_t relu, bool splits,      \
+                     bool to_rows, INSIGHT_TRACE_AT) {                                                       \
+        insight_trace::way_out(                                                                              \
+            insight_trace::Space::SPACE, dst, acc,                                                           \
+            uint64_t(cols & 0xfff) << 4 | uint64_t(rows) << 16 | uint64_t(to_stride) << 32,                  \
+            uint64_t(from_stride) | uint64_t(unit_flag & 3) << 32 | (mode & 31) << 34 |                      \
+                uint64_t(relu & 7) << 39 | uint64_t(splits) << 42 | uint64_t(to_rows) << 43,                 \
+            at);                                                                                             \
+    }
+INSIGHT_TRACE_WAY_OUT(copy_matrix_cc_to_gm, GM)
+INSIGHT_TRACE_WAY_OUT(copy_matrix_cc_to_cbuf, L1)
+#undef INSIGHT_TRACE_WAY_OUT
