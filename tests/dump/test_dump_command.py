@@ -56,8 +56,19 @@ def run(capsys, *words):
     return status, captured.out, captured.err
 
 
-def test_list_shows_one_row_per_argument_and_stage(small, capsys):
+def test_list_shows_one_row_per_dispatch(small, capsys):
     status, out, _ = run(capsys, "list", small)
+    assert status == 0
+    heading, *rows = out.splitlines()
+    assert heading.split()[:3] == ["disp", "task", "func"]
+    assert [row.split()[:3] for row in rows] == [
+        ["0", "0x0000000000000005", "0"],
+        ["1", "0x0000000000000006", "1"],
+    ]
+
+
+def test_list_shows_one_row_per_argument_and_stage(small, capsys):
+    status, out, _ = run(capsys, "list", small, "--args")
     assert status == 0
     lines = out.splitlines()
     assert len(lines) == 6
@@ -80,14 +91,14 @@ def test_list_shows_one_row_per_argument_and_stage(small, capsys):
     ],
 )
 def test_list_filters(words, indices, small, capsys):
-    _, out, _ = run(capsys, "list", small, *words)
+    _, out, _ = run(capsys, "list", small, "--args", *words)
     assert [int(line.split()[0]) for line in out.splitlines()[1:]] == indices
 
 
 def test_list_filters_by_the_name_a_scene_gives(small, tmp_path, capsys):
     scene = scene_file(tmp_path)
     _, out, _ = run(capsys, "list", small, "--scene", scene, "--kernel", "sf")
-    assert [line.split()[4] for line in out.splitlines()[1:]] == ["SF", "SF"]
+    assert [line.split()[3] for line in out.splitlines()[1:]] == ["SF"]
 
 
 def test_a_kernel_name_without_a_scene_asks_for_it(small, capsys):
@@ -151,7 +162,7 @@ def test_list_as_json_names_what_was_inferred(dumps, tmp_path, capsys):
 def test_list_prints_its_first_rows_while_it_reads(tmp_path, capsys):
     rows = [record(task_id=n) for n in range(20_000)]
     rows[-1]["shape"] = [-1]
-    status, out, err = run(capsys, "list", write(tmp_path, rows))
+    status, out, err = run(capsys, "list", "--args", write(tmp_path, rows))
     assert status == 1
     assert "args[19999], key shape" in err
     assert len(out.splitlines()) > 10_000, "rows before the broken one were printed before it was reached"

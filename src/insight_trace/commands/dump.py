@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def prepare(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="list|show|export|diff")
     for name, text in (
-        ("list", "one line per argument and stage"),
+        ("list", "one line per dispatch; with --args, or a filter of arguments, one per argument and stage"),
         ("show", "tensors with statistics, scalars with value and bits"),
         ("export", "arguments as .npy, .txt or .csv files"),
         ("diff", "compare two dumps, or one tensor of a dump with a golden .npy or .bin file"),
@@ -33,6 +33,8 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         else:
             action.add_argument("dump", metavar="DIR", nargs="?", help="default: the newest under outputs/")
         _add_filters(action)
+        if name == "list":
+            action.add_argument("--args", action="store_true", help="one line per argument and stage")
         if name == "export":
             action.add_argument(
                 "--format",
@@ -76,7 +78,7 @@ def _add_filters(action: argparse.ArgumentParser) -> None:
     action.add_argument(
         "-a", "--slot", "--arg", type=int, metavar="N", dest="slot", help="only this slot of the args array"
     )
-    action.add_argument("-i", "--index", type=int, metavar="N", help="row of `dump list`")
+    action.add_argument("-i", "--index", type=int, metavar="N", help="row of `dump list --args`")
 
 
 def _number(text: str) -> int:
@@ -123,9 +125,13 @@ def _selection(options: argparse.Namespace) -> EntryFilter:
 
 def _selected(path: Path, scene: Scene | None, selection: EntryFilter, warnings: list[str]) -> Iterator[Any]:
     from insight_trace.dump.entries import selected
-    from insight_trace.dump.load import stream_dispatches
+    from insight_trace.dump.load import load_dump, stream_dispatches
 
-    return selected(stream_dispatches(path, scene, warnings), selection)
+    if not selection.names_dispatches:
+        return selected(stream_dispatches(path, scene, warnings), selection)
+    dump = load_dump(path, scene)
+    warnings += dump.warnings
+    return selected(dump.dispatches, selection)
 
 
 def _entries(path: Path, scene: Scene | None, selection: EntryFilter, warnings: list[str]) -> Iterator[Any]:
@@ -158,7 +164,7 @@ def _nothing(selection: EntryFilter, path: Path) -> Exception:
 
 
 def _list(options: argparse.Namespace, path: Path, scene: Scene | None, selection: EntryFilter) -> int:
-    from insight_trace.dump.entries import HEADING, dispatch_json, entry_line
+    from insight_trace.dump.entries import HEADING, LIST_HEADING, dispatch_json, dispatch_lines, entry_line
 
     warnings: list[str] = []
     found = 0
@@ -173,6 +179,17 @@ def _list(options: argparse.Namespace, path: Path, scene: Scene | None, selectio
             found += 1
         print("\n]" if found else "]")
         _warn(warnings)
+        return 0
+    if not options.args and not selection.selects_entries:
+        from insight_trace.dump.load import load_dump
+
+        dump = load_dump(path, scene)
+        for line in dispatch_lines(dump.dispatches, selection):
+            sys.stdout.write(f"{LIST_HEADING}\n{line}\n" if not found else f"{line}\n")
+            found += 1
+        _warn(list(dump.warnings))
+        if not found:
+            raise _nothing(selection, path)
         return 0
     for entry in _entries(path, scene, selection, warnings):
         if not found:

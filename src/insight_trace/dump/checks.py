@@ -6,15 +6,19 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import UNSET
 
 from insight_trace.dtypes import dtype_named
 from insight_trace.dump.manifest_records import Record, RecordKind
+from insight_trace.dump.scalars import bits_of_value
 from insight_trace.errors import InputError
 from insight_trace.model import MAX_TENSOR_DIMS, Stage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _MOST_BYTES = 2**63 - 1
 _SHOWN = 3
@@ -49,35 +53,106 @@ def _default_name(manifest: Path) -> str:
     return "args.bin" if manifest.name == "args_dump.json" else f"{manifest.stem}.bin"
 
 
-def check_forms(records: Sequence[Record], where: Callable[[int, str], str], warnings: list[str]) -> None:
-    """Checks each distinct geometry once. An impossible one is an error, a misfit payload a warning."""
-    forms = {(r.dtype, r.shape, r.strides, r.bin_size, r.truncated, r.kind) for r in records}
-    broken = {form: trouble for form in forms if (trouble := _trouble(*form)) is not None}
-    for r in [r for r in records if r.raw_shape is not UNSET]:
-        lengths = {len(r.shape), *(len(x) for x in (r.raw_shape, r.offsets) if x is not UNSET)}
-        if len(lengths) > 1 or r.offsets is UNSET:
-            raise InputError(
-                "shape, raw_shape and offsets have different lengths",
-                where=where(records.index(r), "raw_shape"),
+class Survey:
+    """What loading a dump finds out about its records, a batch at a time: misfits, counts, payload ranges."""
+
+    def __init__(self, where: Callable[[int, str], str]) -> None:
+        self._where = where
+        self._forms: set[tuple[Any, ...]] = set()
+        self._broken: dict[tuple[Any, ...], tuple[str, str]] = {}
+        self._misfits: list[str] = []
+        self._misfit_count = 0
+        self._ranges: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
+        self._uncertain = 0
+        self.first: Record | None = None
+        self.count = 0
+        self.before = 0
+        self.has_scalars = self.has_typed_scalars = False
+
+    def add(self, batch: Sequence[Record]) -> None:
+        """Takes the next records of the manifest. An impossible geometry is an error."""
+        base = self.count
+        if self.first is None and batch:
+            self.first = batch[0]
+        self.count += len(batch)
+        self.before += [r.stage for r in batch].count(Stage.BEFORE)
+        self._add_forms(batch, base)
+        sizes = np.array([r.bin_size for r in batch], dtype=np.int64)
+        kept = np.flatnonzero(sizes)
+        if len(kept):
+            starts = np.array([r.bin_offset for r in batch], dtype=np.int64)[kept]
+            self._ranges.append((starts, sizes[kept], kept + base))
+        unset = UNSET
+        scalars = [r for r in batch if r.kind is RecordKind.SCALAR]
+        if scalars:
+            self.has_scalars = True
+            self.has_typed_scalars = self.has_typed_scalars or any(
+                r.dtype.casefold() != "uint64" for r in scalars
             )
-    unknown = sorted({form[0] for form in forms if dtype_named(form[0]) is None})
-    if unknown:
-        warnings.append(f"dtype {', '.join(unknown)} is not known: such tensors are kept as plain bytes")
-    if not broken:
-        return
-    misfits = 0
-    for i, r in enumerate(records):
-        trouble = broken.get((r.dtype, r.shape, r.strides, r.bin_size, r.truncated, r.kind))
-        if trouble is None:
-            continue
-        key, text = trouble
-        if key != "bin_size":
-            raise InputError(text, where=where(i, key))
-        misfits += 1
-        if misfits <= _SHOWN:
-            warnings.append(f"{where(i, key)}: {text}: its payload is left aside")
-    if misfits > _SHOWN:
-        warnings.append(f"{misfits - _SHOWN:,} more records have a payload of the wrong size")
+        self._uncertain += sum(map(_is_uncertain, [r for r in batch if r.value is not unset]))
+
+    def _add_forms(self, batch: Sequence[Record], base: int) -> None:
+        """Checks each distinct geometry once."""
+        forms = {(r.dtype, r.shape, r.strides, r.bin_size, r.truncated, r.kind) for r in batch}
+        self._broken |= {
+            form: trouble for form in forms - self._forms if (trouble := _trouble(*form)) is not None
+        }
+        self._forms |= forms
+        for i, r in enumerate(batch):
+            if r.raw_shape is UNSET:
+                continue
+            lengths = {len(r.shape), *(len(x) for x in (r.raw_shape, r.offsets) if x is not UNSET)}
+            if len(lengths) > 1 or r.offsets is UNSET:
+                raise InputError(
+                    "shape, raw_shape and offsets have different lengths",
+                    where=self._where(base + i, "raw_shape"),
+                )
+        if self._broken.keys().isdisjoint(forms):
+            return
+        for i, r in enumerate(batch):
+            trouble = self._broken.get((r.dtype, r.shape, r.strides, r.bin_size, r.truncated, r.kind))
+            if trouble is None:
+                continue
+            key, text = trouble
+            if key != "bin_size":
+                raise InputError(text, where=self._where(base + i, key))
+            self._misfit_count += 1
+            if self._misfit_count <= _SHOWN:
+                self._misfits.append(f"{self._where(base + i, key)}: {text}: its payload is left aside")
+
+    @property
+    def lists_scalars(self) -> bool:
+        """False for schemas A to C, which list tensors alone."""
+        return self.first is None or self.first.subtask_id is UNSET or self.has_scalars
+
+    def warnings(self, header: dict[str, Any], bin_size: int | None) -> list[str]:
+        """What is wrong with the records that were added; `bin_size` of their payload file, if there is one."""
+        found = _count_warnings(header, self.count, self.before)
+        unknown = sorted({form[0] for form in self._forms if dtype_named(form[0]) is None})
+        if unknown:
+            found.append(f"dtype {', '.join(unknown)} is not known: such tensors are kept as plain bytes")
+        found += self._misfits
+        if self._misfit_count > _SHOWN:
+            found.append(f"{self._misfit_count - _SHOWN:,} more records have a payload of the wrong size")
+        if bin_size is not None and self._ranges:
+            starts, sizes, records = (np.concatenate(column) for column in zip(*self._ranges, strict=True))
+            found += _range_warnings(
+                starts.view(np.uint64), sizes.view(np.uint64), records, bin_size, self._where
+            )
+        if self._uncertain:
+            found.append(
+                f"{self._uncertain:,} float scalars are printed with six digits or as null, "
+                "which does not give their exact bits"
+            )
+        return found
+
+
+def _is_uncertain(scalar: Record) -> bool:
+    printed = (type(scalar.value) is float or scalar.value is None) and scalar.bits is UNSET
+    dtype = dtype_named(scalar.dtype) if printed else None
+    if dtype is not None and dtype.is_float:
+        return not bits_of_value(scalar.value, dtype)[1]
+    return not scalar.exact
 
 
 def has_usable_payload(record: Record, bin_bytes: int) -> bool:
@@ -110,49 +185,52 @@ def _trouble(
     return None if fits else ("bin_size", f"{size} bytes of payload for a tensor of {expected} bytes")
 
 
-def check_ranges(
-    records: Sequence[Record], bin_size: int, where: Callable[[int, str], str], warnings: list[str]
-) -> None:
-    """Warns of payloads that lie outside the file, and of ranges that overlap."""
-    sizes = np.array([r.bin_size for r in records], dtype=np.int64)
-    kept = np.flatnonzero(sizes)
-    if not len(kept):
-        return
-    starts = np.array([r.bin_offset for r in records], dtype=np.int64)[kept].astype(np.uint64)
-    ends = starts + sizes[kept].astype(np.uint64)
+def _range_warnings(
+    starts: NDArray[np.uint64],
+    sizes: NDArray[np.uint64],
+    records: NDArray[np.int64],
+    bin_size: int,
+    where: Callable[[int, str], str],
+) -> list[str]:
+    """Payloads that lie outside the file, and ranges that overlap."""
+    found: list[str] = []
+    ends = starts + sizes
     outside = np.flatnonzero(ends > np.uint64(bin_size))
     for i in outside[:_SHOWN]:
-        warnings.append(
-            f"{where(int(kept[i]), 'bin_offset')}: bytes {starts[i]}..{ends[i]} lie outside the "
+        found.append(
+            f"{where(int(records[i]), 'bin_offset')}: bytes {starts[i]}..{ends[i]} lie outside the "
             f"payload file of {bin_size} bytes: this payload is left aside"
         )
     if len(outside) > _SHOWN:
-        warnings.append(f"{len(outside) - _SHOWN:,} more payloads lie outside the payload file")
+        found.append(f"{len(outside) - _SHOWN:,} more payloads lie outside the payload file")
+    if bool((starts[1:] >= ends[:-1]).all()):  # as writers lay them: nothing to sort
+        return found
     order = np.argsort(starts, kind="stable")
     reach = np.maximum.accumulate(ends[order])
     overlapping = np.flatnonzero(starts[order][1:] < reach[:-1])
     for i in overlapping[:_SHOWN]:
-        first, second = int(kept[order[i]]), int(kept[order[i + 1]])
-        warnings.append(
+        first, second = int(records[order[i]]), int(records[order[i + 1]])
+        found.append(
             f"{where(second, 'bin_offset')}: its payload overlaps that of an earlier range ({first})"
         )
     if len(overlapping) > _SHOWN:
-        warnings.append(f"{len(overlapping) - _SHOWN:,} more payloads overlap")
+        found.append(f"{len(overlapping) - _SHOWN:,} more payloads overlap")
+    return found
 
 
-def check_counts(header: dict[str, Any], records: Sequence[Record], warnings: list[str]) -> None:
+def _count_warnings(header: dict[str, Any], records: int, before: int) -> list[str]:
     """Counters that disagree with the records, and losses that the runtime counted itself."""
-    before = [r.stage for r in records].count(Stage.BEFORE)
     counted = {
-        "total_args": len(records),
-        "total_tensors": len(records),
+        "total_args": records,
+        "total_tensors": records,
         "before_dispatch": before,
-        "after_completion": len(records) - before,
+        "after_completion": records - before,
     }
+    found = []
     for key, there in counted.items():
         said = header.get(key)
         if isinstance(said, int) and said != there:
-            warnings.append(f"{key} says {said:,}, the manifest holds {there:,}")
+            found.append(f"{key} says {said:,}, the manifest holds {there:,}")
     for key, meaning in (
         ("dropped_records", "records were dropped by the runtime: arguments may be missing"),
         ("dropped_overwrite", "payloads were overwritten before they were saved"),
@@ -161,4 +239,5 @@ def check_counts(header: dict[str, Any], records: Sequence[Record], warnings: li
     ):
         lost = header.get(key)
         if isinstance(lost, int) and lost > 0:
-            warnings.append(f"{lost:,} {meaning}")
+            found.append(f"{lost:,} {meaning}")
+    return found

@@ -130,6 +130,12 @@ def _fold_blocks(
 
 
 def _func_ids(records: Sequence[Record]) -> tuple[int, ...]:
+    kinds = {r.func_id for r in records}
+    if len(kinds) == 1:  # by far the most: nothing to put in order
+        only = kinds.pop()
+        return tuple(
+            i for i in (only if isinstance(only, tuple) else (only,)) if isinstance(i, int) and i >= 0
+        )
     lists = [r.func_id for r in records if isinstance(r.func_id, tuple)]
     if lists:
         longest = max(lists, key=len)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,9 +48,22 @@ class EntryFilter:
     def has_dispatch(self, dispatch: Dispatch) -> bool:
         return (
             self.task_id in (None, dispatch.task_id)
-            and (self.func_id is None or self.func_id in dispatch.func_ids)
-            and (self.kernel is None or self.kernel.casefold() in _names(dispatch))
+            and self.has_kernel(dispatch.func_ids, dispatch.kernel)
             and self.dispatch_id in (None, dispatch.dispatch_id)
+        )
+
+    def has_kernel(self, func_ids: Sequence[int], name: str) -> bool:
+        """Whether the filter leaves dispatches of that kernel, or of a mix with it."""
+        folded = name.casefold()
+        return (self.func_id is None or self.func_id in func_ids) and (
+            self.kernel is None or self.kernel.casefold() in (folded, *folded.split("+"))
+        )
+
+    @property
+    def names_dispatches(self) -> bool:
+        """Whether some dispatches are asked for, not all."""
+        return any(
+            wanted is not None for wanted in (self.task_id, self.func_id, self.kernel, self.dispatch_id)
         )
 
     @property
@@ -82,11 +95,6 @@ class EntryFilter:
         return ", ".join(f"{name} {value}" for name, value in parts.items() if value is not None)
 
 
-def _names(dispatch: Dispatch) -> set[str]:
-    name = dispatch.kernel.casefold()
-    return {name, *name.split("+")}
-
-
 def stages_of(argument: Argument) -> tuple[Stage, ...]:
     """At which stages an argument is recorded: inputs before, outputs after, both where both were taken."""
     if not isinstance(argument, TensorArg):
@@ -96,17 +104,21 @@ def stages_of(argument: Argument) -> tuple[Stage, ...]:
     return (Stage.BEFORE,) * before + (Stage.AFTER,) * after
 
 
+def recorded_bytes_of(dispatch: Dispatch) -> int:
+    """How many bytes of payload a dispatch has, before it ran and after."""
+    tensors = (argument for argument in dispatch.arguments if isinstance(argument, TensorArg))
+    return sum(payload.size for t in tensors for payload in (t.before, t.after) if payload is not None)
+
+
 def selected(
     dispatches: Iterable[Dispatch], selection: EntryFilter
 ) -> Iterator[tuple[Dispatch, list[Entry]]]:
     """Each selected dispatch with its selected entries: those before it ran, by slot, then those after."""
-    index = 0
     by_entry = selection.selects_entries
-    for dispatch in dispatches:
-        staged = [(argument, stages_of(argument)) for argument in dispatch.arguments]
+    for index, dispatch in _with_first_entry(dispatches, selection):
         if not selection.has_dispatch(dispatch):
-            index += sum(len(stages) for _, stages in staged)
             continue
+        staged = [(argument, stages_of(argument)) for argument in dispatch.arguments]
         entries = []
         for stage in (Stage.BEFORE, Stage.AFTER):
             for argument, stages in staged:
@@ -117,6 +129,51 @@ def selected(
                         entries.append(entry)
         if entries or not by_entry:
             yield dispatch, entries
+
+
+def _with_first_entry(
+    dispatches: Iterable[Dispatch], selection: EntryFilter
+) -> Iterator[tuple[int, Dispatch]]:
+    """Dispatches that may be selected, each with the number of its first entry."""
+    columns = getattr(dispatches, "columns", None)
+    if columns is not None and isinstance(dispatches, Sequence):
+        before = columns.entries.cumsum() - columns.entries
+        for i in columns.selected(selection).tolist():
+            yield int(before[i]), dispatches[i]
+        return
+    index = 0
+    for dispatch in dispatches:
+        yield index, dispatch
+        index += sum(len(stages_of(argument)) for argument in dispatch.arguments)
+
+
+LIST_HEADING = f"{'disp':>7}  {'task':<18}  {'func':<8}  {'kernel':<16}  {'blocks':>6}  {'args':>4}  {'payload bytes':>14}"
+
+
+def dispatch_lines(dispatches: Iterable[Dispatch], selection: EntryFilter) -> Iterator[str]:
+    """One aligned row of `dump list` for each selected dispatch."""
+    columns = getattr(dispatches, "columns", None)
+    if columns is None:
+        for d in dispatches:
+            if selection.has_dispatch(d):
+                uncertain = "func_ids" in d.inferred
+                yield (
+                    f"{d.dispatch_id:>7}  0x{d.task_id:016x}  {_kernel_text(d.func_ids, d.kernel, uncertain)}  "
+                    f"{d.block_count:>6}  {len(d.arguments):>4}  {recorded_bytes_of(d):>14,}"
+                )
+        return
+    kernels = [_kernel_text(*kernel) for kernel in zip(columns.func_ids, columns.names, strict=True)]
+    found = columns.selected(selection)
+    shown = (columns.ids, columns.tasks, columns.kernels, columns.blocks, columns.arguments, columns.payload)
+    for number, task, kernel, blocks, arguments, payload in zip(
+        *(column[found].tolist() for column in shown), strict=True
+    ):
+        yield f"{number:>7}  0x{task:016x}  {kernels[kernel]}  {blocks:>6}  {arguments:>4}  {payload:>14,}"
+
+
+def _kernel_text(func_ids: Sequence[int], name: str, uncertain: bool = False) -> str:
+    ids = (",".join(map(str, func_ids)) or "?") + "~" * uncertain
+    return f"{ids:<8}  {name or '-':<16}"
 
 
 def plain_number(value: int | float | bool) -> int | float | bool | str:

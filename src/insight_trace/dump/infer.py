@@ -25,10 +25,19 @@ class Naming(Struct, frozen=True):
         kernels = {} if scene is None else {k.func_id: k for k in scene.kernels if k.func_id is not None}
         return cls(kernels)
 
+    def _members(self, func_ids: Sequence[int]) -> list[Kernel]:
+        """The kernels of these ids; none where one is not known."""
+        members = [self.kernels[i] for i in func_ids if i in self.kernels]
+        return members if len(members) == len(func_ids) else []
+
+    def name_of(self, func_ids: Sequence[int], recorded: str) -> str:
+        """What a kernel or the members of a mix are called: as the dump has it, else by the scene."""
+        return recorded or "+".join(dict.fromkeys(k.name for k in self._members(func_ids)))
+
     def named(self, dispatch: Dispatch) -> Dispatch:
         """The dispatch with its kernel's name and core type, and roles where the file had none."""
-        members = [self.kernels[i] for i in dispatch.func_ids if i in self.kernels]
-        if not members or len(members) != len(dispatch.func_ids):
+        members = self._members(dispatch.func_ids)
+        if not members:
             return dispatch
         inferred = list(dispatch.inferred)
         arguments = dispatch.arguments
@@ -46,7 +55,7 @@ class Naming(Struct, frozen=True):
         if core_type is None or "core_type" in inferred:
             core_type = members[0].core_type if len(members) == 1 else CoreType.MIX
             inferred = [*(name for name in inferred if name != "core_type"), "core_type"]
-        kernel = dispatch.kernel or "+".join(dict.fromkeys(k.name for k in members))
+        kernel = self.name_of(dispatch.func_ids, dispatch.kernel)
         missing = tuple(m for m in dispatch.missing if m != "core_type")
         return replace(
             dispatch,

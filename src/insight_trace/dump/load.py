@@ -13,15 +13,15 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from insight_trace.dtypes import dtype_named
 from insight_trace.dump import checks
 from insight_trace.dump.dispatches import Source, bare, build, group_key, task_number
 from insight_trace.dump.dump_place import find_manifest, unified_beside
+from insight_trace.dump.index import Building, DispatchColumns, IndexFacts, ManifestIndex, open_index
 from insight_trace.dump.infer import Naming, name_dispatches
 from insight_trace.dump.kernel_args import KernelArgsSource, build_kernel_dispatch
 from insight_trace.dump.manifest_reader import Manifest, open_manifest
-from insight_trace.dump.manifest_records import EmptyDispatch, KernelDispatch, Record, RecordKind
-from insight_trace.dump.scalars import SLOT_MASK, bits_of_value
+from insight_trace.dump.manifest_records import EmptyDispatch, KernelDispatch, Record
+from insight_trace.dump.scalars import SLOT_MASK
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Dispatch, Scene, TensorArg
 
@@ -29,9 +29,12 @@ from insight_trace.model import Dispatch, Scene, TensorArg
 class DumpDispatches(Sequence[Dispatch]):
     """The dispatches of a dump, each made when it is looked at, so that a large dump costs little to open."""
 
-    def __init__(self, count: int, make: Callable[[int], Dispatch]) -> None:
+    def __init__(
+        self, count: int, make: Callable[[int], Dispatch], columns: DispatchColumns | None = None
+    ) -> None:
         self._count = count
         self._make = make
+        self.columns = columns  # of a large dump: what selects a dispatch without making the others
 
     def __len__(self) -> int:
         return self._count
@@ -69,7 +72,19 @@ class Dump(msgspec.Struct, frozen=True):
         """
         ids_seen: list[str] = []
         func_seen: set[tuple[int, ...]] = set()
-        for dispatch in self.dispatches:
+        columns = getattr(self.dispatches, "columns", None)
+        if columns is not None:
+            import numpy as np
+
+            of_kernel, with_id = columns.of_kernel(func_ids), columns.with_id(dispatch_id, task_id)
+            found = np.flatnonzero(of_kernel & with_id)
+            if len(found):
+                return self.dispatches[int(found[0])]
+            ids_seen += [
+                f"{columns.ids[i]} (task 0x{columns.tasks[i]:016x})" for i in np.flatnonzero(of_kernel)[:8]
+            ]
+            func_seen |= {columns.func_ids[k] for k in np.unique(columns.kernels[with_id])}
+        for dispatch in self.dispatches if columns is None else ():
             same_id = dispatch_id in (None, dispatch.dispatch_id) and task_id in (None, dispatch.task_id)
             same_func = not func_ids or set(func_ids) == set(dispatch.func_ids)
             if same_id and same_func:
@@ -105,84 +120,100 @@ def load_dump(path: str | Path, scene: Scene | None = None) -> Dump:
 
 def _load_unified(manifest: Manifest, scene: Scene | None) -> Dump:
     warnings: list[str] = []
-    records: list[Record] = []
-    for batch in manifest.batches(Record):
-        records += batch
-    source = _source(manifest, records, warnings)
-    _check(manifest, records, source, warnings)
-    groups = _Groups(records, source)
+    empty = _empty_dispatches(manifest)
+    bin_path = checks.payload_file(manifest.path, manifest.header, warnings)
+    bin_size = None if bin_path is None else bin_path.stat().st_size
+
     naming = Naming.of(scene)
 
-    def make(number: int) -> Dispatch:
-        dispatch_id, places = groups.of(number)
-        indexed = [(i, records[i]) for i in places]
-        if not indexed:
-            return bare(source.empty[dispatch_id], source)
-        return naming.named(build(dispatch_id, indexed, source))
+    def made(lists_scalars: bool) -> Callable[[int, Sequence[tuple[int, Record]]], Dispatch]:
+        source = Source(
+            manifest.path, manifest.key, bin_path, bin_size or 0, empty=empty, lists_scalars=lists_scalars
+        )
+        return lambda number, found: build(number, found, source) if found else bare(empty[number], source)
 
-    dispatches: Sequence[Dispatch] = DumpDispatches(len(groups), make)
-    if any(_lacks_func_id(records[i]) for i in groups.starts):
+    def schema(survey: checks.Survey) -> str:
+        return schema_letter(manifest.header, manifest.key, survey)
+
+    groups: ManifestIndex | _Groups
+    index = open_index(manifest, Building(made(True), schema, empty, bin_size))
+    if index is not None:
+        groups, facts = index, index.facts
+        columns = replace(index.columns, names=tuple(naming.name_of(*kernel) for kernel in facts.kernels))
+    else:
+        groups, facts = _read_whole(manifest, empty, bin_size, schema)
+        columns = None
+    warnings += facts.warnings
+    dispatch_of = made(facts.lists_scalars)
+
+    def make(number: int) -> Dispatch:
+        return naming.named(dispatch_of(*groups.of(number)))
+
+    dispatches: Sequence[Dispatch] = DumpDispatches(len(groups), make, columns)
+    if any(not func_ids for func_ids, _ in facts.kernels):
         # Only a scene can tell, and only from all dispatches together.
         dispatches = name_dispatches(list(dispatches) if scene else dispatches, scene, warnings)
     level = manifest.header.get("dump_args_level")
     return Dump(
-        manifest.path,
-        schema_letter(manifest.header, manifest.key, records),
-        level if isinstance(level, int) else None,
-        dispatches,
-        tuple(warnings),
+        manifest.path, facts.schema, level if isinstance(level, int) else None, dispatches, tuple(warnings)
     )
 
 
-def _check(manifest: Manifest, records: Sequence[Record], source: Source, warnings: list[str]) -> None:
-    checks.check_counts(manifest.header, records, warnings)
-    checks.check_forms(records, source.where, warnings)
-    if source.bin_path is not None:
-        checks.check_ranges(records, source.bin_bytes, source.where, warnings)
-    unset = UNSET
-    _warn_inexact([r for r in records if r.value is not unset], warnings)
+def _empty_dispatches(manifest: Manifest) -> dict[int, EmptyDispatch]:
+    listed = manifest.header.get("empty_dispatches")
+    if listed is None:
+        return {}
+    try:
+        return {f.dispatch_id: f for f in msgspec.convert(listed, list[EmptyDispatch])}
+    except msgspec.ValidationError as error:
+        raise InputError(str(error), where=f"{manifest.path}, key empty_dispatches") from None
 
 
-def _source(manifest: Manifest, records: Sequence[Record], warnings: list[str]) -> Source:
-    empty: dict[int, EmptyDispatch] = {}
-    given = manifest.header.get("empty_dispatches")
-    if given is not None:
-        try:
-            empty = {f.dispatch_id: f for f in msgspec.convert(given, list[EmptyDispatch])}
-        except msgspec.ValidationError as error:
-            raise InputError(str(error), where=f"{manifest.path}, key empty_dispatches") from None
-    bin_path = checks.payload_file(manifest.path, manifest.header, warnings)
-    return Source(
-        manifest.path,
-        manifest.key,
-        bin_path,
-        bin_path.stat().st_size if bin_path is not None else 0,
-        empty=empty,
-        lists_scalars=not records
-        or records[0].subtask_id is UNSET
-        or any(r.kind is RecordKind.SCALAR for r in records),
+def _read_whole(
+    manifest: Manifest,
+    empty: dict[int, EmptyDispatch],
+    bin_size: int | None,
+    schema: Callable[[checks.Survey], str],
+) -> tuple[_Groups, IndexFacts]:
+    """All records of a manifest that is small, or laid out as no runtime does it."""
+    survey = checks.Survey(manifest.where)
+    records: list[Record] = []
+    for batch in manifest.batches(Record):
+        survey.add(batch)
+        records += batch
+    groups = _Groups(records, empty, manifest.where)
+    lacking = any(_lacks_func_id(records[i]) for i in groups.starts)
+    facts = IndexFacts(
+        tuple(survey.warnings(manifest.header, bin_size)),
+        schema(survey),
+        survey.lists_scalars,
+        (((), ""),) if lacking else (),
     )
+    return groups, facts
 
 
 class _Groups:
     """Which records belong to which dispatch, in the order in which the file names them."""
 
-    def __init__(self, records: Sequence[Record], source: Source) -> None:
+    def __init__(
+        self, records: Sequence[Record], empty: dict[int, EmptyDispatch], where: Callable[[int, str], str]
+    ) -> None:
+        self._records = records
         own_ids = bool(records) and records[0].dispatch_id is not UNSET
         keys = list(map(group_key, records)) if own_ids else [record.task_id for record in records]
         starts = [0] if keys else []
         starts += compress(range(1, len(keys)), map(operator.ne, keys, islice(keys, 1, None)))
-        tasks = _task_numbers([keys[i] for i in starts], starts, source)
+        tasks = _task_numbers([keys[i] for i in starts], starts, where)
         self._ends = [*starts[1:], len(keys)]
         self.starts = starts
         self._ids: Sequence[int] = range(len(starts))
         self._runs: list[list[int]] | None = None  # None: every task stands together, as writers sort them
-        if own_ids or source.empty or len(set(tasks)) < len(tasks):
+        if own_ids or empty or len(set(tasks)) < len(tasks):
             runs: dict[int, list[int]] = {}
             for number, task in enumerate(tasks):
                 runs.setdefault(task, []).append(number)
-            if own_ids or source.empty:
-                for dispatch_id in source.empty:
+            if own_ids or empty:
+                for dispatch_id in empty:
                     runs.setdefault(dispatch_id, [])
                 runs = dict(sorted(runs.items()))
                 self._ids = list(runs)
@@ -193,13 +224,14 @@ class _Groups:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def of(self, number: int) -> tuple[int, list[int]]:
-        """A dispatch's id and its records."""
+    def of(self, number: int) -> tuple[int, list[tuple[int, Record]]]:
+        """A dispatch's id and its records, each with its place in the manifest."""
         runs = [number] if self._runs is None else self._runs[number]
-        return self._ids[number], [i for run in runs for i in range(self.starts[run], self._ends[run])]
+        places = (i for run in runs for i in range(self.starts[run], self._ends[run]))
+        return self._ids[number], [(i, self._records[i]) for i in places]
 
 
-def _task_numbers(keys: list[int | str], places: list[int], source: Source) -> list[int]:
+def _task_numbers(keys: list[int | str], places: list[int], where: Callable[[int, str], str]) -> list[int]:
     try:
         # What every runtime writes, a hexadecimal number with its prefix, without a call for each.
         tasks = [int(key, 0) for key in keys]  # type: ignore[arg-type]
@@ -208,35 +240,17 @@ def _task_numbers(keys: list[int | str], places: list[int], source: Source) -> l
     except (TypeError, ValueError):
         pass
     return [
-        task_number(key, partial(source.where, place, "task_id"))
-        for key, place in zip(keys, places, strict=True)
+        task_number(key, partial(where, place, "task_id")) for key, place in zip(keys, places, strict=True)
     ]
 
 
-def _warn_inexact(scalars: Sequence[Record], warnings: list[str]) -> None:
-    uncertain = 0
-    for record in scalars:
-        printed = (type(record.value) is float or record.value is None) and record.bits is UNSET
-        dtype = dtype_named(record.dtype) if printed else None
-        if dtype is not None and dtype.is_float:
-            uncertain += not bits_of_value(record.value, dtype)[1]
-        else:
-            uncertain += not record.exact
-    if uncertain:
-        warnings.append(
-            f"{uncertain:,} float scalars are printed with six digits or as null, "
-            "which does not give their exact bits"
-        )
-
-
-def schema_letter(header: dict[str, Any], key: str, records: Sequence[Record]) -> str:
+def schema_letter(header: dict[str, Any], key: str, survey: checks.Survey) -> str:
     """Which of the schemas of docs/dump-formats.md a manifest follows, as near as its content tells."""
-    first = records[0] if records else None
+    first = survey.first
     if key == "tensors":
         if first is not None and first.subtask_id is not UNSET:
             return "C" if first.raw_shape is UNSET else ("A" if "timestamp" in header else "B")
-        typed = any(r.kind is RecordKind.SCALAR and r.dtype.casefold() != "uint64" for r in records)
-        return "G" if typed else ("F" if header.get("bin_file", "") is None else "D")
+        return "G" if survey.has_typed_scalars else ("F" if header.get("bin_file", "") is None else "D")
     if "dump_args_level" in header:
         return "L"
     if first is None or first.func_id is UNSET:
@@ -316,13 +330,18 @@ def stream_dispatches(path: str | Path, scene: Scene | None, warnings: list[str]
         waiting: list[tuple[int, Record]] = []
         source: Source | None = None
         position = number = 0
-        records: list[Record] = []
+        survey = checks.Survey(manifest.where)
         for batch in manifest.batches(Record) if manifest.key != "dispatches" else ():
+            survey.add(batch)
             if source is None:
-                source = _source(manifest, batch, warnings)
-                if source.empty or (scene is not None and batch and _lacks_func_id(batch[0])):
+                empty = _empty_dispatches(manifest)
+                if empty or (scene is not None and batch and _lacks_func_id(batch[0])):
                     break
-            records += batch
+                bin_path = checks.payload_file(manifest.path, manifest.header, warnings)
+                bin_bytes = bin_path.stat().st_size if bin_path is not None else 0
+                source = Source(
+                    manifest.path, manifest.key, bin_path, bin_bytes, lists_scalars=survey.lists_scalars
+                )
             for record in batch:
                 if waiting and group_key(waiting[0][1]) != group_key(record):
                     yield naming.named(build(_id_of(waiting[0][1], number), waiting, source))
@@ -334,7 +353,8 @@ def stream_dispatches(path: str | Path, scene: Scene | None, warnings: list[str]
                 if waiting and source is not None:
                     yield naming.named(build(_id_of(waiting[0][1], number), waiting, source))
                 if source is not None:
-                    _check(manifest, records, source, warnings)
+                    present = source.bin_path is not None
+                    warnings += survey.warnings(manifest.header, source.bin_bytes if present else None)
                 return
     dump = load_dump(path, scene)
     warnings[:] = dump.warnings

@@ -12,12 +12,16 @@ import mmap
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from insight_trace.errors import InputError
 from insight_trace.reading import open_regular
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LIST_KEYS = ("args", "tensors", "dispatches")
 
@@ -25,6 +29,7 @@ _LIST = re.compile(rb'"(args|tensors|dispatches)"[ \t\r\n]*:[ \t\r\n]*\[')
 _MARK = b'["\\u0001the records\\u0001"]'
 _HEADER_LIMIT = 1 << 16
 _FIRST_PIECE, _PIECE = 1 << 16, 1 << 20
+_SHORTEST = 16  # bytes of a record: its task, slot and element type have names
 _RECORD_PATH = r" - at `\$\[(\d+)\]\.?([^`]*)`$"
 
 T = TypeVar("T")
@@ -83,8 +88,44 @@ class Manifest:
         with self._json_errors():
             self.header = {k: msgspec.json.decode(v) for k, v in header.items() if k not in LIST_KEYS}
 
+    def where(self, record: int, key: str) -> str:
+        return f"{self.path}, {self.key}[{record}], key {key}"
+
+    @property
+    def is_split(self) -> bool:
+        """Whether header and records stand apart, so that pieces of the records can be decoded alone."""
+        return self._body is not None
+
+    @property
+    def end(self) -> int:
+        """Where the records' text ends."""
+        assert self._body is not None
+        return self._body[1]
+
+    def text(self, begin: int, end: int) -> bytes:
+        return self._text[begin:end]
+
+    def lines(self, begin: int, end: int) -> NDArray[np.int64]:
+        """Where the lines of a piece begin that are long enough to hold a record."""
+        import numpy as np
+
+        breaks = np.flatnonzero(np.frombuffer(self._text, np.uint8, end - begin, begin) == ord("\n"))
+        begins = np.concatenate([[0], breaks + 1])
+        lengths = np.concatenate([breaks, [end - begin]]) - begins
+        found: NDArray[np.int64] = begins[lengths >= _SHORTEST] + begin
+        return found
+
+    def release(self, end: int) -> None:
+        """Lets the system forget what was read before `end`."""
+        self._text.madvise(mmap.MADV_DONTNEED, 0, end - end % mmap.PAGESIZE)
+
     def batches(self, record: type[T]) -> Iterator[list[T]]:
         """The records in order, in lists of a few thousand as soon as they are decoded."""
+        for _, _, batch in self.pieces(record):
+            yield batch
+
+    def pieces(self, record: type[T]) -> Iterator[tuple[int, int, list[T]]]:
+        """The same, each with where its text begins and ends (both 0 where the text was decoded as a whole)."""
         decoder = msgspec.json.Decoder(list[record])  # type: ignore[valid-type]
         done = 0
         if self._body is not None:
@@ -107,7 +148,7 @@ class Manifest:
                     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                         break  # records span lines: the whole text decides
                 done += len(batch)
-                yield batch
+                yield position, stop, batch
                 position, step = stop + 1, _PIECE
             else:
                 return
@@ -116,7 +157,7 @@ class Manifest:
         assert self._whole is not None
         with self._json_errors():
             records = decoder.decode(self._whole)
-        yield records[done:]
+        yield 0, 0, records[done:]
 
     @contextlib.contextmanager
     def _json_errors(self, base: int = 0) -> Iterator[None]:
