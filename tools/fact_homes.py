@@ -45,7 +45,7 @@ FACTS = (
     Fact("ceilings of a core", r"GM_TO_L1 = |\"GM_TO_L1\": \d", "chips/", ends=(".py", ".toml")),
     Fact("list of chip parameters", r"^PARAMETER\(flag, latency\)", "simulate/embedded/engine/parameters.def", ends=_CODE),
     Fact("defaults of chip parameters (none)", r"parameters_?\.get\(\"", "", ends=_CODE),
-    Fact("list of instructions", r"^INSTR\(VADD, V\)", "simulate/embedded/engine/instructions.def", ends=_CODE),
+    Fact("list of instructions", r"^INSTR\(VADD, V,", "simulate/embedded/engine/instructions.def", ends=_CODE),
     Fact("core type of a kernel's source", r"MATMUL\\w|\"TMATMUL\" in", "scene/kernel_source.py"),
     Fact("start and end of programs", r"subprocess\.(run|Popen|call|check_\w+)\(|os\.(posix_spawn|exec[lv])",
          "supervisor.py"),

@@ -138,12 +138,12 @@ def test_boxes_are_made_loaded_multiplied_and_stored_as_rows(tmp_path: Path, m: 
 
 
 def test_what_they_cannot_do_is_named_with_its_line(tmp_path: Path) -> None:
-    body = _VECTOR.replace("BODY", "vcmax(z, x, 1, 1, 1, 8, VALUE_INDEX);")
+    body = _VECTOR.replace("BODY", "vshr((__ubuf__ int *)z, (__ubuf__ int *)x, 1, 1, 1, 1, 8, 8, true);")
     kernel = Kernel("raw", write_kernel(tmp_path, body), CoreType.AIV)
     failure = run([kernel], [np.zeros(2048, np.float32)] * 2, [1]).failure
     assert failure is not None
     assert failure.fault is Fault.NOT_SUPPORTED
-    assert "vcmax with an index" in failure.message
+    assert "vshr that rounds" in failure.message
 
 
 def test_the_device_compilers_attribute_may_stand_between_the_words_of_a_declaration(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def parameter_names() -> tuple[str, ...]:
 def instruction_pipes() -> dict[str, tuple[int, str]]:
     """Instructions by name: number and pipe, from the table that the engine is compiled from."""
     table = (_ENGINE / "instructions.def").read_text(encoding="utf-8")
-    rows = re.findall(r"^INSTR\((\w+),\s*(\w+)\)", table, re.M)
+    rows = re.findall(r"^INSTR\((\w+),\s*(\w+),", table, re.M)
     return {name: (number, pipe) for number, (name, pipe) in enumerate(rows)}
 
 

@@ -48,6 +48,7 @@ _HOT = frozenset(
         *("convert", "elementwise", "elementwise_fused", "elementwise_scalar", "elementwise_unary"),
         *("expand_columns", "expand_rows", "fixpipe", "matmul", "matmul_mx", "matmul_products", "move"),
         *("reduce", "reduce_columns", "transfer", "transpose", "vector_walk"),
+        *("arithmetic", "comparisons", "conversions", "issue", "lanes", "reductions"),
     )
 )
 

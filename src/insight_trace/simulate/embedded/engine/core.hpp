@@ -54,6 +54,9 @@ struct CounterLoop {
 class VectorFunction;
 class LateWork;
 struct Operands;
+struct VectorInstruction;
+
+constexpr uint64_t kCountMode = 1ull << 56; // CTRL: the vector mask is a number of elements
 
 class Core {
   public:
@@ -88,6 +91,8 @@ class Core {
     // --- instructions. `elements`: how many elements all repeats together work on (for utilisation).
     void vector(Instr instr, Type type, int repeat, int64_t elements, VectorOperand dst,
                 VectorOperand src0 = {}, VectorOperand src1 = {});
+    // Executes one instruction and issues it (isa/vector_unit.hpp).
+    void issue(const VectorInstruction &instruction);
     // Count mode: one instruction for `elements` consecutive elements, with the mask switches around it.
     void vector_count(Instr instr, Type type, int64_t elements, VectorOperand dst, VectorOperand src0 = {},
                       VectorOperand src1 = {});
@@ -150,8 +155,11 @@ class Core {
     std::vector<Remark> remarks;
     Clock clock;
     const Parameters &parameters;
-    const int64_t tile_op_cost;                                 // scalar work around one tile op, thousandths
-    uint64_t control = 0;                                       // the CTRL register
+    const int64_t tile_op_cost;                        // scalar work around one tile op, thousandths
+    uint64_t control = 0;                              // the CTRL register
+    std::array<uint64_t, kSprCount> spr{~0ull, ~0ull}; // special registers, by Spr
+    std::array<uint64_t, 64> va{};                     // VA0..VA7: places in UB of eight blocks each
+    uint64_t &spr_of(Spr which) { return spr[static_cast<size_t>(which)]; }
     const std::unique_ptr<VectorFunction> function;             // null on chips without vector functions
     bool register_based() const { return function != nullptr; } // a5
     uint64_t ffts_base = 0;
@@ -256,6 +264,9 @@ class Core {
     LocalMemory memory_[static_cast<int>(Space::GM)];
     const Region *last_region_ = nullptr;
 };
+
+// A byte offset, from one or from a host address within that memory of this core.
+uint64_t offset_in(Core &core, Space space, uint64_t address);
 
 // The core whose thread this is.
 Core &current_core();

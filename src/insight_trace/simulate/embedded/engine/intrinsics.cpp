@@ -237,6 +237,21 @@ static PipeId register_pipe(Register which) {
     }
 }
 
+// Addresses of blocks for a transposition, from the scalar unit's memory or from UB.
+static void set_va(Core &core, uint64_t first, uint64_t words, bool in_ub) {
+    uint64_t addresses[8] = {};
+    const size_t count = in_ub ? 4 : 8; // half a register from memory
+    if (first + count > core.va.size()) core.kernel_error("VA%d does not exist", int(first / 8));
+    const void *from = in_ub ? core.local(Space::UB, offset_in(core, Space::UB, words), 32)
+                             : reinterpret_cast<const void *>(words);
+    memcpy(addresses, from, count * sizeof(uint64_t));
+    for (size_t i = 0; i < count; ++i) core.va[first + i] = offset_in(core, Space::UB, addresses[i]);
+    Record r = core.record(Instr::MOVEVA, PipeId::V, Form::Plain);
+    r.a = addresses[0];
+    const int64_t cost = core.parameters.register_write;
+    core.clock.issue(PipeId::V, r, {cost, cost, 0, Stall::None}, core.at);
+}
+
 extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_t b, uint64_t c, Site at) {
     Core &core = current_core();
     core.at = at;
@@ -254,13 +269,29 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         core.scalar(Instr::DSB, a, core.parameters.scalar_dsb);
         return 0;
     case Intrinsic::SetMaskNorm:
+        core.control &= ~kCountMode;
         core.set_register(PipeId::V, 0);
         return 0;
     case Intrinsic::SetMaskCount:
+        core.control |= kCountMode;
         core.set_register(PipeId::V, 1);
         return 0;
     case Intrinsic::SetVectorMask:
+        core.spr_of(Spr::MASK_HIGH) = a;
+        core.spr_of(Spr::MASK_LOW) = b;
         core.set_register(PipeId::V, b);
+        return 0;
+    case Intrinsic::SetSpr:
+        if (a >= kSprCount) core.kernel_error("there is no special register %llu", (unsigned long long)a);
+        core.spr[size_t(a)] = b;
+        core.set_register(static_cast<PipeId>(c), b);
+        return 0;
+    case Intrinsic::GetSpr:
+        if (a >= kSprCount) core.kernel_error("there is no special register %llu", (unsigned long long)a);
+        core.scalar(Instr::MOV_XD_SPR, core.spr[size_t(a)], 1000);
+        return core.spr[size_t(a)];
+    case Intrinsic::SetVa:
+        set_va(core, a, b, c != 0);
         return 0;
     case Intrinsic::SetCtrl:
         core.control = a;

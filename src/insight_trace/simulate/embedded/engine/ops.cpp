@@ -20,7 +20,7 @@ const char *const op_names[] = {
 };
 
 static const char *const kInstrNames[] = {
-#define INSTR(name, pipe) #name,
+#define INSTR(name, ...) #name,
 #include "instructions.def"
 #undef INSTR
 };
@@ -31,7 +31,7 @@ PipeId instr_pipe(Instr instr) {
     constexpr PipeId S = PipeId::S, V = PipeId::V, M = PipeId::M, MTE1 = PipeId::MTE1, MTE2 = PipeId::MTE2,
                      MTE3 = PipeId::MTE3, FIX = PipeId::FIX, ANY = PipeId::COUNT;
     static const PipeId pipes[] = {
-#define INSTR(name, pipe) pipe,
+#define INSTR(name, pipe, ...) pipe,
 #include "instructions.def"
 #undef INSTR
     };

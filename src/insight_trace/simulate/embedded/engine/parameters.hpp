@@ -10,7 +10,7 @@
 namespace insight_trace::engine {
 
 enum class Instr : uint16_t {
-#define INSTR(name, pipe) name,
+#define INSTR(name, ...) name,
 #include "instructions.def"
 #undef INSTR
     COUNT

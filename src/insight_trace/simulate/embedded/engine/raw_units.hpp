@@ -5,12 +5,10 @@
 
 namespace insight_trace::engine {
 
-// A byte offset, from one or from a host address within that memory of this core.
-uint64_t offset_in(Core &core, Space space, uint64_t address);
-
 void raw_copy(Core &core, const uint64_t *values);
 void raw_fill(Core &core, const uint64_t *values);
 void raw_vector(Core &core, const uint64_t *values);
+void raw_merge(Core &core, const uint64_t *values);
 void raw_to_boxes(Core &core, const uint64_t *values);
 void raw_load_boxes(Core &core, const uint64_t *values);
 void raw_multiply(Core &core, const uint64_t *values);

@@ -1,319 +1,156 @@
-// Vector instructions that kernels issue themselves: repeats of 256 bytes, steps in blocks of 32, a mask.
-#include <array>
+// Vector instructions that kernels issue themselves, by the names of the device compiler.
 #include <cstring>
 
-#include "ops/steps.hpp"
+#include "elements.hpp"
+#include "isa/vector_unit.hpp"
 #include "raw_units.hpp"
 
 namespace insight_trace::engine {
 
 namespace {
 
-constexpr int kMostLanes = 128;
+enum class CallForm : uint8_t {
+    Binary,
+    Scalar,
+    Shift,
+    Unary,
+    Fill,
+    Sum,
+    Extreme,
+    Reduce,
+    Compare,
+    CompareNumber,
+    CompareToRegister,
+    Select,
+    MaskRegister,
+    Spread,
+    Gather,
+    GatherBlocks,
+    Squeeze,
+    Sort,
+    Merge,
+    TurnBytes,
+    Turn,
+    TurnSquare
+};
 
 struct Row {
     const char *name;
     Instr instr;
-    int sources; // that lie in memory
+    CallForm form;
+    uint8_t mode;
+    bool typed;
+    Type from, to; // where the name says them
 };
-// by RawVector
 constexpr Row kRows[] = {
-    {"vadd", Instr::VADD, 2},     {"vsub", Instr::VSUB, 2},        {"vmul", Instr::VMUL, 2},
-    {"vdiv", Instr::VDIV, 2},     {"vmax", Instr::VMAX, 2},        {"vmin", Instr::VMIN, 2},
-    {"vand", Instr::VAND, 2},     {"vor", Instr::VOR, 2},          {"vadds", Instr::VADDS, 1},
-    {"vmuls", Instr::VMULS, 1},   {"vmaxs", Instr::VMAXS, 1},      {"vmins", Instr::VMINS, 1},
-    {"vexp", Instr::VEXP, 1},     {"vln", Instr::VLN, 1},          {"vabs", Instr::VABS, 1},
-    {"vsqrt", Instr::VSQRT, 1},   {"vrsqrt", Instr::VRSQRT, 1},    {"vrec", Instr::VREC, 1},
-    {"vrelu", Instr::VRELU, 1},   {"vnot", Instr::VNOT, 1},        {"vcopy", Instr::VCOPY, 1},
-    {"vconv", Instr::VCONV, 1},   {"vector_dup", Instr::MOVEV, 0}, {"vcadd", Instr::VCADD, 1},
-    {"vcmax", Instr::VCMAX, 1},   {"vcmin", Instr::VCMIN, 1},      {"vcgadd", Instr::VCGADD, 1},
-    {"vcgmax", Instr::VCGMAX, 1}, {"vcgmin", Instr::VCGMIN, 1},    {"vbrcb", Instr::VBRCB, 1},
+#define VECTOR(name, instr, form, mode) {#name, Instr::instr, CallForm::form, mode, false, {}, {}},
+#define CONVERT(name, from, to, rounding)                                                                    \
+    {#name, Instr::VCONV, CallForm::Unary, static_cast<uint8_t>(Rounding::rounding),                         \
+     true,  Type::from,   Type::to},
+#define REQUANTISE(name, mode)        {#name, Instr::VCONV, CallForm::Unary, mode, true, Type::I16, Type::U8},
+#define NARROW(name, instr, from, to) {#name, Instr::instr, CallForm::Binary, 0, true, Type::from, Type::to},
+#include "insight_trace/isa/vector.def"
+#undef VECTOR
+#undef CONVERT
+#undef REQUANTISE
+#undef NARROW
 };
 
-bool reduces(RawVector what) { return what >= RawVector::Sum && what <= RawVector::SmallestOfBlock; }
-bool reduces_blocks(RawVector what) {
-    return what >= RawVector::SumOfBlock && what <= RawVector::SmallestOfBlock;
+LaneMask mask_of(Core &core) {
+    if (core.control & kCountMode)
+        return LaneMask::of_count(static_cast<uint32_t>(core.spr_of(Spr::MASK_LOW)));
+    LaneMask mask;
+    mask.bits = {core.spr_of(Spr::MASK_LOW), core.spr_of(Spr::MASK_HIGH), ~0ull, ~0ull};
+    return mask;
 }
 
-// Lanes of every repeat; a count is used up repeat by repeat.
-struct Mask {
-    uint64_t high, low;
-    bool counts;
-    int lanes;
-
-    int64_t repeats(int64_t asked) const { return counts ? (int64_t(low) + lanes - 1) / lanes : asked; }
-    bool has(int64_t repeat, int lane) const {
-        if (counts) return uint64_t(repeat * lanes + lane) < low;
-        return (lane < 64 ? low >> lane : high >> (lane - 64)) & 1;
+// CMPMASK from 16 bytes of UB, or to them.
+void mask_register(Core &core, bool stores, uint64_t address) {
+    void *kept = &core.spr_of(Spr::CMPMASK_LOW);
+    if (core.computes) {
+        uint8_t *place = core.local(Space::UB, address, 16);
+        stores ? memcpy(place, kept, 16) : memcpy(kept, place, 16);
     }
-    int last() const { // of the first repeat, which has no fewer lanes than the others; -1: none
-        for (int lane = lanes - 1; lane >= 0; --lane)
-            if (has(0, lane)) return lane;
-        return -1;
-    }
-    int64_t elements(int64_t repeat_count) const {
-        if (counts) return int64_t(low);
-        int64_t in_one = 0;
-        for (int lane = 0; lane < lanes; ++lane) in_one += has(0, lane);
-        return in_one * repeat_count;
-    }
-    bool is_prefix() const {
-        if (counts) return true;
-        bool on = true;
-        for (int lane = 0; lane < lanes; ++lane) {
-            if (has(0, lane) && !on) return false;
-            on = has(0, lane);
-        }
-        return true;
-    }
-};
-
-// An operand of an instruction: where each lane of each repeat lies.
-struct Lanes {
-    uint8_t *base = nullptr;
-    int64_t size = 0, block = 0, repeat = 0; // bytes
-
-    Lanes(Core &core, uint64_t address, int64_t size_, uint64_t block_step, uint64_t repeat_step,
-          int64_t repeats, int last)
-        : size(size_), block(int64_t(block_step) * kBlockBytes), repeat(int64_t(repeat_step) * kBlockBytes) {
-        if (repeats > 0 && last >= 0)
-            base = core.local(Space::UB, address, uint64_t((repeats - 1) * repeat + offset(last) + size));
-    }
-    int64_t offset(int lane) const {
-        const int64_t byte = lane * size;
-        return byte / kBlockBytes * block + byte % kBlockBytes;
-    }
-    template <class T> T get(int64_t r, int lane) const {
-        T value;
-        memcpy(&value, base + r * repeat + offset(lane), sizeof(T));
-        return value;
-    }
-    template <class T> void put(int64_t r, int lane, T value) const {
-        memcpy(base + r * repeat + offset(lane), &value, sizeof(T));
-    }
-};
-
-template <class T> T of_two(RawVector what, T a, T b) {
-    using W = Wide<T>;
-    switch (what) {
-    case RawVector::Add:
-    case RawVector::AddS:
-        return T(wrap_add(W(a), W(b)));
-    case RawVector::Sub:
-        return T(wrap_sub(W(a), W(b)));
-    case RawVector::Mul:
-    case RawVector::MulS:
-        return T(wrap_mul(W(a), W(b)));
-    case RawVector::Div:
-        return T(quotient(W(a), W(b)));
-    case RawVector::Max:
-    case RawVector::MaxS:
-        return T(larger(W(a), W(b)));
-    default:
-        return T(smaller(W(a), W(b)));
-    }
-}
-
-template <class T> T of_one(RawVector what, T a) {
-    const auto x = static_cast<double>(Wide<T>(a));
-    switch (what) {
-    case RawVector::Exp:
-        return T(static_cast<float>(std::exp(x)));
-    case RawVector::Ln:
-        return T(static_cast<float>(std::log(x)));
-    case RawVector::Sqrt:
-        return T(static_cast<float>(std::sqrt(x)));
-    case RawVector::Rsqrt:
-        return T(static_cast<float>(1 / std::sqrt(x)));
-    case RawVector::Rec:
-        return T(static_cast<float>(1 / x));
-    case RawVector::Abs:
-        return a < T(0) ? T(-a) : a;
-    default: // relu
-        return a > T(0) || a != a ? a : T(0);
-    }
-}
-
-template <class T> T number_of(uint64_t bits) {
-    T value;
-    memcpy(&value, &bits, sizeof(T));
-    return value;
-}
-
-struct Work {
-    RawVector what;
-    Type type, result;
-    uint64_t dst, src0, src1;
-    int64_t repeats;
-    const uint64_t *blocks, *steps; // of dst, src0, src1
-    Mask mask;
-};
-
-// Elements of one repeat are read before any of it is written.
-template <class T> void element_by_element(Core &core, const Work &w) {
-    const int last = w.mask.last();
-    const Lanes to(core, w.dst, sizeof(T), w.blocks[0], w.steps[0], w.repeats, last);
-    const int sources = kRows[static_cast<int>(w.what)].sources;
-    const Lanes a =
-        sources > 0 ? Lanes(core, w.src0, sizeof(T), w.blocks[1], w.steps[1], w.repeats, last) : to;
-    const Lanes b =
-        sources > 1 ? Lanes(core, w.src1, sizeof(T), w.blocks[2], w.steps[2], w.repeats, last) : to;
-    const T number = number_of<T>(w.src1);
-    std::array<T, kMostLanes> out;
-    for (int64_t r = 0; r < w.repeats; ++r) {
-        for (int lane = 0; lane <= last; ++lane) {
-            if (!w.mask.has(r, lane)) continue;
-            if (w.what == RawVector::Fill)
-                out[size_t(lane)] = number;
-            else if (w.what == RawVector::Copy)
-                out[size_t(lane)] = a.get<T>(r, lane);
-            else if (sources == 2)
-                out[size_t(lane)] = of_two(w.what, a.get<T>(r, lane), b.get<T>(r, lane));
-            else if (w.what >= RawVector::Exp)
-                out[size_t(lane)] = of_one(w.what, a.get<T>(r, lane));
-            else
-                out[size_t(lane)] = of_two(w.what, a.get<T>(r, lane), number);
-        }
-        for (int lane = 0; lane <= last; ++lane)
-            if (w.mask.has(r, lane)) to.put(r, lane, out[size_t(lane)]);
-    }
-}
-
-void bit_by_bit(Core &core, const Work &w) {
-    const int last = w.mask.last();
-    const Lanes to(core, w.dst, 2, w.blocks[0], w.steps[0], w.repeats, last),
-        a(core, w.src0, 2, w.blocks[1], w.steps[1], w.repeats, last);
-    const bool two = w.what != RawVector::Not;
-    const Lanes b = two ? Lanes(core, w.src1, 2, w.blocks[2], w.steps[2], w.repeats, last) : a;
-    for (int64_t r = 0; r < w.repeats; ++r)
-        for (int lane = 0; lane <= last; ++lane) {
-            if (!w.mask.has(r, lane)) continue;
-            const uint16_t x = a.get<uint16_t>(r, lane), y = b.get<uint16_t>(r, lane);
-            to.put(r, lane, uint16_t(!two ? ~x : w.what == RawVector::And ? x & y : x | y));
-        }
-}
-
-template <class T> void reduced(Core &core, const Work &w) {
-    const int last = w.mask.last();
-    const bool blocks = reduces_blocks(w.what);
-    const Lanes from(core, w.src0, sizeof(T), w.blocks[1], w.steps[1], w.repeats, last);
-    const int64_t in_repeat = blocks ? kRepeatBytes / kBlockBytes : 1;
-    const int64_t step = int64_t(w.steps[0]) * in_repeat;
-    T *to = core.local_as<T>(Space::UB, w.dst, uint64_t((w.repeats - 1) * step + in_repeat));
-    const int width = blocks ? kBlockBytes / int(sizeof(T)) : w.mask.lanes;
-    const bool sums = w.what == RawVector::Sum || w.what == RawVector::SumOfBlock;
-    const bool largest = w.what == RawVector::Largest || w.what == RawVector::LargestOfBlock;
-    const Pair pair = sums ? Pair::Sum : largest ? Pair::Larger : Pair::Smaller;
-    const LaneFold fold = lane_fold(core, "a reduction", type_of<T>(), pair);
-    for (int64_t r = 0; r < w.repeats; ++r) {
-        std::array<T, kRepeatBytes / kBlockBytes> out;
-        std::array<bool, kRepeatBytes / kBlockBytes> any{};
-        for (int64_t part = 0; part < in_repeat; ++part) {
-            std::array<T, kMostLanes> lanes;
-            int count = 0;
-            for (int i = 0; i < width; ++i)
-                if (const int lane = int(part) * width + i; lane <= last && w.mask.has(r, lane))
-                    lanes[size_t(count++)] = from.get<T>(r, lane);
-            if (!(any[size_t(part)] = count > 0)) continue;
-            fold(lanes.data(), count, &out[size_t(part)]);
-        }
-        for (int64_t part = 0; part < in_repeat; ++part)
-            if (any[size_t(part)]) to[r * step + part] = out[size_t(part)];
-    }
-}
-
-template <class From, class To> void converted(Core &core, const Work &w) {
-    const int last = w.mask.last();
-    const Lanes to(core, w.dst, sizeof(To), w.blocks[0], w.steps[0], w.repeats, last),
-        from(core, w.src0, sizeof(From), w.blocks[1], w.steps[1], w.repeats, last);
-    std::array<To, kMostLanes> out;
-    for (int64_t r = 0; r < w.repeats; ++r) {
-        for (int lane = 0; lane <= last; ++lane)
-            if (w.mask.has(r, lane)) out[size_t(lane)] = To(static_cast<float>(from.get<From>(r, lane)));
-        for (int lane = 0; lane <= last; ++lane)
-            if (w.mask.has(r, lane)) to.put(r, lane, out[size_t(lane)]);
-    }
-}
-
-template <class T> void spread(Core &core, const Work &w) {
-    constexpr int64_t blocks = kRepeatBytes / kBlockBytes;
-    const T *from = core.local_as<T>(Space::UB, w.src0, uint64_t(w.repeats * blocks));
-    std::array<T, blocks> values;
-    for (int64_t r = 0; r < w.repeats; ++r) {
-        std::copy_n(from + r * blocks, blocks, values.data());
-        for (int64_t b = 0; b < blocks; ++b) {
-            T *to = core.local_as<T>(
-                Space::UB,
-                w.dst + uint64_t((r * int64_t(w.steps[0]) + b * int64_t(w.blocks[0])) * kBlockBytes),
-                kBlockBytes / sizeof(T));
-            std::fill_n(to, kBlockBytes / sizeof(T), values[size_t(b)]);
-        }
-    }
-}
-
-void compute(Core &core, const Work &w) {
-    const char *name = kRows[static_cast<int>(w.what)].name;
-    if (w.what == RawVector::And || w.what == RawVector::Or || w.what == RawVector::Not)
-        return bit_by_bit(core, w);
-    if (w.what == RawVector::Spread)
-        return type_size(w.type) == 4 ? spread<uint32_t>(core, w) : spread<uint16_t>(core, w);
-    if (w.what == RawVector::Convert) {
-        if (w.type == Type::F32 && w.result == Type::F16) return converted<float, half>(core, w);
-        if (w.type == Type::F32 && w.result == Type::BF16) return converted<float, bfloat16_t>(core, w);
-        if (w.type == Type::F16 && w.result == Type::F32) return converted<half, float>(core, w);
-        if (w.type == Type::BF16 && w.result == Type::F32) return converted<bfloat16_t, float>(core, w);
-        core.unsupported("vconv from %s to %s", type_name(w.type), type_name(w.result));
-    }
-    if (reduces(w.what))
-        return with_type_of(core, name, w.type, Types<float, half>{},
-                            [&](auto tag) { reduced<decltype(tag)>(core, w); });
-    const bool real = w.what >= RawVector::Exp && w.what <= RawVector::Rec && w.what != RawVector::Abs;
-    if (real)
-        return with_type_of(core, name, w.type, Types<float, half>{},
-                            [&](auto tag) { element_by_element<decltype(tag)>(core, w); });
-    with_type_of(core, name, w.type, Types<float, half, bfloat16_t, int32_t, uint32_t, int16_t, uint16_t>{},
-                 [&](auto tag) { element_by_element<decltype(tag)>(core, w); });
+    core.also(stores ? kWrites : kReads, Space::UB, Type::U8, lines_at(address, 1, 0, 16));
+    core.set_register(PipeId::V, address);
 }
 
 } // namespace
 
 void raw_vector(Core &core, const uint64_t *v) {
-    Work w{static_cast<RawVector>(v[0]),
-           static_cast<Type>(v[1]),
-           static_cast<Type>(v[2]),
-           offset_in(core, Space::UB, v[3]),
-           v[4],
-           v[5],
-           int64_t(v[6]),
-           v + 7,
-           v + 10,
-           {v[13], v[14], v[15] != 0, 0}};
-    const Row &row = kRows[static_cast<int>(w.what)];
-    if (row.sources > 0) w.src0 = offset_in(core, Space::UB, w.src0);
-    if (row.sources > 1) w.src1 = offset_in(core, Space::UB, w.src1);
-    const bool converts = w.what == RawVector::Convert;
-    const bool bits = w.what == RawVector::And || w.what == RawVector::Or || w.what == RawVector::Not;
-    const int widest = bits ? 2 : std::max(type_size(w.type), converts ? type_size(w.result) : 0);
-    w.mask.lanes = kRepeatBytes / widest;
-    if (w.what == RawVector::Spread) w.mask = {~0ull, ~0ull, false, kRepeatBytes / widest};
-    w.repeats = w.mask.repeats(w.repeats);
-    if (w.repeats <= 0) return;
-    if (core.computes) compute(core, w);
+    if (v[0] >= static_cast<uint64_t>(VectorRow::COUNT)) core.kernel_error("there is no such instruction");
+    const Row &row = kRows[v[0]];
+    const uint64_t dst = offset_in(core, Space::UB, v[2]);
+    if (row.form == CallForm::MaskRegister) return mask_register(core, row.mode == 1, dst);
+    VectorInstruction i;
+    i.instr = row.instr;
+    i.mode = static_cast<uint8_t>(row.mode | v[12]);
+    i.to = row.typed ? row.to : static_cast<Type>(v[1] & 255);
+    i.from = row.typed ? row.from : static_cast<Type>(v[1] >> 8 & 255);
+    i.second = row.typed ? row.from : static_cast<Type>(v[1] >> 16 & 255);
+    i.repeats = static_cast<int64_t>(v[5]);
+    i.mask = mask_of(core);
     auto operand = [&](int which, uint64_t address) {
-        VectorOperand made(static_cast<uint32_t>(address), static_cast<uint16_t>(w.steps[which]),
-                           static_cast<uint16_t>(w.blocks[which]));
-        const bool result = which == 0;
-        if (converts) made = made.of(result ? w.result : w.type);
-        return w.mask.is_prefix() || w.mask.lanes > 64 || (result && reduces(w.what))
-                   ? made
-                   : made.masked(w.mask.low);
+        return VectorOperand(static_cast<uint32_t>(offset_in(core, Space::UB, address)),
+                             static_cast<uint16_t>(v[9 + which]), static_cast<uint16_t>(v[6 + which]));
     };
-    const Type type = bits                                                  ? Type::U16
-                      : converts && type_size(w.result) > type_size(w.type) ? w.result
-                                                                            : w.type;
-    core.vector(row.instr, type, static_cast<int>(w.repeats), w.mask.elements(w.repeats), operand(0, w.dst),
-                row.sources > 0 ? operand(1, w.src0) : VectorOperand(),
-                row.sources > 1 ? operand(2, w.src1) : VectorOperand());
+    const bool registers = row.form == CallForm::Turn || row.form == CallForm::TurnBytes;
+    if (row.form != CallForm::CompareToRegister) i.dst = operand(0, v[2]);
+    if (registers) i.dst.address = static_cast<uint32_t>(v[2]);
+    switch (row.form) {
+    case CallForm::Fill:
+        i.number = v[4];
+        break;
+    case CallForm::Scalar:
+    case CallForm::Shift:
+    case CallForm::CompareNumber:
+    case CallForm::Gather:
+    case CallForm::GatherBlocks:
+        i.number = v[4];
+        [[fallthrough]];
+    case CallForm::Unary:
+    case CallForm::Sum:
+    case CallForm::Extreme:
+    case CallForm::Reduce:
+    case CallForm::Spread:
+    case CallForm::Turn:
+    case CallForm::TurnBytes:
+    case CallForm::TurnSquare:
+        i.src0 = operand(1, v[3]);
+        if (registers) i.src0.address = static_cast<uint32_t>(v[3]);
+        break;
+    default:
+        i.src0 = operand(1, v[3]);
+        i.src1 = operand(2, v[4]);
+    }
+    core.issue(i);
+}
+
+void raw_merge(Core &core, const uint64_t *v) {
+    const auto type = static_cast<Type>(v[0]);
+    const uint64_t dst = offset_in(core, Space::UB, v[1]);
+    uint64_t lists[4];
+    int64_t lengths[4], total = 0;
+    const int valid = static_cast<int>(v[7] >> 8 & 15);
+    const int64_t repeats = static_cast<int64_t>(v[7] & 255);
+    const bool stops = v[7] >> 12 & 1;
+    for (int list = 0; list < 4; ++list) {
+        lists[list] = offset_in(core, Space::UB, v[2 + list]);
+        lengths[list] = static_cast<int64_t>(v[6] >> (16 * list) & 0xffff);
+        if (!(valid >> list & 1)) continue;
+        total += lengths[list];
+        core.also(kReads, Space::UB, type, lines_at(lists[list], 1, 0, repeats * lengths[list] * 8), !stops);
+    }
+    if (repeats <= 0 || !total) return;
+    if (core.computes) {
+        const MergeResult result = merge_sorted(core, type, dst, lists, lengths, repeats, valid, stops);
+        uint64_t &taken = core.spr_of(Spr::VMS4_SR);
+        taken = 0;
+        for (int list = 0; list < 4; ++list) taken |= uint64_t(result.taken[list] & 0xffff) << (16 * list);
+    }
+    core.also(kWrites, Space::UB, type, lines_at(dst, 1, 0, repeats * total * 8), !stops);
+    core.vector(Instr::VMS4v2, type, static_cast<int>(repeats), repeats * total,
+                VectorOperand(static_cast<uint32_t>(dst)).elsewhere());
 }
 
 } // namespace insight_trace::engine

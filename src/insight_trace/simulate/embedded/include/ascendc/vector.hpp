@@ -63,7 +63,7 @@ inline void SetMaskNorm(INSIGHT_TRACE_AT) { set_mask_norm(at); }
 inline void SetMaskCount(INSIGHT_TRACE_AT) { set_mask_count(at); }
 
 namespace detail {
-using ::insight_trace::RawVector;
+using ::insight_trace::VectorRow;
 using ::insight_trace::VectorSteps;
 
 // The first `lanes`, where a call sets a mask of its own.
@@ -79,9 +79,9 @@ template <class Body> inline void counted(uint64_t count, ::insight_trace::Site 
     set_vector_mask(~0ull, ~0ull, at);
 }
 template <class D, class S>
-inline void issue(RawVector what, const LocalTensor<D> &dst, const LocalTensor<S> &src0, uint64_t src1,
-                  uint64_t repeats, const VectorSteps &steps, ::insight_trace::Site at) {
-    ::insight_trace::raw_vector(what, dst.GetPhyAddr(), src0.GetPhyAddr(), src1, repeats, steps, at);
+inline void issue(VectorRow what, const LocalTensor<D> &dst, const LocalTensor<S> &src0, uint64_t src1,
+                  uint64_t repeats, const VectorSteps &steps, ::insight_trace::Site at, uint64_t option = 0) {
+    ::insight_trace::vector_call(what, dst.GetPhyAddr(), src0.GetPhyAddr(), src1, repeats, steps, option, at);
 }
 inline VectorSteps steps_of(const BinaryRepeatParams &p) {
     return {{p.dstBlkStride, p.src0BlkStride, p.src1BlkStride},
@@ -105,22 +105,22 @@ template <class D, class S> VectorSteps side_by_side() {
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,      \
                      uint64_t mask, uint8_t repeats, const BinaryRepeatParams &p, INSIGHT_TRACE_AT) {        \
         detail::first_lanes<sets>(mask, at);                                                                 \
-        detail::issue(detail::RawVector::what, dst, src0, detail::address_of(src1), repeats,                 \
+        detail::issue(detail::VectorRow::what, dst, src0, detail::address_of(src1), repeats,                 \
                       detail::steps_of(p), at);                                                              \
     }                                                                                                        \
     template <class T>                                                                                       \
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,      \
                      uint32_t count, INSIGHT_TRACE_AT) {                                                     \
         detail::counted(count, at, [&] {                                                                     \
-            detail::issue(detail::RawVector::what, dst, src0, detail::address_of(src1), 1, {}, at);          \
+            detail::issue(detail::VectorRow::what, dst, src0, detail::address_of(src1), 1, {}, at);          \
         });                                                                                                  \
     }
-INSIGHT_TRACE_OF_TWO(Add, Add)
-INSIGHT_TRACE_OF_TWO(Sub, Sub)
-INSIGHT_TRACE_OF_TWO(Mul, Mul)
-INSIGHT_TRACE_OF_TWO(Div, Div)
-INSIGHT_TRACE_OF_TWO(Max, Max)
-INSIGHT_TRACE_OF_TWO(Min, Min)
+INSIGHT_TRACE_OF_TWO(Add, vadd)
+INSIGHT_TRACE_OF_TWO(Sub, vsub)
+INSIGHT_TRACE_OF_TWO(Mul, vmul)
+INSIGHT_TRACE_OF_TWO(Div, vdiv)
+INSIGHT_TRACE_OF_TWO(Max, vmax)
+INSIGHT_TRACE_OF_TWO(Min, vmin)
 #undef INSIGHT_TRACE_OF_TWO
 
 #define INSIGHT_TRACE_WITH_NUMBER(name, what)                                                                \
@@ -128,21 +128,21 @@ INSIGHT_TRACE_OF_TWO(Min, Min)
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, V value, uint64_t mask,           \
                      uint8_t repeats, const UnaryRepeatParams &p, INSIGHT_TRACE_AT) {                        \
         detail::first_lanes<sets>(mask, at);                                                                 \
-        detail::issue(detail::RawVector::what, dst, src, ::insight_trace::number_bits<T>(value), repeats,    \
+        detail::issue(detail::VectorRow::what, dst, src, ::insight_trace::number_bits<T>(value), repeats,    \
                       detail::steps_of(p), at);                                                              \
     }                                                                                                        \
     template <class T, class V>                                                                              \
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, V value, uint32_t count,          \
                      INSIGHT_TRACE_AT) {                                                                     \
         detail::counted(count, at, [&] {                                                                     \
-            detail::issue(detail::RawVector::what, dst, src, ::insight_trace::number_bits<T>(value), 1, {},  \
+            detail::issue(detail::VectorRow::what, dst, src, ::insight_trace::number_bits<T>(value), 1, {},  \
                           at);                                                                               \
         });                                                                                                  \
     }
-INSIGHT_TRACE_WITH_NUMBER(Adds, AddS)
-INSIGHT_TRACE_WITH_NUMBER(Muls, MulS)
-INSIGHT_TRACE_WITH_NUMBER(Maxs, MaxS)
-INSIGHT_TRACE_WITH_NUMBER(Mins, MinS)
+INSIGHT_TRACE_WITH_NUMBER(Adds, vadds)
+INSIGHT_TRACE_WITH_NUMBER(Muls, vmuls)
+INSIGHT_TRACE_WITH_NUMBER(Maxs, vmaxs)
+INSIGHT_TRACE_WITH_NUMBER(Mins, vmins)
 #undef INSIGHT_TRACE_WITH_NUMBER
 
 #define INSIGHT_TRACE_OF_ONE(name, what)                                                                     \
@@ -150,62 +150,90 @@ INSIGHT_TRACE_WITH_NUMBER(Mins, MinS)
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint64_t mask, uint8_t repeats,   \
                      const UnaryRepeatParams &p, INSIGHT_TRACE_AT) {                                         \
         detail::first_lanes<sets>(mask, at);                                                                 \
-        detail::issue(detail::RawVector::what, dst, src, 0, repeats, detail::steps_of(p), at);               \
+        detail::issue(detail::VectorRow::what, dst, src, 0, repeats, detail::steps_of(p), at);               \
     }                                                                                                        \
     template <class T>                                                                                       \
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint32_t count,                   \
                      INSIGHT_TRACE_AT) {                                                                     \
-        detail::counted(count, at, [&] { detail::issue(detail::RawVector::what, dst, src, 0, 1, {}, at); }); \
+        detail::counted(count, at, [&] { detail::issue(detail::VectorRow::what, dst, src, 0, 1, {}, at); }); \
     }
-INSIGHT_TRACE_OF_ONE(Exp, Exp)
-INSIGHT_TRACE_OF_ONE(Ln, Ln)
-INSIGHT_TRACE_OF_ONE(Abs, Abs)
-INSIGHT_TRACE_OF_ONE(Sqrt, Sqrt)
-INSIGHT_TRACE_OF_ONE(Relu, Relu)
+INSIGHT_TRACE_OF_ONE(Exp, vexp)
+INSIGHT_TRACE_OF_ONE(Ln, vln)
+INSIGHT_TRACE_OF_ONE(Abs, vabs)
+INSIGHT_TRACE_OF_ONE(Sqrt, vsqrt)
+INSIGHT_TRACE_OF_ONE(Relu, vrelu)
 #undef INSIGHT_TRACE_OF_ONE
 
-// Conversions that the vector unit has here round to the nearest, ties to even, or not at all.
+namespace detail {
+// The conversion of the vector unit between two types with a rounding.
+struct CastRow {
+    ::insight_trace::VectorRow row;
+    ::insight_trace::Type from, to;
+    RoundMode mode;
+};
+template <class D, class S> inline VectorRow cast_row(RoundMode mode, ::insight_trace::Site at) {
+    using enum_type = ::insight_trace::Type;
+    enum class Rounding { Even, Away, Floor, Ceil, Zero, Odd };
+    constexpr RoundMode modes[] = {RoundMode::CAST_RINT, RoundMode::CAST_ROUND, RoundMode::CAST_FLOOR,
+                                   RoundMode::CAST_CEIL, RoundMode::CAST_TRUNC, RoundMode::CAST_ODD};
+#define VECTOR(name, ...)
+#define REQUANTISE(name, ...)
+#define NARROW(name, ...)
+#define CONVERT(name, from, to, rounding)                                                                    \
+    {VectorRow::name, enum_type::from, enum_type::to, modes[static_cast<int>(Rounding::rounding)]},
+    constexpr CastRow rows[] = {
+#include "insight_trace/isa/vector.def"
+    };
+#undef VECTOR
+#undef REQUANTISE
+#undef NARROW
+#undef CONVERT
+    for (const CastRow &one : rows)
+        if (one.from == ::insight_trace::unit_type<S>() && one.to == ::insight_trace::unit_type<D>() &&
+            (one.mode == mode || (mode == RoundMode::CAST_NONE && one.mode == RoundMode::CAST_RINT)))
+            return one.row;
+    ::AscendC::detail::not_modelled("Cast between these types with this rounding", at);
+    return VectorRow::COUNT;
+}
+} // namespace detail
 template <class D, class S, bool sets = true>
 inline void Cast(const LocalTensor<D> &dst, const LocalTensor<S> &src, RoundMode mode, uint64_t mask,
                  uint8_t repeats, const UnaryRepeatParams &p, INSIGHT_TRACE_AT) {
-    if (mode != RoundMode::CAST_NONE && mode != RoundMode::CAST_RINT)
-        detail::not_modelled("Cast with this rounding", at);
     detail::first_lanes<sets>(mask, at);
-    detail::issue(detail::RawVector::Convert, dst, src, 0, repeats, detail::steps_of(p), at);
+    detail::issue(detail::cast_row<D, S>(mode, at), dst, src, 0, repeats, detail::steps_of(p), at);
 }
 template <class D, class S>
 inline void Cast(const LocalTensor<D> &dst, const LocalTensor<S> &src, RoundMode mode, uint32_t count,
                  INSIGHT_TRACE_AT) {
-    if (mode != RoundMode::CAST_NONE && mode != RoundMode::CAST_RINT)
-        detail::not_modelled("Cast with this rounding", at);
     detail::counted(count, at, [&] {
-        detail::issue(detail::RawVector::Convert, dst, src, 0, 1, detail::side_by_side<D, S>(), at);
+        detail::issue(detail::cast_row<D, S>(mode, at), dst, src, 0, 1, detail::side_by_side<D, S>(), at);
     });
 }
 template <class T, bool sets = true, class V>
 inline void Duplicate(const LocalTensor<T> &dst, V value, uint64_t mask, uint8_t repeats, uint16_t dst_block,
                       uint8_t dst_repeat, INSIGHT_TRACE_AT) {
     detail::first_lanes<sets>(mask, at);
-    detail::issue(detail::RawVector::Fill, dst, dst, ::insight_trace::number_bits<T>(value), repeats,
+    detail::issue(detail::VectorRow::vector_dup, dst, dst, ::insight_trace::number_bits<T>(value), repeats,
                   {{dst_block, 0, 0}, {dst_repeat, 0, 0}}, at);
 }
 template <class T, class V>
 inline void Duplicate(const LocalTensor<T> &dst, V value, uint32_t count, INSIGHT_TRACE_AT) {
     detail::counted(count, at, [&] {
-        detail::issue(detail::RawVector::Fill, dst, dst, ::insight_trace::number_bits<T>(value), 1, {}, at);
+        detail::issue(detail::VectorRow::vector_dup, dst, dst, ::insight_trace::number_bits<T>(value), 1, {},
+                      at);
     });
 }
 template <class T, bool sets = true>
 inline void Copy(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint64_t mask, uint8_t repeats,
                  const CopyRepeatParams &p, INSIGHT_TRACE_AT) {
     detail::first_lanes<sets>(mask, at);
-    detail::issue(detail::RawVector::Copy, dst, src, 0, repeats,
+    detail::issue(detail::VectorRow::vcopy, dst, src, 0, repeats,
                   {{p.dstStride, p.srcStride, 0}, {p.dstRepeatSize, p.srcRepeatSize, 0}}, at);
 }
 template <class T>
 inline void Brcb(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint8_t repeats,
                  const BrcbRepeatParams &p, INSIGHT_TRACE_AT) {
-    detail::issue(detail::RawVector::Spread, dst, src, 0, repeats,
+    detail::issue(detail::VectorRow::vbrcb, dst, src, 0, repeats,
                   {{p.dstBlkStride, 1, 0}, {p.dstRepStride, 1, 0}}, at);
 }
 
@@ -214,38 +242,37 @@ inline void Brcb(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint8_t r
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint8_t repeats, uint64_t mask,   \
                      uint32_t dst_repeat, uint32_t src_block, uint32_t src_repeat, INSIGHT_TRACE_AT) {       \
         detail::first_lanes<sets>(mask, at);                                                                 \
-        detail::issue(detail::RawVector::what, dst, src, 0, repeats,                                         \
+        detail::issue(detail::VectorRow::what, dst, src, 0, repeats,                                         \
                       {{1, src_block, 0}, {dst_repeat, src_repeat, 0}}, at);                                 \
     }
-INSIGHT_TRACE_OF_BLOCKS(BlockReduceSum, SumOfBlock)
-INSIGHT_TRACE_OF_BLOCKS(BlockReduceMax, LargestOfBlock)
-INSIGHT_TRACE_OF_BLOCKS(BlockReduceMin, SmallestOfBlock)
+INSIGHT_TRACE_OF_BLOCKS(BlockReduceSum, vcgadd)
+INSIGHT_TRACE_OF_BLOCKS(BlockReduceMax, vcgmax)
+INSIGHT_TRACE_OF_BLOCKS(BlockReduceMin, vcgmin)
 #undef INSIGHT_TRACE_OF_BLOCKS
 template <class T, bool sets = true>
 inline void WholeReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint64_t mask,
                            uint8_t repeats, uint32_t dst_repeat, uint32_t src_block, uint32_t src_repeat,
                            INSIGHT_TRACE_AT) {
     detail::first_lanes<sets>(mask, at);
-    detail::issue(detail::RawVector::Sum, dst, src, 0, repeats,
+    detail::issue(detail::VectorRow::vcadd, dst, src, 0, repeats,
                   {{1, src_block, 0}, {dst_repeat, src_repeat, 0}}, at);
 }
 template <class T, bool sets = true>
 inline void WholeReduceMax(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint64_t mask,
                            uint8_t repeats, uint32_t dst_repeat, uint32_t src_block, uint32_t src_repeat,
                            ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, INSIGHT_TRACE_AT) {
-    if (order != ReduceOrder::ORDER_ONLY_VALUE) detail::not_modelled("WholeReduceMax with an index", at);
     detail::first_lanes<sets>(mask, at);
-    detail::issue(detail::RawVector::Largest, dst, src, 0, repeats,
-                  {{1, src_block, 0}, {dst_repeat, src_repeat, 0}}, at);
+    detail::issue(detail::VectorRow::vcmax, dst, src, 0, repeats,
+                  {{1, src_block, 0}, {dst_repeat, src_repeat, 0}}, at, uint64_t(order));
 }
 
 // --- of whole tensors. Along the first of two dimensions: row after row
 namespace detail {
 template <class T>
-inline void along_rows(RawVector what, const LocalTensor<T> &dst, const LocalTensor<T> &src, uint32_t rows,
+inline void along_rows(VectorRow what, const LocalTensor<T> &dst, const LocalTensor<T> &src, uint32_t rows,
                        uint32_t cols, ::insight_trace::Site at) {
     counted(cols, at, [&] {
-        issue(RawVector::Copy, dst, src, 0, 1, {}, at);
+        issue(VectorRow::vcopy, dst, src, 0, 1, {}, at);
         for (uint32_t r = 1; r < rows; ++r) {
             pipe_barrier(PIPE_V, at);
             issue(what, dst, dst, address_of(src[r * cols]), 1, {}, at);
@@ -259,12 +286,12 @@ inline void along_rows(RawVector what, const LocalTensor<T> &dst, const LocalTen
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &,     \
                      const Shape &shape, bool, INSIGHT_TRACE_AT) {                                           \
         if constexpr (std::is_same_v<Along, Pattern::Reduce::RA>)                                            \
-            detail::along_rows(detail::RawVector::what, dst, src, shape[0], shape[1], at);                   \
+            detail::along_rows(detail::VectorRow::what, dst, src, shape[0], shape[1], at);                   \
         else                                                                                                 \
             detail::not_modelled("AscendC::" #name " along the last dimension", at);                         \
     }
-INSIGHT_TRACE_ALONG(ReduceSum, Add)
-INSIGHT_TRACE_ALONG(ReduceMax, Max)
+INSIGHT_TRACE_ALONG(ReduceSum, vadd)
+INSIGHT_TRACE_ALONG(ReduceMax, vmax)
 #undef INSIGHT_TRACE_ALONG
 
 // A row to many rows, or each element of a column to a row.
@@ -278,7 +305,7 @@ inline void BroadCast(const LocalTensor<T> &dst, const LocalTensor<T> &src, cons
     if constexpr (axis == 0) {
         detail::counted(cols, at, [&] {
             for (uint32_t r = 0; r < rows; ++r)
-                detail::issue(detail::RawVector::Copy, dst[r * cols], src, 0, 1, {}, at);
+                detail::issue(detail::VectorRow::vcopy, dst[r * cols], src, 0, 1, {}, at);
         });
     } else {
         const auto blocks = spare.template ReinterpretCast<T>();

@@ -125,6 +125,9 @@ enum class Intrinsic : uint16_t {
     WaitIntraBlock,
     SetFftsBase,
     GetFftsBase,
+    SetSpr, // a: Spr, b: value, c: the pipe that it belongs to
+    GetSpr, // a: Spr
+    SetVa,  // a: first of eight addresses for scatter_vnchwconv, b: where the eight words lie; c: 1 in UB
     Nop,
     Trap,
     Unsupported, // a: text of what was called
@@ -154,8 +157,8 @@ enum class Raw : uint16_t {
     Copy,   // dst space, dst address, src space, src address, pieces, bytes of one, dst step, src step, lane,
             // bytes of padding before and behind each piece, element bytes, Filling
     Fill,   // space, address, pieces, bytes of one, step, pattern, bytes of the pattern
-    Vector, // RawVector, type, result type, dst, src0, src1 or a number's bits, repeats, steps of blocks (3)
-            // and of repeats (3) in blocks, mask (high, low), 1 where the mask is a count
+    Vector, // VectorRow, types (result, sources; eight bits each), dst, src0, src1 or a number's bits,
+            // repeats, steps of blocks (3) and of repeats (3) in blocks, an option of the instruction
     ToBoxes, // dst, src, matrices, rows, columns, elements from matrix to matrix and from row to row, blocks
              // from column to column of boxes and from row to row, elements between matrices, element bytes
     LoadBoxes, // L0 space, dst, src, first box, boxes, step between them, gap behind each, turned, bytes,
@@ -166,9 +169,10 @@ enum class Raw : uint16_t {
     LoadImage, // L0 space, dst, src, words of the instruction (2), element bytes
     LoadTable, // table space, dst, src, pieces, bytes of one, dst step, src step, 1 where halves become
                // floats
+    Merge,     // type, dst, lists (4), lengths (4 of 16 bits), how (vmrgsort4)
 };
 constexpr uint32_t raw_values(Raw which) {
-    constexpr uint32_t counts[] = {13, 7, 16, 11, 12, 8, 7, 6, 8};
+    constexpr uint32_t counts[] = {13, 7, 13, 11, 12, 8, 7, 6, 8, 8};
     return counts[static_cast<int>(which)];
 }
 // What a copy does with the rest of a block: nothing, or fills it up.
@@ -176,18 +180,37 @@ enum class Filling : uint8_t { None, Aligned };
 // Bits of a product: its unit flag, K in whole steps of 16, what it starts from.
 constexpr uint64_t kUnitFlagBits = 3, kWholeSteps = 4, kFromBias = 8, kFromZero = 16;
 
-// What a vector instruction of a kernel's own does.
-enum class RawVector : uint16_t {
-    // clang-format off
-    Add, Sub, Mul, Div, Max, Min, And, Or,        // of two
-    AddS, MulS, MaxS, MinS,                       // of one and a number
-    Exp, Ln, Abs, Sqrt, Rsqrt, Rec, Relu, Not,    // of one
-    Copy, Convert, Fill,
-    Sum, Largest, Smallest,                       // of a repeat
-    SumOfBlock, LargestOfBlock, SmallestOfBlock,  // of each block
-    Spread,                                       // eight elements to a block each
-    // clang-format on
+// Vector instructions by the names of the device compiler.
+enum class VectorRow : uint16_t {
+#define VECTOR(name, ...)     name,
+#define CONVERT(name, ...)    name,
+#define REQUANTISE(name, ...) name,
+#define NARROW(name, ...)     name,
+#include "insight_trace/isa/vector.def"
+#undef VECTOR
+#undef CONVERT
+#undef REQUANTISE
+#undef NARROW
+    COUNT
 };
+
+enum class Spr : uint16_t {
+#define SPR(name)        name,
+#define SPR_RESULT(name) name,
+#include "insight_trace/isa/special_registers.def"
+#undef SPR
+#undef SPR_RESULT
+    COUNT
+};
+constexpr uint32_t kSprCount = static_cast<uint32_t>(Spr::COUNT);
+// Those that the scalar unit writes; they come first.
+constexpr uint32_t kIssuedSprCount = 0
+#define SPR(name) +1
+#define SPR_RESULT(name)
+#include "insight_trace/isa/special_registers.def"
+#undef SPR
+#undef SPR_RESULT
+    ;
 
 } // namespace insight_trace
 

@@ -144,28 +144,9 @@ inline void dcci(P address, Line line, Destination destination, INSIGHT_TRACE_AT
     INSIGHT_TRACE_CALL(Dcci, address, line, destination);
 }
 inline void dsb(mem_dsb_t kind, INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(Dsb, kind, 0, 0); }
-namespace insight_trace {
-// Lanes that vector instructions of a kernel's own work on, or how many elements; tile ops set their own.
-struct VectorMask {
-    uint64_t high = ~0ull, low = ~0ull;
-    bool counts = false;
-};
-inline VectorMask &vector_mask() {
-    static thread_local VectorMask mask; // a core is a thread
-    return mask;
-}
-} // namespace insight_trace
-inline void set_mask_norm(INSIGHT_TRACE_AT) {
-    insight_trace::vector_mask().counts = false;
-    INSIGHT_TRACE_CALL(SetMaskNorm, 0, 0, 0);
-}
-inline void set_mask_count(INSIGHT_TRACE_AT) {
-    insight_trace::vector_mask().counts = true;
-    INSIGHT_TRACE_CALL(SetMaskCount, 0, 0, 0);
-}
+inline void set_mask_norm(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetMaskNorm, 0, 0, 0); }
+inline void set_mask_count(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetMaskCount, 0, 0, 0); }
 inline void set_vector_mask(uint64_t high, uint64_t low, INSIGHT_TRACE_AT) {
-    insight_trace::vector_mask().high = high;
-    insight_trace::vector_mask().low = low;
     INSIGHT_TRACE_CALL(SetVectorMask, high, low, 0);
 }
 inline void set_ctrl(uint64_t value, INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetCtrl, value, 0, 0); }

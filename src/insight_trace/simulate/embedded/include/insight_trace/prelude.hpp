@@ -3,7 +3,7 @@
 
 #include "insight_trace/device.hpp"
 #include "insight_trace/registers.hpp"
-#include "insight_trace/units.hpp"
+#include "insight_trace/vector_calls.hpp"
 #include "pto/pto-inst.hpp"
 
 // Templates of these names outside of pto, which no call fits: with them `TPUSH<Pipe, …>(pipe, tile)` parses

@@ -1,0 +1,257 @@
+// Lane by lane: sums, products, functions of one and of two numbers, bits.
+#include <cmath>
+#include <cstring>
+
+#include "elements.hpp"
+#include "isa/vector_unit.hpp"
+#include "ops/elementwise.hpp"
+
+namespace insight_trace::engine {
+
+namespace {
+
+// --- what a lane computes. A 16-bit float computes as a float and is rounded once.
+#define LANES_OF_TWO(name, result)                                                                           \
+    struct name {                                                                                            \
+        template <class T> static T of(T a, T b) { return result; }                                          \
+    };
+template <class T> T rectified(T x) {
+    if constexpr (std::is_floating_point_v<T>)
+        return x != x || x > 0 ? x : T(0); // NaN stays
+    else
+        return x > T(0) ? x : T(0);
+}
+template <class T> T shifted_left(T value, T count) {
+    using U = std::make_unsigned_t<T>;
+    if constexpr (sizeof(T) == 8) count &= 63; // of 64-bit elements the low six bits count
+    if (static_cast<uint64_t>(count) >= 8 * sizeof(T)) return 0;
+    return static_cast<T>(static_cast<uint64_t>(static_cast<U>(value)) << static_cast<int>(count));
+}
+template <class T> T shifted_right(T value, T count) {
+    if constexpr (sizeof(T) == 8) count &= 63;
+    if (static_cast<uint64_t>(count) > 8 * sizeof(T) - 1) return value < T(0) ? T(-1) : T(0);
+    return static_cast<T>(value >> static_cast<int>(count));
+}
+LANES_OF_TWO(Sum, wrap_add(a, b))
+LANES_OF_TWO(Difference, wrap_sub(a, b))
+LANES_OF_TWO(Product, wrap_mul(a, b))
+LANES_OF_TWO(Quotient, quotient(a, b))
+LANES_OF_TWO(Larger, larger(a, b))
+LANES_OF_TWO(Smaller, smaller(a, b))
+LANES_OF_TWO(And, a &b)
+LANES_OF_TWO(Or, a | b)
+LANES_OF_TWO(Xor, a ^ b)
+LANES_OF_TWO(SumAboveZero, rectified(wrap_add(a, b)))
+LANES_OF_TWO(DifferenceAboveZero, rectified(wrap_sub(a, b)))
+LANES_OF_TWO(Leaky, (a > T(0) ? a : a * b))
+LANES_OF_TWO(ShiftedLeft, shifted_left(a, b))
+LANES_OF_TWO(ShiftedRight, shifted_right(a, b))
+#undef LANES_OF_TWO
+
+#define LANES_OF_ONE(name, result)                                                                           \
+    struct name {                                                                                            \
+        template <class T> static T of(T a) { return result; }                                               \
+    };
+// Functions are evaluated in double and rounded once, so that every machine gives the same bytes.
+template <class T> T magnitude(T x) {
+    if constexpr (std::is_floating_point_v<T>)
+        return std::fabs(x);
+    else
+        return x < T(0) ? wrap_sub(T(0), x) : x;
+}
+LANES_OF_ONE(Exponential, T(std::exp(double(a))))
+LANES_OF_ONE(Logarithm, T(std::log(double(a))))
+LANES_OF_ONE(Root, std::sqrt(a))
+LANES_OF_ONE(InverseRoot, T(1 / std::sqrt(double(a))))
+LANES_OF_ONE(Inverse, T(1 / double(a)))
+LANES_OF_ONE(Magnitude, magnitude(a))
+LANES_OF_ONE(AboveZero, rectified(a))
+LANES_OF_ONE(Turned, T(~a))
+LANES_OF_ONE(Same, a)
+#undef LANES_OF_ONE
+
+// The result is an input: a product of halves is rounded before the sum is.
+template <class T> float product(float a, float b) {
+    if constexpr (std::is_same_v<T, half>)
+        return float(half(a * b));
+    else
+        return a * b;
+}
+#define LANES_INTO(name, result)                                                                             \
+    struct name {                                                                                            \
+        template <class T> static float of(float d, float a, float b) { return result; }                     \
+    };
+LANES_INTO(ProductAdded, product<T>(a, b) + d)                        // vmla, vaxpy
+LANES_INTO(ProductOfResult, product<T>(a, d) + b)                     // vmadd
+LANES_INTO(ProductOfResultAboveZero, rectified(product<T>(a, d) + b)) // vmaddrelu
+#undef LANES_INTO
+
+template <class T, class Result> HOT_LOOP void of_two(void *to, const void *a, const void *b, int64_t count) {
+    T *out = static_cast<T *>(to);
+    const T *x = static_cast<const T *>(a), *y = static_cast<const T *>(b);
+    for (int64_t i = 0; i < count; ++i) out[i] = T(Result::of(Wide<T>(x[i]), Wide<T>(y[i])));
+}
+template <class T, class Result> HOT_LOOP void of_one(void *to, const void *a, const void *, int64_t count) {
+    T *out = static_cast<T *>(to);
+    const T *x = static_cast<const T *>(a);
+    for (int64_t i = 0; i < count; ++i) out[i] = T(Result::of(Wide<T>(x[i])));
+}
+template <class T, class Result> HOT_LOOP void into(void *to, const void *a, const void *b, int64_t count) {
+    T *out = static_cast<T *>(to);
+    const T *x = static_cast<const T *>(a), *y = static_cast<const T *>(b);
+    for (int64_t i = 0; i < count; ++i)
+        out[i] = T(Result::template of<T>(float(out[i]), float(x[i]), float(y[i])));
+}
+// Halves into a sum of floats.
+HOT_LOOP void halves_into(void *to, const void *a, const void *b, int64_t count) {
+    float *out = static_cast<float *>(to);
+    const half *x = static_cast<const half *>(a), *y = static_cast<const half *>(b);
+    for (int64_t i = 0; i < count; ++i) out[i] = out[i] + float(x[i]) * float(y[i]);
+}
+
+template <class Result, class... T> LaneOp two_of(Type type, Types<T...>) {
+    LaneOp found = nullptr;
+    ((type == type_of<T>() ? (found = of_two<T, Result>, true) : false) || ...);
+    return found;
+}
+template <class Result, class... T> LaneOp one_of(Type type, Types<T...>) {
+    LaneOp found = nullptr;
+    ((type == type_of<T>() ? (found = of_one<T, Result>, true) : false) || ...);
+    return found;
+}
+template <class Result> LaneOp into_of(Type type) {
+    return type == Type::F32    ? into<float, Result>
+           : type == Type::F16  ? into<half, Result>
+           : type == Type::BF16 ? into<bfloat16_t, Result>
+                                : nullptr;
+}
+
+using Bits = Types<uint32_t, uint16_t, uint8_t, uint64_t>;
+using WithInt32 = Types<float, half, bfloat16_t, int32_t>;
+
+} // namespace
+
+LaneOp arithmetic(Instr instr, Type type) {
+    const Type bits = unsigned_of(type);
+    switch (instr) {
+    case Instr::VADD:
+    case Instr::VADDS:
+        return two_of<Sum>(bits, Signless());
+    case Instr::VSUB:
+        return two_of<Difference>(bits, Signless());
+    case Instr::VMUL:
+    case Instr::VMULS:
+        return two_of<Product>(bits, Signless());
+    case Instr::VDIV:
+        return two_of<Quotient>(type, Numbers());
+    case Instr::VMAX:
+    case Instr::VMAXS:
+        return two_of<Larger>(type, Numbers());
+    case Instr::VMIN:
+    case Instr::VMINS:
+        return two_of<Smaller>(type, Numbers());
+    case Instr::VAND:
+        return two_of<And>(bits, Bits());
+    case Instr::VOR:
+        return two_of<Or>(bits, Bits());
+    case Instr::VXOR:
+        return two_of<Xor>(bits, Bits());
+    case Instr::VSHL:
+        return two_of<ShiftedLeft>(bits, Bits());
+    case Instr::VSHR:
+        return two_of<ShiftedRight>(type, Integers());
+    case Instr::VADDRELU:
+        return two_of<SumAboveZero>(type, Types<float, half, bfloat16_t, int16_t>());
+    case Instr::VSUBRELU:
+        return two_of<DifferenceAboveZero>(type, Types<float, half, bfloat16_t, int16_t>());
+    case Instr::VLRELU:
+    case Instr::VPRELU:
+        return two_of<Leaky>(type, Floats());
+    case Instr::VEXP:
+        return one_of<Exponential>(type, Floats());
+    case Instr::VLN:
+        return one_of<Logarithm>(type, Floats());
+    case Instr::VSQRT:
+        return one_of<Root>(type, Floats());
+    case Instr::VRSQRT:
+        return one_of<InverseRoot>(type, Floats());
+    case Instr::VREC:
+        return one_of<Inverse>(type, Floats());
+    case Instr::VABS:
+        return one_of<Magnitude>(type, Numbers());
+    case Instr::VRELU:
+        return one_of<AboveZero>(type, WithInt32());
+    case Instr::VNOT:
+        return one_of<Turned>(bits, Bits());
+    case Instr::VCOPY:
+        return one_of<Same>(type_size(type) == 4   ? Type::U32
+                            : type_size(type) == 2 ? Type::U16
+                            : type_size(type) == 8 ? Type::U64
+                                                   : Type::U8,
+                            Bits());
+    case Instr::VMLA:
+    case Instr::VAXPY:
+        return into_of<ProductAdded>(type);
+    case Instr::VMADD:
+        return into_of<ProductOfResult>(type);
+    case Instr::VMADDRELU:
+        return into_of<ProductOfResultAboveZero>(type);
+    default:
+        return nullptr;
+    }
+}
+
+void execute_arithmetic(Core &core, const VectorInstruction &i) {
+    const bool adds = i.instr == Instr::VMLA || i.instr == Instr::VAXPY;
+    const bool mixed = adds && i.to == Type::F32 && i.from == Type::F16;
+    const bool bits = i.instr == Instr::VAND || i.instr == Instr::VOR || i.instr == Instr::VNOT;
+    const Type type = i.to;
+    LaneWork work{};
+    work.op = mixed ? halves_into : arithmetic(i.instr, type);
+    if (!work.op) core.unsupported("%s of %s elements", instr_name(i.instr), type_name(type));
+    const int size = type_size(mixed ? Type::F16 : type);
+    work.to_size = type_size(type);
+    work.a_size = size;
+    switch (i.instr) {
+    case Instr::VADDS:
+    case Instr::VMULS:
+    case Instr::VMAXS:
+    case Instr::VMINS:
+    case Instr::VLRELU:
+    case Instr::VAXPY:
+    case Instr::VSHL:
+    case Instr::VSHR:
+        work.number = !i.src1.used;
+        work.b_size = size;
+        break;
+    default:
+        work.b_size = i.src1.used ? size : 0;
+    }
+    work.reads_result = adds || i.instr == Instr::VMADD || i.instr == Instr::VMADDRELU;
+    const bool moves = i.instr == Instr::VCOPY || bits;
+    if (!moves) work.saturates = type;
+    if (bits) { // 16-bit lanes, whatever the elements are: a mask counts those
+        work.op = arithmetic(i.instr, Type::U16);
+        work.to_size = work.a_size = 2;
+        work.b_size = i.src1.used ? 2 : 0;
+    }
+    walk_lanes(core, i, work);
+}
+
+namespace {
+template <class T> void spread_number(void *to, const void *, const void *number, int64_t count) {
+    T *out = static_cast<T *>(to);
+    const T *x = static_cast<const T *>(number);
+    for (int64_t i = 0; i < count; ++i) out[i] = x[i];
+}
+} // namespace
+
+void execute_fill(Core &core, const VectorInstruction &i) {
+    LaneWork work{};
+    work.to_size = work.b_size = type_size(i.to);
+    work.number = true;
+    work.op = with_bits(i.to, [](auto tag) -> LaneOp { return spread_number<decltype(tag)>; });
+    walk_lanes(core, i, work);
+}
+
+} // namespace insight_trace::engine

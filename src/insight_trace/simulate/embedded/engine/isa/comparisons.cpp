@@ -1,0 +1,150 @@
+// Comparisons to bits, and selections by them. A bit is one lane, the first lane in the lowest bit.
+#include <cstring>
+
+#include "elements.hpp"
+#include "isa/vector_unit.hpp"
+
+namespace insight_trace::engine {
+
+namespace {
+
+template <class T> bool compares(T a, T b, Compare how) { // NaN is unequal to everything
+    const auto x = Wide<T>(a), y = Wide<T>(b);
+    switch (how) {
+    case Compare::LT:
+        return x < y;
+    case Compare::GT:
+        return x > y;
+    case Compare::EQ:
+        return x == y;
+    case Compare::LE:
+        return x <= y;
+    case Compare::GE:
+        return x >= y;
+    default:
+        return x != y;
+    }
+}
+
+template <class T, Compare how> HOT_LOOP void bits_of_lanes(const T *a, const T *b, int lanes, uint8_t *to) {
+    for (int byte = 0; byte < lanes / 8; ++byte) {
+        unsigned bits = 0;
+        for (int k = 0; k < 8; ++k) bits |= unsigned(compares(a[8 * byte + k], b[8 * byte + k], how)) << k;
+        to[byte] = static_cast<uint8_t>(bits);
+    }
+}
+template <class T> void bits_of_lanes(const T *a, const T *b, int lanes, uint8_t *to, Compare how) {
+    switch (how) {
+    case Compare::LT:
+        return bits_of_lanes<T, Compare::LT>(a, b, lanes, to);
+    case Compare::GT:
+        return bits_of_lanes<T, Compare::GT>(a, b, lanes, to);
+    case Compare::EQ:
+        return bits_of_lanes<T, Compare::EQ>(a, b, lanes, to);
+    case Compare::LE:
+        return bits_of_lanes<T, Compare::LE>(a, b, lanes, to);
+    case Compare::GE:
+        return bits_of_lanes<T, Compare::GE>(a, b, lanes, to);
+    default:
+        return bits_of_lanes<T, Compare::NE>(a, b, lanes, to);
+    }
+}
+
+// The mask is not read: every lane of every repeat gives a bit.
+template <class T> void compare(Core &core, const VectorInstruction &i) {
+    constexpr int lanes = kBytesOfRepeat / int(sizeof(T));
+    const bool to_register = i.instr == Instr::VCMP, with_number = i.instr == Instr::VCMPVS;
+    const int64_t repeats = to_register ? 1 : i.repeats;
+    if (repeats <= 0) return;
+    const LaneOperand x(core, i.src0, sizeof(T), repeats, lanes - 1);
+    LaneOperand y;
+    T a[lanes], b[lanes];
+    if (with_number) {
+        T number;
+        memcpy(&number, &i.number, sizeof number);
+        std::fill_n(b, lanes, number);
+    } else {
+        y = LaneOperand(core, i.src1, sizeof(T), repeats, lanes - 1);
+    }
+    const auto how = static_cast<Compare>(i.mode);
+    uint8_t bits[lanes / 8];
+    if (to_register) {
+        x.read(0, lanes, reinterpret_cast<uint8_t *>(a));
+        y.read(0, lanes, reinterpret_cast<uint8_t *>(b));
+        bits_of_lanes(a, b, lanes, bits, how);
+        auto *kept = reinterpret_cast<uint8_t *>(&core.spr[static_cast<size_t>(Spr::CMPMASK_LOW)]);
+        for (int lane = 0; lane < lanes; ++lane)
+            if (i.mask.has(0, lane, lanes))
+                kept[lane / 8] = static_cast<uint8_t>((kept[lane / 8] & ~(1 << lane % 8)) |
+                                                      (bits[lane / 8] & 1 << lane % 8));
+        return;
+    }
+    uint8_t *to = core.local(Space::UB, i.dst.address, uint64_t(repeats * (lanes / 8)));
+    for (int64_t r = 0; r < repeats; ++r, to += lanes / 8) {
+        x.read(r, lanes, reinterpret_cast<uint8_t *>(a));
+        if (!with_number) y.read(r, lanes, reinterpret_cast<uint8_t *>(b));
+        bits_of_lanes(a, b, lanes, bits, how);
+        memcpy(to, bits, sizeof bits);
+    }
+}
+
+// Mode 0: bits in CMPMASK, the same for every repeat. Mode 1: src1 is a stream of bits, and CMPMASK a number.
+// Mode 2: CMPMASK holds the address of the stream.
+template <class T> void select(Core &core, const VectorInstruction &i) {
+    constexpr int lanes = kBytesOfRepeat / int(sizeof(T)), mask_bytes = lanes / 8;
+    const int64_t repeats = i.mask.counts ? (i.mask.count + lanes - 1) / lanes : i.repeats;
+    const int last = i.mask.counts && i.mask.count < lanes ? int(i.mask.count) - 1 : i.mask.last(lanes);
+    if (repeats <= 0 || last < 0) return;
+    const uint64_t *kept = &core.spr[static_cast<size_t>(Spr::CMPMASK_LOW)];
+    const int64_t tail = i.mask.counts ? i.mask.count - (repeats - 1) * lanes : last + 1;
+    auto operand = [&](const VectorOperand &o) {
+        if (repeats > 1 && tail != last + 1) LaneOperand(core, o, sizeof(T), repeats - 1, last);
+        return LaneOperand(core, o, sizeof(T), repeats, int(tail) - 1);
+    };
+    const LaneOperand to = operand(i.dst), x = operand(i.src0);
+    LaneOperand y;
+    T number;
+    memcpy(&number, kept, sizeof number);
+    if (i.mode != 1) y = operand(i.src1);
+    const uint8_t *stream = reinterpret_cast<const uint8_t *>(kept);
+    if (i.mode != 0) {
+        const uint64_t place = i.mode == 1 ? i.src1.address : offset_in(core, Space::UB, kept[0]);
+        const int64_t bytes = (repeats - 1) * mask_bytes + (tail + 7) / 8;
+        stream = core.local(Space::UB, place, uint64_t(bytes));
+    }
+    for (int64_t r = 0; r < repeats; ++r) {
+        const int count = r + 1 < repeats ? last + 1 : int(tail);
+        T a[lanes], b[lanes];
+        uint8_t bits[mask_bytes];
+        memcpy(bits, stream, size_t((count + 7) / 8));
+        x.read(r, count, reinterpret_cast<uint8_t *>(a));
+        if (i.mode == 1)
+            std::fill_n(b, count, number);
+        else
+            y.read(r, count, reinterpret_cast<uint8_t *>(b));
+        for (int lane = 0; lane < count; ++lane)
+            if (i.mask.has(r, lane, lanes))
+                memcpy(to.at(r, lane), bits[lane / 8] >> lane % 8 & 1 ? &a[lane] : &b[lane], sizeof(T));
+        if (i.mode != 0) stream += mask_bytes;
+    }
+}
+
+} // namespace
+
+void execute_comparison(Core &core, const VectorInstruction &i) {
+    with_type_of(core, instr_name(i.instr), i.type,
+                 Types<float, half, int32_t, int16_t, uint32_t, uint16_t, bfloat16_t, int8_t, uint8_t>(),
+                 [&](auto tag) { compare<decltype(tag)>(core, i); });
+}
+
+void execute_selection(Core &core, const VectorInstruction &i) {
+    if (i.mode > 2) core.unsupported("vsel in mode %d", i.mode);
+    with_bits(i.type, [&](auto tag) {
+        if constexpr (sizeof(tag) == 2 || sizeof(tag) == 4)
+            select<decltype(tag)>(core, i);
+        else
+            core.unsupported("vsel of %s elements", type_name(i.type));
+    });
+}
+
+} // namespace insight_trace::engine

@@ -1,0 +1,293 @@
+// Conversions between element types by one routine: from, to, rounding, and the CTRL bits that say what
+// happens past the largest number.
+#include <cmath>
+#include <cstring>
+
+#include "elements.hpp"
+#include "isa/vector_unit.hpp"
+
+namespace insight_trace::engine {
+
+namespace {
+
+struct Conversion {
+    Rounding rounding;
+    bool cuts;  // integers keep their low bits, else they are held at the largest number
+    bool keeps; // infinities and NaN of 16-bit floats stay, else they are held
+};
+
+// A number to a whole one; exact in double.
+double whole(double x, Rounding rounding) {
+    switch (rounding) {
+    case Rounding::Even:
+        return std::nearbyint(x);
+    case Rounding::Away:
+        return std::round(x);
+    case Rounding::Floor:
+        return std::floor(x);
+    case Rounding::Ceil:
+        return std::ceil(x);
+    case Rounding::Zero:
+        return std::trunc(x);
+    default: { // what is cut off sets the last bit
+        const double cut = std::trunc(x);
+        return cut == x || std::fmod(cut, 2) != 0 ? cut : cut + std::copysign(1.0, x);
+    }
+    }
+}
+
+// A number as a 16-bit float would hold it: `bits` of significand, exponents from `least` on.
+float as_narrow(double x, int bits, int least, double most, Rounding rounding) {
+    if (x == 0 || !std::isfinite(x)) return static_cast<float>(x);
+    const int exponent = std::max(std::ilogb(x), least);
+    const double scaled =
+        std::ldexp(whole(std::ldexp(x, bits - 1 - exponent), rounding), exponent - bits + 1);
+    if (std::fabs(scaled) <= most) return static_cast<float>(scaled);
+    const bool inward = rounding == Rounding::Zero || rounding == Rounding::Odd ||
+                        (rounding == Rounding::Floor && x > 0) || (rounding == Rounding::Ceil && x < 0);
+    return static_cast<float>(std::copysign(inward ? most : INFINITY, x));
+}
+
+template <class To> To to_float(double x, Rounding rounding) {
+    if constexpr (std::is_same_v<To, half>)
+        return half(as_narrow(x, 11, -14, 65504, rounding));
+    else if constexpr (std::is_same_v<To, bfloat16_t>)
+        return bfloat16_t(as_narrow(x, 8, -126, 0x1.fep127, rounding));
+    else
+        return static_cast<To>(as_narrow(x, 24, -126, 0x1.fffffep127, rounding));
+}
+
+template <class To> To to_integer(double x, const Conversion &how) {
+    if (x != x) return 0;
+    const double rounded = whole(x, how.rounding);
+    constexpr double low = static_cast<double>(std::numeric_limits<To>::min()),
+                     high = static_cast<double>(std::numeric_limits<To>::max());
+    if (how.cuts && std::isfinite(rounded)) {
+        if (rounded >= low && rounded <= high && rounded < 0x1p63) return static_cast<To>(rounded);
+        const double rest = std::fmod(rounded, 0x1p64); // the low bits
+        const uint64_t bits = static_cast<uint64_t>(std::fabs(rest));
+        return static_cast<To>(rest < 0 ? 0 - bits : bits);
+    }
+    if (rounded <= low) return std::numeric_limits<To>::min();
+    if (rounded >= high) return std::numeric_limits<To>::max();
+    return static_cast<To>(rounded);
+}
+
+template <class From, class To> To converted(From x, const Conversion &how) {
+    if constexpr (std::is_integral_v<From> && std::is_integral_v<To>) {
+        if (how.cuts) return static_cast<To>(x);
+        const auto value = static_cast<int64_t>(x);
+        const auto low = static_cast<int64_t>(std::numeric_limits<To>::min()),
+                   high = static_cast<int64_t>(std::numeric_limits<To>::max());
+        return static_cast<To>(value < low ? low : value > high ? high : value);
+    } else if constexpr (std::is_integral_v<To>) {
+        return to_integer<To>(static_cast<double>(float(x)), how);
+    } else if constexpr (std::is_same_v<From, int64_t>) {
+        // a double does not hold it: what it cuts off decides how the last bit is rounded
+        const uint64_t magnitude = x < 0 ? 0 - static_cast<uint64_t>(x) : static_cast<uint64_t>(x);
+        const int shift = std::max(0, 64 - (magnitude ? __builtin_clzll(magnitude) : 64) - 50);
+        const uint64_t kept = magnitude >> shift | uint64_t((magnitude & ((1ull << shift) - 1)) != 0);
+        const double value = std::ldexp(static_cast<double>(kept), shift);
+        return to_float<To>(x < 0 ? -value : value, how.rounding);
+    } else if constexpr (std::is_same_v<From, To>) {
+        return To(static_cast<float>(whole(static_cast<double>(float(x)), how.rounding)));
+    } else {
+        return to_float<To>(static_cast<double>(x), how.rounding);
+    }
+}
+
+template <class From, class To>
+HOT_LOOP void convert_lanes(void *to, const void *from, const void *context, int64_t count) {
+    To *out = static_cast<To *>(to);
+    const From *x = static_cast<const From *>(from);
+    const Conversion how = *static_cast<const Conversion *>(context);
+    for (int64_t i = 0; i < count; ++i) out[i] = converted<From, To>(x[i], how);
+}
+// To the nearest, or exactly: what the compiler has a loop for.
+template <class From, class To>
+HOT_LOOP void convert_nearest(void *to, const void *from, const void *, int64_t count) {
+    To *out = static_cast<To *>(to);
+    const From *x = static_cast<const From *>(from);
+    for (int64_t i = 0; i < count; ++i) out[i] = To(static_cast<float>(x[i]));
+}
+
+struct KnownPair {
+    Type from, to;
+    LaneOp any, nearest; // null: `any` serves
+};
+template <class From, class To> constexpr KnownPair pair(bool plain = false) {
+    return {type_of<From>(), type_of<To>(), convert_lanes<From, To>,
+            plain ? convert_nearest<From, To> : nullptr};
+}
+const KnownPair kPairs[] = {
+    pair<float, half>(true),       pair<float, bfloat16_t>(true), pair<half, float>(true),
+    pair<bfloat16_t, float>(true), pair<float, float>(),          pair<float, int64_t>(),
+    pair<float, int32_t>(),        pair<float, int16_t>(),        pair<half, int32_t>(),
+    pair<half, int16_t>(),         pair<half, int8_t>(),          pair<half, uint8_t>(),
+    pair<bfloat16_t, int32_t>(),   pair<int16_t, half>(true),     pair<int16_t, float>(true),
+    pair<int32_t, float>(true),    pair<int32_t, int16_t>(),      pair<int32_t, int64_t>(),
+    pair<int64_t, int32_t>(),      pair<int64_t, float>(),        pair<int8_t, half>(true),
+    pair<uint8_t, half>(true),
+};
+
+Conversion conversion_of(const Core &core, const VectorInstruction &i) {
+    return {static_cast<Rounding>(i.mode & 7), cuts_integers(core.control), keeps_infinities(core.control)};
+}
+
+// Four bits: two elements of a byte, the first in the low half.
+void to_nibbles(Core &core, const VectorInstruction &i) {
+    constexpr int lanes = kBytesOfRepeat / 2;
+    const int64_t repeats = i.mask.counts ? (i.mask.count + lanes - 1) / lanes : i.repeats;
+    const int last = i.mask.counts && i.mask.count < lanes ? int(i.mask.count) - 1 : i.mask.last(lanes);
+    if (repeats <= 0 || last < 0) return;
+    const Conversion how = conversion_of(core, i);
+    const LaneOperand from(core, i.src0, 2, repeats, last), to(core, i.dst, 1, repeats, last / 2);
+    for (int64_t r = 0; r < repeats; ++r) {
+        half numbers[lanes] = {};
+        from.read(r, last + 1, reinterpret_cast<uint8_t *>(numbers));
+        for (int lane = 0; lane <= last; ++lane) {
+            if (!i.mask.has(r, lane, lanes)) continue;
+            int value = to_integer<int8_t>(double(float(numbers[lane])), how);
+            if (!how.cuts) value = std::clamp(value, -8, 7);
+            uint8_t &byte = *to.at(r, lane / 2);
+            byte = lane % 2 ? uint8_t((byte & 0x0f) | value << 4) : uint8_t((byte & 0xf0) | (value & 15));
+        }
+    }
+}
+
+void from_nibbles(Core &core, const VectorInstruction &i) {
+    constexpr int lanes = kBytesOfRepeat / 2;
+    const int64_t repeats = i.mask.counts ? (i.mask.count + lanes - 1) / lanes : i.repeats;
+    const int last = i.mask.counts && i.mask.count < lanes ? int(i.mask.count) - 1 : i.mask.last(lanes);
+    if (repeats <= 0 || last < 0) return;
+    const LaneOperand from(core, i.src0, 1, repeats, last / 2), to(core, i.dst, 2, repeats, last);
+    for (int64_t r = 0; r < repeats; ++r) {
+        uint8_t bytes[lanes / 2] = {};
+        from.read(r, last / 2 + 1, bytes);
+        for (int lane = 0; lane <= last; ++lane) {
+            if (!i.mask.has(r, lane, lanes)) continue;
+            const int bits = bytes[lane / 2] >> (lane % 2 ? 4 : 0) & 15;
+            const half value(float(bits < 8 ? bits : bits - 16));
+            memcpy(to.at(r, lane), &value, sizeof value);
+        }
+    }
+}
+
+// Whole numbers times the scale of DEQSCALE: src / 2^17 x scale x 2^17.
+HOT_LOOP void scaled_halves(void *to, const void *from, const void *context, int64_t count) {
+    half *out = static_cast<half *>(to);
+    const auto *x = static_cast<const int32_t *>(from);
+    const float scale = float(*static_cast<const half *>(context));
+    for (int64_t i = 0; i < count; ++i) out[i] = half(float(double(x[i]) / 131072 * double(scale) * 131072));
+}
+
+// Sums, differences and products above zero, rounded to the source's type, then converted.
+template <class From, class To, class Fold>
+HOT_LOOP void narrowed(void *to, const void *a, const void *b, int64_t count) {
+    To *out = static_cast<To *>(to);
+    const From *x = static_cast<const From *>(a), *y = static_cast<const From *>(b);
+    const Conversion how{Rounding::Even, false, false};
+    for (int64_t i = 0; i < count; ++i) {
+        const From sum = From(Fold::of(Wide<From>(x[i]), Wide<From>(y[i])));
+        out[i] = converted<From, To>(Fold::rectifies && !(Wide<From>(sum) > 0) ? From(0) : sum, how);
+    }
+}
+struct Added {
+    static constexpr bool rectifies = true;
+    template <class T> static T of(T a, T b) { return wrap_add(a, b); }
+};
+struct Subtracted {
+    static constexpr bool rectifies = true;
+    template <class T> static T of(T a, T b) { return wrap_sub(a, b); }
+};
+struct Multiplied {
+    static constexpr bool rectifies = false;
+    template <class T> static T of(T a, T b) { return wrap_mul(a, b); }
+};
+template <class Fold> LaneOp narrowing(Type from, Type to) {
+    if (from == Type::F16 && to == Type::I8) return narrowed<half, int8_t, Fold>;
+    if (from == Type::F16 && to == Type::U8) return narrowed<half, uint8_t, Fold>;
+    if (from == Type::F32 && to == Type::F16) return narrowed<float, half, Fold>;
+    if (from == Type::I16 && to == Type::I8) return narrowed<int16_t, int8_t, Fold>;
+    return nullptr;
+}
+
+} // namespace
+
+void execute_narrowing(Core &core, const VectorInstruction &i) {
+    LaneWork work{};
+    work.op = i.instr == Instr::VADDRELUCONV   ? narrowing<Added>(i.from, i.to)
+              : i.instr == Instr::VSUBRELUCONV ? narrowing<Subtracted>(i.from, i.to)
+                                               : narrowing<Multiplied>(i.from, i.to);
+    if (!work.op)
+        core.unsupported("%s from %s to %s", instr_name(i.instr), type_name(i.from), type_name(i.to));
+    work.to_size = type_size(i.to);
+    work.a_size = work.b_size = type_size(i.from);
+    work.saturates = i.to;
+    walk_lanes(core, i, work);
+}
+
+// 16-bit numbers times a scale plus an offset, to bytes in one half of each block of the result.
+void execute_requantisation(Core &core, const VectorInstruction &i) {
+    constexpr int lanes = kBytesOfRepeat / 2, in_block = kBytesOfBlock / 2;
+    const int64_t repeats = i.mask.counts ? (i.mask.count + lanes - 1) / lanes : i.repeats;
+    const int last = i.mask.counts && i.mask.count < lanes ? int(i.mask.count) - 1 : i.mask.last(lanes);
+    if (repeats <= 0 || last < 0) return;
+    const bool by_lane = i.mode & 2;
+    const int shift = i.mode & 1 ? in_block : 0;
+    const uint64_t word = core.spr[static_cast<size_t>(Spr::DEQSCALE)];
+    uint64_t words[in_block];
+    std::fill_n(words, in_block, word);
+    if (by_lane) memcpy(words, core.local(Space::UB, (word << 5) & 0xffffff, sizeof words), sizeof words);
+    const LaneOperand from(core, i.src0, 2, repeats, last);
+    const VectorOperand &dst = i.dst;
+    core.local(Space::UB, dst.address,
+               uint64_t((repeats - 1) * dst.repeat_stride * kBytesOfBlock +
+                        last / in_block * dst.block_stride * kBytesOfBlock + kBytesOfBlock));
+    for (int64_t r = 0; r < repeats; ++r) {
+        int16_t numbers[lanes] = {};
+        from.read(r, last + 1, reinterpret_cast<uint8_t *>(numbers));
+        for (int lane = 0; lane <= last; ++lane) {
+            if (!i.mask.has(r, lane, lanes)) continue;
+            const uint64_t by = words[lane % in_block];
+            const float scale = bits_float(static_cast<uint32_t>(by));
+            int offset = static_cast<int>(by >> 37 & 511);
+            if (offset > 255) offset -= 512;
+            const bool is_signed = by >> 46 & 1;
+            double value = whole(double(float(numbers[lane]) * scale), Rounding::Even) + offset;
+            value =
+                value != value ? 0 : std::clamp(value, is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0);
+            const int64_t at = int64_t(dst.repeat_stride) * r * kBytesOfBlock +
+                               int64_t(lane / in_block) * dst.block_stride * kBytesOfBlock + shift +
+                               lane % in_block;
+            *core.local(Space::UB, dst.address + uint64_t(at), 1) =
+                static_cast<uint8_t>(static_cast<int>(value));
+        }
+    }
+}
+
+void execute_conversion(Core &core, const VectorInstruction &i) {
+    if (i.from == Type::I16 && type_size(i.to) == 1) return execute_requantisation(core, i);
+    if (i.to == Type::I4 && i.from == Type::F16) return to_nibbles(core, i);
+    if (i.from == Type::I4 && i.to == Type::F16) return from_nibbles(core, i);
+    LaneWork work{};
+    work.to_size = type_size(i.to);
+    work.a_size = type_size(i.from);
+    work.saturates = i.to;
+    const Conversion how = conversion_of(core, i);
+    work.context = &how;
+    const uint64_t scale = core.spr[static_cast<size_t>(Spr::DEQSCALE)];
+    if (i.from == Type::I32 && i.to == Type::F16) {
+        work.op = scaled_halves;
+        work.context = &scale;
+    }
+    for (const KnownPair &pair : kPairs)
+        if (pair.from == i.from && pair.to == i.to)
+            work.op = pair.nearest && how.rounding == Rounding::Even ? pair.nearest : pair.any;
+    if (!work.op)
+        core.unsupported("a conversion from %s to %s: the vector unit has none", type_name(i.from),
+                         type_name(i.to));
+    walk_lanes(core, i, work);
+}
+
+} // namespace insight_trace::engine
