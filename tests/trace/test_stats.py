@@ -118,17 +118,18 @@ def test_hot_lines_carry_their_text():
 def test_one_buffer_is_answered_with_a_second_one_first():
     trace = softmax_trace(8, cores=1)
     first = advise(trace, stats(trace))[0]
-    assert first.topic == "wait"
+    assert first.topic == "buffer"
+    assert first.simulated
     assert "MTE2 waits 46 % for VECTOR on event 0" in first.text
-    assert "a second buffer would hide up to" in first.text
+    assert "a second buffer saves" in first.text
     assert first.frame == "kernels/aiv_softmax_step.cpp:9"
 
 
-def test_following_the_first_advice_brings_no_more_than_it_promises():
+def test_following_the_first_advice_brings_what_it_promises():
     before, after = softmax_trace(40, cores=1), softmax_trace(40, cores=1, buffers=2)
     promise = advise(before, stats(before))[0].saves
     gained = stats(before).cycles - stats(after).cycles
-    assert 0 < gained <= promise
+    assert promise == pytest.approx(gained, rel=0.25)
 
 
 def test_bank_conflicts_are_named_with_their_line_and_vanish_with_them():
@@ -202,7 +203,7 @@ def test_a_scalar_kernel_is_told_to_hoist():
     trace = builder.build()
     first = advise(trace, stats(trace))[0].text
     assert first.startswith("SCALAR works 100 % of the time")
-    assert "hoisting address arithmetic" in first
+    assert "fewer scalar instructions" in first
 
 
 def test_an_empty_trace_says_that_nothing_ran():

@@ -35,6 +35,8 @@ SETS = SET_NAMES | frozenset(CROSS_CORE_SETS) | {"SET_CROSS_CORE", "FFTS_CROSS_C
 WAITS = WAIT_NAMES | frozenset(CROSS_CORE_SETS.values()) | {"WAIT_FLAG_DEV", "WAIT_FLAG_DEVI"}
 BARRIER = "BAR"
 BARRIERS = frozenset({BARRIER, "PIPE_BARRIER", "BARRIER"})
+# The last instruction of a core; it comes when every pipe has drained.
+KERNEL_END = "END"
 # Writes to registers of a pipe: they prepare work and are none.
 SETTINGS = frozenset({"MOV_SPR_XN", "MOVEMASK"})
 

@@ -1,7 +1,8 @@
-"""Ranked advice: one sentence each, with the cycles that following it could save at most.
+"""Ranked advice: one sentence each, with its line, its place in the timeline and the cycles that it saves.
 
-Every bound is a measured number of this trace: time that a pipe stood still, cycles that conflicts added,
-cycles beyond what the chip's roof needs. Bounds of different sentences overlap, so they do not add up.
+Where a machine can make the change on the recording, it is made and the run is timed again (changes.py, retime.py):
+those cycles are what the simulator says. Elsewhere they are a bound, a measured number of this trace, after "up to".
+Cycles of different sentences overlap, so they do not add up.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from insight_trace.model import Pipe, Trace
+from msgspec.structs import replace
+
+from insight_trace.model import Trace
 from insight_trace.recording.busy import CoreStats
 from insight_trace.recording.frames import short_frame, user_frames
 from insight_trace.recording.kinds import Kind, finish, kinds
-from insight_trace.recording.pipes import VECTOR_ARITHMETIC, pipe_name
-from insight_trace.trace.bottleneck import Advice, Focus, causes, focus_of, kind_of, path_work
-from insight_trace.trace.stats import Stats, Wait
+from insight_trace.recording.pipes import pipe_name, units
+from insight_trace.trace.bottleneck import Advice, Focus, causes, focus_of, path_work
+from insight_trace.trace.changes import FREES_A_BUFFER, Idea, ideas
+from insight_trace.trace.retime import MOST_ROWS, Change, Retiming
+from insight_trace.trace.stats import Stats
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,31 +34,17 @@ BOUND = 0.8
 LONG = 0.5
 # Unless there is something to do about a share like this.
 PROMISING = 0.25
+# A change that is known to save this share comes before a pipe about which nothing can be done.
+WORTH_FIRST = 0.1
 # Sentences about less than this share of the total only distract.
 WORTH_SAYING = 0.02
-
-# Bytes from which a transfer reaches the bandwidth of its path (CANN 8.5 best practices).
-GOOD_TRANSFER = 16384
-
-_FREES_A_BUFFER = {
-    ("MTE2", "VECTOR"),
-    ("MTE2", "MTE3"),
-    ("MTE2", "MTE1"),
-    ("MTE1", "CUBE"),
-    ("VECTOR", "MTE3"),
-    ("CUBE", "FIXPIPE"),
-}
-
-# Which pipe of a core moves bytes over a path to or from global memory.
-_TRANSFERS = {
-    "cube": {"GM_TO_L1": Pipe.MTE2, "L0C_TO_GM": Pipe.FIXP},
-    "vector": {"GM_TO_UB": Pipe.MTE2, "UB_TO_GM": Pipe.MTE3},
-}
-_PIPES = frozenset(pipe_name(pipe) for pipe in Pipe)
+_FREES_A_BUFFER = frozenset((pipe_name(one), pipe_name(other)) for one, other in FREES_A_BUFFER)
+# Rows that are placed again for all ideas of a trace together: a second or two.
+_MOST_PLACED = 600_000
 
 
 def advise(trace: Trace, figures: Stats) -> tuple[Advice, ...]:
-    """Sentences about what holds the run up: first what bounds it, then the most promising.
+    """Sentences about what holds the run up: first what bounds it, then what saves most.
 
     They are about the core on which the critical path spends most of its time, and say which cores of its kind share
     what they say.
@@ -62,41 +53,319 @@ def advise(trace: Trace, figures: Stats) -> tuple[Advice, ...]:
     if focus is None:
         return ()
     core = focus.core
-    rows = _rows_of(trace, core.core)
     everywhere = path_work(trace, figures)
     path = {pipe: cycles for (name, pipe), cycles in everywhere.items() if name == core.core}
-    waits = _waits(figures, focus, path, everywhere)
-    found = [
-        *waits,
-        *([] if any(advice.topic == "wait" for advice in waits) else _overlap(figures, core)),
-        *_banks(trace, path, rows),
-        *_lanes(trace, path, rows),
-        *_transfers(trace, figures, path, core.core, rows),
-        *_scalar(core),
-    ]
-    worth = [advice for advice in found if advice.saves >= WORTH_SAYING * core.cycles]
+    places = _Places(trace, figures, core.core)
+    tried, worth_trying = _tried(trace, figures)
+    found = [_sentence(idea, saves, figures, focus, places) for idea, saves in worth_trying]
+    found += _bounds(figures, focus, path, tried, places)
+    found += _other_cores(figures, focus, everywhere, places)
+    worth = [advice for advice in found if advice.saves >= WORTH_SAYING * figures.cycles]
     worth.sort(key=lambda advice: (-advice.saves, advice.topic, advice.text))
-    between = [
-        Advice(each.topic, each.text, each.saves, each.frame) for each in causes(trace, figures, focus)
-    ]
-    bound, why = _bound(figures, focus, worth)
-    rest = [*between, *bound, *(advice for advice in worth if advice is not why)]
-    return (*_longest(figures, focus, path, rest), *rest)
+    between = [places.put(each) for each in causes(trace, figures, focus)]
+    bound, why = _bound(figures, focus, worth, places)
+    rest = [advice for advice in worth if advice is not why]
+    promising = bool(rest) and rest[0].simulated and rest[0].saves >= WORTH_FIRST * figures.cycles
+    said = [*between, *rest, *bound] if promising and why is None else [*between, *bound, *rest]
+    return (*_longest(figures, focus, path, said, places), *said)
 
 
-def _rows_of(trace: Trace, core: str) -> NDArray[np.int64]:
-    import numpy as np
+class _Places:
+    """Rows of the core that advice is about: where in the timeline a sentence points to."""
 
-    instructions = trace.instructions
-    return np.flatnonzero(instructions.core == instructions.cores.index(core))
+    def __init__(self, trace: Trace, figures: Stats, core: str) -> None:
+        import numpy as np
+
+        instructions = trace.instructions
+        self.instructions = instructions
+        self.core = core
+        self.end = finish(instructions)
+        self.kind = kinds(instructions)
+        self.frames = user_frames(instructions.stacks) or [""]
+        mine = instructions.core == instructions.cores.index(core)
+        self.rows = np.flatnonzero(mine)
+        work = self.rows[self.kind[self.rows] == Kind.WORK]
+        begin = int(instructions.start[self.rows].min()) if len(self.rows) else 0
+        # what a core does before any other pipe works is in no loop, and bounds nothing
+        self.prologue = int(instructions.start[work].min()) - begin if len(work) else 0
+        self.path = figures.path
+
+    def frame(self, row: int) -> str:
+        return self.frames[int(self.instructions.stack[row])]
+
+    def at(self, advice: Advice, rows: NDArray[np.int64]) -> Advice:
+        """With the longest of these rows."""
+        if not len(rows):
+            return advice
+        length = self.end[rows] - self.instructions.start[rows]
+        row = int(rows[int(length.argmax())])
+        return replace(
+            advice,
+            row=row,
+            core=self.instructions.cores[self.instructions.core[row]],
+            begin=int(self.instructions.start[row]),
+            end=int(self.end[row]),
+            frame=advice.frame or self.frame(row),
+        )
+
+    def of_pipe(self, pipe: str) -> NDArray[np.int64]:
+        """Work of a pipe on the critical path, or anywhere where none is on it."""
+        import numpy as np
+
+        unit = units(self.instructions.pipe)
+        works = (self.kind == Kind.WORK) | (self.kind == Kind.SCALAR)
+        mine = np.array([pipe_name(int(each)) == pipe for each in range(256)])[unit] & works
+        on_path = np.unique(self.path.row[mine[self.path.row]])
+        here = on_path[self.instructions.core[on_path] == self.instructions.cores.index(self.core)]
+        found: NDArray[np.int64] = here if len(here) else self.rows[mine[self.rows]]
+        return found
+
+    def hottest(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of the line with most of their time."""
+        import numpy as np
+
+        if not len(rows):
+            return rows
+        spent: dict[str, int] = defaultdict(int)
+        frames = [self.frame(int(row)) for row in rows.tolist()]
+        for frame, cycles in zip(
+            frames, (self.end[rows] - self.instructions.start[rows]).tolist(), strict=True
+        ):
+            spent[frame] += cycles
+        worst = max(spent, key=lambda frame: (spent[frame], frame))
+        found: NDArray[np.int64] = rows[np.array([frame == worst for frame in frames])]
+        return found
+
+    def put(self, advice: Advice) -> Advice:
+        """Advice that is about no single row: the work on the critical path that lasts longest, there or on its line."""
+        import numpy as np
+
+        if advice.row >= 0:
+            return advice
+        rows = np.unique(self.path.row)
+        if advice.frame:
+            there = np.array([self.frame(int(row)) == advice.frame for row in rows.tolist()], bool)
+            rows = rows[there] if there.any() else rows
+        return self.at(advice, self.hottest(rows) if not advice.frame else rows)
 
 
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.0f} %"
+def _tried(trace: Trace, figures: Stats) -> tuple[list[Idea], list[tuple[Idea, int]]]:
+    """What was changed on the recording; and of that, with the cycles that a run with it would save, what is worth it."""
+    if len(trace.instructions) > MOST_ROWS or not figures.cycles:
+        return [], []
+    retiming = Retiming(trace)
+    before = retiming.cycles()
+    if before is None or abs(before - figures.cycles) > 0.01 * figures.cycles:
+        return [], []  # the recording does not say enough of what its rows waited for
+    found = ideas(retiming, figures)
+    found.sort(key=lambda idea: -sum(retiming.end[row] - retiming.start[row] for row in idea.rows))
+    most = max(4, _MOST_PLACED // max(1, len(trace.instructions)))
+    tried = [(idea, before - (retiming.cycles(idea.change) or before)) for idea in found[:most]]
+    worth = [(idea, saves) for idea, saves in tried if saves >= WORTH_SAYING * figures.cycles]
+    together = _together(retiming, before, tried)
+    said = {frame for idea, _ in together for frame in idea.frames}
+    alone = [one for one in _best_of_a_line(worth) if one[0].topic != "buffer" or one[0].frame not in said]
+    return [idea for idea, _ in tried], [*together, *alone]
+
+
+def _best_of_a_line(tried: list[tuple[Idea, int]]) -> list[tuple[Idea, int]]:
+    """Of several forms of one change at one line, those that bring clearly more than what is less to do."""
+    kept: list[tuple[Idea, int]] = []
+    for idea, saves in tried:
+        other = next((one for one in kept if (one[0].topic, one[0].frame) == (idea.topic, idea.frame)), None)
+        if other is None:
+            kept.append((idea, saves))
+        elif saves > 1.1 * other[1]:
+            kept[kept.index(other)] = (idea, saves)
+    return kept
+
+
+def _together(retiming: Retiming, before: int, tried: list[tuple[Idea, int]]) -> list[tuple[Idea, int]]:
+    """Buffers that help with each other: a tile that is loaded early has nowhere to go while its result is not stored."""
+    buffers = [(idea, saves) for idea, saves in tried if idea.topic == "buffer" and idea.fits]
+    if len(buffers) < 2:
+        return []
+    change = Change()
+    for idea, _ in buffers:
+        change = change.with_more(idea.change)
+    best = max(saves for _, saves in buffers)
+    saves = before - (retiming.cycles(change) or before)
+    if saves < max(1.2 * best, best + WORTH_SAYING * before):
+        return []
+    lead = max(buffers, key=lambda item: item[1])[0]
+    frames = tuple(dict.fromkeys(idea.frame for idea, _ in buffers))
+    return [(replace(lead, change=change, frames=frames), saves)]
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "0 %"
 
 
 def _at(frame: str) -> str:
     return f" at {short_frame(frame)}" if frame else ""
+
+
+def _lines(frames: tuple[str, ...]) -> str:
+    shown = [short_frame(frame) for frame in frames[:3]]
+    return ", ".join(shown) + (f" and {len(frames) - 3} more" if len(frames) > 3 else "")
+
+
+def _sentence(idea: Idea, saves: int, figures: Stats, focus: Focus, places: _Places) -> Advice:
+    import numpy as np
+
+    gain = f"saves {saves:,} of {figures.cycles:,} cycles"
+    text = _text(idea, _waiting(idea, figures, focus), gain)
+    rows = np.array(idea.rows, np.int64)
+    own = rows[np.isin(rows, places.rows)]
+    return places.at(Advice(idea.topic, text, saves, idea.frame, simulated=True), own if len(own) else rows)
+
+
+def _waiting(idea: Idea, figures: Stats, focus: Focus) -> str:
+    """`MTE2 of the cube cores waits 48 % for VECTOR on event 0, 1 at kernel.cpp:41 on all 8 cores`."""
+    spent: dict[str, int] = defaultdict(int)
+    for wait in figures.waits:
+        if (wait.pipe, wait.waits_for, wait.frame) == (idea.pipe, idea.source or wait.waits_for, idea.frame):
+            spent[wait.core] += wait.cycles
+    cycles = spent.get(focus.core.core, max(spent.values(), default=0))
+    like = {each.core for each in focus.like}
+    shared = focus.sharing(sum(2 * spent[each] >= cycles for each in spent if each in like))
+    on = f" on event {', '.join(idea.events)}" if idea.events else ""
+    share = _percent(cycles, focus.core.cycles)
+    if not idea.source:
+        return f"{idea.pipe}{focus.owner} stands {share} at a barrier{_at(idea.frame)}{shared}"
+    return f"{idea.pipe}{focus.owner} waits {share} for {idea.source}{on}{_at(idea.frame)}{shared}"
+
+
+def _text(idea: Idea, waiting: str, gain: str) -> str:
+    """What there is to see, and after the colon what to do about it."""
+    where, more = _at(idea.frame), _lines(idea.frames)
+    of_them = "all of them" if idea.bytes == idea.count else f"{idea.bytes:,} of them"
+    which = "a second buffer" if idea.count < 2 else "one more buffer"
+    match idea.topic:
+        case "buffer" if not idea.fits:
+            size = f"its {idea.bytes:,} bytes do not fit into {idea.memory}"
+            return f"{waiting}: {which} {gain}, and {size}: smaller tiles make room"
+        case "buffer" if idea.frames:
+            return f"{waiting}: {which} for each of {more} together {gain}"
+        case "buffer":
+            size = f" of {idea.bytes:,} bytes in {idea.memory}" if idea.bytes else ""
+            return f"{waiting}: {which}{size} {gain}"
+        case "barrier":
+            them = f" in place of the barriers at {more}" if idea.frames else ""
+            twice = ", and a second buffer for each tile," if idea.count else ""
+            return f"{waiting}: flags between the pipes that share data{them}{twice} {gain}"
+        case "scalar-wait":
+            return f"{waiting}: nothing is issued meanwhile; letting the pipe that needs the data wait {gain}"
+        case "prologue":
+            loads = f"{idea.count} scalar {'load' if idea.count == 1 else 'loads'}"
+            return (
+                f"the first transfer{where} is issued after {loads} of other tensors' descriptors (at {more}), each a miss "
+                f"of the scalar cache: issuing it once its own is read, and the others behind it, {gain}"
+            )
+        case "hoist":
+            return (
+                f"the scalar unit loads the same{where} {idea.count + 1:,} times while others wait: "
+                f"loading it once before the loop {gain}"
+            )
+        case "transfer":
+            return (
+                f"{idea.source} moves {idea.bytes:,} bytes at a time{where}, {idea.count:,} transfers in a row: "
+                f"one transfer for all of them, or fewer of up to 16 KB, {gain}"
+            )
+        case "bank":
+            return (
+                f"UB bank conflicts cost {idea.count:,} cycles, {of_them}{where} (mostly {idea.source}): "
+                f"moving one operand by 256 bytes puts the two in different bank groups and {gain}"
+            )
+        case _:
+            how = (
+                "wider rows that fill the loops"
+                if idea.source == "loops"
+                else "wider rows or fewer masked repeats"
+            )
+            return (
+                f"vector instructions leave lanes empty that are worth {idea.count:,} cycles, {of_them}{where}: "
+                f"with all lanes in use, {how} {gain.replace('saves', 'save up to')}"
+            )
+
+
+def _bounds(
+    figures: Stats, focus: Focus, path: dict[str, int], tried: list[Idea], places: _Places
+) -> list[Advice]:
+    """Waits on which no change could be tried: where a trace does not say enough, or has too many rows."""
+    import numpy as np
+
+    known = {(idea.pipe, idea.source, idea.frame) for idea in tried}
+    groups: dict[tuple[str, str, str], int] = defaultdict(int)
+    counts: dict[tuple[str, str, str], int] = defaultdict(int)
+    for wait in figures.waits:
+        if wait.core == focus.core.core and not wait.last and " of " not in wait.waits_for:
+            source = "" if wait.waits_for.startswith("all before") else wait.waits_for
+            groups[wait.pipe, source, wait.frame] += wait.cycles
+            counts[wait.pipe, source, wait.frame] += wait.count
+    found = []
+    for (pipe, source, frame), cycles in groups.items():
+        topic, remedy = _remedy(pipe, source, counts[pipe, source, frame])
+        if not topic or (pipe, source, frame) in known:
+            continue
+        saves = min(cycles, _room(figures, focus.core), path.get(source, cycles) if source else cycles)
+        idea = Idea(topic, Change(), frame, (), pipe, source)
+        text = f"{_waiting(idea, figures, focus)}: {remedy} up to {saves:,} cycles"
+        rows = places.rows[np.isin(places.kind[places.rows], (Kind.WAIT, Kind.BARRIER))]
+        at_line = [places.frame(int(row)) == frame for row in rows.tolist()]
+        found.append(places.at(Advice(topic, text, saves, frame), rows[np.array(at_line, bool)]))
+    return found
+
+
+def _remedy(pipe: str, source: str, count: int) -> tuple[str, str]:
+    """What to do about a wait; nothing where waiting is the pipe's part, as a store waits for its result."""
+    if not source:
+        return "barrier", "flags between the pipes that share data would free"
+    if pipe == "SCALAR":
+        return (
+            "scalar-wait",
+            "nothing is issued meanwhile; letting the pipe that needs the data wait would free",
+        )
+    if source == "SCALAR":
+        return "hoist", "the scalar unit is late; address arithmetic before the loop would free"
+    if (pipe, source) in _FREES_A_BUFFER and count > 1:
+        return "buffer", "a second buffer would hide"
+    return "", ""
+
+
+def _other_cores(
+    figures: Stats, focus: Focus, everywhere: dict[tuple[str, str], int], places: _Places
+) -> list[Advice]:
+    """Waits for a core of the other kind: no change of this one's rows makes them shorter."""
+    import numpy as np
+
+    found: dict[tuple[str, str], list[int]] = defaultdict(list)
+    frames: dict[tuple[str, str], str] = {}
+    for wait in figures.waits:
+        _, _, other = wait.waits_for.partition(" of ")
+        if wait.last or not other or wait.core != focus.core.core:
+            continue
+        found[wait.pipe, wait.waits_for].append(wait.cycles)
+        frames.setdefault((wait.pipe, wait.waits_for), wait.frame)
+    advice = []
+    for (pipe, source), cycles in found.items():
+        frame, spent = frames[pipe, source], sum(cycles)
+        other = source.partition(" of ")[2]
+        saves = min(
+            spent, _room(figures, focus.core), sum(c for (name, _), c in everywhere.items() if name == other)
+        )
+        text = (
+            f"{pipe}{focus.owner} waits {_percent(spent, focus.core.cycles)} for {source}{_at(frame)}: "
+            f"the other core is late and holds this one up by up to {saves:,} cycles"
+        )
+        rows = places.rows[(places.kind[places.rows] == Kind.WAIT)]
+        rows = (
+            rows[np.array([places.frame(int(row)) == frame for row in rows.tolist()], bool)]
+            if len(rows)
+            else rows
+        )
+        advice.append(places.at(Advice("wait", text, saves, frame), rows))
+    return advice
 
 
 def _room(figures: Stats, core: CoreStats) -> int:
@@ -105,236 +374,74 @@ def _room(figures: Stats, core: CoreStats) -> int:
     return core.cycles - busiest
 
 
-def _waits(
-    figures: Stats, focus: Focus, path: dict[str, int], everywhere: dict[tuple[str, str], int]
-) -> list[Advice]:
-    """Waits of one pipe for another at one line, all events of it together."""
-    core = focus.core
-    together: dict[tuple[str, str, str], list[Wait]] = defaultdict(list)
-    elsewhere: dict[tuple[str, str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for wait in figures.waits:
-        if wait.last:
-            continue
-        if wait.core == core.core:
-            together[wait.pipe, wait.waits_for, wait.frame].append(wait)
-        elsewhere[wait.pipe, _unit(wait.waits_for), wait.frame][wait.core] += wait.cycles
-    like = {each.core for each in focus.like}
-    found = []
-    for (pipe, source, frame), waits in together.items():
-        cycles = sum(wait.cycles for wait in waits)
-        events = sorted({wait.event for wait in waits if wait.event})
-        on = f" on event {', '.join(events)}" if events else ""
-        saves = min(cycles, _room(figures, core))
-        # what is waited for has to be what takes the time
-        _, _, other = source.partition(" of ")
-        if other:
-            saves = min(saves, sum(spent for (name, _), spent in everywhere.items() if name == other))
-        elif source in _PIPES:
-            saves = min(saves, path.get(source, 0))
-        others = elsewhere[pipe, _unit(source), frame]
-        shared = focus.sharing(sum(2 * others[each] >= cycles for each in others if each in like))
-        where = f"{_at(frame)}{shared}"
-        head = f"{pipe}{focus.owner} waits {_percent(cycles, core.cycles)} for {source}{on}{where}"
-        if source.startswith("all before"):
-            text = (
-                f"{pipe}{focus.owner} stands {_percent(cycles, core.cycles)} at a barrier{where}: flags between the "
-                f"pipes that share data would free up to {saves:,} cycles"
-            )
-            found.append(Advice("barrier", text, saves, frame))
-            continue
-        remedy = _remedy(pipe, source)
-        if remedy:
-            found.append(Advice("wait", f"{head}: {remedy} {saves:,} cycles", saves, frame))
-    return found
-
-
-def _unit(source: str) -> str:
-    """The pipe that is waited for, whichever core it is of."""
-    return source.partition(" of ")[0]
-
-
-def _remedy(pipe: str, source: str) -> str:
-    """What to do about a wait; "" where waiting is the pipe's part, as a store waits for its result."""
-    if " of " in source:
-        return "the other core is late, so look there first; it holds this one up by up to"
-    if pipe == "SCALAR":
-        return "nothing is issued meanwhile; letting the pipe that needs the data wait would free up to"
-    if source == "SCALAR":
-        return "the scalar unit is late; address arithmetic before the loop would free up to"
-    if (pipe, source) in _FREES_A_BUFFER:
-        return "a second buffer would hide up to"
-    if pipe in ("VECTOR", "CUBE", "MTE1"):
-        return "loading the next tile earlier would hide up to"
-    return ""
-
-
-def _overlap(figures: Stats, core: CoreStats) -> list[Advice]:
-    """Load and compute that could run side by side and do not."""
-    found = []
-    for load, compute in (("MTE2", "VECTOR"), ("MTE2", "CUBE"), ("MTE1", "CUBE"), ("VECTOR", "MTE3")):
-        first, second = figures.pipe(core.core, load), figures.pipe(core.core, compute)
-        if first is None or second is None or min(first.busy, second.busy) == 0:
-            continue
-        shorter = min(first.busy, second.busy)
-        both = core.overlap.get(f"{load}+{compute}", 0)
-        if both < 0.2 * shorter and min(first.instructions, second.instructions) > 1:
-            saves = min(shorter - both, _room(figures, core))
-            text = (
-                f"{load} and {compute} run together only {_percent(both, shorter)} of the time that they "
-                f"could: working on two tiles in turn would save up to {saves:,} cycles"
-            )
-            found.append(Advice("overlap", text, saves, ""))
-    return found
-
-
-def _worst_line(trace: Trace, rows: NDArray[np.int64], cost: NDArray[np.int64]) -> tuple[str, int]:
-    """The line with the largest share of a cost, and that share."""
-    import numpy as np
-
-    stacks = trace.instructions.stacks
-    if not len(stacks):
-        return "", int(cost.sum())
-    frames = user_frames(stacks)
-    sums: dict[str, int] = defaultdict(int)
-    by_stack = np.bincount(trace.instructions.stack[rows], weights=cost, minlength=len(stacks))
-    for frame, cycles in zip(frames, by_stack.tolist(), strict=True):
-        sums[frame] += round(cycles)
-    worst = max(sums, key=lambda frame: (sums[frame], frame))
-    return worst, sums[worst]
-
-
-def _of_them(part: int, whole: int) -> str:
-    return "all of them" if part == whole else f"{part:,} of them"
-
-
-def _banks(trace: Trace, path: dict[str, int], rows: NDArray[np.int64]) -> list[Advice]:
-    import numpy as np
-
-    instructions = trace.instructions
-    read = np.maximum(0, instructions.read_conflict[rows]).astype(np.int64)
-    write = np.maximum(0, instructions.write_conflict[rows]).astype(np.int64)
-    cycles = int((read + write).sum())
-    if not cycles:
-        return []
-    frame, there = _worst_line(trace, rows, read + write)
-    side = "read" if read.sum() >= write.sum() else "write"
-    text = (
-        f"UB bank conflicts cost {cycles:,} cycles, {_of_them(there, cycles)}{_at(frame)} (mostly {side}): "
-        f"moving one operand by 256 bytes puts the two in different bank groups"
-    )
-    return [Advice("bank", text, min(cycles, path.get("VECTOR", 0)), frame)]
-
-
-def _lanes(trace: Trace, path: dict[str, int], rows: NDArray[np.int64]) -> list[Advice]:
-    import numpy as np
-
-    instructions = trace.instructions
-    computes = np.isin(instructions.pipe[rows], VECTOR_ARITHMETIC)
-    vector = rows[computes & (instructions.utilisation[rows] >= 0)]
-    if not len(vector):
-        return []
-    cycles = finish(instructions)[vector] - instructions.start[vector]
-    cycles = cycles - np.maximum(0, instructions.read_conflict[vector])
-    cycles = np.maximum(0, cycles - np.maximum(0, instructions.write_conflict[vector]))
-    unused = np.rint(cycles * (100 - np.minimum(100, instructions.utilisation[vector])) / 100).astype(
-        np.int64
-    )
-    saves = int(unused.sum())
-    if not saves:
-        return []
-    frame, there = _worst_line(trace, vector, unused)
-    in_functions = (instructions.pipe[vector] == Pipe.RVECEX).any()
-    remedy = (
-        "wider rows would fill the loops"
-        if in_functions
-        else "wider rows or fewer masked repeats would use them"
-    )
-    text = (
-        f"vector instructions leave lanes empty that are worth {saves:,} cycles, {_of_them(there, saves)}"
-        f"{_at(frame)}: {remedy}"
-    )
-    return [Advice("lanes", text, min(saves, path.get("VECTOR", 0)), frame)]
-
-
-def _transfers(
-    trace: Trace, figures: Stats, path: dict[str, int], core: str, rows: NDArray[np.int64]
-) -> list[Advice]:
-    """Transfers so small that latency, and not bandwidth, makes their time."""
-    import numpy as np
-
-    instructions = trace.instructions
-    found = []
-    end = finish(instructions)
-    kind = kinds(instructions)
-    for item in figures.traffic:
-        if not item.roof_gb_per_s or item.gb_per_s >= 0.5 * item.roof_gb_per_s:
-            continue
-        pipe = _TRANSFERS[kind_of(core)].get(item.path)
-        if pipe is None:
-            continue
-        mine = rows[(instructions.pipe[rows] == pipe) & (kind[rows] == Kind.WORK)]
-        mine = mine[instructions.process_bytes[mine] > 0]
-        if not len(mine):
-            continue
-        sizes = instructions.process_bytes[mine]
-        needed = sizes / (item.roof_gb_per_s * 1e3 / trace.mhz)
-        beyond = np.rint(np.maximum(0, end[mine] - instructions.start[mine] - needed)).astype(np.int64)
-        frame, _ = _worst_line(trace, mine, beyond)
-        saves = min(int(beyond.sum()), path.get(pipe_name(pipe), 0))
-        remedy = (
-            "fewer, larger transfers" if np.median(sizes) < GOOD_TRANSFER else "several transfers in flight"
-        )
-        text = (
-            f"{item.path.replace('_TO_', '→')} moves {int(np.median(sizes)):,} bytes at a time and reaches "
-            f"{item.gb_per_s:.0f} of {item.roof_gb_per_s:.0f} GB/s{_at(frame)}: {remedy} would "
-            f"save up to {saves:,} cycles"
-        )
-        found.append(Advice("transfer", text, saves, frame))
-    return found
-
-
-def _scalar(core: CoreStats) -> list[Advice]:
-    if core.scalar_alone < 0.05 * core.cycles:
-        return []
-    text = (
-        f"only the scalar unit works for {core.scalar_alone:,} cycles "
-        f"({_percent(core.scalar_alone, core.cycles)}): "
-        "hoisting address arithmetic and scalar loads out of loops would give them back"
-    )
-    return [Advice("scalar", text, core.scalar_alone, "")]
-
-
 # What makes a pipe's work longer than it has to be.
 _REASONS = {
     "VECTOR": ("bank", "lanes"),
     "MTE2": ("transfer",),
     "MTE3": ("transfer",),
     "FIXPIPE": ("transfer",),
-    "SCALAR": ("scalar",),
+    "SCALAR": ("hoist",),
 }
 
 
-def _bound(figures: Stats, focus: Focus, more: list[Advice]) -> tuple[list[Advice], Advice | None]:
-    """The pipe that works nearly all the time, with what makes its work long; and which advice that was."""
+def _bound(
+    figures: Stats, focus: Focus, more: list[Advice], places: _Places
+) -> tuple[list[Advice], Advice | None]:
+    """The pipe that works nearly all the time, with what makes its work long; and which advice that was.
+
+    What a core reads before any other pipe works is not counted.
+    """
     core = focus.core
     pipes = [pipe for pipe in figures.pipes if pipe.core == core.core]
-    busiest = max(pipes, key=lambda pipe: pipe.busy, default=None)
-    if busiest is None or busiest.busy < BOUND * core.cycles:
+
+    def busy(name: str, cycles: int) -> int:
+        return max(0, cycles - places.prologue) if name == "SCALAR" else cycles
+
+    busiest = max(pipes, key=lambda pipe: busy(pipe.pipe, pipe.busy), default=None)
+    whole = core.cycles - places.prologue
+    if busiest is None or busy(busiest.pipe, busiest.busy) < BOUND * whole:
         return [], None
-    cycles = {each.core: each.cycles for each in focus.like}
+    cycles = {each.core: each.cycles - places.prologue for each in focus.like}
     bound = [
         pipe
         for pipe in figures.pipes
-        if pipe.pipe == busiest.pipe and pipe.core in cycles and pipe.busy >= BOUND * cycles[pipe.core]
+        if pipe.pipe == busiest.pipe
+        and pipe.core in cycles
+        and busy(pipe.pipe, pipe.busy) >= BOUND * cycles[pipe.core]
     ]
-    head = f"{busiest.pipe}{focus.owner} works {_percent(busiest.busy, core.cycles)} of the time"
-    head += f"{focus.sharing(len(bound))}: this kernel is bound by it{_waits_for_it(figures, focus)}"
+    share = _percent(busy(busiest.pipe, busiest.busy), whole)
+    since = " from its first transfer on" if places.prologue >= WORTH_SAYING * core.cycles else ""
+    rows = places.hottest(places.of_pipe(busiest.pipe))
+    frame = places.frame(int(rows[0])) if len(rows) else ""
+    head = f"{busiest.pipe}{focus.owner} works {share} of the time{focus.sharing(len(bound))}"
+    head += f"{since}: this kernel is bound by it{_waits_for_it(figures, focus)}"
     topics = _REASONS.get(busiest.pipe, ())
     why = next((item for item in more if item.topic in topics and _about(item, busiest.pipe)), None)
     if why is not None:
-        return [Advice("bound", f"{head}; {why.text}", why.saves, why.frame)], why
-    rest = "" if more else "; only less work or a faster form of it would help"
-    return [Advice("bound", f"{head}{rest}", 0, "")], None
+        return [replace(why, topic="bound", text=f"{head}; {why.text}")], why
+    rest = f", most{_at(frame)}" if frame else ""
+    if busiest.pipe == "SCALAR":
+        rest += "; fewer scalar instructions, or loads made once before a loop, would help"
+    elif not more:
+        rest += "; only less work or a faster form of it would help"
+    return [
+        places.at(Advice("bound", f"{head}{rest}{_from_memory(figures, busiest.pipe)}", 0, frame), rows)
+    ], None
+
+
+def _from_memory(figures: Stats, pipe: str) -> str:
+    """Of loads, how much of their data L2 did not have."""
+    if pipe != "MTE2":
+        return ""
+    for item in figures.traffic:
+        if (
+            item.path.startswith("GM_TO_")
+            and item.requests
+            and item.missed
+            and 2 * item.missed > item.requests
+        ):
+            return f" ({item.missed / item.requests:.0%} of what it loads is not in L2)"
+    return ""
 
 
 def _waits_for_it(figures: Stats, focus: Focus) -> str:
@@ -349,20 +456,25 @@ def _waits_for_it(figures: Stats, focus: Focus) -> str:
     return ""
 
 
-def _longest(figures: Stats, focus: Focus, path: dict[str, int], rest: list[Advice]) -> list[Advice]:
+def _longest(
+    figures: Stats, focus: Focus, path: dict[str, int], rest: list[Advice], places: _Places
+) -> list[Advice]:
     """The pipe that makes most of the critical path, where the first sentence is not about it anyway."""
+    path = {pipe: cycles - (places.prologue if pipe == "SCALAR" else 0) for pipe, cycles in path.items()}
     pipe = max(path, key=lambda name: (path[name], name), default="")
-    if not pipe or path[pipe] < LONG * figures.cycles:
+    if not pipe or path[pipe] < LONG * (figures.cycles - places.prologue):
         return []
-    if rest and (
-        rest[0].saves >= PROMISING * figures.cycles or rest[0].topic == "bound" or _names(rest[0], pipe)
-    ):
+    first = rest[0] if rest else None
+    enough = WORTH_FIRST if first and first.simulated else PROMISING
+    if first and (first.saves >= enough * figures.cycles or first.topic == "bound" or _names(first, pipe)):
         return []
+    rows = places.hottest(places.of_pipe(pipe))
+    frame = places.frame(int(rows[0])) if len(rows) else ""
     text = (
-        f"{pipe}{focus.owner} makes {_percent(path[pipe], figures.cycles)} of the critical path: "
+        f"{pipe}{focus.owner} makes {_percent(path[pipe], figures.cycles)} of the critical path, most{_at(frame)}: "
         f"what shortens its work shortens the run, by up to {path[pipe]:,} cycles{_waits_for_it(figures, focus)}"
     )
-    return [Advice("bound", text, path[pipe], "")]
+    return [places.at(Advice("bound", text, path[pipe], frame), rows)]
 
 
 def _names(advice: Advice, pipe: str) -> bool:

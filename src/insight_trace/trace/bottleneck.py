@@ -34,12 +34,17 @@ IN_USE = 0.35
 
 
 class Advice(Struct, frozen=True):
-    """What to try, where, and the most it can bring."""
+    """What to try, where, and what it brings."""
 
-    topic: str  # balance, l2, sync, bound, wait, overlap, bank, lanes, transfer, scalar, barrier
+    topic: str  # balance, l2, sync, bound, wait, buffer, barrier, scalar-wait, prologue, hoist, transfer, bank, lanes
     text: str
-    saves: int  # cycles, at most
-    frame: str  # file:line, "" where it is about no line
+    saves: int  # cycles
+    frame: str  # file:line; "" only where the trace names no lines
+    row: int = -1  # the instruction that shows it
+    core: str = ""  # and where that is in the timeline
+    begin: int = 0  # cycles
+    end: int = 0
+    simulated: bool = False  # the run was timed again with the change; else `saves` is a bound
 
 
 def kind_of(core: str) -> str:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from insight_trace.model import Pipe, Stall, Trace
 from insight_trace.recording.flag_pairs import partners
-from insight_trace.recording.kinds import Kind, finish, kinds
+from insight_trace.recording.kinds import KERNEL_END, Kind, finish, kinds
 from insight_trace.recording.pipes import units
 from insight_trace.recording.stream import distinct
 
@@ -53,17 +53,17 @@ def critical_path(trace: Trace) -> CriticalPath:
     if not len(considered):
         empty = np.zeros(0, np.int64)
         return CriticalPath(empty, empty, empty, np.zeros(0, bool))
-    end = finish(instructions)
-    # A set is raised when all before it on its pipe has ended, however early the pipe took it up.
-    start = np.where(kind == Kind.SET, end, instructions.start)
+    start, end = instructions.start, finish(instructions)
     before, earlier = _before_on_pipe(trace, kind, start, considered)
     issuer = _issuer(trace, kind, considered)
     partner = partners(instructions, kind)
     by_end = considered[np.lexsort((-considered, end[considered]))]
     origin = int(instructions.start[considered].min())
     holds = _holds(trace, kind, end, considered)
-    edges = _readable(before), _readable(earlier), _readable(issuer), _readable(partner)
-    steps = _Steps(_readable(start), _readable(end), *edges, _readable(by_end), holds)
+    drained = _drained(trace, kind, end, considered)
+    columns = start, end, before, earlier, issuer, partner, drained, by_end
+    start_, end_, before_, earlier_, issuer_, partner_, drained_, by_end_ = map(_readable, columns)
+    steps = _Steps(start_, end_, before_, earlier_, issuer_, partner_, drained_, by_end_, holds)
     pieces = _walk(int(by_end[-1]), origin, steps)
     rows, begins, ends = (np.array(column, np.int64)[::-1] for column in pieces[:3])
     return CriticalPath(rows, begins, ends, np.array(pieces[3], bool)[::-1])
@@ -85,6 +85,7 @@ class _Steps(Struct, frozen=True):
     earlier: Column
     issuer: Column
     partner: Column
+    drained: Column  # of sets and barriers of a pipe: the work of the pipe that they wait for
     by_end: Column
     holds: _Holds
 
@@ -93,6 +94,7 @@ class _Holds(Struct, frozen=True):
     """Barriers, and instructions that a full queue kept from being issued, with all after them."""
 
     barriers: frozenset[int]
+    ends: frozenset[int]  # of kernels: they drain every pipe
     core: Column
     pipe: Column
     issue: Column
@@ -104,6 +106,13 @@ class _Holds(Struct, frozen=True):
         """What a barrier waited for: the last of its core to end; -1 for none."""
         found = _latest(self.on_core[self.core[row]], end, now, here)
         return found if found >= 0 and end[found] > start else -1
+
+    def behind_end(self, row: int, begin: int, after: int, end: Column, here: set[int]) -> int:
+        """What the end of a kernel waited for, where that ended after `after`; -1 for none."""
+        if row not in self.ends:
+            return -1
+        found = _latest(self.on_core[self.core[row]], end, begin, here)
+        return found if found >= 0 and end[found] > after else -1
 
     def behind_queue(self, row: int, begin: int, after: int, end: Column, here: set[int]) -> int:
         """What made room in the queue that held up the issue of `row`; -1 where none did since `after`."""
@@ -125,12 +134,14 @@ def _holds(trace: Trace, kind: NDArray[np.uint8], end: NDArray[np.int64], rows: 
 
     instructions = trace.instructions
     unit = units(instructions.pipe)
-    barriers = rows[kind[rows] == Kind.BARRIER]
+    barriers = rows[(kind[rows] == Kind.BARRIER) & _of_all(unit[rows])]
     queued = rows[instructions.stall[rows] == Stall.QUEUE]
     works = rows[(kind[rows] == Kind.WORK) | (kind[rows] == Kind.SCALAR)]
     works = works[np.lexsort((-works, end[works]))]
     on_core: dict[int, Column] = {}
-    for core in distinct(instructions.core[barriers]).tolist():
+    named_end = np.array([name == KERNEL_END for name in instructions.names] or [False], bool)
+    ends = rows[named_end[instructions.name[rows]]]
+    for core in distinct(instructions.core[np.concatenate((barriers, ends))]).tolist():
         on_core[core] = _readable(works[instructions.core[works] == core])
     on_pipe: dict[tuple[int, int], Column] = {}
     by_core: dict[int, Column] = {}
@@ -141,13 +152,45 @@ def _holds(trace: Trace, kind: NDArray[np.uint8], end: NDArray[np.int64], rows: 
             chosen = (instructions.core[works] == core) & (unit[works] == pipe)
             on_pipe[core, pipe] = _readable(works[chosen])
     columns = _readable(instructions.core), _readable(unit), _readable(instructions.issue)
-    return _Holds(frozenset(barriers.tolist()), *columns, by_core, on_core, on_pipe)
+    drains = frozenset(barriers.tolist()), frozenset(ends.tolist())
+    return _Holds(*drains, *columns, by_core, on_core, on_pipe)
+
+
+def _of_all(unit: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """A barrier of every pipe stands where the scalar unit waits for it; one of a pipe stands on that pipe."""
+    import numpy as np
+
+    return np.isin(unit, (Pipe.SCALAR, Pipe.SCALARLDST, Pipe.FLOWCTRL, Pipe.ALL))
+
+
+def _drained(
+    trace: Trace, kind: NDArray[np.uint8], end: NDArray[np.int64], rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """For sets and barriers of one pipe, the row before them on it that ended last; -1 elsewhere."""
+    import numpy as np
+
+    instructions = trace.instructions
+    unit = units(instructions.pipe)
+    found = np.full(len(instructions), -1, np.int64)
+    group = instructions.core[rows].astype(np.int64) * 256 + unit[rows]
+    for key in distinct(group):
+        members = rows[group == key]
+        works = (kind[members] == Kind.WORK) | (kind[members] == Kind.SCALAR)
+        until = np.where(works, end[members], np.iinfo(np.int64).min)
+        highest = np.maximum.accumulate(until)
+        # the place at which the maximum so far was reached last
+        place = np.maximum.accumulate(np.where(works & (until == highest), np.arange(len(members)), -1))
+        asks = (kind[members] == Kind.SET) | ((kind[members] == Kind.BARRIER) & ~_of_all(unit[members]))
+        asks &= place >= 0
+        found[members[asks]] = members[place[asks]]
+    return found
 
 
 def _walk(last: int, origin: int, steps: _Steps) -> tuple[array[int], array[int], array[int], array[int]]:
     """Row, begin, end and idleness of the pieces, from the last to the first."""
     start, end, holds = steps.start, steps.end, steps.holds
     partner, earlier, before, issuer = steps.partner, steps.earlier, steps.before, steps.issuer
+    drained = steps.drained
     pieces = array("q"), array("q"), array("q"), array("b")
     rows, begins, ends, idle = (column.append for column in pieces)
 
@@ -166,6 +209,9 @@ def _walk(last: int, origin: int, steps: _Steps) -> tuple[array[int], array[int]
             raised = ahead
         elif raised < 0 and row in holds.barriers:
             raised = holds.behind_barrier(row, now, start[row], end, here)
+        elif raised < 0 and drained[row] >= 0 and end[drained[row]] > start[row]:
+            # a flag is raised when all before it on its pipe has ended, however early the pipe took it up
+            raised = drained[row]
         if raised >= 0 and start[row] <= end[raised] <= now and raised not in here:
             following, reached = raised, end[raised]
             if now > reached:
@@ -193,8 +239,11 @@ def _walk(last: int, origin: int, steps: _Steps) -> tuple[array[int], array[int]
                     here.add(ahead)
                     row, now = ahead, begin
                     continue
-                if holds.queued:
-                    after = end[following] if following >= 0 else origin
+                after = end[following] if following >= 0 else origin
+                last_work = holds.behind_end(row, begin, after, end, here)
+                if last_work >= 0:
+                    following = last_work
+                elif holds.queued:
                     room = holds.behind_queue(row, begin, after, end, here)
                     following = room if room >= 0 else following
             if following < 0:

@@ -10,7 +10,7 @@ using namespace pto;
 
 namespace {
 
-enum Form { kOneBuffer = 1, kBarrier = 2, kScalarWaits = 4, kConflicts = 8, kNarrow = 16, kSmall = 32, kSame = 64 };
+enum Form { kOneBuffer = 1, kBarrier = 2, kScalarWaits = 4, kConflicts = 8, kNarrow = 16, kSmall = 32, kSame = 64, kFlagEnd = 128 };
 
 template <class T> T *data(int64_t slot) {
     auto *tensor = reinterpret_cast<ChipTensor *>(slot);
@@ -35,7 +35,7 @@ template <int rows, int cols> void loop(int64_t *args, int steps, int form) {
     for (int step = 0; step < steps; ++step) {
         int place = form & kOneBuffer ? 0 : step & 1;
         auto event = event_t(place);
-        uint64_t base = place * 0xc000;
+        uint64_t base = place * 0x10000;
         TASSIGN(a, base);
         TASSIGN(b, base + (form & kConflicts ? 0x4000 : 0x4000 + 0x100));
         TASSIGN(c, base + 0x8000 + (form & kConflicts ? 0 : 0x200));
@@ -79,7 +79,12 @@ template <int rows, int cols> void loop(int64_t *args, int steps, int form) {
         wait_flag(PIPE_V, PIPE_MTE2, event_t(i));
         wait_flag(PIPE_MTE3, PIPE_V, event_t(i));
     }
-    pipe_barrier(PIPE_ALL);
+    if (form & kFlagEnd) { // as simpler's kernels end
+        set_flag(PIPE_MTE3, PIPE_S, EVENT_ID7);
+        wait_flag(PIPE_MTE3, PIPE_S, EVENT_ID7);
+    } else {
+        pipe_barrier(PIPE_ALL);
+    }
 }
 
 } // namespace
