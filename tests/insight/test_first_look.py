@@ -2,21 +2,24 @@
 
 import json
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 from insight_made_up import small_trace, trace_of
-from insight_replays import REPLAYS
+from insight_replays import EXAMPLES, REPLAYS
 from msgspec.structs import replace
 
-from insight_trace.insight import open_trace, validate, write_insight_directory
+from insight_trace.insight import added_events, open_trace, validate, write_insight_directory
 from insight_trace.insight.container import BlockType
+from insight_trace.insight.lanes import ADDED_LANES
 from insight_trace.insight.prepared import Extras, Prepared
 from insight_trace.insight.source_page import opening_on
 from insight_trace.model import Pipe
 from insight_trace.recording.store import open_recording
 from insight_trace.replay import named_traces
 from insight_trace.replay.named_traces import write_named_traces
+from insight_trace.trace.cache_lines import cache_lines
 from insight_trace.trace.stats import stats
 
 everywhere = pytest.mark.parametrize("name", REPLAYS)
@@ -25,9 +28,19 @@ everywhere = pytest.mark.parametrize("name", REPLAYS)
 @everywhere
 def test_source_opens_on_a_kernel_and_a_core_that_ran_it(replayed, name):
     run = replayed(name)
-    kernels = {kernel["source"] for kernel in open_recording(run.directory.parent).kernels}
+    recording = open_recording(run.directory.parent)
+    kernels = {Path(kernel["source"]).name for kernel in recording.kernels}
     opened = min(run.sources())
-    assert any(opened.endswith(source) or source.endswith(opened) for source in kernels)
+    assert Path(opened).name in kernels
+    # of a mix it is the member whose core ends last
+    columns = recording.trace.instructions
+    last = columns.core == columns.core[int(np.argmax(columns.end))]
+    ran = {
+        frame.rsplit(":", 1)[0]
+        for row in np.unique(columns.stack[last])
+        for frame in columns.stacks[row].split("\n")
+    }
+    assert Path(opened).name in {Path(file).name for file in ran}
     assert not any("insight_trace/simulate" in path or "insight_entry" in path for path in run.sources())
     files = {file["Source"]: file["Lines"] for file in run.block(BlockType.API_FILE)["Files"]}
     assert sum(line["Instructions Executed"][0] for line in files[opened]) > 0
@@ -137,6 +150,173 @@ def test_registers_are_no_column_where_nobody_counted_them(replayed, name):
     assert "GPR Count" not in run.block(BlockType.API_INSTR)["Instructions"][0]
 
 
+PALETTE = [
+    "deepBlue",
+    "coralRed",
+    "tealGreen",
+    "aquaBlue",
+    "raspberryPink",
+    "vividBlue",
+    "vividRed",
+    "royalPurple",
+    "skyBlue",
+    "sunsetOrange",
+    "amethystPurple",
+    "limeGreen",
+]
+
+
+def insight_colour(name):
+    """The colour of a slice in Insight (its timeline's colorUtils: a sum over characters, modulo the palette)."""
+    return PALETTE[sum(31 * ord(letter) for letter in name) % len(PALETTE)]
+
+
+def test_severities_have_colours_that_mean_what_they_say():
+    colours = {severity: insight_colour(name) for severity, name in added_events._SEVERITIES.items()}
+    assert colours == {"error": "coralRed", "warning": "sunsetOrange", "note": "skyBlue"}
+    assert insight_colour("terrible") == "limeGreen"  # why that name is not used
+
+
+def events_of(run):
+    return json.loads((run.directory / "trace.json").read_bytes())["traceEvents"]
+
+
+def test_a_block_has_one_number_in_the_timeline_and_in_core_occupancy(replayed):
+    run = replayed("blocks")
+    table = run.block(BlockType.OCCUPANCY)
+    assert table["op_type"] != "vector"  # Insight would draw two blocks as one core
+    loads = [(load["core_id"], core) for load in table["op_detail"] for core in load["core_detail"]]
+    drawn = {f"core{number}.veccore{core['subcore_id']}" for number, core in loads}
+    assert drawn == {event["pid"] for event in events_of(run) if event["ph"] == "X"}
+
+
+@everywhere
+def test_no_counter_is_zero_throughout(replayed, name):
+    series = defaultdict(list)
+    for event in events_of(replayed(name)):
+        if event["ph"] == "C":
+            series[event["name"]].append(event["args"]["throughput(MB/s)"])
+    assert series
+    assert all(any(values) for values in series.values())
+
+
+@everywhere
+def test_every_slice_of_an_instruction_has_its_exact_cycles(replayed, name):
+    run = replayed(name)
+    columns = open_recording(run.directory.parent).instructions
+    slices = [
+        event for event in events_of(run)
+        if event["ph"] in "XB" and event["tid"] not in (*ADDED_LANES, "USERMARK")
+    ]  # fmt: skip
+    said = sorted((event["pid"], event["args"]["start_cycle"], event["args"]["cycles"]) for event in slices)
+    cores = [columns.cores[core] for core in columns.core.tolist()]
+    marks = columns.pipe == Pipe.USERMARK
+    kept = zip(
+        cores, columns.start.tolist(), (columns.end - columns.start).tolist(), marks.tolist(), strict=True
+    )
+    assert said == sorted((core, start, cycles) for core, start, cycles, mark in kept if not mark)
+    waited = [event["args"] for event in slices if "waited_for" in event["args"]]
+    assert waited
+    assert all(args["waited_cycles"] > 0 and args["waited_for"] for args in waited)
+    moving = [event["args"] for event in slices if "process_bytes" in event["args"]]
+    assert all(
+        args["bytes_per_cycle"]
+        == pytest.approx(int(args["process_bytes"]) / max(1, args["cycles"]), rel=1e-3)
+        for args in moving
+    )
+
+
+@everywhere
+def test_tile_ops_and_the_critical_path_have_lanes_above_the_pipes(replayed, name):
+    run = replayed(name)
+    events = events_of(run)
+    trace = open_trace(run.directory)
+    order = {
+        event["tid"]: event["args"]["sort_index"] for event in events if event["name"] == "thread_sort_index"
+    }
+    assert sorted(order, key=order.get)[:3] == ["CRITICAL PATH", "TILE OPS", "SCALAR"]
+    path = sorted(
+        (e["ts"], e["args"]["cycles"]) for e in events if e["ph"] == "X" and e["tid"] == "CRITICAL PATH"
+    )
+    assert sum(cycles for _, cycles in path) == int(
+        trace.instructions.end.max() - trace.instructions.start.min()
+    )
+    ops = [event for event in events if event["ph"] == "X" and event["tid"] == "TILE OPS"]
+    assert {event["name"] for event in ops} >= {"TLOAD", "TSTORE"}
+    flows = [event for event in events if event["ph"] in "st" and event["cat"] == "tile"]
+    assert flows
+    assert all(event["tid"] == "TILE OPS" for event in flows)
+    # what reads the directory without its recording finds instructions only
+    assert len(open_trace(run.bin).instructions) == len(trace.instructions)
+
+
+def test_flags_between_cores_are_arrows_of_their_own(replayed, tmp_path):
+    recording = open_recording(replayed("mix").directory.parent)
+    columns = recording.trace.instructions
+    cube, vector = (int(np.flatnonzero(columns.core == core)[-1]) for core in (0, 1))
+    partner = columns.partner.copy()
+    partner[vector] = cube
+    names = [
+        name if name != columns.names[columns.name[vector]] else "WAIT_FLAG_DEV" for name in columns.names
+    ]
+    trace = replace(recording.trace, instructions=replace(columns, partner=partner, names=tuple(names)))
+    directory = write_insight_directory(trace, tmp_path, recording=recording)
+    assert validate(directory) == []
+    events = json.loads((directory / "trace.json").read_bytes())["traceEvents"]
+    start, end = (event for event in events if event.get("cat") == "cross-core")
+    assert (start["ph"], end["ph"]) == ("s", "t")
+    assert (start["pid"], end["pid"]) == (columns.cores[0], columns.cores[1])
+
+
+def test_a_folder_has_one_timeline_that_insight_takes(replayed):
+    """Its server draws every trace.json below a folder that is no link."""
+    directory = replayed("mix").directory
+    found = [path for path in directory.parent.rglob("trace.json") if not path.is_symlink()]
+    assert found == [directory / "trace.json"]
+    cores = sorted(directory.glob("core*/trace.json"))
+    assert len(cores) == 3
+    assert all(json.loads(path.read_bytes())["schemaVersion"] == 1 for path in cores)
+
+
+def test_paths_inside_a_core_have_a_share_of_their_ceiling(replayed):
+    found = {}
+    for name in ("mix", "single"):
+        for graph in replayed(name).block(BlockType.MEMORY_GRAPH)["core_memory_map"]:
+            found |= {unit["memory_path"]: unit["peak_ratio"] for unit in graph["memory_unit"]}
+    for arrow in (4, 5, 14, 15):  # L1 to L0A and L0B, UB to the vector unit and back
+        assert 0 < found[arrow] <= 100
+
+
+def test_the_roofline_has_a_line_for_every_mover(replayed):
+    charts = {
+        chart["title"]: chart for chart in replayed("mix").block(BlockType.ROOFLINE)["multiple_rooflines"]
+    }
+    cube = {roof["bw_name"] for roof in charts["Pipeline(Cube)"]["rooflines"]}
+    assert cube == {"MTE1", "MTE2", "FIXP"}
+    assert {roof["bw_name"] for roof in charts["Pipeline(Vector)"]["rooflines"]} == {"MTE2", "MTE3"}
+
+
+@everywhere
+def test_a_pipe_has_the_vendors_name_on_every_page(replayed, name):
+    run = replayed(name)
+    for type_ in (BlockType.COMPUTE_BARS, BlockType.COMPUTE_ROWS, BlockType.MEMORY_TABLE):
+        assert "FIXPIPE" not in json.dumps(run.block(type_))
+
+
+def test_a_run_that_touches_more_lines_than_the_cache_page_has_cells_is_folded_by_set():
+    from insight_trace import simulate
+    from insight_trace.model import CoreType, Kernel
+
+    values = {slot: np.ones(1 << 20, np.float32) for slot in range(3)}
+    kernel = Kernel("vector_add", EXAMPLES / "kernels" / "vector_add.cpp", CoreType.AIV)
+    done = simulate(kernel, values, timing_only=True)
+    page, why_not = cache_lines(done.instructions)
+    assert why_not == ""
+    assert len(page.records) == 16384
+    asked = sum(cell.hit.value[0] + cell.miss.value[0] for cell in page.records)
+    assert asked * 128 == 3 * 4 << 20
+
+
 def test_what_the_checker_found_is_a_mark_over_each_instruction_it_names(replayed, tmp_path):
     recording = open_recording(replayed("mix").directory.parent)
     stream = recording.instructions
@@ -154,11 +334,13 @@ def test_what_the_checker_found_is_a_mark_over_each_instruction_it_names(replaye
     assert validate(directory) == []
     events = json.loads((directory / "trace.json").read_text())["traceEvents"]
     (mark,) = (event for event in events if event["ph"] == "X" and event["tid"] == "USERMARK")
-    assert mark["name"] == "race"
+    assert mark["name"] == "error: race"
+    assert insight_colour(mark["cname"]) == "coralRed"
     assert mark["pid"] == stream.cores[stream.core[row]]
     assert mark["ts"] == float(np.float32(stream.start[row] / recording.trace.mhz))
-    assert mark["args"]["what"] == finding["message"]
-    assert mark["args"]["to mend it"] == "a flag"
+    first, second, *_ = sorted(mark["args"])  # Insight sorts them
+    assert mark["args"][first] == finding["message"]
+    assert mark["args"][second] == "a flag"
     assert mark["args"]["code"].startswith("/src/add.cpp:7")
     # and the timeline without the recording still opens
     read = open_trace(directory / "visualize_data.bin")

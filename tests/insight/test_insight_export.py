@@ -446,7 +446,7 @@ def test_pypto_reads_our_container_when_sources_are_left_out(pypto_reader, tmp_p
 def test_throughput_is_worked_out_from_the_bytes_that_instructions_moved():
     trace = small_trace()
     series = {each.name: each for each in throughput_counters(trace.instructions, trace.mhz)}
-    assert list(series) == ["GM_TO_UB", "GM_TO_L1", "GM_TO_TOTAL", "UB_TO_GM", "L1_TO_GM", "TOTAL_TO_GM"]
+    assert list(series) == ["GM_TO_UB", "GM_TO_TOTAL"]  # those that are zero throughout are left out
     times, rates = series["GM_TO_UB"].micros, series["GM_TO_UB"].megabytes_per_second
     assert (times[0], times[-1], rates[-1]) == (0.001, 331 / 1850, 0.0)
     lasting = np.diff(np.r_[0.0, times[1:]])
@@ -454,7 +454,6 @@ def test_throughput_is_worked_out_from_the_bytes_that_instructions_moved():
     even = 2 * 4096 / (288 / 1850) * 1e6 / 1048576  # both cores, while they load
     assert rates.max() == pytest.approx(even)
     assert series["GM_TO_TOTAL"].megabytes_per_second.tolist() == rates.tolist()
-    assert not series["UB_TO_GM"].megabytes_per_second.any()
     assert throughput_counters(replace(trace.instructions, process_bytes=np.full(13, -1)), 1850.0) == ()
 
 

@@ -55,7 +55,9 @@ def run(options: argparse.Namespace) -> int:
         print(f"{check.status:<10} {check.text}")
     print(f"took       {time.perf_counter() - begun:.1f} s")
     print(f"view       {_our_command()} view {replay.directory}")
-    print(f"import     {replay.directory}/visualize_data.bin into MindStudio Insight")
+    print(
+        "insight    import visualize_data.bin of this folder: the folder by itself has no Source and no Details"
+    )
     print(f"open       {replay.directory}/")
     verified = all(check.status is Status.VERIFIED for check in replay.checks)
     return 0 if capture.passed and verified else 1

@@ -140,6 +140,8 @@ def _export(options: argparse.Namespace) -> int:
     cores = ", ".join(trace.instructions.cores)
     chip = trace.soc_version if options.soc_version else f"taken as {trace.soc_version} (--soc-version)"
     print(f"exported   {len(trace.instructions):,} instructions of {cores} at {trace.mhz:g} MHz, {chip}")
-    print(f"import     {directory}/visualize_data.bin into MindStudio Insight")
+    print(
+        "insight    import visualize_data.bin of this folder: the folder by itself has no Source and no Details"
+    )
     print(f"open       {directory}/")
     return 0

@@ -113,7 +113,9 @@ def show(replay: Replay, *, check: bool, table: Sequence[str] = ()) -> None:
     if replay.directory is None:
         print(f"workspace  {replay.workspace}")
         return
-    print(f"import     {replay.directory}/visualize_data.bin into MindStudio Insight")
+    print(
+        "insight    import visualize_data.bin of this folder: the folder by itself has no Source and no Details"
+    )
     print(f"open       {replay.directory}/")
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _PHASES = frozenset("XBEstMC")
 _TIED = frozenset("BEst")  # phases of events that an id ties to others
+_BETWEEN_PIPES = re.compile(r"\w+To\w+|")  # the category of a flag's arrow
+_FREE = "arrow of another category"
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _TAIL = 1 << 16
 _SET, _WAIT, _CROSS_CORE = "SET", "WAIT", "flag between cores"
@@ -38,6 +40,7 @@ class _Lean(Struct, gc=False):
     pid: str | int = ""
     tid: str | int = ""
     id: str = ""
+    cat: str = ""
 
 
 _LEAN: msgspec.json.Decoder[list[_Lean]] = msgspec.json.Decoder(list[_Lean])
@@ -54,6 +57,7 @@ class EventCheck(Struct):
     # how often an id comes: by what it is on (SET, WAIT, _CROSS_CORE) and phase, and by phase of a flow
     flags: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     flows: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    free: set[str] = field(default_factory=set)  # ids of arrows that belong to no flag
     seen: list[tuple[list[str], NDArray[np.int64]]] = field(default_factory=list)  # ids, and at which events
     told: Counter[str] = field(default_factory=Counter)
 
@@ -89,7 +93,9 @@ class EventCheck(Struct):
             by_kind: dict[tuple[str, str], list[str]] = defaultdict(list)
             for place in tied:
                 event = events[place]
-                by_kind[event.name, event.ph].append(event.id)
+                # an arrow between lanes needs no flag; it is drawn by its category
+                name = event.name if _BETWEEN_PIPES.fullmatch(event.cat) or event.ph in "BE" else _FREE
+                by_kind[name, event.ph].append(event.id)
             for (name, phase), ids in by_kind.items():
                 self._count(name, phase, ids)
             self.seen.append(([events[place].id for place in tied], np.array(tied, np.int64) + self.events))
@@ -101,6 +107,8 @@ class EventCheck(Struct):
     def _count(self, name: str, phase: str, ids: list[str]) -> None:
         if phase in "st":
             self.flows[phase].update(ids)
+            if name == _FREE:
+                self.free.update(ids)
         else:
             on = _CROSS_CORE if name in CROSS_CORE_NAMES else _SET if name in SET_NAMES else _WAIT
             self.flags[on, phase].update(ids)
@@ -135,7 +143,8 @@ class EventCheck(Struct):
             elif phase in "BE":
                 self._flag(number, event, phase)
             elif phase in "st":
-                self._one("", phase, str(event.get("id", "")), number)
+                between = _BETWEEN_PIPES.fullmatch(str(event.get("cat", "")))
+                self._one("" if between else _FREE, phase, str(event.get("id", "")), number)
 
     def _slice(self, number: int, event: dict[str, Any]) -> None:
         process = event.get("pid", "")
@@ -178,7 +187,7 @@ class EventCheck(Struct):
         for key in _uneven(starts, ends):
             what = f"id {key!r} has {starts[key]} flow starts and {ends[key]} ends; one of each is drawn"
             self.report("flow-pairs", self._first(key), what)
-        for key in sorted(starts.keys() & ends.keys() - ids):
+        for key in sorted((starts.keys() & ends.keys()) - ids - self.free):
             self.report("flow-pairs", self._first(key), f"id {key!r} is on no flag")
 
 

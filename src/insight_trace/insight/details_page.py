@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from insight_trace.errors import InputError
+from insight_trace.insight.added_events import Spans
 from insight_trace.insight.container import BlockType, blocks_of
 from insight_trace.reading import open_regular
 
@@ -193,7 +194,7 @@ class CacheLines(Struct, frozen=True, rename={"records": "Cacheline Records"}):
 
 
 class DetailsPage(msgspec.Struct, frozen=True):
-    """What fills the Details and the Cache page; None leaves a section away."""
+    """What fills the Details and the Cache page, None leaves a section away; and lanes above the pipes."""
 
     base: BaseInfo | None = None
     compute_bars: ComputeLoad | None = None
@@ -204,6 +205,7 @@ class DetailsPage(msgspec.Struct, frozen=True):
     roofline: Roofline | None = None
     cache: CacheLines | None = None
     stalls: StallReasons | None = None
+    spans: tuple[Spans, ...] = ()
 
 
 # In the order in which the vendor's own profiler writes them.

@@ -11,7 +11,7 @@ from msgspec import Struct
 from insight_trace.insight.encoding import json_text, json_texts, pick, texts
 from insight_trace.insight.lanes import pipe_colour, simt_colour
 from insight_trace.insight.prepared import Prepared
-from insight_trace.model import Pipe
+from insight_trace.model import Pipe, Stall
 from insight_trace.recording.kinds import FLAG_NAMES
 from insight_trace.recording.stream import details_of
 
@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _NO_BYTES = b'"}'
+_WAITED = {
+    Stall.PIPE: b"its pipe, busy with earlier work",
+    Stall.QUEUE: b"room in the queue of its pipe",
+    Stall.FLAG: b"a flag",
+    Stall.BARRIER: b"a barrier",
+    Stall.BANK: b"banks of UB",
+    Stall.BANDWIDTH: b"shared bandwidth",
+    Stall.CROSS_CORE: b"a flag of another core",
+}
 
 
 class Fragments(Struct, frozen=True, eq=False, dict=True):
@@ -36,7 +45,9 @@ class Fragments(Struct, frozen=True, eq=False, dict=True):
         return json_texts(details_of(self.prepared.instructions.detail, rows))
 
     def closing(self, rows: NDArray[np.int64]) -> list[bytes] | bytes:
-        """The end of `args`, with the bytes moved where they are known."""
+        """The end of `args`, with the bytes moved where they are known, and what a recording knows beyond."""
+        if self.prepared.annotated:
+            return self._annotated(rows)
         moved = self.prepared.instructions.process_bytes[rows]
         known = np.flatnonzero(moved > 0)
         if len(known) == 0:
@@ -44,6 +55,48 @@ class Fragments(Struct, frozen=True, eq=False, dict=True):
         found = [_NO_BYTES] * len(rows)
         for row, count in zip(known.tolist(), moved[known].tolist(), strict=True):
             found[row] = b'","process_bytes":"%d"}' % count
+        return found
+
+    def _annotated(self, rows: NDArray[np.int64]) -> list[bytes]:
+        """Exact cycles, where Insight rounds to nanoseconds, what the row waited for, and the rate of a transfer."""
+        columns = self.prepared.instructions
+        lasting = columns.end[rows] - columns.start[rows]
+        waited = np.where(columns.stall[rows] > 0, columns.start[rows] - columns.issue[rows], 0)
+        reasons = self._reasons
+        found = []
+        for row, cycles, start, moved, wait in zip(
+            rows.tolist(),
+            lasting.tolist(),
+            columns.start[rows].tolist(),
+            columns.process_bytes[rows].tolist(),
+            waited.tolist(),
+            strict=True,
+        ):
+            text = (
+                b'","process_bytes":"%d","bytes_per_cycle":%.4g' % (moved, moved / max(1, cycles))
+                if moved > 0
+                else b'"'
+            )
+            text += b',"cycles":%d,"start_cycle":%d' % (cycles, start)
+            if wait > 0:
+                text += b',"waited_cycles":%d,"waited_for":"%s"' % (wait, reasons[row])
+            found.append(text + b"}")
+        return found
+
+    @cached_property
+    def _reasons(self) -> list[bytes]:
+        """By row, in words: what it waited for between its issue and its start."""
+        columns = self.prepared.instructions
+        named = [b"", *(pipe.name.encode() for pipe in Pipe)]
+        texts_ = [_WAITED.get(Stall(stall), b"") for stall in range(max(Stall) + 1)]
+        found = [texts_[stall] for stall in columns.stall.tolist()]
+        flagged = np.flatnonzero(
+            (columns.partner >= 0) & np.isin(columns.stall, (Stall.FLAG, Stall.CROSS_CORE))
+        )
+        for row, other in zip(flagged.tolist(), columns.partner[flagged].tolist(), strict=True):
+            found[row] = b"a flag of " + named[columns.pipe[other]]
+            if columns.core[other] != columns.core[row]:
+                found[row] += b" of " + json_text(columns.cores[columns.core[other]])
         return found
 
     # The same parts put together as they follow each other: fewer pieces make faster text.
@@ -65,6 +118,10 @@ class Fragments(Struct, frozen=True, eq=False, dict=True):
         which = self.static.copy()
         which[known] = len(plain) + cell
         return np.concatenate((plain, texts(moving))), which
+
+    @cached_property
+    def _colour_to_duration(self) -> NDArray[Any]:
+        return np.asarray(self.colour + b',"dur":')
 
     @cached_property
     def slice_end(self) -> NDArray[Any]:
@@ -92,6 +149,8 @@ class Fragments(Struct, frozen=True, eq=False, dict=True):
     def slice_head(self, rows: NDArray[np.int64]) -> list[list[bytes]]:
         """A slice from its opening brace to its duration."""
         columns = self.prepared.instructions
+        if self.prepared.annotated:
+            return [*self.head(rows), pick(self._colour_to_duration, self.static[rows])]  # type: ignore[list-item]
         table, which = self._to_durations
         middle = pick(table, which[rows])
         return [pick(self.code, columns.stack[rows]), self.details(rows), middle]

@@ -12,6 +12,10 @@ from insight_trace.model import Pipe
 LANES: dict[str, int] = {pipe.name: int(pipe) for pipe in Pipe}
 WARP_LANE_BASE = 100
 
+# Lanes that a recording has above its pipes, in this order; the vendor has none of them.
+CRITICAL_PATH, TILE_OPS = "CRITICAL PATH", "TILE OPS"
+ADDED_LANES = (CRITICAL_PATH, TILE_OPS)
+
 CACHE_MISS = "CACHEMISS"  # name of a cache-miss row; events and files show its address instead
 COUNTER_PROCESS = "MTE Throughput"
 THROUGHPUT = "throughput(MB/s)"

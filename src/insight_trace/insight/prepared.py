@@ -91,6 +91,11 @@ class Prepared(Struct, frozen=True, eq=False, dict=True):
     mhz: float
     opens_on: str = ""  # the core that Insight's Source page is to show first; "": as the vendor lists them
 
+    @property
+    def annotated(self) -> bool:
+        """Whether this is a recording, whose slices say more than the vendor's exporter writes."""
+        return self.instructions.operands is not None
+
     @cached_property
     def listed(self) -> list[int]:
         """Places in `cores` in the order in which tables list them: the Source page opens on the first."""

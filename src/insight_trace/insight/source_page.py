@@ -15,10 +15,11 @@ from insight_trace.recording.pipes import core_order
 
 
 def opening_on(trace: Trace, kernels: Iterable[str]) -> tuple[Trace, str]:
-    """The trace under names that make the page open on a kernel's source, and the core that ran it most.
+    """The trace under names that make the page open where the time goes, and the core that ran most of that.
 
-    A header of the user's that comes before every kernel by name leaves it to the kernel: `./kernel.cpp` comes
-    before every absolute path. The core is "" where nothing that ran has a text to show.
+    That is the user's Python where instructions have lines of it, else the source of the kernel whose core ends last.
+    What would come before it by name leaves it to it: `./kernel.cpp` comes before every absolute path. The core is ""
+    where nothing that ran has a text to show.
     """
     by_stack = [
         {file for frame in frames_of(stack) if (file := frame.rsplit(":", 1)[0]) in trace.sources}
@@ -28,10 +29,20 @@ def opening_on(trace: Trace, kernels: Iterable[str]) -> tuple[Trace, str]:
     if not files:
         return trace, ""
     real = {os.path.realpath(kernel) for kernel in kernels}
-    mains = [file for file in files if file in real or os.path.realpath(file) in real]
-    opened = (mains or files)[0]
+    python = [file for file in files if file.endswith(".py")]
+    mains = python or [file for file in files if file in real or os.path.realpath(file) in real] or files
+    opened = _on_last_core(trace, by_stack, mains)
     core = _runs_most(trace, [opened in found for found in by_stack])
     return (trace if opened == files[0] else _renamed(trace, opened, f"./{Path(opened).name}")), core
+
+
+def _on_last_core(trace: Trace, by_stack: list[set[str]], files: list[str]) -> str:
+    """Of these files the one that the core which ends last ran most of; the first where it ran none."""
+    columns = trace.instructions
+    last = int(columns.core[int(np.argmax(columns.end))])
+    rows = columns.stack[columns.core == last]
+    counts = [int(np.array([file in found for found in by_stack], bool)[rows].sum()) for file in files]
+    return files[int(np.argmax(counts))]
 
 
 def _runs_most(trace: Trace, chosen: list[bool]) -> str:

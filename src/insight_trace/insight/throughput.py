@@ -61,7 +61,8 @@ def throughput_counters(instructions: Instructions, mhz: float) -> tuple[Counter
     values[READS] += values[0] + values[1]
     values[WRITES] += values[3] + values[4]
     edges[0] = min(FIRST_POINT, total)
-    return tuple(Counter(name, edges, values[place]) for place, name in enumerate(SERIES))
+    # a series that is zero throughout would take a lane of its own, as high as six others
+    return tuple(Counter(name, edges, row) for name, row in zip(SERIES, values, strict=True) if row.any())
 
 
 def _moved_before(

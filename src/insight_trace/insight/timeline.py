@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from insight_trace.insight.added_events import Spans, cross_core_flows, finding_events, span_events
 from insight_trace.insight.crosscore import cross_core_events
 from insight_trace.insight.encoding import Durations, floats, integers, json_text, lay, micros, pick, texts
 from insight_trace.insight.event_text import Fragments, warp_colour
-from insight_trace.insight.finding_events import finding_events
 from insight_trace.insight.flags import FlagPairs, drawn_wait_starts, pair_flags
-from insight_trace.insight.lanes import COUNTER_PROCESS, LANES, THROUGHPUT, WARP_LANE_BASE, core_order
+from insight_trace.insight.lanes import (
+    ADDED_LANES,
+    COUNTER_PROCESS,
+    LANES,
+    THROUGHPUT,
+    WARP_LANE_BASE,
+    core_order,
+)
 from insight_trace.insight.prepared import CHUNK, Extras, Prepared, chunks
 from insight_trace.model import Counter, Pipe
 from insight_trace.recording.kinds import BARRIER
@@ -38,10 +45,11 @@ def timeline_pieces(
     fragments: Fragments,
     counters: tuple[Counter, ...],
     findings: Sequence[Mapping[str, Any]] = (),
+    spans: Sequence[Spans] = (),
 ) -> Iterator[bytes]:
     """The whole document in pieces of bounded size. Every event ends in a comma but the last."""
     held = b""
-    for piece in _event_pieces(prepared, fragments, counters, findings):
+    for piece in _event_pieces(prepared, fragments, counters, findings, spans):
         if piece:
             yield held
             held = piece
@@ -54,6 +62,7 @@ def _event_pieces(
     fragments: Fragments,
     counters: tuple[Counter, ...],
     findings: Sequence[Mapping[str, Any]],
+    spans: Sequence[Spans],
 ) -> Iterator[bytes]:
     yield document_head(SCHEMA_VERSION)
     columns = prepared.instructions
@@ -64,8 +73,10 @@ def _event_pieces(
     for core in prepared.cores:
         yield from _lanes(prepared, core)
         yield from _core_events(prepared, fragments, durations, core, pairs.get(core))
+    yield from span_events(prepared, spans)
     yield from finding_events(prepared, findings)
     yield from cross_core_events(prepared)
+    yield from cross_core_flows(prepared)
     yield from _counters(counters)
 
 
@@ -80,6 +91,9 @@ def _sort_event(kind: bytes, pid: str, tid: str, index: int) -> bytes:
 
 def _lanes(prepared: Prepared, core: int) -> Iterator[bytes]:
     lanes = {**LANES, "WARP_-1": WARP_LANE_BASE - 1}
+    if prepared.annotated:  # ours come first, the vendor's follow in its order
+        first = {lane: place for place, lane in enumerate(ADDED_LANES, 1)}
+        lanes = first | {lane: len(first) + place for lane, place in lanes.items()}
     warp = prepared.extras.warp
     if warp is not None:
         for number in distinct(warp[prepared.ordered[core]]).tolist():
@@ -274,7 +288,7 @@ def _flag(
     static = fragments.static[rows]
     end = floats(micros(columns.end[rows], prepared.mhz))
     begin = floats(micros(start, prepared.mhz))
-    if extras.fetched is None:
+    if extras.fetched is None and not prepared.annotated:
         to_id, to_begin, to_second_id, to_end = (pick(part, static) for part in fragments.flag_parts)
         code = pick(fragments.code, columns.stack[rows])
         opening = [code, fragments.details(rows), to_id, ids, to_begin, begin]

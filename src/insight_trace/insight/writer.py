@@ -112,6 +112,7 @@ def write_insight_directory(
                 opens_on=core,
                 details=None if split else details,
                 findings=recording.findings if recording is not None and not split else (),
+                links=recording is not None,
             )
             if dump_logs:
                 from insight_trace.insight.camodel.log_writer import write_logs
@@ -132,11 +133,14 @@ def write_simulator(
     opens_on: str = "",
     details: DetailsPage | None = None,
     findings: Sequence[Mapping[str, Any]] = (),
+    links: bool = False,
 ) -> None:
     """Fills one `simulator/` and checks it; the caller sees to it that it appears whole.
 
     `stamp` is the time in the names of the CSV files, as the vendor's exporter writes it; `opens_on` the core that
-    the Source page shows first, `findings` become marks in the timeline.
+    the Source page shows first, `findings` become marks in the timeline. Of a folder Insight draws every file
+    called trace.json, each instruction once for all cores and once for its own; it takes no links, so with `links`
+    a core's trace.json is one, to the file beside it.
     """
     suffix = f"_{stamp}.csv" if stamp else ".csv"
     prepared = Prepared(trace.instructions, extras or Extras(), trace.mhz, opens_on)
@@ -147,13 +151,18 @@ def write_simulator(
 
     def write_core_timelines() -> None:
         for core in prepared.cores:
-            own = directory / trace.instructions.cores[core]
-            _write(own / "trace.json", core_timeline_pieces(prepared, fragments, core))
+            label = trace.instructions.cores[core]
+            own = directory / label
+            file = f"{label}_trace.json" if links else "trace.json"
+            _write(own / file, core_timeline_pieces(prepared, fragments, core))
+            if links:
+                (own / "trace.json").symlink_to(file)
 
     timeline = directory / "trace.json"
+    spans = details.spans if details is not None else ()
     rows = sum(map(len, prepared.ordered.values()))  # ordered here, once for both processes
     with _beside_work(write_core_timelines, apart=rows >= _ROWS_FOR_TWO):
-        _write(timeline, timeline_pieces(prepared, fragments, trace.counters, findings))
+        _write(timeline, timeline_pieces(prepared, fragments, trace.counters, findings, spans))
         pages = details_blocks(details) if details is not None else []
         _write_tables(prepared, trace, directory, timeline, suffix, pages, include_source=include_source)
     if timeline.stat().st_size > LARGE_TRACE:

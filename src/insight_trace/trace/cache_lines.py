@@ -2,7 +2,8 @@
 
 A recording has them by transfer. Where a sector misses at its first touch and hits ever after, as in an L2 that starts
 empty and is large enough, that says them by line, too; where the sums by transfer do not come out as they were
-recorded, nothing is said.
+recorded, nothing is said. A run that touched more lines than the page has cells is folded as the vendor's own model
+folds it: one cell for each set of L2.
 """
 
 from __future__ import annotations
@@ -22,32 +23,35 @@ if TYPE_CHECKING:
 
 LINE = 512  # bytes
 ROW = 128  # cells of one row of the map
-MOST_LINES = ROW * ROW
-_MOST_SECTORS = 1 << 20
+SETS = ROW * ROW  # of the vendor's model of the 910B1's L2 (msopprof l2cache): 16384, 24 ways of 512 bytes
+_MOST_SECTORS = 1 << 23
 _GM = MEMORIES.index("GM")
 
 
-def cache_lines(instructions: Instructions) -> CacheLines | None:
-    """One record for every line, in the order of addresses, filled up to whole rows; None where that is not known."""
+def cache_lines(instructions: Instructions) -> tuple[CacheLines | None, str]:
+    """One record for every line or set, in the order of addresses, filled up to whole rows; or why there is none."""
     import numpy as np
 
     use = cache_use(instructions)
-    if (
-        use is None
-        or instructions.operands is None
-        or not len(use.rows)
-        or int(use.asked.sum()) > _MOST_SECTORS
-    ):
-        return None
+    if use is None or instructions.operands is None or not len(use.rows):
+        return None, ""  # nothing was asked of L2, or nobody counted
+    if int(use.asked.sum()) > _MOST_SECTORS:
+        return (
+            None,
+            f"{int(use.asked.sum()):,} requests to L2 are more than it is made for ({_MOST_SECTORS:,})",
+        )
     found = _sectors(instructions, instructions.operands, use)
     if found is None:
-        return None
+        return None, (
+            "L2 was warm, lost lines or shared a fetch in flight, so that hits are known by transfer and not by line"
+        )
     transfer, sector, missed = found
-    lines, line = np.unique(sector // (LINE // REQUEST), return_inverse=True)
-    if len(lines) > MOST_LINES:
-        return None
-    counts = np.zeros((len(lines), 2), np.int64)
-    np.add.at(counts, (line, missed.astype(np.int64)), 1)
+    line = sector // (LINE // REQUEST)
+    lines = distinct(line)
+    if len(lines) > SETS:
+        line %= SETS
+    lines, line = np.unique(line, return_inverse=True)
+    counts = np.bincount(line * 2 + missed, minlength=2 * len(lines)).reshape(-1, 2)
     ranges = _addresses(instructions.pc[use.rows][transfer], line, missed)
     records = []
     for place, (hits, misses) in enumerate(counts.tolist()):
@@ -58,7 +62,7 @@ def cache_lines(instructions: Instructions) -> CacheLines | None:
         records.append(CacheLine(int(lines[place]), *parts))
     empty = LineUse((0, 0.0), [])
     records += [CacheLine(-1, empty, empty)] * (-len(records) % ROW)
-    return CacheLines(records)
+    return CacheLines(records), ""
 
 
 def _sectors(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
@@ -17,14 +17,17 @@ from insight_trace.recording.cache_use import REQUEST
 from insight_trace.recording.pipes import core_order
 from insight_trace.trace.advice import Advice, advise
 from insight_trace.trace.cache_lines import cache_lines
-from insight_trace.trace.details_roofs import roofline
+from insight_trace.trace.details_roofs import ceilings, roofline
+from insight_trace.trace.element_types import TypeUse, type_use
 from insight_trace.trace.memory_paths import CorePath
 from insight_trace.trace.stats import Stats, stats
+from insight_trace.trace.timeline_spans import timeline_spans
 
 GIB = 2**30
 _MOST_REASONS = 20
 _CORE = re.compile(r"core(\d+)\.(cube|vec)core(\d+)")
 _ACTIVE = {"CUBE": "Cube All Active", "VECTOR": "Vector All Active"}
+_PIPES = {"FIXPIPE": "FIXP", "SCALAR": "Scalar"}  # as the vendor's tables call them
 _MEMORY_TOPICS = frozenset({"transfer", "l2"})
 
 # Arrows of Insight's memory graphs by path, and the bytes that the vendor's profiler counts as one request there (msopprof
@@ -54,6 +57,7 @@ class _Core(Struct, frozen=True):
     core: CoreStats
     pipes: tuple[PipeStats, ...]
     paths: tuple[CorePath, ...]
+    types: tuple[TypeUse, ...] = ()  # what its unit worked on
 
     @property
     def label(self) -> str:
@@ -68,13 +72,25 @@ class _Core(Struct, frozen=True):
 def details_of(trace: Trace, kernels: Sequence[str], target: str) -> DetailsPage:
     """The page of a run of these kernels, on a chip of that family."""
     figures = stats(trace)
-    found = details_figures(figures, advise(trace, figures), " + ".join(dict.fromkeys(kernels)), target)
-    return replace(found, cache=cache_lines(trace.instructions))
+    name, types = " + ".join(dict.fromkeys(kernels)), type_use(trace.instructions)
+    found = details_figures(figures, advise(trace, figures), name, target, types)
+    cache, why_not = cache_lines(trace.instructions)
+    if why_not and found.memory_tables:
+        said = [f"There is no Cache page: {why_not}."]
+        tables = [replace(each, advice=[*each.advice, *said]) for each in found.memory_tables.table_per_block]
+        found = replace(found, memory_tables=page.MemoryTables(tables))
+    return replace(found, cache=cache, spans=timeline_spans(trace, figures.path))
 
 
-def details_figures(figures: Stats, advice: Sequence[Advice], name: str, target: str) -> DetailsPage:
+def details_figures(
+    figures: Stats,
+    advice: Sequence[Advice],
+    name: str,
+    target: str,
+    types: Mapping[str, tuple[TypeUse, ...]] | None = None,
+) -> DetailsPage:
     """The page of one run; empty where its cores are not those of a simulated dispatch."""
-    cores = _cores(figures)
+    cores = _cores(figures, types or {})
     if not cores or not figures.cycles:
         return DetailsPage()
     blocks: dict[int, list[_Core]] = defaultdict(list)
@@ -103,7 +119,7 @@ def details_figures(figures: Stats, advice: Sequence[Advice], name: str, target:
     )
 
 
-def _cores(figures: Stats) -> list[_Core]:
+def _cores(figures: Stats, types: Mapping[str, tuple[TypeUse, ...]]) -> list[_Core]:
     pipes: dict[str, list[PipeStats]] = defaultdict(list)
     paths: dict[str, list[CorePath]] = defaultdict(list)
     for pipe in figures.pipes:
@@ -116,7 +132,7 @@ def _cores(figures: Stats) -> list[_Core]:
         if match is None:
             return []
         kind = "cube" if match[2] == "cube" else "vector"
-        of = tuple(pipes[core.core]), tuple(paths[core.core])
+        of = tuple(pipes[core.core]), tuple(paths[core.core]), types.get(core.core, ())
         found.append(_Core(int(match[1]), kind, int(match[3]), core, *of))
     return found
 
@@ -148,26 +164,42 @@ def _base(figures: Stats, blocks: dict[int, list[_Core]], name: str, op_type: st
 
 
 def _bars(core: _Core, op_type: str) -> Iterable[page.Load]:
+    """Busy pipes, the unit's own by what it worked on, too; names are the vendor's where it has one."""
     of = core.label if op_type == "mix" else op_type
+    block = str(core.block)
     for pipe in core.pipes:
-        name = _ACTIVE.get(pipe.pipe, pipe.pipe)
+        name = _ACTIVE.get(pipe.pipe, _PIPES.get(pipe.pipe, pipe.pipe))
         if op_type == "mix":
             name = f"{name}{core.index}" if pipe.pipe == "VECTOR" else name
             name = name if pipe.pipe in _ACTIVE else f"{name} {core.label}"
         share = percent(pipe.busy, core.core.cycles)
-        yield page.Load(str(core.block), of, name, page.PERCENT, share, pipe.busy)
+        yield page.Load(block, of, name, page.PERCENT, share, pipe.busy)
+    if core.kind == "cube":
+        for use in core.types:
+            yield page.Load(
+                block, of, use.name, page.PERCENT, percent(use.cycles, core.core.cycles), use.cycles
+            )
 
 
 def _rows(core: _Core, op_type: str, mhz: float) -> Iterable[page.Load]:
+    """One row a pipe, below it what its unit worked on: Insight shows about 16 of them."""
     of = core.label if op_type == "mix" else op_type
     block = str(core.block)
     for pipe in core.pipes:
-        name = _ACTIVE.get(pipe.pipe, pipe.pipe)
+        name = _ACTIVE.get(pipe.pipe, _PIPES.get(pipe.pipe, pipe.pipe))
         yield page.Load(block, of, name, page.INSTRUCTIONS, pipe.instructions)
-        yield page.Load(block, of, f"{pipe.pipe} busy", page.MICROSECONDS, round(pipe.busy / mhz, 3))
-        yield page.Load(block, of, f"{pipe.pipe} waiting", page.MICROSECONDS, round(pipe.waiting / mhz, 3))
-    for path in core.paths:
-        yield page.Load(block, of, path.path.replace("_TO_", "→"), page.BYTES, path.bytes)
+        if pipe.pipe in _ACTIVE:
+            for use in core.types:
+                yield page.Load(block, of, use.name, page.INSTRUCTIONS, use.instructions)
+                if use.conflicts:
+                    name = f"{use.name} Bank Conflict"
+                    yield page.Load(block, of, name, page.MICROSECONDS, round(use.conflicts / mhz, 3))
+            name = f"{core.kind.capitalize()} Wait"
+            yield page.Load(block, of, name, page.MICROSECONDS, round(pipe.waiting / mhz, 3))
+    for name, ends in (("Data Size Read", "GM_TO_"), ("Data Size Written", "_TO_GM")):
+        moved = sum(path.bytes for path in core.paths if ends in path.path)
+        if moved:
+            yield page.Load(block, of, name, page.BYTES, moved)
 
 
 def _rate(moved: float, figures: Stats) -> float:
@@ -176,7 +208,7 @@ def _rate(moved: float, figures: Stats) -> float:
 
 
 def _peak(path: str, moved: int, figures: Stats) -> float | str:
-    roof = figures.roofs.bandwidth.get(path)
+    roof = ceilings(figures).get(path)
     return min(100.0, percent(moved / (figures.micros * 1e3), roof)) if roof else page.NA
 
 
@@ -249,7 +281,7 @@ def _tables(
         of = f" {core.label}" if op_type == "mix" else ""
         rows = [
             page.NamedRow(
-                pipe.pipe,
+                _PIPES.get(pipe.pipe, pipe.pipe),
                 [
                     str(pipe.instructions),
                     str(pipe.busy),
@@ -286,13 +318,20 @@ def _table(name: str, head: list[str], rows: list[page.NamedRow]) -> page.Memory
 def _occupancy(
     figures: Stats, blocks: dict[int, list[_Core]], op_type: str, advice: str
 ) -> page.Occupancy | None:
-    if max(blocks) >= (page.MOST_VECTOR_CORES if op_type == "vector" else page.MOST_CORES):
+    """Every block under the number that the Timeline has for it.
+
+    Insight draws the entries of a vector kernel in pairs, block 25 as Vector1 of Core12, while the vendor's exporter
+    names its timeline core25.veccore0. Under any other kind of kernel an entry keeps its number.
+    """
+    if max(blocks) >= page.MOST_CORES:
         return None
     loads = [
         page.CoreLoad(number, [_sub_core(core) for core in members])
         for number, members in sorted(blocks.items())
     ]
-    return page.Occupancy(figures.soc_version, op_type, advice, loads)
+    return page.Occupancy(
+        figures.soc_version, "mix" if op_type == "vector" and len(blocks) > 1 else op_type, advice, loads
+    )
 
 
 def _sub_core(core: _Core) -> page.SubCore:

@@ -13,6 +13,13 @@ from insight_trace.trace.work import Arithmetic
 _CHIP = "GM/L2"
 _PATHS = {"cube": "Memory Transfer(Cube)", "vector": "Memory Transfer(Vector)"}
 _INSIDE = {"cube": "Memory Unit(Cube)", "vector": "Memory Unit(Vector)"}
+_PIPELINE = {"cube": "Pipeline(Cube)", "vector": "Pipeline(Vector)"}
+# What each mover of a core carries, by the unit that it serves.
+_MOVERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "cube": {"MTE1": ("L1_TO_L0A", "L1_TO_L0B"), "MTE2": ("GM_TO_L1",), "MTE3": ("L1_TO_GM",),
+             "FIXP": ("L0C_TO_GM", "L0C_TO_L1")},
+    "vector": {"MTE2": ("GM_TO_UB",), "MTE3": ("UB_TO_GM",)},
+}  # fmt: skip
 # Which unit a path serves, and for paths inside a core the instruction whose rate is its ceiling.
 _UNIT = {
     "GM_TO_L1": "cube",
@@ -43,8 +50,30 @@ def roofline(figures: Stats, advice: str) -> page.Roofline | None:
         for path, rate in _inside(chip, figures, item.unit).items():
             if moved[path]:
                 charts[_INSIDE[item.unit]].append(_roof(item, path, rate * users[path], moved[path]))
+        charts[_PIPELINE[item.unit]] += _of_movers(item, moved, users, ceilings(figures))
     drawn = [page.RoofChart(title, lines) for title, lines in charts.items() if lines]
     return page.Roofline(advice, drawn) if drawn else None
+
+
+def ceilings(figures: Stats) -> dict[str, float]:
+    """GB/s of one core over every path whose ceiling is known, inside the core and out of it."""
+    chip = find_chip(figures.soc_version) if figures.soc_version else None
+    inside = {unit: _inside(chip, figures, unit) for unit in ("cube", "vector")}
+    return {**inside["cube"], **inside["vector"], **figures.roofs.bandwidth}
+
+
+def _of_movers(
+    item: Arithmetic, moved: dict[str, int], users: dict[str, int], known: dict[str, float]
+) -> list[page.Roof]:
+    """Each mover of the unit: its ceiling is that of its paths, weighted by what each of them carried."""
+    found = []
+    for mover, paths in _MOVERS[item.unit].items():
+        used = [path for path in paths if moved[path]]
+        if used and all(path in known for path in used):
+            carried = sum(moved[path] for path in used)
+            seconds = sum(moved[path] / (known[path] * users[path]) for path in used)
+            found.append(_roof(item, mover, carried / seconds, carried))
+    return found
 
 
 def _of_chip(chip: Chip, figures: Stats, item: Arithmetic) -> list[page.Roof]:

@@ -1,0 +1,149 @@
+"""What a recording adds to the vendor's timeline: lanes above the pipes, arrows between tile ops and cores, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from insight_trace.insight.encoding import floats, json_text, micros
+from insight_trace.insight.prepared import Prepared
+from insight_trace.recording.kinds import CROSS_CORE_NAMES, FLAG_NAMES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MOST_FINDINGS = 2000  # a timeline with more marks than this shows nothing any more
+MOST_ARROWS = 20_000  # of one category: they are drawn all at once
+# Insight takes a colour of twelve by the sum of the name's characters, Chrome by the name: these mean the same to both.
+_SEVERITIES = {"error": "cq_build_failed", "warning": "rail_animation", "note": "yellow"}
+
+
+class Spans(Struct, frozen=True, eq=False):
+    """Slices of one lane that is no pipe, of all cores, and arrows between them."""
+
+    lane: str
+    colour: str
+    core: NDArray[np.int64]  # of the trace's cores
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    names: list[str]
+    args: list[dict[str, Any]]
+    category: str = ""  # of its arrows
+    arrows: NDArray[np.int64] | None = None  # rows of (from, to)
+
+
+def _event(
+    prepared: Prepared,
+    core: int,
+    lane: str,
+    name: str,
+    colour: str,
+    span: tuple[int, int],
+    args: dict[str, Any],
+) -> bytes:
+    ts, dur = floats(micros(np.array([span[0], max(0, span[1] - span[0])]), prepared.mhz))
+    return b'{"args":%s,"cname":"%s","dur":%s,"name":"%s","ph":"X","pid":"%s","tid":"%s","ts":%s},' % (
+        msgspec.json.encode(args),
+        colour.encode(),
+        dur,
+        json_text(name),
+        json_text(prepared.instructions.cores[core]),
+        json_text(lane),
+        ts,
+    )
+
+
+def _arrow(
+    prepared: Prepared, category: str, number: int, ends: Sequence[tuple[str, int, str, int]]
+) -> bytes:
+    """Both ends of an arrow: phase, core, lane and cycle."""
+    times = floats(micros(np.array([end[3] for end in ends]), prepared.mhz))
+    return b"".join(
+        b'{"cat":"%s","id":"%s_%d","name":"flow","ph":"%s","pid":"%s","tid":"%s","ts":%s},'
+        % (
+            category.encode(),
+            category.encode(),
+            number,
+            phase.encode(),
+            json_text(prepared.instructions.cores[core]),
+            json_text(lane),
+            time,
+        )
+        for (phase, core, lane, _), time in zip(ends, times, strict=True)
+    )
+
+
+def span_events(prepared: Prepared, spans: Sequence[Spans]) -> Iterator[bytes]:
+    for each in spans:
+        rows = zip(each.core.tolist(), each.begin.tolist(), each.end.tolist(), strict=True)
+        for place, (core, begin, end) in enumerate(rows):
+            args = {**each.args[place], "cycles": end - begin, "start_cycle": begin}
+            yield _event(prepared, core, each.lane, each.names[place], each.colour, (begin, end), args)
+        if each.arrows is not None:
+            for number, (source, target) in enumerate(each.arrows[:MOST_ARROWS].tolist()):
+                ends = (
+                    ("s", int(each.core[source]), each.lane, int(each.end[source])),
+                    ("t", int(each.core[target]), each.lane, int(each.begin[target])),
+                )
+                yield _arrow(prepared, each.category, number, ends)
+
+
+def cross_core_flows(prepared: Prepared) -> Iterator[bytes]:
+    """Arrows of the flags between cores that the vendor's exporter does not draw: those of A2 and A3."""
+    columns = prepared.instructions
+    if not prepared.annotated:
+        return
+    drawn = np.array([name in FLAG_NAMES | CROSS_CORE_NAMES for name in columns.names], bool)[columns.name]
+    waits = np.flatnonzero((columns.partner >= 0) & ~drawn)
+    waits = waits[columns.core[columns.partner[waits]] != columns.core[waits]]
+    used: set[int] = set()
+    for number, row in enumerate(waits[:MOST_ARROWS].tolist()):
+        other = int(columns.partner[row])
+        if other in used:
+            continue  # one arrow leaves a set; it may release several cores
+        used.add(other)
+        ends = [
+            (phase, int(columns.core[at]), _lane(prepared, at), int(columns.end[at]))
+            for phase, at in (("s", other), ("t", row))
+        ]
+        yield _arrow(prepared, "cross-core", number, ends)
+
+
+def _lane(prepared: Prepared, row: int) -> str:
+    from insight_trace.model import Pipe
+
+    return Pipe(int(prepared.instructions.pipe[row])).name
+
+
+def finding_events(prepared: Prepared, findings: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
+    """What the checker found, over each instruction that it names, on the lane of user marks.
+
+    `findings` as a recording keeps them; places that name no row of the recording are left out. Insight sorts
+    arguments by their name, and what a person wants to know stands first.
+    """
+    columns = prepared.instructions
+    written = 0
+    for finding in findings:
+        places = finding.get("places", ())
+        lines = "\n".join(f"{place['file']}:{place['line']}" for place in places if place.get("file"))
+        severity = str(finding["severity"])
+        args = {
+            "1 what": finding["message"],
+            "2 fix": finding.get("mend", ""),
+            "code": lines,
+            "count": finding.get("count", 1),
+            "severity": severity,
+        }
+        for place in places:
+            row = int(place.get("row", -1))
+            if not 0 <= row < len(columns) or written == MOST_FINDINGS:
+                continue
+            written += 1
+            span = int(columns.start[row]), max(int(columns.start[row]) + 1, int(columns.end[row]))
+            name = f"{severity}: {finding['category']}"
+            colour = _SEVERITIES.get(severity, "yellow")
+            yield _event(prepared, int(columns.core[row]), "USERMARK", name, colour, span, args)
