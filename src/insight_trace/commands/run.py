@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
     for place in data.get("replayed", []):
         print(f"open       {place}")
     print(
-        f"written    {folder}: index.html, timeline.json (Perfetto), tasks.csv, run.json"
+        f"written    {folder}: index.html, timeline.json (Perfetto), tasks.csv, run.json, dfx_outputs/ (simpler's records)"
         + (f" · run {number}" if number else "")
     )
     return 0

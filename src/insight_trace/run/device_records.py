@@ -91,6 +91,8 @@ def read_deps(path: Path) -> Dependences:
         )
         pairs = []
         for edge in content["edges"]:
+            if isinstance(edge, dict) and "wait" not in edge.get("flags", ["wait"]):
+                continue  # it keeps a buffer alive, and nobody waits for it
             pairs.append(
                 (int(edge[0]), int(edge[1]))
                 if isinstance(edge, list)

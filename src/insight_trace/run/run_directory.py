@@ -14,13 +14,14 @@ from filelock import FileLock, Timeout
 
 from insight_trace.errors import RequestError
 from insight_trace.run.run_page import page_text
+from insight_trace.run.run_records import FOLDER, write_records
 from insight_trace.run.run_timeline import write_tasks, write_timeline
 from insight_trace.run.whole_run import RunRequest, WholeRun
 from insight_trace.storage import visible_names, whole_files
 
 RESULT = "run.json"
 JOURNAL = "jobs.jsonl"
-_OWN = {RESULT, JOURNAL, "timeline.json", "tasks.csv", "index.html", "rows", ".lock", "dispatches"}
+_OWN = {RESULT, JOURNAL, "timeline.json", "tasks.csv", "index.html", "rows", ".lock", "dispatches", FOLDER}
 
 
 @contextlib.contextmanager
@@ -58,6 +59,8 @@ def keep(run: WholeRun, data: dict[str, Any], folder: Path) -> None:
             write_timeline(run, file)
         with (beside / "tasks.csv").open("wb") as file:
             write_tasks(run, file)
+        (beside / FOLDER).mkdir()
+        write_records(run, beside / FOLDER)
         (beside / "index.html").write_text(page_text(run, data, folder), encoding="utf-8")
         (beside / RESULT).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
     (folder / "rows").unlink(missing_ok=True)

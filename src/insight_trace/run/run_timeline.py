@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
@@ -42,6 +43,7 @@ def _pieces(run: WholeRun) -> Iterator[list[str]]:
     names = [json.dumps(name) for name in task_names(run.graph)]
     ids = run.graph.tasks["id"].tolist()
     schedule, mhz = run.schedule, run.chip.mhz
+    replays = _replays(run)
     for first in range(0, len(schedule.kind), _ROWS):
         piece = slice(first, first + _ROWS)
         columns = (schedule.kind, schedule.task, schedule.block, schedule.place, schedule.start, schedule.end)
@@ -53,9 +55,11 @@ def _pieces(run: WholeRun) -> Iterator[list[str]]:
             else:
                 process, lane = (_ORCHESTRATOR, 0) if kind == ActivityKind.SUBMIT else (_SCHEDULERS, place)
                 name = f'"{_WORDS[ActivityKind(kind)]} {names[task][1:]}'
+            inside = f',"replay":"{replays[task]}"' if kind == ActivityKind.KERNEL else ""
             events.append(
                 f'{{"ph":"X","pid":{process},"tid":{lane},"ts":{start / mhz:.4f},"dur":{(end - start) / mhz:.4f},'
-                f'"name":{name},"args":{{"task":{task},"id":"0x{ids[task]:x}","block":{block},"cycles":{end - start}}}}}'
+                f'"name":{name},"args":{{"task":{task},"id":"0x{ids[task]:x}","block":{block},"cycles":{end - start}'
+                f"{inside}}}}}"
             )
         yield events
     yield [
@@ -64,6 +68,19 @@ def _pieces(run: WholeRun) -> Iterator[list[str]]:
         f'"args":{{"task":{part.task},"cycles":{part.cycles}}}}}'
         for part in run.path
     ]
+
+
+def _replays(run: WholeRun) -> list[str]:
+    """By task, the command that opens its kernel, as the text of a JSON string."""
+    scene, case = shlex.quote(str(run.graph.scene.path)), shlex.quote(run.graph.case.name)
+    found = []
+    for task_id, functions in zip(
+        run.graph.tasks["id"].tolist(), run.graph.tasks["func"].tolist(), strict=True
+    ):
+        members = ",".join(str(function) for function in functions if function >= 0)
+        words = f"insight-trace replay {scene} --case {case} --func-id {members} --task-id 0x{task_id:x}"
+        found.append(json.dumps(words)[1:-1])
+    return found
 
 
 def _metadata(run: WholeRun) -> list[str]:
