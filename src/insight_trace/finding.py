@@ -27,6 +27,7 @@ class Place(Struct, frozen=True):
     core: str = ""
     row: int = -1  # of the recording
     python: str = ""  # the line of the user's program that it was generated from: model.py:41
+    flag: tuple[str, str, str] | None = None  # of a set or a wait: from, to, event, as kernels name them
 
 
 class Finding(Struct, frozen=True):

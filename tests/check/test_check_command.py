@@ -1,15 +1,23 @@
 """The command: findings in text, JSON and SARIF; allowances; exit codes."""
 
 import json
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from insight_trace.__main__ import main
+from insight_trace.arguments.content import Given
+from insight_trace.arguments.slots import ReplayArguments, make_tensor
 from insight_trace.check.suppressions import Allowance, apply, in_file
+from insight_trace.dtypes import dtype_named
 from insight_trace.errors import InputError
 from insight_trace.finding import Finding, Place, Severity
+from insight_trace.model import CoreType, Kernel, Role, Tier
 from insight_trace.recording import open_recording
+from insight_trace.simulate.embedded.checked_run import run_checked
+from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 from tests.conftest import ROOT
 
 SCENE = ROOT / "examples" / "vector_chain" / "scene.py"
@@ -66,7 +74,10 @@ def test_a_sarif_file_that_is_there_is_not_replaced(tmp_path, capsys):
 
 def test_what_a_checked_replay_found_stands_in_its_recording(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    scene = ROOT / "examples" / "mixed_example" / "scene.py"
+    shutil.copytree(ROOT / "examples" / "mixed_example", tmp_path / "wrong")
+    scene = tmp_path / "wrong" / "scene.py"
+    add = tmp_path / "wrong" / "kernels" / "add.cpp"
+    add.write_text(add.read_text().replace("wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);", ""))
     assert main(["capture", str(scene), "--case", "Default", "-o", "dump"]) == 0
     words = ["replay", str(scene), "--case", "Default", "--func-id", "0,1,2", "--dump-dir", "dump"]
     assert main([*words, "--check", "-o", "replayed"]) == 0
@@ -99,9 +110,74 @@ def test_nothing_is_left_behind_by_a_check(tmp_path, capsys, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_findings_of_a_build_name_the_lines_of_the_users_program(capsys):
-    build = ROOT / "examples" / "pypto_run"
-    assert main(["check", str(build), "--json"]) == 0
+def test_findings_of_a_build_name_the_lines_of_the_users_program(tmp_path, capsys):
+    build = tmp_path / "build"
+    shutil.copytree(ROOT / "examples" / "pypto_run", build)
+    for source in build.rglob("square_rows.cpp"):
+        lines = source.read_text().splitlines(keepends=True)
+        first = next(number for number, line in enumerate(lines) if "wait_flag(PIPE_MTE2, PIPE_V" in line)
+        lines[first] = "\n"
+        source.write_text("".join(lines))
+    assert main(["check", str(build), "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
-    places = [place for kernel in told["kernels"] for f in kernel["findings"] for place in f["places"]]
-    assert {place["python"].partition(":")[0] for place in places} == {"model.py"}
+    found = [finding for kernel in told["kernels"] for finding in kernel["findings"]]
+    assert [finding["category"] for finding in found] == ["race"]
+    assert {place["python"].partition(":")[0] for place in found[0]["places"]} == {"model.py"}
+
+
+def _add(tmp_path, change):
+    """The example that adds two vectors, with a change of its text, and what a check of it finds."""
+    source = (ROOT / "examples" / "kernels" / "vector_add.cpp").read_text()
+    changed = change(source)
+    assert changed != source
+    path = tmp_path / "add.cpp"
+    path.write_text(changed)
+    values = np.ones(4 * 4096, np.float32)
+    slots = [
+        make_tensor(slot, dtype_named("FLOAT32"), values.shape, Given(values), Tier.EXACT, role=role)
+        for slot, role in enumerate((Role.INPUT, Role.INPUT, Role.OUTPUT))
+    ]
+    kernel = Kernel("add", path, CoreType.AIV)
+    return run_checked([kernel], ReplayArguments(tuple(slots)), EmbeddedOptions()).findings
+
+
+@pytest.mark.parametrize(
+    ("wait", "before"),
+    [("PIPE_MTE2, PIPE_V", 46), ("PIPE_V, PIPE_MTE3", 49), ("PIPE_MTE3, PIPE_MTE2", 42)],
+)
+def test_a_forgotten_wait_is_one_finding_that_names_the_flag(tmp_path, wait, before):
+    found = _add(tmp_path, lambda text: text.replace(f"        wait_flag({wait}, event);\n", ""))
+    errors = [finding for finding in found if finding.severity is Severity.ERROR]
+    assert len(errors) == 1
+    assert f"nothing waits for the flag {wait}, EVENT_ID0" in errors[0].message
+    assert "more conflicts that follow from it" in errors[0].message
+    assert errors[0].mend == f"wait_flag({wait}, EVENT_ID0) before line {before}"
+    assert not [finding for finding in found if finding.category in ("double-set", "set-without-wait")]
+
+
+def test_rows_of_an_output_that_are_never_written_are_named(tmp_path):
+    found = _add(tmp_path, lambda text: text.replace("        TSTORE(", "        if (done) TSTORE("))
+    (only,) = [finding for finding in found if finding.category == "output-unwritten"]
+    assert "16,384 of its 65,536 bytes are never written: 0x0..0x4000" in only.message
+
+
+def test_tiles_of_one_op_that_overlap_in_part_are_an_error(tmp_path):
+    found = _add(tmp_path, lambda text: text.replace("base + 2 * kTile * sizeof(float)", "base + kTile * 2"))
+    (first, *_) = found
+    assert first.category == "tile-overlap"
+    assert first.severity is Severity.ERROR
+    assert "the result of TADD (line 47)" in first.message
+
+
+def test_a_check_that_finds_an_error_exits_with_1_unless_asked_not_to(tmp_path, capsys):
+    shutil.copytree(SCENE.parent, tmp_path / "scene")
+    kernel = next((tmp_path / "scene").rglob("*.cpp"))
+    for each in (tmp_path / "scene").rglob("*.cpp"):
+        if "wait_flag(PIPE_MTE2, PIPE_V" in each.read_text():
+            kernel = each
+    text = kernel.read_text()
+    line = next(line for line in text.splitlines(keepends=True) if "wait_flag(PIPE_MTE2, PIPE_V" in line)
+    kernel.write_text(text.replace(line, "\n"))
+    assert main(["check", str(tmp_path / "scene" / SCENE.name)]) == 1
+    assert main(["check", str(tmp_path / "scene" / SCENE.name), "--no-fail"]) == 0
+    assert "nothing waits for the flag" in capsys.readouterr().out

@@ -47,7 +47,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--perturb", type=int, default=0, metavar="N", help="also N other orders of cores and pipes"
     )
-    parser.add_argument("--strict", action="store_true", help="exit 1 if there is an error")
+    parser.add_argument("--no-fail", action="store_true", help="exit 0 even if there is an error")
+    # what is the default now: scripts that say so go on working
+    parser.add_argument("--strict", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--sarif", type=Path, metavar="F", help="also write the findings as SARIF 2.1.0")
     parser.add_argument("--force", action="store_true", help="replace an existing SARIF file")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -96,8 +98,12 @@ def run(options: argparse.Namespace) -> int:
     failed = [one for one in examined if one.failure is not None]
     errors = sum(one.errors for one in examined)
     if not options.json:
-        print(f"{len(examined)} kernels · {errors} errors · {len(failed)} did not run to their end")
-    return 1 if failed or (errors and options.strict) else 0
+        count = f"{len(examined)} {'kernel' if len(examined) == 1 else 'kernels'}"
+        wrong = f"{errors} {'error' if errors == 1 else 'errors'}"
+        print(
+            f"{count} · {wrong} · {len(failed)} did not run to {'its' if len(failed) == 1 else 'their'} end"
+        )
+    return 1 if failed or (errors and not options.no_fail) else 0
 
 
 def examined_data(one: Examined) -> dict[str, Any]:
@@ -122,7 +128,8 @@ def show_examined(one: Examined, notes: bool) -> None:
     shown = [finding for finding in one.findings if notes or finding.severity is not Severity.NOTE]
     hidden = len(one.findings) - len(shown)
     more = f" · {hidden} notes (--notes)" if hidden else ""
-    print(f"{names}: {len(shown)} findings{more}" if shown or hidden else f"{names}: nothing to remark")
+    count = f"{len(shown)} {'finding' if len(shown) == 1 else 'findings'}"
+    print(f"{names}: {count}{more}" if shown or hidden else f"{names}: nothing to remark")
     for finding in shown:
         places = " and ".join(map(_place_text, finding.places))
         print("\n".join(finding_lines(finding, "  ")) + (f"\n    {places}" if places else ""))

@@ -6,6 +6,7 @@ import dataclasses
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
@@ -15,6 +16,7 @@ from insight_trace.recording.cache_use import REQUEST, cache_use
 from insight_trace.recording.flag_pairs import flags_at
 from insight_trace.recording.frames import python_frame, split_frame, user_frames
 from insight_trace.recording.kinds import Kind, finish, kinds
+from insight_trace.recording.operands import NONE
 from insight_trace.recording.stream import details_of, distinct
 from insight_trace.recording.tile_lives import Lives, named_tiles, tile_lives
 from insight_trace.report.page_arrays import differences, end_to_end, layout_of, types_of
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 _DETAIL_LIMIT = 20 << 20
 # Beyond so many rows a packed page must not take a minute to write.
 _MANY_ROWS = 1_000_000
+RECORD = "replay.json"  # what a replay writes into its workspace
 _BUCKETS = 2048  # of a core's load over the whole run
 
 
@@ -101,8 +104,13 @@ def payload(
         "estimates": estimates(recorded),
         "checks": rows_of(part(recorded, "checks")),
         "marks": [asdict(mark) for mark in mark_times(trace)],
+        "ops": _op_names(trace),
+        "hotLines": [
+            {**asdict(line), "what": "" if confidential else line.what} for line in figures.hot_lines[:8]
+        ],
+        "workspace": _workspace(trace.path),
         **_tile_facts(lives),
-        **_figures(trace, figures),
+        **_figures(trace, figures, rows),
     }
     level = 6 if len(rows.rows) <= _MANY_ROWS else 3
     parts = {"load": zlib.compress(load.tobytes(), 6)}
@@ -167,7 +175,34 @@ def _columns(trace: Trace, figures: Stats, rows: PageRows) -> dict[str, NDArray[
         "critical": on_path[chosen],
         "asked": asked[chosen],
         "missed": missed[chosen],
+        "op": _ops(trace)[chosen],
     }
+
+
+def _op_names(trace: Trace) -> list[str]:
+    """What the column `op` names; its first entry stands for instructions outside of tile ops."""
+    operands = trace.instructions.operands
+    return ["", *(operands.ops if operands is not None else ())]
+
+
+def _ops(trace: Trace) -> NDArray[np.int64]:
+    """By row, the tile op that issued it: its place in `_op_names`."""
+    import numpy as np
+
+    operands = trace.instructions.operands
+    if operands is None or not len(operands.calls):
+        return np.zeros(len(trace.instructions), np.int64)
+    known = operands.call != NONE
+    number = operands.calls["op"][np.where(known, operands.call, 0)].astype(np.int64) + 1
+    return np.where(known & (number <= len(operands.ops)), number, 0)
+
+
+def _workspace(path: Path | None) -> str:
+    """The folder that `why` takes, as `replay` wrote it around a trace; "" for a trace from elsewhere."""
+    for folder in path.parents if path is not None else ():
+        if (folder / RECORD).is_file():
+            return folder.name
+    return ""
 
 
 def _arrows(trace: Trace, cleaned: Clean, rows: PageRows, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -311,7 +346,7 @@ def _lines(trace: Trace) -> dict[str, dict[str, list[int]]]:
     return result
 
 
-def _figures(trace: Trace, figures: Stats) -> dict[str, Any]:
+def _figures(trace: Trace, figures: Stats, rows: PageRows) -> dict[str, Any]:
     return {
         **time_data(figures.cycles, figures.confidence, figures.launch, figures.memory),
         "request": REQUEST,
@@ -330,7 +365,9 @@ def _figures(trace: Trace, figures: Stats) -> dict[str, Any]:
         "traffic": [asdict(item) for item in figures.traffic],
         "arithmetic": [asdict(item) for item in figures.arithmetic],
         "critical": [asdict(share) for share in figures.critical],
-        "advice": [asdict(advice) for advice in advise(trace, figures)],
+        "advice": [
+            {**asdict(advice), "row": rows.nearest(trace, advice.row)} for advice in advise(trace, figures)
+        ],
         "conflictCycles": figures.conflict_cycles,
         "cacheMisses": figures.cache_misses,
         "roofs": {

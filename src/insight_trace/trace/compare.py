@@ -8,21 +8,25 @@ moved.
 from __future__ import annotations
 
 import bisect
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from insight_trace.model import Trace
 from insight_trace.recording.busy import pipes
-from insight_trace.recording.frames import split_frame, user_frames
+from insight_trace.recording.frames import short_frame, split_frame, user_frames
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import pipe_name
 from insight_trace.simulate.embedded.confidence import kernel_kind, model_spread
+from insight_trace.trace.critical import critical_path
+from insight_trace.trace.stats import path_shares
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
+_DOING = {"work": "work", "wait": "waiting", "idle": "standing idle"}
 _PLACES = 100  # instructions of each kind that are named; all are counted
 
 
@@ -88,6 +92,7 @@ class Comparison:
     moved: tuple[Unmatched, ...]
     fidelity: Fidelity
     notes: tuple[str, ...]
+    reason: str = ""  # one sentence: what made it faster or slower
 
 
 def compare(before: Trace, after: Trace) -> Comparison:
@@ -121,6 +126,28 @@ def compare(before: Trace, after: Trace) -> Comparison:
         moved=_places(after, matches.after[matches.moved]),
         fidelity=_fidelity(before, after, matches, first, second),
         notes=tuple(notes),
+        reason=_reason(before, after, second - first),
+    )
+
+
+def _reason(before: Trace, after: Trace, delta: int) -> str:
+    """Which parts of the critical path became shorter, or longer, as the whole did."""
+    if not delta:
+        return ""
+    one, two = (
+        {(share.pipe, share.doing): share.cycles for share in path_shares(trace, critical_path(trace))}
+        for trace in (before, after)
+    )
+    changes = {key: two.get(key, 0) - one.get(key, 0) for key in {**one, **two}}
+    same = sorted((key for key in changes if changes[key] * delta > 0), key=lambda key: -abs(changes[key]))
+    shown = [key for key in same[:3] if abs(changes[key]) >= 0.1 * abs(delta)]
+    if not shown:
+        return ""
+    word = "less" if delta < 0 else "more"
+    parts = [f"{abs(changes[key]):,} cycles {word} of {key[0]} {_DOING[key[1]]}" for key in shown]
+    said = " and ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else parts[0]
+    return (
+        f"B is {'faster' if delta < 0 else 'slower'} by {abs(delta):,} cycles: its critical path has {said}"
     )
 
 
@@ -298,6 +325,9 @@ def _pipes(before: Trace, after: Trace, cores: dict[str, str]) -> tuple[TraceCha
 
 def _grouped(before: Trace, after: Trace, *, by_line: bool) -> tuple[TraceChange, ...]:
     one, two = _sums(before, by_line), _sums(after, by_line)
+    if by_line:
+        same = aligned_lines(before.sources, after.sources)
+        two = _together((same.get(label, label), sums) for label, sums in two.items())
     changes = [
         TraceChange(
             key[0],
@@ -308,6 +338,37 @@ def _grouped(before: Trace, after: Trace, *, by_line: bool) -> tuple[TraceChange
         for key in dict.fromkeys([*one, *two])
     ]
     return tuple(sorted(changes, key=lambda change: (-abs(change.delta), change.what, change.where)))
+
+
+def _together(
+    rows: Iterable[tuple[tuple[str, str], tuple[int, int]]],
+) -> dict[tuple[str, str], tuple[int, int]]:
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for key, sums in rows:
+        old = found.get(key, (0, 0))
+        found[key] = (old[0] + sums[0], old[1] + sums[1])
+    return found
+
+
+def aligned_lines(
+    before: Mapping[str, bytes], after: Mapping[str, bytes]
+) -> dict[tuple[str, str], tuple[str, str]]:
+    """For lines of B the same line of A, by a diff of the two sources; a line of B alone has a + before its number."""
+    import difflib
+
+    named = {short_frame(path): text for path, text in before.items()}
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for path, text in after.items():
+        name = short_frame(path)
+        if name not in named or named[name] == text:
+            continue
+        old, new = (source.decode("utf-8", "replace").splitlines() for source in (named[name], text))
+        for tag, a0, a1, b0, b1 in difflib.SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
+            for offset in range(b1 - b0):
+                alike = tag == "equal" or (tag == "replace" and offset < a1 - a0)
+                line = f"{a0 + offset + 1}" if alike else f"+{b0 + offset + 1}"
+                found[f"{name}:{b0 + offset + 1}", ""] = (f"{name}:{line}", "")
+    return found
 
 
 def _sums(trace: Trace, by_line: bool) -> dict[tuple[str, str], tuple[int, int]]:

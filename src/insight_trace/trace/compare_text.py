@@ -48,6 +48,8 @@ def comparison_text(result: Comparison) -> str:
     verdict = "the same" if total.before == total.after else "faster" if total.delta < 0 else "slower"
     ratio = f" · {total.before / total.after:.2f}×" if total.after and total.before else ""
     lines = [f"total      {total.before:,} → {total.after:,} cycles · {verdict} {_percent(total)}{ratio}"]
+    if result.reason:
+        lines.append(f"because    {result.reason}")
     matches = result.matches
     lines.append(
         f"matched    {len(matches.before):,} instructions · {len(matches.added):,} added · "
@@ -105,4 +107,5 @@ def comparison_data(result: Comparison) -> dict[str, Any]:
         },
         "fidelity": {key: None if value != value else value for key, value in fidelity.items()},
         "notes": list(result.notes),
+        "reason": result.reason,
     }

@@ -13,7 +13,7 @@ from insight_trace.recording.busy import Cores, CoreStats, PipeStats
 from insight_trace.recording.flag_pairs import numbered_flags, partners
 from insight_trace.recording.frames import line_text, python_frames, user_frames
 from insight_trace.recording.intervals import added
-from insight_trace.recording.kinds import Kind, finish
+from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import VECTOR_LANES, named_pipe, pipe_name, units
 from insight_trace.trace.critical import CriticalPath, critical_path
 from insight_trace.trace.memory_paths import CorePath, memory_paths
@@ -121,7 +121,7 @@ def stats(trace: Trace) -> Stats:
         hot_lines=by_line,
         traffic=moved,
         arithmetic=arithmetic(instructions, kind, moved, roofs, trace.mhz, total),
-        critical=_path_shares(instructions, kind, path),
+        critical=path_shares(trace, path),
         path=path,
         roofs=roofs,
         conflict_cycles=int(conflicts.sum()),
@@ -279,10 +279,11 @@ def _once(
     return spent
 
 
-def _path_shares(
-    instructions: Instructions, kind: NDArray[np.uint8], path: CriticalPath
-) -> tuple[PathShare, ...]:
+def path_shares(trace: Trace, path: CriticalPath) -> tuple[PathShare, ...]:
+    """What the critical path is made of, the largest part first."""
     import numpy as np
+
+    instructions, kind = trace.instructions, kinds(trace.instructions)
 
     if not len(path.row):
         return ()

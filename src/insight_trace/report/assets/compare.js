@@ -30,6 +30,7 @@ function paintCompare(comparison, app) {
     ? `Matched instructions differ by ${(100 * fidelity.mean_error).toFixed(1)} % on average${fidelity.correlation === null ? "" : `; their durations correlate with r = ${fidelity.correlation.toFixed(3)}`}.`
     : "No instruction of one run is in the other.";
   $("panel-compare").replaceChildren(
+    ...(comparison.reason ? [element("p", { class: "reason" }, element("b", {}, comparison.reason))] : []),
     element("p", {}, words),
     element("h2", {}, "Busy cycles by pipe"), grid(["Pipe", "Core", ...head], pipes),
     ...placesOf(comparison),

@@ -154,6 +154,7 @@ class Run {
   }
 
   nameOf(row) { return this.facts.names[this.name[row]]; }
+  opOf(row) { return this.facts.ops[this.op[row]] || ""; }
   frameOf(row) { return this.facts.frames[this.stack[row]] || ""; }
 
   loadDetails(core) {
@@ -176,15 +177,25 @@ class Run {
     return found ? found.text.slice(found.offsets[row - found.first], found.offsets[row - found.first + 1] - 1) : "";
   }
 
-  // Marks rows whose mnemonic, line or operands contain the words; returns how many.
+  // The text of a source line; "" where the page does not have it.
+  lineText(frame) {
+    const [path, line] = splitFrame(frame);
+    this.sourceLines ||= new Map();
+    if (!this.sourceLines.has(path)) this.sourceLines.set(path, (this.facts.sources[path] || "").split("\n"));
+    return this.sourceLines.get(path)[line - 1] || "";
+  }
+
+  // Marks rows whose mnemonic, tile op, line, its text or operands contain the words; returns how many.
   async search(words) {
     const sought = words.trim().toLowerCase();
     if (!sought) { this.hits = null; return 0; }
     const mask = new Uint8Array(this.facts.rows);
     const names = this.facts.names.map((name) => name.toLowerCase().includes(sought));
-    const frames = this.facts.frames.map((frame) => frame.toLowerCase().includes(sought));
+    const ops = this.facts.ops.map((op) => op.toLowerCase().includes(sought));
+    // a line, or what stands on it: ops and tiles by the names that the kernel gives them
+    const frames = this.facts.frames.map((frame) => frame.toLowerCase().includes(sought) || this.lineText(frame).toLowerCase().includes(sought));
     await this.needAll();
-    for (let row = 0; row < mask.length; row++) if (names[this.name[row]] || frames[this.stack[row]]) mask[row] = 1;
+    for (let row = 0; row < mask.length; row++) if (names[this.name[row]] || ops[this.op[row]] || frames[this.stack[row]]) mask[row] = 1;
     for (const { core } of this.facts.ranges) {
       await this.loadDetails(core);
       this.searchText(this.texts.get(core), sought, mask);

@@ -23,6 +23,33 @@ const app = {
     paintDetail(found, this);
     this.memory.paint();
     this.tiles.paint();
+    this.remember();
+  },
+
+  // The address of what is seen: #t=1200-3400&row=57 leads others to the same place.
+  remember() {
+    clearTimeout(this.remembering);
+    this.remembering = setTimeout(() => {
+      const { timeline } = this;
+      const parts = [];
+      if (timeline.t0 > 0 || timeline.t1 < timeline.total) parts.push(`t=${Math.round(timeline.t0)}-${Math.round(timeline.t1)}`);
+      if (this.selection) parts.push(`row=${this.selection.row}${this.selection.run.number ? `&run=${this.selection.run.number}` : ""}`);
+      try { history.replaceState(null, "", parts.length ? `#${parts.join("&")}` : location.pathname + location.search); } catch { /* some viewers allow no addresses */ }
+    }, 150);
+  },
+
+  // What the address asks for.
+  async recall() {
+    const asked = new URLSearchParams(location.hash.slice(1));
+    const run = this.runs[Number(asked.get("run") || 0)] || this.runs[0];
+    const span = (asked.get("t") || "").match(/^(-?\d+)-(\d+)$/);
+    const row = Number(asked.get("row") ?? -1);
+    if (asked.has("row") && row >= 0 && row < run.facts.rows) await this.pick({ run, row }, true);
+    if (span && Number(span[2]) > Number(span[1])) {
+      this.timeline.t0 = Number(span[1]);
+      this.timeline.t1 = Number(span[2]);
+      this.timeline.clamp();
+    }
   },
 
   showLine(run, frame) {
@@ -50,7 +77,7 @@ const app = {
   useRun(run) {
     this.run = run;
     $("run").value = String(run.number);
-    paintAdvice(run, this.runs.length > 1, (frame) => { this.showLine(run, frame); this.search(shortFrame(frame)); });
+    paintAdvice(run, this.runs.length > 1, (frame) => { this.showLine(run, frame); this.search(shortFrame(frame)); }, this);
     paintFindings(run, this);
     paintInstructions(run, this);
     paintWaits(run, this);
@@ -149,7 +176,7 @@ function listen() {
   $("fit").addEventListener("click", () => timeline.fit());
   $("zoom-in").addEventListener("click", () => timeline.zoom(0.5));
   $("zoom-out").addEventListener("click", () => timeline.zoom(2));
-  for (const name of ["scalar", "waits", "arrows", "critical"]) {
+  for (const name of ["scalar", "waits", "arrows", "critical", "ops"]) {
     $(`show-${name}`).addEventListener("change", (event) => { timeline.show[name] = event.target.checked; timeline.refresh(); });
   }
   $("fold-all").addEventListener("click", () => timeline.foldAll(true));
@@ -215,7 +242,7 @@ async function open() {
   app.memory = new MemoryMap(app);
   app.tiles = new TileMap(app);
   app.timeline = new Timeline(app.runs, {
-    picked: (found) => app.pick(found, false), tip, moved: () => { app.memory.paint(); app.tiles.paint(); }, folded: () => paintCores(app.run, app),
+    picked: (found) => app.pick(found, false), tip, moved: () => { app.memory.paint(); app.tiles.paint(); app.remember(); }, folded: () => paintCores(app.run, app),
   });
   $("fold-buttons").hidden = app.runs.every((run) => run.facts.ranges.length < 3);
   if (app.runs.length > 1) {
@@ -227,10 +254,13 @@ async function open() {
   paintSummary(app.runs, app.comparison);
   paintPipes(app.runs);
   paintRoofline(app.runs);
-  app.useRun(app.runs[0]);
+  app.useRun(app.runs.at(-1)); // of two, the second is the one to go on with
   paintDetail(null, app);
   listen();
   if (app.runs.length > 1) app.showTab("compare");
+  if (app.runs.every((run) => run.facts.ops.length < 2)) $("show-ops").parentElement.hidden = true;
+  await app.recall();
+  addEventListener("hashchange", () => app.recall());
   for (const run of app.runs) run.needArrows();
   window.insightTrace = app; // for the console
   document.documentElement.dataset.ready = String(Math.round(performance.now()));

@@ -2,7 +2,7 @@
 // operands say.
 
 const FIELD = /(?:^|,)(X[DNMT]):(?:X\d+=)?(0x[0-9a-fA-F]+|\d+)/g;
-const WORDS = /(?:^|,)(Src|Dst|M|K|N|local|bytes|repeat):([A-Za-z0-9]+)/g;
+const WORDS = /(?:^|,)(Src|Dst|M|K|N|local|bytes|repeat|dtype):([A-Za-z0-9]+)/g;
 const MOST_ACCESSES = 6000;
 
 function fieldsOf(detail) {
@@ -46,8 +46,9 @@ function accessesOf(run, row, pipe) {
   } else if (pipe === "CUBE") {
     const [m, k, n] = ["M", "K", "N"].map((name) => Number(fields[name] || 16));
     add("L0C", address("XD"), m * n * 4, true);
-    add("L0A", address("XN"), m * k * 2, false);
-    add("L0B", address("XM"), k * n * 2, false);
+    const each = Number((fields.dtype || "F16").replace(/\D/g, "") || 16) / 8; // bytes of a factor
+    add("L0A", address("XN"), m * k * each, false);
+    add("L0B", address("XM"), k * n * each, false);
   } else if (pipe === "VECTOR" && (fields.XT || fields.repeat)) {
     const bytes = fields.repeat ? Number(fields.repeat) * 256 : Number(BigInt(fields.XT) >> 56n) * 256;
     add("UB", address("XD"), bytes, true);

@@ -5,7 +5,7 @@ function paintSummary(runs, comparison) {
   $("title").textContent = runs.map((run) => (runs.length > 1 ? `${run.letter}: ` : "") + run.facts.title).join(" · ");
   $("title").title = $("title").textContent;
   const kpis = [];
-  const kpi = (value, unit, small, extra) => kpis.push(element("div", { class: small ? "kpi small" : "kpi" }, element("b", {}, value), element("span", {}, unit), extra));
+  const kpi = (value, unit, small, extra) => kpis.push(element("div", { class: small ? "kpi small" : "kpi", title: HELP[unit.split(" ").slice(0, 2).join(" ")] || HELP[unit] || null }, element("b", {}, value), element("span", {}, unit), extra));
   if (comparison) {
     const { before, after, delta } = comparison.total;
     const side = delta < 0 ? "better" : delta > 0 ? "worse" : "";
@@ -17,17 +17,43 @@ function paintSummary(runs, comparison) {
     kpi(micros(facts.cycles, facts.mhz).split(" ")[0], `${micros(facts.cycles, facts.mhz).split(" ")[1]} at ${facts.mhz} MHz${facts.soc ? ` · ${facts.soc}` : ""}`);
     kpi(count(facts.instructions), "instructions", true);
     kpi(String(facts.cores.length), facts.cores.length === 1 ? "core" : "cores", true);
-    const wrong = facts.checks.filter((check) => check.status === "mismatch").length;
-    if (facts.checks.length) kpi(wrong ? `${wrong} of ${facts.checks.length}` : `${facts.checks.length}`, wrong ? "outputs are wrong" : facts.checks.length === 1 ? "output compared" : "outputs compared", true);
+    for (const [share, what, why] of speedOfLight(facts)) kpis.push(element("div", { class: "kpi small light", title: why }, element("b", {}, `${Math.round(100 * share)} %`), element("span", {}, what)));
+    const wrong = facts.checks.filter((check) => check.status === "mismatch");
+    if (facts.checks.length && !wrong.length) kpi(`${facts.checks.length}`, facts.checks.length === 1 ? "output compared" : "outputs compared", true);
+    $("wrong").replaceChildren(...(wrong.length ? [element("p", {}, element("b", {}, `${wrong.length} of ${facts.checks.length} ${facts.checks.length === 1 ? "output is" : "outputs are"} wrong`), " · which line made the first wrong element: ", element("code", {}, `insight-trace why ${facts.workspace || "WORKSPACE"} --first-mismatch`))] : []));
     if (facts.memory?.asked) kpi(percent(facts.memory.hits, facts.memory.asked), `of ${bytesText(facts.memory.asked)} found in L2`, true);
     if (facts.launch?.around) kpi(micros(facts.launch.around + facts.cycles, facts.mhz), "with the launch around it", true);
-    if (facts.conflictCycles) kpi(count(facts.conflictCycles), "bank conflict cycles", true);
+    const vector = facts.pipes.filter((pipe) => pipe.pipe === "VECTOR").reduce((sum, pipe) => sum + pipe.busy, 0);
+    if (facts.conflictCycles) kpi(percent(facts.conflictCycles, Math.max(vector, facts.conflictCycles)), `of the vector unit's time are bank conflicts (${count(facts.conflictCycles)} cycles)`, true);
     if (facts.cacheMisses) kpi(count(facts.cacheMisses), "instruction cache misses", true);
   }
   $("kpis").replaceChildren(...kpis);
   paintTrust(runs);
   const notes = [...runs.flatMap((run) => run.facts.notes), ...(comparison ? comparison.notes : [])];
   $("notes").replaceChildren(...notes.map((note) => element("p", {}, note)));
+}
+
+// What a number means, for those who point at it.
+const HELP = {
+  cycles: "From the first start to the last end, on the core's clock",
+  instructions: "Executed, on all cores",
+  "of the": "Cycles that operands in the same banks of the unified buffer added, of the cycles in which the vector unit worked",
+  "with the": "From the launch to the end, with what the runtime does around the kernel",
+};
+
+// How near the run comes to the roofs of the chip: [share, what, what it means].
+function speedOfLight(facts) {
+  const found = [];
+  for (const item of facts.arithmetic) found.push([item.giga_per_s / item.roof_giga_per_s, `of the ${item.unit} roof`, `${item.giga_per_s.toFixed(1)} of ${item.roof_giga_per_s.toFixed(1)} G operations a second that the ${item.unit} units of the cores that ran can do (${facts.roofs.chip})`]);
+  const moved = facts.traffic.filter((item) => item.roof_gb_per_s);
+  if (moved.length && facts.cycles) {
+    // of all cores together, over the whole run
+    const cores = Math.max(1, facts.cores.length);
+    const shares = moved.map((item) => [(item.bytes * facts.mhz) / 1000 / facts.cycles / (item.roof_gb_per_s * cores), item]);
+    const [share, item] = shares.reduce((a, b) => (a[0] >= b[0] ? a : b));
+    found.push([share, "of the memory roof", `${item.path.replace("_TO_", "→")} carries ${((item.bytes * facts.mhz) / 1000 / facts.cycles).toFixed(1)} GB/s over the whole run; one core's path carries ${item.roof_gb_per_s} at most, and ${cores} ran (${facts.roofs.chip})`]);
+  }
+  return found.filter(([share]) => share > 0);
 }
 
 // How far the totals can be trusted, where the runs say so.
@@ -100,12 +126,16 @@ function paintCores(run, app) {
   $("panel-cores").replaceChildren(...panel);
 }
 
-function paintAdvice(run, many, onpick) {
+function paintAdvice(run, many, onpick, app) {
   const items = run.facts.advice.map((advice) => element(
     "li",
-    advice.frame ? { class: "linked", onclick: () => onpick(advice.frame), title: "Show the line" } : {},
-    element("div", { class: "saves" }, ...(advice.saves ? [element("b", {}, count(advice.saves)), element("span", {}, "cycles at most")] : [element("span", {}, "note")])),
-    element("div", {}, advice.frame ? element("button", { class: "plain" }, advice.text) : advice.text),
+    {},
+    element("div", { class: "saves" }, ...(advice.saves
+      ? [element("b", {}, count(advice.saves)), element("span", { title: advice.simulated ? "The run was timed again with this change" : "A bound: no change of this kind can save more" }, advice.simulated ? "cycles less" : "cycles at most")]
+      : [element("span", {}, "note")])),
+    element("div", {}, advice.text, element("div", { class: "places" },
+      advice.frame ? element("button", { class: "jump", onclick: () => onpick(advice.frame) }, "show the line") : null,
+      advice.row >= 0 ? element("button", { class: "jump", onclick: () => app.pick({ run, row: advice.row }, true) }, "show in timeline") : null)),
   ));
   if (!items.length) items.push(element("li", {}, element("div"), element("div", {}, run.facts.cycles ? "Nothing stands out." : "Nothing ran: the trace holds no instruction.")));
   $("advice").replaceChildren(...items);
@@ -158,10 +188,27 @@ function sectionLine(line, run, app) {
   return element("button", { class: "jump", onclick: () => app.pick({ run, row: line.row }, true) }, line.text);
 }
 
+// Where the cycles go, while nothing is chosen.
+function hotSpots(app) {
+  const run = app.run || app.runs[0];
+  const lines = run.facts.hotLines.filter((line) => line.cycles || line.waiting);
+  const most = Math.max(1, ...lines.map((line) => line.cycles + line.waiting));
+  const parts = [element("h3", {}, "Hot spots")];
+  for (const line of lines) {
+    parts.push(element("div", { class: "spot" },
+      element("button", { class: "jump", onclick: () => { app.showLine(run, line.frame); app.search(shortFrame(line.frame)); } }, shortFrame(line.frame)),
+      element("span", { class: "num" }, line.cycles ? `${count(line.cycles)} cycles` : `${count(line.waiting)} waiting`),
+      element("div", { class: "track" }, element("i", { style: `width:${(100 * line.cycles) / most}%;background:var(--pipe-cube)` }), element("i", { class: "hatch", style: `width:${(100 * line.waiting) / most}%` })),
+      element("div", { class: "code mono" }, line.what)));
+  }
+  parts.push(element("div", { class: "empty" }, "Click an instruction to see its cycles, operands, source line and the flags that tie it to other pipes. Shift + drag measures a span."));
+  return parts;
+}
+
 async function paintDetail(selection, app) {
   const box = $("detail");
   if (!selection) {
-    box.replaceChildren(element("div", { class: "empty" }, "Click an instruction to see its cycles, operands, source line and the flags that tie it to other pipes."));
+    box.replaceChildren(...hotSpots(app));
     return;
   }
   const { run, row } = selection;
@@ -182,6 +229,7 @@ async function paintDetail(selection, app) {
   if (run.write[row] > 0) entry("Write conflicts", `${count(run.write[row])} cycles`);
   const estimate = estimateOf(facts, run.nameOf(row));
   if (estimate) entry("Time", [element("span", { class: "about" }, "≈ estimated "), estimate]);
+  entry("Tile op", run.opOf(row));
   entry("Critical path", run.critical[row] ? "yes" : "no");
   entry("Address", facts.pcs[run.pc[row]]);
   const frame = run.frameOf(row);

@@ -22,7 +22,9 @@ function paintSource(run, app) {
   const panel = $("panel-source");
   const { lines, sources } = run.facts;
   const cost = (path) => Object.values(lines[path] || {}).reduce((sum, [work, waits]) => sum + work + waits, 0);
-  const files = [...new Set([...Object.keys(sources), ...Object.keys(lines)])].sort((a, b) => cost(b) - cost(a));
+  // what the user wrote comes first: the program in Python, then what was generated of it
+  const python = (path) => Number(path.endsWith(".py") && cost(path) > 0);
+  const files = [...new Set([...Object.keys(sources), ...Object.keys(lines)])].sort((a, b) => python(b) - python(a) || cost(b) - cost(a));
   if (!files.length) {
     panel.replaceChildren(element("p", {}, "The trace names no source lines: compile with -g to see them here."));
     return;
@@ -51,6 +53,16 @@ function paintSource(run, app) {
   const hint = text === undefined ? (run.facts.confidential ? "Source text is left out of this page." : "The trace does not carry this file's text.") : "Click a line to find its instructions.";
   panel.replaceChildren(element("div", { class: "source-bar" }, choose, element("span", {}, hint)), box);
   markLine(app);
+  if (!app.line || app.line.file !== app.file) showHottest(box, measured);
+}
+
+// The file opens where it costs most.
+function showHottest(box, measured) {
+  const [hottest] = Object.entries(measured).sort(([, a], [, b]) => b[0] + b[1] - a[0] - a[1])[0] || [];
+  const row = hottest && box.querySelector(`.row[data-line="${hottest}"]`);
+  if (!row) return;
+  row.classList.add("hottest");
+  box.scrollTop = Math.max(0, row.offsetTop - box.offsetTop - box.clientHeight / 2);
 }
 
 function markLine(app) {

@@ -16,7 +16,8 @@ class Timeline {
     this.overview = $("overview");
     this.box = $("lanes-box");
     this.total = Math.max(1, ...runs.map((run) => run.facts.span));
-    this.show = { scalar: false, waits: true, arrows: true, critical: false };
+    this.show = { scalar: false, waits: true, arrows: true, critical: false, ops: false };
+    this.measured = null; // a span of time that somebody marked
     this.selected = null;
     this.hovered = null;
     const busy = runs.some((run) => run.facts.segments.some((s) => !s.wait && !QUIET.has(s.pipe) && s.past > s.first));
@@ -215,6 +216,7 @@ class Timeline {
     }
     if (this.show.arrows) this.drawArrows(context);
     this.drawMarks(context);
+    this.drawMeasure(context, top, seen);
     this.drawRuler(context, width, top);
     if (this.overviewStale) { this.paintOverview(); this.overviewStale = false; }
     this.drawOverview();
@@ -231,7 +233,7 @@ class Timeline {
     context.font = "12px system-ui, sans-serif";
   }
 
-  // One step per microsecond, as high as its share of the largest.
+  // One step per sample, as high as its share of the largest.
   drawCounter(context, lane) {
     const { counter, run } = lane;
     const most = counter.rate.reduce((a, b) => Math.max(a, b), 0) || 1;
@@ -243,7 +245,8 @@ class Timeline {
     context.globalAlpha = 0.55;
     for (let i = 0; i < counter.micros.length; i++) {
       const x0 = Math.max(LABELS, this.x(counter.micros[i] * run.facts.mhz - run.facts.origin));
-      const x1 = Math.min(LABELS + this.plot, this.x((counter.micros[i] + 1) * run.facts.mhz - run.facts.origin));
+      if (i + 1 === counter.micros.length) break; // a sample holds until the next, and the last closes the series
+      const x1 = Math.min(LABELS + this.plot, this.x(counter.micros[i + 1] * run.facts.mhz - run.facts.origin));
       const tall = (counter.rate[i] / most) * (lane.height - 6);
       if (x1 > x0 && tall > 0) context.fillRect(x0, lane.y + lane.height - 2 - tall, x1 - x0, tall);
     }
@@ -347,7 +350,7 @@ class Timeline {
       context.fillStyle = theme.onPipe;
       const left = Math.max(x0, LABELS);
       const room = x1 - left - 7;
-      const text = run.nameOf(row);
+      const text = this.show.ops ? run.opOf(row) || run.nameOf(row) : run.nameOf(row);
       const wide = this.widthOf(context, text);
       const shown = wide <= room ? text : `${text.slice(0, Math.floor((text.length * (room - 9)) / wide))}…`;
       if (shown === text || shown.length > 3) context.fillText(shown, left + 4, y + height / 2 + 0.5);
@@ -360,6 +363,31 @@ class Timeline {
       context.lineWidth = picked ? 2 : 1.5;
       context.strokeRect(x0 + 0.5, y - 0.5, Math.max(2, x1 - x0 - 1), height + 1);
     }
+  }
+
+  drawMeasure(context, top, seen) {
+    if (!this.measured) return;
+    const [from, to] = [Math.min(...this.measured), Math.max(...this.measured)];
+    const x0 = Math.max(LABELS, this.x(from)), x1 = Math.min(LABELS + this.plot, this.x(to));
+    if (x1 <= x0) return;
+    context.fillStyle = theme.accent;
+    context.globalAlpha = 0.14;
+    context.fillRect(x0, top + RULER, x1 - x0, seen);
+    context.globalAlpha = 1;
+    context.fillRect(x0, top + RULER, 1, seen);
+    context.fillRect(x1 - 1, top + RULER, 1, seen);
+    const text = this.measureText();
+    const wide = context.measureText(text).width + 12;
+    const left = Math.min(Math.max(LABELS, (x0 + x1 - wide) / 2), LABELS + this.plot - wide);
+    context.fillRect(left, top + RULER + 2, wide, 18);
+    context.fillStyle = theme.onPipe;
+    context.fillText(text, left + 6, top + RULER + 11.5);
+  }
+
+  // How long what was marked is: `1,240 cycles · 670 ns`.
+  measureText() {
+    const span = Math.round(Math.abs(this.measured[1] - this.measured[0]));
+    return `${count(span)} cycles · ${micros(span, this.runs[0].facts.mhz)}`;
   }
 
   widthOf(context, text) {

@@ -99,13 +99,19 @@ Object.assign(Timeline.prototype, {
     let drag = null;
     canvas.addEventListener("pointerdown", (event) => {
       canvas.focus({ preventScroll: true });
-      drag = { x: event.offsetX, t0: this.t0, t1: this.t1, moved: false };
+      drag = { x: event.offsetX, t0: this.t0, t1: this.t1, moved: false, measures: event.shiftKey };
+      if (drag.measures) this.measured = null;
       canvas.setPointerCapture(event.pointerId);
     });
     canvas.addEventListener("pointermove", (event) => {
       if (drag) {
         const shift = event.offsetX - drag.x;
-        if (Math.abs(shift) > 3) { drag.moved = true; canvas.classList.add("dragging"); this.hooks.tip(null); }
+        if (Math.abs(shift) > 3) { drag.moved = true; if (!drag.measures) canvas.classList.add("dragging"); this.hooks.tip(null); }
+        if (drag.moved && drag.measures) {
+          this.measured = [this.time(drag.x), this.time(event.offsetX)];
+          this.request();
+          return;
+        }
         if (drag.moved) {
           const span = drag.t1 - drag.t0;
           this.t0 = drag.t0 - (shift / this.plot) * span;
