@@ -13,6 +13,10 @@ namespace insight_trace::engine {
 static const char *const kSpaceNames[] = {"UB", "L1", "L0A",       "L0B",       "L0C",
                                           "BT", "FB", "L0A scale", "L0B scale", "control"};
 
+const char *space_name(Space space) {
+    return space == Space::GM ? "global memory" : kSpaceNames[static_cast<int>(space)];
+}
+
 const Region *GlobalMemory::find(uint64_t address) const {
     auto after = std::upper_bound(regions.begin(), regions.end(), address,
                                   [](uint64_t a, const Region &r) { return a < r.address; });

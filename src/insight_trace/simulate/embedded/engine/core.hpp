@@ -237,7 +237,8 @@ class Core {
     void gather_areas(Instr instr, Type type, int64_t repeat, int64_t elements,
                       std::array<const VectorOperand *, 3> operands, bool counted, std::vector<Area> &reads,
                       std::vector<Area> &writes) const;
-    void know_call(const Operands &operands, KnownCall &known);
+    void know_call(Op op, const Operands &operands, KnownCall &known);
+    void check_tile(Op op, const TileRef &tile);
     const CallTile *find_tile(Space space, uint64_t address, bool source) const;
     uint32_t tile_at(Space space, uint64_t address, bool source) const;
 
@@ -267,6 +268,7 @@ class Core {
 
 // A byte offset, from one or from a host address within that memory of this core.
 uint64_t offset_in(Core &core, Space space, uint64_t address);
+const char *space_name(Space space);
 
 // The core whose thread this is.
 Core &current_core();

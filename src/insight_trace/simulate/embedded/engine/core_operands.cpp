@@ -26,8 +26,37 @@ bool Core::KnownCall::is(const Operands &others) const {
     return true;
 }
 
+// What a tile says of itself, once for each call: a valid part that is larger than the tile reaches what lies
+// behind it, as on a device, and past the end of the memory there is nothing.
+void Core::check_tile(Op op, const TileRef &tile) {
+    if (tile.valid_rows <= 0 || tile.valid_cols <= 0) return;
+    const int64_t bits = tile.type == Type::F4E2M1 || tile.type == Type::F4E1M2 || tile.type == Type::I4
+                             ? 4
+                             : 8 * type_size(tile.type);
+    const bool larger = tile.valid_rows > tile.rows || tile.valid_cols > tile.cols;
+    if (larger)
+        remark("%s: a valid part of %d x %d in a tile of %d x %d reaches what lies behind the tile",
+               op_names[static_cast<int>(op)], tile.valid_rows, tile.valid_cols, tile.rows, tile.cols);
+    // boxes are moved whole and may be declared larger than their memory; their parts are checked where they
+    // are used
+    if (tile.inner != 0) return;
+    const int64_t row = tile.row_major ? tile.cols : 1, col = tile.row_major ? 1 : tile.rows;
+    const int64_t last = (tile.valid_rows - 1) * row + (tile.valid_cols - 1) * col;
+    const uint64_t end = tile.address + uint64_t((last + 1) * bits + 7) / 8, size = space_size(tile.space);
+    if (end > size)
+        kernel_error(
+            "%s: a tile of %d x %d at 0x%llx, %d x %d of it valid, ends at %llu, past the %llu bytes of %s",
+            op_names[static_cast<int>(op)], tile.rows, tile.cols, (unsigned long long)tile.address,
+            tile.valid_rows, tile.valid_cols, (unsigned long long)end, (unsigned long long)size,
+            space_name(tile.space));
+}
+
 void Core::begin_call(Op op, const Operands &operands) {
-    if (!detailed_) return;
+    if (!detailed_) {
+        for (uint32_t i = 0; i < operands.count; ++i)
+            if (operands[i].kind == Operand::Tile) check_tile(op, operands[i].tile);
+        return;
+    }
     // loops come back with the same tiles
     uint64_t hash = at.line;
     for (uint32_t i = 0; i < operands.count; ++i) {
@@ -38,7 +67,7 @@ void Core::begin_call(Op op, const Operands &operands) {
         hash ^= hash >> 32;
     }
     KnownCall &known = known_calls_[hash * 0xff51afd7ed558ccdull >> 56];
-    if (!known.list_is_known || !known.is(operands)) know_call(operands, known);
+    if (!known.list_is_known || !known.is(operands)) know_call(op, operands, known);
     call_tiles_ = &known.tiles;
     unit_flag_ = 0;
     for (uint32_t i = 0; i < operands.count; ++i)
@@ -46,7 +75,9 @@ void Core::begin_call(Op op, const Operands &operands) {
     call_ = records_.call(op, identity.index, known.list);
 }
 
-void Core::know_call(const Operands &operands, KnownCall &known) {
+void Core::know_call(Op op, const Operands &operands, KnownCall &known) {
+    for (uint32_t i = 0; i < operands.count; ++i)
+        if (operands[i].kind == Operand::Tile) check_tile(op, operands[i].tile);
     known.operands.assign(operands.list, operands.list + operands.count);
     known.tiles.clear();
     tile_list_.clear();

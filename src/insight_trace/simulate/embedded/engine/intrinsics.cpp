@@ -10,6 +10,9 @@
 using namespace insight_trace;
 using namespace insight_trace::engine;
 
+// A call of a tile library names no line of its own.
+#define AT(at) ((at).file ? (at) : site_of(__builtin_return_address(0)))
+
 static uint64_t pack_flag(PipeId from, PipeId to, int64_t event) {
     return uint64_t(from) | uint64_t(to) << 8 | uint64_t(event) << 16;
 }
@@ -88,7 +91,7 @@ static void run_op(Core &core, Op op, const Operands &operands) {
 
 extern "C" void insight_trace_op(Op op, const Operand *operands, uint32_t count, Site at) {
     Core &core = current_core();
-    core.at = at;
+    core.at = at = AT(at);
     Machine &machine = current_machine();
     machine.progressed();
     core.scalar_work(core.tile_op_cost);
@@ -99,7 +102,7 @@ extern "C" void insight_trace_op(Op op, const Operand *operands, uint32_t count,
 
 extern "C" void insight_trace_set_flag(PipeId from, PipeId to, int64_t event, Site at) {
     Core &core = current_core();
-    core.at = at;
+    core.at = at = AT(at);
     if (current_machine().leaves_out(at)) return;
     int id = check_flag(core, from, to, event);
     Record r = core.record(Instr::SET_FLAG, from, Form::Flag);
@@ -110,7 +113,7 @@ extern "C" void insight_trace_set_flag(PipeId from, PipeId to, int64_t event, Si
 
 extern "C" void insight_trace_wait_flag(PipeId from, PipeId to, int64_t event, Site at) {
     Core &core = current_core();
-    core.at = at;
+    core.at = at = AT(at);
     if (current_machine().leaves_out(at)) return;
     int id = check_flag(core, from, to, event);
     Record r = core.record(Instr::WAIT_FLAG, to, Form::Flag);
@@ -121,7 +124,7 @@ extern "C" void insight_trace_wait_flag(PipeId from, PipeId to, int64_t event, S
 
 extern "C" void insight_trace_barrier(PipeId pipe, Site at) {
     Core &core = current_core();
-    core.at = at;
+    core.at = at = AT(at);
     if (current_machine().leaves_out(at)) return;
     need_pipe(core, pipe);
     core.barrier(pipe);
@@ -130,7 +133,7 @@ extern "C" void insight_trace_barrier(PipeId pipe, Site at) {
 
 extern "C" void *insight_trace_local(Space space, uint64_t address, uint64_t bytes, Site at) {
     Core &core = current_core();
-    core.at = at;
+    core.at = at = AT(at);
     uint8_t *place = core.local(space, address, bytes);
     if (Journal *journal = core.journal()) journal->hold(core.identity.index, space, address, bytes);
     return place;
@@ -138,7 +141,7 @@ extern "C" void *insight_trace_local(Space space, uint64_t address, uint64_t byt
 
 extern "C" uint64_t insight_trace_get_value(const TileRef *tile, uint64_t index, Site at) {
     Core &core = current_core();
-    core.at = at;
+    core.at = at = AT(at);
     int size = type_size(tile->type);
     uint64_t address = tile->address + index * uint64_t(size);
     core.scalar_access(Instr::LD_XD_XN_IMM, tile->space, address, size, core.parameters.scalar_load_ub);
@@ -147,7 +150,7 @@ extern "C" uint64_t insight_trace_get_value(const TileRef *tile, uint64_t index,
 
 extern "C" void insight_trace_set_value(const TileRef *tile, uint64_t index, uint64_t bits, Site at) {
     Core &core = current_core();
-    core.at = at;
+    core.at = at = AT(at);
     int size = type_size(tile->type);
     uint64_t address = tile->address + index * uint64_t(size);
     core.scalar_access(Instr::ST_XD_XN_IMM, tile->space, address, size, core.parameters.scalar_store_ub);
@@ -254,7 +257,7 @@ static void set_va(Core &core, uint64_t first, uint64_t words, bool in_ub) {
 
 extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_t b, uint64_t c, Site at) {
     Core &core = current_core();
-    core.at = at;
+    core.at = at = AT(at);
     Machine &machine = current_machine();
     const bool flag = which == Intrinsic::SetCrossCore || which == Intrinsic::WaitFlagDev ||
                       which == Intrinsic::SetIntraBlock || which == Intrinsic::WaitIntraBlock;

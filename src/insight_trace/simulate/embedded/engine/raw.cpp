@@ -2,6 +2,7 @@
 #include "late_work.hpp"
 #include "machine.hpp"
 #include "raw_units.hpp"
+#include "scalar_memory.hpp"
 
 using namespace insight_trace;
 using namespace insight_trace::engine;
@@ -19,7 +20,8 @@ void insight_trace::engine::perform(Core &core, Raw which, const uint64_t *value
 
 extern "C" void insight_trace_raw(Raw which, const uint64_t *values, Site at) {
     Core &core = current_core();
-    core.at = at;
+    core.at =
+        at.file ? at : site_of(__builtin_return_address(0)); // of a tile library: the place in its object
     current_machine().progressed();
     if (!core.late) {
         Journal *journal = core.journal();

@@ -20,15 +20,6 @@ struct Lines {
 };
 thread_local Lines t_lines;
 
-// The place in the kernel's object, which is looked up in its debug lines afterwards.
-Site site_of(const void *caller) {
-    auto pc = reinterpret_cast<uint64_t>(caller);
-    for (const KernelImage &image : current_machine().job().kernels)
-        if (pc >= image.base && pc < image.end)
-            return {image.path.c_str(), static_cast<uint32_t>(pc - image.base - 1)};
-    return {};
-}
-
 void check(Core &core, uint64_t address, uint64_t size, bool store, const void *caller) {
     try {
         core.global(address, size, store ? kReadsAndWrites : kReads);
@@ -101,6 +92,14 @@ inline void touched(const void *pointer, uint64_t size, bool store, const void *
 }
 
 } // namespace
+
+Site site_of(const void *caller) {
+    auto pc = reinterpret_cast<uint64_t>(caller);
+    for (const KernelImage &image : current_machine().job().kernels)
+        if (pc >= image.base && pc < image.end)
+            return {image.path.c_str(), static_cast<uint32_t>(pc - image.base - 1)};
+    return {};
+}
 
 void watch_scalar_memory(uint64_t base, uint64_t size, void (*end)(const Failure &)) {
     g_base = base;

@@ -73,7 +73,7 @@ void pad(Core &core, const Padding &p, bool copy) {
             std::memcpy(&value, &bits, sizeof(T));
         else
             value = T(0);
-        int begin = p.part_block ? p.src.valid_cols : p.aligned;
+        const int begin = std::min(p.part_block ? p.src.valid_cols : p.aligned, int(p.dst.cols));
         for (int r = 0; r < p.src.valid_rows; ++r) {
             T *out = to.data + int64_t(r) * p.dst.cols;
             if (copy)

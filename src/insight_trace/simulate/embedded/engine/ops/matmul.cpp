@@ -29,8 +29,15 @@ void for_boxes(Core &core, const TileRef &tile, int64_t rows, int64_t cols, Conv
     for (int64_t r = 0; r < rows; r += ir)
         for (int64_t c = 0; c < cols; c += ic) {
             const T *first = &view.at(r, c);
+            const int64_t left = room - (first - view.data);
+            if (left <= 0)
+                core.kernel_error(
+                    "a product of %lld x %lld elements reads past the %llu bytes of %s: its tile at 0x%llx "
+                    "has %d x %d",
+                    (long long)rows, (long long)cols, (unsigned long long)core.space_size(tile.space),
+                    space_name(tile.space), (unsigned long long)tile.address, tile.rows, tile.cols);
             // a tile may end within a box, at the end of its memory
-            read_box(first, box, std::min<int64_t>(ir * ic, room - (first - view.data)), convert);
+            read_box(first, box, std::min<int64_t>(ir * ic, left), convert);
             body(r, c, box);
         }
 }

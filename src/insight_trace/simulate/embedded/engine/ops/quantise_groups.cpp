@@ -203,8 +203,8 @@ void quantise_rows(Core &core, const Operands &operands) {
     need_plain_rows(core, op, dst, "destination");
     if (!is_signed && !offset) core.kernel_error("TQUANT to unsigned numbers needs offsets");
     if (core.computes && !is_empty(src)) {
-        View<float> in(core, src);
-        View<uint8_t> out(core, dst);
+        View<float> in(core, src, src.valid_rows, src.valid_cols);
+        View<uint8_t> out(core, dst, src.valid_rows, src.valid_cols);
         const float *by = core.local_as<float>(Space::UB, scale.address, uint64_t(src.valid_rows));
         const float *more =
             offset ? core.local_as<float>(Space::UB, offset->address, uint64_t(src.valid_rows)) : nullptr;

@@ -75,7 +75,7 @@ void copy_piece(Core &core, const TileRef &tile, const Piece &piece, int size, b
                 bool store) {
     RunShape shape = run_shape(tile);
     int64_t most = lines_are_columns ? tile.cols : tile.rows;
-    if (piece.length <= 0) return;
+    if (piece.length <= 0 || piece.count <= 0) return;
     int64_t lines = std::max(most, piece.line + piece.count);
     if (lines > most) {
         // Lines that follow each other in memory go on after the tile, as they do on a device.
@@ -87,10 +87,6 @@ void copy_piece(Core &core, const TileRef &tile, const Piece &piece, int size, b
                     lines_are_columns ? "columns" : "rows", (long long)most,
                     store ? "stored" : "overwritten");
     }
-    int64_t pitch = lines_are_columns ? tile.rows : tile.cols;
-    uint8_t *memory =
-        core.local(tile.space, tile.address,
-                   uint64_t((lines * pitch + std::max<int64_t>(piece.shift, 0) * piece.count) * size));
     const TileOrder order(tile);
     for (int64_t i = 0; i < piece.count; ++i) {
         uint8_t *gm = core.global(piece.gm + uint64_t(i * piece.step * size), uint64_t(piece.length * size),
@@ -101,7 +97,10 @@ void copy_piece(Core &core, const TileRef &tile, const Piece &piece, int size, b
             int64_t part = std::min(piece.length - at, run - at % run);
             const int64_t offset =
                 lines_are_columns ? order.row(at) + order.col(line) : order.row(line) + order.col(at);
-            uint8_t *local = memory + (offset + i * piece.shift) * size;
+            // lines may be longer than the tile's, and reach what follows the tile
+            uint8_t *local =
+                core.local(tile.space, tile.address + uint64_t((offset + i * piece.shift) * size),
+                           uint64_t(part * size));
             if (store)
                 memcpy(gm + at * size, local, size_t(part * size));
             else
@@ -124,7 +123,9 @@ template <class T> void add_line(uint8_t *gm, const uint8_t *local, int64_t coun
 void add_piece(Core &core, const TileRef &tile, const Piece &piece, bool lines_are_columns) {
     with_type(tile.type, [&](auto tag) {
         using T = decltype(tag);
-        View<T> view(core, tile);
+        const int64_t lines = piece.line + piece.count;
+        View<T> view(core, tile, lines_are_columns ? piece.length : lines,
+                     lines_are_columns ? lines : piece.length);
         for (int64_t i = 0; i < piece.count; ++i) {
             uint8_t *gm = core.global(piece.gm + uint64_t(i * piece.step) * sizeof(T),
                                       uint64_t(piece.length) * sizeof(T));
