@@ -34,6 +34,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Named in the environment of the tool it means that kernels compile against its headers; here it is a checkout for
+# the tests that ask for one.
+_PTO_ISA = os.environ.pop("INSIGHT_TRACE_PTO_ISA", "")
+if _PTO_ISA:
+    os.environ["INSIGHT_TRACE_TEST_PTO_ISA"] = _PTO_ISA
+
 UPSTREAM = frozenset(
     {"shared_data", "simpler_checkout", "pto_isa_checkout", "pypto_checkout", "ptoas_checkout"}
 )
@@ -65,7 +71,8 @@ def shared_data() -> Path:
 def _checkout(variable: str, what: str) -> Path:
     value = os.environ.get(variable)
     if not value:
-        pytest.skip(f"set {variable} to a checkout of {what} to run this test")
+        named = variable.replace("_TEST", "")
+        pytest.skip(f"set {named} to a checkout of {what} to run this test")
     path = Path(value)
     assert path.is_dir(), f"{variable} names {path}, which is not a directory"
     return path
@@ -83,4 +90,4 @@ def simpler_checkout() -> Path:
 
 @pytest.fixture(scope="session")
 def pto_isa_checkout() -> Path:
-    return _checkout("INSIGHT_TRACE_PTO_ISA", "pto-isa")
+    return _checkout("INSIGHT_TRACE_TEST_PTO_ISA", "pto-isa")

@@ -1,12 +1,16 @@
 """Runs the device tests of a pto-isa checkout on the embedded cores, and counts how each case ended.
 
-python tools/pto_isa_coverage.py --pto-isa PATH [--family a2a3|a5] [--only TESTCASE]... [--jobs N] [--json F]
+python tools/pto_isa_coverage.py --pto-isa PATH [--family a2a3|a5] [--vendor-headers] [--only TESTCASE]... [--json F]
 
 Every folder of tests/npu/FAMILY/src/st/testcase has kernels, a test program and a generator of inputs and goldens. The
 kernels go through our own compile path, once per kind of core; the program is compiled against the stand-ins for the
 host runtime and the test framework in tools/pto_isa/include, and compares with its own tolerances. Kernels are not
 changed but for their launches: `kernel<<<blocks, …>>>(…)` is no C++. What the compiler does not take is given to
 clang++, if there is one: the device's compiler is a clang.
+
+With --vendor-headers the kernels compile against the checkout's own tile library, unmodified, over our instructions
+(a2a3); without it against ours. What no instruction of ours does is then counted by its name. --streams DIR keeps what
+the cores of each case issued; --compare DIR says in how many cases that equals the streams of another run.
 
 A case is right, wrong (a number is not the golden's, or a bug of ours), refused (we say that the kernel is at fault),
 unsupported, uncompiled, or has no data (its generator failed, or wrote nothing for it). A case is stale, and not wrong,
@@ -40,7 +44,12 @@ from insight_trace.model import CoreType
 from insight_trace.simulate.embedded.compiler import Compiler
 from insight_trace.simulate.embedded.engine_objects import INCLUDE, Program
 from insight_trace.simulate.embedded.memory import escape, unescape
-from insight_trace.simulate.embedded.toolchain import PRELUDE, KernelBuildError, Toolchain
+from insight_trace.simulate.embedded.toolchain import (
+    LIBRARY_FAMILIES,
+    PRELUDE,
+    KernelBuildError,
+    Toolchain,
+)
 from pto_isa_launches import rewrite_launches
 
 HERE = Path(__file__).resolve().parent
@@ -93,12 +102,23 @@ class Folder:
 class Bench:
     """What all folders share: the checkout, the compiler, the driver, kept results."""
 
-    def __init__(self, root: Path, scratch: Path, seconds: float, python_path: str) -> None:
+    def __init__(
+        self,
+        root: Path,
+        scratch: Path,
+        seconds: float,
+        python_path: str,
+        vendor_headers: bool = False,
+        streams: Path | None = None,
+    ) -> None:
         self.root, self.scratch, self.seconds, self.python_path = root, scratch, seconds, python_path
-        self.toolchain = Toolchain.find()
-        self.toolchains = [self.toolchain, *_clang(self.toolchain.compiler)]
+        self.headers = root if vendor_headers else None
+        self.streams = streams
+        usual = Toolchain.find()
+        self.toolchain = Toolchain(usual.compiler, usual.cache, self.headers)
+        self.toolchains = [self.toolchain, *_clang(self.toolchain.compiler, self.headers)]
         self.driver = self.toolchain.executable(Program("device_tests", (DRIVER,), (STAND_INS,)))
-        self.kept_path = scratch / "results.json"
+        self.kept_path = scratch / ("results_vendor_headers.json" if vendor_headers else "results.json")
         self.lock = threading.Lock()
         try:
             self.kept: dict[str, dict[str, Any]] = json.loads(self.kept_path.read_text(encoding="utf-8"))
@@ -118,10 +138,10 @@ class Bench:
         place = self.scratch / family / source.name
         place.mkdir(parents=True, exist_ok=True)
         content = [path.read_bytes() for path in sorted(source.iterdir()) if path.is_file()]
-        content.append((HERE / "pto_isa_launches.py").read_bytes())
+        content += [(HERE / "pto_isa_launches.py").read_bytes(), str(self.headers).encode()]
         # what did not compile is tried again when the source or our headers have changed
         identity = _digest([self.toolchain.identity.encode(), *content])
-        if outcomes := self._kept(family, source.name, identity):
+        if not self.streams and (outcomes := self._kept(family, source.name, identity)):
             return Folder(family, source.name, False, outcomes)
         program = None
         try:
@@ -137,7 +157,7 @@ class Bench:
             return Folder(family, source.name, False, outcomes)
         key = _digest([*(str(part).encode() for part in (self.driver, program, objects)), *content])
         outcomes = self._kept(family, source.name, key)
-        if not outcomes:
+        if self.streams or not outcomes:
             outcomes = self._drive(family, program, objects, place, self._data(source, place))
             if any(one.state == "wrong" for one in outcomes):
                 outcomes = self._as_before(family, source, program, objects, outcomes)
@@ -274,6 +294,11 @@ class Bench:
             f"result\t{escape(str(result))}",
             f"seconds\t{self.seconds}",
         ]
+        if self.streams:
+            own = self.streams / family / place.name
+            shutil.rmtree(own, ignore_errors=True)
+            own.mkdir(parents=True)
+            lines.append(f"streams\t{escape(str(own))}")
         (place / "job").write_text("\n".join(lines) + "\n", encoding="utf-8")
         with (place / "printed").open("w") as printed:
             done = subprocess.run(
@@ -297,13 +322,13 @@ class Bench:
         return tuple(outcomes)
 
 
-def _clang(usual: Compiler) -> list[Toolchain]:
+def _clang(usual: Compiler, headers: Path | None) -> list[Toolchain]:
     """A toolchain with clang++, where that is not the usual one and is installed."""
     path = shutil.which("clang++")
     if usual.is_clang or path is None:
         return []
     said = subprocess.run([path, "--version"], capture_output=True, text=True).stdout.splitlines()
-    return [Toolchain(Compiler((path,), said[0], usual.emulator), Cache())] if said else []
+    return [Toolchain(Compiler((path,), said[0], usual.emulator), Cache(), headers)] if said else []
 
 
 def _digest(parts: Sequence[bytes]) -> str:
@@ -332,6 +357,13 @@ def main() -> int:
     )
     parser.add_argument("--pto-isa", type=Path, required=True, metavar="PATH", help="a checkout of pto-isa")
     parser.add_argument("--family", choices=FAMILIES, action="append", help="one family (both)")
+    parser.add_argument(
+        "--vendor-headers", action="store_true", help="the checkout's own tile library over our instructions"
+    )
+    parser.add_argument("--streams", type=Path, metavar="DIR", help="what the cores issued, a file a case")
+    parser.add_argument(
+        "--compare", type=Path, metavar="DIR", help="streams of another run, against --streams"
+    )
     parser.add_argument("--only", nargs="+", default=[], metavar="TESTCASE", help="these folders")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="folders at a time (2)")
     parser.add_argument("--json", type=Path, metavar="F", help="every outcome, as JSON")
@@ -347,10 +379,15 @@ def main() -> int:
     if not (options.pto_isa / "tests" / "npu").is_dir():
         parser.error(f"{options.pto_isa} has no tests/npu")
     options.scratch.mkdir(parents=True, exist_ok=True)
-    families = options.family or list(FAMILIES)
+    families = options.family or list(LIBRARY_FAMILIES if options.vendor_headers else FAMILIES)
     try:
         bench = Bench(
-            options.pto_isa.resolve(), options.scratch.resolve(), options.seconds, options.python_path
+            options.pto_isa.resolve(),
+            options.scratch.resolve(),
+            options.seconds,
+            options.python_path,
+            options.vendor_headers,
+            options.streams.resolve() if options.streams else None,
         )
         jobs = [(family, path) for family in families for path in bench.folders(family, options.only)]
         shared = threading.Lock()
@@ -373,11 +410,39 @@ def main() -> int:
         _tell(folder, False)
     compiled = sum(folder.compiled for folder in done)
     print(f"{compiled} of {len(done)} folders compile unmodified")
+    missing = Counter(one.message for folder in done for one in folder.outcomes if one.state == "unsupported")
+    for message, count in missing.most_common():
+        print(f"unsupported in {count:4} cases: {message}")
+    if options.compare and options.streams:
+        _compare(options.streams, options.compare)
     for family in families:
         counts = Counter(one.state for folder in done if folder.family == family for one in folder.outcomes)
         words = " ".join(f"{state}={counts[state]}" for state in STATES)
         print(f"PTO_ISA {family} total={sum(counts.values())} {words}")
     return 0
+
+
+def _compare(one: Path, other: Path) -> None:
+    """The share of cases that both runs have in which every core issued the same, and the folders that differ."""
+    cases = [
+        path.relative_to(one) for path in sorted(one.glob("*/*/*")) if not path.name.startswith("records")
+    ]
+    both = [case for case in cases if (other / case).is_file()]
+    differ = Counter(case.parent.name for case in both if _stream_of(one / case) != _stream_of(other / case))
+    equal = len(both) - differ.total()
+    share = 100 * equal / len(both) if both else 0.0
+    print(f"STREAMS equal={equal} of {len(both)} cases ({share:.1f} %)")
+    for folder, count in differ.most_common():
+        print(f"  {folder}: {count} cases differ")
+
+
+def _stream_of(path: Path) -> dict[str, list[str]]:
+    """What each core issued, in order."""
+    found: dict[str, list[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        core, instruction = line.split("\t")
+        found.setdefault(core, []).append(instruction)
+    return found
 
 
 def _tell(folder: Folder, verbose: bool) -> None:

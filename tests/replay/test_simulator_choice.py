@@ -60,10 +60,13 @@ def test_a_cann_that_only_the_environment_names_and_that_does_not_work_is_passed
     assert said[0].startswith("CANN is not used: ")
 
 
-@pytest.mark.parametrize("option", ["cann_set_env", "pto_isa_root"])
-def test_what_only_the_vendors_simulator_reads_is_used_or_refused(chosen, option, tmp_path):
+def test_what_only_the_vendors_simulator_reads_is_used_or_refused(chosen, tmp_path):
     with pytest.raises(InsightTraceError):
-        chosen(**{option: tmp_path / "absent"})
+        chosen(cann_set_env=tmp_path / "absent")
+
+
+def test_headers_of_a_checkout_are_for_both_and_choose_none(chosen, tmp_path):
+    assert chosen(pto_isa_root=tmp_path) == ("embedded", [])
 
 
 def test_there_is_one_protocol_and_every_simulator_that_has_a_name_keeps_it():

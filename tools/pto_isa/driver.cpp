@@ -3,7 +3,8 @@
 //   driver JOB    lines of the job (fields separated by tabs): the chip's parameters; `object KIND PATH` for
 //   each
 //                 compiled kernel, in the order in which they are loaded; `program PATH`; `directory PATH`;
-//                 `result PATH`; `seconds S`; `case SUITE.NAME` for each one to run (none: all)
+//                 `result PATH`; `seconds S`; `streams PATH` for a folder in which each case leaves what its
+//                 cores issued; `case SUITE.NAME` for each one to run (none: all)
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -58,7 +59,7 @@ int g_loading = 0;
 int g_report = -1; // where the running case says how it ended
 uint64_t g_end = kBase;
 bool g_failed = false;
-std::string g_said;
+std::string g_said, g_streams;
 
 uint64_t reserve(uint64_t size, const std::string &name) {
     uint64_t address = g_end;
@@ -72,6 +73,20 @@ uint64_t reserve(uint64_t size, const std::string &name) {
         abort();
     }
     return address;
+}
+
+// What the cores issued to their pipes, a line for each: core, instruction, repeats or pieces. The scalar
+// unit's own instructions are those of a compiler, and are left out.
+void write_streams(const Records &records) {
+    std::ofstream out(g_streams + "/" + g_case->suite + "." + g_case->name, std::ios::app);
+    for (uint32_t row = 0; row < records.size(); ++row) {
+        const Record &record = records[row];
+        const SiteRow &site = records.sites()[record.site];
+        if (site.pipe == PipeId::S) continue;
+        out << record.core << '\t' << instr_name(site.instr);
+        if (record.geometry != kNoGeometry) out << ':' << records.geometries.rows()[record.geometry].repeat;
+        out << '\n';
+    }
 }
 
 [[noreturn]] void end_case(const std::string &state, const std::string &message, const char *file = nullptr,
@@ -185,10 +200,11 @@ void device_tests_launch(const char *key, uint64_t blocks, void *closure) {
     }
     job.parameters.settle();
     // outlives what is caught: other cores may still wait in it, and the process ends with them
-    Records records("");
+    Records records(g_streams.empty() ? "" : g_streams + "/records");
     Machine machine(job, records);
     try {
         machine.run();
+        if (!g_streams.empty()) write_streams(records);
     } catch (const Failure &failure) {
         end_failed(failure);
     } catch (const std::exception &caught) {
@@ -311,6 +327,8 @@ int main(int argc, char **argv) {
             directory = f.at(1);
         else if (f[0] == "result")
             result = f.at(1);
+        else if (f[0] == "streams")
+            g_streams = f.at(1);
         else if (f[0] == "seconds")
             seconds = std::stod(f.at(1));
         else if (f[0] == "case")

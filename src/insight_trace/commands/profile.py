@@ -142,7 +142,12 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     tools.add_argument(
         "--ptoas-root", type=_path, metavar="DIR", help="PTOAS checkout whose test case generator is used"
     )
-    tools.add_argument("--pto-isa-root", type=_path, metavar="DIR", help="tile headers for CANN builds")
+    tools.add_argument(
+        "--pto-isa-root",
+        type=_path,
+        metavar="DIR",
+        help="checkout of pto-isa whose headers kernels compile against",
+    )
     tools.add_argument("--cann-set-env", type=_path, metavar="FILE", help="set_env.sh of CANN")
     tools.add_argument(
         "--soc-version",

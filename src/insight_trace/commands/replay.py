@@ -121,7 +121,10 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     vendor.add_argument("--cann-home", type=Path, metavar="P", help="the toolkit to use")
     vendor.add_argument("--cann-set-env", type=Path, metavar="P", help="its set_env.sh")
     vendor.add_argument(
-        "--pto-isa-root", type=Path, metavar="P", help="checkout of pto-isa that kernels include"
+        "--pto-isa-root",
+        type=Path,
+        metavar="P",
+        help="checkout of pto-isa whose headers kernels compile against (bundled ones)",
     )
     vendor.add_argument(
         "--device", type=int, default=0, help="id of the simulated device (default: %(default)s)"

@@ -44,10 +44,11 @@ class SimulatorOptions(Struct, frozen=True):
     mark_cost: bool = False
     seconds: float = 60.0
     host_cores: int | None = None
+    # of both: the checkout of pto-isa whose headers kernels compile against
+    pto_isa_root: Path | None = None
     # of the vendor's
     cann_home: Path | None = None
     cann_set_env: Path | None = None
-    pto_isa_root: Path | None = None
     ptoas_root: Path | None = None  # a generator of the programs around kernels with made-up arguments
     msopprof: Path | None = None  # a worker from another installation
     auto_msopprof: bool = False
@@ -59,7 +60,7 @@ class SimulatorOptions(Struct, frozen=True):
     @property
     def names_the_vendor(self) -> bool:
         """Whether something was said that only the vendor's simulator reads."""
-        return any((self.cann_home, self.cann_set_env, self.pto_isa_root, self.ptoas_root, self.msopprof))
+        return any((self.cann_home, self.cann_set_env, self.ptoas_root, self.msopprof))
 
 
 class SimulatorJob(Struct, frozen=True, eq=False):

@@ -38,9 +38,15 @@ from insight_trace.simulate.embedded.source_lines import keep_lines
 
 KERNEL_OBJECT = "kernel.so"
 PRELUDE = INCLUDE / "insight_trace" / "prelude.hpp"
+LIBRARY_PRELUDE = INCLUDE / "insight_trace" / "library_prelude.hpp"
+LIBRARY_VARIABLE = "INSIGHT_TRACE_PTO_ISA"
 MARKS_WITH_COST = HERE / "marks_with_cost.hpp"
 
 _STANDARD = "-std=c++17"
+# The tile library names templates that are declared later: C++20 finds them by their arguments.
+_LIBRARY_STANDARD = "-std=c++20"
+# Of the families that the library's own headers run on here: those whose instructions execute.
+LIBRARY_FAMILIES = ("a2a3",)
 # The same results on every machine: one rounding per operation (no fused multiply-add behind our back), and a
 # plain char has a sign.
 _SAME_EVERYWHERE = ("-ffp-contract=off", "-fno-strict-aliasing", "-fsigned-char")
@@ -77,15 +83,30 @@ def _engine_flags(level: str) -> list[str]:
     return [_STANDARD, *levels, *_ENGINE_FLAGS]
 
 
+def library_checkout(named: Path | None) -> Path | None:
+    """The pto-isa checkout whose headers kernels compile against: what was named, else the environment's."""
+    value = named or os.environ.get(LIBRARY_VARIABLE)
+    if not value:
+        return None
+    root = Path(value).absolute()
+    if not (root / "include" / "pto" / "pto-inst.hpp").is_file():
+        raise InputError(
+            f"{root} is no checkout of pto-isa: it has no include/pto/pto-inst.hpp",
+            hint=f"name one with --pto-isa-root or {LIBRARY_VARIABLE}, or none to use the bundled headers",
+        )
+    return root
+
+
 class Toolchain(Struct, frozen=True, dict=True):
     """One compiler, one cache, and our headers at one state."""
 
     compiler: Compiler
     cache: Cache
+    library: Path | None = None  # a pto-isa checkout: its headers take the place of our tile ops
 
     @classmethod
-    def find(cls) -> Toolchain:
-        return cls(find_compiler(), Cache())
+    def find(cls, library: Path | None = None) -> Toolchain:
+        return cls(find_compiler(), Cache(), library_checkout(library))
 
     @cached_property
     def _compiler_identity(self) -> str:
@@ -198,11 +219,17 @@ class Toolchain(Struct, frozen=True, dict=True):
             raise InputError(
                 f"the kernel source cannot be read: {error.strerror}", where=str(source)
             ) from None
+        if self.library and target not in LIBRARY_FAMILIES:
+            raise InputError(
+                f"the headers of a pto-isa checkout run on {' and '.join(LIBRARY_FAMILIES)} only, not on {target}",
+                hint=f"without --pto-isa-root and {LIBRARY_VARIABLE} the bundled headers are used",
+            )
         flags = [
-            _STANDARD, *_KERNEL_FLAGS, *sanitizers(), *self._hooks(),
+            _LIBRARY_STANDARD if self.library else _STANDARD, *_KERNEL_FLAGS, *sanitizers(), *self._hooks(),
             _CORE_DEFINES[core_type], *family_named(target).defines, *defines,
         ]  # fmt: skip
         includes = [
+            *self._library_includes,
             f"-I{INCLUDE}",
             f"-I{source.parent}",
             *(f"-I{d}" for d in include_dirs if Path(d).is_dir()),
@@ -231,10 +258,22 @@ class Toolchain(Struct, frozen=True, dict=True):
         key = content_key([self.identity, text, source.name, str(source.parent), *flags, *includes])
 
         def build(into: Path) -> None:
-            early = self._precompiled("prelude", PRELUDE, flags, self.identity) if device else []
+            early = self._first_header(flags) if device else []
             self._build_object(what, source, [*flags, *early, *includes], into)
 
         return self.cache.put(what, key, build, self._usable) / KERNEL_OBJECT
+
+    @property
+    def _library_includes(self) -> list[str]:
+        """Before our own: a header that the library has is the library's."""
+        return [f"-I{self.library / 'include'}"] if self.library else []
+
+    def _first_header(self, flags: list[str]) -> list[str]:
+        """What every kernel reads first."""
+        if not self.library:
+            return self._precompiled("prelude", PRELUDE, flags, self.identity)
+        state = content_key([self.identity, str(self.library), *contents(self.library / "include" / "pto")])
+        return self._precompiled("library", LIBRARY_PRELUDE, [*flags, *self._library_includes], state)
 
     def _usable(self, entry: Path) -> bool:
         """Whole, and made from headers that still have the content they had then."""

@@ -35,24 +35,37 @@ TileRef accumulator(Type type, uint64_t address, int64_t rows, int64_t cols) {
     return boxed(Space::L0C, type, address, rows, cols, false, 1, 1024);
 }
 
-// One row by a matrix: the row lies in L0A without boxes.
-void multiply_row(Core &core, uint64_t acc, uint64_t left, const TileRef &right, int64_t k, int64_t n,
-                  bool adds) {
-    const TileRef c = accumulator(Type::F32, acc, 1, n);
+TileRef bias_row(Core &core, Type type, uint64_t address, int64_t cols) {
+    TileRef bias{};
+    bias.address = static_cast<uint32_t>(offset_in(core, Space::Bias, address));
+    bias.space = Space::Bias;
+    bias.type = type;
+    bias.row_major = 1;
+    bias.rows = bias.valid_rows = 1;
+    bias.cols = bias.valid_cols = static_cast<int32_t>(cols);
+    return bias;
+}
+
+// One row by a matrix: the row lies in L0A without boxes. `start`: what is added, a row of the bias table or
+// the accumulator itself.
+void multiply_row(Core &core, const TileRef &c, uint64_t left, const TileRef &right, int64_t k, int64_t n,
+                  const TileRef *start) {
     if (core.computes)
-        with_type_of(core, "mad of one row", right.type, Types<float, half, bfloat16_t>{}, [&](auto tag) {
-            using T = decltype(tag);
-            const T *a = core.local_as<T>(Space::L0A, left, uint64_t(k));
-            View<T> b(core, right);
-            View<float> to(core, c);
-            for (int64_t j = 0; j < n; ++j) {
-                float sum = 0;
-                for (int64_t i = 0; i < k; ++i) sum += float(a[i]) * float(b.at(i, j));
-                to.at(0, j) = adds ? to.at(0, j) + sum : sum;
-            }
-        });
+        with_type_of(core, "mad of one row", right.type, Types<float, half, bfloat16_t, int8_t>{},
+                     [&](auto tag) {
+                         using T = decltype(tag);
+                         using Sum = std::conditional_t<std::is_same_v<T, int8_t>, int32_t, float>;
+                         const T *a = core.local_as<T>(Space::L0A, left, uint64_t(k));
+                         View<T> b(core, right);
+                         View<Sum> to(core, c);
+                         for (int64_t j = 0; j < n; ++j) {
+                             Sum sum = 0;
+                             for (int64_t i = 0; i < k; ++i) sum += Sum(a[i]) * Sum(b.at(i, j));
+                             to.at(0, j) = start ? View<Sum>(core, *start).at(0, j) + sum : sum;
+                         }
+                     });
     const int64_t size = type_size(right.type);
-    if (adds) core.also(kReads, Space::L0C, Type::F32, valid_of(c));
+    if (start) core.also(kReads, start->space, start->type, part_of(*start, 0, 0, 1, n));
     core.multiply(right.type, 1, k, n, valid_of(c), lines_at(left, 1, 0, k * size), valid_of(right));
 }
 
@@ -139,35 +152,28 @@ void raw_load_boxes(Core &core, const uint64_t *v) {
 }
 
 void raw_multiply(Core &core, const uint64_t *v) {
-    const uint64_t acc = offset_in(core, Space::L0C, v[0] & 0xffffffffu),
-                   left = offset_in(core, Space::L0A, v[1]), right = offset_in(core, Space::L0B, v[2]);
     const int64_t m = int64_t(v[3]), k = int64_t(v[4]), n = int64_t(v[5]);
     const Type type = static_cast<Type>(v[6]);
     const bool from_zero = v[7] & kFromZero, from_bias = !from_zero && v[7] & kFromBias;
     const bool adds = !from_zero && !from_bias;
+    const uint64_t acc = offset_in(core, Space::L0C, from_bias ? v[0] & 0xffffffffu : v[0]),
+                   left = offset_in(core, Space::L0A, v[1]), right = offset_in(core, Space::L0B, v[2]);
     if (m <= 0 || k <= 0 || n <= 0) return;
     core.use_unit_flag(v[7] & kUnitFlagBits);
     const TileRef b = boxed(Space::L0B, type, right, k, n, true, 2, 512);
-    if (m == 1 && type != Type::I8 && !from_bias) {
-        multiply_row(core, acc, left, b, k, n, adds);
+    const Type sum = type == Type::I8 || type == Type::I4 ? Type::I32 : Type::F32;
+    const TileRef c = accumulator(sum, acc, m, n);
+    const TileRef bias = bias_row(core, sum, from_bias ? v[0] >> 32 : 0, n);
+    if (m == 1) {
+        multiply_row(core, c, left, b, k, n, adds ? &c : from_bias ? &bias : nullptr);
         return core.use_unit_flag(0);
     }
     TileRef a = boxed(Space::L0A, type, left, m, k, !core.register_based(), 1, 512);
     if (v[7] & kWholeSteps) a.cols = static_cast<int32_t>(round_up(k, 16)); // floats: K in steps of 16, not 8
-    const Type sum = type == Type::I8 || type == Type::I4 ? Type::I32 : Type::F32;
-    const TileRef c = accumulator(sum, acc, m, n);
-    if (from_bias) {
-        TileRef bias{};
-        bias.address = static_cast<uint32_t>(offset_in(core, Space::Bias, v[0] >> 32));
-        bias.space = Space::Bias;
-        bias.type = sum;
-        bias.row_major = 1;
-        bias.rows = bias.valid_rows = 1;
-        bias.cols = bias.valid_cols = static_cast<int32_t>(n);
+    if (from_bias)
         run(core, Op::TMATMUL_BIAS, as_operand(c), as_operand(a), as_operand(b), as_operand(bias));
-    } else {
+    else
         run(core, adds ? Op::TMATMUL_ACC : Op::TMATMUL, as_operand(c), as_operand(a), as_operand(b));
-    }
     core.use_unit_flag(0);
 }
 

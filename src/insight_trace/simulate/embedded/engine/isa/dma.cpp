@@ -119,7 +119,9 @@ void raw_fill(Core &core, const uint64_t *v) {
         core.vector(Instr::MOVEV, size == 2 ? Type::U16 : Type::U32, static_cast<int>(pieces),
                     int64_t(pieces * bytes / size), VectorOperand(address));
     else
-        core.move(Instr::SET_L1_2D, Type::U8, address, 0, int64_t(pieces), int64_t(pieces * bytes));
+        core.move(Instr::SET_L1_2D, Type::U8,
+                  lines_at(address, int64_t(pieces), int64_t(step), int64_t(bytes)), 0, int64_t(pieces),
+                  int64_t(pieces * bytes), &to.space);
 }
 
 // --- stores that combine with what is there

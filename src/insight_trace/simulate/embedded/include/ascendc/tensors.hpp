@@ -66,11 +66,11 @@ template <class T> class LocalTensor {
     template <class U> LocalTensor<U> ReinterpretCast() const { return {space_, address_}; }
     T GetValue(uint32_t index, INSIGHT_TRACE_AT) const {
         const auto tile = ref();
-        return pto::detail::bits_value<T>(insight_trace_get_value(&tile, index, at));
+        return ::insight_trace::bits_value<T>(insight_trace_get_value(&tile, index, at));
     }
     template <class V> void SetValue(uint32_t index, V value, INSIGHT_TRACE_AT) const {
         const auto tile = ref();
-        insight_trace_set_value(&tile, index, pto::detail::value_bits(static_cast<T>(value)), at);
+        insight_trace_set_value(&tile, index, ::insight_trace::value_bits(static_cast<T>(value)), at);
     }
     // What instructions are given: the address in its memory.
     T *GetPhyAddr(uint32_t element = 0) const {
@@ -83,7 +83,7 @@ template <class T> class LocalTensor {
         ::insight_trace::TileRef tile{};
         tile.address = static_cast<uint32_t>(address_);
         tile.space = space_;
-        tile.type = pto::detail::type_of<T>();
+        tile.type = ::insight_trace::type_of<T>();
         return tile;
     }
     ::insight_trace::Space space_ = ::insight_trace::Space::UB;

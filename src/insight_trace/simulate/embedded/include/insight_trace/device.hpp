@@ -27,6 +27,10 @@
 #define __DAV_C310_CUBE__ 1
 #endif
 
+#if defined(PTO_NPU_ARCH_A5)
+#define __DAV_C310__ 1
+#endif
+
 #define __gm__
 #define __ubuf__
 #define __cbuf__
@@ -63,7 +67,14 @@ __attribute__((weak, visibility("default"))) char *insight_trace_state_begin =
 __attribute__((weak, visibility("default"))) char *insight_trace_state_end = __stop_insight_trace_block_local;
 }
 
+// Where a call stands. In a tile library of the vendor's that is a line of its headers: there the engine
+// takes the place in the object instead, and the debug lines say which line of the kernel it was inlined
+// into.
+#if defined(INSIGHT_TRACE_LIBRARY)
+#define INSIGHT_TRACE_AT ::insight_trace::Site at = {}
+#else
 #define INSIGHT_TRACE_AT ::insight_trace::Site at = ::insight_trace::Site::here()
+#endif
 
 enum pipe_t : uint8_t {
     PIPE_S = 0,

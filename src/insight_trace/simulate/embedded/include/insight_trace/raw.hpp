@@ -158,37 +158,66 @@ inline void copy_gm_to_cbuf_align_v2(D *dst, S *src, uint8_t, uint32_t pieces, u
     using namespace insight_trace;
     raw_copy(Space::L1, dst, Space::GM, src, pieces, bytes, dst_step, src_step, at);
 }
-// Repeats in bits 0..14, blocks of one in 16..30, the gap between two in 32..46. Two or four bytes, over and
-// over.
+// Fills, of two or four bytes over and over. Repeats in bits 0..14, blocks of one in 16..30, the gap between
+// two in 32..46; a block has 32 bytes in L1 and 512 in L0.
+namespace insight_trace {
 template <class T, class V>
-inline void create_cbuf_matrix(T *dst, int64_t repeats, V value, INSIGHT_TRACE_AT) {
-    using namespace insight_trace;
+inline void fill_matrix(Space space, T *dst, uint64_t repeats, V value, uint64_t block, Site at) {
     const uint64_t count = repeats & 0x7fff, blocks = repeats >> 16 & 0x7fff, gap = repeats >> 32 & 0x7fff;
     uint64_t pattern;
     if constexpr (std::is_same_v<V, half> || std::is_same_v<V, bfloat16_t>)
         pattern = value.bits;
     else
         pattern = as_bits(value);
-    const uint64_t values[] = {uint64_t(Space::L1),     reinterpret_cast<uint64_t>(dst), count,
-                               blocks * kBlock,         (blocks + gap) * kBlock,         pattern,
+    const uint64_t values[] = {uint64_t(space),         reinterpret_cast<uint64_t>(dst), count,
+                               blocks * block,          (blocks + gap) * block,          pattern,
                                sizeof(V) == 2 ? 2u : 4u};
     insight_trace_raw(Raw::Fill, values, at);
 }
-template <class T, class V>
-inline void create_cbuf_matrix_bf16(T *dst, int64_t repeats, V value, INSIGHT_TRACE_AT) {
-    create_cbuf_matrix(dst, repeats, bfloat16_t(value), at);
-}
+} // namespace insight_trace
+#define INSIGHT_TRACE_FILL(name, SPACE, block)                                                               \
+    template <class T, class V> inline void name(T *dst, int64_t repeats, V value, INSIGHT_TRACE_AT) {       \
+        insight_trace::fill_matrix(insight_trace::Space::SPACE, dst, uint64_t(repeats), value, block, at);   \
+    }                                                                                                        \
+    template <class T, class V>                                                                              \
+    inline void name##_bf16(T *dst, int64_t repeats, V value, INSIGHT_TRACE_AT) {                            \
+        name(dst, repeats, bfloat16_t(value), at);                                                           \
+    }                                                                                                        \
+    template <class T> inline void name##_h(T *dst, int64_t repeats, half value, INSIGHT_TRACE_AT) {         \
+        name(dst, repeats, value, at);                                                                       \
+    }                                                                                                        \
+    template <class T> inline void name##_ui(T *dst, int64_t repeats, uint32_t value, INSIGHT_TRACE_AT) {    \
+        name(dst, repeats, value, at);                                                                       \
+    }
+INSIGHT_TRACE_FILL(create_cbuf_matrix, L1, 32)
+INSIGHT_TRACE_FILL(create_ca_matrix, L0A, 512)
+INSIGHT_TRACE_FILL(create_cb_matrix, L0B, 512)
+#undef INSIGHT_TRACE_FILL
 
-// Scales and products of block formats below the tile ops.
+// What has no meaning here yet: a kernel that comes to it ends with its name and line.
 #define INSIGHT_TRACE_REFUSED(name)                                                                          \
     template <class... T> inline void name(T...) {                                                           \
         insight_trace_intrinsic(::insight_trace::Intrinsic::Unsupported,                                     \
                                 reinterpret_cast<uint64_t>(#name " below the tile ops"), 0, 0,               \
-                                ::insight_trace::Site::here());                                              \
+                                ::insight_trace::Site{});                                                    \
     }
 INSIGHT_TRACE_REFUSED(load_cbuf_to_ca_mx)
 INSIGHT_TRACE_REFUSED(load_cbuf_to_cb_mx)
 INSIGHT_TRACE_REFUSED(mad_mx)
+INSIGHT_TRACE_REFUSED(mad_s4)
+INSIGHT_TRACE_REFUSED(mad_sp)
+INSIGHT_TRACE_REFUSED(load_gm_to_ca)
+INSIGHT_TRACE_REFUSED(load_gm_to_cb)
+INSIGHT_TRACE_REFUSED(load_gm_to_cbuf)
+INSIGHT_TRACE_REFUSED(load_image_to_cbuf)
+INSIGHT_TRACE_REFUSED(load_cbuf_to_ca_s4)
+INSIGHT_TRACE_REFUSED(load_cbuf_to_cb_s4)
+INSIGHT_TRACE_REFUSED(load_cbuf_to_cb_sp)
+INSIGHT_TRACE_REFUSED(load_cbuf_to_cb_transpose_s4)
+INSIGHT_TRACE_REFUSED(img2colv2_cbuf_to_ca_s4)
+INSIGHT_TRACE_REFUSED(img2colv2_cbuf_to_ub)
+INSIGHT_TRACE_REFUSED(copy_matrix_cbuf_to_cc)
+INSIGHT_TRACE_REFUSED(copy_matrix_cc_to_cbuf_b4)
 #undef INSIGHT_TRACE_REFUSED
 
 // The instruction cache is not modelled.

@@ -29,6 +29,6 @@ inline SdmaRequestDescriptor<D, S, T> SdmaTput(const D &dst, const S &src, const
 
 template <class D, class S, class T>
 inline bool send_request_entry(AsyncCtx &, const SdmaRequestDescriptor<D, S, T> &request, INSIGHT_TRACE_AT) {
-    pto::comm::detail::copy_by_dma(request.dst, request.src, at);
+    pto::comm::bundled::copy_by_dma(request.dst, request.src, at);
     return true; // and the task has nothing to wait for
 }

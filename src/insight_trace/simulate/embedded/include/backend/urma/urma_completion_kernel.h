@@ -24,12 +24,12 @@ inline UrmaRequestDescriptor<D, S> UrmaTput(const D &dst, const S &src, uint8_t 
 
 namespace pto2::urma_backend {
 template <class T> inline T *peer_mr_ptr(uint8_t *, uint32_t, uint64_t, INSIGHT_TRACE_AT) {
-    pto::comm::detail::not_modelled("the memory of another rank", at);
+    pto::comm::bundled::not_modelled("the memory of another rank", at);
 }
 } // namespace pto2::urma_backend
 
 template <class D, class S>
 inline bool send_request_entry(AsyncCtx &, const UrmaRequestDescriptor<D, S> &request, INSIGHT_TRACE_AT) {
-    pto::comm::detail::copy_by_dma(request.dst, request.src, at);
+    pto::comm::bundled::copy_by_dma(request.dst, request.src, at);
     return true;
 }

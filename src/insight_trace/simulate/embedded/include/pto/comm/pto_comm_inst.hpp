@@ -6,7 +6,7 @@
 
 namespace pto::comm {
 
-namespace detail {
+namespace bundled {
 
 [[noreturn]] inline void not_modelled(const char *what, insight_trace::Site at) {
     insight_trace_intrinsic(insight_trace::Intrinsic::Unsupported, reinterpret_cast<uint64_t>(what), 0, 0,
@@ -84,43 +84,43 @@ template <class G, class Each> bool all_of(const G &signal, const Each &each) {
     return true;
 }
 
-} // namespace detail
+} // namespace bundled
 
 template <AtomicType atomic = AtomicType::AtomicNone, class D, class S, class T>
 inline void TPUT(const D &dst, const S &src, T &staging, INSIGHT_TRACE_AT) {
-    detail::copy_through<atomic, 1>(dst, src, {&staging}, at);
+    bundled::copy_through<atomic, 1>(dst, src, {&staging}, at);
 }
 template <AtomicType atomic = AtomicType::AtomicNone, class D, class S, class T>
 inline void TPUT(const D &dst, const S &src, T &ping, T &pong, INSIGHT_TRACE_AT) {
-    detail::copy_through<atomic, 2>(dst, src, {&ping, &pong}, at);
+    bundled::copy_through<atomic, 2>(dst, src, {&ping, &pong}, at);
 }
 template <class D, class S, class T>
 inline void TGET(const D &dst, const S &src, T &staging, INSIGHT_TRACE_AT) {
-    detail::copy_through<AtomicType::AtomicNone, 1>(dst, src, {&staging}, at);
+    bundled::copy_through<AtomicType::AtomicNone, 1>(dst, src, {&staging}, at);
 }
 template <class D, class S, class T>
 inline void TGET(const D &dst, const S &src, T &ping, T &pong, INSIGHT_TRACE_AT) {
-    detail::copy_through<AtomicType::AtomicNone, 2>(dst, src, {&ping, &pong}, at);
+    bundled::copy_through<AtomicType::AtomicNone, 2>(dst, src, {&ping, &pong}, at);
 }
 
 template <class G> inline void TNOTIFY(const G &signal, int32_t value, NotifyOp op, INSIGHT_TRACE_AT) {
     const auto how =
         op == NotifyOp::Set ? insight_trace::Intrinsic::StoreDev : insight_trace::Intrinsic::AtomicAdd;
-    detail::all_of(signal, [&](int32_t *one) {
+    bundled::all_of(signal, [&](int32_t *one) {
         insight_trace_intrinsic(how, reinterpret_cast<uint64_t>(one), 4, static_cast<uint32_t>(value), at);
         return true;
     });
 }
 // Waits until every signal compares true; a signal that nobody will send is a deadlock, and reported as one.
 template <class G> inline void TWAIT(const G &signal, int32_t value, WaitCmp cmp, INSIGHT_TRACE_AT) {
-    detail::all_of(signal, [&](int32_t *one) {
+    bundled::all_of(signal, [&](int32_t *one) {
         insight_trace_intrinsic(insight_trace::Intrinsic::WaitSignal, reinterpret_cast<uint64_t>(one),
                                 static_cast<uint64_t>(cmp), static_cast<uint32_t>(value), at);
         return true;
     });
 }
 template <class G> inline bool TTEST(const G &signal, int32_t value, WaitCmp cmp, INSIGHT_TRACE_AT) {
-    return detail::all_of(signal, [&](int32_t *one) {
+    return bundled::all_of(signal, [&](int32_t *one) {
         return insight_trace_intrinsic(insight_trace::Intrinsic::TestSignal, reinterpret_cast<uint64_t>(one),
                                        static_cast<uint64_t>(cmp), static_cast<uint32_t>(value), at) != 0;
     });
@@ -128,8 +128,8 @@ template <class G> inline bool TTEST(const G &signal, int32_t value, WaitCmp cmp
 
 #define PTO_COLLECTIVE(name)                                                                                 \
     template <class Group, class... Rest> inline void name(const ParallelGroup<Group> &, Rest &&...) {       \
-        detail::not_modelled("the collective " #name ", which needs several ranks",                          \
-                             insight_trace::Site::here());                                                   \
+        bundled::not_modelled("the collective " #name ", which needs several ranks",                         \
+                              insight_trace::Site::here());                                                  \
     }
 PTO_COLLECTIVE(TGATHER)
 PTO_COLLECTIVE(TSCATTER)
@@ -139,12 +139,12 @@ PTO_COLLECTIVE(TREDUCE)
 
 template <DmaEngine engine = DmaEngine::SDMA, class D, class S>
 inline AsyncEvent TPUT_ASYNC(const D &dst, const S &src, const AsyncSession &, INSIGHT_TRACE_AT) {
-    detail::copy_by_dma(dst, src, at);
+    bundled::copy_by_dma(dst, src, at);
     return {}; // it is done
 }
 template <DmaEngine engine = DmaEngine::SDMA, class D, class S>
 inline AsyncEvent TGET_ASYNC(const D &dst, const S &src, const AsyncSession &, INSIGHT_TRACE_AT) {
-    detail::copy_by_dma(dst, src, at);
+    bundled::copy_by_dma(dst, src, at);
     return {};
 }
 template <DmaEngine engine = DmaEngine::SDMA, class T>

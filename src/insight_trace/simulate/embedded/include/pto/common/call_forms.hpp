@@ -7,7 +7,7 @@
 
 namespace pto {
 
-namespace detail {
+namespace bundled {
 
 // An accumulator in a phase of its use: the op takes part in the unit flag between cube unit and FIXPIPE.
 template <class T> struct InPhase {
@@ -55,7 +55,7 @@ template <class... T> RecordEvent call(insight_trace::Op op, insight_trace::Site
     return {at};
 }
 
-} // namespace detail
+} // namespace bundled
 
 // Every op takes events behind its operands, waits for them first, and gives back what another event records.
 #define PTO_EVENT(n) Op From##n, Op To##n, bool Auto##n, event_t Id##n
@@ -63,85 +63,85 @@ template <class... T> RecordEvent call(insight_trace::Op op, insight_trace::Site
 #define PTO_FORM_0(name)
 #define PTO_FORM_1(name)                                                                                     \
     template <class A> inline RecordEvent name(const A &a, INSIGHT_TRACE_AT) {                               \
-        return detail::call(insight_trace::Op::name, at, a);                                                 \
+        return bundled::call(insight_trace::Op::name, at, a);                                                \
     }                                                                                                        \
     template <class A, PTO_EVENT(0)> inline RecordEvent name(const A &a, PTO_AFTER(0), INSIGHT_TRACE_AT) {   \
         event0.Wait(at);                                                                                     \
-        return detail::call(insight_trace::Op::name, at, a);                                                 \
+        return bundled::call(insight_trace::Op::name, at, a);                                                \
     }                                                                                                        \
     template <class A, PTO_EVENT(0), PTO_EVENT(1)>                                                           \
     inline RecordEvent name(const A &a, PTO_AFTER(0), PTO_AFTER(1), INSIGHT_TRACE_AT) {                      \
         event0.Wait(at);                                                                                     \
         event1.Wait(at);                                                                                     \
-        return detail::call(insight_trace::Op::name, at, a);                                                 \
+        return bundled::call(insight_trace::Op::name, at, a);                                                \
     }
 #define PTO_FORM_2(name)                                                                                     \
     template <class A, class B> inline RecordEvent name(const A &a, const B &b, INSIGHT_TRACE_AT) {          \
-        return detail::call(insight_trace::Op::name, at, a, b);                                              \
+        return bundled::call(insight_trace::Op::name, at, a, b);                                             \
     }                                                                                                        \
     template <class A, class B, PTO_EVENT(0)>                                                                \
     inline RecordEvent name(const A &a, const B &b, PTO_AFTER(0), INSIGHT_TRACE_AT) {                        \
         event0.Wait(at);                                                                                     \
-        return detail::call(insight_trace::Op::name, at, a, b);                                              \
+        return bundled::call(insight_trace::Op::name, at, a, b);                                             \
     }                                                                                                        \
     template <class A, class B, PTO_EVENT(0), PTO_EVENT(1)>                                                  \
     inline RecordEvent name(const A &a, const B &b, PTO_AFTER(0), PTO_AFTER(1), INSIGHT_TRACE_AT) {          \
         event0.Wait(at);                                                                                     \
         event1.Wait(at);                                                                                     \
-        return detail::call(insight_trace::Op::name, at, a, b);                                              \
+        return bundled::call(insight_trace::Op::name, at, a, b);                                             \
     }
 #define PTO_FORM_3(name)                                                                                     \
     template <class A, class B, class C>                                                                     \
     inline RecordEvent name(const A &a, const B &b, const C &c, INSIGHT_TRACE_AT) {                          \
-        return detail::call(insight_trace::Op::name, at, a, b, c);                                           \
+        return bundled::call(insight_trace::Op::name, at, a, b, c);                                          \
     }                                                                                                        \
     template <class A, class B, class C, PTO_EVENT(0)>                                                       \
     inline RecordEvent name(const A &a, const B &b, const C &c, PTO_AFTER(0), INSIGHT_TRACE_AT) {            \
         event0.Wait(at);                                                                                     \
-        return detail::call(insight_trace::Op::name, at, a, b, c);                                           \
+        return bundled::call(insight_trace::Op::name, at, a, b, c);                                          \
     }                                                                                                        \
     template <class A, class B, class C, PTO_EVENT(0), PTO_EVENT(1)>                                         \
     inline RecordEvent name(const A &a, const B &b, const C &c, PTO_AFTER(0), PTO_AFTER(1),                  \
                             INSIGHT_TRACE_AT) {                                                              \
         event0.Wait(at);                                                                                     \
         event1.Wait(at);                                                                                     \
-        return detail::call(insight_trace::Op::name, at, a, b, c);                                           \
+        return bundled::call(insight_trace::Op::name, at, a, b, c);                                          \
     }
 #define PTO_FORM_4(name)                                                                                     \
     template <class A, class B, class C, class D>                                                            \
     inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, INSIGHT_TRACE_AT) {              \
-        return detail::call(insight_trace::Op::name, at, a, b, c, d);                                        \
+        return bundled::call(insight_trace::Op::name, at, a, b, c, d);                                       \
     }                                                                                                        \
     template <class A, class B, class C, class D, PTO_EVENT(0)>                                              \
     inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, PTO_AFTER(0),                    \
                             INSIGHT_TRACE_AT) {                                                              \
         event0.Wait(at);                                                                                     \
-        return detail::call(insight_trace::Op::name, at, a, b, c, d);                                        \
+        return bundled::call(insight_trace::Op::name, at, a, b, c, d);                                       \
     }                                                                                                        \
     template <class A, class B, class C, class D, PTO_EVENT(0), PTO_EVENT(1)>                                \
     inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, PTO_AFTER(0), PTO_AFTER(1),      \
                             INSIGHT_TRACE_AT) {                                                              \
         event0.Wait(at);                                                                                     \
         event1.Wait(at);                                                                                     \
-        return detail::call(insight_trace::Op::name, at, a, b, c, d);                                        \
+        return bundled::call(insight_trace::Op::name, at, a, b, c, d);                                       \
     }
 #define PTO_FORM_5(name)                                                                                     \
     template <class A, class B, class C, class D, class E>                                                   \
     inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, const E &e, INSIGHT_TRACE_AT) {  \
-        return detail::call(insight_trace::Op::name, at, a, b, c, d, e);                                     \
+        return bundled::call(insight_trace::Op::name, at, a, b, c, d, e);                                    \
     }                                                                                                        \
     template <class A, class B, class C, class D, class E, PTO_EVENT(0)>                                     \
     inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, const E &e, PTO_AFTER(0),        \
                             INSIGHT_TRACE_AT) {                                                              \
         event0.Wait(at);                                                                                     \
-        return detail::call(insight_trace::Op::name, at, a, b, c, d, e);                                     \
+        return bundled::call(insight_trace::Op::name, at, a, b, c, d, e);                                    \
     }                                                                                                        \
     template <class A, class B, class C, class D, class E, PTO_EVENT(0), PTO_EVENT(1)>                       \
     inline RecordEvent name(const A &a, const B &b, const C &c, const D &d, const E &e, PTO_AFTER(0),        \
                             PTO_AFTER(1), INSIGHT_TRACE_AT) {                                                \
         event0.Wait(at);                                                                                     \
         event1.Wait(at);                                                                                     \
-        return detail::call(insight_trace::Op::name, at, a, b, c, d, e);                                     \
+        return bundled::call(insight_trace::Op::name, at, a, b, c, d, e);                                    \
     }
 #define TILE_OP(name, one, other, ...) PTO_FORM_##one(name) PTO_FORM_##other(name)
 #include "insight_trace/ops.def"

@@ -1,6 +1,20 @@
 // Sizes of the hardware that kernels compute with.
 #pragma once
 
+// Sizes and alignments of the on-chip memories for the preprocessor of kernels.
+#if defined(PTO_NPU_ARCH_A5)
+#define PTO_UBUF_SIZE_BYTES (256u * 1024u)
+#define PTO_L0C_SIZE_BYTES  (256u * 1024u)
+#else
+#define PTO_UBUF_SIZE_BYTES (192u * 1024u)
+#define PTO_L0C_SIZE_BYTES  (128u * 1024u)
+#endif
+#define PTO_CBUF_SIZE_BYTES  (512u * 1024u)
+#define PTO_L0A_SIZE_BYTES   (64u * 1024u)
+#define PTO_L0B_SIZE_BYTES   (64u * 1024u)
+#define PTO_UBUF_ALIGN_BYTES 32u
+#define PTO_CBUF_ALIGN_BYTES 32u
+
 #include "pto/common/type.hpp"
 
 namespace pto {

@@ -61,7 +61,7 @@ template <TileType Loc_, class Element, int BufferSize, Layout Layout_, class Sh
         r.rows = r.valid_rows = static_cast<int32_t>(rows);
         r.cols = r.valid_cols = static_cast<int32_t>(cols);
         r.space = static_cast<insight_trace::Space>(Loc);
-        r.type = detail::type_of<Element>();
+        r.type = bundled::type_of<Element>();
         r.row_major = 1;
         r.fractal = TileConfig::fractalABSize;
         return r;

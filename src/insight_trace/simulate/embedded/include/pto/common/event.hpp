@@ -38,7 +38,7 @@ enum class Op : uint16_t {
 };
 // clang-format on
 
-namespace detail {
+namespace bundled {
 constexpr pipe_t pipe_of(Op op) {
     return op < Op::TLOAD        ? PIPE_S
            : op < Op::TSTORE_VEC ? PIPE_MTE2
@@ -66,7 +66,7 @@ constexpr bool crosses_cores(Op from, [[maybe_unused]] pipe_t to) {
            ((from == Op::TMOV_V2M || from == Op::TEXTRACT_V2M) && to == PIPE_MTE1);
 #endif
 }
-} // namespace detail
+} // namespace bundled
 
 // What ffts_cross_core_sync is told: whom it reaches, and the number of the flag.
 constexpr uint16_t getFFTSMsg(uint16_t mode, uint16_t flag, uint16_t base = 1) {
@@ -84,24 +84,24 @@ template <class T> struct is_event : std::is_base_of<EventBaseTag, T> {};
 template <Op From, Op To, bool AutoToken = true, event_t Id = EVENT_ID0> struct Event : EventBaseTag {
     static constexpr Op srcOp = From;
     static constexpr Op dstOp = To;
-    static constexpr pipe_t srcPipe = detail::pipe_of(From);
-    static constexpr pipe_t dstPipe = detail::pipe_of(To);
+    static constexpr pipe_t srcPipe = bundled::pipe_of(From);
+    static constexpr pipe_t dstPipe = bundled::pipe_of(To);
     static constexpr bool isSamePipe = srcPipe == dstPipe;
-    static constexpr bool IsCrossCore = detail::crosses_cores(From, dstPipe);
-    const event_t token = AutoToken ? detail::next_event<srcPipe, dstPipe>() : Id;
+    static constexpr bool IsCrossCore = bundled::crosses_cores(From, dstPipe);
+    const event_t token = AutoToken ? bundled::next_event<srcPipe, dstPipe>() : Id;
 
     Event() = default;
-    Event(RecordEvent record) { set<detail::kNoFlag>(record.at); }
-    Event &operator=(RecordEvent record) { return set<detail::kNoFlag>(record.at); }
+    Event(RecordEvent record) { set<bundled::kNoFlag>(record.at); }
+    Event &operator=(RecordEvent record) { return set<bundled::kNoFlag>(record.at); }
     Event &InitAddr(uint64_t base, INSIGHT_TRACE_AT) {
         set_ffts_base_addr(base, at);
         return *this;
     }
-    template <uint8_t Flag = detail::kNoFlag> Event &Init(INSIGHT_TRACE_AT) { return set<Flag>(at); }
-    template <uint8_t Flag = detail::kNoFlag> Event &Record(INSIGHT_TRACE_AT) { return set<Flag>(at); }
-    template <uint8_t Flag = detail::kNoFlag> Event &Wait(INSIGHT_TRACE_AT) {
+    template <uint8_t Flag = bundled::kNoFlag> Event &Init(INSIGHT_TRACE_AT) { return set<Flag>(at); }
+    template <uint8_t Flag = bundled::kNoFlag> Event &Record(INSIGHT_TRACE_AT) { return set<Flag>(at); }
+    template <uint8_t Flag = bundled::kNoFlag> Event &Wait(INSIGHT_TRACE_AT) {
         if constexpr (IsCrossCore) {
-            static_assert(Flag != detail::kNoFlag, "an event between cores needs the number of its flag");
+            static_assert(Flag != bundled::kNoFlag, "an event between cores needs the number of its flag");
 #if defined(PTO_NPU_ARCH_A5)
             wait_intra_block(srcPipe, Flag, at);
 #else
@@ -122,7 +122,7 @@ template <Op From, Op To, bool AutoToken = true, event_t Id = EVENT_ID0> struct 
   private:
     template <uint8_t Flag> Event &set(insight_trace::Site at) {
         if constexpr (IsCrossCore) {
-            static_assert(Flag != detail::kNoFlag, "an event between cores needs the number of its flag");
+            static_assert(Flag != bundled::kNoFlag, "an event between cores needs the number of its flag");
 #if defined(PTO_NPU_ARCH_A5)
             set_intra_block(srcPipe, Flag, at);
             set_intra_block(srcPipe, Flag + 16, at);
@@ -144,7 +144,7 @@ inline void PtoSetWaitFlag(event_t set = EVENT_ID0, event_t wait = EVENT_ID0, IN
     wait_flag(From, To, wait, at);
 }
 
-template <Op op> inline void TSYNC(INSIGHT_TRACE_AT) { pipe_barrier(detail::pipe_of(op), at); }
+template <Op op> inline void TSYNC(INSIGHT_TRACE_AT) { pipe_barrier(bundled::pipe_of(op), at); }
 template <class... Events,
           std::enable_if_t<(sizeof...(Events) > 0) && (is_event<Events>::value && ...), int> = 0>
 inline void TSYNC(Events &...events) {

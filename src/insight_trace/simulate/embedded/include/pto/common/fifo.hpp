@@ -39,7 +39,7 @@ enum TSyncCVMode : uint8_t {
 enum class FIFOType : uint8_t { GM_FIFO = 0, VEC_FIFO = 1, MAT_FIFO = 2, CTRL_FIFO = 3 };
 enum class VecCubeRatio : uint8_t { V1C1_VEC0 = 0, V1C1_VEC1 = 1, V2C1_VECS = 2 };
 
-namespace detail {
+namespace bundled {
 
 #if defined(__DAV_CUBE__)
 constexpr bool kOnCube = true;
@@ -78,7 +78,7 @@ struct LanePart {
     }
 };
 
-} // namespace detail
+} // namespace bundled
 
 template <int SlotSize, int SlotNum, int LocalSlotNum> struct RingFIFO {
     void *GM_SLOT_BUFFER = nullptr;
@@ -99,15 +99,15 @@ struct TPipe {
     static constexpr bool is_v2c_ctrl = direction == DIR_V2C_CTRL;
     static constexpr bool is_c2v = direction == DIR_C2V || direction == DIR_C2V_GM;
     static constexpr bool is_v2c = direction == DIR_V2C || direction == DIR_V2C_GM || is_v2c_ctrl;
-    static constexpr bool on_chip = detail::kOnA5 && direction <= DIR_BOTH;
+    static constexpr bool on_chip = bundled::kOnA5 && direction <= DIR_BOTH;
     static constexpr uint32_t SyncPeriod = SlotNum <= 2 ? SlotNum : SlotNum / 2;
     static_assert(!is_both || FlagID + 3 < 16, "a pipe for both directions needs four of the 16 flags");
     static_assert(!is_v2c_ctrl, "control pipes (DIR_V2C_CTRL) are not supported");
     using RingFiFo = RingFIFO<SlotSize, SlotNum, LocalSlotNum>;
 
     // What this core does at its end of the pipe.
-    static constexpr bool produces = is_both || is_c2v == detail::kOnCube;
-    static constexpr bool consumes = is_both || is_c2v != detail::kOnCube;
+    static constexpr bool produces = is_both || is_c2v == bundled::kOnCube;
+    static constexpr bool consumes = is_both || is_c2v != bundled::kOnCube;
     static constexpr unsigned kFlagToVector = FlagID, kFreeToCube = FlagID + 1;
     static constexpr unsigned kFlagToCube = is_both ? FlagID + 2 : FlagID;
     static constexpr unsigned kFreeToVector = is_both ? FlagID + 3 : FlagID + 1;
@@ -138,7 +138,7 @@ struct TPipe {
         // The lane whose part is meant. On a2a3 the register for it reads 0 on both lanes: kernels either
         // name the run-time's number in its place, or give the offset of their lane themselves.
         int64_t lane(insight_trace::Site at) const {
-            return offset_given && !detail::kOnA5 ? 0 : get_subblockid(at);
+            return offset_given && !bundled::kOnA5 ? 0 : get_subblockid(at);
         }
         bool offset_given = false;
         int getTileId() const { return static_cast<int>(tileIndex); }
@@ -151,11 +151,11 @@ struct TPipe {
         bool getAllocateStatus() const { return isAllocate; }
         bool getRecordStatus() const { return isRecord; }
         template <TileSplitAxis split = TILE_UP_DOWN> void allocate(INSIGHT_TRACE_AT) const {
-            wait_at<split>(detail::kOnCube ? kFreeToCube : kFreeToVector, PIPE_S, at);
+            wait_at<split>(bundled::kOnCube ? kFreeToCube : kFreeToVector, PIPE_S, at);
         }
         template <TileSplitAxis split = TILE_UP_DOWN> void record(INSIGHT_TRACE_AT) const {
-            raise<split>(detail::kOnCube ? kFlagToVector : kFlagToCube,
-                         detail::kOnCube ? PIPE_FIX : PIPE_MTE3, at);
+            raise<split>(bundled::kOnCube ? kFlagToVector : kFlagToCube,
+                         bundled::kOnCube ? PIPE_FIX : PIPE_MTE3, at);
         }
     };
     struct Consumer : End {
@@ -165,11 +165,11 @@ struct TPipe {
         bool getWaitStatus() const { return isWait; }
         bool getFreeStatus() const { return isFree; }
         template <TileSplitAxis split = TILE_UP_DOWN> void wait(INSIGHT_TRACE_AT) const {
-            wait_at<split>(detail::kOnCube ? kFlagToCube : kFlagToVector, PIPE_S, at);
+            wait_at<split>(bundled::kOnCube ? kFlagToCube : kFlagToVector, PIPE_S, at);
         }
         template <TileSplitAxis split = TILE_UP_DOWN> void free(INSIGHT_TRACE_AT) const {
-            constexpr pipe_t reader = !on_chip ? PIPE_MTE2 : detail::kOnCube ? PIPE_MTE1 : PIPE_V;
-            raise<split>(detail::kOnCube ? kFreeToVector : kFreeToCube, reader, at);
+            constexpr pipe_t reader = !on_chip ? PIPE_MTE2 : bundled::kOnCube ? PIPE_MTE1 : PIPE_V;
+            raise<split>(bundled::kOnCube ? kFreeToVector : kFreeToCube, reader, at);
         }
     };
 
@@ -182,7 +182,7 @@ struct TPipe {
         // the ring of the second direction lies behind that of the first
         if constexpr (is_both && !on_chip) {
             constexpr int behind = static_cast<int>(SlotNum) * static_cast<int>(SlotSize);
-            if constexpr (detail::kOnCube)
+            if constexpr (bundled::kOnCube)
                 cons.entryOffset = behind;
             else
                 prod.entryOffset = behind;
@@ -208,25 +208,25 @@ struct TPipe {
         return IsNoSplit || split == TILE_NO_SPLIT || get_subblockdim(at) < 2 ? 1 : 2;
     }
     template <TileSplitAxis split> static void raise(unsigned flag, pipe_t pipe, insight_trace::Site at) {
-        if constexpr (!detail::kOnA5) {
-            ffts_cross_core_sync(pipe, detail::cross_core_message(CV_CORES_SYNC, flag), at);
+        if constexpr (!bundled::kOnA5) {
+            ffts_cross_core_sync(pipe, bundled::cross_core_message(CV_CORES_SYNC, flag), at);
         } else {
             set_intra_block(pipe, flag, at);
-            if (detail::kOnCube && lanes<split>(at) == 2) set_intra_block(pipe, flag + 16, at);
+            if (bundled::kOnCube && lanes<split>(at) == 2) set_intra_block(pipe, flag + 16, at);
         }
     }
     template <TileSplitAxis split> static void wait_at(unsigned flag, pipe_t pipe, insight_trace::Site at) {
-        if constexpr (!detail::kOnA5) {
+        if constexpr (!bundled::kOnA5) {
             wait_flag_dev(pipe, flag, at);
         } else {
             wait_intra_block(pipe, flag, at);
-            if (detail::kOnCube && lanes<split>(at) == 2) wait_intra_block(pipe, flag + 16, at);
+            if (bundled::kOnCube && lanes<split>(at) == 2) wait_intra_block(pipe, flag + 16, at);
         }
     }
     insight_trace::Site made_at_;
 };
 
-namespace detail {
+namespace bundled {
 
 // Into the ring in global memory.
 template <TileSplitAxis split, class Pipe, class T>
@@ -305,23 +305,23 @@ void pop(Pipe &pipe, T &tile, int64_t lane, insight_trace::Site at) {
     ++pipe.cons.tileIndex;
 }
 
-} // namespace detail
+} // namespace bundled
 
 template <class Pipe, class T, TileSplitAxis split, std::enable_if_t<is_tile<T>::value, int> = 0>
 inline void TPUSH(Pipe &pipe, T &tile, INSIGHT_TRACE_AT) {
-    detail::push<split>(pipe, tile, pipe.prod.lane(at), at);
+    bundled::push<split>(pipe, tile, pipe.prod.lane(at), at);
 }
 template <class Pipe, class T, TileSplitAxis split, std::enable_if_t<is_tile<T>::value, int> = 0>
 inline void TPUSH(Pipe &pipe, T &tile, int32_t lane, INSIGHT_TRACE_AT) {
-    detail::push<split>(pipe, tile, lane, at);
+    bundled::push<split>(pipe, tile, lane, at);
 }
 template <class Pipe, class T, TileSplitAxis split, std::enable_if_t<is_tile<T>::value, int> = 0>
 inline void TPOP(Pipe &pipe, T &tile, INSIGHT_TRACE_AT) {
-    detail::pop<split>(pipe, tile, pipe.cons.lane(at), at);
+    bundled::pop<split>(pipe, tile, pipe.cons.lane(at), at);
 }
 template <class Pipe, class T, TileSplitAxis split, std::enable_if_t<is_tile<T>::value, int> = 0>
 inline void TPOP(Pipe &pipe, T &tile, int32_t lane, INSIGHT_TRACE_AT) {
-    detail::pop<split>(pipe, tile, lane, at);
+    bundled::pop<split>(pipe, tile, lane, at);
 }
 template <class Pipe, TileSplitAxis split = TILE_UP_DOWN> inline void TFREE(Pipe &pipe, INSIGHT_TRACE_AT) {
     if constexpr (Pipe::on_chip) {
@@ -338,7 +338,7 @@ inline void TALLOC(Pipe &pipe, G &slot, INSIGHT_TRACE_AT) {
         pipe.prod.template allocate<split>(at);
     const int64_t rows = slot.GetShape(DIM_3), cols = slot.GetShape(DIM_4);
     const auto part =
-        detail::LanePart::of(detail::kOnCube ? TILE_NO_SPLIT : split, pipe.prod.lane(at), rows, cols);
+        bundled::LanePart::of(bundled::kOnCube ? TILE_NO_SPLIT : split, pipe.prod.lane(at), rows, cols);
     slot.SetAddr(reinterpret_cast<typename G::DType *>(pipe.slot_in_gm(pipe.prod)) + part.offset);
     ++pipe.prod.tileIndex;
 }
@@ -351,7 +351,7 @@ inline void TPOP(Pipe &pipe, G &slot, INSIGHT_TRACE_AT) {
     pipe.cons.template wait<split>(at);
     const int64_t rows = slot.GetShape(DIM_3), cols = slot.GetShape(DIM_4);
     const auto part =
-        detail::LanePart::of(detail::kOnCube ? TILE_NO_SPLIT : split, pipe.cons.lane(at), rows, cols);
+        bundled::LanePart::of(bundled::kOnCube ? TILE_NO_SPLIT : split, pipe.cons.lane(at), rows, cols);
     slot.SetAddr(reinterpret_cast<typename G::DType *>(pipe.slot_in_gm(pipe.cons)) + part.offset);
     ++pipe.cons.tileIndex;
 }

@@ -7,7 +7,7 @@
 
 namespace pto {
 
-namespace detail {
+namespace bundled {
 // What SET_QUANT_* leave for it.
 struct QuantRegisters {
     uint64_t word = 0;
@@ -35,10 +35,10 @@ template <QuantMode_t mode, class Element> constexpr auto converted_element() {
         return Element{};
     }
 }
-} // namespace detail
+} // namespace bundled
 template <class Out> inline RecordEvent SET_QUANT_SCALAR(float scale, INSIGHT_TRACE_AT) {
     const uint64_t is_signed = std::is_same_v<Out, int8_t> ? 1ull << 46 : 0;
-    detail::quant_registers().word = detail::value_bits(scale) | is_signed;
+    bundled::quant_registers().word = bundled::value_bits(scale) | is_signed;
     return {at};
 }
 template <class Out, PTO_EVENT(0)>
@@ -48,7 +48,7 @@ inline RecordEvent SET_QUANT_SCALAR(float scale, PTO_AFTER(0), INSIGHT_TRACE_AT)
 }
 template <class T> inline RecordEvent SET_QUANT_VECTOR(const T &scales, INSIGHT_TRACE_AT) {
     static_assert(T::Loc == TileType::Scaling, "SET_QUANT_VECTOR takes a Scaling tile");
-    detail::quant_registers().words = scales.ref();
+    bundled::quant_registers().words = scales.ref();
     return {at};
 }
 template <class T, PTO_EVENT(0)>
@@ -62,35 +62,35 @@ inline void TPUSH(Pipe &pipe, T &tile, INSIGHT_TRACE_AT) {
     static_assert(T::Loc == TileType::Acc, "TPUSH with a conversion takes an Acc tile");
     static_assert(Config::LayoutMode == LayoutMode_t::NZ2ND, "TPUSH with a conversion gives rows");
     constexpr QuantMode_t mode = Config::QuantPre;
-    using Element = decltype(detail::converted_element<mode, typename T::DType>());
-    constexpr bool by_column = detail::is_one_of(
+    using Element = decltype(bundled::converted_element<mode, typename T::DType>());
+    constexpr bool by_column = bundled::is_one_of(
         mode, {VDEQF16, VREQ8, VQF322B8_PRE, VQF322F16_PRE, VQF322BF16_PRE, VQS322BF16_PRE});
-    constexpr bool scaled = by_column || detail::is_one_of(mode, {DEQF16, REQ8, QF322B8_PRE, QF322F16_PRE,
-                                                                  QF322BF16_PRE, QS322BF16_PRE});
+    constexpr bool scaled = by_column || bundled::is_one_of(mode, {DEQF16, REQ8, QF322B8_PRE, QF322F16_PRE,
+                                                                   QF322BF16_PRE, QS322BF16_PRE});
     if (pipe.prod.isAllocate && Pipe::shouldWaitFree(pipe.prod.tileIndex))
         pipe.prod.template allocate<TILE_NO_SPLIT>(at);
     if constexpr (Pipe::produces) {
         const int64_t rows = tile.GetValidRow(), cols = tile.GetValidCol();
-        const auto &registers = detail::quant_registers();
-        insight_trace::Operand scale = detail::describe(registers.word);
-        if constexpr (by_column) scale = detail::operand_of(registers.words);
-        const insight_trace::Operand from = detail::describe(detail::in_phase<Config::Phase>(tile)),
-                                     relu = detail::describe(Config::ReluMode);
+        const auto &registers = bundled::quant_registers();
+        insight_trace::Operand scale = bundled::describe(registers.word);
+        if constexpr (by_column) scale = bundled::operand_of(registers.words);
+        const insight_trace::Operand from = bundled::describe(bundled::in_phase<Config::Phase>(tile)),
+                                     relu = bundled::describe(Config::ReluMode);
         if constexpr (Pipe::on_chip) {
             Tile<TileType::Vec, Element, T::Rows, T::Cols, BLayout::RowMajor, DYNAMIC, DYNAMIC> there(
                 static_cast<int>(rows), static_cast<int>(cols));
             there.assign(pipe.fifo.C2V_CONSUMER_BUF + pipe.slot(pipe.prod.tileIndex) + pipe.prod.entryOffset);
             const insight_trace::Operand operands[] = {
-                detail::describe(there), from, relu,
-                detail::describe(static_cast<AccToVecMode>(Config::SubBlockId)), scale};
+                bundled::describe(there), from, relu,
+                bundled::describe(static_cast<AccToVecMode>(Config::SubBlockId)), scale};
             insight_trace_op(insight_trace::Op::TMOV, operands, scaled ? 5 : 4, at);
         } else {
-            const auto part = detail::LanePart::of(TILE_NO_SPLIT, pipe.prod.lane(at), rows, cols);
-            GlobalTensor<Element, detail::RowsOfGlobal, detail::StepsOfGlobal> slot(
+            const auto part = bundled::LanePart::of(TILE_NO_SPLIT, pipe.prod.lane(at), rows, cols);
+            GlobalTensor<Element, bundled::RowsOfGlobal, bundled::StepsOfGlobal> slot(
                 reinterpret_cast<Element *>(pipe.slot_in_gm(pipe.prod)) + part.offset,
-                detail::RowsOfGlobal(rows, cols), detail::StepsOfGlobal(part.step));
-            const insight_trace::Operand operands[] = {detail::describe(slot), from,
-                                                       detail::describe(Config::AtomicT), relu, scale};
+                bundled::RowsOfGlobal(rows, cols), bundled::StepsOfGlobal(part.step));
+            const insight_trace::Operand operands[] = {bundled::describe(slot), from,
+                                                       bundled::describe(Config::AtomicT), relu, scale};
             insight_trace_op(insight_trace::Op::TSTORE, operands, scaled ? 5 : 4, at);
         }
     }

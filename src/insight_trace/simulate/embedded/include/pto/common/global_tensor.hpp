@@ -7,14 +7,18 @@
 
 namespace pto {
 
-namespace detail {
+namespace bundled {
 
 // Five extents, each fixed by the type or given at run time. Short constructors name the run-time ones in
 // order.
 template <int64_t... N> struct Extents {
     static constexpr int64_t fixed[5] = {N...};
     static constexpr int dynamic_count = ((N == DYNAMIC) + ...);
-    int64_t value[5];
+    union { // the same numbers: kernels name those of a Shape and of a Stride
+        int64_t value[5];
+        int64_t shape[5];
+        int64_t stride[5];
+    };
 
     // no extent, the run-time ones, or all five
     template <int count>
@@ -36,22 +40,22 @@ template <int64_t... N> struct Extents {
     }
 };
 
-} // namespace detail
+} // namespace bundled
 
 template <int64_t N1 = DYNAMIC, int64_t N2 = DYNAMIC, int64_t N3 = DYNAMIC, int64_t N4 = DYNAMIC,
           int64_t N5 = DYNAMIC>
-struct Shape : detail::Extents<N1, N2, N3, N4, N5> {
+struct Shape : bundled::Extents<N1, N2, N3, N4, N5> {
     static constexpr int64_t staticShape[5] = {N1, N2, N3, N4, N5};
-    using detail::Extents<N1, N2, N3, N4, N5>::Extents;
-    constexpr Shape() : detail::Extents<N1, N2, N3, N4, N5>() {}
+    using bundled::Extents<N1, N2, N3, N4, N5>::Extents;
+    constexpr Shape() : bundled::Extents<N1, N2, N3, N4, N5>() {}
 };
 
 template <int64_t N1 = DYNAMIC, int64_t N2 = DYNAMIC, int64_t N3 = DYNAMIC, int64_t N4 = DYNAMIC,
           int64_t N5 = DYNAMIC>
-struct Stride : detail::Extents<N1, N2, N3, N4, N5> {
+struct Stride : bundled::Extents<N1, N2, N3, N4, N5> {
     static constexpr int64_t staticStride[5] = {N1, N2, N3, N4, N5};
-    using detail::Extents<N1, N2, N3, N4, N5>::Extents;
-    constexpr Stride() : detail::Extents<N1, N2, N3, N4, N5>() {}
+    using bundled::Extents<N1, N2, N3, N4, N5>::Extents;
+    constexpr Stride() : bundled::Extents<N1, N2, N3, N4, N5>() {}
 };
 
 // Five extents without a type: all are given at run time.
@@ -165,10 +169,10 @@ struct BaseShape2D<T, Rows, Cols, Layout::NZ>
 };
 
 // Scales of groups that do not lie in boxes: pairs of them along k, line by line or pair by pair.
-namespace detail {
+namespace bundled {
 constexpr int64_t times(int64_t a, int64_t b) { return a == DYNAMIC || b == DYNAMIC ? DYNAMIC : a * b; }
 constexpr int64_t pairs(int64_t a) { return a == DYNAMIC ? DYNAMIC : a / 2; }
-} // namespace detail
+} // namespace bundled
 #define INSIGHT_TRACE_SCALES(layout, OUTER, INNER, STEP, outer, inner, step)                                 \
     template <class T, int64_t Rows, int64_t Cols>                                                           \
     struct TileShape2D<T, Rows, Cols, Layout::layout> : Shape<1, 1, OUTER, INNER, 2> {                       \
@@ -180,35 +184,35 @@ constexpr int64_t pairs(int64_t a) { return a == DYNAMIC ? DYNAMIC : a / 2; }
     };                                                                                                       \
     template <class T, int64_t Rows, int64_t Cols>                                                           \
     struct BaseShape2D<T, Rows, Cols, Layout::layout>                                                        \
-        : Stride<detail::times(Rows, Cols), detail::times(Rows, Cols), STEP, 2, 1> {                         \
-        using Parent = Stride<detail::times(Rows, Cols), detail::times(Rows, Cols), STEP, 2, 1>;             \
+        : Stride<bundled::times(Rows, Cols), bundled::times(Rows, Cols), STEP, 2, 1> {                       \
+        using Parent = Stride<bundled::times(Rows, Cols), bundled::times(Rows, Cols), STEP, 2, 1>;           \
         using Parent::Parent;                                                                                \
         BaseShape2D() : Parent() {}                                                                          \
         BaseShape2D(int64_t rows, int64_t cols) : Parent(rows * cols, rows * cols, step, 2, 1) {}            \
     }
-INSIGHT_TRACE_SCALES(MX_A_ND, Rows, detail::pairs(Cols), Cols, rows, cols / 2, cols);
-INSIGHT_TRACE_SCALES(MX_A_DN, detail::pairs(Cols), Rows, detail::times(Rows, 2), cols / 2, rows, rows * 2);
-INSIGHT_TRACE_SCALES(MX_B_ND, detail::pairs(Rows), Cols, detail::times(Cols, 2), rows / 2, cols, cols * 2);
-INSIGHT_TRACE_SCALES(MX_B_DN, Cols, detail::pairs(Rows), Rows, cols, rows / 2, rows);
+INSIGHT_TRACE_SCALES(MX_A_ND, Rows, bundled::pairs(Cols), Cols, rows, cols / 2, cols);
+INSIGHT_TRACE_SCALES(MX_A_DN, bundled::pairs(Cols), Rows, bundled::times(Rows, 2), cols / 2, rows, rows * 2);
+INSIGHT_TRACE_SCALES(MX_B_ND, bundled::pairs(Rows), Cols, bundled::times(Cols, 2), rows / 2, cols, cols * 2);
+INSIGHT_TRACE_SCALES(MX_B_DN, Cols, bundled::pairs(Rows), Rows, cols, rows / 2, rows);
 #undef INSIGHT_TRACE_SCALES
 
 // Scales in boxes of 16 lines by a pair of groups, the groups of 16 lines side by side.
-namespace detail {
+namespace bundled {
 constexpr int64_t boxes(int64_t a) { return a == DYNAMIC ? DYNAMIC : a / 16; }
-} // namespace detail
+} // namespace bundled
 #define INSIGHT_TRACE_SCALES_IN_BOXES(layout, LINES, GROUPS, lines, groups)                                  \
     template <class T, int64_t Rows, int64_t Cols>                                                           \
     struct TileShape2D<T, Rows, Cols, Layout::layout>                                                        \
-        : Shape<1, detail::boxes(LINES), detail::pairs(GROUPS), 16, 2> {                                     \
-        using Parent = Shape<1, detail::boxes(LINES), detail::pairs(GROUPS), 16, 2>;                         \
+        : Shape<1, bundled::boxes(LINES), bundled::pairs(GROUPS), 16, 2> {                                   \
+        using Parent = Shape<1, bundled::boxes(LINES), bundled::pairs(GROUPS), 16, 2>;                       \
         using Parent::Parent;                                                                                \
         TileShape2D() : Parent() {}                                                                          \
         TileShape2D(int64_t rows, int64_t cols) : Parent(1, (lines) / 16, (groups) / 2, 16, 2) {}            \
     };                                                                                                       \
     template <class T, int64_t Rows, int64_t Cols>                                                           \
     struct BaseShape2D<T, Rows, Cols, Layout::layout>                                                        \
-        : Stride<detail::times(Rows, Cols), detail::times(GROUPS, 16), 32, 2, 1> {                           \
-        using Parent = Stride<detail::times(Rows, Cols), detail::times(GROUPS, 16), 32, 2, 1>;               \
+        : Stride<bundled::times(Rows, Cols), bundled::times(GROUPS, 16), 32, 2, 1> {                         \
+        using Parent = Stride<bundled::times(Rows, Cols), bundled::times(GROUPS, 16), 32, 2, 1>;             \
         using Parent::Parent;                                                                                \
         BaseShape2D() : Parent() {}                                                                          \
         BaseShape2D(int64_t rows, int64_t cols) : Parent(rows * cols, (groups) * 16, 32, 2, 1) {}            \

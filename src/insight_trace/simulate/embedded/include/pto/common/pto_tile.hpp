@@ -6,11 +6,11 @@
 
 namespace pto {
 
-namespace detail {
+namespace bundled {
 using insight_trace::bits_value;
 using insight_trace::type_of;
 using insight_trace::value_bits;
-} // namespace detail
+} // namespace bundled
 
 template <TileType Loc_, class Element, int Rows_, int Cols_, BLayout Outer = BLayout::RowMajor,
           int ValidRow_ = Rows_, int ValidCol_ = Cols_, SLayout Inner = SLayout::NoneBox,
@@ -100,11 +100,11 @@ struct Tile {
     }
     Element GetValue(uint32_t index, INSIGHT_TRACE_AT) const {
         auto tile = ref();
-        return detail::bits_value<Element>(insight_trace_get_value(&tile, index, at));
+        return bundled::bits_value<Element>(insight_trace_get_value(&tile, index, at));
     }
     void SetValue(uint32_t index, Element value, INSIGHT_TRACE_AT) {
         auto tile = ref();
-        insight_trace_set_value(&tile, index, detail::value_bits(value), at);
+        insight_trace_set_value(&tile, index, bundled::value_bits(value), at);
     }
 
     uint64_t address() const { return address_; }
@@ -121,7 +121,7 @@ struct Tile {
         r.valid_rows = GetValidRow();
         r.valid_cols = GetValidCol();
         r.space = static_cast<insight_trace::Space>(Loc);
-        r.type = detail::type_of<Element>();
+        r.type = bundled::type_of<Element>();
         r.row_major = isRowMajor;
         r.inner = static_cast<uint8_t>(Inner);
         r.compact = static_cast<uint8_t>(Compact);

@@ -56,6 +56,9 @@ enum class SaturationMode : uint8_t { ON = 0, OFF = 1 };
 enum class TCopyMode : uint8_t { SHALLOW_COPY, DEEP_COPY };
 enum class SyncAllMode : uint8_t { Hard, Soft };
 enum class SyncCoreType : uint8_t { AIVOnly, AICOnly, Mix };
+// Cross-core flags that the synchronisation of all cores uses.
+constexpr uint16_t SYNC_AIC_FLAG = 11, SYNC_AIV_FLAG = 12, SYNC_AIC_AIV_FLAG = 13, SYNC_AIV_ONLY_ALL = 14;
+constexpr uint16_t SYNC_FLAG_ID_MAX = 16;
 enum class AccToVecMode : uint8_t { SingleModeVec0, SingleModeVec1, DualModeSplitM, DualModeSplitN };
 enum class ReluPreMode : uint8_t { NoRelu, NormalRelu };
 enum class AtomicType : uint8_t { AtomicNone, AtomicAdd };

@@ -21,43 +21,43 @@ template <auto Kind, class Out, class Src, class Exp, class Max, class Scaling, 
           std::enable_if_t<std::is_same_v<std::remove_cv_t<decltype(Kind)>, QuantType>, int> = 0>
 inline auto TQUANT(const Out &dst, const Src &src, Exp *exponents, Max *maxima, Scaling *scalings,
                    INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TQUANT, at, dst, src, *exponents, Kind, *maxima, *scalings,
-                        detail::Choice(alg == QuantScaleAlg::NV));
+    return bundled::call(insight_trace::Op::TQUANT, at, dst, src, *exponents, Kind, *maxima, *scalings,
+                         bundled::Choice(alg == QuantScaleAlg::NV));
 }
 template <int axis, auto alg, bool interleaved = false, class Out, class Src, class Exp, class Max,
           class Scaling>
 inline auto TQUANT(const Out &dst, const Src &src, Exp *exponents, Max *maxima, Scaling *scalings,
                    INSIGHT_TRACE_AT) {
-    constexpr auto kind = alg == MxQuantAlg::Hif4 ? detail::Choice(4)
+    constexpr auto kind = alg == MxQuantAlg::Hif4 ? bundled::Choice(4)
                           : alg == MxQuantAlg::OcpMxFp8E4M3 || alg == MxQuantAlg::NvMxFp8E4M3
-                              ? detail::Choice(0)
-                              : detail::Choice(1);
+                              ? bundled::Choice(0)
+                              : bundled::Choice(1);
     constexpr auto up = alg == MxQuantAlg::NvMxFp8E4M3 || alg == MxQuantAlg::NvMxFp4E2M1;
-    return detail::call(insight_trace::Op::TQUANT, at, dst, src, *exponents, kind, *maxima, *scalings,
-                        detail::Choice(up | (axis == 0) << 1 | interleaved << 2));
+    return bundled::call(insight_trace::Op::TQUANT, at, dst, src, *exponents, kind, *maxima, *scalings,
+                         bundled::Choice(up | (axis == 0) << 1 | interleaved << 2));
 }
 
 // Scales of groups into the boxes that the cube unit reads.
 template <class D, class S, class T, std::enable_if_t<is_tile<T>::value, int> = 0>
 inline auto TMOV(const D &dst, const S &src, const T &tmp, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMOV, at, dst, src, tmp);
+    return bundled::call(insight_trace::Op::TMOV, at, dst, src, tmp);
 }
 template <int axis, class D, class S, class T, std::enable_if_t<is_tile<T>::value, int> = 0>
 inline auto TMOV(const D &dst, const S &src, const T &tmp, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMOV, at, dst, src, tmp, detail::Choice(axis));
+    return bundled::call(insight_trace::Op::TMOV, at, dst, src, tmp, bundled::Choice(axis));
 }
 
 template <HistByte byte, class D, class S, class I>
 inline auto THISTOGRAM(const D &dst, const S &src, const I &wanted, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::THISTOGRAM, at, dst, src, wanted, byte);
+    return bundled::call(insight_trace::Op::THISTOGRAM, at, dst, src, wanted, byte);
 }
 
 using TRandomKey = uint32_t[2];
 using TRandomCounter = uint32_t[4];
 template <uint16_t Rounds = 10, class D>
 inline auto TRANDOM(const D &dst, TRandomKey &key, TRandomCounter &counter, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TRANDOM, at, dst, detail::Choice(Rounds), key[0], key[1],
-                        counter[0], counter[1], counter[2], counter[3]);
+    return bundled::call(insight_trace::Op::TRANDOM, at, dst, bundled::Choice(Rounds), key[0], key[1],
+                         counter[0], counter[1], counter[2], counter[3]);
 }
 template <uint16_t Rounds = 10, class D, PTO_EVENT(0)>
 inline auto TRANDOM(const D &dst, TRandomKey &key, TRandomCounter &counter, PTO_AFTER(0), INSIGHT_TRACE_AT) {
@@ -68,21 +68,21 @@ inline auto TRANDOM(const D &dst, TRandomKey &key, TRandomCounter &counter, PTO_
 // The phase steers a unit flag between cube and fixpipe. A vector is a matrix of one row.
 template <AccPhase phase, class C, class A, class P, class B, class Q>
 inline auto TMATMUL_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMATMUL_MX, at, detail::in_phase<phase>(c), a, p, b, q);
+    return bundled::call(insight_trace::Op::TMATMUL_MX, at, bundled::in_phase<phase>(c), a, p, b, q);
 }
 template <AccPhase phase, class C, class A, class P, class B, class Q, class R>
 inline auto TMATMUL_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, const R &r,
                        INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMATMUL_MX, at, detail::in_phase<phase>(c), a, p, b, q, r);
+    return bundled::call(insight_trace::Op::TMATMUL_MX, at, bundled::in_phase<phase>(c), a, p, b, q, r);
 }
 template <class C, class A, class P, class B, class Q>
 inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q);
+    return bundled::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q);
 }
 template <class C, class A, class P, class B, class Q, class R>
 inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, const R &r,
                      INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q, r);
+    return bundled::call(insight_trace::Op::TMATMUL_MX, at, c, a, p, b, q, r);
 }
 template <class C, class A, class P, class B, class Q, PTO_EVENT(0)>
 inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, PTO_AFTER(0),
@@ -98,12 +98,12 @@ inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q,
 }
 template <AccPhase phase, class C, class A, class P, class B, class Q>
 inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMATMUL_MX, at, detail::in_phase<phase>(c), a, p, b, q);
+    return bundled::call(insight_trace::Op::TMATMUL_MX, at, bundled::in_phase<phase>(c), a, p, b, q);
 }
 template <AccPhase phase, class C, class A, class P, class B, class Q, class R>
 inline auto TGEMV_MX(const C &c, const A &a, const P &p, const B &b, const Q &q, const R &r,
                      INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TMATMUL_MX, at, detail::in_phase<phase>(c), a, p, b, q, r);
+    return bundled::call(insight_trace::Op::TMATMUL_MX, at, bundled::in_phase<phase>(c), a, p, b, q, r);
 }
 
 // Who runs a gather into L1: the scalar unit or threads. The result is the same.
@@ -111,7 +111,7 @@ enum class GatherExec : uint8_t { Scalar, Simt };
 template <Coalesce mode, GatherOOB beyond, GatherExec, class Dst, class G, class Index, class Scratch>
 inline auto MGATHER(const Dst &dst, const G &table, const Index &index, const Scratch &scratch,
                     INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::MGATHER, at, dst, table, index, scratch, mode, beyond);
+    return bundled::call(insight_trace::Op::MGATHER, at, dst, table, index, scratch, mode, beyond);
 }
 
 // One of how many elements a pattern takes.
@@ -128,7 +128,7 @@ inline void TMovToVecNd2Nz(T *to, T *from, uint32_t rows, uint32_t cols, uint32_
     S src;
     TASSIGN(dst, to, at);
     TASSIGN(src, from, at);
-    insight_trace::Operand operands[] = {detail::describe(dst), detail::describe(src)};
+    insight_trace::Operand operands[] = {bundled::describe(dst), bundled::describe(src)};
     for (auto &operand : operands) {
         operand.tile.valid_rows = static_cast<int32_t>(rows);
         operand.tile.valid_cols = static_cast<int32_t>(cols);

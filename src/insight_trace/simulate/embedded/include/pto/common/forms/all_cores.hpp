@@ -5,7 +5,7 @@
 
 namespace pto {
 
-namespace detail {
+namespace bundled {
 // Flags that the library keeps for itself.
 constexpr uint8_t kFlagOfVectors = 12, kFlagOfCubes = 11, kFlagToVectors = 13, kFlagOfAllVectors = 14;
 
@@ -34,7 +34,7 @@ inline int32_t cores_of_mix([[maybe_unused]] insight_trace::Site at) {
 #endif
     return static_cast<int32_t>(get_block_num(at) * (1 + lanes));
 }
-} // namespace detail
+} // namespace bundled
 
 template <SyncCoreType cores = SyncCoreType::AIVOnly> inline void SYNCALL(INSIGHT_TRACE_AT) {
     pipe_barrier(PIPE_ALL, at);
@@ -43,23 +43,23 @@ template <SyncCoreType cores = SyncCoreType::AIVOnly> inline void SYNCALL(INSIGH
     };
     if constexpr (cores == SyncCoreType::AIVOnly) {
 #if defined(__DAV_VEC__)
-        raise(PIPE_MTE3, 0, detail::kFlagOfAllVectors);
-        wait_flag_dev(detail::kFlagOfAllVectors, at);
+        raise(PIPE_MTE3, 0, bundled::kFlagOfAllVectors);
+        wait_flag_dev(bundled::kFlagOfAllVectors, at);
 #endif
     } else if constexpr (cores == SyncCoreType::AICOnly) {
 #if defined(__DAV_CUBE__)
-        raise(PIPE_FIX, 0, detail::kFlagOfCubes);
-        wait_flag_dev(detail::kFlagOfCubes, at);
+        raise(PIPE_FIX, 0, bundled::kFlagOfCubes);
+        wait_flag_dev(bundled::kFlagOfCubes, at);
 #endif
     } else {
 #if defined(__DAV_CUBE__)
-        wait_flag_dev(detail::kFlagOfVectors, at);
-        raise(PIPE_FIX, 0, detail::kFlagOfCubes);
-        wait_flag_dev(detail::kFlagOfCubes, at);
-        raise(PIPE_MTE3, 2, detail::kFlagToVectors);
+        wait_flag_dev(bundled::kFlagOfVectors, at);
+        raise(PIPE_FIX, 0, bundled::kFlagOfCubes);
+        wait_flag_dev(bundled::kFlagOfCubes, at);
+        raise(PIPE_MTE3, 2, bundled::kFlagToVectors);
 #else
-        raise(PIPE_MTE3, 2, detail::kFlagOfVectors);
-        wait_flag_dev(detail::kFlagToVectors, at);
+        raise(PIPE_MTE3, 2, bundled::kFlagOfVectors);
+        wait_flag_dev(bundled::kFlagToVectors, at);
 #endif
     }
 }
@@ -77,9 +77,9 @@ inline void SYNCALL(G &workspace, int32_t used = 0, INSIGHT_TRACE_AT) {
 #endif
         pipe_barrier(PIPE_ALL, at);
         if constexpr (takes_part) {
-            const int32_t all = cores == SyncCoreType::Mix ? detail::cores_of_mix(at)
+            const int32_t all = cores == SyncCoreType::Mix ? bundled::cores_of_mix(at)
                                                            : static_cast<int32_t>(get_block_num(at));
-            detail::meet_at_counter(reinterpret_cast<int32_t *>(workspace.data()), used ? used : all, at);
+            bundled::meet_at_counter(reinterpret_cast<int32_t *>(workspace.data()), used ? used : all, at);
         }
         pipe_barrier(PIPE_ALL, at);
     }

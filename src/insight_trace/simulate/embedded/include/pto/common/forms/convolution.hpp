@@ -6,7 +6,7 @@
 
 namespace pto {
 
-namespace detail {
+namespace bundled {
 inline insight_trace::Operand operand_of(const insight_trace::TileRef &tile) {
     insight_trace::Operand operand{};
     operand.kind = insight_trace::Operand::Tile;
@@ -26,12 +26,12 @@ insight_trace::Operand rows_of(const G &g, const int64_t (&shape)[5], const int6
     operand.global.layout = static_cast<uint8_t>(Layout::ND);
     return operand;
 }
-} // namespace detail
+} // namespace bundled
 
 // Channels that lie as an image has them, put into blocks of C0 on their way: the tensor's extents and steps
 // as
 // [.., .., group, row, channel], and how many blocks the first of each lie apart in the tile.
-namespace detail {
+namespace bundled {
 template <class Dst, class G>
 void load_channels(const Dst &dst, const G &g, const int64_t (&shape)[5], const int64_t (&stride)[5],
                    const int64_t (&blocks)[5], insight_trace::Site at) {
@@ -48,7 +48,7 @@ void load_channels(const Dst &dst, const G &g, const int64_t (&shape)[5], const 
     }
     insight_trace_op(insight_trace::Op::TLOAD, operands, 7, at);
 }
-} // namespace detail
+} // namespace bundled
 
 template <TileType L, class E, int B, Layout Y, class S, class G>
 inline RecordEvent TLOAD(const ConvTile<L, E, B, Y, S> &dst, const G &src, INSIGHT_TRACE_AT) {
@@ -61,14 +61,14 @@ inline RecordEvent TLOAD(const ConvTile<L, E, B, Y, S> &dst, const G &src, INSIG
         if constexpr (Y == Layout::NC1HWC0 && (G::layout == Layout::NHWC || G::layout == Layout::NCHW)) {
             constexpr bool last = G::layout == Layout::NHWC; // where the channels are
             constexpr int h = last ? 2 : 3, w = last ? 3 : 4, c = last ? 4 : 2;
-            detail::load_channels(dst, src, {1, n(1), n(h), n(w), n(c)},
-                                  {0, step(1), step(h), step(w), step(c)},
-                                  {0, to(1) * to(2) * to(3), to(3), 1, to(2) * to(3)}, at);
+            bundled::load_channels(dst, src, {1, n(1), n(h), n(w), n(c)},
+                                   {0, step(1), step(h), step(w), step(c)},
+                                   {0, to(1) * to(2) * to(3), to(3), 1, to(2) * to(3)}, at);
         } else if constexpr (Y == Layout::NDC1HWC0 && G::layout == Layout::NCDHW) {
             const int64_t plane = to(3) * to(4);
-            detail::load_channels(dst, src, {n(0), n(2), n(3), n(4), n(1)},
-                                  {step(0), step(2), step(3), step(4), step(1)},
-                                  {to(1) * to(2) * plane, to(2) * plane, to(4), 1, plane}, at);
+            bundled::load_channels(dst, src, {n(0), n(2), n(3), n(4), n(1)},
+                                   {step(0), step(2), step(3), step(4), step(1)},
+                                   {to(1) * to(2) * plane, to(2) * plane, to(4), 1, plane}, at);
         } else if constexpr ((Y == Layout::FRACTAL_Z && G::layout == Layout::NCHW) ||
                              (Y == Layout::FRACTAL_Z_3D && G::layout == Layout::NCDHW)) {
             constexpr bool deep = G::layout == Layout::NCDHW;
@@ -76,8 +76,9 @@ inline RecordEvent TLOAD(const ConvTile<L, E, B, Y, S> &dst, const G &src, INSIG
             constexpr int filter = deep ? 0 : 1, c = filter + 1;
             const int64_t places = deep ? step(2) * n(2) : step(2); // all of height and width
             const int64_t filters = to(1) * to(2), c1 = (n(c) + c0 - 1) / c0;
-            detail::load_channels(dst, src, {1, 1, n(filter), places, n(c)}, {0, 0, step(filter), 1, step(c)},
-                                  {0, 0, 1, filters, filters * (to(0) / c1)}, at);
+            bundled::load_channels(dst, src, {1, 1, n(filter), places, n(c)},
+                                   {0, 0, step(filter), 1, step(c)},
+                                   {0, 0, 1, filters, filters * (to(0) / c1)}, at);
         } else {
             insight_trace_intrinsic(
                 insight_trace::Intrinsic::Unsupported,
@@ -91,31 +92,31 @@ inline RecordEvent TLOAD(const ConvTile<L, E, B, Y, S> &dst, const G &src, INSIG
     auto load = [&](const insight_trace::Operand &rows) {
         int64_t lines = 1;
         for (int i = 0; i < 4; ++i) lines *= rows.global.shape[i];
-        const insight_trace::Operand operands[] = {detail::operand_of(dst.ref(lines, rows.global.shape[4])),
+        const insight_trace::Operand operands[] = {bundled::operand_of(dst.ref(lines, rows.global.shape[4])),
                                                    rows};
         insight_trace_op(insight_trace::Op::TLOAD, operands, 2, at);
     };
     if constexpr (Y == Layout::NC1HWC0) {
-        load(detail::rows_of(src, {1, d(0), d(1), d(2), d(3) * c0}, {0, s(0), s(1), s(2)}));
+        load(bundled::rows_of(src, {1, d(0), d(1), d(2), d(3) * c0}, {0, s(0), s(1), s(2)}));
     } else if constexpr (Y == Layout::NDC1HWC0) {
-        load(detail::rows_of(src, {d(0), d(1), d(2), d(3), d(4) * c0}, {s(0), s(1), s(2), s(3)}));
+        load(bundled::rows_of(src, {d(0), d(1), d(2), d(3), d(4) * c0}, {s(0), s(1), s(2), s(3)}));
     } else {
         static_assert(Y == Layout::FRACTAL_Z || Y == Layout::FRACTAL_Z_3D,
                       "TLOAD of a ConvTile takes NC1HWC0, NDC1HWC0, FRACTAL_Z or FRACTAL_Z_3D");
         if constexpr (Dst::totalDimCount == 4) {
             // the gap behind a line is counted from the tensor's extents
             const int64_t line = d(1) * d(2) * c0, gap = s(1) - src.GetShape(2) * src.GetShape(3) * c0;
-            load(detail::rows_of(src, {1, 1, 1, d(0), line}, {0, 0, 0, line + gap}));
+            load(bundled::rows_of(src, {1, 1, 1, d(0), line}, {0, 0, 0, line + gap}));
         } else {
             const int64_t line = d(3) * c0, gap = s(2) - src.GetShape(3) * c0;
-            load(detail::rows_of(src, {1, 1, 1, d(0) * d(1) * d(2), line}, {0, 0, 0, line + gap}));
+            load(bundled::rows_of(src, {1, 1, 1, d(0) * d(1) * d(2), line}, {0, 0, 0, line + gap}));
         }
     }
     return {at};
 }
 
 // --- filters go to the right operand: [C1 x H x W, N, C0] are boxes of C0 rows and 16 columns
-namespace detail {
+namespace bundled {
 template <class Filter> insight_trace::Operand filter_matrix(const Filter &src) {
     static_assert(Filter::layout == Layout::FRACTAL_Z || Filter::layout == Layout::FRACTAL_Z_3D,
                   "a filter has the layout FRACTAL_Z");
@@ -126,24 +127,24 @@ template <class Filter> insight_trace::Operand filter_matrix(const Filter &src) 
     tile.inner = static_cast<uint8_t>(SLayout::ColMajor);
     return operand_of(tile);
 }
-} // namespace detail
+} // namespace bundled
 template <class D, TileType L, class E, int B, Layout Y, class S>
 inline RecordEvent TMOV(const D &dst, const ConvTile<L, E, B, Y, S> &src, INSIGHT_TRACE_AT) {
-    const insight_trace::Operand operands[] = {detail::describe(dst), detail::filter_matrix(src)};
+    const insight_trace::Operand operands[] = {bundled::describe(dst), bundled::filter_matrix(src)};
     insight_trace_op(insight_trace::Op::TMOV, operands, 2, at);
     return {at};
 }
 template <class D, TileType L, class E, int B, Layout Y, class S, class Row, class Col>
 inline RecordEvent TEXTRACT(const D &dst, const ConvTile<L, E, B, Y, S> &src, const Row &row, const Col &col,
                             INSIGHT_TRACE_AT) {
-    const insight_trace::Operand operands[] = {detail::describe(dst), detail::filter_matrix(src),
-                                               detail::describe(row), detail::describe(col)};
+    const insight_trace::Operand operands[] = {bundled::describe(dst), bundled::filter_matrix(src),
+                                               bundled::describe(row), bundled::describe(col)};
     insight_trace_op(insight_trace::Op::TEXTRACT, operands, 4, at);
     return {at};
 }
 
 // --- patches of a feature map as rows of the left operand
-namespace detail {
+namespace bundled {
 // Registers that one core has: what SETFMATRIX and SET_IMG2COL_* leave for TIMG2COL.
 struct PatchRegisters {
     int64_t height = 0, width = 0, pads[4] = {};
@@ -183,20 +184,20 @@ template <class T> void set_repeats(const T &src, bool b) {
     registers.box_step = src.GetDstStride();
     registers.first_box = src.GetDstMposition();
 }
-} // namespace detail
+} // namespace bundled
 template <class T, SetFmatrixMode mode = SetFmatrixMode::FMATRIX_A_MANUAL>
 inline RecordEvent SETFMATRIX(const T &src, INSIGHT_TRACE_AT) {
-    if constexpr (detail::is_manual(mode)) detail::set_map(src, detail::is_b(mode));
+    if constexpr (bundled::is_manual(mode)) bundled::set_map(src, bundled::is_b(mode));
     return {at};
 }
 template <class T, SetFmatrixMode mode = SetFmatrixMode::FMATRIX_A_MANUAL>
 inline RecordEvent SET_IMG2COL_PADDING(const T &src, INSIGHT_TRACE_AT) {
-    if constexpr (detail::is_manual(mode)) detail::set_padding_of(src, detail::is_b(mode));
+    if constexpr (bundled::is_manual(mode)) bundled::set_padding_of(src, bundled::is_b(mode));
     return {at};
 }
 template <class T, SetFmatrixMode mode = SetFmatrixMode::FMATRIX_A_MANUAL>
 inline RecordEvent SET_IMG2COL_RPT(const T &src, INSIGHT_TRACE_AT) {
-    if constexpr (detail::is_manual(mode)) detail::set_repeats(src, detail::is_b(mode));
+    if constexpr (bundled::is_manual(mode)) bundled::set_repeats(src, bundled::is_b(mode));
     return {at};
 }
 #define PTO_SETTING(name)                                                                                    \
@@ -214,17 +215,17 @@ inline RecordEvent TIMG2COL(const D &dst, const T &src, uint16_t row = 0, uint16
                             INSIGHT_TRACE_AT) {
     static_assert(T::layout == Layout::NC1HWC0 || T::layout == Layout::NDC1HWC0,
                   "TIMG2COL takes a feature map in NC1HWC0 or NDC1HWC0");
-    if constexpr (!detail::is_manual(mode)) {
-        detail::set_map(src, detail::is_b(mode));
-        detail::set_padding_of(src, detail::is_b(mode));
-        detail::set_repeats(src, detail::is_b(mode));
+    if constexpr (!bundled::is_manual(mode)) {
+        bundled::set_map(src, bundled::is_b(mode));
+        bundled::set_padding_of(src, bundled::is_b(mode));
+        bundled::set_repeats(src, bundled::is_b(mode));
     }
     if (src.GetTranspose())
         insight_trace_intrinsic(insight_trace::Intrinsic::Unsupported,
                                 reinterpret_cast<uint64_t>("TIMG2COL that transposes"), 0, 0, at);
     constexpr int64_t c0 = 32 / int64_t(sizeof(typename T::DType));
-    const auto &map = detail::patch_registers(detail::is_b(mode));
-    const auto &common = detail::common_registers(detail::is_b(mode));
+    const auto &map = bundled::patch_registers(bundled::is_b(mode));
+    const auto &common = bundled::common_registers(bundled::is_b(mode));
     auto field = [](int64_t value, int shift) {
         return static_cast<int64_t>(static_cast<uint64_t>(value) << shift);
     };
@@ -238,8 +239,8 @@ inline RecordEvent TIMG2COL(const D &dst, const T &src, uint16_t row = 0, uint16
                               static_cast<int64_t>(common.padding),
                               common.repeats | field(common.box_step, 16) | field(common.first_box, 32)};
     constexpr int count = sizeof values / sizeof values[0];
-    insight_trace::Operand operands[2 + count] = {detail::describe(dst),
-                                                  detail::operand_of(src.ref(src.elements() / c0, c0))};
+    insight_trace::Operand operands[2 + count] = {bundled::describe(dst),
+                                                  bundled::operand_of(src.ref(src.elements() / c0, c0))};
     for (int i = 0; i < count; ++i) {
         operands[2 + i].kind = insight_trace::Operand::Option;
         operands[2 + i].option = values[i];
@@ -256,7 +257,7 @@ inline RecordEvent TIMG2COL(const D &dst, const T &src, uint16_t row, uint16_t c
 
 // --- feature maps and filters from one layout to another: elements in nested loops, each with a step per
 // side
-namespace detail {
+namespace bundled {
 struct Loop {
     int64_t extent, to, from;
 };
@@ -279,11 +280,11 @@ void reorder(const D &dst, const S &src, const Tmp &tmp, int64_t to, int64_t fro
     }
     insight_trace_op(insight_trace::Op::TTRANS, operands, 5 + 3 * N, at);
 }
-} // namespace detail
+} // namespace bundled
 template <TileType L, class E, int B, Layout Y, class S, TileType M, int C, Layout Z, class T, class Tmp>
 inline RecordEvent TTRANS(const ConvTile<L, E, B, Y, S> &dst, const ConvTile<M, E, C, Z, T> &src,
                           const Tmp &tmp, INSIGHT_TRACE_AT) {
-    using detail::Loop;
+    using bundled::Loop;
     auto d = [&](int dim) { return dst.GetShape(dim); };
     auto s = [&](int dim) { return src.GetShape(dim); };
     constexpr bool grouped =
@@ -294,22 +295,22 @@ inline RecordEvent TTRANS(const ConvTile<L, E, B, Y, S> &dst, const ConvTile<M, 
                   (Z == Layout::GNCHW && Y == Layout::GNC1HWC0)) {
         const int64_t channels = s(at_n + 1), pixels = s(at_n + 2) * s(at_n + 3), c0 = d(at_n + 4);
         const int64_t whole = channels / c0, rest = channels % c0, image = d(at_n + 1) * pixels * c0;
-        detail::reorder(dst, src, tmp, 0, 0,
-                        {Loop{groups * n, image, channels * pixels}, Loop{whole, pixels * c0, c0 * pixels},
-                         Loop{pixels, c0, 1}, Loop{c0, 1, pixels}},
-                        at);
-        detail::reorder(
+        bundled::reorder(dst, src, tmp, 0, 0,
+                         {Loop{groups * n, image, channels * pixels}, Loop{whole, pixels * c0, c0 * pixels},
+                          Loop{pixels, c0, 1}, Loop{c0, 1, pixels}},
+                         at);
+        bundled::reorder(
             dst, src, tmp, whole * pixels * c0, whole * c0 * pixels,
             {Loop{groups * n, image, channels * pixels}, Loop{pixels, c0, 1}, Loop{rest, 1, pixels}}, at);
     } else if constexpr ((Z == Layout::NC1HWC0 && Y == Layout::NCHW) ||
                          (Z == Layout::GNC1HWC0 && Y == Layout::GNCHW)) {
         const int64_t channels = d(at_n + 1), pixels = s(at_n + 2) * s(at_n + 3), c0 = s(at_n + 4);
         const int64_t whole = channels / c0, rest = channels % c0, image = s(at_n + 1) * pixels * c0;
-        detail::reorder(dst, src, tmp, 0, 0,
-                        {Loop{groups * n, channels * pixels, image}, Loop{whole, c0 * pixels, pixels * c0},
-                         Loop{pixels, 1, c0}, Loop{c0, pixels, 1}},
-                        at);
-        detail::reorder(
+        bundled::reorder(dst, src, tmp, 0, 0,
+                         {Loop{groups * n, channels * pixels, image}, Loop{whole, c0 * pixels, pixels * c0},
+                          Loop{pixels, 1, c0}, Loop{c0, pixels, 1}},
+                         at);
+        bundled::reorder(
             dst, src, tmp, whole * c0 * pixels, whole * pixels * c0,
             {Loop{groups * n, channels * pixels, image}, Loop{pixels, 1, c0}, Loop{rest, pixels, 1}}, at);
     } else if constexpr ((Z == Layout::NC1HWC0 || Z == Layout::GNC1HWC0) && Y == Layout::FRACTAL_Z) {
@@ -317,29 +318,29 @@ inline RecordEvent TTRANS(const ConvTile<L, E, B, Y, S> &dst, const ConvTile<M, 
                       padded = d(1) * d(2);
         // groups lie as far apart as if they had the padded number of filters
         const int64_t group = pixels * padded * c0;
-        detail::reorder(dst, src, tmp, 0, 0,
-                        {Loop{groups, group, group}, Loop{n, c0, pixels * c0}, Loop{pixels, padded * c0, c0},
-                         Loop{c0, 1, 1}},
-                        at);
+        bundled::reorder(dst, src, tmp, 0, 0,
+                         {Loop{groups, group, group}, Loop{n, c0, pixels * c0}, Loop{pixels, padded * c0, c0},
+                          Loop{c0, 1, 1}},
+                         at);
         if (grouped)
-            detail::reorder(dst, src, tmp, n * c0, detail::kZero,
-                            {Loop{groups, group, 0}, Loop{padded - n, c0, 0}, Loop{pixels, padded * c0, 0},
-                             Loop{c0, 1, 0}},
-                            at);
+            bundled::reorder(dst, src, tmp, n * c0, bundled::kZero,
+                             {Loop{groups, group, 0}, Loop{padded - n, c0, 0}, Loop{pixels, padded * c0, 0},
+                              Loop{c0, 1, 0}},
+                             at);
     } else {
         static_assert(Z == Layout::NCDHW && Y == Layout::FRACTAL_Z_3D,
                       "TTRANS between these layouts is not supported");
         const int64_t channels = s(1), depth = s(2), pixels = s(3) * s(4), padded = d(1) * d(2), c0 = d(3);
         const int64_t whole = channels / c0, rest = channels % c0, c1 = (channels + c0 - 1) / c0;
         const int64_t volume = depth * pixels, plane = c1 * pixels * padded * c0;
-        detail::reorder(dst, src, tmp, 0, 0,
-                        {Loop{depth, plane, pixels}, Loop{whole, pixels * padded * c0, c0 * volume},
-                         Loop{pixels, padded * c0, 1}, Loop{n, c0, channels * volume}, Loop{c0, 1, volume}},
-                        at);
-        detail::reorder(dst, src, tmp, whole * pixels * padded * c0, whole * c0 * volume,
-                        {Loop{depth, plane, pixels}, Loop{pixels, padded * c0, 1},
-                         Loop{n, c0, channels * volume}, Loop{rest, 1, volume}},
-                        at);
+        bundled::reorder(dst, src, tmp, 0, 0,
+                         {Loop{depth, plane, pixels}, Loop{whole, pixels * padded * c0, c0 * volume},
+                          Loop{pixels, padded * c0, 1}, Loop{n, c0, channels * volume}, Loop{c0, 1, volume}},
+                         at);
+        bundled::reorder(dst, src, tmp, whole * pixels * padded * c0, whole * c0 * volume,
+                         {Loop{depth, plane, pixels}, Loop{pixels, padded * c0, 1},
+                          Loop{n, c0, channels * volume}, Loop{rest, 1, volume}},
+                         at);
     }
     return {at};
 }

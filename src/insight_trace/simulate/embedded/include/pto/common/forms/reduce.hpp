@@ -9,14 +9,14 @@ namespace pto {
 #define PTO_PRECISE_DIVISION(name)                                                                           \
     template <DivAlgorithm precision, class A, class B, class C>                                             \
     inline RecordEvent name(const A &dst, const B &a, const C &b, INSIGHT_TRACE_AT) {                        \
-        return detail::call(insight_trace::Op::name, at, dst, a, b);                                         \
+        return bundled::call(insight_trace::Op::name, at, dst, a, b);                                        \
     }
 PTO_PRECISE_DIVISION(TROWEXPANDDIV)
 PTO_PRECISE_DIVISION(TCOLEXPANDDIV)
 #undef PTO_PRECISE_DIVISION
 template <DivAlgorithm precision, class A, class B, class C, class D>
 inline RecordEvent TROWEXPANDDIV(const A &dst, const B &a, const C &b, const D &tmp, INSIGHT_TRACE_AT) {
-    return detail::call(insight_trace::Op::TROWEXPANDDIV, at, dst, a, b, tmp);
+    return bundled::call(insight_trace::Op::TROWEXPANDDIV, at, dst, a, b, tmp);
 }
 
 // The library's inner names, as hand-written kernels call them.
