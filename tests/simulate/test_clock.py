@@ -281,3 +281,15 @@ def test_a_chip_without_a_clock_or_without_a_source_is_refused(tmp_path: Path) -
         load_chip(str(path))
     with pytest.raises(InputError, match="cannot be read"):
         load_chip(str(tmp_path / "absent.toml"))
+
+
+def test_a_flag_that_costs_nothing_to_set_is_set_all_the_same(tmp_path: Path) -> None:
+    chip = tmp_path / "free_flags.toml"
+    text = CHIP.read_text(encoding="utf-8")
+    free = text.replace('"flag.set" = { value = 3,', '"flag.set" = { value = 0,')
+    assert free != text
+    chip.write_text(free, encoding="utf-8")
+    program = [vector(0), set_flag(On.V, On.MTE3, 0), wait_flag(On.V, On.MTE3, 0), vector(10)]
+    done = run_program(program, options=EmbeddedOptions(soc_version=str(chip)))
+    found = times(done)
+    assert found[1][0] <= found[1][1] <= found[2][1]

@@ -10,11 +10,9 @@ from insight_trace.model import CoreType, Kernel
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 from insight_trace.simulate.embedded.toolchain import LIBRARY_VARIABLE, Toolchain
 from tests.simulate.dispatching import arguments, outputs
+from tests.simulate.kernel_text import line_of, write_kernel
 
-KERNEL = """\
-#include <pto/pto-inst.hpp>
-using namespace pto;
-extern "C" __global__ AICORE void kernel_entry(__gm__ int64_t *args) {
+BODY = """\
     using Rows = GlobalTensor<float, Shape<1, 1, 1, 16, 64>, Stride<1024, 1024, 1024, 64, 1>>;
     using Column = GlobalTensor<float, Shape<1, 1, 1, 16, 1>, Stride<16, 16, 16, 1, 1>, Layout::DN>;
     Tile<TileType::Vec, float, 16, 64> x, y, scratch;
@@ -23,19 +21,17 @@ extern "C" __global__ AICORE void kernel_entry(__gm__ int64_t *args) {
     TASSIGN(y, 0x1000);
     TASSIGN(scratch, 0x2000);
     TASSIGN(sums, 0x3000);
-    Rows in((__gm__ float *)args[0]);
-    Column out((__gm__ float *)args[1]);
+    Rows in(data_in(args, 0));
+    Column out(data_in(args, 1));
     TLOAD(x, in);
     set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
     wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
-    TADDS(y, x, 1.0f); // line 20
+    TADDS(y, x, 1.0f);
     pipe_barrier(PIPE_V);
     TROWSUM(sums, y, scratch);
     set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
     wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
-    TSTORE(out, sums);
-}
-"""
+    TSTORE(out, sums);"""
 
 
 def test_a_path_that_is_no_checkout_and_a_family_without_its_instructions_are_refused(
@@ -48,8 +44,7 @@ def test_a_path_that_is_no_checkout_and_a_family_without_its_instructions_are_re
         Toolchain.find()
     (tmp_path / "include" / "pto").mkdir(parents=True)
     (tmp_path / "include" / "pto" / "pto-inst.hpp").touch()
-    source = tmp_path / "kernel.cpp"
-    source.write_text(KERNEL, encoding="utf-8")
+    source = write_kernel(tmp_path, BODY)
     with pytest.raises(InputError, match="run on a2a3 only, not on a5"):
         Toolchain.find().kernel(source, CoreType.AIV, target="a5")
 
@@ -57,8 +52,7 @@ def test_a_path_that_is_no_checkout_and_a_family_without_its_instructions_are_re
 def test_the_librarys_ops_give_numpys_numbers_and_the_kernels_lines(
     tmp_path: Path, pto_isa_checkout: Path
 ) -> None:
-    source = tmp_path / "kernel.cpp"
-    source.write_text(KERNEL, encoding="utf-8")
+    source = write_kernel(tmp_path, BODY)
     x = np.random.default_rng(5).integers(-9, 9, (16, 64)).astype(np.float32)
     toolchain = Toolchain.find(pto_isa_checkout)
     simulation = run_embedded(
@@ -71,4 +65,4 @@ def test_the_librarys_ops_give_numpys_numbers_and_the_kernels_lines(
     found = simulation.instructions
     names = [found.names[i] for i in found.name]
     lines = {found.stacks[found.stack[i]] for i, name in enumerate(names) if name == "VADDS"}
-    assert [line.rsplit("/")[-1] for line in lines] == ["kernel.cpp:20"]
+    assert [line.rsplit("/")[-1] for line in lines] == [f"kernel.cpp:{line_of(source, 'TADDS')}"]

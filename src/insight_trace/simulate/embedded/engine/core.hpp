@@ -174,6 +174,7 @@ class Core {
     uint8_t store_atomic_type = 0, store_atomic_op = 0; // of scalar stores: set_st_atomic_cfg
 
   private:
+    void issue_rows(const VectorInstruction &rows);
     void issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements, const VectorOperand &dst,
                       const VectorOperand &src0, const VectorOperand &src1, bool counted);
 

@@ -274,6 +274,7 @@ bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_
     const int64_t start = std::max(ready, pipe.next_start);
     Stall stall = marked < 0 ? Stall::Queue : start > ready && !follows ? Stall::Pipe : Stall::None;
     int64_t end = start;
+    bool raised_later = false;
     switch (step.kind) {
     case StepKind::Work:
         end = start + step.latency;
@@ -304,6 +305,7 @@ bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_
                 records_[step.row].stall = static_cast<uint8_t>(stall);
             }
             pipe.late.push({step, start, pipe.busy_until, pipe.submitted});
+            raised_later = true;
         } else {
             end = std::max(start, pipe.busy_until) + flag_cost_;
             put(step.row, issue, start, end, stall);
@@ -328,7 +330,7 @@ bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_
     }
     if (!follows) pipe.taken[pipe.started++ & (ring_ - 1)] = start;
     if (step.kind == StepKind::Set) {
-        if (end > start) raise(core, index, step, end);
+        if (!raised_later) raise(core, index, step, end);
     } else {
         pipe.busy_until = std::max(pipe.busy_until, end);
     }

@@ -53,7 +53,34 @@ void note_turned(Core &core, const VectorInstruction &i) {
 
 } // namespace
 
+// A copy under a count mask moves that many elements in *every* repeat: the tile library's TFILLPAD, TEXTRACT
+// and TINSERT move rows so, a repeat each.
+void Core::issue_rows(const VectorInstruction &rows) {
+    const int64_t size = type_size(rows.to), lanes = kBytesOfRepeat / size;
+    const int64_t count = rows.mask.count, repeats = rows.repeats;
+    if (repeats <= 0 || count <= 0) return;
+    auto step = [](const VectorOperand &o) { return int64_t(o.repeat_stride) * kBytesOfBlock; };
+    for (int64_t r = 0; computes && r < repeats; ++r) {
+        VectorInstruction row = rows;
+        row.repeats = 1;
+        for (VectorOperand *o : {&row.dst, &row.src0}) {
+            o->address += static_cast<uint32_t>(r * step(*o));
+            o->repeat_stride = static_cast<uint16_t>(kBlocksOfRepeat * o->block_stride);
+        }
+        execute(*this, row);
+    }
+    auto bytes = [&](const VectorOperand &o) {
+        const int64_t run = o.block_stride ? count * size : std::min<int64_t>(count * size, kBytesOfBlock);
+        return lines_at(o.address, repeats, step(o), run);
+    };
+    also(kWrites, Space::UB, rows.to, bytes(rows.dst));
+    also(kReads, Space::UB, rows.to, bytes(rows.src0));
+    issue_vector(rows.instr, rows.to, repeats * ((count + lanes - 1) / lanes), repeats * count,
+                 rows.dst.elsewhere(), rows.src0.elsewhere(), {}, true);
+}
+
 void Core::issue(const VectorInstruction &given) {
+    if (given.instr == Instr::VCOPY && given.mask.counts) return issue_rows(given);
     VectorInstruction i = given;
     int widest = std::max(type_size(i.to), type_size(i.from));
     const bool converts = i.to != i.from && i.instr != Instr::VCMPV && i.instr != Instr::VCMPVS;
