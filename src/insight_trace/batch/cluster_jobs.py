@@ -22,7 +22,7 @@ from insight_trace.model import Kernel, Payload
 from insight_trace.run.bulk_replay import ReplayJob, ReplayRow, run_replay_job
 from insight_trace.run.timing_job import Timed, TimingJob, run_timing_job
 from insight_trace.scratch import scratch_folder
-from insight_trace.simulate.embedded.kernel_sources import DEPENDS
+from insight_trace.simulate.embedded.compiled_from import sources_of
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 _TRIES_AGAIN = 1
@@ -100,9 +100,8 @@ def sources(kernels: Sequence[Kernel], target: str, toolchain: Toolchain) -> Map
         made = toolchain.kernel(
             kernel.source, kernel.core_type, target=target, include_dirs=kernel.include_dirs
         )
-        lines = (made.parent / DEPENDS).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-        for path in (str(kernel.source), *(line.split(" ", 1)[1] for line in lines if " " in line)):
-            files[str(Path(path).resolve())] = Path(path).read_bytes()
+        for path in (kernel.source, *sources_of(made)):
+            files[str(path.resolve())] = path.read_bytes()
     return files
 
 

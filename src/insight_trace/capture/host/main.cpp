@@ -214,7 +214,6 @@ int main(int argc, char **argv) {
         }
         map_arena(g_job);
         if (g_job.sandbox.on) engine::enter_host_sandbox(g_job.sandbox);
-        if (!g_job.hollow) engine::load_kernels(g_job.machine.kernels); // else none of them runs
         for (const Job::Window &window : g_job.windows)
             g_job.machine.regions.push_back({window.address, window.size, window.size, window.name});
         for (size_t i = 0; i < g_job.tensors.size(); ++i) {

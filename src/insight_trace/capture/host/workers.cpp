@@ -130,6 +130,15 @@ void run_order(Job &job, WorkOrder &order) {
 #ifdef __GLIBC__
     on_exit(on_kernel_exit, nullptr);
 #endif
+    try {
+        // here, and not in the process that starts the others: loading runs the kernels' constructors
+        alarm_after(job.seconds);
+        if (!job.hollow) engine::load_kernels(job.machine.kernels); // else none of them runs
+        alarm_after(0);
+    } catch (const engine::Failure &failure) {
+        order.failure.set(failure.fault, failure.what(), nullptr, 0);
+        _exit(1);
+    }
     char byte;
     while (read(channel, &byte, 1) == 1) {
         alarm_after(job.seconds);

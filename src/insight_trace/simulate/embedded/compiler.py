@@ -6,15 +6,45 @@ import errno
 import functools
 import os
 import shutil
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 
 from insight_trace import limits, supervisor
 from insight_trace.errors import JobError, RequestError
 from insight_trace.scratch import scratch_folder
+from insight_trace.simulate.embedded import compiled_from, sandbox
 
+NOT_CONFINED = 125  # engine/runner.cpp
 _HINT = "install g++ (11 or newer) or clang++ (14 or newer), or `pip install insight-trace[compiler]`"
+
+
+class Confinement(Struct, frozen=True):
+    """What a compiler may read and write beside the system's own files, and the program that holds it to that."""
+
+    runner: Path
+    writable: tuple[Path, ...]
+    readable: tuple[Path, ...]
+
+    def around(self, words: Sequence[str], own: Path) -> list[str]:
+        """The command within its rules; `own` is for its temporary files."""
+        program = Path(shutil.which(words[0]) or words[0]).resolve()
+        readable = (*self.readable, program.parent.parent, Path(sys.prefix), Path(sys.base_prefix))
+        lines = sandbox.rules(sandbox.Sandbox.STRICT, (own, *self.writable), readable)
+        rules = own / "rules"
+        rules.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="surrogateescape")
+        return [str(self.runner), "--confined", str(rules), *words]
+
+
+def searched_variables() -> dict[str, str]:
+    """Those by which a compiler finds headers; folders in them are absolute, wherever it is run."""
+    found = {name: os.environ[name] for name in compiled_from.SEARCHED if name in os.environ}
+    return {
+        name: ":".join(str(Path(part).absolute()) for part in value.split(":")) if "PATH" in name else value
+        for name, value in found.items()
+    }
 
 
 class Compiler(Struct, frozen=True):
@@ -32,8 +62,17 @@ class Compiler(Struct, frozen=True):
     def is_zig(self) -> bool:
         return "ziglang" in self.command or "zig" in self.version
 
-    def run(self, arguments: Sequence[str]) -> supervisor.Ended:
-        """One run of the compiler to its end or its limits; what it says is in English on every machine."""
+    def run(
+        self,
+        arguments: Sequence[str],
+        variables: Mapping[str, str] | None = None,
+        within: Confinement | None = None,
+        cwd: Path | None = None,
+    ) -> supervisor.Ended:
+        """One run of the compiler to its end or its limits; what it says is in English on every machine.
+
+        `variables` are those by which it finds what a user's source includes: our own sources need none.
+        """
         bounds = supervisor.Limits(
             limits.compile_seconds(),
             output=limits.COMPILE_OUTPUT,
@@ -43,8 +82,23 @@ class Compiler(Struct, frozen=True):
         )
         words = [*self.command, *arguments]
         with scratch_folder("compile") as own:  # a compiler that is ended leaves its temporary files
-            known = {**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": str(own)}
-            return supervisor.run(words, bounds=bounds, environment=known)
+            environment = os.environ if within is None else sandbox.environment(sandbox.Sandbox.STRICT)
+            known = {
+                name: value
+                for name, value in environment.items()
+                if name not in (*compiled_from.SEARCHED, *compiled_from.WRITTEN)
+            }
+            known |= {**(variables or {}), "LC_ALL": "C.UTF-8", "TMPDIR": str(own)}
+            if within is not None:
+                words = within.around(words, own)
+                known["ZIG_GLOBAL_CACHE_DIR"] = str(own)
+            done = supervisor.run(words, bounds=bounds, environment=known, cwd=cwd)
+        if within is not None and done.code == NOT_CONFINED:
+            said = done.said.decode("utf-8", errors="replace").strip()
+            raise JobError(
+                limits.cut(said), hint="run kernels of strangers in a container, without --sandbox strict"
+            )
+        return done
 
 
 _IS_NO_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.ELOOP)
@@ -68,7 +122,6 @@ def _probe(command: tuple[str, ...]) -> Compiler | None:
 
 def _ziglang() -> tuple[str, ...] | None:
     import importlib.util
-    import sys
 
     if importlib.util.find_spec("ziglang") is None:
         return None

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from insight_trace.model import Kernel
+from insight_trace.simulate.embedded.compiled_from import sources_of
 from insight_trace.simulate.embedded.source_lines import is_ours
-
-DEPENDS = "depends"  # beside a compiled kernel: digest and path of every file that it was made from
 
 
 def readable_sources(
@@ -22,7 +21,7 @@ def readable_sources(
     folders: list[Path] = []
     for kernel, made in zip(kernels, objects, strict=True):
         source = kernel.source.resolve()
-        known |= {source, *_read_by_compiler(made)}
+        known |= {source, *(path.resolve() for path in sources_of(made))}
         folders += [_project(source), *(Path(folder).resolve() for folder in kernel.include_dirs)]
     found = {}
     for name in sorted(set(names)):
@@ -38,17 +37,12 @@ def readable_sources(
     return found
 
 
-def _read_by_compiler(made: Path) -> set[Path]:
-    try:
-        lines = (made.parent / DEPENDS).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return set()
-    return {Path(line.split(" ", 1)[1]).resolve() for line in lines if " " in line}
+def project_of(source: Path) -> Path | None:
+    """The checkout that a kernel lies in."""
+    return next((folder for folder in source.parents if (folder / ".git").exists()), None)
 
 
 def _project(source: Path) -> Path:
     """The checkout that a kernel lies in; without one the folder above its own, where scenes share headers."""
-    for folder in source.parents:
-        if (folder / ".git").exists():
-            return folder
-    return source.parent.parent if len(source.parents) > 2 else source.parent
+    above = source.parent.parent if len(source.parents) > 2 else source.parent
+    return project_of(source) or above

@@ -18,7 +18,7 @@ from insight_trace.errors import RequestError
 class Sandbox(enum.StrEnum):
     """How much of the machine a kernel sees."""
 
-    STRICT = "strict"  # also: files outside its own folder read-only or absent, no network
+    STRICT = "strict"  # also: no files but its own folder and the system's libraries, no network; the compiler, too
     DEFAULT = "default"  # no secrets of the environment, no processes, bounded, nothing to gain
     OFF = "off"  # as the user who started it
 
@@ -36,6 +36,8 @@ class Sandbox(enum.StrEnum):
 
 _LANDLOCK_CREATE_RULESET = 444  # the same number on every machine
 _LANDLOCK_VERSION = 1
+# what strict needs (engine/sandbox.cpp): truncating files is known from version 3 on, signals from 6 on
+LANDLOCK_FOR_KERNELS, LANDLOCK_FOR_HOSTS = 3, 6
 
 
 def landlock_version() -> int:
@@ -80,14 +82,25 @@ def working_folder(sandbox: Sandbox, job: Path) -> Path | None:
     return place
 
 
+# the system's programs and libraries, and how they are found
+_SYSTEM = (
+    "/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime",
+)  # fmt: skip
+
+
 def job_lines(sandbox: Sandbox, job: Path, readable: Sequence[Path] = ()) -> list[str]:
     """What the runner is to do to itself before it loads a kernel."""
+    if sandbox is Sandbox.OFF:
+        return [f"sandbox\t{sandbox.value}"]
+    bounds = {"files": limits.RUN_DESCRIPTORS, "file": limits.RUN_FILE_BYTES}
+    return rules(sandbox, (job,), readable) + [f"bound\t{name}\t{most}" for name, most in bounds.items()]
+
+
+def rules(sandbox: Sandbox, writable: Sequence[Path], readable: Sequence[Path]) -> list[str]:
+    """The sandbox and the folders that a strict one leaves."""
     from insight_trace.simulate.embedded.memory import escape
 
     lines = [f"sandbox\t{sandbox.value}"]
-    if sandbox is Sandbox.OFF:
-        return lines
-    lines.append(f"allow\twrite\t{escape(str(job))}")
-    lines += [f"allow\tread\t{escape(str(path))}" for path in ("/usr", "/lib", "/lib64", "/etc", *readable)]
-    bounds = {"files": limits.RUN_DESCRIPTORS, "file": limits.RUN_FILE_BYTES}
-    return lines + [f"bound\t{name}\t{most}" for name, most in bounds.items()]
+    lines += [f"allow\twrite\t{escape(str(path))}" for path in writable]
+    return lines + [f"allow\tread\t{escape(str(path))}" for path in (*_SYSTEM, *readable)]

@@ -137,10 +137,8 @@ def run_embedded(
             *(f"kernel\t{escape(str(o))}\t{k.entry}" for o, k in zip(objects, kernels, strict=True)),
             *(core_line(plan, gm.args_address(plan), arguments.block_count) for plan in plans),
         ]
-        readable = (toolchain.cache.root, *{o.parent for o in objects})
-        result = run_job(
-            toolchain.runner(), directory, lines, options.seconds, options.sandbox, tuple(readable)
-        )
+        readable = tuple({o.parent for o in objects})
+        result = run_job(toolchain.runner(), directory, lines, options.seconds, options.sandbox, readable)
         if result.together:
             return run_in(directory, 1)
         made = _Made(kernels, objects, options)
@@ -164,7 +162,12 @@ def compiled(
     """The object of every kernel, or KernelBuildError."""
     return [
         toolchain.kernel(
-            k.source, k.core_type, target=soc.target, include_dirs=k.include_dirs, mark_cost=options.mark_cost
+            k.source,
+            k.core_type,
+            target=soc.target,
+            include_dirs=k.include_dirs,
+            mark_cost=options.mark_cost,
+            sandbox=options.sandbox,
         )
         for k in kernels
     ]

@@ -17,9 +17,11 @@ from insight_trace.errors import InputError, JobError
 from insight_trace.model import CoreType
 from insight_trace.outcome import Failure, Fault
 from insight_trace.reading import read_regular
+from insight_trace.scratch import scratch_folder
+from insight_trace.simulate.embedded import compiled_from
 from insight_trace.simulate.embedded.carried_core import FOLDER as CARRIED
 from insight_trace.simulate.embedded.carried_core import copy_if_it_runs, fits
-from insight_trace.simulate.embedded.compiler import Compiler, find_compiler
+from insight_trace.simulate.embedded.compiler import Compiler, Confinement, find_compiler, searched_variables
 from insight_trace.simulate.embedded.engine_objects import (
     ENGINE,
     HERE,
@@ -34,6 +36,8 @@ from insight_trace.simulate.embedded.engine_objects import (
     engine_sources,
     units,
 )
+from insight_trace.simulate.embedded.kernel_sources import project_of
+from insight_trace.simulate.embedded.sandbox import Sandbox
 from insight_trace.simulate.embedded.source_lines import keep_lines
 
 KERNEL_OBJECT = "kernel.so"
@@ -69,6 +73,17 @@ class KernelBuildError(JobError):
             hint=f"the compiler's whole output is in {failure.log}" if failure.log else "",
         )
         self.failure = failure
+
+
+class Compilation(Struct, frozen=True):
+    """One source of somebody's, and how it is compiled."""
+
+    what: str
+    source: Path
+    flags: tuple[str, ...]
+    folders: tuple[Path, ...]  # where headers are looked for
+    readable: tuple[Path, ...]  # what a strict sandbox lets the compiler read beside the source's project
+    strict: bool = False
 
 
 def sanitizers() -> tuple[str, ...]:
@@ -211,6 +226,7 @@ class Toolchain(Struct, frozen=True, dict=True):
         include_dirs: tuple[str, ...] = (),
         defines: tuple[str, ...] = (),
         mark_cost: bool = False,
+        sandbox: Sandbox | None = None,
     ) -> Path:
         """The kernel as a shared object; compiled only if it, a header of its or a flag has changed."""
         try:
@@ -231,14 +247,14 @@ class Toolchain(Struct, frozen=True, dict=True):
         includes = [
             *self._library_includes,
             f"-I{INCLUDE}",
-            f"-I{source.parent}",
-            *(f"-I{d}" for d in include_dirs if Path(d).is_dir()),
+            f"-I{source.parent.absolute()}",
+            *(f"-I{Path(d).absolute()}" for d in include_dirs if Path(d).is_dir()),
         ]
         if mark_cost:
             # behind our precompiled headers, and part of what names the object
             includes += ["-include", str(MARKS_WITH_COST)]
             text += MARKS_WITH_COST.read_bytes()
-        return self._shared_object("kernel", source, text, flags, includes, device=True)
+        return self._shared_object("kernel", source, text, flags, includes, True, sandbox or Sandbox.chosen())
 
     def host_object(
         self, source: Path, what: str, include_dirs: Sequence[Path], defines: Sequence[str] = ()
@@ -249,19 +265,36 @@ class Toolchain(Struct, frozen=True, dict=True):
         except OSError as error:
             raise InputError(f"the {what} cannot be read: {error.strerror}", where=str(source)) from None
         flags = ["-std=c++20", "-O1", "-g1", "-fPIC", "-w", *_SAME_EVERYWHERE, *sanitizers(), *defines]
-        includes = [f"-I{folder}" for folder in (*include_dirs, source.parent)]
-        return self._shared_object(what, source, text, flags, includes, device=False)
+        includes = [f"-I{folder.absolute()}" for folder in (*include_dirs, source.parent)]
+        return self._shared_object(what, source, text, flags, includes, False, Sandbox.chosen())
 
     def _shared_object(
-        self, what: str, source: Path, text: bytes, flags: list[str], includes: list[str], *, device: bool
-    ) -> Path:
-        key = content_key([self.identity, text, source.name, str(source.parent), *flags, *includes])
+        self, what: str, source: Path, text: bytes, flags: list[str], includes: list[str], device: bool,
+        sandbox: Sandbox,
+    ) -> Path:  # fmt: skip
+        source = source.absolute()  # one that begins with a dash is no option
+        variables = searched_variables()
+        strict = sandbox is Sandbox.STRICT
+        names = [source.name, str(source.parent), *flags, *includes, str(variables), str(strict)]
+        key = content_key([self.identity, text, *(name.encode(errors="surrogateescape") for name in names)])
 
-        def build(into: Path) -> None:
+        def compilation() -> Compilation:
             early = self._first_header(flags) if device else []
-            self._build_object(what, source, [*flags, *early, *includes], into)
+            folders = compiled_from.search_folders(includes, variables)
+            readable = (HERE, *folders, *(Path(flag).parent for flag in early if Path(flag).is_absolute()))
+            return Compilation(what, source, (*flags, *early, *includes), tuple(folders), readable, strict)
 
-        return self.cache.put(what, key, build, self._usable) / KERNEL_OBJECT
+        def usable(entry: Path) -> bool:
+            """Whole, and made from what the compiler would still read."""
+            try:
+                found = compiled_from.read(entry)
+                whole = (entry / KERNEL_OBJECT).stat().st_size > 0
+                return whole and found.holds(lambda: content_key([self._preprocessed(compilation())]))
+            except (OSError, ValueError, KernelBuildError):
+                return False
+
+        build = lambda into: self._build_object(compilation(), into)  # noqa: E731
+        return self.cache.put(what, key, build, usable) / KERNEL_OBJECT
 
     @property
     def _library_includes(self) -> list[str]:
@@ -275,18 +308,6 @@ class Toolchain(Struct, frozen=True, dict=True):
         state = content_key([self.identity, str(self.library), *contents(self.library / "include" / "pto")])
         return self._precompiled("library", LIBRARY_PRELUDE, [*flags, *self._library_includes], state)
 
-    def _usable(self, entry: Path) -> bool:
-        """Whole, and made from headers that still have the content they had then."""
-        try:
-            lines = (entry / "depends").read_text(encoding="utf-8").splitlines()
-            current = all(
-                content_key([Path(path).read_bytes()]) == digest
-                for digest, path in (line.split(" ", 1) for line in lines)
-            )
-            return current and (entry / KERNEL_OBJECT).stat().st_size > 0
-        except (OSError, ValueError):
-            return False
-
     def _hooks(self) -> tuple[str, ...]:
         """Calls into the runner at every plain load and store of a kernel (engine/scalar_memory.hpp)."""
         # zig has none, and a compiler takes sanitizers or hooks, not both
@@ -297,41 +318,61 @@ class Toolchain(Struct, frozen=True, dict=True):
         """Whether the runner is told of what kernels read and write by plain dereference."""
         return bool(self._hooks())
 
-    def _build_object(self, what: str, source: Path, flags: list[str], into: Path) -> None:
-        made, made_object, rule = into / KERNEL_OBJECT, into / "kernel.o", into / "rule"
-        compiled = [*flags, "-MD", "-MF", str(rule), "-c", str(source), "-o", str(made_object)]
+    def _build_object(self, job: Compilation, into: Path) -> None:
+        made, made_object, source = into / KERNEL_OBJECT, into / "kernel.o", str(job.source)
+        rules = into / "rule", into / "assembler_rule"
+        rule = ["-MD", "-MF", str(rules[0])]
+        # what assembler code includes, only its own assembler tells
+        told = ("-Xassembler", "--MD", "-Xassembler", str(rules[1]))
+        assembler = () if self.compiler.is_clang else told
+        flags = [*job.flags, *assembler]
+        done = self._run_on_source(job, [*flags, *rule, "-c", source, "-o", str(made_object)], into)
+        text = b""
+        if done.code == 0 or any(said in done.said for said in _ATTRIBUTE_WITHIN):
+            text = self._preprocessed(job)
+        if done.code != 0 and text:
+            # the device compiler takes `[aicore]` where C++ has no attribute
+            plain = into / "kernel.ii"
+            plain.write_bytes(text.replace(b"[[maybe_unused]]", b""))
+            words = [*flags, "-x", "c++-cpp-output", "-c", str(plain), "-o", str(made_object)]
+            done = self._run_on_source(job, words, into)
+            plain.unlink()
+        self._require_done(job, done)
         # in two steps: hooks are compiled in, but the runtime that usually goes with them is not linked
         checked = [*sanitizers(), "-Wl,-Bsymbolic"] if sanitizers() else []  # tools/pto_isa/driver.cpp, load
-        for step in (compiled, [*checked, "-shared", str(made_object), "-o", str(made)]):
-            done = self.compiler.run(step)
-            if step is compiled and any(said in done.said for said in _ATTRIBUTE_WITHIN):
-                done = self._compile_without_attributes(source, flags, rule, made_object)
-            said = done.said.decode("utf-8", errors="replace")
-            if done.over:
-                raise KernelBuildError(self._over_limit(done, source, what))
-            if done.code != 0:
-                _require_room(said)
-                raise KernelBuildError(self._build_failure(said, source, what))
+        done = self._run_on_source(job, [*checked, "-shared", str(made_object), "-o", str(made)], into)
+        self._require_done(job, done)
         made_object.unlink()
         keep_lines(made)
-        depends = [path for path in _rule_paths(rule) if not path.is_relative_to(HERE) and path != source]
-        depends = [path for path in depends if not path.is_relative_to("/usr") and path.is_file()]
-        lines = [f"{content_key([path.read_bytes()])} {path}" for path in depends]
-        (into / "depends").write_text("\n".join(lines), encoding="utf-8")
-        rule.unlink()
+        named = not self.compiler.is_clang
+        found = compiled_from.compiled_from(text, rules, job.source.parent, job.folders, HERE, is_named=named)
+        compiled_from.write(into, found)
+        for path in rules:
+            path.unlink(missing_ok=True)
 
-    def _compile_without_attributes(
-        self, source: Path, flags: list[str], rule: Path, made: Path
-    ) -> supervisor.Ended:
-        """The preprocessed source compiled: the device compiler takes `[aicore]` where C++ has no attribute."""
-        plain = made.with_suffix(".ii")
-        done = self.compiler.run([*flags, "-MD", "-MF", str(rule), "-E", str(source), "-o", str(plain)])
-        if done.code == 0:
-            plain.write_bytes(plain.read_bytes().replace(b"[[maybe_unused]]", b""))
-            text = ["-x", "c++-cpp-output", "-c", str(plain), "-o", str(made)]
-            done = self.compiler.run([*flags, *text])
-        plain.unlink(missing_ok=True)
-        return done
+    def _preprocessed(self, job: Compilation) -> bytes:
+        """The text that the compiler sees."""
+        with scratch_folder("text") as own:
+            text = own / "text.ii"
+            words = [*job.flags, "-E", str(job.source), "-o", str(text)]
+            self._require_done(job, self._run_on_source(job, words, own))
+            return text.read_bytes()
+
+    def _run_on_source(self, job: Compilation, arguments: Sequence[str], writable: Path) -> supervisor.Ended:
+        """The compiler on somebody's source: under strict it reads what belongs to the source and nothing else."""
+        rules = None
+        if job.strict:
+            place = project_of(job.source) or job.source.parent
+            rules = Confinement(self.runner(), (writable,), (place, *job.readable))
+        return self.compiler.run(arguments, searched_variables(), rules, job.source.parent)
+
+    def _require_done(self, job: Compilation, done: supervisor.Ended) -> None:
+        if done.over:
+            raise KernelBuildError(self._over_limit(done, job.source, job.what))
+        if done.code != 0:
+            said = done.said.decode("utf-8", errors="replace")
+            _require_room(said)
+            raise KernelBuildError(self._build_failure(said, job.source, job.what))
 
     def _precompiled(self, kind: str, header: Path, flags: list[str], content: str) -> list[str]:
         """What makes the compiler read `header` first: precompiled where it can be."""
@@ -426,10 +467,3 @@ def put_emulator_before(program: Path, emulator: Sequence[str]) -> None:
     text = f'#!/bin/sh\nexec {words} "${{0%/*}}/{foreign.name}" "$@"\n'
     program.write_text(text, encoding="utf-8")
     program.chmod(0o755)
-
-
-def _rule_paths(rule: Path) -> list[Path]:
-    """The files that a make rule names after its colon."""
-    text = rule.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
-    words = text.split(": ", 1)[-1].replace("\\ ", "\0").split()
-    return [Path(word.replace("\0", " ")) for word in words]

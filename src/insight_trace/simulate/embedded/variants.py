@@ -73,7 +73,7 @@ def run_variants(
         ]
         for changes in variants:
             lines += ["variant", *(change.job_line for change in changes)]
-        readable = (toolchain.cache.root, *{o.parent for o in objects})
+        readable = tuple({o.parent for o in objects})
         run_variants_job(
             toolchain.runner(), directory, lines, options.seconds, seconds, options.sandbox, readable
         )
