@@ -1,6 +1,7 @@
 """The cache of compiled things: whole or absent, shared by processes, kept small, never in the way."""
 
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -164,3 +165,61 @@ def test_who_waited_for_a_lock_that_is_gone_takes_the_new_one(tmp_path):
         thread.join()
     assert (most[0], len(made)) == (1, 12)
     assert not list((tmp_path / "kind").glob(".*.lock"))
+
+
+def test_folders_of_a_cache_are_private_whatever_the_umask(tmp_path):
+    before = os.umask(0)
+    try:
+        entry = Cache(tmp_path / "cache").put("kind", "key", writes("x"))
+    finally:
+        os.umask(before)
+    modes = [stat.S_IMODE(place.stat().st_mode) for place in (entry, entry.parent, entry.parent.parent)]
+    assert modes == [0o700] * 3
+
+
+@pytest.mark.parametrize("where", ["root", "kind", "entry", "file"])
+def test_what_another_user_made_is_not_used(tmp_path, monkeypatch, where):
+    """As if somebody had prepared a runner where ours is looked for."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    entry = Cache(tmp_path / "cache").put("kind", "key", writes("prepared"))
+    theirs = {
+        "root": entry.parent.parent, "kind": entry.parent, "entry": entry, "file": entry / "made",
+    }[where]  # fmt: skip
+    real = Path.lstat
+
+    def lstat(path: Path) -> os.stat_result:
+        found = real(path)
+        if path != theirs:
+            return found
+        return os.stat_result((*found[:4], 4711, *found[5:]))
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    cache = Cache(tmp_path / "cache")
+    assert cache.get("kind", "key") is None
+    if where in ("root", "kind"):
+        with pytest.warns(UserWarning, match="belongs to another user"):
+            made = cache.put("kind", "key", writes("our own"))
+    else:
+        monkeypatch.setattr(Path, "lstat", real)
+        made = cache.put("kind", "key", writes("our own"))
+    assert (made / "made").read_text() == "our own"
+
+
+def test_a_cache_that_others_could_write_to_is_closed_to_them(tmp_path):
+    entry = Cache(tmp_path / "cache").put("kind", "key", writes("ours"))
+    entry.parent.chmod(0o777)
+    cache = Cache(tmp_path / "cache")
+    assert cache.get("kind", "key") is None
+    assert (cache.put("kind", "key", writes("made again")) / "made").read_text() in ("ours", "made again")
+    assert stat.S_IMODE(entry.parent.stat().st_mode) == 0o700
+
+
+def test_what_a_run_uses_is_not_trimmed_by_times_in_the_future(tmp_path):
+    cache = Cache(tmp_path, limit=5000)
+    ours = cache.put("kind", "ours", writes("x" * 3000))
+    for number in range(3):
+        other = Cache(tmp_path, limit=10**9).put("kind", f"other{number}", writes("x" * 3000))
+        os.utime(other / ".used", (time.time() + 10**8,) * 2)
+    cache.put("kind", "one more", writes("x" * 100))
+    assert ours.is_dir()
+    assert sum(1 for path in (tmp_path / "kind").iterdir() if path.name.startswith("other")) < 3

@@ -1,12 +1,14 @@
 """Compiled things by content, shared by any number of processes, kept under a size limit.
 
 An entry is a directory. It is built beside its place and renamed, so a reader finds it whole or not at all.
-Where the cache cannot be used (a full disk, no permission), a private one among the temporary files serves.
+Programs are run from it: what somebody else made, or may write to, is not used. Where the cache cannot be used (a full
+disk, no permission, another's folder), a private one among the temporary files serves.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -48,12 +50,35 @@ def _spare_root() -> Path | None:
     root = Path(tempfile.gettempdir()) / f"insight-trace-cache-{os.getuid()}"
     try:
         root.mkdir(mode=0o700, exist_ok=True)
-        status = root.lstat()
+        return None if whose_it_is(root) else root
     except OSError:
         return None
-    # programs are run from it: nobody else may write there
-    private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
-    return root if private else None
+
+
+def whose_it_is(path: Path) -> str:
+    """Why a path is not safe to run programs from; "" where it is ours or the administrator's alone."""
+    status = path.lstat()
+    if status.st_uid not in (os.getuid(), 0):
+        return f"{path} belongs to another user ({status.st_uid})"
+    if not stat.S_ISDIR(
+        status.st_mode
+    ):  # of a file in a folder that nobody else may enter, the mode is no matter
+        return "" if stat.S_ISREG(status.st_mode) else f"{path} is no file"
+    return f"others may write to {path}" if status.st_mode & 0o022 else ""
+
+
+def _made_private(folder: Path) -> Path:
+    """A folder of a cache, made if it is not there, closed to others; PermissionError where it is not ours."""
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        status = folder.lstat()
+        if status.st_uid == os.getuid() and stat.S_ISDIR(status.st_mode) and status.st_mode & 0o022:
+            folder.chmod(0o700)  # what others put there meanwhile is theirs, and is not used
+    reason = whose_it_is(folder)
+    if reason:
+        raise PermissionError(errno.EPERM, reason)
+    return folder
 
 
 def content_key(parts: Iterable[bytes | str]) -> str:
@@ -70,7 +95,9 @@ class Cache:
     """A directory of entries by key."""
 
     def __init__(self, root: Path | None = None, limit: int = SIZE_LIMIT) -> None:
-        self.root = root or default_root()
+        self.root = (root or default_root()).absolute()
+        if self.root.is_symlink():
+            self.root = self.root.resolve()
         self.limit = limit
 
     def get(self, kind: str, key: str) -> Path | None:
@@ -79,12 +106,10 @@ class Cache:
         stamp = entry / _STAMP
         try:
             used = stamp.stat().st_mtime
-            whole = all(
-                (entry / name).stat().st_size == int(size)
-                for size, name in (
-                    line.split(" ", 1) for line in regular_text(stamp, most=STAMP_BYTES).splitlines()
-                )
-            )
+            lines = regular_text(stamp, most=STAMP_BYTES).splitlines()
+            sizes = {entry / name: int(size) for size, name in (line.split(" ", 1) for line in lines)}
+            safe = not any(map(whose_it_is, (self.root, entry.parent, entry, *sizes)))
+            whole = safe and all(file.lstat().st_size == size for file, size in sizes.items())
         except (OSError, ValueError, InputError):
             whole = False
         if not whole:
@@ -92,7 +117,7 @@ class Cache:
                 self.drop(entry)
             return None
         # to the minute: what every run needs must not look older than what one long run has just made
-        if time.time() - used > 60:
+        if abs(time.time() - used) > 60:
             with contextlib.suppress(OSError):
                 os.utime(stamp)
         return entry
@@ -114,13 +139,14 @@ class Cache:
             return found
         parent = self.root / kind
         try:
-            parent.mkdir(parents=True, exist_ok=True)
+            _made_private(self.root)
+            _made_private(parent)
             with self._lock(parent / f".{key}.lock"):
                 found = self.get(kind, key)
                 if found and usable(found):
                     return found
-                if found:
-                    self.drop(found)
+                if (parent / key).is_dir():
+                    self.drop(parent / key)
                 return self._build(parent, key, build)
         except OSError as error:
             spare = _spare_root()
@@ -142,9 +168,9 @@ class Cache:
             try:
                 beside.rename(entry)
             except OSError:
-                if not entry.is_dir():  # not a build that was quicker: a real fault
+                if not entry.is_dir() or whose_it_is(entry):  # not a build that was quicker: a real fault
                     raise
-            self._trim()
+                self._trim()
             return entry
 
     @contextlib.contextmanager
@@ -170,7 +196,8 @@ class Cache:
         for stamp in self.root.glob(f"*/*/{_STAMP}"):
             with contextlib.suppress(OSError):
                 size = sum(file.stat().st_size for file in stamp.parent.iterdir())
-                entries.append((stamp.stat().st_mtime, size, stamp.parent))
+                used = stamp.stat().st_mtime
+                entries.append((used if used <= time.time() + 60 else 0.0, size, stamp.parent))
         total = sum(size for _, size, _ in entries)
         if total <= self.limit:
             return

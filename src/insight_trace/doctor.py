@@ -92,31 +92,52 @@ def _time(path: Path) -> float:
 
 
 def cache() -> MachinePart:
-    from insight_trace.cache import SIZE_LIMIT, default_root
+    from insight_trace.cache import SIZE_LIMIT, default_root, whose_it_is
 
     root = default_root()
     size = sum(_size(Path(folder, name)) for folder, _, names in os.walk(root) for name in names)
     nearest = next(path for path in (root, *root.parents) if path.exists())
     value = f"{root}, {size / 2**20:.0f} MiB of at most {SIZE_LIMIT / 2**20:.0f}"
-    if nearest.is_dir() and os.access(nearest, os.W_OK):
-        return MachinePart("cache", True, value)
-    return MachinePart(
-        "cache", False, value, "it cannot be written: set INSIGHT_TRACE_CACHE to a directory of yours"
+    advice = "set INSIGHT_TRACE_CACHE to a directory of yours"
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        return MachinePart("cache", False, value, f"it cannot be written: {advice}")
+    reason = (
+        next(filter(None, map(whose_it_is, (root, *root.glob("*/"), *root.glob("*/*/")))), "")
+        if root.exists()
+        else ""
     )
+    if reason:
+        return MachinePart("cache", False, value, f"{reason}, and programs are run from there: {advice}")
+    if os.statvfs(nearest).f_flag & os.ST_NOEXEC:
+        return MachinePart(
+            "cache", False, value, f"no program can be run from its file system (noexec): {advice}"
+        )
+    return MachinePart("cache", True, value)
 
 
 def sandbox() -> MachinePart:
     """What holds a kernel back on this machine (--sandbox, docs/limits.md)."""
-    from insight_trace.simulate.embedded.sandbox import Sandbox, landlock_version, seccomp_is_there
+    from insight_trace.simulate.embedded.sandbox import (
+        LANDLOCK_FOR_HOSTS,
+        LANDLOCK_FOR_KERNELS,
+        Sandbox,
+        landlock_version,
+        seccomp_is_there,
+    )
 
     parts = ["limits, no secrets, an empty folder"]
     parts += ["seccomp"] if seccomp_is_there() else []
     version = landlock_version()
     parts += [f"Landlock {version}"] if version else []
     value = f"{Sandbox.chosen().value}: {', '.join(parts)}"
-    if version and seccomp_is_there():
+    if version >= LANDLOCK_FOR_HOSTS and seccomp_is_there():
         return MachinePart("sandbox", True, value)
-    lacks = "--sandbox strict needs Landlock (Linux 5.13 or newer)" if not version else "no seccomp"
+    if not seccomp_is_there():
+        lacks = "--sandbox strict needs seccomp"
+    elif version < LANDLOCK_FOR_KERNELS:
+        lacks = f"--sandbox strict needs Landlock {LANDLOCK_FOR_KERNELS} (Linux 6.2 or newer)"
+    else:
+        lacks = f"--sandbox strict needs Landlock {LANDLOCK_FOR_HOSTS} (Linux 6.12) to compile and to capture"
     return MachinePart("sandbox", False, value, f"{lacks}; run kernels of strangers in a container")
 
 

@@ -217,19 +217,6 @@ def _name(error: BaseException, path: Path) -> None:
         error.filename = str(path)
 
 
-def remove_directory(path: Path) -> None:
-    """Removes a folder by one call that takes it out of sight; what is then left of it is deleted as far as it can be."""
-    for piece in path.parent.glob(f".*{_OWN}*"):
-        remove_if_dead(piece)  # what a killed run left of a folder that it removed, too
-    beside = _beside(path)
-    path.rename(beside)
-    try:
-        shutil.rmtree(beside, ignore_errors=True)
-    except BaseException:  # an interruption: nobody would ever look for the rest
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
-
-
 # --- the one call that puts something into its place ----------------------------------------------------
 
 
@@ -332,6 +319,18 @@ def _remove_leftovers(path: Path) -> None:
         return
     for piece in pieces:
         remove_if_dead(piece)
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Others who lock the same folder wait; it leaves no file. Where a file system has no locks, nobody waits."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def visible_names(folder: Path) -> set[str]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import multiprocessing
 import random
 import shutil
 import xml.etree.ElementTree as ET
@@ -17,6 +18,7 @@ from insight_trace.run.baseline import (
     KernelFigures,
     differences,
     read_baseline,
+    update_baseline,
     write_baseline,
 )
 from insight_trace.run.gate_reports import junit, sarif_of
@@ -144,3 +146,41 @@ def test_the_command_lets_a_case_through_until_a_kernel_does_more(tmp_path, caps
     assert json.loads((tmp_path / "s.json").read_text())["runs"][0]["results"]
     assert main(["gate", str(base), "--jobs", "1", "--update"]) == 0
     assert main(["gate", str(base), "--jobs", "1"]) == 0
+
+
+def _add(path: str, case: str, ready, go) -> None:
+    """What `gate --update SCENE::CASE` does with what it measured, after another has read the same file."""
+    known = read_baseline(Path(path)).cases
+    ready.release()
+    go.acquire()
+    figures = dataclasses.replace(forty(random.Random(3)), case=case)
+    update_baseline(Path(path), known, [figures], None, replace_all=False)
+
+
+def test_two_updates_at_once_lose_no_case(tmp_path):
+    path = tmp_path / "base.json"
+    write_baseline(path, Baseline((forty(random.Random(1)),), 0.02))
+    context = multiprocessing.get_context("fork")
+    ready, go = context.Semaphore(0), context.Semaphore(0)
+    writers = [context.Process(target=_add, args=(str(path), f"C{n}", ready, go)) for n in range(6)]
+    for writer in writers:
+        writer.start()
+    for _ in writers:
+        ready.acquire()
+    for _ in writers:
+        go.release()
+    for writer in writers:
+        writer.join(60)
+        assert writer.exitcode == 0
+    found = read_baseline(path)
+    assert [case.case for case in found.cases] == [*(f"C{n}" for n in range(6)), "Case"]
+    assert found.threshold == 0.02
+    assert [file.name for file in tmp_path.iterdir()] == ["base.json"]
+
+
+def test_an_update_of_all_cases_keeps_one_that_was_added_meanwhile(tmp_path):
+    path = tmp_path / "base.json"
+    first = forty(random.Random(1))
+    write_baseline(path, Baseline((first, dataclasses.replace(first, case="New"))))
+    update_baseline(path, [first], [dataclasses.replace(first, cycles=5)], None, replace_all=True)
+    assert {case.case: case.cycles for case in read_baseline(path).cases} == {"Case": 5, "New": first.cycles}

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import shutil
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,48 @@ def test_the_command_lists_shows_compares_and_prunes(tmp_path, capsys):
     assert not any(place.exists() for place in places)
     assert stranger.exists()
     assert store.runs() == []
+
+
+CHAIN = Path(__file__).parents[2] / "examples" / "vector_chain"
+
+
+def _names(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_prune_removes_what_a_run_wrote_and_nothing_that_somebody_put_there(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "kept"
+    assert (
+        main(["run", str(CHAIN / "scene.py"), "-o", str(place), "--replay-slowest", "1", "--jobs", "1"]) == 0
+    )
+    assert _names(place) > {"run.json", "files.json", "index.html", "tasks.csv"}
+    assert any(name.startswith("dispatches/") for name in _names(place))
+    (place / "notes.txt").write_text("mine")
+    (place / "dispatches" / "mine").mkdir()
+    (place / "dispatches" / "mine" / "thesis.txt").write_text("mine, too")
+    (place / "tasks.csv").write_text("mine now")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "precious").write_text("mine")
+    listed = json.loads((place / "files.json").read_text())
+    listed |= {"../elsewhere/precious": [4, (tmp_path / "elsewhere" / "precious").stat().st_mtime_ns]}
+    (place / "files.json").write_text(json.dumps(listed))
+    capsys.readouterr()
+    assert main(["runs", "prune", "--keep", "0", "--yes"]) == 0
+    assert "3 files that it did not write stay" in capsys.readouterr().out
+    assert _names(place) == {"notes.txt", "dispatches/mine/thesis.txt", "tasks.csv"}
+    assert (tmp_path / "elsewhere" / "precious").read_text() == "mine"
+
+
+def test_prune_of_a_run_in_the_project_leaves_the_project(tmp_path, monkeypatch, capsys):
+    project = tmp_path / "project"
+    shutil.copytree(CHAIN, project)
+    before = _names(project)
+    monkeypatch.chdir(project)
+    assert main(["run", "scene.py", "-o", ".", "--force", "--jobs", "1"]) == 0
+    assert main(["runs", "prune", "--keep", "0", "--yes"]) == 0
+    assert {name for name in _names(project) if "__pycache__" not in name} == before | {"outputs/runs.sqlite"}
+    (project / "index.html").write_text("<p>mine")
+    assert main(["run", "scene.py", "-o", ".", "--force", "--jobs", "1"]) == 2
+    assert "is not of a run" in capsys.readouterr().err
+    assert (project / "index.html").read_text() == "<p>mine"

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
     from insight_trace.commands.run import Progress, executor
     from insight_trace.errors import RequestError
-    from insight_trace.run.baseline import THRESHOLD, Baseline, differences, read_baseline, write_baseline
+    from insight_trace.run.baseline import Baseline, differences, read_baseline, update_baseline
     from insight_trace.run.gate_figures import measure
     from insight_trace.run.gate_reports import junit, sarif_of
     from insight_trace.scratch import scratch_folder
@@ -76,16 +76,9 @@ def run(options: argparse.Namespace) -> int:
     if options.sarif is not None:
         write_whole(options.sarif, json.dumps(sarif_of(changes, findings, root), indent=1) + "\n", force=True)
     if options.update:
-        kept = (
-            [case for case in baseline.cases if (case.name, case.chip) not in asked]
-            if options.subjects
-            else []
+        update_baseline(
+            options.baseline, baseline.cases, now, options.threshold, replace_all=not options.subjects
         )
-        cases = tuple(sorted([*kept, *now], key=lambda case: (case.name, case.chip)))
-        share = (
-            options.threshold if options.threshold is not None else THRESHOLD if new else baseline.threshold
-        )
-        write_baseline(options.baseline, Baseline(cases, share))
     worse = sum(change.worse for change in changes)
     kernels = sum(len(case.kernels) for case in now)
     if options.json:

@@ -23,7 +23,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--case", metavar="C", help="list: only this case")
     parser.add_argument("--keep", type=int, metavar="N", help="prune: all but the last N")
     parser.add_argument("--older-than", type=float, metavar="DAYS", help="prune: those that are older")
-    parser.add_argument("--yes", action="store_true", help="prune: remove folders, instead of saying which")
+    parser.add_argument(
+        "--yes", action="store_true", help="prune: remove what these runs wrote, instead of saying which"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -109,13 +111,16 @@ def _prune(options: argparse.Namespace, store: Any) -> int:
     if options.older_than is not None:
         limit = time.time() - options.older_than * 86400
         chosen = [r for r in chosen if r.made < limit]
-    if options.yes:
-        store.forget(chosen, folders=True)
+    stayed = store.forget(chosen) if options.yes else {}
     if options.json:
-        print(json.dumps({"pruned": [r.id for r in chosen], "done": options.yes}, indent=2))
+        data = {"pruned": [r.id for r in chosen], "done": options.yes}
+        print(
+            json.dumps({**data, "stayed": {str(i): count for i, count in stayed.items() if count}}, indent=2)
+        )
         return 0
     for r in chosen:
-        print(f"{'removed' if options.yes else 'would remove'} run {r.id}: {r.directory}")
+        more = f"; {stayed[r.id]} files that it did not write stay" if stayed.get(r.id) else ""
+        print(f"{'removed' if options.yes else 'would remove'} run {r.id}: {r.directory}{more}")
     if chosen and not options.yes:
         print("--yes removes them")
     return 0

@@ -12,7 +12,7 @@ import msgspec
 from insight_trace.errors import InputError, RequestError
 from insight_trace.limits import RECORD_BYTES
 from insight_trace.reading import read_regular
-from insight_trace.storage import write_whole
+from insight_trace.storage import locked, write_whole
 
 VERSION = 1
 THRESHOLD = 0.01  # a kernel may become this much slower, relative
@@ -107,6 +107,24 @@ def write_baseline(path: Path, baseline: Baseline) -> None:
         lines.append("  }" + ("," if number + 1 < len(content["cases"]) else ""))
     lines += [" ]", "}"]
     write_whole(path, "\n".join(lines) + "\n", force=True)
+
+
+def update_baseline(
+    path: Path,
+    known: Sequence[CaseFigures],
+    now: Sequence[CaseFigures],
+    threshold: float | None,
+    *,
+    replace_all: bool,
+) -> None:
+    """Takes the figures of now. Others may do the same at once: what they wrote since `known` was read stays."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with locked(path.parent):
+        there = read_baseline(path) if path.exists() else Baseline(())
+        replaced = {(case.name, case.chip) for case in (*now, *(known if replace_all else ()))}
+        kept = [case for case in there.cases if (case.name, case.chip) not in replaced]
+        cases = sorted([*kept, *now], key=lambda case: (case.name, case.chip))
+        write_baseline(path, Baseline(tuple(cases), there.threshold if threshold is None else threshold))
 
 
 def differences(

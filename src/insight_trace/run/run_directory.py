@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from filelock import FileLock, Timeout
 
-from insight_trace.errors import RequestError
+from insight_trace.errors import InputError, RequestError
+from insight_trace.limits import RECORD_BYTES
+from insight_trace.reading import read_regular
 from insight_trace.run.run_page import page_text
 from insight_trace.run.run_records import FOLDER, write_records
 from insight_trace.run.run_timeline import write_tasks, write_timeline
@@ -21,7 +25,10 @@ from insight_trace.storage import visible_names, whole_files
 
 RESULT = "run.json"
 JOURNAL = "jobs.jsonl"
-_OWN = {RESULT, JOURNAL, "timeline.json", "tasks.csv", "index.html", "rows", ".lock", "dispatches", FOLDER}
+FILES = "files.json"  # what the run wrote: paths below its folder, each with size and time
+_SHOWN = ("timeline.json", "tasks.csv", "index.html")
+_OWN = {RESULT, JOURNAL, FILES, *_SHOWN, "rows", ".lock", "dispatches", FOLDER}
+_Listed = dict[str, tuple[int, int]]
 
 
 @contextlib.contextmanager
@@ -39,6 +46,13 @@ def open_folder(path: Path | None, request: RunRequest, *, force: bool) -> Itera
             )
     elif folder.exists() and not folder.is_dir():
         raise RequestError(f"{folder} is no directory", hint="name another place with -o")
+    listed = _listed(folder)
+    for name in (RESULT, FILES, *_SHOWN) if folder.is_dir() and not (folder / RESULT).exists() else ():
+        if (folder / name).exists() and name not in listed:
+            raise RequestError(
+                f"{folder / name} is not of a run, and is not replaced even with --force",
+                hint="name another place with -o",
+            )
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock")
     try:
@@ -63,7 +77,69 @@ def keep(run: WholeRun, data: dict[str, Any], folder: Path) -> None:
         write_records(run, beside / FOLDER)
         (beside / "index.html").write_text(page_text(run, data, folder), encoding="utf-8")
         (beside / RESULT).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+        own = [file for file in beside.rglob("*") if file.is_file()]
+        real = folder.resolve()
+        workspaces = {Path(place).resolve().relative_to(real).parts[:2] for place in data.get("replayed", ())}
+        made = [
+            folder / JOURNAL,
+            *(file for parts in workspaces for file in folder.joinpath(*parts).rglob("*")),
+        ]
+        listed = {str(file.relative_to(beside)): _facts(file) for file in own}
+        listed |= {str(file.relative_to(folder)): _facts(file) for file in made if file.is_file()}
+        (beside / FILES).write_text(json.dumps(listed, indent=0) + "\n", encoding="utf-8")
     (folder / "rows").unlink(missing_ok=True)
+
+
+def remove(folder: Path) -> int:
+    """Removes what a run wrote and has stayed as it was, then folders that are empty; how many files stay.
+
+    Of a run that left no list, those files go that every run has. What somebody else put there or changed stays,
+    and so do the working folder and what something is mounted on.
+    """
+    listed = _listed(folder)
+    names = list(listed) or [RESULT, JOURNAL, *_SHOWN]
+    for name in [*names, FILES]:
+        path = folder / name
+        with contextlib.suppress(OSError, ValueError):
+            inside = not any(part.is_symlink() for part in (folder, *_between(folder, path)))
+            ours = name not in listed or listed[name] == _facts(path)
+            if inside and ours and stat.S_ISREG(path.lstat().st_mode):
+                path.unlink()
+    for place in sorted({place for name in names for place in _between(folder, folder / name)}, reverse=True):
+        with contextlib.suppress(OSError):  # it is not empty
+            place.rmdir()
+    with contextlib.suppress(OSError):
+        if folder.resolve() not in (Path.cwd(), *Path.cwd().parents):
+            folder.rmdir()  # never one that something is mounted on: the system sees to that
+    return sum(1 for path in folder.rglob("*") if not path.is_dir()) if folder.is_dir() else 0
+
+
+def _between(folder: Path, path: Path) -> list[Path]:
+    """The folders that lead from `folder` to a path below it; ValueError where it is not below."""
+    if ".." in path.parts:
+        raise ValueError(path)
+    parts = path.relative_to(folder).parts[:-1]
+    return [folder.joinpath(*parts[: count + 1]) for count in range(len(parts))]
+
+
+def _facts(path: Path) -> tuple[int, int]:
+    found = path.lstat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _listed(folder: Path) -> _Listed:
+    """What the run in a folder wrote; nothing where it left no list."""
+    try:
+        content = read_regular(folder / FILES, most=RECORD_BYTES, follow=False)
+        return {
+            name: facts for name, facts in msgspec.json.decode(content, type=_Listed).items() if _inside(name)
+        }
+    except (OSError, msgspec.MsgspecError, InputError):
+        return {}
+
+
+def _inside(name: str) -> bool:
+    return bool(name) and not Path(name).is_absolute() and ".." not in Path(name).parts
 
 
 def _word(text: str) -> str:

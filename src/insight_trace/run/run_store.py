@@ -16,7 +16,6 @@ import msgspec
 
 from insight_trace import limits
 from insight_trace.errors import InputError, RequestError
-from insight_trace.storage import remove_directory
 
 _VERSION = 1
 _WAIT_SECONDS = 60.0  # for another writer
@@ -181,13 +180,14 @@ class RunStore:
                 return run
         raise RequestError(f"there is no run {word}", hint="`insight-trace runs list` shows them")
 
-    def forget(self, runs: list[StoredRun], *, folders: bool) -> None:
-        """Takes runs out of the index, and with `folders` removes what they left."""
-        for run in runs:
-            if folders and run.there:  # only what a run made: its result says so
-                remove_directory(run.directory)
+    def forget(self, runs: list[StoredRun]) -> dict[int, int]:
+        """Takes runs out of the index and removes what they wrote; how many files of others stay, by run."""
+        from insight_trace.run.run_directory import remove
+
+        stayed = {run.id: remove(run.directory) for run in runs if run.there}
         with self._open(write=True) as connection:
             connection.executemany("delete from runs where id = ?", [(run.id,) for run in runs])
+        return stayed
 
 
 def compared(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, int | None, int | None]]:
