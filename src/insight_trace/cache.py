@@ -170,7 +170,7 @@ class Cache:
             except OSError:
                 if not entry.is_dir() or whose_it_is(entry):  # not a build that was quicker: a real fault
                     raise
-                self._trim()
+            self._trim()
             return entry
 
     @contextlib.contextmanager

@@ -48,7 +48,9 @@ def test_json_has_the_keys_that_scripts_read(dump, capsys):
     result = json.loads(capsys.readouterr().out)
     assert result["simulator"] == "embedded"
     assert result["cycles"] > 0
-    assert result["outputs"] == [{"slot": 2, "status": "verified", "max_error": 0.0, "why": ""}]
+    (output,) = result["outputs"]
+    assert (output["slot"], output["status"], output["max_error"], output["why"]) == (2, "verified", 0.0, "")
+    assert (output["compared"], output["ulp"], output["against"]) == (256, 0.0, "recorded after completion")
     assert [(a["slot"], a["kind"], a["tier"]) for a in result["arguments"]] == [
         (0, "tensor", "exact"),
         (1, "tensor", "exact"),
@@ -78,7 +80,8 @@ def test_a_workspace_can_be_replayed_again_with_the_same_result(dump, tmp_path, 
     second = json.loads(capsys.readouterr().out)
     assert second["cycles"] == first["cycles"]
     assert second["outputs"] == first["outputs"]
-    assert {o["status"] for o in second["outputs"]} == {"verified"}
+    # the last block of a row does not write its running sum
+    assert {o["status"] for o in second["outputs"]} == {"verified", "unwritten"}
     record = json.loads((tmp_path / "first" / "replay.json").read_text())
     assert record["dispatch"]["func_ids"] == [3]
     assert record["kernels"][0]["sha256"]

@@ -145,7 +145,7 @@ SIGNALS = {
     "tkill": "syscall(SYS_tkill, victim, SIGTERM)",
     "tgkill": "syscall(SYS_tgkill, victim, victim, SIGTERM)",
     "queue a signal": "({ siginfo_t i{}; i.si_code = SI_QUEUE; syscall(SYS_rt_sigqueueinfo, victim, SIGTERM, &i); })",
-    "queue a signal to a thread": "({ siginfo_t i{}; i.si_code = -1; syscall(SYS_rt_tgsigqueueinfo, victim, victim, 15, &i); })",
+    "queue it to a thread": "({ siginfo_t i{}; i.si_code = -1; syscall(SYS_rt_tgsigqueueinfo, victim, victim, 15, &i); })",
     "signal over a descriptor": "syscall(SYS_pidfd_send_signal, syscall(SYS_pidfd_open, victim, 0), SIGTERM, 0, 0)",
     "own a pipe for another": "over_pipe(F_SETOWN, victim)",
     "own a pipe for a group": "over_pipe(F_SETOWN, -victim)",

@@ -33,7 +33,7 @@ def _our_command() -> str:
 
 def run(options: argparse.Namespace) -> int:
     from insight_trace.demo import CASE, run_demo
-    from insight_trace.replay.verification import Status
+    from insight_trace.replay.verification import Status, verdict
 
     begun = time.perf_counter()
     say = (lambda text: print(f"… {text}", file=sys.stderr)) if sys.stderr.isatty() else (lambda _text: None)
@@ -59,5 +59,5 @@ def run(options: argparse.Namespace) -> int:
         "insight    import visualize_data.bin of this folder: the folder by itself has no Source and no Details"
     )
     print(f"open       {replay.directory}/")
-    verified = all(check.status is Status.VERIFIED for check in replay.checks)
+    verified = verdict(replay.checks) is Status.VERIFIED
     return 0 if capture.passed and verified else 1

@@ -61,7 +61,16 @@ def as_json(replay: Replay) -> dict[str, Any]:
         "cycles": replay.cycles,
         **_time_data(replay),
         "outputs": [
-            {"slot": c.slot, "status": str(c.status), "max_error": c.max_error, "why": c.why}
+            {
+                "slot": c.slot,
+                "status": str(c.status),
+                "max_error": c.max_error,
+                "why": c.why,
+                "compared": c.compared,
+                "ulp": c.ulp,
+                "furthest": c.furthest,
+                "against": "recorded after completion" if c.compared else None,
+            }
             for c in replay.checks
         ],
         "arguments": [
@@ -138,7 +147,7 @@ def _show_result(replay: Replay) -> None:
     groups: dict[str, list[str]] = {}
     for check in replay.checks:
         groups.setdefault(str(check.status), []).append(check.text)
-    for status in (Status.VERIFIED, Status.MISMATCH, Status.UNVERIFIABLE):
+    for status in Status:
         if status in groups:
             print(f"{status:<10} {' · '.join(groups[status])}")
 

@@ -13,7 +13,7 @@ from insight_trace.arguments.buffers import payload_bytes, view_of
 from insight_trace.arguments.slots import ReplayTensor
 from insight_trace.debug.tile_layout import as_double
 from insight_trace.errors import RequestError
-from insight_trace.replay.verification import agreement, tolerance_of
+from insight_trace.replay.verification import agreement, usual_size
 
 if TYPE_CHECKING:
     from insight_trace.debug.debug_session import Session
@@ -108,7 +108,7 @@ def compared_output(tensor: ReplayTensor, run: Simulation) -> Wrong | None:
     if want is None or not tensor.numel:
         return None
     got = np.asarray(view_of(tensor, run.buffers[tensor.slot])).reshape(tensor.shape)
-    _, agree = agreement(got, want, tensor.dtype, tolerance_of(tensor.dtype))
+    _, _, agree = agreement(got, want, tensor.dtype, usual_size(want, tensor.dtype))
     same = (got.view(np.uint8) if got.ndim == 0 else _bits(got)) == _bits(want)
     tolerated = bool(np.all(agree))
     wrong = np.asarray(~same if tolerated else ~agree).reshape(-1)

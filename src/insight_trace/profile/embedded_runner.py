@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import threading
@@ -28,7 +29,8 @@ from insight_trace.ptoas.planned_kernel import BufferArg, Content, KernelArg, Pr
 from insight_trace.ptoas.python_lines import python_lines, tile_names, with_python_lines
 from insight_trace.ptoas.python_trace import python_cycles, with_python
 from insight_trace.recording.store import Recording
-from insight_trace.replay.verification import Status, verify_outputs
+from insight_trace.replay.verification import Status, verdict, verify_outputs
+from insight_trace.replay.written import written_bytes
 from insight_trace.simulate.embedded.embedded_simulator import EmbeddedSimulator
 from insight_trace.simulate.embedded.toolchain import Toolchain
 from insight_trace.simulate.embedded.typed_entry import ENTRY, LANE, EntryCall, EntryParameter, wrapper_source
@@ -161,7 +163,12 @@ class EmbeddedRunner:
         trace = replace(
             trace, sources={name: text for name, text in trace.sources.items() if not _is_entry(name)}
         )
-        checks = verify_outputs(kernel.workload.arguments, simulation.buffers) if kernel.workload else ()
+        seen = functools.partial(written_bytes, simulation)
+        checks = (
+            verify_outputs(kernel.workload.arguments, simulation.buffers, written=seen)
+            if kernel.workload
+            else ()
+        )
         arguments = kernel.workload.arguments if kernel.workload else replay_arguments(kernel)
         about: dict[str, object] = {"target": kernel.arch, "preset": self.preset, "kernel": kernel.name}
         about["tiles"] = tile_names(kernel.pto)
@@ -192,7 +199,7 @@ class EmbeddedRunner:
                 *(f"not what the run gave: {text}" for text in wrong),
                 *(str(f) for f in simulation.findings if f.severity is not Severity.NOTE),
             ),
-            verified=bool(checks) and all(check.status is Status.VERIFIED for check in checks),
+            verified=verdict(checks) is Status.VERIFIED,
             facts={
                 "verified": "; ".join(check.text for check in checks),
                 "python": "; ".join(f"{row.frame} {row.operation} {row.share:.0%}" for row in hot[:3]),

@@ -68,7 +68,14 @@ def write_record(request: ReplayRequest, replay: Replay, workspace: Path) -> Non
         "mark_cost": request.mark_cost,
         "cycles": replay.cycles,
         "outputs": [
-            {"slot": c.slot, "status": str(c.status), "max_error": c.max_error} for c in replay.checks
+            {
+                "slot": c.slot,
+                "status": str(c.status),
+                "max_error": c.max_error,
+                "ulp": c.ulp,
+                "compared": c.compared,
+            }
+            for c in replay.checks
         ],
         "warnings": list(replay.warnings),
     }

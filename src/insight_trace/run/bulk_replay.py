@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,8 @@ from insight_trace.replay.selection import (
     select_kernels,
     with_recorded_members,
 )
-from insight_trace.replay.verification import Status, verify_outputs
+from insight_trace.replay.verification import Status, verdict, verify_outputs
+from insight_trace.replay.written import written_bytes
 from insight_trace.run.calibration import same_form
 from insight_trace.run.job_journal import JobJournal
 from insight_trace.scene.static import load_scene
@@ -180,16 +182,12 @@ def _replayed(job: ReplayJob) -> ReplayRow:
     run = (run_checked if job.options.check else run_embedded)(job.kernels, job.arguments, job.options)
     if run.failure is not None:
         return _row(job, FAILED, why=str(run.failure))
-    checks = verify_outputs(job.arguments, run.buffers)
+    checks = verify_outputs(job.arguments, run.buffers, written=functools.partial(written_bytes, run))
     worst = max((c.max_error for c in checks if c.max_error is not None), default=None)
-    statuses = {check.status for check in checks}
-    verdict = next((s for s in (Status.MISMATCH, Status.UNVERIFIABLE) if s in statuses), Status.VERIFIED)
-    if not checks:
-        verdict = Status.UNVERIFIABLE
     why = "; ".join(c.text for c in checks if c.status is not Status.VERIFIED)
     severities = [finding.severity for finding in run.findings]
     return _row(
-        job, str(verdict), run.cycles, run.cycles / run.mhz, worst, why if checks else "it has no outputs",
+        job, str(verdict(checks)), run.cycles, run.cycles / run.mhz, worst, why if checks else "it has no outputs",
         severities.count(Severity.ERROR), severities.count(Severity.WARNING),
     )  # fmt: skip
 
