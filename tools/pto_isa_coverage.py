@@ -13,7 +13,9 @@ With --vendor-headers the kernels compile against the checkout's own tile librar
 the cores of each case issued; --compare DIR says in how many cases that equals the streams of another run.
 
 A case is right, wrong (a number is not the golden's, or a bug of ours), refused (we say that the kernel is at fault),
-unsupported, uncompiled, or has no data (its generator failed, or wrote nothing for it). A case is stale, and not wrong,
+unsupported, uncompiled, or has no data: its generator failed, or a file that it reads is not there, also where it passes.
+Every case is run once more with its kernels left out. One that stays right then proves nothing, and counts as nodata,
+unless its golden is zero: those are listed at the end. A case is stale, and not wrong,
 if an earlier generator in the checkout's own history made the golden that it gives: kernel and golden then are not of
 one revision. Results are kept in the scratch folder; a folder is run again when something that goes into it has
 changed.
@@ -33,7 +35,7 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,7 @@ class Outcome:
     state: str
     message: str = ""
     place: str = ""
+    idle: bool = False  # right without its kernels, too: its golden is zero
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,7 @@ class Bench:
         outcomes = self._kept(family, source.name, key)
         if self.streams or not outcomes:
             outcomes = self._drive(family, program, objects, place, self._data(source, place))
+            outcomes = self._without_kernels(family, program, objects, place, outcomes)
             if any(one.state == "wrong" for one in outcomes):
                 outcomes = self._as_before(family, source, program, objects, outcomes)
             self._keep(family, source.name, key, outcomes)
@@ -205,6 +209,25 @@ class Bench:
                 )
             shutil.rmtree(place)
         return now
+
+    def _without_kernels(
+        self,
+        family: str,
+        program: Path,
+        objects: list[tuple[str, Path]],
+        place: Path,
+        now: tuple[Outcome, ...],
+    ) -> tuple[Outcome, ...]:
+        """Cases that are right and stay so with no kernel run: by a golden of zeros, or by no data at all."""
+        then = {one.case: one.state for one in self._drive(family, program, objects, place, "", without=True)}
+        found = []
+        for one in now:
+            if one.state == "right" and then.get(one.case) == "right":
+                zero = _golden_is_zero(place / one.case)
+                said = "right without its kernels"
+                one = replace(one, idle=True) if zero else replace(one, state="nodata", message=said)
+            found.append(one)
+        return tuple(found)
 
     def _compile_somehow(self, family: str, source: Path, place: Path) -> list[tuple[str, Path]]:
         refused = []
@@ -263,6 +286,9 @@ class Bench:
         stamp, digest = place / "data.stamp", hashlib.sha256(text).hexdigest()
         if stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:
             return ""
+        for old in place.iterdir():  # what another generator made is no golden of this one
+            if old.is_dir() and old.name != "bin":
+                shutil.rmtree(old)
         (place / "gen_data.py").write_bytes(text)
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         paths = [self.python_path, str(source), environment.get("PYTHONPATH", "")]
@@ -281,7 +307,14 @@ class Bench:
         return ""
 
     def _drive(
-        self, family: str, program: Path, objects: list[tuple[str, Path]], place: Path, no_data: str
+        self,
+        family: str,
+        program: Path,
+        objects: list[tuple[str, Path]],
+        place: Path,
+        no_data: str,
+        *,
+        without: bool = False,
     ) -> tuple[Outcome, ...]:
         run, result = place / "bin", place / "result"
         run.mkdir(exist_ok=True)
@@ -293,6 +326,7 @@ class Bench:
             f"directory\t{escape(str(run))}",
             f"result\t{escape(str(result))}",
             f"seconds\t{self.seconds}",
+            *(["without_kernels"] if without else []),
         ]
         if self.streams:
             own = self.streams / family / place.name
@@ -313,11 +347,12 @@ class Bench:
             key, *rest = (unescape(part) for part in line.split("\t"))
             if key != "case":
                 continue
-            name, state, message, file, number = rest
+            name, state, message, file, number, *more = rest
             state = _STATE[state]
             where = f"{Path(file).name}:{number}" if file else ""
-            if state != "right" and not (place / name).is_dir() and no_data:
-                state, message = "nodata", no_data
+            goldens, missing = (int(more[0]), more[1]) if len(more) == 2 else (0, "")
+            if state in ("right", "wrong") and (missing or (no_data and not goldens)):
+                state, message = "nodata", no_data or f"{Path(missing).name} is not there"
             outcomes.append(Outcome(name, state, message, where))
         return tuple(outcomes)
 
@@ -329,6 +364,12 @@ def _clang(usual: Compiler, headers: Path | None) -> list[Toolchain]:
         return []
     said = subprocess.run([path, "--version"], capture_output=True, text=True).stdout.splitlines()
     return [Toolchain(Compiler((path,), said[0], usual.emulator), Cache(), headers)] if said else []
+
+
+def _golden_is_zero(place: Path) -> bool:
+    """Whether a case has goldens, and none of them holds anything."""
+    files = [path for path in place.glob("*golden*") if path.is_file()]
+    return bool(files) and not any(any(path.read_bytes()) for path in files)
 
 
 def _digest(parts: Sequence[bytes]) -> str:
@@ -418,7 +459,13 @@ def main() -> int:
     for family in families:
         counts = Counter(one.state for folder in done if folder.family == family for one in folder.outcomes)
         words = " ".join(f"{state}={counts[state]}" for state in STATES)
+        idle = [one.case for folder in done if folder.family == family for one in folder.outcomes if one.idle]
         print(f"PTO_ISA {family} total={sum(counts.values())} {words}")
+        print(
+            f"        {len(idle)} of the right ones have goldens of zeros, and are right without their kernels, too"
+        )
+        for name in idle:
+            print(f"        {name}")
     return 0
 
 

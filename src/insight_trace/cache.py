@@ -60,11 +60,10 @@ def whose_it_is(path: Path) -> str:
     status = path.lstat()
     if status.st_uid not in (os.getuid(), 0):
         return f"{path} belongs to another user ({status.st_uid})"
-    if not stat.S_ISDIR(
-        status.st_mode
-    ):  # of a file in a folder that nobody else may enter, the mode is no matter
-        return "" if stat.S_ISREG(status.st_mode) else f"{path} is no file"
-    return f"others may write to {path}" if status.st_mode & 0o022 else ""
+    if stat.S_ISLNK(status.st_mode):
+        return whose_it_is(path.resolve(strict=True))
+    # of a file in a folder that nobody else may enter, the mode is no matter
+    return f"others may write to {path}" if stat.S_ISDIR(status.st_mode) and status.st_mode & 0o022 else ""
 
 
 def _made_private(folder: Path) -> Path:
@@ -72,6 +71,7 @@ def _made_private(folder: Path) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True)
     except FileExistsError:
+        folder = folder.resolve()
         status = folder.lstat()
         if status.st_uid == os.getuid() and stat.S_ISDIR(status.st_mode) and status.st_mode & 0o022:
             folder.chmod(0o700)  # what others put there meanwhile is theirs, and is not used

@@ -8,7 +8,7 @@ import insight_trace
 from insight_trace.insight import validate
 from insight_trace.replay.replaying import run_replay
 from insight_trace.replay.request import ReplayRequest
-from insight_trace.replay.verification import Status
+from insight_trace.replay.verification import Status, verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 OUR_SCENE = ROOT / "examples" / "paged_attention" / "scene.py"
@@ -41,9 +41,10 @@ def _replays(scene, dump, tmp_path):
 def test_our_kernels_reproduce_every_recorded_dispatch_of_every_schema(name, recorded_dumps, tmp_path):
     for replay in _replays(OUR_SCENE, recorded_dumps / name, tmp_path):
         kernel = replay.selection.kernels[0].name
-        assert replay.checks, kernel
-        for check in replay.checks:
-            assert check.status is Status.VERIFIED, f"{kernel}: {check.text}"
+        assert verdict(replay.checks) is Status.VERIFIED, [check.text for check in replay.checks]
+        # UP carries its running sum on but for the last block, and writes the output but for the others
+        unwritten = [check.slot for check in replay.checks if check.status is Status.UNWRITTEN]
+        assert len(unwritten) == (kernel == "UP"), [check.text for check in replay.checks]
         assert replay.cycles
         assert replay.cycles > 100
         assert replay.directory is not None
@@ -53,8 +54,8 @@ def test_our_kernels_reproduce_every_recorded_dispatch_of_every_schema(name, rec
 def test_upstreams_own_kernels_reproduce_what_they_recorded(simpler_checkout, recorded_dumps, tmp_path):
     dump = recorded_dumps / "paged_attention_CaseSmall1_args_dump_level2"
     for replay in _replays(simpler_checkout / UPSTREAM, dump, tmp_path):
+        assert verdict(replay.checks) is Status.VERIFIED, [check.text for check in replay.checks]
         for check in replay.checks:
-            assert check.status is Status.VERIFIED, f"{replay.selection.label}: {check.text}"
             if replay.selection.label in ("QK", "PV"):
                 assert check.max_error == 0.0
 
@@ -94,5 +95,4 @@ def test_the_members_of_a_mix_replay_together_by_their_func_ids(simpler_checkout
         replay = insight_trace.replay(
             scene, func_id=ids, dump_dir=dump, simulator="embedded", output=tmp_path / f"mix{number}"
         )
-        for check in replay.checks:
-            assert check.status is Status.VERIFIED, f"{ids}: {check.text}"
+        assert verdict(replay.checks) is Status.VERIFIED, [check.text for check in replay.checks]

@@ -44,6 +44,7 @@ _MAIN = """\
 #include "acl/acl.h"
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 class DoubleTest : public testing::Test {
 protected:
     void SetUp() override {}
@@ -56,6 +57,8 @@ static void check(size_t elements)
     float *host, *in, *out, golden[512] = {};
     size_t bytes = 512 * sizeof(float);
     aclrtMallocHost((void**)&host, bytes);
+    struct stat facts;
+    stat((folder + "/golden.bin").c_str(), &facts);
     std::ifstream(folder + "/input.bin", std::ios::binary).read((char*)host, bytes);
     std::ifstream(folder + "/golden.bin", std::ios::binary).read((char*)golden, bytes);
     aclrtMalloc((void**)&in, elements * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST);
@@ -69,14 +72,17 @@ TEST_F(DoubleTest, doubled) { check(512); }
 TEST_F(DoubleTest, tripled) { check(512); }
 TEST_F(DoubleTest, once_doubled) { check(512); }
 TEST_F(DoubleTest, short_input) { check(32); }
+TEST_F(DoubleTest, zeroed) { check(512); }
+TEST_F(DoubleTest, absent) { check(512); }
+TEST_F(DoubleTest, blind) {}
 """
 _DATA = """\
 import os
 import numpy as np
 values = np.arange(512, dtype=np.float32)
-for name, factor in (("doubled", 2), ("tripled", 3), ("once_doubled", 3), ("short_input", 2)):
+for name, factor in (("doubled", 2), ("tripled", 3), ("once_doubled", 3), ("short_input", 2), ("zeroed", 0)):
     os.makedirs(f"DoubleTest.{name}", exist_ok=True)
-    values.tofile(f"DoubleTest.{name}/input.bin")
+    (values * bool(factor)).tofile(f"DoubleTest.{name}/input.bin")
     (values * factor).tofile(f"DoubleTest.{name}/golden.bin")
 """
 
@@ -123,16 +129,23 @@ def test_every_case_of_a_checkout_is_counted_by_how_it_ended(checkout: Path, tmp
         done = subprocess.run([*command, "--json", str(report)], capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         lines = done.stdout.splitlines()
-        assert lines[-3] == "1 of 2 folders compile unmodified"
-        wanted = "total=8 right=1 wrong=1 refused=1 unsupported=0 uncompiled=4 nodata=0 stale=1"
-        assert lines[-2] == f"PTO_ISA a2a3 {wanted}"
-        assert lines[-1].startswith("PTO_ISA a5 total=0 ")
+        assert lines[-6] == "1 of 2 folders compile unmodified"
+        wanted = "total=14 right=2 wrong=1 refused=1 unsupported=0 uncompiled=7 nodata=2 stale=1"
+        assert lines[-5] == f"PTO_ISA a2a3 {wanted}"
+        assert lines[-4].split()[:5] == ["1", "of", "the", "right", "ones"]
+        assert lines[-3].strip() == "DoubleTest.zeroed"
+        assert lines[-2].startswith("PTO_ISA a5 total=0 ")
     folders = {folder["name"]: folder for folder in json.loads(report.read_text(encoding="utf-8"))}
     outcomes = {one["case"]: one for one in folders["double"]["outcomes"]}
     assert outcomes["DoubleTest.doubled"]["state"] == "right"
     assert outcomes["DoubleTest.tripled"]["state"] == "wrong"
     assert outcomes["DoubleTest.once_doubled"]["message"].startswith("right by the generator of ")
     assert outcomes["DoubleTest.short_input"]["place"] == "double_kernel.cpp:11"
+    # zeros equal zeros: without data, or with nothing compared, a case proves nothing
+    assert outcomes["DoubleTest.absent"]["state"] == "nodata"
+    assert outcomes["DoubleTest.absent"]["message"] == "golden.bin is not there"
+    assert outcomes["DoubleTest.blind"]["message"] == "right without its kernels"
+    assert outcomes["DoubleTest.zeroed"]["idle"] is True
     assert "TNOSUCH" in folders["broken"]["outcomes"][0]["message"]
 
 

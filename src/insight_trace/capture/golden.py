@@ -3,36 +3,65 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from insight_trace.errors import JobError
+from insight_trace.model import Case
 from insight_trace.scene.live import LiveScene
-from insight_trace.scene.tensors import difference
+from insight_trace.scene.tensors import difference, tensor_array
 
 
 @dataclass(frozen=True, slots=True)
 class GoldenResult:
-    """Passed or not, and the largest difference of each output."""
+    """Whether something differs, the largest difference of each output, and how much was compared."""
 
     passed: bool
     differences: tuple[tuple[str, float], ...]
     message: str = ""
+    compared: int = (
+        0  # elements of outputs that the golden function changes, or of which the run says otherwise
+    )
+
+    @property
+    def verdict(self) -> str:
+        """`passed` is said only of something: a golden that changes no output agrees with a run that does nothing."""
+        return ("passed" if self.compared else "nothing compared") if self.passed else "failed"
 
 
-def compare(live: LiveScene, case: str, args: Any, golden: Any, names: tuple[str, ...]) -> GoldenResult:
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a scene's golden function makes of the arguments, and which of them it changes."""
+
+    args: Any
+    changed: frozenset[str]
+
+
+def expected(live: LiveScene, args: Any, case: Case, names: tuple[str, ...]) -> Expected:
+    """Before the run, while `args` are as they were made."""
+    golden = live.compute_golden(args, case)
+    changed = {
+        name for name in names if difference(name, getattr(args, name), getattr(golden, name), 0, 0)[1]
+    }
+    return Expected(golden, frozenset(changed))
+
+
+def compare(live: LiveScene, case: str, args: Any, wanted: Expected, names: tuple[str, ...]) -> GoldenResult:
     """Compares outputs with the scene's tolerances, or by the scene's own compare_outputs."""
     cls = live.scene_class
     rtol, atol = float(getattr(cls, "RTOL", 1e-5)), float(getattr(cls, "ATOL", 1e-5))
-    differences, wrong = [], []
+    differences, wrong, compared, golden = [], [], 0, wanted.args
     for name in names:
         largest, message = difference(name, getattr(args, name), getattr(golden, name), rtol, atol)
         differences.append((name, largest))
         wrong += [message] if message else []
+        compared += tensor_array(name, getattr(args, name)).size if name in wanted.changed or largest else 0
     own = next((vars(c)["compare_outputs"] for c in cls.__mro__ if "compare_outputs" in vars(c)), None)
     if own is not None and own.__qualname__ != "SceneTestCase.compare_outputs":
-        return _by_scene(live, own, case, args, golden, names, tuple(differences))
-    return GoldenResult(not wrong, tuple(differences), "; ".join(wrong))
+        return _by_scene(
+            live, own, case, args, golden, names, GoldenResult(True, tuple(differences), "", compared)
+        )
+    return GoldenResult(not wrong, tuple(differences), "; ".join(wrong), compared)
 
 
 def _by_scene(
@@ -42,7 +71,7 @@ def _by_scene(
     args: Any,
     golden: Any,
     names: tuple[str, ...],
-    differences: tuple[tuple[str, float], ...],
+    found: GoldenResult,
 ) -> GoldenResult:
     given = {"test_args": args, "golden_args": golden, "output_names": list(names)}
     given["params"] = live.params(case)
@@ -50,9 +79,9 @@ def _by_scene(
         accepted = {k: v for k, v in given.items() if k in inspect.signature(own).parameters}
         own(live.scene_class(), **accepted)
     except AssertionError as error:
-        return GoldenResult(False, differences, str(error).strip().splitlines()[0] if str(error) else "")
+        return replace(found, passed=False, message=str(error).strip().splitlines()[0] if str(error) else "")
     except Exception as error:
         raise JobError(
             f"compare_outputs failed: {type(error).__name__}: {error}", where=str(live.scene.path)
         ) from error
-    return GoldenResult(True, differences)
+    return found

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from insight_trace.capture.arena import tensor_line
 from insight_trace.capture.builds import Builds, build
-from insight_trace.capture.golden import GoldenResult, compare
+from insight_trace.capture.golden import GoldenResult, compare, expected
 from insight_trace.capture.growing_dump import GrowingDump, WrittenDump, dump_directory, payload_limit
 from insight_trace.capture.node import MOST_CHIPS, Node, NodeBuffer, NodeMemory
 from insight_trace.capture.node_run import ChipMember, drain
@@ -96,8 +96,9 @@ def _run_case(
 ) -> GoldenResult | None:
     """Arguments, orchestration, and what the golden function says of them."""
     args = live.generate_args(case)
-    golden = live.compute_golden(args, case) if chip.options.golden else None
     tensors = [a for a in live.arguments(args) if isinstance(a, LiveTensor)]
+    outputs = tuple(tensor.name for tensor in tensors)
+    golden = expected(live, args, case, outputs) if chip.options.golden else None
     args.hosted = {tensor.name: chip.memory.host(tensor) for tensor in tensors}
     names = _names(callables, live.scene_class.CALLABLE)
     node = Node(chip.memory)
@@ -108,7 +109,7 @@ def _run_case(
         tensor.array[...] = found.reshape(tensor.array.shape)
     if golden is None or chip.failure is not None:
         return None
-    return compare(live, case.name, args, golden, tuple(tensor.name for tensor in tensors))
+    return compare(live, case.name, args, golden, outputs)
 
 
 def _test_itself(live: LiveScene, callables: Mapping[str, ChipCallable], chip: _Chip) -> GoldenResult | None:
@@ -130,7 +131,7 @@ def _test_itself(live: LiveScene, callables: Mapping[str, ChipCallable], chip: _
         if chip.failure is None:
             raise
         return None
-    return GoldenResult(not wrong, (), wrong)
+    return GoldenResult(not wrong, (), wrong, 1)  # its own test says what it looked at
 
 
 def _callables(scene: Scene, declared: Mapping[str, Any]) -> dict[str, ChipCallable]:

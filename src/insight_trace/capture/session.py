@@ -15,7 +15,7 @@ from typing import Any
 from insight_trace import limits
 from insight_trace.capture.arena import MARGIN, Arena
 from insight_trace.capture.builds import Builds, build
-from insight_trace.capture.golden import GoldenResult, compare
+from insight_trace.capture.golden import GoldenResult, compare, expected
 from insight_trace.capture.growing_dump import RECORD, GrowingDump, Ran, dump_directory, payload_limit
 from insight_trace.capture.process import RunnerReport, run_runner
 from insight_trace.chips import family_named, load_chip
@@ -109,7 +109,9 @@ def run_capture(path: Path, case: str | None, output: Path | None, options: Capt
         builds = build(scene, target, toolchain)
     except KernelBuildError as error:
         return _nothing(scene, chosen, options, error.failure)
-    golden = live.compute_golden(args, chosen) if options.golden and not options.partly else None
+    golden = None
+    if options.golden and not options.partly:
+        golden = expected(live, args, chosen, live.output_names(args))
     found = live.arguments(args)
     arena = Arena([a for a in found if isinstance(a, LiveTensor)])
     try:

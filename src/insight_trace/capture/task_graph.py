@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.capture.arena import Arena
 from insight_trace.capture.builds import build
-from insight_trace.capture.golden import GoldenResult, compare
+from insight_trace.capture.golden import GoldenResult, compare, expected
 from insight_trace.capture.session import (
     CaptureOptions,
     choose_case,
@@ -98,7 +98,8 @@ def take_graph(
             raise RequestError(f"{reason}, and {', '.join(sorted(without))} cannot")
         seed_all(options.seed)
         args = live.generate_args(chosen)
-        golden = live.compute_golden(args, chosen) if run_kernels and options.golden else None
+        wanted = run_kernels and options.golden
+        golden = expected(live, args, chosen, live.output_names(args)) if wanted else None
         found = live.arguments(args)
         tensors = [a for a in found if isinstance(a, LiveTensor)]
         arena = Arena(tensors)

@@ -117,7 +117,8 @@ def as_json(result: Capture) -> dict[str, Any]:
         "golden": None
         if golden is None
         else {
-            "passed": golden.passed,
+            "passed": golden.passed if golden.verdict != "nothing compared" else None,
+            "compared": golden.compared,
             "message": golden.message,
             "largest_difference": dict(golden.differences),
         },
@@ -142,7 +143,10 @@ def _lines(result: Capture) -> list[str]:
     lines.append(f"ran        {result.tasks:,} tasks in {result.seconds:.2f} s")
     if result.golden is not None:
         apart = [f"{name} within {value:.2g}" for name, value in result.golden.differences]
-        lines.append(f"golden     {' · '.join(['passed' if result.golden.passed else 'FAILED', *apart])}")
+        verdict = {"failed": "FAILED"}.get(result.golden.verdict, result.golden.verdict)
+        if verdict == "nothing compared":
+            verdict += ": the golden function changes no output of this scene"
+        lines.append(f"golden     {' · '.join([verdict, *apart])}")
         if result.golden.message:
             lines.append(f"           {result.golden.message}")
     elif result.failure is None:

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     say = (lambda text: print(f"… {text}", file=sys.stderr)) if sys.stderr.isatty() else (lambda _text: None)
     demo = run_demo(options.output, say)
     capture, replay = demo.capture, demo.replay
-    golden = "golden passed" if capture.passed else "golden FAILED"
+    golden = f"golden {capture.golden.verdict if capture.golden else 'not compared'}"
     print(f"captured   {capture.scene.name} · {CASE} · {capture.tasks} tasks · {golden}")
     for dispatch in demo.dispatches:
         mark = "→" if replay.dispatch and dispatch.dispatch_id == replay.dispatch.dispatch_id else " "

@@ -176,7 +176,8 @@ def _run(folder: Path, into: Path, target: str, seconds: float, warn: Callable[[
         warn(f"{folder}: its run does not give what its golden says: {capture.golden.message}")
     run = _BuildRun(scene, "")
     run.ran = capture.ran
-    run.passed = None if capture.golden is None else capture.golden.passed
+    compared = capture.golden is not None and capture.golden.verdict != "nothing compared"
+    run.passed = capture.golden.passed if capture.golden is not None and compared else None
     run.record = _recorder(capture, folder, dump, whole)
     return run
 

@@ -81,7 +81,7 @@ def measure(
         )
         for row in rows
     }  # fmt: skip
-    verdict = "none" if golden is None else "passed" if golden.passed else "failed"
+    verdict = "none" if golden is None or golden.verdict == "nothing compared" else golden.verdict
     figures = CaseFigures(
         _relative(subject.scene, root),
         case.name,

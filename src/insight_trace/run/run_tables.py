@@ -121,7 +121,7 @@ def verified_text(run: WholeRun) -> str:
     golden = run.graph.golden
     if not run.graph.ran:
         return "no"
-    if golden is None:
+    if golden is None or golden.verdict == "nothing compared":
         return "no golden"
     return "golden" if golden.passed else "golden differs"
 
@@ -162,7 +162,7 @@ def as_data(run: WholeRun, rows: list[KernelRow]) -> dict[str, Any]:
         "timed_before": run.reused,
         "kernels_ran": graph.ran,
         "why_kernels_ran": graph.why_ran,
-        "golden": None if graph.golden is None else graph.golden.passed,
+        "golden": None if graph.golden is None or not graph.golden.compared else graph.golden.passed,
         "machine": dataclasses.asdict(run.machine),
         "longest_chain": longest_chain(run.work),
         "path": shares(run.path),

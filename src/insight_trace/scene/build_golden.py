@@ -240,7 +240,7 @@ def golden_class(golden: GoldenFile, case: str) -> type[SceneTestCase]:
             tensors = {name: _as_torch(torch, getattr(args, name)) for name in args.tensor_names()}
             module.compute_golden(tensors, params)
             for name in golden.outputs:
-                tensor_array(name, getattr(args, name))[...] = tensor_array(name, tensors[name])
+                _put(tensor_array(name, getattr(args, name)), tensor_array(name, tensors[name]), golden.path)
 
     return BuildCase
 

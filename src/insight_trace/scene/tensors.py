@@ -43,6 +43,13 @@ def difference(name: str, actual: Any, expected: Any, rtol: float, atol: float) 
 
     found = tensor_array(name, actual).astype(np.float64)
     wanted = tensor_array(name, expected).astype(np.float64)
+    if found.shape != wanted.shape:
+        # dimensions of 1 more or less are the same elements; anything else would be spread over others
+        if [n for n in found.shape if n != 1] != [n for n in wanted.shape if n != 1]:
+            return float(
+                "inf"
+            ), f"{name}: the golden has the shape {list(wanted.shape)}, the output {list(found.shape)}"
+        wanted = wanted.reshape(found.shape)
     with np.errstate(invalid="ignore"):
         apart = np.where(found == wanted, 0.0, np.abs(found - wanted))
     largest = float(np.nan_to_num(apart, nan=np.inf).max(initial=0.0))
