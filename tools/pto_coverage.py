@@ -343,7 +343,7 @@ def check_samples(root: Path, verbose: bool) -> int:
     if not files:
         print(f"{root}: no test/samples/**/*.pto", file=sys.stderr)
         return 2
-    right = buffers = 0
+    right = buffers = empty = 0
     begin = time.process_time()
     for path in files:
         where = path.relative_to(root)
@@ -354,12 +354,15 @@ def check_samples(root: Path, verbose: bool) -> int:
         except Exception as error:  # the second evaluator met something it cannot run
             compared, wrong = 0, [f"not evaluated: {type(error).__name__}: {error}"]
         buffers += compared
-        right += not wrong
+        right += not wrong and compared > 0
+        empty += not wrong and compared == 0
         for complaint in wrong:
             print(f"{where}: {complaint}")
     spent = (time.process_time() - begin) / len(files) * 1000
     print(f"{right}/{len(files)} files right, {buffers} buffers compared, {spent:.1f} ms per file")
-    return 0 if right == len(files) else 1
+    if empty:
+        print(f"{empty} files have nothing to compare")
+    return 0 if right + empty == len(files) else 1
 
 
 def main() -> int:

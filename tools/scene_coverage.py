@@ -29,7 +29,7 @@ class Outcome:
     platform: str
     runtime: str
     case: str
-    status: str  # passed, golden failed, failed, not for here
+    status: str  # passed, golden failed, nothing compared, failed, not for here
     cause: str
 
 
@@ -93,9 +93,12 @@ def _capture(path: Path, name: str, runtime: str, platform: str, options: argpar
     if failure:
         where = f"{failure['where']}: " if failure["where"] else ""
         return outcome(result["case"], "failed", f"[{failure['fault']}] {where}{failure['message']}")
-    if golden and not golden["passed"]:
+    if golden is None or golden["passed"] is None:
+        why = "its golden function changes no output" if golden else "it has no golden function"
+        return outcome(result["case"], "nothing compared", why)
+    if not golden["passed"]:
         return outcome(result["case"], "golden failed", golden["message"])
-    return outcome(result["case"], "passed", "" if golden else "no golden function")
+    return outcome(result["case"], "passed", f"{golden['compared']:,} elements")
 
 
 def _limit_memory(gigabytes: float) -> None:
