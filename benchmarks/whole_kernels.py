@@ -188,7 +188,7 @@ def as_json(results: Sequence[Result]) -> list[dict[str, Any]]:
     return [
         {
             "kernel": r.point.kernel, "case": r.point.case, "chip": r.point.chip, "blocks": r.point.blocks,
-            "role": r.point.role, "l2": r.point.l2, "published_us": r.point.micros, "us": r.micros,
+            "role": r.point.role, "method": r.point.method, "l2": r.point.l2, "published_us": r.point.micros, "us": r.micros,
             "inside_us": r.inside, "hit_rate": r.hit_rate, "waves": r.waves, "instructions": r.instructions,
             "busy_us": dict(r.busy), "published_share": r.point.pipes, "problem": r.problem,
         }

@@ -360,6 +360,9 @@ class Confidence(Struct, frozen=True):
     cycles: int
     spread: float  # relative, to either side
     kind: str  # of kernel: cube, vector, mix
+    rests_on: tuple[
+        str, ...
+    ] = ()  # what of the run no published kernel has tried; the spread is that much wider
 
     @property
     def low(self) -> int:
@@ -371,4 +374,5 @@ class Confidence(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return f"{self.low:,} to {self.high:,} cycles on a chip, nine times of ten ({self.kind} kernels)"
+        told = f"{self.low:,} to {self.high:,} cycles on a chip, nine times of ten ({self.kind} kernels)"
+        return told + (f"; wider because of {' and '.join(self.rests_on)}" if self.rests_on else "")

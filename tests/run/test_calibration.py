@@ -311,6 +311,45 @@ def test_the_command_fits_a_chip_to_any_run_and_writes_it(
     assert load_chip(str(out)).name == "mine"
 
 
+def test_counters_of_every_group_of_events_are_shown_beside_ours(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ran(tmp_path, EXAMPLE, "CaseSmall1", {})
+    measured = run.measure(5)
+    files = run.write(tmp_path, measured)
+    cubes = {i: t.kernels[0].core_type is CoreType.AIC for t in run.tasks for i in t.task_ids}
+    groups = {  # of a2a3: L2, conflicts in UB, and one that nothing here counts
+        "l2": {
+            "write_cache_hit": 10,
+            "r0_read_cache_hit": 20,
+            "r1_read_cache_hit": 30,
+            "r0_read_cache_miss_allocate": 4,
+        },
+        "conflict": {"bankgroup_stall_cycles": 7, "bank_stall_cycles": 5},
+        "arithmetic": {"cube_fp16_exec": 99},
+    }
+    for number, (name, counters) in enumerate(groups.items()):
+        path = tmp_path / f"{name}.csv"
+        fixed = "thread_id,core_id,task_id,func_id,core_type,pmu_total_cycles"
+        lines = [f"{fixed},{','.join(counters)},event_type"]
+        for task_id, noisy in measured.items():
+            words = [0, 0, f"0x{task_id:016x}", 1, int(not cubes[task_id]), round(noisy["total"])]
+            lines.append(",".join(map(str, [*words, *counters.values(), number])))
+        path.write_text("\n".join(lines) + "\n")
+        files += ["--pmu", str(path)]
+    capsys.readouterr()
+    assert main(run.command(*files, "--json")) == 0
+    rows = json.loads(capsys.readouterr().out)["counters"]
+    assert {row["task"] for row in rows} == {task.name for task in run.tasks}
+    shown = {row["what"]: row for row in rows}
+    assert [shown[what]["measured"] for what in ("L2 hits", "L2 misses", "bank conflict cycles", "cube_fp16_exec")] == [
+        60, 4, 12, 99,
+    ]  # fmt: skip
+    assert shown["cube_fp16_exec"]["simulated"] is None
+    assert shown["L2 hits"]["simulated"] + shown["L2 misses"]["simulated"] > 0
+    assert shown["bank conflict cycles"]["simulated"] >= 0
+
+
 def test_wrong_records_are_told_with_their_place(tmp_path: Path) -> None:
     bad = tmp_path / "pmu.csv"
     bad.write_text("task_id,func_id,core_type,pmu_total_cycles\n0x1,2,0,many\n")

@@ -18,8 +18,7 @@ LINE = 64
 with_hooks = pytest.mark.skipif(
     bool(os.environ.get("INSIGHT_TRACE_SANITIZE")), reason="a compiler takes sanitizers or hooks, not both"
 )
-MISS = 195
-FETCH = 400  # more, where L2 has it not either
+MISS = 360
 
 
 def line_of(text: str) -> int:
@@ -47,16 +46,15 @@ def test_a_load_waits_for_memory_once_per_line() -> None:
     assert done.outputs[0][0] == values[:256].sum()
     in_loop = [cycles for where, cycles in loads(done) if where == f"{KERNEL}:{line_of('// the loop')}"]
     # the array begins on a line; the count lies beside the tensor's address, which has been read before
-    # a sector of L2 has two lines: the first of them waits for memory behind it
-    assert in_loop == [MISS + FETCH, MISS] * (256 * 4 // LINE // 2)
+    assert in_loop == [MISS] * (256 * 4 // LINE)
 
 
 @with_hooks
-def test_what_has_been_read_is_read_again_in_a_cycle() -> None:
+def test_what_has_been_read_is_read_again_in_a_few_cycles() -> None:
     few, many = run(16)[0].instructions, run(32)[0].instructions
-    # sixteen more elements, each with a look at the count, are one line more and about a cycle for the rest
+    # sixteen more elements are one line more, and for each a load that hits, an addition and the loop's own code
     longer = int(many.end.max() - few.end.max())
-    assert MISS + 15 <= longer <= MISS + 40
+    assert MISS + 16 * 2 <= longer <= MISS + 16 * 8
 
 
 @with_hooks
@@ -68,11 +66,11 @@ def test_dcci_makes_the_scalar_unit_read_again() -> None:
 
 
 @with_hooks
-def test_a_store_is_in_the_trace_when_it_is_the_first_to_touch_its_line() -> None:
+def test_a_store_is_in_the_trace_when_it_is_the_first_to_touch_its_line_and_nobody_waits_for_it() -> None:
     done = simulate(KERNEL, {0: np.ones(8, np.int32), 1: 0, 2: 0}, core_type="aiv")
     columns = done.instructions
     stores = [i for i in range(len(columns)) if columns.names[columns.name[i]] == "ST_XD_XN_IMM"]
-    assert [int(columns.end[i] - columns.start[i]) for i in stores] == [MISS]
+    assert [int(columns.end[i] - columns.start[i]) for i in stores] == [1]
 
 
 @with_hooks

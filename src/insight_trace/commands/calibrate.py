@@ -22,7 +22,10 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scene", type=Path, metavar="SCENE", help="the scene, or a PyPTO build directory")
     parser.add_argument("--case", metavar="C", help="case of the scene (default: its first)")
     parser.add_argument("--dump-dir", type=Path, required=True, metavar="D", help="arguments of the tasks")
-    parser.add_argument("--pmu", type=Path, metavar="F", help="pmu.csv of the same run")
+    parser.add_argument(
+        "--pmu", type=Path, action="append", default=[], metavar="F",
+        help="pmu.csv of the same run; once for each group of events",
+    )  # fmt: skip
     parser.add_argument(
         "--swimlane", type=Path, metavar="F", help="chip_swimlane_records.json of the same run"
     )
@@ -41,14 +44,14 @@ def run(options: argparse.Namespace) -> int:
     from insight_trace.run.overlay import write_overlay
     from insight_trace.run.recorded_tasks import recorded_tasks
 
-    if options.pmu is None and options.swimlane is None:
+    if not options.pmu and options.swimlane is None:
         raise RequestError("nothing to calibrate with", hint="give --pmu, --swimlane or both")
     measured = [
-        *(read_pmu(options.pmu) if options.pmu else ()),
+        *(row for path in options.pmu for row in read_pmu(path)),
         *(read_swimlane(options.swimlane) if options.swimlane else ()),
     ]
     tasks = recorded_tasks(options.scene, options.dump_dir, options.case, {m.task_id for m in measured})
-    files = " and ".join(path.name for path in (options.pmu, options.swimlane) if path)
+    files = " and ".join(path.name for path in (*options.pmu, options.swimlane) if path)
     source = f"calibrated from {files}: {len(measured)} measurements of {len(tasks)} kinds of tasks"
     name = options.output.stem if options.output else "Calibrated"
     done = calibrate(tasks, measured, options.soc_version, options.target, source, name, _progress())
@@ -78,6 +81,10 @@ def as_data(done: Calibration) -> dict[str, Any]:
             {"task": q.task, "what": q.what, "measured": q.measured, "simulated": before, "calibrated": after}
             for q, before, after in zip(done.quantities, result.simulated, result.after, strict=True)
         ],
+        "counters": [
+            {"task": c.task, "what": c.what, "measured": c.measured, "simulated": c.simulated}
+            for c in done.counters
+        ],
         "fitted": [{"parameter": p.name, "factor": p.factor, "within": p.within} for p in result.fitted],
         "refused": [{"parameter": p.name, "why": p.why} for p in result.refused],
         "error_before": result.before,
@@ -96,6 +103,9 @@ def _show(done: Calibration, output: Path | None) -> None:
             f"           {q.task:<28} {q.what:<9} {q.measured:12,.1f} {before:12,.1f} "
             f"{before / q.measured:6.2f} {after / q.measured:6.2f}"
         )
+    for counter in done.counters:
+        ours = "-" if counter.simulated is None else f"{counter.simulated:,.1f}"
+        print(f"counter    {counter.task:<28} {counter.what:<26} {counter.measured:12,.1f} {ours:>12}")
     for p in result.fitted:
         print(f"fitted     {p.name:<34} x {p.factor:.3f} ± {p.within:.1%}")
     for refused in result.refused[:_REFUSED_SHOWN]:

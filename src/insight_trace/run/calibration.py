@@ -37,7 +37,7 @@ _OF_THEIR_INSTRUCTIONS = (
     "cross_core.latency",
     "scalar.dcci",
 )
-_SHARED = ("gm.chip_rate", "l2.chip_rate", "l2.shared_cost")
+_SHARED = ("gm.chip_rate", "l2.chip_rate", "l2.shared_cost", "l2.atomic_turn")
 _NEEDS = {"mmad": "mmad.", "fixpipe": "move.FIX", "bank": "vector.", "mask": "vector.", "function": "vector."}
 _PIPES = tuple(pipe for pipe in ENGINE_PIPES if pipe is not Pipe.ALL)
 
@@ -54,11 +54,83 @@ class Task:
 
 
 @dataclass(frozen=True)
+class CounterRow:
+    """A counter of a device, the mean over the measurements of a task, and what a simulation has of it."""
+
+    task: str
+    what: str
+    measured: float
+    simulated: float | None  # None: nothing here counts that
+
+
+@dataclass(frozen=True)
 class Calibration:
     chip: Chip
     quantities: tuple[Quantity, ...]
     result: Fit
     overlay: str  # the chip's file with what was fitted
+    counters: tuple[CounterRow, ...] = ()
+
+
+# What columns count together, of both families, and how a simulation counts it (requests are of 128 bytes).
+_L2_HITS = (
+    "write_cache_hit", "r0_read_cache_hit", "r1_read_cache_hit",
+    "bif_sc_pmu_ar_close_l2_hit_core", "bif_sc_pmu_aw_close_l2_hit_core",
+)  # fmt: skip
+_L2_MISSES = (
+    "write_cache_miss_allocate", "r0_read_cache_miss_allocate", "r1_read_cache_miss_allocate",
+    "bif_sc_pmu_ar_close_l2_miss_core", "bif_sc_pmu_aw_close_l2_miss_core",
+)  # fmt: skip
+_CONFLICTS = ("bankgroup_stall_cycles", "bank_stall_cycles")
+_TOGETHER = {
+    **dict.fromkeys(_L2_HITS, "L2 hits"),
+    **dict.fromkeys(_L2_MISSES, "L2 misses"),
+    **dict.fromkeys(_CONFLICTS, "bank conflict cycles"),
+    "main_read_req": "requests to memory, reads",
+    "main_write_req": "requests to memory, writes",
+}
+_REQUEST = 128
+
+
+def counter_rows(
+    tasks: Sequence[Task], measured: Iterable[MeasuredTask], ours: Mapping[str, Mapping[str, float]]
+) -> list[CounterRow]:
+    """What a device counted beside busy cycles, and ours where there is such a thing."""
+    by_id = {task_id: task for task in tasks for task_id in task.task_ids}
+    values: dict[tuple[str, str], list[float]] = {}
+    for row in measured:
+        task = by_id.get(row.task_id)
+        if task is None:
+            continue
+        found: dict[str, float] = {}
+        for name, value in row.counters.items():
+            what = _TOGETHER.get(name, name)
+            found[what] = found.get(what, 0.0) + value
+        for what, value in found.items():
+            values.setdefault((task.name, what), []).append(value)
+    return [
+        CounterRow(task_name, what, sum(found) / len(found), ours.get(task_name, {}).get(what))
+        for (task_name, what), found in sorted(values.items())
+    ]
+
+
+def _counted(run: Simulation) -> dict[str, float]:
+    """What a simulation has of a device's counters, for one of its cores in the mean."""
+    columns = run.instructions
+    cores = max(1, len(columns.cores))
+    conflicts = sum(
+        int(column[column > 0].sum()) for column in (columns.read_conflict, columns.write_conflict)
+    )
+    found = {"bank conflict cycles": conflicts / cores}
+    if run.memory is not None:
+        memory = run.memory
+        found |= {
+            "L2 hits": memory.hits / _REQUEST / cores,
+            "L2 misses": (memory.asked - memory.hits) / _REQUEST / cores,
+            "requests to memory, reads": memory.fetched / _REQUEST / cores,
+            "requests to memory, writes": memory.written_back / _REQUEST / cores,
+        }
+    return found
 
 
 def same_form(dispatch: Dispatch) -> tuple[Any, ...]:
@@ -106,6 +178,8 @@ def calibrate(
         Simulated(tasks, chip, base, soc_version, target, folder) as device,
     ):
         known = device({})
+        measured = tuple(measured)
+        counters = counter_rows(tasks, measured, device.counted)
         quantities = [q for q in quantities_of(tasks, measured) if known.get((q.task, q.what), 0) > 0]
         if not quantities:
             raise InputError(
@@ -120,7 +194,11 @@ def calibrate(
 
         result = fit(quantities, model, candidates(chip, device.timed_by))
     return Calibration(
-        chip, tuple(quantities), result, overlay_text(chip, base, name, result.factors, source)
+        chip,
+        tuple(quantities),
+        result,
+        overlay_text(chip, base, name, result.factors, source),
+        tuple(counters),
     )
 
 
@@ -140,6 +218,7 @@ class Simulated:
         self._uses = [
             Uses(frozenset(parameter_times(run, chip)[1]), len(run.instructions.cores)) for run in runs
         ]
+        self.counted = {task.name: _counted(run) for task, run in zip(tasks, runs, strict=True)}
         for number, (task, run) in enumerate(zip(tasks, runs, strict=True)):
             self._known[number, ()] = _values(task, run, chip.mhz)
 

@@ -7,6 +7,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from insight_trace.errors import InputError
@@ -21,6 +22,9 @@ _BUSY = {
     "mte1_instr_busy": "MTE1", "mte2_instr_busy": "MTE2", "mte3_instr_busy": "MTE3", "pmu_fix_instr_busy": "FIXP",
 }  # fmt: skip
 TOTAL, DURATION = "total", "duration"
+_NO_COUNTERS = frozenset(
+    {"thread_id", "core_id", "task_id", "func_id", "core_type", "pmu_total_cycles", "event_type"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +35,11 @@ class MeasuredTask:
     func_id: int | None  # None: the record does not say
     cube: bool | None
     cycles: Mapping[str, float]  # total and busy cycles by pipe; `duration` is in microseconds
+    counters: Mapping[str, float] = MappingProxyType({})  # all others, under the names of their columns
 
 
 def read_pmu(path: Path) -> list[MeasuredTask]:
-    """Rows of pmu.csv. Counters that are no busy cycles are left out."""
+    """Rows of pmu.csv, of any group of events (--enable-pmu 1, 2, 4 to 8)."""
     tasks = []
     try:
         with io.TextIOWrapper(open_regular(path, most=TABLE_BYTES), "utf-8", newline="") as file:
@@ -45,11 +50,18 @@ def read_pmu(path: Path) -> list[MeasuredTask]:
                     busy = {pipe: cycles for pipe, cycles in busy.items() if cycles > 0}
                     cycles = {TOTAL: float(row["pmu_total_cycles"]), **busy}
                     cube = row["core_type"].strip() == "0"
-                    tasks.append(MeasuredTask(int(row["task_id"], 16), int(row["func_id"]), cube, cycles))
+                    others = {
+                        name: float(value)
+                        for name, value in row.items()
+                        if name and value and name not in _BUSY and name not in _NO_COUNTERS
+                    }
+                    tasks.append(
+                        MeasuredTask(int(row["task_id"], 16), int(row["func_id"]), cube, cycles, others)
+                    )
                 except (KeyError, ValueError, TypeError, AttributeError) as error:
                     raise InputError(
                         f"this is no row of PMU counters: {cut(str(error))}", where=f"{path}:{number}",
-                        hint="a run with --enable-pmu 2 writes them",
+                        hint="a run with --enable-pmu N writes them",
                     ) from None  # fmt: skip
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"the counters cannot be read: {error}", where=str(path)) from None

@@ -12,7 +12,8 @@ from insight_trace.storage import write_whole
 
 # Numbers of [value] that a measurement of tasks may tell; the others are sizes, clocks or switches.
 _VALUES = (
-    "scalar.tile_op", "scalar.load_gm", "scalar.store_gm", "scalar.dcci", "register.write", "flag.latency", "barrier.cost",
+    "scalar.tile_op", "scalar.code", "scalar.divide", "scalar.load_ub", "scalar.store_ub", "scalar.load_gm",
+    "scalar.store_gm", "scalar.dcci", "register.write", "flag.latency", "barrier.cost", "l2.atomic_turn", "function.call",
     "cross_core.latency", "bank.turn", "mask.dispatch", "gm.chip_rate", "gm.core_rate", "l2.chip_rate", "l2.miss_latency",
     "l2.shared_cost", "mmad.head", "mmad.gap", "fixpipe.head", "fixpipe.row", "fixpipe.rate", "function.startup",
 )  # fmt: skip

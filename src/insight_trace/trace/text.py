@@ -208,7 +208,12 @@ def time_data(
     cycles: int, confidence: Confidence | None, launch: Launch | None, memory: MemoryUse | None
 ) -> dict[str, Any]:
     """The total's interval, what is around the kernel, and what it asked of the memory; None where nobody knows."""
-    trusted = confidence and {"low": confidence.low, "high": confidence.high, "kind": confidence.kind}
+    trusted = confidence and {
+        "low": confidence.low,
+        "high": confidence.high,
+        "kind": confidence.kind,
+        "rests_on": list(confidence.rests_on),
+    }
     around = launch and {
         **asdict(launch),
         "in_kernel": cycles,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from insight_trace.model import Confidence
+from insight_trace.model import Confidence, Instructions, Pipe
 from insight_trace.simulate.embedded.estimates import parameter_times
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ MODEL_ERROR = {"cube": 0.132, "vector": 0.039, "mix": 0.181}
 # How far a parameter may be off, relative, by what it is worth.
 KIND_ERROR = {"measured": 0.03, "published": 0.10, "derived": 0.10, "estimate": 0.30}
 _NINE_OF_TEN = 1.64
+_BY_SCALAR_UNIT = re.compile(r"SCALAR_CODE$|LD_|ST_|DCCI$|DSB$")
+_ATOMIC = frozenset({"ST_ATOMIC"})
+_SHORT = 64  # cycles: mostly head
+_WORTH_A_WORD = 0.2
 
 
 def kernel_kind(cores: Sequence[str]) -> str:
@@ -42,5 +47,27 @@ def confidence(simulation: Simulation, chip: Chip) -> Confidence:
     )
     parameters = math.sqrt(sum((share * error) ** 2 for share, error in shares))
     kind = kernel_kind(simulation.instructions.cores)
-    spread = math.expm1(_NINE_OF_TEN * math.hypot(MODEL_ERROR[kind], parameters))
-    return Confidence(simulation.cycles, spread, kind)
+    untried = _untried(simulation.instructions)
+    spread = math.expm1(_NINE_OF_TEN * math.hypot(MODEL_ERROR[kind], parameters, *untried.values()))
+    return Confidence(simulation.cycles, spread, kind, tuple(untried))
+
+
+def _untried(columns: Instructions) -> dict[str, float]:
+    """What a run rests on that no published kernel has tried, in words, and how far that may put its total off."""
+    import numpy as np
+
+    if not len(columns):
+        return {}
+    spent = (columns.end - columns.start).astype(np.int64)
+    whole = max(1, int(columns.end.max()) * len(columns.cores))
+    names = np.array([_BY_SCALAR_UNIT.match(name) is not None for name in columns.names])[columns.name]
+    scalar = int(spent[(columns.pipe == Pipe.SCALAR) & names].sum()) / whole
+    vector = columns.pipe == Pipe.VECTOR
+    short = int(spent[vector & (spent <= _SHORT)].sum()) / whole
+    found = {}
+    for what, share in (("code and loads of the scalar unit", scalar), ("short vector instructions", short)):
+        if share > _WORTH_A_WORD:
+            found[f"{what}, {share:.0%} of the time"] = share * KIND_ERROR["estimate"]
+    if any(name in _ATOMIC for name in columns.names):
+        found["atomic stores"] = KIND_ERROR["estimate"] / 3
+    return found

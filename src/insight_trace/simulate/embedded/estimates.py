@@ -37,6 +37,7 @@ _BY_NAME = {
     "ST_ATOMIC": "scalar.store_gm",
     "LD_XD_XN_IMM": "scalar.load_ub",
     "ST_XD_XN_IMM": "scalar.store_ub",
+    "SCALAR_CODE": "scalar.code",
     "MMAD": "mmad.head",
 }
 # Of these an instruction lasts as long as something else makes it; their own part is the parameter's value.

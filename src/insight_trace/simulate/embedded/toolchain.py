@@ -38,6 +38,7 @@ from insight_trace.simulate.embedded.engine_objects import (
 )
 from insight_trace.simulate.embedded.kernel_sources import project_of
 from insight_trace.simulate.embedded.sandbox import Sandbox
+from insight_trace.simulate.embedded.scalar_code import HOOKS, count_blocks
 from insight_trace.simulate.embedded.source_lines import keep_lines
 
 KERNEL_OBJECT = "kernel.so"
@@ -309,9 +310,9 @@ class Toolchain(Struct, frozen=True, dict=True):
         return self._precompiled("library", LIBRARY_PRELUDE, [*flags, *self._library_includes], state)
 
     def _hooks(self) -> tuple[str, ...]:
-        """Calls into the runner at every plain load and store of a kernel (engine/scalar_memory.hpp)."""
+        """Calls at every plain load and store of a kernel (engine/scalar_memory.hpp) and at every block (scalar_code.py)."""
         # zig has none, and a compiler takes sanitizers or hooks, not both
-        return () if self.compiler.is_zig or sanitizers() else ("-fsanitize=thread",)
+        return () if self.compiler.is_zig or sanitizers() else ("-fsanitize=thread", *HOOKS)
 
     @property
     def sees_plain_accesses(self) -> bool:
@@ -319,14 +320,16 @@ class Toolchain(Struct, frozen=True, dict=True):
         return bool(self._hooks())
 
     def _build_object(self, job: Compilation, into: Path) -> None:
-        made, made_object, source = into / KERNEL_OBJECT, into / "kernel.o", str(job.source)
+        counts = HOOKS[0] in job.flags
+        made, source = into / KERNEL_OBJECT, str(job.source)
+        made_object = into / ("kernel.s" if counts else "kernel.o")
         rules = into / "rule", into / "assembler_rule"
         rule = ["-MD", "-MF", str(rules[0])]
         # what assembler code includes, only its own assembler tells
         told = ("-Xassembler", "--MD", "-Xassembler", str(rules[1]))
         assembler = () if self.compiler.is_clang else told
-        flags = [*job.flags, *assembler]
-        done = self._run_on_source(job, [*flags, *rule, "-c", source, "-o", str(made_object)], into)
+        made_by = ["-S"] if counts else [*assembler, "-c"]
+        done = self._run_on_source(job, [*job.flags, *rule, *made_by, source, "-o", str(made_object)], into)
         text = b""
         if done.code == 0 or any(said in done.said for said in _ATTRIBUTE_WITHIN):
             text = self._preprocessed(job)
@@ -334,13 +337,17 @@ class Toolchain(Struct, frozen=True, dict=True):
             # the device compiler takes `[aicore]` where C++ has no attribute
             plain = into / "kernel.ii"
             plain.write_bytes(text.replace(b"[[maybe_unused]]", b""))
-            words = [*flags, "-x", "c++-cpp-output", "-c", str(plain), "-o", str(made_object)]
+            words = [*job.flags, *made_by, "-x", "c++-cpp-output", str(plain), "-o", str(made_object)]
             done = self._run_on_source(job, words, into)
             plain.unlink()
         self._require_done(job, done)
+        if counts:
+            code = made_object.read_text(encoding="utf-8", errors="surrogateescape")
+            made_object.write_text(count_blocks(code), encoding="utf-8", errors="surrogateescape")
         # in two steps: hooks are compiled in, but the runtime that usually goes with them is not linked
         checked = [*sanitizers(), "-Wl,-Bsymbolic"] if sanitizers() else []  # tools/pto_isa/driver.cpp, load
-        done = self._run_on_source(job, [*checked, "-shared", str(made_object), "-o", str(made)], into)
+        linked = [*checked, *(assembler if counts else ()), "-shared", str(made_object), "-o", str(made)]
+        done = self._run_on_source(job, linked, into)
         self._require_done(job, done)
         made_object.unlink()
         keep_lines(made)

@@ -13,9 +13,11 @@ static const char *pipe_name(PipeId pipe) {
     return names[static_cast<int>(pipe)];
 }
 
-Clock::Clock(const Parameters &parameters, Records &records)
-    : records_(records), issue_cost_(parameters.scalar_issue), barrier_cost_(parameters.barrier_cost),
-      depth_(static_cast<size_t>(std::max<int64_t>(1, parameters.queue_depth / 1000))) {}
+Clock::Clock(const Parameters &parameters, Records &records, bool cube)
+    : records_(records), issue_cost_(parameters.scalar_issue), barrier_cost_(parameters.barrier_cost) {
+    for (int i = 0; i < kPipes; ++i)
+        depth_[static_cast<size_t>(i)] = parameters.queue_depth(static_cast<PipeId>(i), cube);
+}
 
 void Clock::keep(const CoreStep &step) {
     constexpr uint32_t kAtOnce = 512; // placed while they and their rows are in the processor's caches
@@ -41,7 +43,7 @@ static bool follows(const CoreStep &step) { return step.kind == StepKind::Work &
 
 uint32_t Clock::enqueue(const Record &record, CoreStep &step, Site at) {
     Pipe &pipe = pipes_[step.pipe];
-    if (pipe.queued >= depth_ && !follows(step)) deadlock(static_cast<PipeId>(step.pipe), at);
+    if (pipe.queued >= depth_[step.pipe] && !follows(step)) deadlock(static_cast<PipeId>(step.pipe), at);
     step.row = records_.append(record);
     keep(step);
     if (!pipe.pending.empty() || !go_on(step)) {

@@ -42,7 +42,7 @@ class Timeline; // what gives them times
 
 class Clock {
   public:
-    Clock(const Parameters &parameters, Records &records);
+    Clock(const Parameters &parameters, Records &records, bool cube);
 
     // Each returns the row of the new record.
     uint32_t issue(PipeId pipe, const Record &record, const Cost &cost, Site at);
@@ -114,7 +114,7 @@ class Clock {
     int64_t work_ = 0;
     uint64_t placings_ = 0;
     const int64_t issue_cost_, barrier_cost_;
-    const size_t depth_;
+    std::array<size_t, kPipes> depth_; // of each pipe's queue
     Timeline *timeline_ = nullptr;
     std::array<Pipe, kPipes> pipes_;
     std::array<std::array<std::array<Flag, kEvents>, kPipes>, kPipes> flags_;

@@ -25,8 +25,8 @@ const Region *GlobalMemory::find(uint64_t address) const {
 
 Core::Core(const CoreIdentity &identity_, const Parameters &parameters_, Records &records, GlobalMemory &gm,
            bool timing_only, uint8_t unwritten)
-    : identity(identity_), computes(!timing_only), clock(parameters_, records), parameters(parameters_),
-      tile_op_cost(parameters_.scalar_tile_op),
+    : identity(identity_), computes(!timing_only), clock(parameters_, records, identity_.cube),
+      parameters(parameters_), tile_op_cost(parameters_.scalar_tile_op),
       function(parameters_.vector_functions ? new VectorFunction(parameters_) : nullptr),
       register_cost_(parameters_.register_write), unwritten_(unwritten), detailed_(records.detailed()),
       call_tiles_(&no_tiles_), records_(records), gm_(gm) {
@@ -182,8 +182,12 @@ void Core::transfer(Instr instr, Type type, const Area &gm, const Area &local, i
             geometry.bytes);
     take_further_operands();
     Access access;
-    clock.issue(pipe, r, transfer_cost(parameters, instr, gm.address, bursts, burst_bytes, gm_step, access),
-                at);
+    const Cost cost = transfer_cost(parameters, instr, gm.address, bursts, burst_bytes, gm_step, access);
+    access.atomic = stores && (atomic_store || atomic_type);
+    // pieces of one load into UB come one after the other; the next op does not wait for them
+    if (in_call_ && pieces_++ && pipe == PipeId::MTE2 && ends.to == Space::UB && access.turn == Turn::Free)
+        access.turn = Turn::Follows;
+    clock.issue(pipe, r, cost, at);
 }
 
 void Core::move(Instr instr, Type type, const Area &dst, const Area &src, int64_t repeat, int64_t bytes,
@@ -240,8 +244,9 @@ void Core::fixpipe(Instr instr, Type type, const Area &gm, const Area &dst, cons
     take_further_operands();
     Access access;
     if (!gm_step) gm_step = bytes / std::max<int64_t>(1, rows);
-    clock.issue(PipeId::FIX, r,
-                fixpipe_cost(parameters, instr, rows, cols, bytes, to_nd, gm.address, gm_step, access), at);
+    const Cost cost = fixpipe_cost(parameters, instr, rows, cols, bytes, to_nd, gm.address, gm_step, access);
+    access.atomic = out && (atomic_store || atomic_type);
+    clock.issue(PipeId::FIX, r, cost, at);
 }
 
 void Core::set_register(PipeId pipe, uint64_t value) {
@@ -273,7 +278,28 @@ void Core::scalar_access(Instr instr, Space space, uint64_t address, int64_t byt
         bytes = tile ? tile->size : 4;
     }
     also(stores ? kWrites : kReads, space, Type::U8, lines_at(address, 1, 0, bytes));
-    scalar(instr, address, milli, access);
+    // loads of one block are issued before the first value is used
+    const bool loads = space == Space::UB && !stores;
+    scalar(instr, address, loads && loads_overlap_ ? std::min(milli, parameters.scalar_issue) : milli,
+           access);
+    loads_overlap_ = loads;
+}
+
+void Core::take_code() {
+    CodeCounts &code = insight_trace_code;
+    const int64_t milli = code.plain * parameters.scalar_code + code.multiplies * parameters.scalar_multiply +
+                          code.divides * parameters.scalar_divide + code.floats * parameters.scalar_float +
+                          code.float_divides * parameters.scalar_float_divide;
+    const int64_t count = code.plain + code.multiplies + code.divides + code.floats + code.float_divides;
+    const uint64_t where = code.loop ? code.loop : code.where; // a loop has most of it
+    code = {};
+    loads_overlap_ = false;
+    constexpr int64_t kWorthARow = 32000; // less is the gap before the next instruction
+    if (milli < kWorthARow) return scalar_work(milli);
+    const Site here = at, found = site_in_kernel(where);
+    if (found.file) at = found;
+    scalar(Instr::SCALAR_CODE, static_cast<uint64_t>(count), milli);
+    at = here;
 }
 
 void Core::barrier(PipeId pipe) {

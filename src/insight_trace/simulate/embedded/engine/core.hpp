@@ -13,6 +13,7 @@
 #include "operands.hpp"
 #include "parameters.hpp"
 #include "records.hpp"
+#include "scalar_code.hpp"
 #include "touched_lines.hpp"
 
 namespace insight_trace::engine {
@@ -121,6 +122,8 @@ class Core {
     // The same, reading or writing `bytes` of a memory; 0: an element of the tile it lies in.
     void scalar_access(Instr instr, Space space, uint64_t address, int64_t bytes, int64_t milli,
                        const Access *access = nullptr);
+    // What the kernel's own code has executed since the last time.
+    void take_code();
     // Scalar work of generated address code, without an instruction of its own in the trace.
     void scalar_work(int64_t milli) {
         if (!silent) clock.scalar_work(milli);
@@ -258,6 +261,10 @@ class Core {
     Repeated *repeating_ = nullptr; // what the running op issues is kept there
     bool looked_ = false;           // the running op looked at a memory
     uint32_t first_row_ = 0, first_step_ = 0;
+    uint32_t pieces_ = 0; // transfers of the running op
+    bool in_call_ = false;
+    bool loads_overlap_ =
+        false; // the scalar unit's last access was a load from UB, in the block that it is in
     int64_t work_before_ = 0;
     uint64_t placings_ = 0;
     Records &records_;
@@ -271,7 +278,10 @@ class Core {
 uint64_t offset_in(Core &core, Space space, uint64_t address);
 const char *space_name(Space space);
 
-// The core whose thread this is.
+// The place in a kernel's object, whose debug lines are looked up afterwards; no file: in none of them.
+Site site_in_kernel(uint64_t address);
+
+// The core whose thread this is, as the kernel calls us: what its own code did before has been taken.
 Core &current_core();
 Core *running_core(); // the same, or null on a thread that is no core's
 

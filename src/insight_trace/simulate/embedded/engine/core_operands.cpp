@@ -52,6 +52,8 @@ void Core::check_tile(Op op, const TileRef &tile) {
 }
 
 void Core::begin_call(Op op, const Operands &operands) {
+    in_call_ = true;
+    pieces_ = 0;
     if (!detailed_) {
         for (uint32_t i = 0; i < operands.count; ++i)
             if (operands[i].kind == Operand::Tile) check_tile(op, operands[i].tile);
@@ -122,6 +124,7 @@ void Core::know_call(Op op, const Operands &operands, KnownCall &known) {
 }
 
 void Core::end_call() {
+    in_call_ = false;
     unit_flag_ = 0;
     call_ = kNoCall;
     call_tiles_ = &no_tiles_;

@@ -8,6 +8,13 @@
 
 namespace insight_trace::engine {
 
+// When a transfer may begin beside others of its pipe.
+enum class Turn : uint8_t {
+    Free,    // after the one before it has begun
+    Follows, // after the one before it has ended
+    Holds,   // as Free, and the pipe takes up nothing before it has ended
+};
+
 // Bytes of global memory that an instruction reads or writes: `bursts` pieces, `step` bytes apart.
 struct Access {
     uint64_t address = 0;
@@ -17,8 +24,10 @@ struct Access {
     uint32_t burst_bytes = 0;
     uint32_t weight = 1000; // thousandths: what its bytes take of the chip's rates, more off their alignment
     bool write = false;
+    bool atomic = false; // adds to what is there
     bool to_l1 = false;  // loads of the cube core, which reach a little less of the chip's rate
-    bool serial = false; // the pipe takes up nothing before this has ended
+    Turn turn = Turn::Free;
+    uint8_t in_flight = 0; // transfers that its pipe has under way at most; 0: no limit
 };
 
 enum class StepKind : uint8_t {

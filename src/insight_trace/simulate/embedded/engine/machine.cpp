@@ -9,7 +9,10 @@ namespace insight_trace::engine {
 static thread_local Core *t_core = nullptr;
 static Machine *g_machine = nullptr;
 
-Core &current_core() { return *t_core; }
+Core &current_core() {
+    if (insight_trace_code.where) t_core->take_code();
+    return *t_core;
+}
 Core *running_core() { return t_core; }
 Machine &current_machine() { return *g_machine; }
 
@@ -159,6 +162,7 @@ void Machine::body(size_t index) {
         const CoreJob &core_job = job_.cores[index];
         job_.kernels[core_job.kernel].call(reinterpret_cast<int64_t *>(core_job.args));
         if (me.core->late) me.core->late->drain();
+        if (insight_trace_code.where) me.core->take_code();
         me.core->clock.finish(me.core->at);
         me.core->scalar(Instr::END, 0, 1000);
     } catch (const Failure &caught) {

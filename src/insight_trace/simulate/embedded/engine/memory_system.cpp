@@ -30,10 +30,22 @@ static L2Traffic traffic_of(L2Cache &cache, const Access &access, uint32_t core)
     return traffic;
 }
 
-int64_t MemorySystem::look(uint32_t core, const Access &access, L2Traffic &traffic) {
-    traffic = traffic_of(cache_, access, core);
-    add(total_, traffic);
-    return traffic.fetched ? rates_.miss : 0;
+void MemorySystem::look(uint32_t core, const Access &access) {
+    add(total_, traffic_of(cache_, access, core));
+}
+
+// A block of L2 adds for one access at a time: when all blocks of this one have done so for those before it.
+int64_t MemorySystem::take_turns(const Access &access, int64_t begin) {
+    constexpr uint64_t kLine = L2Cache::kLine;
+    auto each = [&](auto &&visit) {
+        uint64_t address = access.address;
+        for (uint32_t i = 0; i < access.bursts; ++i, address += static_cast<uint64_t>(access.step))
+            for (uint64_t line = address / kLine; line <= (address + access.burst_bytes - 1) / kLine; ++line)
+                visit(turns_[line]);
+    };
+    each([&](int64_t &free) { begin = std::max(begin, free); });
+    each([&](int64_t &free) { free = begin + rates_.atomic; });
+    return begin;
 }
 
 void MemorySystem::submit(uint32_t channel, const Access &access, int64_t start, int64_t latency,
@@ -49,6 +61,7 @@ void MemorySystem::look_up(uint32_t number, int64_t time) {
     waiting.traffic = traffic_of(cache_, waiting.access, number / each_);
     add(total_, waiting.traffic);
     waiting.begin = time + waiting.begin + (waiting.traffic.fetched ? rates_.miss : 0);
+    if (waiting.access.atomic) waiting.begin = take_turns(waiting.access, waiting.begin);
     if (++channel.looked_up == 1) try_begin(number);
 }
 
@@ -74,7 +87,7 @@ void MemorySystem::begin(uint32_t number, const Waiting &waiting) {
     Flow flow{};
     flow.channel = number;
     flow.row = waiting.row;
-    flow.serial = access.serial;
+    flow.holds = access.turn == Turn::Holds;
     flow.expected = waiting.expected;
     flow.left = bytes * kMillion;
     flow.wants = std::max<int64_t>(1, flow.left / std::max<int64_t>(1, access.data));
@@ -209,7 +222,7 @@ bool MemorySystem::next(Ended &ended) {
         if (!free_) changed_ = true;
         channels_[flow.channel].busy = false;
         try_begin(flow.channel);
-        ended = {flow.channel, flow.row, now_, flow.expected, flow.serial, flow.traffic};
+        ended = {flow.channel, flow.row, now_, flow.expected, flow.holds, flow.traffic};
         return true;
     }
 }

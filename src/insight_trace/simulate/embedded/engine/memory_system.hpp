@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include <queue>
+#include <unordered_map>
 #include <vector>
 
 #include "fifo.hpp"
@@ -23,6 +24,7 @@ struct MemoryRates {
     int64_t miss = 0;      // more latency of an access that finds something missing
     int64_t shared = 1000; // what a byte takes of L2's rate that several cores read, thousandths
     int64_t core = 0;      // of one core, its channels together
+    int64_t atomic = 0;    // how long a block is taken by an access that adds to it
 };
 
 class MemorySystem {
@@ -33,14 +35,14 @@ class MemorySystem {
     // An access that is taken up at `start` and whose data phase begins `latency` later at the earliest,
     // after those that the channel was given before. `row` comes back when it has ended.
     void submit(uint32_t channel, const Access &access, int64_t start, int64_t latency, uint32_t row);
-    // An access that only waits: its latency on top of a hit's.
-    int64_t look(uint32_t core, const Access &access, L2Traffic &traffic);
+    // An access of the scalar unit, which takes none of the rates.
+    void look(uint32_t core, const Access &access);
 
     struct Ended {
         uint32_t channel, row;
         int64_t time;
         int64_t expected; // with nobody else on the chip, and everything in L2
-        bool serial;
+        bool holds;
         L2Traffic traffic;
     };
     // The next access that ends; false when none is in flight. Later submissions never start before `time`.
@@ -74,7 +76,7 @@ class MemorySystem {
     struct Flow { // a data phase
         uint32_t channel;
         uint32_t row;
-        bool serial;
+        bool holds;
         int64_t expected;
         int64_t left;  // millionths of a byte, when its rate was set
         int64_t since; // then
@@ -86,6 +88,7 @@ class MemorySystem {
         int64_t hbm;   // what a byte of it takes of HBM's rate, thousandths
         L2Traffic traffic;
     };
+    int64_t take_turns(const Access &access, int64_t begin);
     void look_up(uint32_t channel, int64_t time);
     void try_begin(uint32_t channel);
     void begin(uint32_t channel, const Waiting &waiting);
@@ -108,8 +111,9 @@ class MemorySystem {
     std::vector<Flow> flows_;
     int64_t now_ = 0;
     L2Traffic total_;
-    bool changed_ = false; // flows came or went where not all have what they want
-    bool free_ = true;     // all have what they want
+    std::unordered_map<uint64_t, int64_t> turns_; // by block of L2 that cores add to: when it is free
+    bool changed_ = false;                        // flows came or went where not all have what they want
+    bool free_ = true;                            // all have what they want
 };
 
 } // namespace insight_trace::engine

@@ -25,6 +25,28 @@ void Parameters::set(const std::string &name, int64_t thousandths) {
     fail(Fault::OurBug, {}, "there is no parameter %s", name.c_str());
 }
 
+size_t Parameters::queue_depth(PipeId pipe, bool cube) const {
+    auto milli = [&] {
+        switch (pipe) {
+        case PipeId::V:
+            return queue_v;
+        case PipeId::M:
+            return queue_m;
+        case PipeId::MTE1:
+            return queue_mte1;
+        case PipeId::MTE2:
+            return cube ? queue_mte2_cube : queue_mte2;
+        case PipeId::MTE3:
+            return cube ? queue_mte3_cube : queue_mte3;
+        case PipeId::FIX:
+            return queue_fix;
+        default: // the scalar unit issues to itself
+            return int64_t(0);
+        }
+    }();
+    return milli < 1000 ? 1 : static_cast<size_t>(milli / 1000);
+}
+
 void Parameters::settle() const {
     for (size_t i = 0; i < kParameterCount; ++i)
         if (!given[i]) fail(Fault::OurBug, {}, "the job lacks the parameter %s", kRows[i].name);

@@ -50,6 +50,7 @@ struct MoveCost {
     int64_t interval =
         0; // until the pipe takes the next transfer; 0: when this one has ended. On chip: extra gap
     int64_t floor = 0;      // what it takes at least
+    int64_t in_flight = 0;  // transfers that the pipe has under way at most; 0: no limit of its own
     int64_t burst_rate = 0; // bytes per 1000 cycles inside one burst; 0: no limit of its own
     int points = 0;
     CurvePoint curve[12];
@@ -74,6 +75,9 @@ struct Parameters {
         if (!cost.given) missing(instr);
         return cost;
     }
+
+    // How many instructions the queue of a pipe holds.
+    size_t queue_depth(PipeId pipe, bool cube) const;
 
     void set(const std::string &name, int64_t thousandths);
     // Refuses a job that lacks a parameter.

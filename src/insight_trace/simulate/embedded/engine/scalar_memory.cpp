@@ -58,6 +58,7 @@ void touched_on_chip(uint64_t address, uint64_t size, bool store, const void *ca
     Core *core = running_core();
     const LocalPlace place = local_place(address);
     if (!core || !place.known || !size) return;
+    if (insight_trace_code.where) core->take_code();
     const Site here = core->at, found = site_of(caller);
     if (found.file) core->at = found;
     try {
@@ -81,6 +82,7 @@ inline void touched(const void *pointer, uint64_t size, bool store, const void *
     }
     Core *core = running_core();
     if (!core) return;
+    if (insight_trace_code.where) core->take_code();
     check(*core, address, size, store, caller);
     uint64_t line = address >> kLineBits, end = (address + (size ? size - 1 : 0)) >> kLineBits;
     if (line == t_lines.last && line == end) {
@@ -93,8 +95,9 @@ inline void touched(const void *pointer, uint64_t size, bool store, const void *
 
 } // namespace
 
-Site site_of(const void *caller) {
-    auto pc = reinterpret_cast<uint64_t>(caller);
+Site site_of(const void *caller) { return site_in_kernel(reinterpret_cast<uint64_t>(caller)); }
+
+Site site_in_kernel(uint64_t pc) {
     for (const KernelImage &image : current_machine().job().kernels)
         if (pc >= image.base && pc < image.end)
             return {image.path.c_str(), static_cast<uint32_t>(pc - image.base - 1)};
@@ -116,6 +119,8 @@ void forget_scalar_lines(uint64_t address, bool all) {
 }
 
 } // namespace insight_trace::engine
+
+thread_local insight_trace::engine::CodeCounts insight_trace_code;
 
 using insight_trace::engine::touched;
 

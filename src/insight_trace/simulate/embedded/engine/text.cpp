@@ -80,7 +80,8 @@ static void read_move_cost(const std::vector<std::string> &f, Parameters &into) 
     cost.interval = std::stoll(f.at(5));
     cost.floor = std::stoll(f.at(6));
     cost.burst_rate = std::stoll(f.at(7));
-    const size_t first = 8, most = sizeof cost.curve / sizeof cost.curve[0];
+    cost.in_flight = std::stoll(f.at(8)) / 1000;
+    const size_t first = 9, most = sizeof cost.curve / sizeof cost.curve[0];
     for (size_t i = first; i + 1 < f.size(); i += 2) {
         if (cost.points == static_cast<int>(most))
             fail(Fault::OurBug, {}, "the curve of %s has too many points", f.at(1).c_str());

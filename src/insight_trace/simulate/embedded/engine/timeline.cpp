@@ -15,12 +15,9 @@ Timeline::Timeline(const Parameters &parameters, Records &records, const std::ve
     barrier_cost_ = parameters.barrier_cost;
     dispatch_latency_ = parameters.scalar_dispatch;
     start_ = parameters.start_cycles;
-    depth_ = static_cast<size_t>(std::max<int64_t>(1, parameters.queue_depth / 1000));
-    // a ring that its places wrap around without a division
-    while (ring_ < depth_) ring_ *= 2;
     rates_ = {parameters.gm_chip_rate,    parameters.gm_chip_rate_l1, parameters.l2_chip_rate,
               parameters.l2_chip_rate_l1, parameters.l2_miss_latency, parameters.l2_shared_cost,
-              parameters.gm_core_rate};
+              parameters.gm_core_rate,    parameters.l2_atomic_turn};
     skew_ = parameters.launch_skew;
     next_block_ = parameters.launch_next_block;
     cube_cores_ = static_cast<int>(parameters.chip_cube_cores / 1000);
@@ -55,7 +52,13 @@ void Timeline::begin(L2Cache &cache, bool write_records) {
         auto core = std::make_unique<Core>();
         core->steps = given.steps;
         core->block = given.block;
-        for (Pipe &pipe : core->pipes) pipe.taken.assign(ring_, 0);
+        for (size_t i = 0; i < core->pipes.size(); ++i) {
+            Pipe &pipe = core->pipes[i];
+            pipe.depth = parameters_.queue_depth(static_cast<PipeId>(i), given.cube);
+            size_t ring = 1; // its places wrap around without a division
+            while (ring < pipe.depth) ring *= 2;
+            pipe.taken.assign(ring, 0);
+        }
         cores_.push_back(std::move(core));
     }
     signalled_.clear();
@@ -166,10 +169,10 @@ void Timeline::signal(uint32_t row, int64_t time) {
 // The queue of a pipe has room for one more; the scalar unit waits until then.
 bool Timeline::room(Core &core, const CoreStep &step) {
     Pipe &pipe = core.pipes[step.pipe];
-    if (pipe.issued < depth_) return true;
-    const uint64_t oldest = pipe.issued - depth_;
+    if (pipe.issued < pipe.depth) return true;
+    const uint64_t oldest = pipe.issued - pipe.depth;
     if (oldest >= pipe.started) return false;
-    core.now = std::max(core.now, pipe.taken[oldest & (ring_ - 1)]);
+    core.now = std::max(core.now, pipe.taken[oldest & (pipe.taken.size() - 1)]);
     return true;
 }
 
@@ -179,11 +182,8 @@ bool Timeline::take(Core &core, uint32_t index, const CoreStep &step) {
     switch (step.kind) {
     case StepKind::Scalar: {
         const int64_t start = core.now + step.before;
-        int64_t end = start + step.latency;
-        if (step.link != kNone) {
-            L2Traffic traffic;
-            end += memory_->look(index, core.steps->accesses[step.link], traffic);
-        }
+        const int64_t end = start + step.latency;
+        if (step.link != kNone) memory_->look(index, core.steps->accesses[step.link]);
         core.now = end;
         if (step.row != kNone) put(step.row, start, start, end, Stall::None);
         if (step.event) signal(step.row, end);
@@ -283,7 +283,13 @@ bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_
         put(step.row, issue, start, end, stall);
         break;
     case StepKind::Transfer: {
-        pipe.held = access->serial;
+        const uint64_t under_way = pipe.submitted - pipe.ended;
+        if ((access->turn == Turn::Follows && under_way) ||
+            (access->in_flight && under_way >= access->in_flight)) {
+            pipe.full = true;
+            return false;
+        }
+        pipe.held = access->turn == Turn::Holds;
         pipe.next_start = start + step.occupy;
         ++pipe.submitted;
         if (writes_) {
@@ -328,7 +334,7 @@ bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_
         pipe.next_start = end;
         break;
     }
-    if (!follows) pipe.taken[pipe.started++ & (ring_ - 1)] = start;
+    if (!follows) pipe.taken[pipe.started++ & (pipe.taken.size() - 1)] = start;
     if (step.kind == StepKind::Set) {
         if (!raised_later) raise(core, index, step, end);
     } else {
@@ -371,8 +377,8 @@ void Timeline::ended(const MemorySystem::Ended &event) {
                        static_cast<uint64_t>((event.traffic.bytes - event.traffic.hits) / L2Cache::kSector)
                            << 32;
     }
-    if (event.serial) {
-        pipe.held = false;
+    if (event.holds || pipe.full) {
+        pipe.held = pipe.full = false;
         pipe.next_start = std::max(pipe.next_start, event.time);
     }
     while (!pipe.late.empty() && pipe.late.front().after <= pipe.ended) {

@@ -74,10 +74,12 @@ class Timeline {
     };
     struct Pipe {
         int64_t next_start = 0, busy_until = 0;
-        std::vector<int64_t> taken;
+        std::vector<int64_t> taken; // when the last ones left the queue, as many as it holds, in a ring
+        size_t depth = 1;
         uint64_t issued = 0, started = 0;
         uint64_t submitted = 0, ended = 0; // transfers
         bool held = false;                 // by a transfer that lets nothing pass
+        bool full = false;                 // a transfer waits until one of those in flight has ended
         Fifo<Pending> pending;
         Fifo<LateSet> late;
     };
@@ -137,7 +139,6 @@ class Timeline {
     const std::vector<Meeting> &meetings_;
     std::vector<bool> left_out_; // by row; empty: none
     int64_t issue_cost_, flag_cost_, flag_latency_, barrier_cost_, dispatch_latency_, start_;
-    size_t depth_, ring_ = 1;
     MemoryRates rates_;
     int64_t skew_, next_block_;
     int cube_cores_;

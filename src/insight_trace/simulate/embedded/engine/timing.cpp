@@ -97,7 +97,8 @@ Cost transfer_cost(const Parameters &parameters, Instr instr, uint64_t gm, int64
     }
     Cost result = moved(cost, bursts, bytes);
     access.data = result.channel;
-    access.serial = cost.interval == 0;
+    access.turn = cost.interval == 0 ? Turn::Holds : Turn::Free;
+    access.in_flight = static_cast<uint8_t>(std::min<int64_t>(cost.in_flight, UINT8_MAX));
     result.access = &access;
     return result;
 }
@@ -143,7 +144,7 @@ Cost fixpipe_cost(const Parameters &parameters, Instr instr, int64_t rows, int64
     if (instr == Instr::FIX_L0C_TO_OUT) {
         access = access_of(instr, gm, rows, bytes / std::max<int64_t>(1, rows), gm_step);
         access.data = std::max<int64_t>(1, data);
-        access.serial = true;
+        access.turn = Turn::Holds;
         result.access = &access;
     }
     return result;

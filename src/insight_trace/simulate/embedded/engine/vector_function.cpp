@@ -168,8 +168,9 @@ void VectorFunction::add(Instr instr, Type type, int64_t loops, int64_t elements
     access(stores_, dst, writes);
 }
 
-// Cycles of the whole function; `latency`: of that, from a loaded register to a computed one.
-int64_t VectorFunction::cycles(int64_t &latency) const {
+// Cycles of the whole function; `latency`: of that, from a loaded register to a computed one; `alone`: of its
+// start and end, what the function behind it does not wait for.
+int64_t VectorFunction::cycles(int64_t &latency, int64_t &alone) const {
     int64_t head = 0, body = 0, row = 0;
     latency = 0;
     for (const Work &work : work_) {
@@ -188,17 +189,20 @@ int64_t VectorFunction::cycles(int64_t &latency) const {
         latency += std::max<int64_t>(1000, cost.head - shared_);
     }
     int64_t whole = head + body + row * outer_;
+    alone = std::max<int64_t>(0, head - parameters_.function_call);
     if (as_one_run_) { // rows of one loop follow each other as loops do
         const Work &work = work_.front();
         const VectorCost &cost = parameters_.vector(work.instr, work.type);
         whole = std::min(whole, cost.head + cost.slope * as_one_run_);
     }
-    return std::max<int64_t>(startup_ + load_ + 2000, whole);
+    whole = std::max<int64_t>(startup_ + load_ + 2000, whole);
+    alone = std::min(alone, whole - startup_);
+    return whole;
 }
 
 void VectorFunction::flush(Core &core) {
     if (work_.empty()) return;
-    int64_t latency = 0, whole = cycles(latency), loops = 0;
+    int64_t latency = 0, alone = 0, whole = cycles(latency, alone), loops = 0;
     for (const Work &work : work_) loops = std::max(loops, work.loops);
     Record push = core.record(Instr::VF, PipeId::V, Form::Function);
     push.a = uint64_t(std::min<int64_t>(loops, 0xffffffff)) | uint64_t(outer_) << 32;
@@ -242,7 +246,7 @@ void VectorFunction::flush(Core &core) {
     }
     for (const Access &access : stores_) memory(Instr::VST, access, at, rest - at);
     for (size_t i = 0; i < parts.size(); ++i) {
-        int64_t until = i + 1 < parts.size() ? parts[i + 1].begin : rest;
+        int64_t until = i + 1 < parts.size() ? parts[i + 1].begin : rest - alone;
         Cost cost{until - parts[i].begin, std::max<int64_t>(1000, parts[i].busy), 0, Stall::None};
         cost.follows = true;
         core.clock.issue(PipeId::V, parts[i].record, cost, core.at);

@@ -45,7 +45,7 @@ class VectorFunction {
         std::vector<Area> areas;
     };
     void lower(Op op, const Operands &operands);
-    int64_t cycles(int64_t &latency) const;
+    int64_t cycles(int64_t &latency, int64_t &alone) const;
 
     const Parameters &parameters_;
     const int64_t startup_, load_, shared_, step_;

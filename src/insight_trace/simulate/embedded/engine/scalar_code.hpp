@@ -1,0 +1,19 @@
+// What a kernel's own code executes on the scalar unit, between two calls of ours.
+//
+// Blocks of a compiled kernel add to these counters (simulate/embedded/scalar_code.py); the core takes them
+// whenever the kernel calls us, and prices each class by the chip's parameters.
+#pragma once
+
+#include <cstdint>
+
+namespace insight_trace::engine {
+
+struct CodeCounts {
+    int64_t plain = 0, multiplies = 0, divides = 0, floats = 0, float_divides = 0;
+    uint64_t where = 0; // an address in the block that was entered last; 0: none was since they were taken
+    uint64_t loop = 0;  // the same of the last one that a loop begins with; 0: none
+};
+
+} // namespace insight_trace::engine
+
+extern "C" thread_local insight_trace::engine::CodeCounts insight_trace_code;
