@@ -36,6 +36,8 @@ def write_named_traces(simulator: Path, workspace: Path, label: str) -> tuple[st
     from insight_trace.storage import whole_file
     from insight_trace.trace.chrome import write_chrome
     from insight_trace.trace.clean import whole
+    from insight_trace.trace.critical import critical_path
+    from insight_trace.trace.timeline_spans import timeline_spans
 
     timeline = simulator / "trace.json"
     if not timeline.is_file():
@@ -62,7 +64,7 @@ def write_named_traces(simulator: Path, workspace: Path, label: str) -> tuple[st
             "than viewers take as JSON; `insight-trace clean --format perfetto` writes them, `view` shows tiles",
         )
     with whole_file(workspace / f"{label}{PERFETTO}") as file:
-        write_chrome(whole(trace), file, counters=True)
+        write_chrome(whole(trace), file, counters=True, spans=timeline_spans(trace, critical_path(trace)))
     if recording is not None:
         write_memory_page(recording, workspace, label)
     return ()

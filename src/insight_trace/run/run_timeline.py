@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ROWS = 16384
-_CUBES, _VECTORS, _SCHEDULERS, _ORCHESTRATOR, _PATH = range(1, 6)
+_PATH, _ORCHESTRATOR, _SCHEDULERS, _CUBES, _VECTORS = range(1, 6)  # in the order in which viewers show them
 _PROCESSES = {
     _PATH: "critical path",
     _ORCHESTRATOR: "orchestrator",
@@ -23,6 +23,7 @@ _PROCESSES = {
     _CUBES: "cube cores",
     _VECTORS: "vector cores",
 }
+_LANES_FROM = 1000  # viewers call a thread with the number of its process the main thread
 _WORDS = {ActivityKind.SUBMIT: "submit", ActivityKind.DISPATCH: "dispatch", ActivityKind.COMPLETE: "complete"}
 
 
@@ -57,13 +58,14 @@ def _pieces(run: WholeRun) -> Iterator[list[str]]:
                 name = f'"{_WORDS[ActivityKind(kind)]} {names[task][1:]}'
             inside = f',"replay":"{replays[task]}"' if kind == ActivityKind.KERNEL else ""
             events.append(
-                f'{{"ph":"X","pid":{process},"tid":{lane},"ts":{start / mhz:.4f},"dur":{(end - start) / mhz:.4f},'
+                f'{{"ph":"X","pid":{process},"tid":{_LANES_FROM + lane},"ts":{start / mhz:.4f},'
+                f'"dur":{(end - start) / mhz:.4f},'
                 f'"name":{name},"args":{{"task":{task},"id":"0x{ids[task]:x}","block":{block},"cycles":{end - start}'
                 f"{inside}}}}}"
             )
         yield events
     yield [
-        f'{{"ph":"X","pid":{_PATH},"tid":0,"ts":{part.begin / mhz:.4f},"dur":{part.cycles / mhz:.4f},'
+        f'{{"ph":"X","pid":{_PATH},"tid":{_LANES_FROM},"ts":{part.begin / mhz:.4f},"dur":{part.cycles / mhz:.4f},'
         f'"name":{names[part.task] if part.what == "kernel" else json.dumps(part.what)},'
         f'"args":{{"task":{part.task},"cycles":{part.cycles}}}}}'
         for part in run.path
@@ -94,8 +96,11 @@ def _metadata(run: WholeRun) -> list[str]:
     lanes = [(_CUBES, core, f"AIC {core}") for core in range(clusters)]
     lanes += [(_VECTORS, core, f"AIV {core - clusters}") for core in range(clusters, 3 * clusters)]
     lanes += [(_SCHEDULERS, thread, f"scheduler {thread}") for thread in range(run.machine.threads)]
+    lanes += [(_ORCHESTRATOR, 0, "orchestrator"), (_PATH, 0, "critical path")]
     for process, lane, name in lanes:
-        events.append({"ph": "M", "pid": process, "tid": lane, "name": "thread_name", "args": {"name": name}})
+        place = {"ph": "M", "pid": process, "tid": _LANES_FROM + lane}
+        events.append({**place, "name": "thread_name", "args": {"name": name}})
+        events.append({**place, "name": "thread_sort_index", "args": {"sort_index": lane}})
     return [json.dumps(event, separators=(",", ":")) for event in events]
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING
 
+from insight_trace.insight.added_events import Spans
 from insight_trace.insight.lanes import COUNTER_PROCESS
 from insight_trace.recording.flag_pairs import Flag, flags_at
+from insight_trace.recording.kinds import Kind, kinds
 from insight_trace.recording.pipes import ORDER, pipe_name
 from insight_trace.recording.stream import details_of
 from insight_trace.trace.clean import Clean
+from insight_trace.trace.sublanes import sublanes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,12 +32,19 @@ _COLOURS = {
 }
 
 
-def write_chrome(cleaned: Clean, file: IO[bytes], *, counters: bool = False) -> int:
-    """Writes the trace, on request with its throughput counters, and returns how many events it holds."""
+# Viewers call a thread whose number is its process's the main thread, and put those with lower numbers first: cores have
+# the numbers from 1 on, lanes above the pipes a million each, pipes those behind them.
+_SPANS_FROM, _PIPES_FROM, _PER_CORE = 1_000_000, 10_000_000, 1000
+
+
+def write_chrome(
+    cleaned: Clean, file: IO[bytes], *, counters: bool = False, spans: Sequence[Spans] = ()
+) -> int:
+    """Writes the trace, on request with throughput counters and lanes above the pipes; returns how many events it has."""
     head = '{"displayTimeUnit":"ns","profilingType":"op","schemaVersion":2,"traceEvents":[\n'
     file.write(head.encode())
     count = 0
-    for events in _pieces(cleaned, counters):
+    for events in _pieces(cleaned, counters, spans):
         if events:
             text = ",\n".join(events)
             file.write((text if count == 0 else ",\n" + text).encode())
@@ -43,8 +53,10 @@ def write_chrome(cleaned: Clean, file: IO[bytes], *, counters: bool = False) -> 
     return count
 
 
-def _pieces(cleaned: Clean, counters: bool) -> Iterator[list[str]]:
+def _pieces(cleaned: Clean, counters: bool, spans: Sequence[Spans]) -> Iterator[list[str]]:
     yield _metadata(cleaned)
+    for number, each in enumerate(spans):
+        yield _span_lanes(cleaned, each, _SPANS_FROM * (number + 1))
     if counters:
         yield _counters(cleaned)
     for first in range(0, len(cleaned.rows), _ROWS_AT_ONCE):
@@ -54,20 +66,59 @@ def _pieces(cleaned: Clean, counters: bool) -> Iterator[list[str]]:
         yield _flows(cleaned, lane_of, first, first + _ROWS_AT_ONCE)
 
 
+def _process_of(cleaned: Clean) -> dict[int, int]:
+    """By core, its process: numbered in the order in which lanes stand, which viewers follow."""
+    return {core: place for place, core in enumerate(dict.fromkeys(lane.core for lane in cleaned.lanes), 1)}
+
+
 def _metadata(cleaned: Clean) -> list[str]:
     cores = cleaned.trace.instructions.cores
     events: list[dict[str, object]] = []
-    seen: set[int] = set()
-    for tid, lane in enumerate(cleaned.lanes, 1):
-        pid = lane.core + 1
-        if lane.core not in seen:
-            seen.add(lane.core)
-            events.append(_meta("process_name", pid, None, {"name": cores[lane.core]}))
-            events.append(_meta("process_sort_index", pid, None, {"sort_index": len(seen)}))
+    for core, pid in _process_of(cleaned).items():
+        events.append(_meta("process_name", pid, None, {"name": cores[core]}))
+        events.append(_meta("process_sort_index", pid, None, {"sort_index": pid}))
+    for tid, lane in enumerate(cleaned.lanes, _PIPES_FROM):
+        pid = _process_of(cleaned)[lane.core]
         place = ORDER.get(lane.pipe, 99) * 100 + lane.part
         events.append(_meta("thread_name", pid, tid, {"name": lane.label}))
-        events.append(_meta("thread_sort_index", pid, tid, {"sort_index": place}))
-    return [json.dumps(event, separators=(",", ":")) for event in events]
+        events.append(_meta("thread_sort_index", pid, tid, {"sort_index": 100 + place}))
+    return [_text(event) for event in events]
+
+
+def _text(event: dict[str, object]) -> str:
+    """Viewers show names as they are written: an escape would be shown as one."""
+    return json.dumps(event, separators=(",", ":"), ensure_ascii=False)
+
+
+def _span_lanes(cleaned: Clean, spans: Spans, first: int) -> list[str]:
+    """Slices of a lane that is no pipe, on as many lanes as it takes for none to hide another, and its arrows."""
+    process = _process_of(cleaned)
+    part, _ = sublanes(spans.core, spans.begin, spans.end)
+    begin = nanoseconds(cleaned, spans.begin)
+    length = nanoseconds(cleaned, spans.end) - begin
+    places = [
+        (process.get(core, 0), first + _PER_CORE * process.get(core, 0) + number)
+        for core, number in zip(spans.core.tolist(), part.tolist(), strict=True)
+    ]
+    events: list[dict[str, object]] = []
+    label = spans.lane.capitalize()
+    for pid, tid in sorted(set(places)):
+        number = tid - first - _PER_CORE * pid
+        events.append(_meta("thread_name", pid, tid, {"name": f"{label} #{number}" if number else label}))
+        events.append(_meta("thread_sort_index", pid, tid, {"sort_index": first // _SPANS_FROM}))
+    for (pid, tid), at, lasting, name, args in zip(
+        places, begin.tolist(), length.tolist(), spans.names, spans.args, strict=True
+    ):
+        place = {"pid": pid, "tid": tid, "ts": at / 1e3, "dur": lasting / 1e3}
+        events.append({"args": args, "cname": spans.colour, "name": name, "ph": "X", **place})
+    for number, (source, target) in enumerate([] if spans.arrows is None else spans.arrows.tolist()):
+        head = {"cat": spans.category, "id": first + number, "name": spans.category}
+        ends = (("s", source, begin[source] + max(0, length[source] - 1)), ("f", target, begin[target]))
+        for phase, at, time in ends:
+            pid, tid = places[at]
+            more = {"bp": "e"} if phase == "f" else {}
+            events.append({**head, **more, "ph": phase, "pid": pid, "tid": tid, "ts": float(time) / 1e3})
+    return [_text(event) for event in events]
 
 
 def _meta(name: str, pid: int, tid: int | None, args: dict[str, object]) -> dict[str, object]:
@@ -82,7 +133,7 @@ def _counters(cleaned: Clean) -> list[str]:
     if not cleaned.trace.counters:
         return []
     pid = len(cleaned.trace.instructions.cores) + 1
-    events = [json.dumps(_meta("process_name", pid, None, {"name": COUNTER_PROCESS}), separators=(",", ":"))]
+    events = [_text(_meta("process_name", pid, None, {"name": COUNTER_PROCESS}))]
     for counter in cleaned.trace.counters:
         head = f'{{"name":{json.dumps(counter.name)},"ph":"C","pid":{pid},"ts":'
         events += [
@@ -119,11 +170,12 @@ def _slices(cleaned: Clean, first: int, past: int) -> list[str]:
     instructions = cleaned.trace.instructions
     rows = cleaned.rows[first:past]
     ends = _ends(cleaned, rows)
-    begin = nanoseconds(cleaned, instructions.start[rows])
+    begin = nanoseconds(cleaned, _drawn_from(cleaned, rows, ends))
     length = nanoseconds(cleaned, ends) - begin
+    process = _process_of(cleaned)
     lanes = [
-        f'"cname":"{_COLOURS.get(pipe_name(lane.pipe), "grey")}","pid":{lane.core + 1},"tid":{tid}'
-        for tid, lane in enumerate(cleaned.lanes, 1)
+        f'"cname":"{_COLOURS.get(pipe_name(lane.pipe), "grey")}","pid":{process[lane.core]},"tid":{tid}'
+        for tid, lane in enumerate(cleaned.lanes, _PIPES_FROM)
     ]
     names = [json.dumps(name) for name in instructions.names]
     stacks = [json.dumps(stack) for stack in instructions.stacks] or ['""']
@@ -157,6 +209,18 @@ def _ends(cleaned: Clean, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.maximum(instructions.start[rows], instructions.end[rows])
 
 
+def _drawn_from(cleaned: Clean, rows: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where slices begin. A flag is raised when all before it on its pipe has ended: that moment is drawn, not the wait."""
+    import numpy as np
+
+    instructions = cleaned.trace.instructions
+    raises = kinds(instructions)[rows] == Kind.SET
+    begin: NDArray[np.int64] = np.where(
+        raises, np.maximum(instructions.start[rows], ends - 1), instructions.start[rows]
+    )
+    return begin
+
+
 def _lane_of_row(cleaned: Clean) -> NDArray[np.int32]:
     import numpy as np
 
@@ -177,7 +241,10 @@ def _flows(cleaned: Clean, lane_of: NDArray[np.int32], first: int, past: int) ->
     leave = np.maximum(begin, nanoseconds(cleaned, _ends(cleaned, producer)) - 1)
     arrive = nanoseconds(cleaned, instructions.start[consumer])
     labels: dict[Flag, str] = {}
-    lanes = [f'"pid":{lane.core + 1},"tid":{tid},"ts":' for tid, lane in enumerate(cleaned.lanes, 1)]
+    process = _process_of(cleaned)
+    lanes = [
+        f'"pid":{process[lane.core]},"tid":{tid},"ts":' for tid, lane in enumerate(cleaned.lanes, _PIPES_FROM)
+    ]
     events: list[str] = []
     for number, (source, target, flag, out, into) in enumerate(
         zip(

@@ -95,7 +95,11 @@ def _drawn(trace: Trace, kind: NDArray[np.uint8], kept: NDArray[np.bool_], notes
 
     chosen = np.flatnonzero(kept)
     group = instructions.core[chosen].astype(np.int64) * 256 + instructions.pipe[chosen]
-    part, order = sublanes(group, instructions.start[chosen], finish(instructions)[chosen])
+    end = finish(instructions)[chosen]
+    # a flag that is raised is drawn at that moment, whatever it waited for before
+    raised = np.maximum(instructions.start[chosen], end - 1)
+    begin = np.where(kind[chosen] == Kind.SET, raised, instructions.start[chosen])
+    part, order = sublanes(group, begin, end)
     lanes, lane = _lanes(instructions, group, part)
     drawn = np.lexsort((np.argsort(order), lane))
     dropped = {

