@@ -77,7 +77,7 @@ def keep(run: WholeRun, data: dict[str, Any], folder: Path) -> None:
         write_records(run, beside / FOLDER)
         (beside / "index.html").write_text(page_text(run, data, folder), encoding="utf-8")
         (beside / RESULT).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
-        own = [file for file in beside.rglob("*") if file.is_file()]
+        own = [file for file in beside.rglob("*") if file.is_symlink() or file.is_file()]
         real = folder.resolve()
         workspaces = {Path(place).resolve().relative_to(real).parts[:2] for place in data.get("replayed", ())}
         made = [
@@ -85,7 +85,11 @@ def keep(run: WholeRun, data: dict[str, Any], folder: Path) -> None:
             *(file for parts in workspaces for file in folder.joinpath(*parts).rglob("*")),
         ]
         listed = {str(file.relative_to(beside)): _facts(file) for file in own}
-        listed |= {str(file.relative_to(folder)): _facts(file) for file in made if file.is_file()}
+        listed |= {
+            str(file.relative_to(folder)): _facts(file)
+            for file in made
+            if file.is_symlink() or file.is_file()
+        }
         (beside / FILES).write_text(json.dumps(listed, indent=0) + "\n", encoding="utf-8")
     (folder / "rows").unlink(missing_ok=True)
 
@@ -103,7 +107,7 @@ def remove(folder: Path) -> int:
         with contextlib.suppress(OSError, ValueError):
             inside = not any(part.is_symlink() for part in (folder, *_between(folder, path)))
             ours = name not in listed or listed[name] == _facts(path)
-            if inside and ours and stat.S_ISREG(path.lstat().st_mode):
+            if inside and ours and not stat.S_ISDIR(path.lstat().st_mode):
                 path.unlink()
     for place in sorted({place for name in names for place in _between(folder, folder / name)}, reverse=True):
         with contextlib.suppress(OSError):  # it is not empty
