@@ -4,8 +4,8 @@
 //   each
 //                 compiled kernel, in the order in which they are loaded; `program PATH`; `directory PATH`;
 //                 `result PATH`; `seconds S`; `streams PATH` for a folder in which each case leaves what its
-//                 cores issued; `case SUITE.NAME` for each one to run (none: all); `without_kernels`: launches
-//                 do nothing, which tells what a case proves
+//                 cores issued; `case SUITE.NAME` for each one to run (none: all); `without_kernels`:
+//                 launches do nothing, which tells what a case proves
 //
 // A line of the result is `case NAME STATE MESSAGE FILE LINE GOLDENS MISSING`: how many files of goldens were
 // read, and a file that could not be.
