@@ -328,7 +328,7 @@ class Bench:
             f"seconds\t{self.seconds}",
             *(["without_kernels"] if without else []),
         ]
-        if self.streams:
+        if self.streams and not without:
             own = self.streams / family / place.name
             shutil.rmtree(own, ignore_errors=True)
             own.mkdir(parents=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 
 from insight_trace.errors import RequestError
 
@@ -60,6 +61,22 @@ def cut(value: object, characters: int = MESSAGE_CHARACTERS) -> str:
     text = value if isinstance(value, str) else repr(value)
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: characters + 1])
     return shown if len(shown) <= characters else shown[: characters - 1] + "…"
+
+
+def visible(text: str, kept: str = "\n\t\r") -> str:
+    """Text of strangers as it is: control characters, escapes of terminals and marks that turn it around are spelled out."""
+    if text.isprintable() or all(c.isprintable() or c in kept for c in text):
+        return text
+    return "".join(c if c.isprintable() or c in kept else repr(c)[1:-1] for c in text)
+
+
+def cell(value: object) -> object:
+    """A cell of a table that a spreadsheet opens: a text that it would take for a formula begins with an apostrophe."""
+    if not isinstance(value, str):
+        return value
+    shown = visible(value)
+    begins = shown[:1] in tuple("=+-@\t\r") and bool(shown)
+    return f"'{shown}" if begins and not re.fullmatch(r"[+-]?\d+(\.\d*)?(e[+-]?\d+)?", shown, re.I) else shown
 
 
 def seconds_given(value: float, option: str, most: float = RUN_SECONDS_MOST) -> float:

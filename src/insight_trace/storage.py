@@ -36,6 +36,11 @@ def refuse_existing(
     """
     if not os.path.lexists(path):
         return
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise RequestError(
+            f"{path} is no regular file: a pipe or a device cannot take a file that is whole or absent",
+            hint="name a file",
+        )
     if not force:
         raise RequestError(
             f"{path} exists already", hint="choose another name, or give --force to replace it"

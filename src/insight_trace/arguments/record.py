@@ -24,6 +24,7 @@ from insight_trace.arguments.slots import (
 )
 from insight_trace.dtypes import DType, decode_element, dtype_named, encode_element
 from insight_trace.errors import InputError, InsightTraceError
+from insight_trace.limits import cut
 from insight_trace.model import Payload, Role, Tier
 from insight_trace.storage import whole_file
 
@@ -205,7 +206,7 @@ def _content(entry: Mapping[str, Any], dtype: DType, directory: Path) -> Content
     if kind == "recorded":
         return Recorded(_payload(entry["payload"], directory))
     if kind == "file":
-        return FromFile(directory / entry["path"])
+        return FromFile(inside(directory, entry["path"]))
     if kind == "other":
         return OtherRecord(
             _payload(entry["payload"], directory),
@@ -217,8 +218,16 @@ def _content(entry: Mapping[str, Any], dtype: DType, directory: Path) -> Content
     raise ValueError(f"content of kind {kind!r}")
 
 
+def inside(directory: Path, name: str) -> Path:
+    """A file of a workspace. One from elsewhere may name any file of this machine: those are not read, nor copied."""
+    path = directory / name
+    if not path.resolve().is_relative_to(directory.resolve()):
+        raise InputError(f"the workspace names a file outside its folder: {cut(name)}", where=str(directory))
+    return path
+
+
 def _payload(entry: Mapping[str, Any], directory: Path) -> Payload:
-    path = directory / entry["path"]
+    path = inside(directory, entry["path"])
     return Payload(path, int(entry["offset"]), int(entry["size"]), bool(entry["truncated"]))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import TextIO
@@ -33,8 +34,46 @@ class Terminated(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def orderly() -> Iterator[None]:
-    """While it lasts, signals end what we started; the streams are such that printing never fails."""
+    """While it lasts, signals end what we started; the streams are such that printing never fails or misleads."""
     prepare_streams()
+    with _visible_streams(), _ending_by_signals():
+        yield
+
+
+# What of our own steers a terminal: colours; and on stderr a line that is written again, or a table (rich). Everything else
+# that is not printed is spelled out.
+_COLOURS = r"\x1b\[[0-9;]*m"
+_LINES = r"\x1b\[[0-9]*[AK]|\x1b\[\?25[lh]"
+_REST = r"[^\x20-\x7e\n\t\r]"
+
+
+@contextlib.contextmanager
+def _visible_streams() -> Iterator[None]:
+    """What strangers wrote (names, messages, sources) does not steer the terminal that shows it."""
+    changed = []
+    patterns = (f"{_COLOURS}|{_REST}", f"{_COLOURS}|{_LINES}|{_REST}")
+    for stream, pattern in zip((sys.stdout, sys.stderr), patterns, strict=True):
+        if stream is None or "write" in getattr(stream, "__dict__", {"write": None}):
+            continue
+        stream.write = _visible(stream.write, re.compile(pattern))  # type: ignore[method-assign]
+        changed.append(stream)
+    try:
+        yield
+    finally:
+        for stream in changed:
+            del stream.write
+
+
+def _visible(plain: Callable[[str], int], pattern: re.Pattern[str]) -> Callable[[str], int]:
+    def shown(found: re.Match[str]) -> str:
+        text = found[0]
+        return text if len(text) > 1 or text.isprintable() else repr(text)[1:-1]
+
+    return lambda text: plain(text if text.isprintable() else pattern.sub(shown, text))
+
+
+@contextlib.contextmanager
+def _ending_by_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return

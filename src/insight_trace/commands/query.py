@@ -85,9 +85,11 @@ def _print_csv(answer: Answer) -> None:
     import csv
     import sys
 
+    from insight_trace.limits import cell
+
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(answer.columns)
-    writer.writerows(["" if value is None else _plain(value) for value in row] for row in answer.rows)
+    writer.writerows(["" if value is None else cell(_plain(value)) for value in row] for row in answer.rows)
 
 
 def _plain(value: Any) -> Any:

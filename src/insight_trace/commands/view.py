@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _STDERR = 2
 
 
+RUNS_KERNELS = True  # with --values
+
+
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "path",
@@ -39,7 +42,8 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--values", action="store_true",
-        help="of a replay's workspace: every op's tile before and after, and which ops made what it read",
+        help="of a replay's workspace, whose kernel is run again for that: every op's tile before and after, and which "
+             "ops made what it read",
     )  # fmt: skip
     parser.add_argument(
         "--confidential", action="store_true", help="leave out source text and operand values"
@@ -100,6 +104,9 @@ def _values(options: argparse.Namespace) -> list[Section]:
 
     if not options.values:
         return []
+    print(
+        "note: --values runs the workspace's kernel again (--sandbox says with which rights)", file=sys.stderr
+    )
     sections, left_out = value_sections(open_session(options.path[0]))
     if left_out:
         print(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from insight_trace.errors import InputError
-from insight_trace.limits import KIB, RECORD_BYTES
+from insight_trace.limits import KIB, RECORD_BYTES, cell
 from insight_trace.profile.kernel_runner import EXPORTED
 from insight_trace.reading import is_folder, open_regular, read_regular
 from insight_trace.storage import write_whole
@@ -86,7 +86,7 @@ def write_books(root: Path, rows: Iterable[ManifestRow], total: int) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow((*COLUMNS, *OUR_COLUMNS))
-    writer.writerows([row.cell(column) for column in (*COLUMNS, *OUR_COLUMNS)] for row in listed)
+    writer.writerows([cell(row.cell(column)) for column in (*COLUMNS, *OUR_COLUMNS)] for row in listed)
     write_whole(root / MANIFEST, text.getvalue(), mode=0o600)
     exported = sum(row.exported for row in listed)
     lines = [

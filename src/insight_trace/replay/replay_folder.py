@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace import __version__
-from insight_trace.arguments.record import from_record, keep, to_record
+from insight_trace.arguments.record import from_record, inside, keep, to_record
 from insight_trace.errors import InputError
 from insight_trace.limits import RECORD_BYTES, cut
 from insight_trace.model import Case, CoreType, Kernel, Scene
@@ -19,6 +19,7 @@ from insight_trace.reading import read_regular
 from insight_trace.replay.gathering import Gathered
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.selection import Selection
+from insight_trace.simulate.embedded.sandbox import Sandbox
 from insight_trace.storage import write_whole
 
 if TYPE_CHECKING:
@@ -152,13 +153,19 @@ def read_record(workspace: Path) -> tuple[Selection, Gathered, dict[str, Any]]:
 def _kernel(entry: Mapping[str, Any], workspace: Path) -> Kernel:
     original = Path(entry["source"])
     signature = entry["signature"]
+    folders = (str(original.parent), *entry["include_dirs"])
+    if (
+        Sandbox.chosen() is Sandbox.STRICT
+    ):  # what a workspace from elsewhere names is not for its kernel to read
+        real = workspace.resolve()
+        folders = tuple(folder for folder in folders if Path(folder).resolve().is_relative_to(real))
     return Kernel(
         entry["name"],
-        (workspace / entry["copy"]).resolve(),
+        inside(workspace, entry["copy"]).resolve(),
         CoreType(entry["core_type"]),
         entry["func_id"],
         tuple(signature) if signature is not None else None,
         # the copy stands alone, but what it includes may still lie beside the original
-        (str(original.parent), *entry["include_dirs"]),
+        folders,
         entry["entry"],
     )

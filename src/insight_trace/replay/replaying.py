@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from insight_trace.replay.residue import held_slots
 from insight_trace.replay.selection import Selection, select_case, select_kernels, with_recorded_members
 from insight_trace.replay.verification import OutputCheck, Status, verify_outputs
 from insight_trace.replay.written import written_bytes
+from insight_trace.scene.kernel_source import kernel_shape
 from insight_trace.simulate.simulators import SimulatorJob, SimulatorResult, find_simulator
 from insight_trace.storage import whole_directory
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Progress = Callable[[str], None]
+_NULL_PAGE = 4096  # bytes of an address that a null pointer and an offset give
 Annotate = Callable[[Trace, tuple[Kernel, ...]], Trace]
 
 
@@ -249,6 +252,7 @@ def _exported(
 
     if simulation.failure:
         failure = simulation.failure
+        _require_slots(replay, failure.message)
         text = f"{failure.message} [{failure.fault}]"
         raise JobError(text, where=failure.where, hint=next_step(failure.fault, failure.limit, failure.log))
     progress("verify")
@@ -279,6 +283,24 @@ def _exported(
         directory=replay.workspace / directory.relative_to(workspace),
         warnings=(*replay.warnings, *_degenerate(simulation.instructions, replay.arguments, checks)),
     )
+
+
+def _require_slots(replay: Replay, message: str) -> None:
+    """An argument that was not recorded is a null pointer to the kernel, which is not the kernel's fault."""
+    touched = re.search(r"touched address 0x([0-9a-f]+)", message)
+    if touched is None or int(touched[1], 16) >= _NULL_PAGE:
+        return
+    have = {item.slot for item in replay.arguments.slots}
+    lacks = sorted(
+        {slot for kernel in replay.selection.kernels for slot in kernel_shape(kernel).slots} - have
+    )
+    if lacks:
+        listed = ", ".join(map(str, lacks))
+        raise InputError(
+            f"slot {listed} was not recorded, and the kernel reads it ({touched[0]})",
+            where=replay.origin,
+            hint="take a dump that has every argument of the dispatch, or give the slot with --arg-spec",
+        )
 
 
 def _verify(request: ReplayRequest, replay: Replay, simulation: Simulation) -> tuple[OutputCheck, ...]:

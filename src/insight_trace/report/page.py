@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from insight_trace.errors import InputError
 from insight_trace.model import Trace
+from insight_trace.reading import open_regular
 from insight_trace.report.payload import PagePayload, Section, payload
 from insight_trace.trace.compare import compare
 from insight_trace.trace.compare_text import comparison_data
@@ -72,9 +74,9 @@ def write_page(
 def is_page(path: Path) -> bool:
     """Whether a file is a page of ours, which a new one may replace."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:  # a pipe would be waited for
             return file.read(len(_MARK)) == _MARK
-    except OSError:
+    except (OSError, InputError):
         return False
 
 

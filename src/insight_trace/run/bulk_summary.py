@@ -15,6 +15,7 @@ from typing import Any
 
 from insight_trace import limits
 from insight_trace.errors import JobError
+from insight_trace.limits import cell
 from insight_trace.run.bulk_replay import FAILED, ReplayRow
 from insight_trace.storage import whole_files
 
@@ -64,7 +65,7 @@ def _csv(rows: Sequence[ReplayRow]) -> str:
     names = [field.name for field in fields(ReplayRow)]
     writer.writerow(names)
     for row in rows:
-        writer.writerow(["" if (value := getattr(row, name)) is None else value for name in names])
+        writer.writerow(["" if (value := getattr(row, name)) is None else cell(value) for name in names])
     return text.getvalue()
 
 

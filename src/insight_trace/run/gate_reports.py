@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from insight_trace.check.sarif import sarif
 from insight_trace.finding import Finding, Place, Severity
+from insight_trace.limits import visible
 from insight_trace.run.baseline import BaselineChange, CaseFigures
 
 _WHOLE = "(the case)"
@@ -43,7 +44,7 @@ def junit(cases: Sequence[CaseFigures], changes: Sequence[BaselineChange]) -> st
             lines.append("  </testcase>")
         lines.append(" </testsuite>")
     lines.append("</testsuites>")
-    return "\n".join(lines) + "\n"
+    return visible("\n".join(lines)) + "\n"  # XML has no control characters
 
 
 def sarif_of(changes: Sequence[BaselineChange], findings: Sequence[Finding], root: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
+from insight_trace.limits import cell
 from insight_trace.run.schedule import ActivityKind
 from insight_trace.run.whole_run import WholeRun, task_names
 
@@ -124,7 +125,8 @@ def write_tasks(run: WholeRun, file: IO[bytes]) -> None:
         )
         lines = []
         for task, block, place, start, end, begin in zip(*(c[rows].tolist() for c in columns), strict=True):
-            quoted = names[task] if "," not in names[task] else f'"{names[task]}"'
+            quoted = str(cell(names[task]))
+            quoted = quoted if not set(quoted) & set(',"\n') else '"' + quoted.replace('"', '""') + '"'
             lines.append(
                 f"{task},0x{ids[task]:016x},{dispatches[task] + block},{quoted},{block},{place},{start},{end},"
                 f"{begin},{int((task, place) in path)}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from functools import cached_property
@@ -456,7 +457,18 @@ class Toolchain(Struct, frozen=True, dict=True):
         return str(path)
 
 
+# what a compiler says that finds no assembler or linker
+_NO_TOOLS = re.compile(
+    r"cannot find '(?:ld|as|collect2)'|cannot execute '(?:as|ld|cc1plus|collect2)'|unable to execute command"
+)
+
+
 def _require_room(said: str) -> None:
+    if _NO_TOOLS.search(said):
+        raise JobError(
+            "the compiler finds no assembler or linker (as, ld)",
+            hint="they are found by PATH: is it set, and is binutils installed?",
+        )
     if "No space left on device" in said:
         raise JobError(
             "the compiler found no room on a disk",

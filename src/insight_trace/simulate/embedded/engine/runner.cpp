@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "check/report.hpp"
@@ -171,6 +172,16 @@ std::atomic<pthread_t> g_watcher{};
 
 void on_crash(int signal, siginfo_t *info, void *context);
 
+constexpr uint64_t kLittleRoom = 1 << 20;
+
+// The folder of the job's files, where nothing may be allocated.
+const char *parent_of_result() {
+    static char path[4096];
+    snprintf(path, sizeof path, "%s", g_job.result_path.c_str());
+    if (char *slash = strrchr(path, '/')) *slash = 0;
+    return path;
+}
+
 // On the watching thread, which has a heap of its own: the whole report, with every instruction up to the
 // crash.
 [[noreturn]] void report_crash(const CrashFacts &facts) {
@@ -198,6 +209,12 @@ void on_crash(int signal, siginfo_t *info, void *context) {
         facts.at = {};
         snprintf(facts.crash.message, sizeof facts.crash.message,
                  "no room for global memory where its file lies");
+    } else if (struct statvfs place{}; signal == SIGBUS && facts.crash.fault == Fault::OurBug &&
+                                       statvfs(parent_of_result(), &place) == 0 &&
+                                       place.f_bavail * place.f_frsize < kLittleRoom) {
+        facts.crash.fault = Fault::Environment;
+        snprintf(facts.crash.message, sizeof facts.crash.message,
+                 "no room for the instructions where their file lies");
     } else if (signal == SIGBUS && facts.crash.fault == Fault::OurBug) {
         facts.crash.fault = Fault::Kernel;
         snprintf(facts.crash.message, sizeof facts.crash.message,
