@@ -92,14 +92,14 @@ def test_a_kernel_that_forks_in_its_constructor_is_ended_and_told(tmp_path):
 
 def test_doctor_says_that_no_program_runs_from_a_cache_on_a_noexec_mount(tmp_path, monkeypatch):
     monkeypatch.setenv("INSIGHT_TRACE_CACHE", str(tmp_path / "cache"))
-    assert cache_part().ok
+    assert cache_part().found
     real = os.statvfs(tmp_path)
 
     class NoExec:
         f_flag = real.f_flag | os.ST_NOEXEC
 
     monkeypatch.setattr(os, "statvfs", lambda _path: NoExec)
-    assert not cache_part().ok
+    assert not cache_part().found
     assert "noexec" in cache_part().advice
 
 
