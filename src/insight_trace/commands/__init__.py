@@ -21,6 +21,7 @@ from insight_trace.errors import as_error, shown
 # command -> its line in `insight-trace --help`; the module is insight_trace.commands.<command>
 COMMANDS: dict[str, str] = {
     "profile": "every kernel of a PyPTO build: one trace per kernel",
+    "exec": "a program of your own, unchanged, with its kernels on a simulated chip",
     "demo": "the whole way on the bundled paged attention; prints what to open",
     "scene": "cases, kernels, func ids and core types of a scene",
     "capture": "run a scene on the host and record every dispatch",

@@ -80,7 +80,13 @@ uint8_t *Core::global(uint64_t address, uint64_t bytes, Role role) {
                      (unsigned long long)bytes, (unsigned long long)address, region->name.c_str(),
                      (long long)(offset + bytes - region->padded), (unsigned long long)region->size,
                      (unsigned long long)region->address);
+    if (role & kWrites && region->writable && offset + bytes > region->writable)
+        kernel_error("GM store of %llu bytes at 0x%llx: %s ends %lld bytes earlier (%llu bytes from 0x%llx)",
+                     (unsigned long long)bytes, (unsigned long long)address, region->name.c_str(),
+                     (long long)(offset + bytes - region->size), (unsigned long long)region->size,
+                     (unsigned long long)region->address);
     last_region_ = region;
+    region->used |= role;
     if (region->exact && offset + bytes > region->size)
         remark("reaches %llu bytes past the end of %s", (unsigned long long)(offset + bytes - region->size),
                region->name.c_str());

@@ -24,6 +24,8 @@ struct Region { // a buffer of global memory
     uint64_t view = 0;        // bytes up to the end of what the kernel is told of it; 0: all
     bool only_output = false; // nothing in it before the run is meant to be read
     bool exact = false;       // going past its size, into its padding, is worth a word
+    uint64_t writable = 0;    // bytes that may be written; 0: as many as may be touched
+    mutable uint8_t used = 0; // what the run did to it, as Role bits
 };
 
 // Something a kernel did that a device lets it do, and that is hardly meant.

@@ -1,0 +1,126 @@
+"""Run a program of your own, unchanged, with its kernels on a simulated chip.
+
+Everything after -- is the command: a compiled program, a Python script, pytest, make, a shell script. In its environment
+bisheng and ccec compile for the simulated chip, libascendcl and libruntime run on it, and torch has an npu device.
+The command's exit code is this one's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from insight_trace.errors import RequestError
+
+if TYPE_CHECKING:
+    from insight_trace.program.products import Product
+    from insight_trace.program.session import Launched
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--trace", choices=("none", "first", "slowest", "all"), default="first",
+                        help="which launches get a workspace: the first of each kernel (usual), the slowest of each, all, none")  # fmt: skip
+    parser.add_argument("--kernel-name", default="", metavar="RE", help="trace only kernels whose name matches")
+    parser.add_argument("--launch-count", type=int, metavar="N", help="trace at most so many launches")
+    parser.add_argument("--launch-skip-before-match", type=int, default=0, metavar="N", help="of those that match, skip the first N")
+    parser.add_argument("--soc-version", metavar="CHIP", help="the chip (usual: that of the kernels' architecture)")
+    parser.add_argument("--preset", choices=("device", "camodel"), default="device", help="whose times to show")
+    parser.add_argument("--check", action="store_true", help="look for races, memory faults and synchronisation in what is traced")
+    parser.add_argument("--timing-only", action="store_true", help="simulate times, compute no values")
+    parser.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS", help="of one launch (60)")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder of the workspaces (outputs/exec_<time>)")
+    parser.add_argument("--json", action="store_true", help="the launches as JSON, on standard error behind the program's own output")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
+
+
+def run(options: argparse.Namespace) -> int:
+    from insight_trace.limits import seconds_given
+    from insight_trace.program.products import make_products
+    from insight_trace.program.session import ProgramOptions, run_program
+
+    command = options.command[1:] if options.command[:1] == ["--"] else options.command
+    if not command:
+        raise RequestError("there is no command to run", hint="insight-trace exec [options] -- COMMAND …")
+    how = ProgramOptions(
+        soc_version=options.soc_version,
+        preset=options.preset,
+        trace=options.trace,
+        kernel_name=options.kernel_name,
+        launch_count=options.launch_count,
+        skip=options.launch_skip_before_match,
+        check=options.check,
+        timing_only=options.timing_only,
+        seconds=seconds_given(options.time_limit, "--time-limit"),
+    )
+    with run_program(command, how) as ran:
+        sys.stdout.flush()
+        products = make_products(ran, how, options.output)
+        if options.json:
+            print(json.dumps(_data(ran.launches, products), indent=1), file=sys.stderr)
+        else:
+            print(_table(ran.launches, products), file=sys.stderr, end="")
+        return ran.code
+
+
+def _data(launches: tuple[Launched, ...], products: dict[str, Product]) -> dict[str, object]:
+    from msgspec.structs import asdict
+
+    rows = []
+    for one in launches:
+        row = asdict(one)
+        job = row.pop("job")
+        product = products.get(job)
+        row["workspace"] = str(product.workspace) if product and product.workspace else None
+        row["findings"] = list(product.findings) if product else None
+        rows.append(row)
+    return {"launches": rows}
+
+
+def _table(launches: tuple[Launched, ...], products: dict[str, Product]) -> str:
+    if not launches:
+        return "insight-trace: the program launched no kernel\n"
+    groups: dict[tuple[str, int, str, str], list[Launched]] = {}
+    for one in launches:
+        groups.setdefault((one.name, one.blocks, one.kind, one.soc), []).append(one)
+    width = max(len(name) for name, *_ in groups)
+    out = [f"\n{'kernel':{width}}  {'launches':>8}  {'blocks':>11}  {'cycles':>17}  {'us':>15}  bound    note"]
+    for (name, blocks, kind, _), rows in groups.items():
+        right = [one for one in rows if not one.error]
+        cycles, micros = [one.cycles for one in right], [one.us for one in right]
+        failed = len(rows) - len(right)
+        notes = []
+        if failed:
+            notes.append(f"{failed} failed: {rows[-1].message.splitlines()[0] if rows[-1].message else ''}")
+        found = sum(len(products[one.job].findings) for one in rows if one.job in products)
+        if found:
+            notes.append(f"{found} finding{'s' * (found > 1)}")
+        bound = right[-1].bound if right else ""
+        out.append(
+            f"{name:{width}}  {len(rows):8}  {blocks:>6} {kind:>4}  {_range(cycles, 0):>17}  {_range(micros, 2):>15}  "
+            f"{bound:7}  {'; '.join(notes)}".rstrip()
+        )
+    repeated = sum(one.repeated for one in launches)
+    chips = ", ".join(sorted({one.soc for one in launches}))
+    text = f"{len(launches):,} launches on {chips}"
+    if repeated:
+        text += f", {repeated:,} of them equal to one before, whose result and time they have"
+    out.append(text)
+    for product in products.values():
+        for line in product.findings:
+            out.append(f"  {line}")
+        if product.error:
+            out.append(f"no workspace of {product.kernel}: {product.error}")
+    for product in products.values():
+        if product.workspace:
+            out.append(f"open  {product.kernel:{width}}  {product.workspace}")
+    return "\n".join(out) + "\n"
+
+
+def _range(values: list[float], digits: int) -> str:
+    if not values:
+        return "-"
+    low, high = f"{min(values):,.{digits}f}", f"{max(values):,.{digits}f}"
+    return low if low == high else f"{low}-{high}"

@@ -1,0 +1,255 @@
+"""A source with kernels and launches, compiled for cube cores, vector cores and the host; one object carries all three."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from insight_trace.chips import family_named
+from insight_trace.errors import JobError
+from insight_trace.model import CoreType
+from insight_trace.program.command_line import CommandLine, Input
+from insight_trace.program.core_kinds import Reach, declared, infer
+from insight_trace.program.launches import LaunchSite, rewrite_launches
+from insight_trace.scratch import scratch_folder
+from insight_trace.simulate.embedded.cache import content_key
+from insight_trace.simulate.embedded.engine_objects import INCLUDE
+from insight_trace.simulate.embedded.memory import escape
+from insight_trace.simulate.embedded.toolchain import PRELUDE, Toolchain
+
+HEADERS = Path(__file__).resolve().parent / "include"
+PROGRAM_HEADER = HEADERS / "insight_trace_program" / "program.hpp"
+_MACROS = {"cube": "-D__DAV_CUBE__", "vector": "-D__DAV_VEC__", "host": "-D__INSIGHT_TRACE_HOST__"}
+_DEVICE_FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fsigned-char")
+_ENTRY = re.compile(r"^\S* \w (_ZN21insight_trace_program5EntryI\S*4callEPl)$", re.M)
+_ENTRIES = "program"  # of the cache
+_KINDS = {CoreType.AIC: "aic", CoreType.AIV: "aiv", CoreType.MIX: "mix"}
+
+
+class CompileError(JobError):
+    """The host compiler refused the source; `said` is what it printed."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__("the source does not compile")
+        self.said = said
+
+
+def device_defines(target: str) -> list[str]:
+    return list(family_named(target).defines)
+
+
+def preprocess(toolchain: Toolchain, line: CommandLine, source: Input, side: str, into: Path) -> str:
+    """The source for one kind of core, or for the host, with our headers before it."""
+    depends: list[str] = []
+    if side == "host" and line.depends:
+        depends = [word for word in line.depends if word not in ("-MD", "-MMD")]
+        depends.insert(0, "-MMD" if "-MMD" in line.depends else "-MD")
+        if "-MF" not in depends and line.output:
+            depends += ["-MF", str(Path(line.output).with_suffix(".d"))]
+        if "-MT" not in depends and "-MQ" not in depends and line.output:
+            depends += ["-MT", line.output]
+    made = into / f"{side}.ii"
+    command = [
+        line.standard, "-E", "-w", _MACROS[side], *device_defines(line.target), f"-I{HEADERS}", f"-I{INCLUDE}",
+        "-include", str(PRELUDE), "-include", str(PROGRAM_HEADER), *line.preprocessor, *depends,
+        *(["-fopenmp"] if "-fopenmp" in line.kept else []), "-x", "c++", source.path, "-o", str(made),
+    ]  # fmt: skip
+    done = toolchain.compiler.run(command)
+    if done.code != 0 or done.over:
+        raise CompileError(done.said.decode("utf-8", errors="replace"))
+    text = made.read_text(encoding="utf-8", errors="surrogateescape")
+    return text.replace("[[maybe_unused]]", "")
+
+
+def compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> Path:
+    """The object of one source: host code, with the compiled kernels in it."""
+    with scratch_folder("program") as place, ThreadPoolExecutor(4) as pool:
+        sides = (*line.sides, "host")
+        texts = dict(
+            zip(sides, pool.map(lambda side: preprocess(toolchain, line, source, side, place), sides), strict=True)
+        )
+        rewritten = {side: rewrite_launches(text, host=side == "host") for side, text in texts.items()}
+        key = content_key([
+            toolchain.identity, *(f"{side}\n{text}" for side, (text, _) in sorted(rewritten.items())),
+            line.standard, line.optimisation, *line.kept, line.target, Path(__file__).read_bytes(),
+        ])  # fmt: skip
+
+        def build(into: Path) -> None:
+            _build(toolchain, line, into, final, texts, rewritten, pool)
+
+        final = toolchain.cache.root / _ENTRIES / key
+        return toolchain.cache.put(_ENTRIES, key, build) / "made.o"
+
+
+def _build(
+    toolchain: Toolchain,
+    line: CommandLine,
+    into: Path,
+    final: Path,
+    texts: dict[str, str],
+    rewritten: dict[str, tuple[str, list[LaunchSite]]],
+    pool: ThreadPoolExecutor,
+) -> None:
+    for side, (text, _) in rewritten.items():
+        (into / f"{side}.cc").write_text(text, encoding="utf-8", errors="surrogateescape")
+    host = pool.submit(_compile_host, toolchain, line, into)
+    has_launches = bool(rewritten["host"][1])
+    entries: dict[str, set[str]] = {}
+    if has_launches:
+        images = {
+            side: pool.submit(_compile_side, toolchain, line, into, side) for side in line.sides
+        }
+        for side, image in images.items():
+            for entry in image.result():
+                entries.setdefault(entry, set()).add(side)
+    host_object = host.result()
+    objects = [host_object, *_stubs(toolchain, host_object, into)]
+    if has_launches:
+        facts = _facts(line, final, entries, texts, rewritten)
+        objects.append(_registration(toolchain, line, into, facts))
+    _run(toolchain, ["-r", "-nostdlib", *map(str, objects), "-o", str(into / "made.o")])
+    for name in ("host.o", "host.cc", "registration.o", "stubs.o", "cube.o", "vector.o"):
+        (into / name).unlink(missing_ok=True)
+
+
+def _run(toolchain: Toolchain, arguments: Sequence[str]) -> None:
+    done = toolchain.compiler.run(list(arguments))
+    if done.over:
+        raise JobError(
+            f"the compiler went over its limit of {done.over}",
+            hint="INSIGHT_TRACE_COMPILE_SECONDS=SECONDS gives it more time",
+        )
+    if done.code != 0:
+        raise CompileError(done.said.decode("utf-8", errors="replace"))
+
+
+def _compile_host(toolchain: Toolchain, line: CommandLine, into: Path) -> Path:
+    made = into / "host.o"
+    kept = [flag for flag in line.kept if not flag.startswith("-std=") and flag not in ("-fno-rtti",)]
+    _run(
+        toolchain,
+        [line.standard, *kept, "-g1", "-fPIC", "-w", "-x", "c++-cpp-output", "-c", str(into / "host.cc"), "-o", str(made)],
+    )
+    return made
+
+
+def _compile_side(toolchain: Toolchain, line: CommandLine, into: Path, side: str) -> list[str]:
+    """The shared object of one kind of core; its entry points."""
+    compiled = into / f"{side}.o"
+    unshared = [] if toolchain.compiler.is_clang else ["-fno-gnu-unique"]
+    _run(
+        toolchain,
+        [line.standard, *_DEVICE_FLAGS, *toolchain._hooks(), *unshared, "-ffunction-sections", "-fdata-sections",
+         "-x", "c++-cpp-output", "-c", str(into / f"{side}.cc"), "-o", str(compiled)],
+    )  # fmt: skip
+    listed = _tool(["nm", str(compiled)])
+    entries = sorted(set(_ENTRY.findall(listed)))
+    if not entries:
+        return []
+    (into / "entries").write_text("\n".join(entries) + "\n")
+    # the initialisers of the host's own variables have nothing to do on a core
+    _tool([
+        "objcopy", f"--globalize-symbols={into / 'entries'}", "-R", ".init_array*", "-R", ".rela.init_array*",
+        "-R", ".ctors*", "-w", str(compiled),
+    ])  # fmt: skip
+    exported = into / f"{side}.map"
+    names = [*entries, "insight_trace_state_begin", "insight_trace_state_end"]
+    exported.write_text("{ global: " + " ".join(f"{name};" for name in names) + " local: *; };\n")
+    _run(
+        toolchain,
+        ["-shared", str(compiled), "-o", str(into / f"{side}.so"), "-Wl,--gc-sections", f"-Wl,--version-script={exported}"],
+    )
+    return entries
+
+
+def _tool(words: Sequence[str]) -> str:
+    if shutil.which(words[0]) is None:
+        raise JobError(f"{words[0]} is not there", hint="install binutils, which comes with g++")
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise JobError(f"{words[0]} failed: {done.stderr.strip()[:500]}")
+    return done.stdout
+
+
+def _stubs(toolchain: Toolchain, host: Path, into: Path) -> list[Path]:
+    """What kernels call, for their copies in the host's object, which never run."""
+    wanted = re.findall(r"^\s+U (insight_trace_\w+|__tsan_\w+)$", _tool(["nm", "-u", str(host)]), re.M)
+    names = sorted(set(wanted) - {"insight_trace_launch", "insight_trace_add_kernels"})
+    if not names:
+        return []
+    text = "".join(f'extern "C" __attribute__((weak, visibility("hidden"))) void {name}() {{ __builtin_trap(); }}\n' for name in names)
+    (into / "stubs.cpp").write_text(text)
+    _run(toolchain, ["-O1", "-fPIC", "-w", "-c", str(into / "stubs.cpp"), "-o", str(into / "stubs.o")])
+    return [into / "stubs.o"]
+
+
+def _facts(
+    line: CommandLine,
+    final: Path,
+    entries: dict[str, set[str]],
+    texts: dict[str, str],
+    rewritten: dict[str, tuple[str, list[LaunchSite]]],
+) -> str:
+    reaches = {side: Reach(texts[side]) for side in line.sides}
+    kinds: dict[int, CoreType] = {}
+    for site in rewritten["host"][1]:
+        kind = declared(texts["host"], site.name)
+        if kind is None:
+            kind = infer(site.name, reaches.get("cube"), reaches.get("vector"))
+        kinds[site.identity] = kind
+    lines = [f"target\t{line.target}", *(f"text\t{side}\t{escape(str(final / f'{side}.cc'))}" for side in line.sides)]
+    for entry, sides in sorted(entries.items()):
+        identity = re.search(r"EntryILm(\d+)E", entry)
+        kind = kinds.get(int(identity[1]) if identity else -1, CoreType.AIV)
+        if len(sides) == 1 and kind is CoreType.MIX:
+            kind = CoreType.AIC if "cube" in sides else CoreType.AIV
+        lines.append(f"entry\t{entry}\t{_KINDS[kind]}")
+    return "\n".join(lines) + "\n"
+
+
+_REGISTRATION = """\
+#include <stdint.h>
+extern "C" void insight_trace_add_kernels(const char *, uint64_t, const uint8_t *, uint64_t, const uint8_t *, uint64_t);
+#define CARRY(name, file) \\
+    asm(".pushsection .rodata\\n.balign 16\\ncarried_" #name ":\\n.incbin \\"" file "\\"\\ncarried_" #name "_end:\\n.popsection"); \\
+    extern "C" __attribute__((visibility("hidden"))) const uint8_t name[] asm("carried_" #name); \\
+    extern "C" __attribute__((visibility("hidden"))) const uint8_t name##_end[] asm("carried_" #name "_end");
+"""
+
+
+def _registration(toolchain: Toolchain, line: CommandLine, into: Path, facts: str) -> Path:
+    (into / "facts").write_text(facts)
+    text = [_REGISTRATION, f'CARRY(facts, "{into / "facts"}")\n']
+    passed = []
+    for side in ("cube", "vector"):
+        if (into / f"{side}.so").is_file():
+            text.append(f'CARRY({side}, "{into / f"{side}.so"}")\n')
+            passed.append(f"{side}, (uint64_t)({side}_end - {side})")
+        else:
+            passed.append("nullptr, 0")
+    text.append(
+        "__attribute__((constructor)) static void add() {\n"
+        f"    insight_trace_add_kernels((const char *)facts, (uint64_t)(facts_end - facts), {', '.join(passed)});\n}}\n"
+    )
+    (into / "registration.cpp").write_text("".join(text))
+    made = into / "registration.o"
+    _run(toolchain, ["-O1", "-fPIC", "-w", "-c", str(into / "registration.cpp"), "-o", str(made)])
+    return made
+
+
+def report(error: CompileError) -> None:
+    """What the compiler said, and what we can add to it."""
+    sys.stderr.write(error.said)
+    for name in sorted(set(re.findall(r"\b(aclnn\w+|aclop\w+|aclmdl\w+|aclrtc\w+|Hccl\w+|aclshmem\w+)\b", error.said)))[:5]:
+        sys.stderr.write(
+            f"insight-trace: {name} belongs to the vendor's operators or communication, which are not simulated; "
+            "kernels that the program launches itself are\n"
+        )
+    missing = re.search(r"fatal error: (\S+): No such file", error.said)
+    if missing and re.match(r"aclnn|aclnnop|register/|graph/|hccl|exe_graph|op_", missing[1]):
+        sys.stderr.write(f"insight-trace: {missing[1]}: custom-op packages and aclnn operators are not simulated\n")

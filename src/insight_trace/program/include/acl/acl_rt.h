@@ -1,0 +1,2 @@
+// Part of acl.h.
+#include "acl/acl.h"

@@ -1,0 +1,87 @@
+// Before every source with kernels of the user's own program: what a launch becomes (program/launches.py).
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+// Which cores a kernel is for, where its declaration says so: read from the text by program/core_kinds.py.
+#ifndef __vector__
+#define __vector__ __attribute__((insight_trace_vector_core))
+#endif
+#ifndef __cube__
+#define __cube__ __attribute__((insight_trace_cube_core))
+#endif
+#ifndef __mix__
+#define __mix__(cubes, vectors) __attribute__((insight_trace_mix_core))
+#endif
+
+extern "C" {
+struct insight_trace_launch_request {
+    const char *entry;  // the mangled type that names the entry point
+    const char *kernel; // as the source names it
+    const char *file;
+    uint32_t line;
+    uint64_t blocks;
+    void *stream;
+    const void *arguments;
+    uint64_t argument_bytes;
+};
+void insight_trace_launch(const insight_trace_launch_request *request);
+}
+
+namespace insight_trace_program {
+
+struct Place {
+    const char *kernel, *file;
+    uint32_t line;
+};
+
+struct Config {
+    uint64_t blocks;
+    void *stream;
+};
+template <class Blocks> Config config(Blocks blocks) { return {static_cast<uint64_t>(blocks), nullptr}; }
+template <class Blocks, class Bytes> Config config(Blocks blocks, Bytes) {
+    return {static_cast<uint64_t>(blocks), nullptr};
+}
+template <class Blocks, class Bytes, class Stream> Config config(Blocks blocks, Bytes, Stream stream) {
+    if constexpr (std::is_same_v<std::decay_t<Stream>, std::nullptr_t>)
+        return {static_cast<uint64_t>(blocks), nullptr};
+    else
+        return {static_cast<uint64_t>(blocks), (void *)(stream)};
+}
+
+// A literal 0 stays a null pointer or a number, as the kernel's parameter wants it.
+struct Zero {
+    template <class T> constexpr operator T() const { return T{}; }
+};
+
+// The entry point of one launch: it takes the arguments as the host packed them.
+template <uint64_t Site, class Call, class... Values> struct Entry {
+    [[gnu::used]] static void call(int64_t *packed) {
+        alignas(Call) char none[sizeof(Call)];
+        auto &values = *reinterpret_cast<std::tuple<Values...> *>(packed);
+        std::apply(*reinterpret_cast<Call *>(none), values);
+    }
+};
+
+template <uint64_t Site, class Call, class... Values>
+inline void launch(Place place, Config config, Call, Values... values) {
+#if defined(__DAV_VEC__) || defined(__DAV_CUBE__)
+    (void)place;
+    (void)config;
+    (void)&Entry<Site, Call, Values...>::call;
+    (void)std::initializer_list<int>{((void)values, 0)...};
+#else
+    const std::tuple<Values...> packed(values...);
+    const insight_trace_launch_request request{
+        typeid(Entry<Site, Call, Values...>).name(), place.kernel,  place.file,   place.line,
+        config.blocks,                               config.stream, &packed,      sizeof packed};
+    insight_trace_launch(&request);
+#endif
+}
+
+} // namespace insight_trace_program

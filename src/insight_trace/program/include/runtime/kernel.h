@@ -1,0 +1,2 @@
+// Part of rt.h.
+#include "runtime/rt.h"

@@ -1,0 +1,3 @@
+// The runtime's addresses for flags between cores.
+#pragma once
+#include "runtime/rt.h"

@@ -1,0 +1,15 @@
+// Bounded copies under the names that programs use.
+#pragma once
+
+#include <cstring>
+
+inline int memcpy_s(void *to, size_t most, const void *from, size_t size) {
+    if (size > most) return 1;
+    memcpy(to, from, size);
+    return 0;
+}
+inline int memset_s(void *to, size_t most, int value, size_t size) {
+    if (size > most) return 1;
+    memset(to, value, size);
+    return 0;
+}

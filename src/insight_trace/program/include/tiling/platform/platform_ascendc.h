@@ -1,0 +1,35 @@
+// What a chip has, as host code asks for it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace platform_ascendc {
+
+enum class CoreMemType { L0_A = 0, L0_B = 1, L0_C = 2, L1 = 3, L2 = 4, UB = 5, HBM = 6, FB = 7, BT = 8, RESERVED };
+enum class SocVersion { ASCEND910 = 0, ASCEND910B, ASCEND310P, ASCEND310B, ASCEND910_95, ASCEND950, RESERVED_VERSION = 99999 };
+
+class PlatformAscendC {
+  public:
+    uint32_t GetCoreNum() const { return GetCoreNumAiv(); }
+    uint32_t GetCoreNumAic() const;
+    uint32_t GetCoreNumAiv() const;
+    uint32_t GetCoreNumVector() const { return 0; }
+    uint32_t CalcTschBlockDim(uint32_t slices, uint32_t aic, uint32_t aiv) const {
+        if (!aic || !aiv || aic > aiv) return slices;
+        const uint32_t ratio = aiv / aic;
+        return (slices + ratio - 1) / ratio;
+    }
+    uint32_t GetLibApiWorkSpaceSize() const { return 16 * 1024 * 1024; }
+    void GetCoreMemSize(const CoreMemType &memory, uint64_t &size) const;
+    void GetCoreMemBw(const CoreMemType &, uint64_t &bandwidth) const { bandwidth = 0; }
+    SocVersion GetSocVersion() const;
+};
+
+class PlatformAscendCManager {
+  public:
+    static PlatformAscendC *GetInstance();
+    static PlatformAscendC *GetInstance(const char *soc);
+};
+
+} // namespace platform_ascendc

@@ -1,0 +1,491 @@
+// The functions of acl.h, rt.h and platform_ascendc.h.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <malloc.h>
+#include <new>
+#include <set>
+
+#include "acl/acl.h"
+#include "runtime.hpp"
+#include "runtime/rt.h"
+#include "tiling/platform/platform_ascendc.h"
+
+using namespace insight_trace_program;
+
+namespace {
+
+Device &device() { return Device::get(); }
+using Lock = std::lock_guard<std::recursive_mutex>;
+std::set<void *> g_host; // pinned memory of the program
+std::set<Event *> g_events;
+
+const char *side(const void *pointer) { return device().memory.is_device(pointer) ? "the device" : "the host"; }
+
+// Where the program itself may touch `count` bytes; null, and said why, where they are not its own.
+uint8_t *touchable(const char *call, const void *pointer, size_t count) {
+    DeviceMemory &memory = device().memory;
+    if (!memory.is_device(pointer)) return const_cast<uint8_t *>(static_cast<const uint8_t *>(pointer));
+    const auto address = reinterpret_cast<uint64_t>(pointer);
+    const Buffer *buffer = memory.find(address);
+    if (!buffer) {
+        const Buffer *gone = memory.find(address, false);
+        fail_with(kInvalidParameter, "%s: 0x%llx belongs to no buffer of the device%s%s%s", call,
+                  static_cast<unsigned long long>(address), gone ? ": " : "", gone ? gone->name.c_str() : "",
+                  gone ? " was there, and was freed" : "");
+        return nullptr;
+    }
+    if (count > buffer->room - (address - buffer->address)) {
+        fail_with(kInvalidParameter, "%s: %zu bytes from 0x%llx go past the end of %s (%llu bytes)", call, count,
+                  static_cast<unsigned long long>(address), buffer->name.c_str(),
+                  static_cast<unsigned long long>(buffer->size));
+        return nullptr;
+    }
+    return memory.host(pointer);
+}
+
+int copy(const char *call, void *to, size_t most, const void *from, size_t count, aclrtMemcpyKind kind) {
+    Lock lock(device().mutex);
+    if (count == 0) return kSuccess;
+    if (!to || !from) return fail_with(kInvalidParameter, "%s: a null pointer", call);
+    if (most < count)
+        return fail_with(kInvalidParameter, "%s: %zu bytes do not fit into %zu", call, count, most);
+    const bool to_device = device().memory.is_device(to), from_device = device().memory.is_device(from);
+    static const int expected[][2] = {{0, 0}, {1, 0}, {0, 1}, {1, 1}};
+    if (kind <= ACL_MEMCPY_DEVICE_TO_DEVICE &&
+        (expected[kind][0] != to_device || expected[kind][1] != from_device)) {
+        static const char *names[] = {"HOST_TO_HOST", "HOST_TO_DEVICE", "DEVICE_TO_HOST", "DEVICE_TO_DEVICE"};
+        return fail_with(107012, "%s: ACL_MEMCPY_%s, but it copies from %s to %s", call, names[kind], side(from),
+                         side(to));
+    }
+    uint8_t *target = touchable(call, to, count);
+    const uint8_t *source = touchable(call, from, count);
+    if (!target || !source) return kInvalidParameter;
+    memmove(target, source, count);
+    if (to_device) device().wrote(reinterpret_cast<uint64_t>(to), count);
+    return kSuccess;
+}
+
+int fill(const char *call, void *pointer, size_t most, int32_t value, size_t count) {
+    Lock lock(device().mutex);
+    if (!pointer || most < count) return fail_with(kInvalidParameter, "%s: %zu bytes do not fit", call, count);
+    uint8_t *target = touchable(call, pointer, count);
+    if (!target) return kInvalidParameter;
+    memset(target, value, count);
+    if (device().memory.is_device(pointer)) device().wrote(reinterpret_cast<uint64_t>(pointer), count);
+    return kSuccess;
+}
+
+int allocate(void **pointer, size_t size) {
+    Lock lock(device().mutex);
+    if (!pointer || size == 0) return fail_with(kInvalidParameter, "aclrtMalloc: %zu bytes", size);
+    *pointer = device().memory.allocate(size, "buffer");
+    if (!*pointer)
+        return fail_with(kOutOfMemory, "aclrtMalloc: no room for %zu bytes on the device (%llu of %llu are in use)",
+                         size, static_cast<unsigned long long>(device().memory.used()),
+                         static_cast<unsigned long long>(device().memory.capacity()));
+    return kSuccess;
+}
+
+// The function that called one of ours, for what is not there.
+std::string caller_of(void *address) {
+    Dl_info info{};
+    if (!dladdr(address, &info) || !info.dli_fname) return "";
+    char command[2048], said[1024] = "";
+    snprintf(command, sizeof command, "addr2line -e '%s' 0x%llx 2>/dev/null", info.dli_fname,
+             static_cast<unsigned long long>(static_cast<char *>(address) - static_cast<char *>(info.dli_fbase) - 1));
+    if (FILE *pipe = popen(command, "r")) {
+        if (!fgets(said, sizeof said, pipe)) said[0] = 0;
+        pclose(pipe);
+    }
+    said[strcspn(said, "\n")] = 0;
+    return said[0] && said[0] != '?' ? std::string(" at ") + said : std::string(" in ") + info.dli_fname;
+}
+
+} // namespace
+
+extern "C" {
+
+int insight_trace_not_there(const char *name, void *caller) {
+    return fail_with(kNotSupported,
+                     "%s is not there: insight-trace runs kernels that a program launches itself, not the vendor's "
+                     "operators, models or packages; it was called%s",
+                     name, caller_of(caller).c_str());
+}
+
+aclError aclInit(const char *) {
+    if (device().initialised) return kRepeatInitialise;
+    device().initialised = true;
+    return kSuccess;
+}
+aclError aclFinalize(void) {
+    device().initialised = false;
+    return kSuccess;
+}
+aclError aclFinalizeReference(uint64_t *count) {
+    if (count) *count = 0;
+    return aclFinalize();
+}
+aclError aclrtGetVersion(int32_t *major, int32_t *minor, int32_t *patch) {
+    return *major = 1, *minor = 15, *patch = 0, kSuccess;
+}
+const char *aclrtGetSocName(void) { return device().chip().soc.c_str(); }
+const char *aclGetRecentErrMsg(void) {
+    static thread_local std::string kept;
+    kept.swap(device().error_text);
+    device().error_text.clear();
+    return kept.c_str();
+}
+aclError aclrtGetLastError(aclrtLastErrLevel) {
+    const int error = device().last_error;
+    device().last_error = 0;
+    return error;
+}
+aclError aclrtPeekAtLastError(aclrtLastErrLevel) { return device().last_error; }
+
+float aclFloat16ToFloat(aclFloat16 bits) {
+    const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16, exponent = bits >> 10 & 31, mantissa = bits & 1023;
+    float value;
+    if (exponent == 31) {
+        const uint32_t word = sign | 0x7f800000u | mantissa << 13;
+        memcpy(&value, &word, 4);
+        return value;
+    }
+    value = exponent ? std::ldexp(static_cast<float>(mantissa | 1024), static_cast<int>(exponent) - 25)
+                     : std::ldexp(static_cast<float>(mantissa), -24);
+    return sign ? -value : value;
+}
+aclFloat16 aclFloatToFloat16(float value) {
+    uint32_t word;
+    memcpy(&word, &value, 4);
+    const auto sign = static_cast<uint16_t>(word >> 16 & 0x8000);
+    if (std::isnan(value)) return static_cast<uint16_t>(sign | 0x7e00);
+    const float magnitude = std::fabs(value);
+    if (magnitude >= 65520.0f) return static_cast<uint16_t>(sign | 0x7c00);
+    if (magnitude < 0x1p-14f) return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(magnitude * 0x1p24f)));
+    int exponent;
+    const float fraction = std::frexp(magnitude, &exponent); // 0.5 .. 1
+    auto mantissa = static_cast<uint32_t>(std::nearbyint(fraction * 2048.0f));
+    if (mantissa == 2048) mantissa = 1024, ++exponent;
+    return static_cast<uint16_t>(sign | static_cast<uint32_t>(exponent + 14) << 10 | (mantissa & 1023));
+}
+size_t aclDataTypeSize(aclDataType type) {
+    switch (type) {
+    case ACL_FLOAT: case ACL_INT32: case ACL_UINT32: return 4;
+    case ACL_FLOAT16: case ACL_BF16: case ACL_INT16: case ACL_UINT16: return 2;
+    case ACL_INT64: case ACL_UINT64: case ACL_DOUBLE: case ACL_COMPLEX64: return 8;
+    case ACL_COMPLEX128: return 16;
+    default: return 1;
+    }
+}
+
+// --- devices
+aclError aclrtSetDevice(int32_t number) {
+    if (number < 0) return fail_with(107001, "aclrtSetDevice(%d): devices are counted from 0", number);
+    device().current = number;
+    return kSuccess;
+}
+aclError aclrtResetDevice(int32_t) { return device().synchronize_all(), kSuccess; }
+aclError aclrtResetDeviceForce(int32_t number) { return aclrtResetDevice(number); }
+aclError aclrtGetDevice(int32_t *number) { return *number = device().current, kSuccess; }
+aclError aclrtGetDeviceCount(uint32_t *count) { return *count = 8, kSuccess; }
+aclError aclrtGetDeviceInfo(uint32_t, aclrtDevAttr attribute, int64_t *value) {
+    const ChipFacts &chip = device().chip();
+    switch (static_cast<int>(attribute)) {
+    case ACL_DEV_ATTR_AICORE_CORE_NUM: case ACL_DEV_ATTR_CUBE_CORE_NUM: *value = chip.cube_cores; break;
+    case ACL_DEV_ATTR_VECTOR_CORE_NUM: *value = chip.vector_cores; break;
+    case ACL_DEV_ATTR_AICPU_CORE_NUM: *value = 8; break;
+    case ACL_DEV_ATTR_WARP_SIZE: *value = 32; break;
+    case ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE: *value = chip.ub; break;
+    case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE: *value = static_cast<int64_t>(64ull << 30); break;
+    case ACL_DEV_ATTR_L2_CACHE_SIZE: *value = chip.l2; break;
+    default: return fail_with(kInvalidParameter, "aclrtGetDeviceInfo: attribute %d is not known", static_cast<int>(attribute));
+    }
+    return kSuccess;
+}
+aclError aclGetDeviceCapability(uint32_t, aclDeviceInfo what, int64_t *value) {
+    const ChipFacts &chip = device().chip();
+    *value = what == ACL_DEVICE_INFO_AI_CORE_NUM ? chip.cube_cores : what == ACL_DEVICE_INFO_VECTOR_CORE_NUM ? chip.vector_cores : chip.l2;
+    return kSuccess;
+}
+aclError aclrtGetRunMode(aclrtRunMode *mode) { return *mode = ACL_HOST, kSuccess; }
+aclError aclrtSynchronizeDevice(void) {
+    Lock lock(device().mutex);
+    return device().synchronize_all();
+}
+aclError aclrtSynchronizeDeviceWithTimeout(int32_t) { return aclrtSynchronizeDevice(); }
+aclError aclrtSetDeviceSatMode(int) { return kSuccess; }
+aclError aclrtSetOpExecuteTimeOut(uint32_t) { return kSuccess; }
+aclError aclrtSetOpWaitTimeout(uint32_t) { return kSuccess; }
+aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback) { return kSuccess; }
+aclError aclrtGetDevicesTopo(uint32_t, uint32_t, uint64_t *value) { return *value = 0, kSuccess; }
+aclError aclrtQueryDeviceStatus(int32_t, int *status) { return *status = 0, kSuccess; }
+aclError aclrtGetStreamAvailableNum(uint32_t *count) { return *count = 1024, kSuccess; }
+
+// --- contexts: there is one
+aclError aclrtCreateContext(aclrtContext *context, int32_t number) { return *context = &device(), aclrtSetDevice(number); }
+aclError aclrtDestroyContext(aclrtContext) { return kSuccess; }
+aclError aclrtSetCurrentContext(aclrtContext) { return kSuccess; }
+aclError aclrtGetCurrentContext(aclrtContext *context) { return *context = &device(), kSuccess; }
+
+// --- memory
+aclError aclrtMalloc(void **pointer, size_t size, aclrtMemMallocPolicy) { return allocate(pointer, size); }
+aclError aclrtMallocAlign32(void **pointer, size_t size, aclrtMemMallocPolicy) { return allocate(pointer, size); }
+aclError aclrtMallocCached(void **pointer, size_t size, aclrtMemMallocPolicy) { return allocate(pointer, size); }
+aclError aclrtMallocWithCfg(void **pointer, size_t size, aclrtMemMallocPolicy, aclrtMallocConfig *) {
+    return allocate(pointer, size);
+}
+aclError aclrtFree(void *pointer) {
+    Lock lock(device().mutex);
+    if (!pointer) return fail_with(kInvalidParameter, "aclrtFree: a null pointer");
+    if (device().memory.release(pointer)) return kSuccess;
+    const Buffer *gone = device().memory.find(reinterpret_cast<uint64_t>(pointer), false);
+    return fail_with(kInvalidParameter, "aclrtFree: %p is %s", pointer,
+                     gone ? "freed already" : "not the start of a buffer that aclrtMalloc returned");
+}
+aclError aclrtMallocHost(void **pointer, size_t size) {
+    if (!pointer || size == 0) return fail_with(kInvalidParameter, "aclrtMallocHost: %zu bytes", size);
+    *pointer = nullptr;
+    if (posix_memalign(pointer, 64, (size + 4095) / 4096 * 4096) != 0) return fail_with(kOutOfMemory, "aclrtMallocHost: no room for %zu bytes", size);
+    Lock lock(device().mutex);
+    g_host.insert(*pointer);
+    return kSuccess;
+}
+aclError aclrtMallocHostWithCfg(void **pointer, uint64_t size, aclrtMallocConfig *) { return aclrtMallocHost(pointer, size); }
+aclError aclrtFreeHost(void *pointer) {
+    Lock lock(device().mutex);
+    if (!g_host.erase(pointer)) return fail_with(kInvalidParameter, "aclrtFreeHost: %p did not come from aclrtMallocHost, or is freed already", pointer);
+    free(pointer);
+    return kSuccess;
+}
+aclError aclrtMemset(void *pointer, size_t most, int32_t value, size_t count) { return fill("aclrtMemset", pointer, most, value, count); }
+aclError aclrtMemsetAsync(void *pointer, size_t most, int32_t value, size_t count, aclrtStream) {
+    return fill("aclrtMemsetAsync", pointer, most, value, count);
+}
+aclError aclrtMemcpy(void *to, size_t most, const void *from, size_t count, aclrtMemcpyKind kind) {
+    return copy("aclrtMemcpy", to, most, from, count, kind);
+}
+aclError aclrtMemcpyAsync(void *to, size_t most, const void *from, size_t count, aclrtMemcpyKind kind, aclrtStream) {
+    return copy("aclrtMemcpyAsync", to, most, from, count, kind);
+}
+aclError aclrtMemcpy2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                       aclrtMemcpyKind kind) {
+    for (size_t row = 0; row < height; ++row)
+        if (int error = copy("aclrtMemcpy2d", static_cast<char *>(to) + row * to_pitch, width,
+                             static_cast<const char *>(from) + row * from_pitch, width, kind))
+            return error;
+    return kSuccess;
+}
+aclError aclrtMemcpy2dAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                            aclrtMemcpyKind kind, aclrtStream) {
+    return aclrtMemcpy2d(to, to_pitch, from, from_pitch, width, height, kind);
+}
+aclError aclrtMemFlush(void *, size_t) { return kSuccess; }
+aclError aclrtMemInvalidate(void *, size_t) { return kSuccess; }
+aclError aclrtGetMemInfo(aclrtMemAttr, size_t *free_bytes, size_t *total) {
+    *total = 64ull << 30;
+    *free_bytes = *total - device().memory.used();
+    return kSuccess;
+}
+aclError aclrtPointerGetAttributes(const void *pointer, aclrtPtrAttributes *attributes) {
+    *attributes = {};
+    attributes->location.type = device().memory.is_device(pointer) ? ACL_MEM_LOCATION_TYPE_DEVICE : ACL_MEM_LOCATION_TYPE_HOST;
+    return kSuccess;
+}
+aclError aclrtCmoAsync(void *, size_t, aclrtCmoType, aclrtStream) { return kSuccess; }
+
+// --- streams
+aclError aclrtCreateStream(aclrtStream *stream) {
+    Lock lock(device().mutex);
+    if (!stream) return fail_with(kInvalidParameter, "aclrtCreateStream: a null pointer");
+    static int count = 0;
+    auto *made = new Stream;
+    made->number = ++count;
+    device().streams.push_back(made);
+    *stream = made;
+    return kSuccess;
+}
+aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t, uint32_t) { return aclrtCreateStream(stream); }
+aclError aclrtDestroyStream(aclrtStream stream) {
+    Lock lock(device().mutex);
+    auto &all = device().streams;
+    for (size_t i = 0; i < all.size(); ++i)
+        if (all[i] == stream) {
+            delete all[i];
+            all.erase(all.begin() + static_cast<ptrdiff_t>(i));
+            return kSuccess;
+        }
+    return fail_with(kInvalidParameter, "aclrtDestroyStream: there is no such stream");
+}
+aclError aclrtDestroyStreamForce(aclrtStream stream) { return aclrtDestroyStream(stream); }
+aclError aclrtSynchronizeStream(aclrtStream stream) {
+    Lock lock(device().mutex);
+    if (!device().is_stream(stream)) return fail_with(107003, "aclrtSynchronizeStream: there is no such stream");
+    return device().synchronize(device().stream(stream));
+}
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t) { return aclrtSynchronizeStream(stream); }
+aclError aclrtStreamQuery(aclrtStream, aclrtStreamStatus *status) { return *status = ACL_STREAM_STATUS_COMPLETE, kSuccess; }
+aclError aclrtStreamGetId(aclrtStream stream, int32_t *id) { return *id = device().stream(stream).number, kSuccess; }
+aclError aclrtSetStreamFailureMode(aclrtStream, uint64_t) { return kSuccess; }
+aclError aclrtStreamAbort(aclrtStream) { return kSuccess; }
+aclError aclrtLaunchCallback(aclrtCallback function, void *data, int, aclrtStream) { return function(data), kSuccess; }
+aclError aclrtSubscribeReport(uint64_t, aclrtStream) { return kSuccess; }
+aclError aclrtUnSubscribeReport(uint64_t, aclrtStream) { return kSuccess; }
+aclError aclrtProcessReport(int32_t) { return kSuccess; }
+
+// --- events: a stream's simulated clock
+static Event *event_of(const char *call, aclrtEvent event) {
+    auto *one = static_cast<Event *>(event);
+    if (g_events.count(one)) return one;
+    fail_with(kInvalidParameter, "%s: there is no such event", call);
+    return nullptr;
+}
+aclError aclrtCreateEvent(aclrtEvent *event) {
+    Lock lock(device().mutex);
+    auto *made = new Event;
+    g_events.insert(made);
+    *event = made;
+    return kSuccess;
+}
+aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t) { return aclrtCreateEvent(event); }
+aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t) { return aclrtCreateEvent(event); }
+aclError aclrtDestroyEvent(aclrtEvent event) {
+    Lock lock(device().mutex);
+    Event *one = event_of("aclrtDestroyEvent", event);
+    if (!one) return kInvalidParameter;
+    g_events.erase(one);
+    delete one;
+    return kSuccess;
+}
+aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
+    Lock lock(device().mutex);
+    Event *one = event_of("aclrtRecordEvent", event);
+    if (!one) return kInvalidParameter;
+    one->clock = device().stream(stream).clock;
+    one->recorded = true;
+    return kSuccess;
+}
+aclError aclrtResetEvent(aclrtEvent event, aclrtStream) {
+    if (Event *one = event_of("aclrtResetEvent", event)) one->recorded = false;
+    return kSuccess;
+}
+aclError aclrtQueryEvent(aclrtEvent, aclrtEventStatus *status) { return *status = ACL_EVENT_STATUS_COMPLETE, kSuccess; }
+aclError aclrtQueryEventStatus(aclrtEvent, aclrtEventRecordedStatus *status) { return *status = ACL_EVENT_RECORDED_STATUS_COMPLETE, kSuccess; }
+aclError aclrtSynchronizeEvent(aclrtEvent event) { return event_of("aclrtSynchronizeEvent", event) ? kSuccess : kInvalidParameter; }
+aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t) { return aclrtSynchronizeEvent(event); }
+aclError aclrtEventElapsedTime(float *ms, aclrtEvent start, aclrtEvent end) {
+    Lock lock(device().mutex);
+    Event *first = event_of("aclrtEventElapsedTime", start), *last = event_of("aclrtEventElapsedTime", end);
+    if (!first || !last) return kInvalidParameter;
+    if (!first->recorded || !last->recorded) return fail_with(kInvalidParameter, "aclrtEventElapsedTime: an event was not recorded");
+    *ms = static_cast<float>((last->clock - first->clock) / 1000.0);
+    return kSuccess;
+}
+aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *microseconds) {
+    Event *one = event_of("aclrtEventGetTimestamp", event);
+    if (!one) return kInvalidParameter;
+    *microseconds = static_cast<uint64_t>(one->clock);
+    return kSuccess;
+}
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
+    Lock lock(device().mutex);
+    Event *one = event_of("aclrtStreamWaitEvent", event);
+    if (!one) return kInvalidParameter;
+    Stream &waits = device().stream(stream);
+    if (one->recorded && one->clock > waits.clock) waits.clock = one->clock;
+    return kSuccess;
+}
+aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t) { return aclrtStreamWaitEvent(stream, event); }
+
+// --- the lower runtime
+rtError_t rtGetC2cCtrlAddr(uint64_t *address, uint32_t *size) {
+    Lock lock(device().mutex);
+    constexpr uint32_t kBytes = 1 << 16;
+    if (!device().sync_address) device().sync_address = reinterpret_cast<uint64_t>(device().memory.allocate(kBytes, "the cores' flags"));
+    if (!device().sync_address) return kOutOfMemory;
+    *address = device().sync_address;
+    if (size) *size = kBytes;
+    return kSuccess;
+}
+aclError aclrtGetHardwareSyncAddr(void **address) {
+    uint64_t found = 0;
+    const int error = rtGetC2cCtrlAddr(&found, nullptr);
+    *address = reinterpret_cast<void *>(found);
+    return error;
+}
+rtError_t rtGetAiCoreCount(uint32_t *count) { return *count = static_cast<uint32_t>(device().chip().cube_cores), kSuccess; }
+rtError_t rtGetDeviceCount(int32_t *count) { return *count = 8, kSuccess; }
+rtError_t rtSetDevice(int32_t number) { return aclrtSetDevice(number); }
+rtError_t rtDeviceReset(int32_t number) { return aclrtResetDevice(number); }
+rtError_t rtDeviceSynchronize(void) { return aclrtSynchronizeDevice(); }
+rtError_t rtMalloc(void **pointer, uint64_t size, rtMemType_t, uint16_t) { return allocate(pointer, size); }
+rtError_t rtFree(void *pointer) { return aclrtFree(pointer); }
+rtError_t rtMallocHost(void **pointer, uint64_t size, uint16_t) { return aclrtMallocHost(pointer, size); }
+rtError_t rtFreeHost(void *pointer) { return aclrtFreeHost(pointer); }
+rtError_t rtMemcpy(void *to, uint64_t most, const void *from, uint64_t count, rtMemcpyKind_t kind) {
+    return copy("rtMemcpy", to, most, from, count, static_cast<aclrtMemcpyKind>(kind));
+}
+rtError_t rtMemset(void *pointer, uint64_t most, uint32_t value, uint64_t count) {
+    return fill("rtMemset", pointer, most, static_cast<int32_t>(value), count);
+}
+rtError_t rtStreamCreate(rtStream_t *stream, int32_t) { return aclrtCreateStream(stream); }
+rtError_t rtStreamDestroy(rtStream_t stream) { return aclrtDestroyStream(stream); }
+rtError_t rtStreamSynchronize(rtStream_t stream) { return aclrtSynchronizeStream(stream); }
+
+// --- what torch's device asks for
+void *insight_trace_allocate(uint64_t bytes) {
+    Lock lock(device().mutex);
+    return device().memory.allocate(bytes ? bytes : 1, "tensor");
+}
+void insight_trace_release(void *pointer) {
+    Lock lock(device().mutex);
+    device().memory.release(pointer);
+}
+int insight_trace_copy(void *to, const void *from, uint64_t count) {
+    return copy("a copy of a tensor", to, count, from, count, ACL_MEMCPY_DEFAULT);
+}
+void *insight_trace_host_view(const void *pointer) {
+    return device().memory.is_device(pointer) ? device().memory.host(pointer) : const_cast<void *>(pointer);
+}
+void insight_trace_wrote(const void *pointer, uint64_t bytes) {
+    Lock lock(device().mutex);
+    device().wrote(reinterpret_cast<uint64_t>(pointer), bytes);
+}
+uint64_t insight_trace_memory_used(void) { return device().memory.used(); }
+}
+
+#define NOT_THERE(result, name, ...)                                                                                   \
+    extern "C" __attribute__((noinline)) result name(...) {                                                            \
+        insight_trace_not_there(#name, __builtin_return_address(0));                                                   \
+        __VA_ARGS__;                                                                                                   \
+    }
+#include "not_there.def"
+#undef NOT_THERE
+
+namespace platform_ascendc {
+uint32_t PlatformAscendC::GetCoreNumAic() const { return static_cast<uint32_t>(device().chip().cube_cores); }
+uint32_t PlatformAscendC::GetCoreNumAiv() const { return static_cast<uint32_t>(device().chip().vector_cores); }
+void PlatformAscendC::GetCoreMemSize(const CoreMemType &memory, uint64_t &size) const {
+    const bool a5 = device().chip().soc.find("950") != std::string::npos;
+    switch (memory) {
+    case CoreMemType::L0_A: case CoreMemType::L0_B: size = 64 << 10; break;
+    case CoreMemType::L0_C: size = (a5 ? 256 : 128) << 10; break;
+    case CoreMemType::L1: size = 512 << 10; break;
+    case CoreMemType::L2: size = static_cast<uint64_t>(device().chip().l2); break;
+    case CoreMemType::UB: size = static_cast<uint64_t>(device().chip().ub); break;
+    case CoreMemType::HBM: size = 64ull << 30; break;
+    case CoreMemType::BT: size = 1 << 10; break;
+    default: size = 0;
+    }
+}
+SocVersion PlatformAscendC::GetSocVersion() const {
+    return device().chip().soc.find("950") != std::string::npos ? SocVersion::ASCEND950 : SocVersion::ASCEND910B;
+}
+PlatformAscendC *PlatformAscendCManager::GetInstance() {
+    static PlatformAscendC one;
+    return &one;
+}
+PlatformAscendC *PlatformAscendCManager::GetInstance(const char *) { return GetInstance(); }
+} // namespace platform_ascendc

@@ -1,0 +1,158 @@
+// The device of a user's own program, as its host part sees it: memory in a window that the host cannot read,
+// streams with a simulated clock, and launches that an engine in a process of its own runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "insight_trace_program/program.hpp"
+
+namespace insight_trace_program {
+
+constexpr uint64_t kBase = 0x2000'0000'0000;
+constexpr int kSuccess = 0;
+constexpr int kInvalidParameter = 100000, kNotInitialised = 100001, kRepeatInitialise = 100002;
+constexpr int kBadAlloc = 200000, kNotSupported = 200001;
+constexpr int kOutOfMemory = 207001;
+constexpr int kInternal = 500000;
+constexpr int kAicoreException = 507015, kAicoreTimeout = 507014, kVectorException = 507035,
+              kVectorTimeout = 507034;
+
+// The message that aclGetRecentErrMsg returns, and a line on stderr.
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int fail_with(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+struct Buffer {
+    uint64_t address, size, room;
+    std::string name;
+    bool live = true;
+};
+
+// Global memory: a file that the engine maps at the device's addresses; the program has it elsewhere.
+class DeviceMemory {
+  public:
+    bool ready();
+    int file() const { return file_; }
+    uint64_t size() const { return size_; }
+    void *allocate(uint64_t bytes, const char *what);
+    bool release(void *address);
+    bool is_device(const void *address) const {
+        return reinterpret_cast<uint64_t>(address) - kBase < size_ && size_;
+    }
+    // Where the program itself may touch a device address.
+    uint8_t *host(const void *address) const { return alias_ + (reinterpret_cast<uint64_t>(address) - kBase); }
+    const Buffer *find(uint64_t address, bool live = true) const;
+    const std::map<uint64_t, Buffer> &buffers() const { return buffers_; }
+    uint64_t used() const { return used_; }
+    uint64_t capacity() const { return capacity_; }
+    uint64_t generation() const { return generation_; } // of the list of buffers
+
+  private:
+    bool map();
+    std::map<uint64_t, Buffer> buffers_; // live
+    std::map<uint64_t, Buffer> freed_;   // by address, for messages
+    std::multimap<uint64_t, uint64_t> free_; // room, address
+    uint64_t size_ = 0, end_ = kBase, used_ = 0, capacity_ = 0, generation_ = 1, count_ = 0;
+    uint8_t *alias_ = nullptr;
+    int file_ = -1;
+    bool tried_ = false;
+};
+
+struct Stream {
+    double clock = 0; // microseconds
+    int error = 0;
+    int number = 0;
+};
+struct Event {
+    double clock = 0;
+    bool recorded = false;
+};
+
+struct ChipFacts {
+    std::string file, soc;
+    double mhz = 1850, head = 0, tail = 0;
+    int64_t cube_cores = 24, vector_cores = 48, l2 = 0, memory = 0, ub = 0;
+};
+
+// Compiled kernels of one source, as they travel in the program's objects.
+struct KernelSet {
+    std::string target;           // a2a3, a5
+    std::string images[2];        // paths of the objects for cube and vector cores
+    std::string texts[2];         // the translated sources that they were compiled from
+    std::vector<std::string> flags;
+};
+struct KernelEntry {
+    const KernelSet *set;
+    std::string kind; // aic, aiv, mix
+    int lanes = 2;
+};
+
+class Device {
+  public:
+    static Device &get();
+    DeviceMemory memory;
+    std::recursive_mutex mutex;
+    std::string error_text;
+    int last_error = 0;
+    bool initialised = false;
+    int current = 0;
+    Stream default_stream;
+    std::vector<Stream *> streams;
+    uint64_t sync_address = 0;
+
+    const ChipFacts &chip();
+    void add_kernels(const char *facts, uint64_t facts_size, const uint8_t *const images[2],
+                     const uint64_t sizes[2]);
+    void launch(const insight_trace_launch_request &request);
+    Stream &stream(void *handle);
+    bool is_stream(void *handle) const;
+    int synchronize(Stream &stream);
+    int synchronize_all();
+    // The program wrote to a buffer: what L2 held of it is stale, and as much of the rest went out.
+    void wrote(uint64_t address, uint64_t bytes);
+
+  private:
+    struct Held {
+        uint64_t address, bytes;
+        bool dirty, hole;
+    };
+    struct Kept { // what a launch with these arguments did before
+        struct Part {
+            uint64_t address, bytes, before;
+            bool written;
+            std::vector<uint8_t> after;
+        };
+        std::vector<Part> parts;
+        double cycles = 0;
+        std::string bound;
+    };
+    const ChipFacts &chip_of(const std::string &target);
+    bool start_engine();
+    void end_engine();
+    bool exchange(const std::string &request, std::string &reply, double seconds);
+    std::string request_text(const insight_trace_launch_request &request, const KernelEntry &entry,
+                             const std::string &symbol);
+    void keep(const std::string &key, const std::string &reply_used, Kept kept);
+    void hold(uint64_t address, uint64_t bytes, bool dirty, bool hole);
+    bool recall(const std::string &key, Kept *&found);
+
+    std::map<std::string, KernelEntry> entries_;
+    std::vector<KernelSet *> sets_;
+    std::map<std::string, ChipFacts> chips_;
+    std::multimap<std::string, Kept> kept_;
+    uint64_t kept_bytes_ = 0;
+    std::vector<Held> held_;
+    int socket_ = -1;
+    int engine_ = 0; // process
+    uint64_t told_generation_ = 0;
+    uint64_t launches_ = 0;
+    int owner_ = 0; // the process that this state belongs to
+};
+
+uint64_t hash_of(const uint8_t *bytes, uint64_t count);
+
+} // namespace insight_trace_program

@@ -1,0 +1,166 @@
+"""A folder that looks like the vendor's toolkit to a program and its build: compiler, headers, libraries, all ours."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from insight_trace.chips import chip_names
+from insight_trace.errors import JobError
+from insight_trace.simulate.embedded.cache import content_key
+from insight_trace.simulate.embedded.engine_objects import INCLUDE, Program, contents
+from insight_trace.simulate.embedded.toolchain import Toolchain
+
+HERE = Path(__file__).resolve().parent
+HEADERS, RUNTIME, CMAKE, TORCH = HERE / "include", HERE / "runtime", HERE / "cmake", HERE / "torch"
+ENGINE = Program("program_engine", (HERE / "engine_main.cpp",))
+RUNTIME_LIBRARY = "libinsight_trace_runtime.so"
+VARIABLE = "INSIGHT_TRACE_TOOLKIT"  # names the folder to the compiler, which may run anywhere
+
+# Libraries that builds name; all of them are our runtime.
+_LIBRARIES = (
+    "ascendcl acl_rt runtime tiling_api platform register c_sec graph_base graph unified_dlog nnopbase ascendc_runtime "
+    "error_manager profapi ge_common_base mmpa ascend_dump ascendalog alog slog dlog acl_rt_impl ascend_hal opapi_stub "
+    "runtime_camodel npu_drv_camodel stars pem_davinci model_top mstx ms_tools_ext profimpl exe_graph lowering metadef "
+    "aihac_autotune kernel_data_to_json msprofiler ascend_trace atrace ascendc_acl_stub"
+).split()
+_COMMANDS = {
+    "bisheng": "bisheng", "ccec": "bisheng", "bisheng++": "bisheng", "msprof": "stand_ins", "cannsim": "stand_ins",
+    "npusim": "stand_ins", "npu-smi": "stand_ins",
+}  # fmt: skip
+_SCRIPT = """\
+#!/bin/sh
+exec "{python}" -I -c 'import sys; sys.path.insert(0, "{place}"); sys.argv[0] = "{name}"; from insight_trace.program.{module} \
+import main; sys.exit(main())' "$@"
+"""
+_SETTINGS = """\
+# insight-trace: the same variables that `insight-trace exec` sets.
+export ASCEND_HOME_PATH="{folder}"
+export ASCEND_TOOLKIT_HOME="{folder}"
+export ASCEND_OPP_PATH="{folder}/opp"
+export PATH="{folder}/bin:$PATH"
+export LD_LIBRARY_PATH="{folder}/lib64:$LD_LIBRARY_PATH"
+"""
+
+
+def current() -> Path:
+    """The toolkit's folder: the one that this process runs in, else made."""
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named and Path(named).is_dir() else make(Toolchain.find())
+
+
+_SCRATCH: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def scratch() -> Path:
+    """A folder for objects on the way to one link, as long as this process lives."""
+    if not _SCRATCH:
+        _SCRATCH.append(tempfile.TemporaryDirectory(prefix="insight-trace-link-"))
+    return Path(_SCRATCH[0].name)
+
+
+def make(toolchain: Toolchain) -> Path:
+    """The toolkit, made once for this state of our sources and this Python."""
+    library = _runtime(toolchain)
+    identity = [sys.executable, str(HERE), str(library), *contents(HEADERS), *contents(CMAKE), *sorted(_LIBRARIES)]
+    identity += [*_COMMANDS, _SCRIPT, _SETTINGS, *(str(path) for path in sorted(INCLUDE.iterdir()))]
+    place = toolchain.cache.root / "toolkit" / content_key(identity)[:16]
+    if place.is_dir():
+        return place
+    place.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+    try:
+        _fill(beside, place, library)
+        beside.chmod(0o755)
+        beside.rename(place)
+    except OSError as error:
+        shutil.rmtree(beside, ignore_errors=True)
+        if not place.is_dir():
+            raise JobError(f"the toolkit's folder cannot be made: {error}", where=str(place)) from None
+    return place
+
+
+def _runtime(toolchain: Toolchain) -> Path:
+    """The runtime library, compiled on first use."""
+    key = content_key([toolchain.compiler.version, *toolchain.compiler.command, *contents(RUNTIME), *contents(HEADERS)])
+
+    def build(into: Path) -> None:
+        sources = [str(path) for path in sorted(RUNTIME.glob("*.cpp"))]
+        made = into / RUNTIME_LIBRARY
+        words = ["-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-w", f"-I{HEADERS}", f"-I{RUNTIME}"]
+        words += [f"-Wl,-soname,{RUNTIME_LIBRARY}", *sources, "-o", str(made), "-ldl", "-lpthread"]
+        done = toolchain.compiler.run(words)
+        if done.code != 0:
+            raise JobError(
+                f"the runtime library does not compile: {done.said.decode(errors='replace')[:2000]}",
+                hint="this is a fault of ours, please report it",
+            )
+
+    return toolchain.cache.put("program_runtime", key, build) / RUNTIME_LIBRARY
+
+
+def _fill(folder: Path, final: Path, library: Path) -> None:
+    for name in ("bin", "include", "lib64", "opp", "tools/simulator", "x86_64-linux", "aarch64-linux", "compiler", "runtime"):
+        (folder / name).mkdir(parents=True)
+    source = Path(__file__).resolve().parents[2]
+    for name, module in _COMMANDS.items():
+        script = folder / "bin" / name
+        script.write_text(_SCRIPT.format(python=sys.executable, place=source, name=name, module=module))
+        script.chmod(0o755)
+    for real in ("ld.lld", "llvm-objdump", "llvm-nm"):
+        tool = shutil.which({"ld.lld": "ld", "llvm-objdump": "objdump", "llvm-nm": "nm"}[real])
+        if tool:
+            (folder / "bin" / real).symlink_to(tool)
+    for entry in (*HEADERS.iterdir(), *INCLUDE.iterdir()):
+        link = folder / "include" / entry.name
+        if not link.exists():
+            link.symlink_to(entry)
+    shutil.copyfile(library, folder / "lib64" / RUNTIME_LIBRARY)
+    for name in _LIBRARIES:
+        (folder / "lib64" / f"lib{name}.so").symlink_to(RUNTIME_LIBRARY)
+    for link, to in (
+        ("lib", "lib64"), ("pkg_inc", "include"), ("devlib", "lib64"), ("compiler/lib64", "../lib64"),
+        ("compiler/bin", "../bin"), ("runtime/lib64", "../lib64"), ("runtime/include", "../include"),
+        ("compiler/tikcpp", "../tikcpp"), ("tools/tikcpp", "../tikcpp"), ("ccec_compiler", "."),
+    ):  # fmt: skip
+        (folder / link).symlink_to(to)
+    for machine in ("x86_64-linux", "aarch64-linux"):
+        for name in ("bin", "include", "lib64", "pkg_inc"):
+            (folder / machine / name).symlink_to(f"../{name}")
+        (folder / machine / "ccec_compiler").mkdir()
+        (folder / machine / "ccec_compiler" / "bin").symlink_to("../../bin")
+    for chip in {*chip_names(), "dav_2201", "dav_3510", "dav_2002"}:
+        (folder / "tools/simulator" / chip).mkdir()
+        (folder / "tools/simulator" / chip / "lib").symlink_to("../../../lib64")
+    (folder / "tikcpp").mkdir()
+    (folder / "tikcpp" / "ascendc_kernel_cmake").symlink_to(CMAKE)
+    (folder / "set_env.sh").write_text(_SETTINGS.format(folder=final))
+    (folder / "bin" / "setenv.bash").write_text(_SETTINGS.format(folder=final))
+    (folder / "version.cfg").write_text("insight-trace\n")
+
+
+def environment(folder: Path, session: Path, given: dict[str, str]) -> dict[str, str]:
+    """The variables of a program whose compiler, libraries and device are ours."""
+    known = dict(given)
+
+    def before(name: str, *places: Path) -> None:
+        known[name] = os.pathsep.join([*map(str, places), *filter(None, [known.get(name, "")])])
+
+    before("PATH", folder / "bin")
+    before("LD_LIBRARY_PATH", folder / "lib64")
+    before("PYTHONPATH", TORCH)
+    before("CMAKE_PREFIX_PATH", folder / "tikcpp" / "ascendc_kernel_cmake")
+    for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_HOME", "ASCEND_INSTALL_PATH", "ASCEND_AICPU_PATH"):
+        known[name] = str(folder)
+    known.setdefault("PTO_LIB_PATH", str(folder))
+    known["ASCEND_OPP_PATH"] = str(folder / "opp")
+    known["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "1"
+    known.setdefault("ASCEND_LAUNCH_BLOCKING", "1")
+    known.setdefault("PYTHONFAULTHANDLER", "1")  # which Python line touched device memory
+    known[VARIABLE] = str(folder)
+    known["INSIGHT_TRACE_PROGRAM"] = str(session)
+    known["INSIGHT_TRACE_PROGRAM_CACHE"] = str(Toolchain.find().cache.root)
+    return known
