@@ -22,6 +22,7 @@ from insight_trace.errors import as_error, shown
 COMMANDS: dict[str, str] = {
     "profile": "every kernel of a PyPTO build: one trace per kernel",
     "exec": "a program of your own, unchanged, with its kernels on a simulated chip",
+    "kernel": "one kernel of a C++ file with arguments from the command line",
     "demo": "the whole way on the bundled paged attention; prints what to open",
     "scene": "cases, kernels, func ids and core types of a scene",
     "capture": "run a scene on the host and record every dispatch",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +15,9 @@ from insight_trace.program.command_line import CommandLine, Input
 from insight_trace.program.core_kinds import Reach, declared, infer
 from insight_trace.program.launches import LaunchSite, rewrite_launches
 from insight_trace.scratch import scratch_folder
-from insight_trace.simulate.embedded.cache import content_key
+from insight_trace.cache import content_key
 from insight_trace.simulate.embedded.engine_objects import INCLUDE
+from insight_trace.simulate.embedded.entry_link import SECTIONS, entries_only, tool
 from insight_trace.simulate.embedded.memory import escape
 from insight_trace.simulate.embedded.toolchain import PRELUDE, Toolchain
 
@@ -144,41 +143,19 @@ def _compile_side(toolchain: Toolchain, line: CommandLine, into: Path, side: str
     unshared = [] if toolchain.compiler.is_clang else ["-fno-gnu-unique"]
     _run(
         toolchain,
-        [line.standard, *_DEVICE_FLAGS, *toolchain._hooks(), *unshared, "-ffunction-sections", "-fdata-sections",
+        [line.standard, *_DEVICE_FLAGS, *toolchain._hooks(), *unshared, *SECTIONS,
          "-x", "c++-cpp-output", "-c", str(into / f"{side}.cc"), "-o", str(compiled)],
     )  # fmt: skip
-    listed = _tool(["nm", str(compiled)])
-    entries = sorted(set(_ENTRY.findall(listed)))
-    if not entries:
-        return []
-    (into / "entries").write_text("\n".join(entries) + "\n")
-    # the initialisers of the host's own variables have nothing to do on a core
-    _tool([
-        "objcopy", f"--globalize-symbols={into / 'entries'}", "-R", ".init_array*", "-R", ".rela.init_array*",
-        "-R", ".ctors*", "-w", str(compiled),
-    ])  # fmt: skip
-    exported = into / f"{side}.map"
-    names = [*entries, "insight_trace_state_begin", "insight_trace_state_end"]
-    exported.write_text("{ global: " + " ".join(f"{name};" for name in names) + " local: *; };\n")
-    _run(
-        toolchain,
-        ["-shared", str(compiled), "-o", str(into / f"{side}.so"), "-Wl,--gc-sections", f"-Wl,--version-script={exported}"],
-    )
+    entries = sorted(set(_ENTRY.findall(tool(["nm", str(compiled)]))))
+    if entries:
+        made = str(into / f"{side}.so")
+        _run(toolchain, ["-shared", str(compiled), "-o", made, *entries_only(compiled, entries)])
     return entries
-
-
-def _tool(words: Sequence[str]) -> str:
-    if shutil.which(words[0]) is None:
-        raise JobError(f"{words[0]} is not there", hint="install binutils, which comes with g++")
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise JobError(f"{words[0]} failed: {done.stderr.strip()[:500]}")
-    return done.stdout
 
 
 def _stubs(toolchain: Toolchain, host: Path, into: Path) -> list[Path]:
     """What kernels call, for their copies in the host's object, which never run."""
-    wanted = re.findall(r"^\s+U (insight_trace_\w+|__tsan_\w+)$", _tool(["nm", "-u", str(host)]), re.M)
+    wanted = re.findall(r"^\s+U (insight_trace_\w+|__tsan_\w+)$", tool(["nm", "-u", str(host)]), re.M)
     names = sorted(set(wanted) - {"insight_trace_launch", "insight_trace_add_kernels"})
     if not names:
         return []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from insight_trace.chips import chip_names
 from insight_trace.errors import JobError
-from insight_trace.simulate.embedded.cache import content_key
+from insight_trace.cache import content_key
 from insight_trace.simulate.embedded.engine_objects import INCLUDE, Program, contents
 from insight_trace.simulate.embedded.toolchain import Toolchain
 

@@ -112,6 +112,18 @@ def compiled_from(
     )
 
 
+TRANSLATED = b"// made from "  # the first line of a preprocessed source of a program, with a list of paths behind it
+
+
+def of_translated(text: bytes) -> CompiledFrom:
+    """Of a source that was preprocessed before: its first line names what it was made from."""
+    first = text.partition(b"\n")[0]
+    names: list[str] = msgspec.json.decode(first[len(TRANSLATED) :]) if first.startswith(TRANSLATED) else []
+    paths = sorted(Path(name) for name in names)
+    files = {_name(path): content_key([path.read_bytes()]) for path in paths if path.is_file()}
+    return CompiledFrom(files, tuple(files), ())
+
+
 def rule_paths(rule: bytes) -> list[bytes]:
     """The files that a make rule names after its target, as GCC and clang write them for make."""
     text = rule.replace(b"\\\n", b" ")

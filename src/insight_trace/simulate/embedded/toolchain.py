@@ -37,12 +37,15 @@ from insight_trace.simulate.embedded.engine_objects import (
     engine_sources,
     units,
 )
+from insight_trace.simulate.embedded.entry_link import SECTIONS, entries_only
 from insight_trace.simulate.embedded.kernel_sources import project_of
 from insight_trace.simulate.embedded.sandbox import Sandbox
 from insight_trace.simulate.embedded.scalar_code import HOOKS, count_blocks
 from insight_trace.simulate.embedded.source_lines import keep_lines
+from insight_trace.simulate.embedded.typed_entry import ENTRY
 
 KERNEL_OBJECT = "kernel.so"
+PREPROCESSED = ".ii"
 PRELUDE = INCLUDE / "insight_trace" / "prelude.hpp"
 LIBRARY_PRELUDE = INCLUDE / "insight_trace" / "library_prelude.hpp"
 LIBRARY_VARIABLE = "INSIGHT_TRACE_PTO_ISA"
@@ -86,6 +89,11 @@ class Compilation(Struct, frozen=True):
     folders: tuple[Path, ...]  # where headers are looked for
     readable: tuple[Path, ...]  # what a strict sandbox lets the compiler read beside the source's project
     strict: bool = False
+
+    @property
+    def translated(self) -> bool:
+        """A preprocessed source of a program, with its host code and our headers in it."""
+        return self.source.suffix == PREPROCESSED
 
 
 def sanitizers() -> tuple[str, ...]:
@@ -256,7 +264,9 @@ class Toolchain(Struct, frozen=True, dict=True):
             # behind our precompiled headers, and part of what names the object
             includes += ["-include", str(MARKS_WITH_COST)]
             text += MARKS_WITH_COST.read_bytes()
-        return self._shared_object("kernel", source, text, flags, includes, True, sandbox or Sandbox.chosen())
+        # a translated source of a program holds our headers already
+        device = source.suffix != PREPROCESSED
+        return self._shared_object("kernel", source, text, flags, includes, device, sandbox or Sandbox.chosen())
 
     def host_object(
         self, source: Path, what: str, include_dirs: Sequence[Path], defines: Sequence[str] = ()
@@ -330,6 +340,8 @@ class Toolchain(Struct, frozen=True, dict=True):
         told = ("-Xassembler", "--MD", "-Xassembler", str(rules[1]))
         assembler = () if self.compiler.is_clang else told
         made_by = ["-S"] if counts else [*assembler, "-c"]
+        if job.translated:
+            made_by = [*SECTIONS, *made_by]
         done = self._run_on_source(job, [*job.flags, *rule, *made_by, source, "-o", str(made_object)], into)
         text = b""
         if done.code == 0 or any(said in done.said for said in _ATTRIBUTE_WITHIN):
@@ -347,19 +359,30 @@ class Toolchain(Struct, frozen=True, dict=True):
             made_object.write_text(count_blocks(code), encoding="utf-8", errors="surrogateescape")
         # in two steps: hooks are compiled in, but the runtime that usually goes with them is not linked
         checked = [*sanitizers(), "-Wl,-Bsymbolic"] if sanitizers() else []  # tools/pto_isa/driver.cpp, load
-        linked = [*checked, *(assembler if counts else ()), "-shared", str(made_object), "-o", str(made)]
-        done = self._run_on_source(job, linked, into)
+        linked = [*checked, *(assembler if counts else ())]
+        if job.translated:  # its host code stays behind
+            whole = into / "whole.o"
+            self._require_done(job, self._run_on_source(job, ["-c", str(made_object), "-o", str(whole)], into))
+            made_object.unlink()
+            made_object = whole
+            linked += entries_only(whole, [ENTRY])
+        done = self._run_on_source(job, [*linked, "-shared", str(made_object), "-o", str(made)], into)
         self._require_done(job, done)
         made_object.unlink()
         keep_lines(made)
-        named = not self.compiler.is_clang
-        found = compiled_from.compiled_from(text, rules, job.source.parent, job.folders, HERE, is_named=named)
+        if job.translated:
+            found = compiled_from.of_translated(text)
+        else:
+            named = not self.compiler.is_clang
+            found = compiled_from.compiled_from(text, rules, job.source.parent, job.folders, HERE, is_named=named)
         compiled_from.write(into, found)
-        for path in rules:
+        for path in (*rules, *into.glob("whole.*")):
             path.unlink(missing_ok=True)
 
     def _preprocessed(self, job: Compilation) -> bytes:
         """The text that the compiler sees."""
+        if job.translated:
+            return job.source.read_bytes()
         with scratch_folder("text") as own:
             text = own / "text.ii"
             words = [*job.flags, "-E", str(job.source), "-o", str(text)]

@@ -1,0 +1,78 @@
+"""Simulate one kernel of a C++ file: no program, no scene, arguments from the command line.
+
+The kernel is kernel_entry(args), or a function with typed parameters; --arg gives each by its name: FILE.npy,
+TYPE[SHAPE] (zeros; :random or :random:SEED for numbers), a number, or a struct by value as JSON or @FILE.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from insight_trace.errors import RequestError
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE.cpp")
+    parser.add_argument("--entry", metavar="NAME", help="the function; a template with its arguments, as 'add<float>'")
+    parser.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", help="one argument; repeat for each")
+    parser.add_argument("--expect", action="append", default=[], metavar="NAME=FILE.npy", help="what an argument holds afterwards")
+    parser.add_argument("--blocks", type=int, default=1, metavar="N", help="how many blocks are launched (1)")
+    parser.add_argument("--target", choices=("a2a3", "a5"), help="the family of chips (a2a3, or that of --soc-version)")
+    parser.add_argument("--soc-version", metavar="CHIP", help="the chip")
+    parser.add_argument("--core", choices=("aic", "aiv", "mix"), help="which cores run it (usual: what it does decides)")
+    parser.add_argument("-I", action="append", default=[], dest="include_dirs", metavar="DIR", help="folder of headers")
+    parser.add_argument("-D", action="append", default=[], dest="defines", metavar="MACRO[=VALUE]", help="a macro")
+    parser.add_argument("--preset", choices=("device", "camodel"), default="device", help="whose times to show")
+    parser.add_argument("--timing-only", action="store_true", help="simulate times, compute no values")
+    parser.add_argument("--check", action="store_true", help="look for races, memory faults and synchronisation")
+    parser.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS", help="of the run (60)")
+    parser.add_argument("-o", "--output", type=Path, metavar="WORKSPACE", help="the folder to write")
+    parser.add_argument("--force", action="store_true", help="replace a workspace that is there")
+    parser.add_argument("--json", action="store_true", help="the result as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    from insight_trace.chips import target_of_chip
+    from insight_trace.commands.replay_text import as_json, mismatch_text, show
+    from insight_trace.errors import JobError
+    from insight_trace.limits import BLOCKS, seconds_given
+    from insight_trace.model import CoreType
+    from insight_trace.program.kernel_file import KernelFile, parse_value, plan_kernel
+    from insight_trace.program.run_kernel import replay_kernel
+
+    if not 1 <= options.blocks <= BLOCKS:
+        raise RequestError(f"--blocks {options.blocks}: from 1 to {BLOCKS:,}")
+    target = options.target or target_of_chip(options.soc_version or "") or "a2a3"
+    values = {name: parse_value(text) for name, text in map(_pair, options.arg)}
+    expected = {name: Path(text) for name, text in map(_pair, options.expect)}
+    core = CoreType(options.core) if options.core else None
+    file = KernelFile(options.file, options.entry, target, tuple(options.include_dirs), tuple(options.defines), core)
+    planned = plan_kernel(file, values, blocks=options.blocks, expected=expected)
+    replay = replay_kernel(
+        planned,
+        options.file,
+        target=target,
+        output=options.output,
+        soc_version=options.soc_version,
+        preset=options.preset,
+        timing_only=options.timing_only,
+        check=options.check,
+        seconds=seconds_given(options.time_limit, "--time-limit"),
+        force=options.force,
+    )
+    if options.json:
+        print(json.dumps(as_json(replay), indent=1))
+    else:
+        show(replay, check=options.check)
+    if replay.mismatched:
+        raise JobError(mismatch_text(replay))
+    return 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, found, value = text.partition("=")
+    if not found or not name:
+        raise RequestError(f"'{text}' is not NAME=VALUE")
+    return name, value

@@ -1,0 +1,433 @@
+"""One kernel of a C++ file with arguments by name: `kernel_entry(args)`, or a function with typed parameters."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from insight_trace.arguments.content import Given, Random, Zero
+from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
+from insight_trace.cache import content_key
+from insight_trace.dtypes import DTYPES, DType, dtype_named
+from insight_trace.errors import InputError, JobError, RequestError
+from insight_trace.limits import SOURCE_BYTES, cut
+from insight_trace.model import CoreType, Kernel, Role, Tier
+from insight_trace.program.command_line import CommandLine, Input
+from insight_trace.program.compile import CompileError, preprocess
+from insight_trace.program.core_kinds import Reach, declared, infer
+from insight_trace.program.launches import rewrite_launches
+from insight_trace.ptoas.cpp_signature import CppFunction, CppParameter, parse_cpp
+from insight_trace.reading import regular_text
+from insight_trace.scratch import scratch_folder
+from insight_trace.simulate.embedded.compile_errors import first_error
+from insight_trace.simulate.embedded.toolchain import PREPROCESSED, Toolchain
+from insight_trace.simulate.embedded.typed_entry import ENTRY
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_SLOT_ENTRY = "kernel_entry"
+_ARRAY = re.compile(r"(\w+)\[([\d,x* ]*)\](?::(random|zero)(?::(\d+))?)?")
+_SIDES = {"cube": CoreType.AIC, "vector": CoreType.AIV}
+MEMBERS = {
+    CoreType.AIC: ("cube",),
+    CoreType.AIV: ("vector",),
+    CoreType.MIX: ("cube", "vector", "vector"),
+}
+# C++ types whose values go through a slot; values of other types are written into the entry, where C++ converts them
+_SCALARS = {
+    "float": "FLOAT32", "half": "FLOAT16", "int": "INT32", "unsigned": "UINT32", "unsigned int": "UINT32", "long": "INT64",
+    "size_t": "UINT64", "bool": "BOOL", "int8_t": "INT8", "uint8_t": "UINT8", "int16_t": "INT16", "uint16_t": "UINT16",
+    "int32_t": "INT32", "uint32_t": "UINT32", "int64_t": "INT64", "uint64_t": "UINT64", "bfloat16_t": "BFLOAT16",
+}  # fmt: skip
+
+Value = Any  # a NumPy array, a number, or a mapping for a struct by value
+
+
+class KernelFile(Struct, frozen=True):
+    """A file, which of its functions runs, and how it is compiled."""
+
+    path: Path
+    entry: str | None = None  # a name, with template arguments where it is a template
+    target: str = "a2a3"
+    include_dirs: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
+    core: CoreType | None = None  # None: what the kernel does decides
+
+
+class PlannedKernel(Struct, frozen=True):
+    """Kernels by core, and their arguments."""
+
+    name: str
+    kernels: tuple[Kernel, ...]
+    arguments: ReplayArguments
+    names: tuple[str, ...]  # of the parameters
+
+
+def plan_kernel(
+    file: KernelFile,
+    values: Mapping[str, Value] | Sequence[Value],
+    *,
+    blocks: int = 1,
+    expected: Mapping[str, Path] | None = None,
+    toolchain: Toolchain | None = None,
+) -> PlannedKernel:
+    """The kernel ready to simulate. `values` go by the parameters' names, or in their order."""
+    toolchain = toolchain or Toolchain.find()
+    path = file.path.resolve()
+    try:
+        text = regular_text(path, most=SOURCE_BYTES, errors="replace")
+    except OSError as error:
+        raise InputError(f"the kernel's file cannot be read: {error.strerror}", where=str(file.path)) from None
+    function = _function(file, text)
+    if function is None:
+        return _by_slot(file, path, values, blocks, expected or {}, toolchain)
+    names = tuple(parameter.name for parameter in function.parameters)
+    by_name = _by_name(values, names)
+    slots: list[ReplaySlot] = []
+    passed: list[str] = []
+    for index, parameter in enumerate(function.parameters):
+        if parameter.name not in by_name:
+            raise RequestError(
+                f"{function.name} has a parameter '{parameter.name}' that no --arg gives",
+                hint=f"its parameters: {_described(function.parameters)}",
+            )
+        passed.append(_taken(index, parameter, by_name[parameter.name], slots, (expected or {}).get(parameter.name)))
+    for name in expected or {}:
+        if name not in names:
+            raise RequestError(f"--expect {name}: there is no such parameter", hint=f"there are: {', '.join(names)}")
+    called = file.entry or function.name
+    entry = _entry_text(called, passed, len(function.parameters))
+    sources, kind = _translated(file, path, called, entry, toolchain)
+    folders = _folders(path, file.include_dirs)
+    kernels = tuple(Kernel(function.name, sources[side], _SIDES[side], include_dirs=folders, entry=ENTRY) for side in MEMBERS[kind])
+    return PlannedKernel(function.name, kernels, ReplayArguments(tuple(slots), blocks), names)
+
+
+def _folders(path: Path, more: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([str(path.parent), *(str(Path(one).resolve()) for one in more)]))
+
+
+def _function(file: KernelFile, text: str) -> CppFunction | None:
+    """The function to run; None for `kernel_entry(args)`."""
+    wanted = (file.entry or "").split("<", 1)[0].split("::")[-1].strip()
+    found = {function.name: function for kernel in parse_cpp(text).kernels for function in kernel.functions}
+    slot_entry = re.search(rf"\b{_SLOT_ENTRY}\s*\(", text) is not None
+    if wanted == _SLOT_ENTRY or (not wanted and slot_entry):
+        return None
+    if wanted in found:
+        return found[wanted]
+    if wanted:
+        function = _device_function(text, wanted)
+        if function is not None:
+            return function
+    elif len(found) == 1:
+        return next(iter(found.values()))
+    listed = ", ".join([*found, *([_SLOT_ENTRY] if slot_entry else [])]) or "none"
+    raise RequestError(
+        f"there is no kernel '{wanted}' in the file" if wanted else "the file has several kernels, or none",
+        where=str(file.path),
+        hint=f"--entry names one; it has: {listed}",
+    )
+
+
+def _device_function(text: str, name: str) -> CppFunction | None:
+    """A function that another kernel of the file calls, or a template: by its name alone."""
+    for match in re.finditer(rf"\b(?:AICORE|__aicore__|aicore\]|__global__)[^;{{}}()]*\b{re.escape(name)}\s*\(", text):
+        marked = text[: match.start()] + "__global__ AICORE void " + text[match.end() - len(name) - 1 :]
+        for kernel in parse_cpp(marked[match.start() :]).kernels:
+            for function in kernel.functions:
+                if function.name == name:
+                    return function
+    return None
+
+
+def _by_name(values: Mapping[str, Value] | Sequence[Value], names: Sequence[str]) -> dict[str, Value]:
+    if not isinstance(values, Mapping):
+        if len(values) > len(names):
+            raise RequestError(f"{len(values)} arguments are given; the kernel takes {len(names)}: {', '.join(names)}")
+        return dict(zip(names, values, strict=False))
+    for name in values:
+        if name not in names:
+            raise RequestError(f"there is no parameter '{name}'", hint=f"there are: {', '.join(names)}")
+    return dict(values)
+
+
+def _described(parameters: Sequence[CppParameter]) -> str:
+    return ", ".join(f"{p.type}{' *' if p.is_pointer else ' '}{p.name}" for p in parameters)
+
+
+# --- arguments ------------------------------------------------------------------------------------------
+
+
+def parse_value(text: str) -> Value:
+    """`x.npy`, `f32[64,64]`, `f32[64]:random`, `4096`, `0.5`, `{"m": 3}` or `@struct.json`."""
+    import numpy as np
+
+    if text.endswith(".npy"):
+        try:
+            return np.load(text, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise InputError(f"no array: {cut(str(error))}", where=text) from None
+    if found := _ARRAY.fullmatch(text):
+        dtype = dtype_named(found[1])
+        if dtype is None:
+            raise RequestError(f"there is no element type '{found[1]}'", hint="known: " + ", ".join(d.short for d in DTYPES))
+        shape = tuple(int(part) for part in re.split(r"[,x* ]+", found[2]) if part)
+        if found[3] == "random":
+            return _Filled(dtype, shape, int(found[4] or 0))
+        return _Filled(dtype, shape, None)
+    if text.startswith("@"):
+        return json.loads(Path(text[1:]).read_text(encoding="utf-8"))
+    if text.startswith("{"):
+        return json.loads(text)
+    try:
+        return int(text, 0)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise RequestError(
+            f"'{cut(text)}' is no argument", hint="a number, FILE.npy, TYPE[SHAPE] such as f32[64,64], or a struct as JSON"
+        ) from None
+
+
+class _Filled(Struct, frozen=True):
+    """An array that the kernel writes, or numbers from a seed."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    seed: int | None
+
+
+def _tensor(slot: int, name: str, value: Value, expected: Path | None) -> ReplaySlot:
+    import numpy as np
+
+    if isinstance(value, _Filled):
+        made = value.seed is not None
+        content = Random(value.seed) if value.seed is not None else Zero()
+        return make_tensor(
+            slot, value.dtype, value.shape, content, Tier.FILLED if made else Tier.OUTPUT,
+            role=Role.INOUT if expected else None, expected=_payload(expected, value.dtype), name=name,
+            origin="random" if made else "zeros",
+        )  # fmt: skip
+    array = np.ascontiguousarray(_as_array(value))
+    dtype = dtype_named(array.dtype.name)
+    if dtype is None:
+        raise RequestError(f"{name}: elements of type {array.dtype} are not simulated")
+    return make_tensor(
+        slot, dtype, tuple(array.shape), Given(array), Tier.EXACT, role=Role.INOUT if expected else None,
+        expected=_payload(expected, dtype), name=name, origin="given",
+    )  # fmt: skip
+
+
+def _as_array(value: Value) -> NDArray[Any]:
+    """A NumPy array, or a torch tensor as one; bfloat16 comes from ml_dtypes."""
+    import numpy as np
+
+    if type(value).__module__.split(".")[0] != "torch":
+        return np.asarray(value)
+    tensor = value.detach().cpu().contiguous()
+    if str(tensor.dtype) == "torch.bfloat16":
+        import ml_dtypes
+        import torch
+
+        return np.asarray(tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16))
+    return np.asarray(tensor.numpy())
+
+
+def _payload(expected: Path | None, dtype: DType) -> Any:
+    if expected is None:
+        return None
+    import tempfile
+
+    import numpy as np
+
+    from insight_trace.model import Payload
+
+    try:
+        array = np.load(expected, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"no array: {cut(str(error))}", where=str(expected)) from None
+    if array.dtype != dtype.numpy and array.dtype.itemsize == dtype.size and array.dtype.kind in "uV":
+        array = array.view(dtype.numpy)
+    raw = np.ascontiguousarray(array.astype(dtype.numpy)).view(np.uint8).reshape(-1)
+    folder = Path(tempfile.mkdtemp(prefix="insight-trace-expected-"))
+    place = folder / "expected.bin"
+    place.write_bytes(raw.tobytes())
+    return Payload(place, 0, raw.nbytes)
+
+
+def _taken(index: int, parameter: CppParameter, value: Value, slots: list[ReplaySlot], expected: Path | None) -> str:
+    """Adds what a parameter takes to the slots; C++ that makes the parameter's variable."""
+    slot = len(slots)
+    variable = f"a{index}"
+    declared_as = f"Parameters::at<{index}>"
+    is_array = isinstance(value, _Filled) or hasattr(value, "shape") and getattr(value, "ndim", 1) != 0
+    if isinstance(value, Mapping):
+        lines = [f"    {declared_as} {variable}{{}};"]
+        _assign(variable, value, lines)
+        return "\n".join(lines)
+    if is_array:
+        if not parameter.is_pointer and parameter.type not in ("GM_ADDR", "uint8_t") and "*" not in parameter.type:
+            raise RequestError(f"{parameter.name} is no pointer but {parameter.type}; it is given an array")
+        slots.append(_tensor(slot, parameter.name, value, expected))
+        return f"    {declared_as} {variable} = insight_trace_pointer<{declared_as}>(args[{slot}]);"
+    if parameter.is_pointer:
+        if value in (0, None):
+            return f"    {declared_as} {variable} = nullptr;"
+        raise RequestError(f"{parameter.name} is a pointer; it is given {value!r}", hint="an array: FILE.npy or TYPE[SHAPE]")
+    number = value.item() if hasattr(value, "item") else value
+    dtype = dtype_named(_SCALARS.get(parameter.type, ""))
+    if dtype is None:
+        return f"    {declared_as} {variable} = static_cast<{declared_as}>({number!r});"
+    from insight_trace.dtypes import DoesNotFitError, encode_element
+
+    try:
+        bits = int.from_bytes(encode_element(dtype, number), "little")
+    except (DoesNotFitError, ValueError, OverflowError) as error:
+        raise RequestError(f"{parameter.name}: {error}") from None
+    slots.append(ReplayScalar(slot, dtype, bits, Tier.EXACT, parameter.name, "given"))
+    return f"    {declared_as} {variable} = insight_trace_scalar<{declared_as}>(args[{slot}]);"
+
+
+def _assign(place: str, value: Value, lines: list[str]) -> None:
+    """C++ assignments for a struct's fields; the compiler knows where they lie."""
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            if not re.fullmatch(r"[A-Za-z_]\w*", name):
+                raise RequestError(f"'{cut(name)}' is no name of a field")
+            _assign(f"{place}.{name}", part, lines)
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            _assign(f"{place}[{index}]", part, lines)
+    elif isinstance(value, bool):
+        lines.append(f"    {place} = {str(value).lower()};")
+    elif isinstance(value, int | float):
+        lines.append(f"    {place} = static_cast<std::decay_t<decltype({place})>>({value!r});")
+    else:
+        raise RequestError(f"{place}: {cut(repr(value))} is no number", hint="fields are numbers, lists and structs")
+
+
+_ENTRY = """
+template <class... P> struct insight_trace_parameters {{
+    template <std::size_t I> using at = std::tuple_element_t<I, std::tuple<std::remove_cv_t<P>...>>;
+}};
+template <class... P> insight_trace_parameters<P...> insight_trace_parameters_of(void (*)(P...));
+// not instrumented: a launch hands its arguments over without a load
+template <class P> __attribute__((no_sanitize("thread"), noinline)) P insight_trace_pointer(int64_t slot) {{
+    auto *words = reinterpret_cast<const uint64_t *>(slot);
+    return words ? (P)(words[0]) : (P) nullptr;
+}}
+template <class P> __attribute__((no_sanitize("thread"), noinline)) P insight_trace_scalar(int64_t slot) {{
+    P value;
+    __builtin_memcpy(&value, &slot, sizeof value);
+    return value;
+}}
+extern "C" __attribute__((no_sanitize("thread"))) void {entry}(int64_t *args) {{
+    (void)args;
+    using Parameters = decltype(insight_trace_parameters_of(&{called}));
+{body}
+    {called}({passed});
+}}
+"""
+
+
+def _entry_text(called: str, passed: Sequence[str], count: int) -> str:
+    if not re.fullmatch(r"[\w:<>,\s*&()]+", called):
+        raise RequestError(f"'{cut(called)}' is no name of a C++ function")
+    return _ENTRY.format(
+        entry=ENTRY, called=called, body="\n".join(passed), passed=", ".join(f"a{index}" for index in range(count))
+    )
+
+
+# --- sources --------------------------------------------------------------------------------------------
+
+
+def _line(file: KernelFile) -> CommandLine:
+    flags = [*(f"-I{folder}" for folder in file.include_dirs), *(f"-D{define}" for define in file.defines)]
+    return CommandLine(preprocessor=[f"-I{file.path.resolve().parent}", *flags], target=file.target)
+
+
+def _translated(
+    file: KernelFile, path: Path, called: str, entry: str, toolchain: Toolchain
+) -> tuple[dict[str, Path], CoreType]:
+    """The source for each kind of core with an entry of ours behind it, and which cores the kernel is for."""
+    line = _line(file)
+    line.kept.append("-std=gnu++17")
+    texts = {}
+    with scratch_folder("kernel") as place:
+        for side in _SIDES:
+            try:
+                texts[side] = preprocess(toolchain, line, Input(str(path), True), side, place)
+            except CompileError as error:
+                raise _refused(error, path) from None
+    name = called.split("<", 1)[0].split("::")[-1].strip()
+    kind = file.core or declared(texts["vector"], name)
+    if kind is None:
+        kind = infer(name, Reach(texts["cube"]), Reach(texts["vector"]))
+    sources = {}
+    for side in set(MEMBERS[kind]):
+        text = rewrite_launches(texts[side], host=True)[0] + f'\n# 1 "<entry of {name}>"\n' + entry
+        sources[side] = keep_source(toolchain, f"{path.stem}_{side}", text)
+    return sources, kind
+
+
+def keep_source(toolchain: Toolchain, stem: str, text: str) -> Path:
+    """A translated source in the cache, in one place per text, so that what is compiled from it can be kept."""
+    name = f"{stem}{PREPROCESSED}"
+
+    def write(into: Path) -> None:
+        (into / name).write_text(text, encoding="utf-8", errors="surrogateescape")
+
+    return toolchain.cache.put("entry", content_key([text, name]), write) / name
+
+
+def _refused(error: CompileError, path: Path) -> JobError:
+    found = first_error(error.said, path)
+    return JobError(f"the kernel does not compile: {found.message}", where=f"{found.file}:{found.line}")
+
+
+def _by_slot(
+    file: KernelFile,
+    path: Path,
+    values: Mapping[str, Value] | Sequence[Value],
+    blocks: int,
+    expected: Mapping[str, Path],
+    toolchain: Toolchain,
+) -> PlannedKernel:
+    """`kernel_entry(int64_t *args)`: the arguments stand in its slots, in the order in which they are given."""
+    named = list(values.items()) if isinstance(values, Mapping) else [(f"arg{i}", v) for i, v in enumerate(values)]
+    slots: list[ReplaySlot] = []
+    for slot, (name, value) in enumerate(named):
+        if isinstance(value, _Filled) or getattr(value, "ndim", 0):
+            slots.append(_tensor(slot, name, value, expected.get(name)))
+            continue
+        number = value.item() if hasattr(value, "item") else value
+        dtype = dtype_named("FLOAT32" if isinstance(number, float) else "INT64")
+        assert dtype is not None
+        from insight_trace.dtypes import encode_element
+
+        bits = int.from_bytes(encode_element(dtype, number), "little")
+        slots.append(ReplayScalar(slot, dtype, bits, Tier.EXACT, name, "given"))
+    line = _line(file)
+    line.kept.append("-std=gnu++17")
+    kind = file.core
+    if kind is None:
+        reaches = {}
+        with scratch_folder("kernel") as place:
+            for side in _SIDES:
+                try:
+                    reaches[side] = Reach(preprocess(toolchain, line, Input(str(path), True), side, place))
+                except CompileError as error:
+                    raise _refused(error, path) from None
+        kind = infer(_SLOT_ENTRY, reaches["cube"], reaches["vector"])
+    folders = _folders(path, file.include_dirs)
+    kernels = tuple(Kernel(path.stem, path, _SIDES[side], include_dirs=folders) for side in MEMBERS[kind])
+    return PlannedKernel(path.stem, kernels, ReplayArguments(tuple(slots), blocks), tuple(name for name, _ in named))

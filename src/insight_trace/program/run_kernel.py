@@ -1,0 +1,110 @@
+"""One kernel of a file, simulated: from the command line with a workspace, from Python with arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from insight_trace.errors import JobError, next_step
+from insight_trace.model import Case, CoreType, Scene
+from insight_trace.program.kernel_file import KernelFile, PlannedKernel, Value, plan_kernel
+
+if TYPE_CHECKING:
+    from insight_trace.outcome import Simulation
+    from insight_trace.replay.replaying import Replay
+
+
+def replay_kernel(
+    planned: PlannedKernel,
+    file: Path,
+    *,
+    target: str,
+    output: Path | None = None,
+    origin: str = "the command line",
+    label: str = "",
+    **how: Any,
+) -> Replay:
+    """A workspace of one kernel, as `replay` writes it. `how` are fields of ReplayRequest."""
+    from insight_trace.replay.gathering import Gathered
+    from insight_trace.replay.replaying import replay_gathered
+    from insight_trace.replay.request import ReplayRequest
+    from insight_trace.replay.selection import Selection
+
+    scene = Scene(file, file.stem, "", 2, "", (), planned.kernels, None)
+    selection = Selection(scene, Case(label) if label else None, planned.kernels)
+    request = ReplayRequest(file, target=target, output=output, simulator="embedded", launch="kernel", **how)
+    return replay_gathered(request, selection, Gathered(planned.arguments, origin))
+
+
+class KernelFunction:
+    """A kernel that is called with arrays: what it writes is written back into them."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        entry: str | None = None,
+        *,
+        target: str = "a2a3",
+        soc_version: str | None = None,
+        include_dirs: Sequence[str] = (),
+        defines: Sequence[str] = (),
+        core: str | None = None,
+        seconds: float = 60.0,
+    ) -> None:
+        self.file = KernelFile(
+            Path(path), entry, target, tuple(include_dirs), tuple(defines), CoreType(core) if core else None
+        )
+        self.soc_version = soc_version
+        self.seconds = seconds
+        self.simulation: Simulation | None = None  # of the last call
+
+    def __call__(self, *values: Value, blocks: int = 1, **named: Value) -> int:
+        """Runs it to its end; the cycles that it takes. NumPy arrays and torch tensors get their new content."""
+        from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
+
+        given: Mapping[str, Value] | Sequence[Value] = values
+        if named:
+            planned_names = plan_names(self.file)
+            given = {**dict(zip(planned_names, values, strict=False)), **named}
+        planned = plan_kernel(self.file, given, blocks=blocks)
+        how = EmbeddedOptions(self.soc_version, self.file.target, seconds=self.seconds, launch=True)
+        simulation = run_embedded(planned.kernels, planned.arguments, how)
+        if simulation.failure:
+            failure = simulation.failure
+            raise JobError(
+                f"{failure.message} [{failure.fault}]", where=failure.where, hint=next_step(failure.fault, failure.limit, failure.log)
+            )
+        self.simulation = simulation
+        by_name = {item.name: item.slot for item in planned.arguments.slots}
+        for name, value in zip(planned.names, values, strict=False):
+            _write_back(value, simulation, by_name.get(name))
+        for name, value in named.items():
+            _write_back(value, simulation, by_name.get(name))
+        return simulation.cycles
+
+
+def plan_names(file: KernelFile) -> tuple[str, ...]:
+    """The names of a kernel's parameters."""
+    from insight_trace.program.kernel_file import _function
+
+    function = _function(file, file.path.read_text(encoding="utf-8", errors="replace"))
+    return tuple(parameter.name for parameter in function.parameters) if function else ()
+
+
+def _write_back(value: Value, simulation: Simulation, slot: int | None) -> None:
+    if slot is None or slot not in simulation.outputs or not hasattr(value, "shape"):
+        return
+    made = simulation.outputs[slot]
+    if type(value).__module__.split(".")[0] == "torch":
+        import torch
+
+        raw = torch.from_numpy(made.view(f"i{made.dtype.itemsize}").copy())
+        value.view(raw.dtype).copy_(raw)
+    elif value.ndim:
+        value[...] = made
+
+
+def kernel(path: str | Path, entry: str | None = None, **how: Any) -> KernelFunction:
+    """A kernel of a C++ file as a function of arrays: `kernel("f.cpp", "f")(x, y, n, blocks=20)`."""
+    return KernelFunction(path, entry, **how)
