@@ -23,7 +23,14 @@ from insight_trace.simulate.embedded.toolchain import PRELUDE, Toolchain
 
 HEADERS = Path(__file__).resolve().parent / "include"
 PROGRAM_HEADER = HEADERS / "insight_trace_program" / "program.hpp"
-_MACROS = {"cube": "-D__DAV_CUBE__", "vector": "-D__DAV_VEC__", "host": "-D__INSIGHT_TRACE_HOST__"}
+_HOST = "-D__INSIGHT_TRACE_HOST__"
+_MACROS = {
+    "cube": ("-D__DAV_CUBE__",),
+    "vector": ("-D__DAV_VEC__",),
+    "host": (_HOST,),
+    # kernels that only compile for a core: their copies on the host are those of one
+    "host as a core": (_HOST, "-D__DAV_VEC__"),
+}
 _DEVICE_FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fsigned-char")
 _ENTRY = re.compile(r"^\S* \w (_ZN21insight_trace_program5EntryI\S*4callEPl)$", re.M)
 _ENTRIES = "program"  # of the cache
@@ -33,9 +40,10 @@ _KINDS = {CoreType.AIC: "aic", CoreType.AIV: "aiv", CoreType.MIX: "mix"}
 class CompileError(JobError):
     """The host compiler refused the source; `said` is what it printed."""
 
-    def __init__(self, said: str) -> None:
+    def __init__(self, said: str, on_host: bool = False) -> None:
         super().__init__("the source does not compile")
         self.said = said
+        self.on_host = on_host  # in the pass for the host, not in one for a core
 
 
 def device_defines(target: str) -> list[str]:
@@ -45,7 +53,7 @@ def device_defines(target: str) -> list[str]:
 def preprocess(toolchain: Toolchain, line: CommandLine, source: Input, side: str, into: Path) -> str:
     """The source for one kind of core, or for the host, with our headers before it."""
     depends: list[str] = []
-    if side == "host" and line.depends:
+    if side.startswith("host") and line.depends:
         depends = [word for word in line.depends if word not in ("-MD", "-MMD")]
         depends.insert(0, "-MMD" if "-MMD" in line.depends else "-MD")
         if "-MF" not in depends and line.output:
@@ -54,7 +62,7 @@ def preprocess(toolchain: Toolchain, line: CommandLine, source: Input, side: str
             depends += ["-MT", line.output]
     made = into / f"{side}.ii"
     command = [
-        line.standard, "-E", "-w", _MACROS[side], *device_defines(line.target), f"-I{HEADERS}", f"-I{INCLUDE}",
+        line.standard, "-E", "-w", *_MACROS[side], *device_defines(line.target), f"-I{HEADERS}", f"-I{INCLUDE}",
         "-include", str(PRELUDE), "-include", str(PROGRAM_HEADER), *line.preprocessor, *depends,
         *(["-fopenmp"] if "-fopenmp" in line.kept else []), "-x", "c++", source.path, "-o", str(made),
     ]  # fmt: skip
@@ -79,7 +87,17 @@ def compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> P
         ])  # fmt: skip
 
         def build(into: Path) -> None:
-            _build(toolchain, line, into, final, texts, rewritten, pool)
+            try:
+                _build(toolchain, line, into, final, texts, rewritten, pool)
+            except CompileError as error:
+                if not error.on_host:
+                    raise
+                text = preprocess(toolchain, line, source, "host as a core", place)
+                again = {**rewritten, "host": rewrite_launches(text, host=True)}
+                try:
+                    _build(toolchain, line, into, final, texts, again, pool)
+                except CompileError:
+                    raise error from None
 
         final = toolchain.cache.root / _ENTRIES / key
         return toolchain.cache.put(_ENTRIES, key, build) / "made.o"
@@ -116,7 +134,7 @@ def _build(
         (into / name).unlink(missing_ok=True)
 
 
-def _run(toolchain: Toolchain, arguments: Sequence[str]) -> None:
+def _run(toolchain: Toolchain, arguments: Sequence[str], *, on_host: bool = False) -> None:
     done = toolchain.compiler.run(list(arguments))
     if done.over:
         raise JobError(
@@ -124,7 +142,7 @@ def _run(toolchain: Toolchain, arguments: Sequence[str]) -> None:
             hint="INSIGHT_TRACE_COMPILE_SECONDS=SECONDS gives it more time",
         )
     if done.code != 0:
-        raise CompileError(done.said.decode("utf-8", errors="replace"))
+        raise CompileError(done.said.decode("utf-8", errors="replace"), on_host)
 
 
 def _compile_host(toolchain: Toolchain, line: CommandLine, into: Path) -> Path:
@@ -133,6 +151,7 @@ def _compile_host(toolchain: Toolchain, line: CommandLine, into: Path) -> Path:
     _run(
         toolchain,
         [line.standard, *kept, "-g1", "-fPIC", "-w", "-x", "c++-cpp-output", "-c", str(into / "host.cc"), "-o", str(made)],
+        on_host=True,
     )
     return made
 

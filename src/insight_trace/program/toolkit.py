@@ -29,7 +29,7 @@ _LIBRARIES = (
 ).split()
 _COMMANDS = {
     "bisheng": "bisheng", "ccec": "bisheng", "bisheng++": "bisheng", "msprof": "stand_ins", "cannsim": "stand_ins",
-    "npusim": "stand_ins", "npu-smi": "stand_ins",
+    "npusim": "stand_ins", "npu-smi": "stand_ins", "insight-trace-launchers": "launchers",
 }  # fmt: skip
 _SCRIPT = """\
 #!/bin/sh

@@ -70,7 +70,7 @@ template <uint64_t Site, class Call, class... Values> struct Entry {
 
 template <uint64_t Site, class Call, class... Values>
 inline void launch(Place place, Config config, Call, Values... values) {
-#if defined(__DAV_VEC__) || defined(__DAV_CUBE__)
+#ifndef __INSIGHT_TRACE_HOST__
     (void)place;
     (void)config;
     (void)&Entry<Site, Call, Values...>::call;

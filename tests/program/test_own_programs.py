@@ -1,0 +1,362 @@
+"""Programs of a user's own under `insight-trace exec`: right ones pass their own checks, wrong ones say what is wrong and where."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "own_program" / "add.cpp"
+COMPILE = "bisheng -xcce --npu-arch=dav-2201 -O2 -g {source} -o {made} -lascendcl -lruntime"
+
+
+def run_exec(folder: Path, *command: str, options: tuple[str, ...] = ("--trace", "none")) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-m", "insight_trace", "exec", *options, "--", *command]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=600)
+
+
+def run_program(folder: Path, text: str, *arguments: str, options: tuple[str, ...] = ("--trace", "none")):
+    """A C++ program compiled and run as a user does it, in one command."""
+    (folder / "program.cpp").write_text(text)
+    line = COMPILE.format(source="program.cpp", made="program") + " && ./program " + " ".join(arguments)
+    return run_exec(folder, "sh", "-c", line, options=options)
+
+
+def line_of(text: str, marker: str) -> int:
+    return next(number for number, line in enumerate(text.splitlines(), 1) if marker in line)
+
+
+HEAD = """
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+#include <acl/acl.h>
+#include <runtime/rt.h>
+#include <pto/pto-inst.hpp>
+using namespace pto;
+using Row = Tile<TileType::Vec, float, 1, 64, BLayout::RowMajor>;
+using Global = GlobalTensor<float, Shape<1, 1, 1, 1, 64>, Stride<64, 64, 64, 64, 1>>;
+template <class T> T *on_device(int count) {
+    void *made = nullptr;
+    if (aclrtMalloc(&made, count * sizeof(T), ACL_MEM_MALLOC_HUGE_FIRST)) exit(9);
+    return static_cast<T *>(made);
+}
+"""
+KERNEL = """
+__global__ AICORE void plus_one(__gm__ float *x, __gm__ float *y, int rows) {
+#if defined(__DAV_VEC__)
+    Row a;
+    TASSIGN(a, 0);
+    for (int row = get_block_idx(); row < rows; row += get_block_num()) {
+        Global gx(x + row * 64), gy(y + row * 64);
+        TLOAD(a, gx);
+        set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+        wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+        TADDS(a, a, 1.0f);
+        set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+        wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+        TSTORE(gy, a); // the store
+        set_flag(PIPE_MTE3, PIPE_MTE2, EVENT_ID0);
+        wait_flag(PIPE_MTE3, PIPE_MTE2, EVENT_ID0);
+    }
+#endif
+}
+"""
+
+
+def test_a_program_with_a_kernel_runs_unchanged_and_each_launch_has_a_workspace(tmp_path: Path) -> None:
+    line = COMPILE.format(source=EXAMPLE, made="add") + " && ./add"
+    ran = run_exec(tmp_path, "sh", "-c", line, options=("-o", "traces"))
+    assert ran.returncode == 0, ran.stderr
+    assert "error 0, 0 of 32768 wrong" in ran.stdout
+    assert re.search(r"^add +1 +8 +aiv ", ran.stderr, re.M)
+    workspace = tmp_path / "traces" / "add_0"
+    record = json.loads((workspace / "replay.json").read_text())
+    assert [one["status"] for one in record["outputs"]] == ["verified"]
+    assert next(workspace.glob("insight_export/OPPROF_*/simulator/visualize_data.bin")).stat().st_size > 0
+    stats = subprocess.run(
+        [sys.executable, "-m", "insight_trace", "stats", str(workspace)], capture_output=True, text=True
+    )
+    assert stats.returncode == 0, stats.stderr
+    assert sorted(path.name for path in EXAMPLE.parent.iterdir()) == ["add.cpp"]  # nothing is left in the user's folder
+
+
+def test_the_exit_code_is_the_programs_own(tmp_path: Path) -> None:
+    assert run_exec(tmp_path, "sh", "-c", "exit 7").returncode == 7
+    assert run_exec(tmp_path, "sh", "-c", "kill -9 $$").returncode == 137
+    missing = run_exec(tmp_path, "no-such-program")
+    assert missing.returncode == 2
+    assert "no-such-program" in missing.stderr
+
+
+def test_a_thousand_launches_go_to_one_engine_and_equal_ones_have_the_result_of_the_first(tmp_path: Path) -> None:
+    text = HEAD + KERNEL + """
+int main() {
+    float *x = on_device<float>(4 * 64), *y = on_device<float>(4 * 64);
+    std::vector<float> h(256, 1.0f);
+    aclrtMemcpy(x, 1024, h.data(), 1024, ACL_MEMCPY_HOST_TO_DEVICE);
+    for (int i = 0; i < 1000; ++i) {
+        plus_one<<<2, nullptr, nullptr>>>(i % 2 ? y : x, i % 2 ? x : y, 4); // each result is the next one's input
+        if (aclrtSynchronizeDevice()) return 1;
+    }
+    aclrtMemcpy(h.data(), 1024, x, 1024, ACL_MEMCPY_DEVICE_TO_HOST);
+    printf("%g\\n", h[17]);
+}
+"""
+    ran = run_program(tmp_path, text, options=("--trace", "none", "--json"))
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.strip() == "1001"
+    launches = json.loads(ran.stderr[ran.stderr.index("{\n") :])["launches"]
+    assert len(launches) == 1000
+    assert sum(one["seconds"] for one in launches) < 60
+
+
+def test_launches_of_templates_macros_structs_and_several_streams(tmp_path: Path) -> None:
+    text = HEAD + """
+struct Params { int rows; float add; __gm__ float *out; };
+template <class T, int N> AICORE void body(__gm__ T *x, Params p) {
+#if defined(__DAV_VEC__)
+    Row a;
+    TASSIGN(a, 0);
+    Global gx(x), gy(p.out);
+    TLOAD(a, gx);
+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    TADDS(a, a, p.add + N);
+    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    TSTORE(gy, a);
+#endif
+}
+template <class T, int N> __global__ AICORE void shifted(__gm__ T *x, Params p) { body<T, N>(x, p); }
+template <class T> void launch_it(T *x, Params p, aclrtStream s) { shifted<T, 3><<<1, 0, s>>>(x, p); }
+#define LAUNCH(n, x, p, s) shifted<float, n><<<1, nullptr, s>>>(x, p)
+int main() {
+    std::vector<float> h(64, 1.0f), out(64);
+    float *x = on_device<float>(64), *y = on_device<float>(64);
+    aclrtMemcpy(x, 256, h.data(), 256, ACL_MEMCPY_HOST_TO_DEVICE);
+    aclrtStream s = nullptr, t = nullptr;
+    aclrtCreateStream(&s);
+    aclrtCreateStream(&t);
+    launch_it(x, Params{1, 0.5f, y}, s);
+    aclrtSynchronizeStream(s);
+    aclrtMemcpy(out.data(), 256, y, 256, ACL_MEMCPY_DEVICE_TO_HOST);
+    printf("%g ", out[5]);
+    aclrtEvent a, b;
+    aclrtCreateEvent(&a);
+    aclrtCreateEvent(&b);
+    aclrtRecordEvent(a, t);
+    LAUNCH(7, x, (Params{1, 0.25f, y}), t); LAUNCH(9, x, (Params{1, 0.25f, y}), t);
+    aclrtRecordEvent(b, t);
+    aclrtSynchronizeStream(t);
+    aclrtMemcpy(out.data(), 256, y, 256, ACL_MEMCPY_DEVICE_TO_HOST);
+    float ms = 0;
+    aclrtEventElapsedTime(&ms, a, b);
+    printf("%g %d <<<not a launch>>>\\n", out[63], ms > 0 && ms < 1);
+}
+"""
+    ran = run_program(tmp_path, text)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.strip() == "4.5 10.25 1 <<<not a launch>>>"
+
+
+def test_a_store_past_the_end_is_reported_with_its_line_and_an_acl_error(tmp_path: Path) -> None:
+    text = HEAD + KERNEL + """
+int main() {
+    float *x = on_device<float>(512), *y = on_device<float>(256);
+    plus_one<<<1, nullptr, nullptr>>>(x, y, 8);
+    printf("%d\\n", aclrtSynchronizeDevice());
+    printf("%d\\n", aclrtSynchronizeDevice());
+    plus_one<<<1, nullptr, nullptr>>>(x, y, 4);
+    printf("%d\\n", aclrtSynchronizeDevice());
+}
+"""
+    ran = run_program(tmp_path, text)
+    assert ran.stdout.split() == ["507035", "0", "0"]
+    assert f"program.cpp:{line_of(text, '// the store')}" in ran.stderr
+    assert "ends" in ran.stderr
+    assert f"launched at program.cpp:{line_of(text, 'plus_one<<<1')}" in ran.stderr
+
+
+def test_a_host_dereference_of_device_memory_names_the_line(tmp_path: Path) -> None:
+    text = HEAD + KERNEL + """
+int main() {
+    float *x = on_device<float>(64);
+    plus_one<<<1, nullptr, nullptr>>>(x, x, 1);
+    aclrtSynchronizeDevice();
+    printf("%g\\n", x[3]); // the dereference
+}
+"""
+    ran = run_program(tmp_path, text)
+    assert ran.returncode == 139
+    assert "host code touches device memory" in ran.stderr
+    assert f"program.cpp:{line_of(text, '// the dereference')}" in ran.stderr
+
+
+def test_a_kernel_with_a_pointer_of_the_host_or_a_freed_buffer_fails_by_name(tmp_path: Path) -> None:
+    text = HEAD + KERNEL + """
+int main() {
+    std::vector<float> h(64);
+    float *x = on_device<float>(64), *y = on_device<float>(64);
+    plus_one<<<1, nullptr, nullptr>>>(h.data(), y, 1);
+    printf("%d\\n", aclrtSynchronizeDevice());
+    aclrtFree(x);
+    plus_one<<<1, nullptr, nullptr>>>(x, y, 1);
+    printf("%d\\n", aclrtSynchronizeDevice());
+    printf("%d %d\\n", aclrtFree(x) != 0, aclrtMemcpy(y, 4, h.data(), 8, ACL_MEMCPY_HOST_TO_DEVICE) != 0);
+}
+"""
+    ran = run_program(tmp_path, text)
+    assert ran.stdout.split() == ["507035", "507035", "1", "1"]
+    assert "freed before the launch" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID3);", "deadlock"),
+        ("volatile int forever = 1; while (forever) {}", "did not end within its limit of time"),
+    ],
+)
+def test_a_kernel_that_never_ends_gives_an_error_and_the_program_goes_on(tmp_path: Path, body: str, words: str) -> None:
+    text = HEAD + KERNEL + f"""
+__global__ AICORE void stuck(__gm__ float *x) {{
+#if defined(__DAV_VEC__)
+    Row a;
+    TASSIGN(a, 0);
+    TADDS(a, a, 1.0f);
+    {body}
+#endif
+}}
+int main() {{
+    float *x = on_device<float>(64);
+    stuck<<<1, nullptr, nullptr>>>(x);
+    printf("%d\\n", aclrtSynchronizeDevice());
+    plus_one<<<1, nullptr, nullptr>>>(x, x, 1);
+    printf("%d\\n", aclrtSynchronizeDevice());
+}}
+"""
+    ran = run_program(tmp_path, text, options=("--trace", "none", "--time-limit", "3"))
+    assert ran.stdout.split() == ["507034", "0"], ran.stderr
+    assert words in ran.stderr
+
+
+def test_check_finds_a_missing_wait(tmp_path: Path) -> None:
+    text = HEAD + KERNEL.replace("        wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n", "", 1).replace(
+        "        set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n", "", 1
+    ) + """
+int main() {
+    float *x = on_device<float>(64), *y = on_device<float>(64);
+    std::vector<float> h(64, 2.0f);
+    aclrtMemcpy(x, 256, h.data(), 256, ACL_MEMCPY_HOST_TO_DEVICE);
+    plus_one<<<1, nullptr, nullptr>>>(x, y, 1);
+    return aclrtSynchronizeDevice();
+}
+"""
+    ran = run_program(tmp_path, text, options=("--check", "-o", "traces"))
+    assert re.search(r"race", ran.stderr), ran.stderr
+    assert f"program.cpp:{line_of(text, 'TADDS(a, a, 1.0f)')}" in ran.stderr
+
+
+def test_functions_that_are_not_there_say_so_by_name(tmp_path: Path) -> None:
+    text = """
+#include <cstdio>
+#include <acl/acl.h>
+extern "C" int aclSomethingNew(int);
+int main() { printf("%d ", aclmdlLoadFromFile("m.om", nullptr) != 0); printf("%d\\n", aclSomethingNew(3) != 0); }
+"""
+    ran = run_program(tmp_path, text)
+    assert ran.stdout.split() == ["1", "1"]
+    assert "aclmdlLoadFromFile is not there" in ran.stderr
+    assert "aclSomethingNew is not there" in ran.stderr
+
+
+def test_a_python_program_compiles_loads_and_launches_by_ctypes(tmp_path: Path) -> None:
+    (tmp_path / "kernel.cpp").write_text(
+        HEAD + KERNEL + 'extern "C" void call_kernel(uint32_t blocks, void *stream, uint8_t *x, uint8_t *y, int rows) {\n'
+        "    plus_one<<<blocks, nullptr, stream>>>((float *)x, (float *)y, rows);\n}\n"
+    )
+    (tmp_path / "run.py").write_text("""
+import ctypes, subprocess
+import numpy as np
+subprocess.run(["bisheng", "-fPIC", "-shared", "-xcce", "--npu-arch=dav-2201", "-mllvm", "-cce-aicore-stack-size=0x8000",
+                "-O2", "-std=gnu++17", "kernel.cpp", "-o", "kernel.so"], check=True)
+lib, acl = ctypes.CDLL("./kernel.so"), ctypes.CDLL("libascendcl.so")
+x = np.arange(128, dtype=np.float32)
+y = np.zeros_like(x)
+size = ctypes.c_size_t(x.nbytes)
+dx, dy = ctypes.c_void_p(), ctypes.c_void_p()
+for one in (dx, dy):
+    assert acl.aclrtMalloc(ctypes.byref(one), size, 0) == 0
+assert acl.aclrtMemcpy(dx, size, ctypes.c_void_p(x.ctypes.data), size, 1) == 0
+lib.call_kernel(2, None, dx, dy, 2)
+assert acl.aclrtSynchronizeDevice() == 0
+assert acl.aclrtMemcpy(ctypes.c_void_p(y.ctypes.data), size, dy, size, 2) == 0
+assert (y == x + 1).all()
+print("right")
+""")
+    ran = run_exec(tmp_path, sys.executable, "run.py")
+    assert ran.stdout.strip() == "right", ran.stderr
+    assert ran.returncode == 0
+
+
+def test_torch_has_an_npu_device_and_pytest_runs_on_it(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    if not os.environ.get("INSIGHT_TRACE_LONG_TESTS") and not _torch_device_is_built():
+        pytest.skip("compiling torch's npu device takes a minute: INSIGHT_TRACE_LONG_TESTS=1")
+    (tmp_path / "kernel.cpp").write_text(
+        HEAD + KERNEL + 'extern "C" void call_kernel(uint32_t blocks, void *stream, uint8_t *x, uint8_t *y, int rows) {\n'
+        "    plus_one<<<blocks, nullptr, stream>>>((float *)x, (float *)y, rows);\n}\n"
+    )
+    (tmp_path / "test_it.py").write_text("""
+import ctypes, subprocess
+import pytest, torch, torch_npu
+
+@pytest.fixture(scope="session")
+def lib():
+    subprocess.run(["bisheng", "-fPIC", "-shared", "-xcce", "--npu-arch=dav-2201", "kernel.cpp", "-o", "kernel.so"], check=True)
+    return ctypes.CDLL("./kernel.so")
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_plus_one(lib, rows):
+    x = torch.randn(rows, 64, device="npu")
+    y = torch.empty_like(x)
+    begin, end = torch.npu.Event(enable_timing=True), torch.npu.Event(enable_timing=True)
+    begin.record()
+    lib.call_kernel(4, torch.npu.current_stream()._as_parameter_, ctypes.c_void_p(x.data_ptr()), ctypes.c_void_p(y.data_ptr()), rows)
+    end.record()
+    torch.npu.synchronize()
+    assert 0 < begin.elapsed_time(end) < 1
+    torch.testing.assert_close(y, x + 1)
+""")
+    ran = run_exec(tmp_path, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "2 passed" in ran.stdout
+
+
+def _torch_device_is_built() -> bool:
+    from insight_trace.cache import default_root
+
+    return any((default_root() / "torch").glob("*/lib/libtorch_npu.so"))
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+def test_a_cmake_build_with_the_asc_language(tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text("""
+cmake_minimum_required(VERSION 3.16)
+find_package(ASC REQUIRED)
+project(add LANGUAGES ASC CXX)
+add_executable(add add.asc)
+target_link_libraries(add PRIVATE tiling_api platform m dl ascendcl)
+""")
+    shutil.copyfile(EXAMPLE, tmp_path / "add.asc")
+    line = "cmake -DCMAKE_ASC_ARCHITECTURES=dav-2201 -S . -B build > log 2>&1 && cmake --build build >> log 2>&1 && ./build/add"
+    ran = run_exec(tmp_path, "sh", "-c", line)
+    assert ran.returncode == 0, (tmp_path / "log").read_text() + ran.stderr
+    assert "0 of 32768 wrong" in ran.stdout
