@@ -22,18 +22,44 @@ if TYPE_CHECKING:
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trace", choices=("none", "first", "slowest", "all"), default="first",
-                        help="which launches get a workspace: the first of each kernel (usual), the slowest of each, all, none")  # fmt: skip
-    parser.add_argument("--kernel-name", default="", metavar="RE", help="trace only kernels whose name matches")
+                        help="launches that get a workspace: of each kernel the first, the slowest, or all")  # fmt: skip
+    parser.add_argument(
+        "--kernel-name", default="", metavar="RE", help="trace only kernels whose name matches"
+    )
     parser.add_argument("--launch-count", type=int, metavar="N", help="trace at most so many launches")
-    parser.add_argument("--launch-skip-before-match", type=int, default=0, metavar="N", help="of those that match, skip the first N")
-    parser.add_argument("--soc-version", metavar="CHIP", help="the chip (usual: that of the kernels' architecture)")
-    parser.add_argument("--preset", choices=("device", "camodel"), default="device", help="whose times to show")
-    parser.add_argument("--check", action="store_true", help="look for races, memory faults and synchronisation in what is traced")
+    parser.add_argument(
+        "--launch-skip-before-match",
+        type=int,
+        default=0,
+        metavar="N",
+        help="of those that match, skip the first N",
+    )
+    parser.add_argument(
+        "--soc-version", metavar="CHIP", help="the chip (usual: that of the kernels' architecture)"
+    )
+    parser.add_argument(
+        "--preset", choices=("device", "camodel"), default="device", help="whose times to show"
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="look for races, memory faults and synchronisation in what is traced",
+    )
     parser.add_argument("--timing-only", action="store_true", help="simulate times, compute no values")
-    parser.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS", help="of one launch (60)")
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder of the workspaces (outputs/exec_<time>)")
-    parser.add_argument("--json", action="store_true", help="the launches as JSON, on standard error behind the program's own output")
-    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
+    parser.add_argument(
+        "--time-limit", type=float, default=60.0, metavar="SECONDS", help="of one launch (60)"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="folder of the workspaces (outputs/exec_<time>)"
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="the launches as JSON, on standard error behind the program's own output",
+    )
+    parser.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program and its arguments"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -86,7 +112,9 @@ def _table(launches: tuple[Launched, ...], products: dict[str, Product]) -> str:
     for one in launches:
         groups.setdefault((one.name, one.blocks, one.kind, one.soc), []).append(one)
     width = max(len(name) for name, *_ in groups)
-    out = [f"\n{'kernel':{width}}  {'launches':>8}  {'blocks':>11}  {'cycles':>17}  {'us':>15}  bound    note"]
+    out = [
+        f"\n{'kernel':{width}}  {'launches':>8}  {'blocks':>11}  {'cycles':>17}  {'us':>15}  bound    note"
+    ]
     for (name, blocks, kind, _), rows in groups.items():
         right = [one for one in rows if not one.error]
         cycles, micros = [one.cycles for one in right], [one.us for one in right]

@@ -15,18 +15,40 @@ from insight_trace.errors import RequestError
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE.cpp")
-    parser.add_argument("--entry", metavar="NAME", help="the function; a template with its arguments, as 'add<float>'")
-    parser.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", help="one argument; repeat for each")
-    parser.add_argument("--expect", action="append", default=[], metavar="NAME=FILE.npy", help="what an argument holds afterwards")
+    parser.add_argument(
+        "--entry", metavar="NAME", help="the function; a template with its arguments, as 'add<float>'"
+    )
+    parser.add_argument(
+        "--arg", action="append", default=[], metavar="NAME=VALUE", help="one argument; repeat for each"
+    )
+    parser.add_argument(
+        "--expect",
+        action="append",
+        default=[],
+        metavar="NAME=FILE.npy",
+        help="what an argument holds afterwards",
+    )
     parser.add_argument("--blocks", type=int, default=1, metavar="N", help="how many blocks are launched (1)")
-    parser.add_argument("--target", choices=("a2a3", "a5"), help="the family of chips (a2a3, or that of --soc-version)")
+    parser.add_argument(
+        "--target", choices=("a2a3", "a5"), help="the family of chips (a2a3, or that of --soc-version)"
+    )
     parser.add_argument("--soc-version", metavar="CHIP", help="the chip")
-    parser.add_argument("--core", choices=("aic", "aiv", "mix"), help="which cores run it (usual: what it does decides)")
-    parser.add_argument("-I", action="append", default=[], dest="include_dirs", metavar="DIR", help="folder of headers")
-    parser.add_argument("-D", action="append", default=[], dest="defines", metavar="MACRO[=VALUE]", help="a macro")
-    parser.add_argument("--preset", choices=("device", "camodel"), default="device", help="whose times to show")
+    parser.add_argument(
+        "--core", choices=("aic", "aiv", "mix"), help="which cores run it (usual: what it does decides)"
+    )
+    parser.add_argument(
+        "-I", action="append", default=[], dest="include_dirs", metavar="DIR", help="folder of headers"
+    )
+    parser.add_argument(
+        "-D", action="append", default=[], dest="defines", metavar="MACRO[=VALUE]", help="a macro"
+    )
+    parser.add_argument(
+        "--preset", choices=("device", "camodel"), default="device", help="whose times to show"
+    )
     parser.add_argument("--timing-only", action="store_true", help="simulate times, compute no values")
-    parser.add_argument("--check", action="store_true", help="look for races, memory faults and synchronisation")
+    parser.add_argument(
+        "--check", action="store_true", help="look for races, memory faults and synchronisation"
+    )
     parser.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS", help="of the run (60)")
     parser.add_argument("-o", "--output", type=Path, metavar="WORKSPACE", help="the folder to write")
     parser.add_argument("--force", action="store_true", help="replace a workspace that is there")
@@ -48,7 +70,9 @@ def run(options: argparse.Namespace) -> int:
     values = {name: parse_value(text) for name, text in map(_pair, options.arg)}
     expected = {name: Path(text) for name, text in map(_pair, options.expect)}
     core = CoreType(options.core) if options.core else None
-    file = KernelFile(options.file, options.entry, target, tuple(options.include_dirs), tuple(options.defines), core)
+    file = KernelFile(
+        options.file, options.entry, target, tuple(options.include_dirs), tuple(options.defines), core
+    )
     planned = plan_kernel(file, values, blocks=options.blocks, expected=expected)
     replay = replay_kernel(
         planned,

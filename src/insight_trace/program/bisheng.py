@@ -1,4 +1,4 @@
-"""`bisheng` and `ccec` in the environment of `insight-trace exec`: the host compiler, which also compiles kernels and launches."""
+"""`bisheng` and `ccec` in the environment of `insight-trace exec`: the host compiler, for kernels and launches, too."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ def _has_launches(one: Input) -> bool:
 def _plain_command(toolchain: Toolchain, line: CommandLine, one: Input) -> list[str]:
     language = ["-x", one.language] if one.language else ["-x", "c++"] if one.kernel else []
     return [
-        *toolchain.compiler.command, *line.preprocessor, f"-I{HEADERS}", "-w", *line.kept, *line.depends, *language, one.path,
+        *toolchain.compiler.command, *line.preprocessor, f"-I{HEADERS}", "-w", *line.kept,
+        *line.depends, *language, one.path,
     ]  # fmt: skip
 
 
@@ -108,17 +109,28 @@ _VENDOR_ONLY = re.compile(r"-Wl,(?:--dependency-file.*|-cce.*)")
 
 
 def _link(toolchain: Toolchain, line: CommandLine, objects: dict[int, str]) -> int:
-    words = [objects[int(word[1:])] if word.startswith("\0") else word for word in line.link if not _VENDOR_ONLY.match(word)]
+    words = [
+        objects[int(word[1:])] if word.startswith("\0") else word
+        for word in line.link
+        if not _VENDOR_ONLY.match(word)
+    ]
     libraries = toolkit.current() / "lib64"
     kept = [flag for flag in line.kept if not flag.startswith("-std=")]
     command = [
         *toolchain.compiler.command, *kept, *(["-shared"] if line.shared else []), "-o", line.output or "a.out",
-        *words, f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-Wl,--no-as-needed", "-linsight_trace_runtime", "-Wl,--as-needed",
+        *words, f"-L{libraries}", f"-Wl,-rpath,{libraries}",
+        "-Wl,--no-as-needed", "-linsight_trace_runtime", "-Wl,--as-needed",
         "-ldl", "-lpthread", "-lm",
     ]  # fmt: skip
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace")
     if done.returncode != 0:
-        missing = sorted(set(re.findall(r"undefined reference to [`'](?:\w+ )?((?:acl|rt|Hccl|ge)[A-Z]\w+|acl\w+)'", done.stderr)))
+        missing = sorted(
+            set(
+                re.findall(
+                    r"undefined reference to [`'](?:\w+ )?((?:acl|rt|Hccl|ge)[A-Z]\w+|acl\w+)'", done.stderr
+                )
+            )
+        )
         if missing:
             command += [_not_there(toolchain, missing)]
             done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace")
@@ -130,12 +142,16 @@ def _not_there(toolchain: Toolchain, names: list[str]) -> str:
     """An object with functions that say that they are not there."""
     text = ['extern "C" int insight_trace_not_there(const char *, void *);\n']
     for name in names:
-        text.append(f'extern "C" long {name}() {{ return insight_trace_not_there("{name}", __builtin_return_address(0)); }}\n')
+        text.append(
+            f'extern "C" long {name}() {{ return insight_trace_not_there("{name}", __builtin_return_address(0)); }}\n'
+        )
         sys.stderr.write(f"insight-trace: {name} is not there: the program fails where it calls it\n")
     folder = toolkit.scratch()
     source, made = folder / "not_there.cpp", folder / "not_there.o"
     source.write_text("".join(text))
-    subprocess.run([*toolchain.compiler.command, "-O1", "-fPIC", "-w", "-c", str(source), "-o", str(made)], check=True)
+    subprocess.run(
+        [*toolchain.compiler.command, "-O1", "-fPIC", "-w", "-c", str(source), "-o", str(made)], check=True
+    )
     return str(made)
 
 

@@ -11,7 +11,23 @@ from pathlib import Path
 from insight_trace.errors import RequestError
 
 _JOINED_OR_NEXT = ("-I", "-D", "-U", "-L", "-l", "-isystem", "-iquote", "-idirafter", "-include", "-imacros")
-_NEXT = frozenset({"-o", "-x", "-MF", "-MT", "-MQ", "-mllvm", "-Xclang", "-Xlinker", "-T", "-u", "-z", "-framework", "-arch"})
+_NEXT = frozenset(
+    {
+        "-o",
+        "-x",
+        "-MF",
+        "-MT",
+        "-MQ",
+        "-mllvm",
+        "-Xclang",
+        "-Xlinker",
+        "-T",
+        "-u",
+        "-z",
+        "-framework",
+        "-arch",
+    }
+)
 _DROPPED_WITH_NEXT = frozenset({"-mllvm", "-Xclang", "-arch", "-framework"})
 _KERNEL_SUFFIXES = frozenset({".asc", ".cce"})
 _SOURCE_SUFFIXES = frozenset({".cpp", ".cc", ".cxx", ".c", ".C", ".ii", ".i"}) | _KERNEL_SUFFIXES
@@ -27,7 +43,14 @@ _KEPT = re.compile(
     r"Wl,.*|P|C|dM|H)"
 )
 _LINK_ONLY = re.compile(r"-(?:Wl,.*|L.*|l.*|s|static.*|rdynamic|nostdlib|nodefaultlibs|no-pie|pie|shared)")
-_MODES = {"-E": "preprocess", "-c": "compile", "-dc": "compile", "-S": "assemble", "-M": "depend", "-MM": "depend"}
+_MODES = {
+    "-E": "preprocess",
+    "-c": "compile",
+    "-dc": "compile",
+    "-S": "assemble",
+    "-M": "depend",
+    "-MM": "depend",
+}
 _ARCH = re.compile(r"--?(?:npu-arch|cce-aicore-arch|cce-soc-version|cce-aicore-soc|npu-soc)=(.+)")
 
 
@@ -96,7 +119,7 @@ def parse(arguments: Sequence[str]) -> CommandLine:
             line.sides = ("cube",) if "cube" in kind else ("vector",) if "vec" in kind else ("cube", "vector")
         elif word.startswith("--cce-pto-auto-enable") or word == "--cce-pto-auto":
             raise RequestError(
-                f"{word}: in this mode the vendor's compiler places tiles and synchronisation itself, which is not simulated",
+                f"{word}: the vendor's compiler places tiles and synchronisation itself, which is not simulated",
                 hint="compile the kernel with addresses and flags of its own",
             )
         elif word in ("-MD", "-MMD", "-MP", "-MG"):

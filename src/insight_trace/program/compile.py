@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from insight_trace.cache import content_key
 from insight_trace.chips import family_named
 from insight_trace.errors import JobError
 from insight_trace.model import CoreType
@@ -15,7 +16,6 @@ from insight_trace.program.command_line import CommandLine, Input
 from insight_trace.program.core_kinds import Reach, declared, infer
 from insight_trace.program.launches import LaunchSite, rewrite_launches
 from insight_trace.scratch import scratch_folder
-from insight_trace.cache import content_key
 from insight_trace.simulate.embedded.engine_objects import INCLUDE
 from insight_trace.simulate.embedded.entry_link import SECTIONS, entries_only, tool
 from insight_trace.simulate.embedded.memory import escape
@@ -78,7 +78,11 @@ def compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> P
     with scratch_folder("program") as place, ThreadPoolExecutor(4) as pool:
         sides = (*line.sides, "host")
         texts = dict(
-            zip(sides, pool.map(lambda side: preprocess(toolchain, line, source, side, place), sides), strict=True)
+            zip(
+                sides,
+                pool.map(lambda side: preprocess(toolchain, line, source, side, place), sides),
+                strict=True,
+            )
         )
         rewritten = {side: rewrite_launches(text, host=side == "host") for side, text in texts.items()}
         key = content_key([
@@ -118,9 +122,7 @@ def _build(
     has_launches = bool(rewritten["host"][1])
     entries: dict[str, set[str]] = {}
     if has_launches:
-        images = {
-            side: pool.submit(_compile_side, toolchain, line, into, side) for side in line.sides
-        }
+        images = {side: pool.submit(_compile_side, toolchain, line, into, side) for side in line.sides}
         for side, image in images.items():
             for entry in image.result():
                 entries.setdefault(entry, set()).add(side)
@@ -128,7 +130,7 @@ def _build(
     objects = [host_object, *_stubs(toolchain, host_object, into)]
     if has_launches:
         facts = _facts(line, final, entries, texts, rewritten)
-        objects.append(_registration(toolchain, line, into, facts))
+        objects.append(_registration(toolchain, into, facts))
     _run(toolchain, ["-r", "-nostdlib", *map(str, objects), "-o", str(into / "made.o")])
     for name in ("host.o", "host.cc", "registration.o", "stubs.o", "cube.o", "vector.o"):
         (into / name).unlink(missing_ok=True)
@@ -150,7 +152,19 @@ def _compile_host(toolchain: Toolchain, line: CommandLine, into: Path) -> Path:
     kept = [flag for flag in line.kept if not flag.startswith("-std=") and flag not in ("-fno-rtti",)]
     _run(
         toolchain,
-        [line.standard, *kept, "-g1", "-fPIC", "-w", "-x", "c++-cpp-output", "-c", str(into / "host.cc"), "-o", str(made)],
+        [
+            line.standard,
+            *kept,
+            "-g1",
+            "-fPIC",
+            "-w",
+            "-x",
+            "c++-cpp-output",
+            "-c",
+            str(into / "host.cc"),
+            "-o",
+            str(made),
+        ],
         on_host=True,
     )
     return made
@@ -178,7 +192,10 @@ def _stubs(toolchain: Toolchain, host: Path, into: Path) -> list[Path]:
     names = sorted(set(wanted) - {"insight_trace_launch", "insight_trace_add_kernels"})
     if not names:
         return []
-    text = "".join(f'extern "C" __attribute__((weak, visibility("hidden"))) void {name}() {{ __builtin_trap(); }}\n' for name in names)
+    text = "".join(
+        f'extern "C" __attribute__((weak, visibility("hidden"))) void {name}() {{ __builtin_trap(); }}\n'
+        for name in names
+    )
     (into / "stubs.cpp").write_text(text)
     _run(toolchain, ["-O1", "-fPIC", "-w", "-c", str(into / "stubs.cpp"), "-o", str(into / "stubs.o")])
     return [into / "stubs.o"]
@@ -198,7 +215,10 @@ def _facts(
         if kind is None:
             kind = infer(site.name, reaches.get("cube"), reaches.get("vector"))
         kinds[site.identity] = kind
-    lines = [f"target\t{line.target}", *(f"text\t{side}\t{escape(str(final / f'{side}.cc'))}" for side in line.sides)]
+    lines = [
+        f"target\t{line.target}",
+        *(f"text\t{side}\t{escape(str(final / f'{side}.cc'))}" for side in line.sides),
+    ]
     for entry, sides in sorted(entries.items()):
         identity = re.search(r"EntryILm(\d+)E", entry)
         kind = kinds.get(int(identity[1]) if identity else -1, CoreType.AIV)
@@ -212,13 +232,14 @@ _REGISTRATION = """\
 #include <stdint.h>
 extern "C" void insight_trace_add_kernels(const char *, uint64_t, const uint8_t *, uint64_t, const uint8_t *, uint64_t);
 #define CARRY(name, file) \\
-    asm(".pushsection .rodata\\n.balign 16\\ncarried_" #name ":\\n.incbin \\"" file "\\"\\ncarried_" #name "_end:\\n.popsection"); \\
+    asm(".pushsection .rodata\\n.balign 16\\ncarried_" #name ":\\n" \\
+        ".incbin \\"" file "\\"\\ncarried_" #name "_end:\\n.popsection"); \\
     extern "C" __attribute__((visibility("hidden"))) const uint8_t name[] asm("carried_" #name); \\
     extern "C" __attribute__((visibility("hidden"))) const uint8_t name##_end[] asm("carried_" #name "_end");
 """
 
 
-def _registration(toolchain: Toolchain, line: CommandLine, into: Path, facts: str) -> Path:
+def _registration(toolchain: Toolchain, into: Path, facts: str) -> Path:
     (into / "facts").write_text(facts)
     text = [_REGISTRATION, f'CARRY(facts, "{into / "facts"}")\n']
     passed = []
@@ -241,11 +262,15 @@ def _registration(toolchain: Toolchain, line: CommandLine, into: Path, facts: st
 def report(error: CompileError) -> None:
     """What the compiler said, and what we can add to it."""
     sys.stderr.write(error.said)
-    for name in sorted(set(re.findall(r"\b(aclnn\w+|aclop\w+|aclmdl\w+|aclrtc\w+|Hccl\w+|aclshmem\w+)\b", error.said)))[:5]:
+    for name in sorted(
+        set(re.findall(r"\b(aclnn\w+|aclop\w+|aclmdl\w+|aclrtc\w+|Hccl\w+|aclshmem\w+)\b", error.said))
+    )[:5]:
         sys.stderr.write(
             f"insight-trace: {name} belongs to the vendor's operators or communication, which are not simulated; "
             "kernels that the program launches itself are\n"
         )
     missing = re.search(r"fatal error: (\S+): No such file", error.said)
     if missing and re.match(r"aclnn|aclnnop|register/|graph/|hccl|exe_graph|op_", missing[1]):
-        sys.stderr.write(f"insight-trace: {missing[1]}: custom-op packages and aclnn operators are not simulated\n")
+        sys.stderr.write(
+            f"insight-trace: {missing[1]}: custom-op packages and aclnn operators are not simulated\n"
+        )

@@ -21,7 +21,9 @@ _VECTOR = re.compile(
     r"cgadd|cgmax|cgmin|copy|brcb|gather\w*|reduce\w*|bitsort|mrgsort4|axpy|shl|shr|lds|sts|ldas|stas)|vector_dup|copy_gm_to_ubuf\w*|"
     r"copy_ubuf_to_\w+|Vec(?:In|Out|Calc)|VEC(?:IN|OUT|CALC)|__VEC_SCOPE__)\b"
 )
-_ANY = re.compile(r"\b(?:TLOAD|TSTORE|TMOV|TPUSH|TPOP|TPREFETCH\w*|TASSIGN|DataCopy\w*|ffts_cross_core_sync|wait_flag_dev|SyncAll|CrossCore\w+)\b")
+_ANY = re.compile(
+    r"\b(?:TLOAD|TSTORE|TMOV|TPUSH|TPOP|TPREFETCH\w*|TASSIGN|DataCopy\w*|ffts_cross_core_sync|wait_flag_dev|SyncAll|CrossCore\w+)\b"
+)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DECLARED = re.compile(r"\binsight_trace_(vector|cube|mix)_core\b")
 _TASK_TYPE = re.compile(r"KERNEL_TASK_TYPE(?:_DEFAULT)?\s*\(\s*(?:\w+\s*,\s*)?KERNEL_TYPE_(\w+)\s*\)")
@@ -65,15 +67,21 @@ def _without_markers(text: str) -> str:
             match = re.match(r'#(?:line)? \d+ "([^"]*)"', line)
             if match:
                 file = match[1]
-                keep = not (file.startswith(("/usr/", "<")) or "/insight_trace/simulate/embedded/include/" in file
-                            or "/insight_trace/program/include/" in file or "/torch/include/" in file)
+                keep = not (
+                    file.startswith(("/usr/", "<"))
+                    or "/insight_trace/simulate/embedded/include/" in file
+                    or "/insight_trace/program/include/" in file
+                    or "/torch/include/" in file
+                )
             continue
         if keep:
             kept.append(line)
     return "\n".join(kept)
 
 
-_KEYWORDS = frozenset({"if", "for", "while", "switch", "catch", "return", "sizeof", "decltype", "do", "else", "namespace"})
+_KEYWORDS = frozenset(
+    {"if", "for", "while", "switch", "catch", "return", "sizeof", "decltype", "do", "else", "namespace"}
+)
 
 
 def _defined_name(head: str) -> str | None:
@@ -85,9 +93,21 @@ def _defined_name(head: str) -> str | None:
     if record:
         return record[1]
     call = re.search(r"([A-Za-z_]\w*)\s*\(", statement)
-    while call and call[1] in ("__attribute__", "alignas", "__launch_bounds__", "__mix__", "decltype", "noexcept", "enable_if_t"):
+    while call and call[1] in (
+        "__attribute__",
+        "alignas",
+        "__launch_bounds__",
+        "__mix__",
+        "decltype",
+        "noexcept",
+        "enable_if_t",
+    ):
         call = re.compile(r"([A-Za-z_]\w*)\s*\(").search(statement, call.end())
-    if call is None or call[1] in _KEYWORDS or not re.search(r"[A-Za-z_>*&]\s+[*&]*[\w:~]*$", statement[: call.start(1)] + " "):
+    if (
+        call is None
+        or call[1] in _KEYWORDS
+        or not re.search(r"[A-Za-z_>*&]\s+[*&]*[\w:~]*$", statement[: call.start(1)] + " ")
+    ):
         return None
     return call[1]
 
@@ -109,7 +129,13 @@ def infer(kernel: str, cube: Reach | None, vector: Reach | None) -> CoreType:
     stated = _TASK_TYPE.search(on_vector) or _TASK_TYPE.search(on_cube)
     if stated:
         word = stated[1]
-        return CoreType.MIX if "_1_1" in word or "_1_2" in word else CoreType.AIV if "AIV" in word else CoreType.AIC
+        return (
+            CoreType.MIX
+            if "_1_1" in word or "_1_2" in word
+            else CoreType.AIV
+            if "AIV" in word
+            else CoreType.AIC
+        )
     works_cube, works_vector = bool(_CUBE.search(on_cube)), bool(_VECTOR.search(on_vector))
     if works_cube and works_vector:
         return CoreType.MIX

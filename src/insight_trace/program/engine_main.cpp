@@ -1,5 +1,6 @@
-// The engine of a user's own program: one process that runs its launches, one after the other, on the modelled
-// chip. Global memory is shared with the program; requests and answers are texts over a socket (text.hpp).
+// The engine of a user's own program: one process that runs its launches, one after the other, on the
+// modelled chip. Global memory is shared with the program; requests and answers are texts over a socket
+// (text.hpp).
 //
 //   program_engine SOCKET MEMORY BASE SIZE     file descriptors; where global memory is mapped
 //
@@ -239,7 +240,8 @@ std::string busiest(const Records &records, size_t cores) {
         const Record &record = records[row];
         const SiteRow &site = records.sites()[record.site];
         const Form form = static_cast<Form>(record.form);
-        if (record.core >= cores || form == Form::Flag || form == Form::Barrier || form == Form::Plain) continue;
+        if (record.core >= cores || form == Form::Flag || form == Form::Barrier || form == Form::Plain)
+            continue;
         busy[record.core][static_cast<size_t>(site.pipe)] += record.end - record.start;
     }
     int64_t most = 0;
@@ -320,8 +322,8 @@ std::string run(const Request &request) {
         if (region.used) out << "used\t" << region.address << "\t" << static_cast<int>(region.used) << "\n";
     for (size_t i = 0; i < machine.core_count(); ++i)
         for (const Remark &remark : machine.core(i).remarks)
-            out << "remark\t" << escaped(remark.at.file ? remark.at.file : "") << "\t" << remark.at.line << "\t"
-                << escaped(remark.text) << "\n";
+            out << "remark\t" << escaped(remark.at.file ? remark.at.file : "") << "\t" << remark.at.line
+                << "\t" << escaped(remark.text) << "\n";
     g_machine = nullptr;
     g_job = nullptr;
     return out.str();

@@ -83,7 +83,9 @@ def plan_kernel(
     try:
         text = regular_text(path, most=SOURCE_BYTES, errors="replace")
     except OSError as error:
-        raise InputError(f"the kernel's file cannot be read: {error.strerror}", where=str(file.path)) from None
+        raise InputError(
+            f"the kernel's file cannot be read: {error.strerror}", where=str(file.path)
+        ) from None
     function = _function(file, text)
     if function is None:
         return _by_slot(file, path, values, blocks, expected or {}, toolchain)
@@ -97,15 +99,22 @@ def plan_kernel(
                 f"{function.name} has a parameter '{parameter.name}' that no --arg gives",
                 hint=f"its parameters: {_described(function.parameters)}",
             )
-        passed.append(_taken(index, parameter, by_name[parameter.name], slots, (expected or {}).get(parameter.name)))
+        passed.append(
+            _taken(index, parameter, by_name[parameter.name], slots, (expected or {}).get(parameter.name))
+        )
     for name in expected or {}:
         if name not in names:
-            raise RequestError(f"--expect {name}: there is no such parameter", hint=f"there are: {', '.join(names)}")
+            raise RequestError(
+                f"--expect {name}: there is no such parameter", hint=f"there are: {', '.join(names)}"
+            )
     called = file.entry or function.name
     entry = _entry_text(called, passed, len(function.parameters))
     sources, kind = _translated(file, path, called, entry, toolchain)
     folders = _folders(path, file.include_dirs)
-    kernels = tuple(Kernel(function.name, sources[side], _SIDES[side], include_dirs=folders, entry=ENTRY) for side in MEMBERS[kind])
+    kernels = tuple(
+        Kernel(function.name, sources[side], _SIDES[side], include_dirs=folders, entry=ENTRY)
+        for side in MEMBERS[kind]
+    )
     return PlannedKernel(function.name, kernels, ReplayArguments(tuple(slots), blocks), names)
 
 
@@ -138,7 +147,9 @@ def _function(file: KernelFile, text: str) -> CppFunction | None:
 
 def _device_function(text: str, name: str) -> CppFunction | None:
     """A function that another kernel of the file calls, or a template: by its name alone."""
-    for match in re.finditer(rf"\b(?:AICORE|__aicore__|aicore\]|__global__)[^;{{}}()]*\b{re.escape(name)}\s*\(", text):
+    for match in re.finditer(
+        rf"\b(?:AICORE|__aicore__|aicore\]|__global__)[^;{{}}()]*\b{re.escape(name)}\s*\(", text
+    ):
         marked = text[: match.start()] + "__global__ AICORE void " + text[match.end() - len(name) - 1 :]
         for kernel in parse_cpp(marked[match.start() :]).kernels:
             for function in kernel.functions:
@@ -150,7 +161,9 @@ def _device_function(text: str, name: str) -> CppFunction | None:
 def _by_name(values: Mapping[str, Value] | Sequence[Value], names: Sequence[str]) -> dict[str, Value]:
     if not isinstance(values, Mapping):
         if len(values) > len(names):
-            raise RequestError(f"{len(values)} arguments are given; the kernel takes {len(names)}: {', '.join(names)}")
+            raise RequestError(
+                f"{len(values)} arguments are given; the kernel takes {len(names)}: {', '.join(names)}"
+            )
         return dict(zip(names, values, strict=False))
     for name in values:
         if name not in names:
@@ -177,7 +190,9 @@ def parse_value(text: str) -> Value:
     if found := _ARRAY.fullmatch(text):
         dtype = dtype_named(found[1])
         if dtype is None:
-            raise RequestError(f"there is no element type '{found[1]}'", hint="known: " + ", ".join(d.short for d in DTYPES))
+            raise RequestError(
+                f"there is no element type '{found[1]}'", hint="known: " + ", ".join(d.short for d in DTYPES)
+            )
         shape = tuple(int(part) for part in re.split(r"[,x* ]+", found[2]) if part)
         if found[3] == "random":
             return _Filled(dtype, shape, int(found[4] or 0))
@@ -194,7 +209,8 @@ def parse_value(text: str) -> Value:
         return float(text)
     except ValueError:
         raise RequestError(
-            f"'{cut(text)}' is no argument", hint="a number, FILE.npy, TYPE[SHAPE] such as f32[64,64], or a struct as JSON"
+            f"'{cut(text)}' is no argument",
+            hint="a number, FILE.npy, TYPE[SHAPE] such as f32[64,64], or a struct as JSON",
         ) from None
 
 
@@ -264,25 +280,33 @@ def _payload(expected: Path | None, dtype: DType) -> Any:
     return Payload(place, 0, raw.nbytes)
 
 
-def _taken(index: int, parameter: CppParameter, value: Value, slots: list[ReplaySlot], expected: Path | None) -> str:
+def _taken(
+    index: int, parameter: CppParameter, value: Value, slots: list[ReplaySlot], expected: Path | None
+) -> str:
     """Adds what a parameter takes to the slots; C++ that makes the parameter's variable."""
     slot = len(slots)
     variable = f"a{index}"
     declared_as = f"Parameters::at<{index}>"
-    is_array = isinstance(value, _Filled) or hasattr(value, "shape") and getattr(value, "ndim", 1) != 0
+    is_array = isinstance(value, _Filled) or (hasattr(value, "shape") and getattr(value, "ndim", 1) != 0)
     if isinstance(value, Mapping):
         lines = [f"    {declared_as} {variable}{{}};"]
         _assign(variable, value, lines)
         return "\n".join(lines)
     if is_array:
-        if not parameter.is_pointer and parameter.type not in ("GM_ADDR", "uint8_t") and "*" not in parameter.type:
+        if (
+            not parameter.is_pointer
+            and parameter.type not in ("GM_ADDR", "uint8_t")
+            and "*" not in parameter.type
+        ):
             raise RequestError(f"{parameter.name} is no pointer but {parameter.type}; it is given an array")
         slots.append(_tensor(slot, parameter.name, value, expected))
         return f"    {declared_as} {variable} = insight_trace_pointer<{declared_as}>(args[{slot}]);"
     if parameter.is_pointer:
         if value in (0, None):
             return f"    {declared_as} {variable} = nullptr;"
-        raise RequestError(f"{parameter.name} is a pointer; it is given {value!r}", hint="an array: FILE.npy or TYPE[SHAPE]")
+        raise RequestError(
+            f"{parameter.name} is a pointer; it is given {value!r}", hint="an array: FILE.npy or TYPE[SHAPE]"
+        )
     number = value.item() if hasattr(value, "item") else value
     dtype = dtype_named(_SCALARS.get(parameter.type, ""))
     if dtype is None:
@@ -312,7 +336,9 @@ def _assign(place: str, value: Value, lines: list[str]) -> None:
     elif isinstance(value, int | float):
         lines.append(f"    {place} = static_cast<std::decay_t<decltype({place})>>({value!r});")
     else:
-        raise RequestError(f"{place}: {cut(repr(value))} is no number", hint="fields are numbers, lists and structs")
+        raise RequestError(
+            f"{place}: {cut(repr(value))} is no number", hint="fields are numbers, lists and structs"
+        )
 
 
 _ENTRY = """
@@ -343,7 +369,10 @@ def _entry_text(called: str, passed: Sequence[str], count: int) -> str:
     if not re.fullmatch(r"[\w:<>,\s*&()]+", called):
         raise RequestError(f"'{cut(called)}' is no name of a C++ function")
     return _ENTRY.format(
-        entry=ENTRY, called=called, body="\n".join(passed), passed=", ".join(f"a{index}" for index in range(count))
+        entry=ENTRY,
+        called=called,
+        body="\n".join(passed),
+        passed=", ".join(f"a{index}" for index in range(count)),
     )
 
 
@@ -403,7 +432,11 @@ def _by_slot(
     toolchain: Toolchain,
 ) -> PlannedKernel:
     """`kernel_entry(int64_t *args)`: the arguments stand in its slots, in the order in which they are given."""
-    named = list(values.items()) if isinstance(values, Mapping) else [(f"arg{i}", v) for i, v in enumerate(values)]
+    named = (
+        list(values.items())
+        if isinstance(values, Mapping)
+        else [(f"arg{i}", v) for i, v in enumerate(values)]
+    )
     slots: list[ReplaySlot] = []
     for slot, (name, value) in enumerate(named):
         if isinstance(value, _Filled) or getattr(value, "ndim", 0):
@@ -430,4 +463,6 @@ def _by_slot(
         kind = infer(_SLOT_ENTRY, reaches["cube"], reaches["vector"])
     folders = _folders(path, file.include_dirs)
     kernels = tuple(Kernel(path.stem, path, _SIDES[side], include_dirs=folders) for side in MEMBERS[kind])
-    return PlannedKernel(path.stem, kernels, ReplayArguments(tuple(slots), blocks), tuple(name for name, _ in named))
+    return PlannedKernel(
+        path.stem, kernels, ReplayArguments(tuple(slots), blocks), tuple(name for name, _ in named)
+    )

@@ -33,7 +33,9 @@ def write(source: Path, shim: Path, folder: Path) -> None:
         if function.form is not EntryForm.EXTERN_GLOBAL or f"aclrtlaunch_{function.name}" in text:
             continue
         names.append(function.name)
-        head = ", ".join(["uint32_t blocks", "void *stream", *(f"{_host(p)}{p.name}" for p in function.parameters)])
+        head = ", ".join(
+            ["uint32_t blocks", "void *stream", *(f"{_host(p)}{p.name}" for p in function.parameters)]
+        )
         passed = ", ".join(_passed(p) for p in function.parameters)
         lines.append(
             f'extern "C" uint32_t aclrtlaunch_{function.name}({head}) {{\n'
@@ -53,7 +55,9 @@ def _write_if_new(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-_PLAIN = re.compile(r"(?:unsigned |signed )?(?:u?int\d+_t|int|long|char|short|float|double|bool|size_t|unsigned)")
+_PLAIN = re.compile(
+    r"(?:unsigned |signed )?(?:u?int\d+_t|int|long|char|short|float|double|bool|size_t|unsigned)"
+)
 
 
 def _host(parameter: CppParameter) -> str:

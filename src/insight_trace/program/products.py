@@ -1,4 +1,4 @@
-"""Workspaces of a program's launches: each that was kept is simulated once more, recorded, and compared with the program's run."""
+"""Workspaces of a program's launches: each that was kept is simulated once more, recorded, and compared."""
 
 from __future__ import annotations
 
@@ -54,7 +54,12 @@ def make_products(ran: Ran, options: ProgramOptions, output: Path | None) -> dic
     made: dict[str, Product] = {}
     for one in kept:
         if sys.stderr.isatty():
-            print(f"\rinsight-trace: recording {one.name} ({len(made) + 1} of {len(kept)})", end="\x1b[K\r", file=sys.stderr, flush=True)
+            print(
+                f"\rinsight-trace: recording {one.name} ({len(made) + 1} of {len(kept)})",
+                end="\x1b[K\r",
+                file=sys.stderr,
+                flush=True,
+            )
         place = root / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', one.name)}_{one.number}"
         while place.exists():
             place = place.with_name(place.name + "_")
@@ -82,7 +87,11 @@ def _product(one: Launched, options: ProgramOptions, place: Path, toolchain: Too
         )
     except InsightTraceError as error:
         return Product(one.name, error=str(error).splitlines()[0])
-    found = tuple(str(finding) for finding in replay.findings if finding.severity is not Severity.NOTE) if options.check else ()
+    found = (
+        tuple(str(finding) for finding in replay.findings if finding.severity is not Severity.NOTE)
+        if options.check
+        else ()
+    )
     return Product(one.name, place, replay.directory, found)
 
 
@@ -92,7 +101,7 @@ def planned_launch(folder: Path, toolchain: Toolchain) -> PlannedKernel:
     words = bytes.fromhex(job["arguments"])
     words += bytes(-len(words) % 8)
     values = [int.from_bytes(words[at : at + 8], "little") for at in range(0, len(words), 8)]
-    roles = {address: bits for address, bits in job["used"]}
+    roles = dict(job["used"])
     types = _pointer_types(job["entry"])
     slots: list[ReplaySlot] = []
     relocations: list[str] = []
@@ -100,7 +109,9 @@ def planned_launch(folder: Path, toolchain: Toolchain) -> PlannedKernel:
         start, size = buffer["address"], buffer["size"]
         at = [index for index, value in enumerate(values) if start <= value < start + max(size, 1)]
         for index in at:
-            relocations.append(f"    words[{index}] = ((const uint64_t *)args[{number}])[0] + {values[index] - start}ull;")
+            relocations.append(
+                f"    words[{index}] = ((const uint64_t *)args[{number}])[0] + {values[index] - start}ull;"
+            )
         dtype = _dtype_of(at, values, job["buffers"], types)
         if size % dtype.size:
             dtype = _plain()
@@ -108,10 +119,16 @@ def planned_launch(folder: Path, toolchain: Toolchain) -> PlannedKernel:
         role = {1: Role.INPUT, 2: Role.OUTPUT, 3: Role.INOUT}.get(roles.get(start, 0), Role.INPUT)
         slots.append(
             make_tensor(
-                number, dtype, (size // dtype.size,), Recorded(Payload(folder / buffer["before"], 0, size)), Tier.EXACT,
-                role=role, expected=Payload(after, 0, size) if after.is_file() else None, name=buffer["name"],
+                number,
+                dtype,
+                (size // dtype.size,),
+                Recorded(Payload(folder / buffer["before"], 0, size)),
+                Tier.EXACT,
+                role=role,
+                expected=Payload(after, 0, size) if after.is_file() else None,
+                name=buffer["name"],
                 origin="the program",
-            )  # fmt: skip
+            )
         )
     kind = _KINDS[job["kind"]]
     sides = MEMBERS[kind][: 1 + job.get("lanes", 2)] if kind is CoreType.MIX else MEMBERS[kind]
@@ -123,9 +140,14 @@ def planned_launch(folder: Path, toolchain: Toolchain) -> PlannedKernel:
     sources = {}
     for side in set(sides):
         text = Path(job["texts"][side == "vector"]).read_text(encoding="utf-8", errors="surrogateescape")
-        sources[side] = keep_source(toolchain, f"{source.stem}_{side}", text + '\n# 1 "<entry of the launch>"\n' + entry)
+        sources[side] = keep_source(
+            toolchain, f"{source.stem}_{side}", text + '\n# 1 "<entry of the launch>"\n' + entry
+        )
     name = job["kernel"].split("<", 1)[0].split("::")[-1].strip()
-    kernels = tuple(Kernel(name, sources[side], _CORES[side], include_dirs=(str(source.parent),), entry=ENTRY) for side in sides)
+    kernels = tuple(
+        Kernel(name, sources[side], _CORES[side], include_dirs=(str(source.parent),), entry=ENTRY)
+        for side in sides
+    )
     return PlannedKernel(name, kernels, ReplayArguments(tuple(slots), job["blocks"]), ())
 
 
@@ -138,9 +160,11 @@ extern "C" __attribute__((no_sanitize("thread"))) void {entry}(int64_t *args) {{
     insight_trace_launched((int64_t *)words);
 }}
 """
-_NAMES = {"float": "float32", "unsigned char": "uint8", "signed char": "int8", "char": "int8", "int": "int32", "unsigned int": "uint32",
-          "short": "int16", "unsigned short": "uint16", "long": "int64", "unsigned long": "uint64", "half": "float16",
-          "bfloat16_t": "bfloat16"}  # fmt: skip
+_NAMES = {
+    "float": "float32", "half": "float16", "bfloat16_t": "bfloat16", "unsigned char": "uint8", "signed char": "int8",
+    "char": "int8", "short": "int16", "unsigned short": "uint16", "int": "int32", "unsigned int": "uint32", "long": "int64",
+    "unsigned long": "uint64",
+}  # fmt: skip
 
 
 def _plain() -> DType:
@@ -153,13 +177,19 @@ def _pointer_types(symbol: str) -> list[str]:
     """What the pointers among a launch's arguments point to, in order, from the entry point's name."""
     text = tool(["c++filt", symbol]).strip()
     inside = text[text.rfind("}") + 1 :].removesuffix(">::call(long*)")
-    return [part.strip().removesuffix("*").removesuffix(" const").strip() for part in inside.split(",") if part.strip().endswith("*")]
+    return [
+        part.strip().removesuffix("*").removesuffix(" const").strip()
+        for part in inside.split(",")
+        if part.strip().endswith("*")
+    ]
 
 
 def _dtype_of(at: list[int], values: list[int], buffers: list[dict[str, Any]], types: list[str]) -> DType:
     """The element type of a buffer; a tuple's members lie in memory the last one first."""
     spans = [(one["address"], one["address"] + max(one["size"], 1)) for one in buffers]
-    pointers = [index for index, value in enumerate(values) if any(low <= value < high for low, high in spans)]
+    pointers = [
+        index for index, value in enumerate(values) if any(low <= value < high for low, high in spans)
+    ]
     if len(pointers) != len(types) or not at:
         return _plain()
     name = types[len(pointers) - 1 - pointers.index(at[0])].split("::")[-1]

@@ -73,7 +73,9 @@ class KernelFunction:
         if simulation.failure:
             failure = simulation.failure
             raise JobError(
-                f"{failure.message} [{failure.fault}]", where=failure.where, hint=next_step(failure.fault, failure.limit, failure.log)
+                f"{failure.message} [{failure.fault}]",
+                where=failure.where,
+                hint=next_step(failure.fault, failure.limit, failure.log),
             )
         self.simulation = simulation
         by_name = {item.name: item.slot for item in planned.arguments.slots}

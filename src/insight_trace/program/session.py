@@ -95,9 +95,13 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> int:
     try:
         child = subprocess.Popen(command, env=environment)
     except FileNotFoundError:
-        raise RequestError(f"there is no program '{command[0]}'", hint="give its path, or a name that PATH has") from None
+        raise RequestError(
+            f"there is no program '{command[0]}'", hint="give its path, or a name that PATH has"
+        ) from None
     except PermissionError:
-        raise RequestError(f"'{command[0]}' cannot be executed", hint="chmod +x, or name its interpreter") from None
+        raise RequestError(
+            f"'{command[0]}' cannot be executed", hint="chmod +x, or name its interpreter"
+        ) from None
     # the terminal's Ctrl-C reaches the program itself; what it does then is its own business
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -120,7 +124,9 @@ def write_settings(place: Path, engine: Path, options: ProgramOptions) -> None:
     if asked:
         (place / "target").write_text(asked + "\n")
     for target in TARGETS:
-        chip = load_chip(options.soc_version if asked == target else None, target=target, preset=options.preset)
+        chip = load_chip(
+            options.soc_version if asked == target else None, target=target, preset=options.preset
+        )
         (place / f"chip.{target}").write_text("\n".join([*_facts(chip), *chip.job_lines]) + "\n")
 
 

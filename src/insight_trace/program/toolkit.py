@@ -8,9 +8,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from insight_trace.cache import content_key
 from insight_trace.chips import chip_names
 from insight_trace.errors import JobError
-from insight_trace.cache import content_key
 from insight_trace.simulate.embedded.engine_objects import INCLUDE, Program, contents
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
@@ -22,19 +22,22 @@ VARIABLE = "INSIGHT_TRACE_TOOLKIT"  # names the folder to the compiler, which ma
 
 # Libraries that builds name; all of them are our runtime.
 _LIBRARIES = (
-    "ascendcl acl_rt runtime tiling_api platform register c_sec graph_base graph unified_dlog nnopbase ascendc_runtime "
-    "error_manager profapi ge_common_base mmpa ascend_dump ascendalog alog slog dlog acl_rt_impl ascend_hal opapi_stub "
-    "runtime_camodel npu_drv_camodel stars pem_davinci model_top mstx ms_tools_ext profimpl exe_graph lowering metadef "
-    "aihac_autotune kernel_data_to_json msprofiler ascend_trace atrace ascendc_acl_stub"
-).split()
+    "ascendcl", "acl_rt", "runtime", "tiling_api", "platform", "register", "c_sec", "graph_base", "graph",
+    "unified_dlog", "nnopbase", "ascendc_runtime", "error_manager", "profapi", "ge_common_base", "mmpa",
+    "ascend_dump", "ascendalog", "alog", "slog", "dlog", "acl_rt_impl", "ascend_hal", "opapi_stub", "runtime_camodel",
+    "npu_drv_camodel", "stars", "pem_davinci", "model_top", "mstx", "ms_tools_ext", "profimpl", "exe_graph",
+    "lowering", "metadef", "aihac_autotune", "kernel_data_to_json", "msprofiler", "ascend_trace", "atrace",
+    "ascendc_acl_stub",
+)  # fmt: skip
 _COMMANDS = {
     "bisheng": "bisheng", "ccec": "bisheng", "bisheng++": "bisheng", "msprof": "stand_ins", "cannsim": "stand_ins",
     "npusim": "stand_ins", "npu-smi": "stand_ins", "insight-trace-launchers": "launchers",
 }  # fmt: skip
 _SCRIPT = """\
 #!/bin/sh
-exec "{python}" -I -c 'import sys; sys.path.insert(0, "{place}"); sys.argv[0] = "{name}"; from insight_trace.program.{module} \
-import main; sys.exit(main())' "$@"
+exec "{python}" -I -c 'import sys; sys.path.insert(0, "{place}"); sys.argv[0] = "{name}"
+from insight_trace.program.{module} import main
+sys.exit(main())' "$@"
 """
 _SETTINGS = """\
 # insight-trace: the same variables that `insight-trace exec` sets.
@@ -65,7 +68,14 @@ def scratch() -> Path:
 def make(toolchain: Toolchain) -> Path:
     """The toolkit, made once for this state of our sources and this Python."""
     library = _runtime(toolchain)
-    identity = [sys.executable, str(HERE), str(library), *contents(HEADERS), *contents(CMAKE), *sorted(_LIBRARIES)]
+    identity = [
+        sys.executable,
+        str(HERE),
+        str(library),
+        *contents(HEADERS),
+        *contents(CMAKE),
+        *sorted(_LIBRARIES),
+    ]
     identity += [*_COMMANDS, _SCRIPT, _SETTINGS, *(str(path) for path in sorted(INCLUDE.iterdir()))]
     place = toolchain.cache.root / "toolkit" / content_key(identity)[:16]
     if place.is_dir():
@@ -85,7 +95,9 @@ def make(toolchain: Toolchain) -> Path:
 
 def _runtime(toolchain: Toolchain) -> Path:
     """The runtime library, compiled on first use."""
-    key = content_key([toolchain.compiler.version, *toolchain.compiler.command, *contents(RUNTIME), *contents(HEADERS)])
+    key = content_key(
+        [toolchain.compiler.version, *toolchain.compiler.command, *contents(RUNTIME), *contents(HEADERS)]
+    )
 
     def build(into: Path) -> None:
         sources = [str(path) for path in sorted(RUNTIME.glob("*.cpp"))]
@@ -103,7 +115,17 @@ def _runtime(toolchain: Toolchain) -> Path:
 
 
 def _fill(folder: Path, final: Path, library: Path) -> None:
-    for name in ("bin", "include", "lib64", "opp", "tools/simulator", "x86_64-linux", "aarch64-linux", "compiler", "runtime"):
+    for name in (
+        "bin",
+        "include",
+        "lib64",
+        "opp",
+        "tools/simulator",
+        "x86_64-linux",
+        "aarch64-linux",
+        "compiler",
+        "runtime",
+    ):
         (folder / name).mkdir(parents=True)
     source = Path(__file__).resolve().parents[2]
     for name, module in _COMMANDS.items():
@@ -153,7 +175,13 @@ def environment(folder: Path, session: Path, given: dict[str, str]) -> dict[str,
     before("LD_LIBRARY_PATH", folder / "lib64")
     before("PYTHONPATH", TORCH)
     before("CMAKE_PREFIX_PATH", folder / "tikcpp" / "ascendc_kernel_cmake")
-    for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_HOME", "ASCEND_INSTALL_PATH", "ASCEND_AICPU_PATH"):
+    for name in (
+        "ASCEND_HOME_PATH",
+        "ASCEND_TOOLKIT_HOME",
+        "ASCEND_HOME",
+        "ASCEND_INSTALL_PATH",
+        "ASCEND_AICPU_PATH",
+    ):
         known[name] = str(folder)
     known.setdefault("PTO_LIB_PATH", str(folder))
     known["ASCEND_OPP_PATH"] = str(folder / "opp")

@@ -22,7 +22,9 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 std::set<void *> g_host; // pinned memory of the program
 std::set<Event *> g_events;
 
-const char *side(const void *pointer) { return device().memory.is_device(pointer) ? "the device" : "the host"; }
+const char *side(const void *pointer) {
+    return device().memory.is_device(pointer) ? "the device" : "the host";
+}
 
 // Where the program itself may touch `count` bytes; null, and said why, where they are not its own.
 uint8_t *touchable(const char *call, const void *pointer, size_t count) {
@@ -38,8 +40,8 @@ uint8_t *touchable(const char *call, const void *pointer, size_t count) {
         return nullptr;
     }
     if (count > buffer->room - (address - buffer->address)) {
-        fail_with(kInvalidParameter, "%s: %zu bytes from 0x%llx go past the end of %s (%llu bytes)", call, count,
-                  static_cast<unsigned long long>(address), buffer->name.c_str(),
+        fail_with(kInvalidParameter, "%s: %zu bytes from 0x%llx go past the end of %s (%llu bytes)", call,
+                  count, static_cast<unsigned long long>(address), buffer->name.c_str(),
                   static_cast<unsigned long long>(buffer->size));
         return nullptr;
     }
@@ -57,8 +59,8 @@ int copy(const char *call, void *to, size_t most, const void *from, size_t count
     if (kind <= ACL_MEMCPY_DEVICE_TO_DEVICE &&
         (expected[kind][0] != to_device || expected[kind][1] != from_device)) {
         static const char *names[] = {"HOST_TO_HOST", "HOST_TO_DEVICE", "DEVICE_TO_HOST", "DEVICE_TO_DEVICE"};
-        return fail_with(107012, "%s: ACL_MEMCPY_%s, but it copies from %s to %s", call, names[kind], side(from),
-                         side(to));
+        return fail_with(107012, "%s: ACL_MEMCPY_%s, but it copies from %s to %s", call, names[kind],
+                         side(from), side(to));
     }
     uint8_t *target = touchable(call, to, count);
     const uint8_t *source = touchable(call, from, count);
@@ -70,7 +72,8 @@ int copy(const char *call, void *to, size_t most, const void *from, size_t count
 
 int fill(const char *call, void *pointer, size_t most, int32_t value, size_t count) {
     Lock lock(device().mutex);
-    if (!pointer || most < count) return fail_with(kInvalidParameter, "%s: %zu bytes do not fit", call, count);
+    if (!pointer || most < count)
+        return fail_with(kInvalidParameter, "%s: %zu bytes do not fit", call, count);
     uint8_t *target = touchable(call, pointer, count);
     if (!target) return kInvalidParameter;
     memset(target, value, count);
@@ -83,8 +86,9 @@ int allocate(void **pointer, size_t size) {
     if (!pointer || size == 0) return fail_with(kInvalidParameter, "aclrtMalloc: %zu bytes", size);
     *pointer = device().memory.allocate(size, "buffer");
     if (!*pointer)
-        return fail_with(kOutOfMemory, "aclrtMalloc: no room for %zu bytes on the device (%llu of %llu are in use)",
-                         size, static_cast<unsigned long long>(device().memory.used()),
+        return fail_with(kOutOfMemory,
+                         "aclrtMalloc: no room for %zu bytes on the device (%llu of %llu are in use)", size,
+                         static_cast<unsigned long long>(device().memory.used()),
                          static_cast<unsigned long long>(device().memory.capacity()));
     return kSuccess;
 }
@@ -95,7 +99,8 @@ std::string caller_of(void *address) {
     if (!dladdr(address, &info) || !info.dli_fname) return "";
     char command[2048], said[1024] = "";
     snprintf(command, sizeof command, "addr2line -e '%s' 0x%llx 2>/dev/null", info.dli_fname,
-             static_cast<unsigned long long>(static_cast<char *>(address) - static_cast<char *>(info.dli_fbase) - 1));
+             static_cast<unsigned long long>(static_cast<char *>(address) -
+                                             static_cast<char *>(info.dli_fbase) - 1));
     if (FILE *pipe = popen(command, "r")) {
         if (!fgets(said, sizeof said, pipe)) said[0] = 0;
         pclose(pipe);
@@ -109,10 +114,11 @@ std::string caller_of(void *address) {
 extern "C" {
 
 int insight_trace_not_there(const char *name, void *caller) {
-    return fail_with(kNotSupported,
-                     "%s is not there: insight-trace runs kernels that a program launches itself, not the vendor's "
-                     "operators, models or packages; it was called%s",
-                     name, caller_of(caller).c_str());
+    return fail_with(
+        kNotSupported,
+        "%s is not there: insight-trace runs kernels that a program launches itself, not the vendor's "
+        "operators, models or packages; it was called%s",
+        name, caller_of(caller).c_str());
 }
 
 aclError aclInit(const char *) {
@@ -146,7 +152,8 @@ aclError aclrtGetLastError(aclrtLastErrLevel) {
 aclError aclrtPeekAtLastError(aclrtLastErrLevel) { return device().last_error; }
 
 float aclFloat16ToFloat(aclFloat16 bits) {
-    const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16, exponent = bits >> 10 & 31, mantissa = bits & 1023;
+    const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16, exponent = bits >> 10 & 31,
+                   mantissa = bits & 1023;
     float value;
     if (exponent == 31) {
         const uint32_t word = sign | 0x7f800000u | mantissa << 13;
@@ -164,7 +171,8 @@ aclFloat16 aclFloatToFloat16(float value) {
     if (std::isnan(value)) return static_cast<uint16_t>(sign | 0x7e00);
     const float magnitude = std::fabs(value);
     if (magnitude >= 65520.0f) return static_cast<uint16_t>(sign | 0x7c00);
-    if (magnitude < 0x1p-14f) return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(magnitude * 0x1p24f)));
+    if (magnitude < 0x1p-14f)
+        return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(magnitude * 0x1p24f)));
     int exponent;
     const float fraction = std::frexp(magnitude, &exponent); // 0.5 .. 1
     auto mantissa = static_cast<uint32_t>(std::nearbyint(fraction * 2048.0f));
@@ -173,11 +181,24 @@ aclFloat16 aclFloatToFloat16(float value) {
 }
 size_t aclDataTypeSize(aclDataType type) {
     switch (type) {
-    case ACL_FLOAT: case ACL_INT32: case ACL_UINT32: return 4;
-    case ACL_FLOAT16: case ACL_BF16: case ACL_INT16: case ACL_UINT16: return 2;
-    case ACL_INT64: case ACL_UINT64: case ACL_DOUBLE: case ACL_COMPLEX64: return 8;
-    case ACL_COMPLEX128: return 16;
-    default: return 1;
+    case ACL_FLOAT:
+    case ACL_INT32:
+    case ACL_UINT32:
+        return 4;
+    case ACL_FLOAT16:
+    case ACL_BF16:
+    case ACL_INT16:
+    case ACL_UINT16:
+        return 2;
+    case ACL_INT64:
+    case ACL_UINT64:
+    case ACL_DOUBLE:
+    case ACL_COMPLEX64:
+        return 8;
+    case ACL_COMPLEX128:
+        return 16;
+    default:
+        return 1;
     }
 }
 
@@ -194,20 +215,39 @@ aclError aclrtGetDeviceCount(uint32_t *count) { return *count = 8, kSuccess; }
 aclError aclrtGetDeviceInfo(uint32_t, aclrtDevAttr attribute, int64_t *value) {
     const ChipFacts &chip = device().chip();
     switch (static_cast<int>(attribute)) {
-    case ACL_DEV_ATTR_AICORE_CORE_NUM: case ACL_DEV_ATTR_CUBE_CORE_NUM: *value = chip.cube_cores; break;
-    case ACL_DEV_ATTR_VECTOR_CORE_NUM: *value = chip.vector_cores; break;
-    case ACL_DEV_ATTR_AICPU_CORE_NUM: *value = 8; break;
-    case ACL_DEV_ATTR_WARP_SIZE: *value = 32; break;
-    case ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE: *value = chip.ub; break;
-    case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE: *value = static_cast<int64_t>(64ull << 30); break;
-    case ACL_DEV_ATTR_L2_CACHE_SIZE: *value = chip.l2; break;
-    default: return fail_with(kInvalidParameter, "aclrtGetDeviceInfo: attribute %d is not known", static_cast<int>(attribute));
+    case ACL_DEV_ATTR_AICORE_CORE_NUM:
+    case ACL_DEV_ATTR_CUBE_CORE_NUM:
+        *value = chip.cube_cores;
+        break;
+    case ACL_DEV_ATTR_VECTOR_CORE_NUM:
+        *value = chip.vector_cores;
+        break;
+    case ACL_DEV_ATTR_AICPU_CORE_NUM:
+        *value = 8;
+        break;
+    case ACL_DEV_ATTR_WARP_SIZE:
+        *value = 32;
+        break;
+    case ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE:
+        *value = chip.ub;
+        break;
+    case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE:
+        *value = static_cast<int64_t>(64ull << 30);
+        break;
+    case ACL_DEV_ATTR_L2_CACHE_SIZE:
+        *value = chip.l2;
+        break;
+    default:
+        return fail_with(kInvalidParameter, "aclrtGetDeviceInfo: attribute %d is not known",
+                         static_cast<int>(attribute));
     }
     return kSuccess;
 }
 aclError aclGetDeviceCapability(uint32_t, aclDeviceInfo what, int64_t *value) {
     const ChipFacts &chip = device().chip();
-    *value = what == ACL_DEVICE_INFO_AI_CORE_NUM ? chip.cube_cores : what == ACL_DEVICE_INFO_VECTOR_CORE_NUM ? chip.vector_cores : chip.l2;
+    *value = what == ACL_DEVICE_INFO_AI_CORE_NUM       ? chip.cube_cores
+             : what == ACL_DEVICE_INFO_VECTOR_CORE_NUM ? chip.vector_cores
+                                                       : chip.l2;
     return kSuccess;
 }
 aclError aclrtGetRunMode(aclrtRunMode *mode) { return *mode = ACL_HOST, kSuccess; }
@@ -225,15 +265,21 @@ aclError aclrtQueryDeviceStatus(int32_t, int *status) { return *status = 0, kSuc
 aclError aclrtGetStreamAvailableNum(uint32_t *count) { return *count = 1024, kSuccess; }
 
 // --- contexts: there is one
-aclError aclrtCreateContext(aclrtContext *context, int32_t number) { return *context = &device(), aclrtSetDevice(number); }
+aclError aclrtCreateContext(aclrtContext *context, int32_t number) {
+    return *context = &device(), aclrtSetDevice(number);
+}
 aclError aclrtDestroyContext(aclrtContext) { return kSuccess; }
 aclError aclrtSetCurrentContext(aclrtContext) { return kSuccess; }
 aclError aclrtGetCurrentContext(aclrtContext *context) { return *context = &device(), kSuccess; }
 
 // --- memory
 aclError aclrtMalloc(void **pointer, size_t size, aclrtMemMallocPolicy) { return allocate(pointer, size); }
-aclError aclrtMallocAlign32(void **pointer, size_t size, aclrtMemMallocPolicy) { return allocate(pointer, size); }
-aclError aclrtMallocCached(void **pointer, size_t size, aclrtMemMallocPolicy) { return allocate(pointer, size); }
+aclError aclrtMallocAlign32(void **pointer, size_t size, aclrtMemMallocPolicy) {
+    return allocate(pointer, size);
+}
+aclError aclrtMallocCached(void **pointer, size_t size, aclrtMemMallocPolicy) {
+    return allocate(pointer, size);
+}
 aclError aclrtMallocWithCfg(void **pointer, size_t size, aclrtMemMallocPolicy, aclrtMallocConfig *) {
     return allocate(pointer, size);
 }
@@ -248,38 +294,46 @@ aclError aclrtFree(void *pointer) {
 aclError aclrtMallocHost(void **pointer, size_t size) {
     if (!pointer || size == 0) return fail_with(kInvalidParameter, "aclrtMallocHost: %zu bytes", size);
     *pointer = nullptr;
-    if (posix_memalign(pointer, 64, (size + 4095) / 4096 * 4096) != 0) return fail_with(kOutOfMemory, "aclrtMallocHost: no room for %zu bytes", size);
+    if (posix_memalign(pointer, 64, (size + 4095) / 4096 * 4096) != 0)
+        return fail_with(kOutOfMemory, "aclrtMallocHost: no room for %zu bytes", size);
     Lock lock(device().mutex);
     g_host.insert(*pointer);
     return kSuccess;
 }
-aclError aclrtMallocHostWithCfg(void **pointer, uint64_t size, aclrtMallocConfig *) { return aclrtMallocHost(pointer, size); }
+aclError aclrtMallocHostWithCfg(void **pointer, uint64_t size, aclrtMallocConfig *) {
+    return aclrtMallocHost(pointer, size);
+}
 aclError aclrtFreeHost(void *pointer) {
     Lock lock(device().mutex);
-    if (!g_host.erase(pointer)) return fail_with(kInvalidParameter, "aclrtFreeHost: %p did not come from aclrtMallocHost, or is freed already", pointer);
+    if (!g_host.erase(pointer))
+        return fail_with(kInvalidParameter,
+                         "aclrtFreeHost: %p did not come from aclrtMallocHost, or is freed already", pointer);
     free(pointer);
     return kSuccess;
 }
-aclError aclrtMemset(void *pointer, size_t most, int32_t value, size_t count) { return fill("aclrtMemset", pointer, most, value, count); }
+aclError aclrtMemset(void *pointer, size_t most, int32_t value, size_t count) {
+    return fill("aclrtMemset", pointer, most, value, count);
+}
 aclError aclrtMemsetAsync(void *pointer, size_t most, int32_t value, size_t count, aclrtStream) {
     return fill("aclrtMemsetAsync", pointer, most, value, count);
 }
 aclError aclrtMemcpy(void *to, size_t most, const void *from, size_t count, aclrtMemcpyKind kind) {
     return copy("aclrtMemcpy", to, most, from, count, kind);
 }
-aclError aclrtMemcpyAsync(void *to, size_t most, const void *from, size_t count, aclrtMemcpyKind kind, aclrtStream) {
+aclError aclrtMemcpyAsync(void *to, size_t most, const void *from, size_t count, aclrtMemcpyKind kind,
+                          aclrtStream) {
     return copy("aclrtMemcpyAsync", to, most, from, count, kind);
 }
-aclError aclrtMemcpy2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-                       aclrtMemcpyKind kind) {
+aclError aclrtMemcpy2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                       size_t height, aclrtMemcpyKind kind) {
     for (size_t row = 0; row < height; ++row)
         if (int error = copy("aclrtMemcpy2d", static_cast<char *>(to) + row * to_pitch, width,
                              static_cast<const char *>(from) + row * from_pitch, width, kind))
             return error;
     return kSuccess;
 }
-aclError aclrtMemcpy2dAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-                            aclrtMemcpyKind kind, aclrtStream) {
+aclError aclrtMemcpy2dAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                            size_t height, aclrtMemcpyKind kind, aclrtStream) {
     return aclrtMemcpy2d(to, to_pitch, from, from_pitch, width, height, kind);
 }
 aclError aclrtMemFlush(void *, size_t) { return kSuccess; }
@@ -291,7 +345,8 @@ aclError aclrtGetMemInfo(aclrtMemAttr, size_t *free_bytes, size_t *total) {
 }
 aclError aclrtPointerGetAttributes(const void *pointer, aclrtPtrAttributes *attributes) {
     *attributes = {};
-    attributes->location.type = device().memory.is_device(pointer) ? ACL_MEM_LOCATION_TYPE_DEVICE : ACL_MEM_LOCATION_TYPE_HOST;
+    attributes->location.type =
+        device().memory.is_device(pointer) ? ACL_MEM_LOCATION_TYPE_DEVICE : ACL_MEM_LOCATION_TYPE_HOST;
     return kSuccess;
 }
 aclError aclrtCmoAsync(void *, size_t, aclrtCmoType, aclrtStream) { return kSuccess; }
@@ -307,7 +362,9 @@ aclError aclrtCreateStream(aclrtStream *stream) {
     *stream = made;
     return kSuccess;
 }
-aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t, uint32_t) { return aclrtCreateStream(stream); }
+aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t, uint32_t) {
+    return aclrtCreateStream(stream);
+}
 aclError aclrtDestroyStream(aclrtStream stream) {
     Lock lock(device().mutex);
     auto &all = device().streams;
@@ -322,15 +379,24 @@ aclError aclrtDestroyStream(aclrtStream stream) {
 aclError aclrtDestroyStreamForce(aclrtStream stream) { return aclrtDestroyStream(stream); }
 aclError aclrtSynchronizeStream(aclrtStream stream) {
     Lock lock(device().mutex);
-    if (!device().is_stream(stream)) return fail_with(107003, "aclrtSynchronizeStream: there is no such stream");
+    if (!device().is_stream(stream))
+        return fail_with(107003, "aclrtSynchronizeStream: there is no such stream");
     return device().synchronize(device().stream(stream));
 }
-aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t) { return aclrtSynchronizeStream(stream); }
-aclError aclrtStreamQuery(aclrtStream, aclrtStreamStatus *status) { return *status = ACL_STREAM_STATUS_COMPLETE, kSuccess; }
-aclError aclrtStreamGetId(aclrtStream stream, int32_t *id) { return *id = device().stream(stream).number, kSuccess; }
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t) {
+    return aclrtSynchronizeStream(stream);
+}
+aclError aclrtStreamQuery(aclrtStream, aclrtStreamStatus *status) {
+    return *status = ACL_STREAM_STATUS_COMPLETE, kSuccess;
+}
+aclError aclrtStreamGetId(aclrtStream stream, int32_t *id) {
+    return *id = device().stream(stream).number, kSuccess;
+}
 aclError aclrtSetStreamFailureMode(aclrtStream, uint64_t) { return kSuccess; }
 aclError aclrtStreamAbort(aclrtStream) { return kSuccess; }
-aclError aclrtLaunchCallback(aclrtCallback function, void *data, int, aclrtStream) { return function(data), kSuccess; }
+aclError aclrtLaunchCallback(aclrtCallback function, void *data, int, aclrtStream) {
+    return function(data), kSuccess;
+}
 aclError aclrtSubscribeReport(uint64_t, aclrtStream) { return kSuccess; }
 aclError aclrtUnSubscribeReport(uint64_t, aclrtStream) { return kSuccess; }
 aclError aclrtProcessReport(int32_t) { return kSuccess; }
@@ -371,15 +437,22 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream) {
     if (Event *one = event_of("aclrtResetEvent", event)) one->recorded = false;
     return kSuccess;
 }
-aclError aclrtQueryEvent(aclrtEvent, aclrtEventStatus *status) { return *status = ACL_EVENT_STATUS_COMPLETE, kSuccess; }
-aclError aclrtQueryEventStatus(aclrtEvent, aclrtEventRecordedStatus *status) { return *status = ACL_EVENT_RECORDED_STATUS_COMPLETE, kSuccess; }
-aclError aclrtSynchronizeEvent(aclrtEvent event) { return event_of("aclrtSynchronizeEvent", event) ? kSuccess : kInvalidParameter; }
+aclError aclrtQueryEvent(aclrtEvent, aclrtEventStatus *status) {
+    return *status = ACL_EVENT_STATUS_COMPLETE, kSuccess;
+}
+aclError aclrtQueryEventStatus(aclrtEvent, aclrtEventRecordedStatus *status) {
+    return *status = ACL_EVENT_RECORDED_STATUS_COMPLETE, kSuccess;
+}
+aclError aclrtSynchronizeEvent(aclrtEvent event) {
+    return event_of("aclrtSynchronizeEvent", event) ? kSuccess : kInvalidParameter;
+}
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t) { return aclrtSynchronizeEvent(event); }
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent start, aclrtEvent end) {
     Lock lock(device().mutex);
     Event *first = event_of("aclrtEventElapsedTime", start), *last = event_of("aclrtEventElapsedTime", end);
     if (!first || !last) return kInvalidParameter;
-    if (!first->recorded || !last->recorded) return fail_with(kInvalidParameter, "aclrtEventElapsedTime: an event was not recorded");
+    if (!first->recorded || !last->recorded)
+        return fail_with(kInvalidParameter, "aclrtEventElapsedTime: an event was not recorded");
     *ms = static_cast<float>((last->clock - first->clock) / 1000.0);
     return kSuccess;
 }
@@ -397,13 +470,17 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
     if (one->recorded && one->clock > waits.clock) waits.clock = one->clock;
     return kSuccess;
 }
-aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t) { return aclrtStreamWaitEvent(stream, event); }
+aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t) {
+    return aclrtStreamWaitEvent(stream, event);
+}
 
 // --- the lower runtime
 rtError_t rtGetC2cCtrlAddr(uint64_t *address, uint32_t *size) {
     Lock lock(device().mutex);
     constexpr uint32_t kBytes = 1 << 16;
-    if (!device().sync_address) device().sync_address = reinterpret_cast<uint64_t>(device().memory.allocate(kBytes, "the cores' flags"));
+    if (!device().sync_address)
+        device().sync_address =
+            reinterpret_cast<uint64_t>(device().memory.allocate(kBytes, "the cores' flags"));
     if (!device().sync_address) return kOutOfMemory;
     *address = device().sync_address;
     if (size) *size = kBytes;
@@ -415,7 +492,9 @@ aclError aclrtGetHardwareSyncAddr(void **address) {
     *address = reinterpret_cast<void *>(found);
     return error;
 }
-rtError_t rtGetAiCoreCount(uint32_t *count) { return *count = static_cast<uint32_t>(device().chip().cube_cores), kSuccess; }
+rtError_t rtGetAiCoreCount(uint32_t *count) {
+    return *count = static_cast<uint32_t>(device().chip().cube_cores), kSuccess;
+}
 rtError_t rtGetDeviceCount(int32_t *count) { return *count = 8, kSuccess; }
 rtError_t rtSetDevice(int32_t number) { return aclrtSetDevice(number); }
 rtError_t rtDeviceReset(int32_t number) { return aclrtResetDevice(number); }
@@ -456,32 +535,51 @@ void insight_trace_wrote(const void *pointer, uint64_t bytes) {
 uint64_t insight_trace_memory_used(void) { return device().memory.used(); }
 }
 
-#define NOT_THERE(result, name, ...)                                                                                   \
-    extern "C" __attribute__((noinline)) result name(...) {                                                            \
-        insight_trace_not_there(#name, __builtin_return_address(0));                                                   \
-        __VA_ARGS__;                                                                                                   \
+#define NOT_THERE(result, name, ...)                                                                         \
+    extern "C" __attribute__((noinline)) result name(...) {                                                  \
+        insight_trace_not_there(#name, __builtin_return_address(0));                                         \
+        __VA_ARGS__;                                                                                         \
     }
 #include "not_there.def"
 #undef NOT_THERE
 
 namespace platform_ascendc {
 uint32_t PlatformAscendC::GetCoreNumAic() const { return static_cast<uint32_t>(device().chip().cube_cores); }
-uint32_t PlatformAscendC::GetCoreNumAiv() const { return static_cast<uint32_t>(device().chip().vector_cores); }
+uint32_t PlatformAscendC::GetCoreNumAiv() const {
+    return static_cast<uint32_t>(device().chip().vector_cores);
+}
 void PlatformAscendC::GetCoreMemSize(const CoreMemType &memory, uint64_t &size) const {
     const bool a5 = device().chip().soc.find("950") != std::string::npos;
     switch (memory) {
-    case CoreMemType::L0_A: case CoreMemType::L0_B: size = 64 << 10; break;
-    case CoreMemType::L0_C: size = (a5 ? 256 : 128) << 10; break;
-    case CoreMemType::L1: size = 512 << 10; break;
-    case CoreMemType::L2: size = static_cast<uint64_t>(device().chip().l2); break;
-    case CoreMemType::UB: size = static_cast<uint64_t>(device().chip().ub); break;
-    case CoreMemType::HBM: size = 64ull << 30; break;
-    case CoreMemType::BT: size = 1 << 10; break;
-    default: size = 0;
+    case CoreMemType::L0_A:
+    case CoreMemType::L0_B:
+        size = 64 << 10;
+        break;
+    case CoreMemType::L0_C:
+        size = (a5 ? 256 : 128) << 10;
+        break;
+    case CoreMemType::L1:
+        size = 512 << 10;
+        break;
+    case CoreMemType::L2:
+        size = static_cast<uint64_t>(device().chip().l2);
+        break;
+    case CoreMemType::UB:
+        size = static_cast<uint64_t>(device().chip().ub);
+        break;
+    case CoreMemType::HBM:
+        size = 64ull << 30;
+        break;
+    case CoreMemType::BT:
+        size = 1 << 10;
+        break;
+    default:
+        size = 0;
     }
 }
 SocVersion PlatformAscendC::GetSocVersion() const {
-    return device().chip().soc.find("950") != std::string::npos ? SocVersion::ASCEND950 : SocVersion::ASCEND910B;
+    return device().chip().soc.find("950") != std::string::npos ? SocVersion::ASCEND950
+                                                                : SocVersion::ASCEND910B;
 }
 PlatformAscendC *PlatformAscendCManager::GetInstance() {
     static PlatformAscendC one;

@@ -98,14 +98,22 @@ struct Session {
         while (std::getline(file, line)) {
             const std::vector<std::string> f = fields_of(line);
             if (f.size() < 2) continue;
-            if (f[0] == "engine") engine = f[1];
-            else if (f[0] == "trace") trace = f[1];
-            else if (f[0] == "kernel_name") kernel_name = f[1];
-            else if (f[0] == "launch_count") launch_count = std::stoull(f[1]);
-            else if (f[0] == "skip") skip = std::stoull(f[1]);
-            else if (f[0] == "seconds") seconds = std::stod(f[1]);
-            else if (f[0] == "timing_only") timing_only = f[1] == "1";
-            else if (f[0] == "check") check = f[1] == "1";
+            if (f[0] == "engine")
+                engine = f[1];
+            else if (f[0] == "trace")
+                trace = f[1];
+            else if (f[0] == "kernel_name")
+                kernel_name = f[1];
+            else if (f[0] == "launch_count")
+                launch_count = std::stoull(f[1]);
+            else if (f[0] == "skip")
+                skip = std::stoull(f[1]);
+            else if (f[0] == "seconds")
+                seconds = std::stod(f[1]);
+            else if (f[0] == "timing_only")
+                timing_only = f[1] == "1";
+            else if (f[0] == "check")
+                check = f[1] == "1";
         }
         known = !engine.empty();
         if (!kernel_name.empty()) pattern = std::regex(kernel_name, std::regex::extended);
@@ -118,7 +126,6 @@ const Session &session() {
     static const Session *made = new Session;
     return *made;
 }
-
 
 // One file for all processes of a program: who makes it first has the first launch of a kernel.
 bool is_first(const std::string &kernel) {
@@ -184,14 +191,22 @@ const ChipFacts &Device::chip_of(const std::string &target) {
     while (std::getline(file, line)) {
         const std::vector<std::string> f = fields_of(line);
         if (f.size() < 3 || f[0] != "fact") continue;
-        if (f[1] == "soc") facts.soc = f[2];
-        else if (f[1] == "mhz") facts.mhz = std::stod(f[2]);
-        else if (f[1] == "head") facts.head = std::stod(f[2]);
-        else if (f[1] == "tail") facts.tail = std::stod(f[2]);
-        else if (f[1] == "cube_cores") facts.cube_cores = std::stoll(f[2]);
-        else if (f[1] == "vector_cores") facts.vector_cores = std::stoll(f[2]);
-        else if (f[1] == "l2") facts.l2 = std::stoll(f[2]);
-        else if (f[1] == "ub") facts.ub = std::stoll(f[2]);
+        if (f[1] == "soc")
+            facts.soc = f[2];
+        else if (f[1] == "mhz")
+            facts.mhz = std::stod(f[2]);
+        else if (f[1] == "head")
+            facts.head = std::stod(f[2]);
+        else if (f[1] == "tail")
+            facts.tail = std::stod(f[2]);
+        else if (f[1] == "cube_cores")
+            facts.cube_cores = std::stoll(f[2]);
+        else if (f[1] == "vector_cores")
+            facts.vector_cores = std::stoll(f[2]);
+        else if (f[1] == "l2")
+            facts.l2 = std::stoll(f[2]);
+        else if (f[1] == "ub")
+            facts.ub = std::stoll(f[2]);
     }
     return chips_.emplace(target, facts).first->second;
 }
@@ -217,9 +232,12 @@ void Device::add_kernels(const char *facts, uint64_t facts_size, const uint8_t *
     while (std::getline(in, line)) {
         const std::vector<std::string> f = fields_of(line);
         if (f.size() < 2) continue;
-        if (f[0] == "target") set->target = f[1];
-        else if (f[0] == "text") set->texts[f[1] == "vector"] = f[2];
-        else if (f[0] == "entry") entries.push_back(f);
+        if (f[0] == "target")
+            set->target = f[1];
+        else if (f[0] == "text")
+            set->texts[f[1] == "vector"] = f[2];
+        else if (f[0] == "entry")
+            entries.push_back(f);
     }
     for (int side = 0; side < 2; ++side)
         if (sizes[side]) set->images[side] = image_file(images[side], sizes[side]);
@@ -241,8 +259,8 @@ bool Device::start_engine() {
         return say("no socket for the engine: %s", strerror(errno)), false;
     const std::string memory_end = std::to_string(memory.file()), size = std::to_string(memory.size()),
                       base = std::to_string(kBase), other = std::to_string(ends[1]);
-    const char *arguments[] = {session().engine.c_str(), other.c_str(), memory_end.c_str(), base.c_str(), size.c_str(),
-                               nullptr};
+    const char *arguments[] = {
+        session().engine.c_str(), other.c_str(), memory_end.c_str(), base.c_str(), size.c_str(), nullptr};
     const pid_t child = vfork();
     if (child == 0) {
         fcntl(ends[1], F_SETFD, 0);
@@ -307,24 +325,25 @@ std::string Device::request_text(const insight_trace_launch_request &request, co
         for (const auto &[address, buffer] : memory.buffers()) {
             // a store may fill the last 32 bytes, a load may go on into what the allocator rounds up
             const uint64_t writable = (buffer.size + 31) / 32 * 32;
-            out << "region\t" << address << "\t" << buffer.size << "\t" << buffer.room << "\t" << writable << "\t"
-                << escaped(buffer.name) << "\n";
+            out << "region\t" << address << "\t" << buffer.size << "\t" << buffer.room << "\t" << writable
+                << "\t" << escaped(buffer.name) << "\n";
         }
         if (memory.buffers().empty()) out << "region\t" << kBase << "\t0\t1\t0\tnothing\n";
     }
-    out << "chip\t" << escaped(chip_of(entry.set->target).file) << "\nkind\t" << entry.kind << "\nlanes\t" << entry.lanes
-        << "\ncube\t" << escaped(entry.set->images[0]) << "\nvector\t" << escaped(entry.set->images[1]) << "\nentry\t"
-        << symbol << "\nblocks\t" << request.blocks << "\nseconds\t" << session().seconds << "\ntiming_only\t"
-        << session().timing_only << "\narguments\t" << hex_of(request.arguments, request.argument_bytes) << "\n";
+    out << "chip\t" << escaped(chip_of(entry.set->target).file) << "\nkind\t" << entry.kind << "\nlanes\t"
+        << entry.lanes << "\ncube\t" << escaped(entry.set->images[0]) << "\nvector\t"
+        << escaped(entry.set->images[1]) << "\nentry\t" << symbol << "\nblocks\t" << request.blocks
+        << "\nseconds\t" << session().seconds << "\ntiming_only\t" << session().timing_only << "\narguments\t"
+        << hex_of(request.arguments, request.argument_bytes) << "\n";
     for (const Held &held : held_)
         if (!held.hole) out << "held\t" << held.address << "\t" << held.bytes << "\t" << held.dirty << "\n";
     return out.str();
 }
 
 void Device::hold(uint64_t address, uint64_t bytes, bool dirty, bool hole) {
-    held_.erase(std::remove_if(held_.begin(), held_.end(),
-                               [&](const Held &one) { return one.address == address; }),
-                held_.end());
+    held_.erase(
+        std::remove_if(held_.begin(), held_.end(), [&](const Held &one) { return one.address == address; }),
+        held_.end());
     held_.push_back({address, bytes, dirty, hole});
     const uint64_t most = static_cast<uint64_t>(std::max<int64_t>(chip().l2, 1)) * 2;
     uint64_t total = 0;
@@ -391,7 +410,8 @@ void Device::launch(const insight_trace_launch_request &request) {
         say("%s", error_text.c_str());
     };
     if (!session().known)
-        return refuse(kInternal, "this program runs on a simulated chip only under `insight-trace exec -- COMMAND`");
+        return refuse(kInternal,
+                      "this program runs on a simulated chip only under `insight-trace exec -- COMMAND`");
     if (getpid() != owner_)
         return refuse(kInternal, "a process that was forked after the device was used cannot launch kernels");
     // the type's name is N…E, the entry point's _ZN…4callEPl
@@ -419,11 +439,12 @@ void Device::launch(const insight_trace_launch_request &request) {
         if (memory.is_device(reinterpret_cast<void *>(word))) pointers.emplace_back(at, word);
     }
     std::ostringstream held_text;
-    for (const Held &held : held_) held_text << held.address << "," << held.bytes << "," << held.dirty << held.hole << ";";
+    for (const Held &held : held_)
+        held_text << held.address << "," << held.bytes << "," << held.dirty << held.hole << ";";
     std::string key = symbol + "\n" + entry.set->images[0] + entry.set->images[1] + "\n" +
                       std::to_string(request.blocks) + "\n" +
-                      std::string(static_cast<const char *>(request.arguments), request.argument_bytes) + "\n" +
-                      held_text.str();
+                      std::string(static_cast<const char *>(request.arguments), request.argument_bytes) +
+                      "\n" + held_text.str();
     Kept *kept = nullptr;
     double cycles = 0;
     std::string bound, job_folder, error;
@@ -465,9 +486,11 @@ void Device::launch(const insight_trace_launch_request &request) {
             size_t index = 0;
             for (const auto &[buffer, hash] : before) {
                 const std::string name = std::to_string(index++) + ".bin";
-                write_file(job_folder + "/" + name, memory.host(reinterpret_cast<void *>(buffer->address)), buffer->size);
-                rows << (index > 1 ? "," : "") << "{\"address\":" << buffer->address << ",\"size\":" << buffer->size
-                     << ",\"name\":" << json(buffer->name) << ",\"before\":" << json(name) << "}";
+                write_file(job_folder + "/" + name, memory.host(reinterpret_cast<void *>(buffer->address)),
+                           buffer->size);
+                rows << (index > 1 ? "," : "") << "{\"address\":" << buffer->address
+                     << ",\"size\":" << buffer->size << ",\"name\":" << json(buffer->name)
+                     << ",\"before\":" << json(name) << "}";
             }
         }
         const std::string text = request_text(request, entry, symbol);
@@ -475,7 +498,8 @@ void Device::launch(const insight_trace_launch_request &request) {
         std::string reply;
         if (!exchange(text, reply, session().seconds)) {
             end_engine();
-            reply = "status\tfailed\nfault\tkernel\nmessage\tthe kernel did not end within its limit of time\nlimit\ttime\n";
+            reply = "status\tfailed\nfault\tkernel\nmessage\tthe kernel did not end within its limit of "
+                    "time\nlimit\ttime\n";
         }
         std::istringstream in(reply);
         std::string line, message, at, fault, pc;
@@ -483,19 +507,29 @@ void Device::launch(const insight_trace_launch_request &request) {
         while (std::getline(in, line)) {
             const std::vector<std::string> f = fields_of(line);
             if (f.size() < 2) continue;
-            if (f[0] == "status") ok = f[1] == "ok";
-            else if (f[0] == "message") message = f[1];
-            else if (f[0] == "fault") fault = f[1];
-            else if (f[0] == "limit") timed_out = true;
-            else if (f[0] == "at" && f.size() > 2) at = f[1] + ":" + f[2];
-            else if (f[0] == "pc" && f.size() > 2) pc = f[1] + "\t" + f[2];
-            else if (f[0] == "cycles") cycles = std::stod(f[1]);
-            else if (f[0] == "bound") bound = f[1];
-            else if (f[0] == "used" && f.size() > 2) used.emplace_back(std::stoull(f[1]), std::stoi(f[2]));
+            if (f[0] == "status")
+                ok = f[1] == "ok";
+            else if (f[0] == "message")
+                message = f[1];
+            else if (f[0] == "fault")
+                fault = f[1];
+            else if (f[0] == "limit")
+                timed_out = true;
+            else if (f[0] == "at" && f.size() > 2)
+                at = f[1] + ":" + f[2];
+            else if (f[0] == "pc" && f.size() > 2)
+                pc = f[1] + "\t" + f[2];
+            else if (f[0] == "cycles")
+                cycles = std::stod(f[1]);
+            else if (f[0] == "bound")
+                bound = f[1];
+            else if (f[0] == "used" && f.size() > 2)
+                used.emplace_back(std::stoull(f[1]), std::stoi(f[2]));
             else if (f[0] == "address") {
                 const uint64_t touched = std::stoull(f[1]);
                 if (const Buffer *gone = memory.find(touched, false))
-                    message += " (" + gone->name + " of " + std::to_string(gone->size) + " bytes was there, and was freed)";
+                    message += " (" + gone->name + " of " + std::to_string(gone->size) +
+                               " bytes was there, and was freed)";
                 else if (touched && !memory.is_device(reinterpret_cast<void *>(touched)))
                     message += ": it is no address of the device, as a pointer of the host is none";
             }
@@ -504,7 +538,8 @@ void Device::launch(const insight_trace_launch_request &request) {
             end_engine();
             // a place in the object: its debug lines say which line that is
             const size_t colon = at.rfind(':');
-            if (!pc.empty() || (colon != std::string::npos && at.compare(colon > 3 ? colon - 3 : 0, 3, ".so") == 0)) {
+            if (!pc.empty() ||
+                (colon != std::string::npos && at.compare(colon > 3 ? colon - 3 : 0, 3, ".so") == 0)) {
                 std::string image = at.substr(0, colon), offset = at.substr(colon + 1);
                 if (!pc.empty()) {
                     image = pc.substr(0, pc.find('\t'));
@@ -526,11 +561,13 @@ void Device::launch(const insight_trace_launch_request &request) {
             for (const auto &[offset, address] : pointers)
                 if (!memory.find(address))
                     if (const Buffer *gone = memory.find(address, false))
-                        words += "\n  argument at byte " + std::to_string(offset) + " points to " + gone->name + " (" +
-                                 std::to_string(gone->size) + " bytes), which was freed before the launch";
+                        words += "\n  argument at byte " + std::to_string(offset) + " points to " +
+                                 gone->name + " (" + std::to_string(gone->size) +
+                                 " bytes), which was freed before the launch";
             const bool vector = entry.kind == "aiv";
-            code = timed_out || message.compare(0, 8, "deadlock") == 0 ? (vector ? kVectorTimeout : kAicoreTimeout)
-                                                                       : (vector ? kVectorException : kAicoreException);
+            code = timed_out || message.compare(0, 8, "deadlock") == 0
+                       ? (vector ? kVectorTimeout : kAicoreTimeout)
+                       : (vector ? kVectorException : kAicoreException);
             refuse(code, words + (at.empty() ? "" : "\n  in the kernel at " + at));
             on.error = code;
         } else if (may_keep) {
@@ -565,11 +602,13 @@ void Device::launch(const insight_trace_launch_request &request) {
         }
         if (!job_folder.empty()) {
             std::ostringstream out;
-            out << "{\"kernel\":" << json(kernel) << ",\"entry\":" << json(symbol) << ",\"kind\":" << json(entry.kind)
-                << ",\"lanes\":" << entry.lanes << ",\"blocks\":" << request.blocks << ",\"target\":"
-                << json(entry.set->target) << ",\"file\":" << json(request.file) << ",\"line\":" << request.line
-                << ",\"texts\":[" << json(entry.set->texts[0]) << "," << json(entry.set->texts[1]) << "],\"arguments\":\""
-                << hex_of(request.arguments, request.argument_bytes) << "\",\"buffers\":[" << rows.str() << "],\"used\":[";
+            out << "{\"kernel\":" << json(kernel) << ",\"entry\":" << json(symbol)
+                << ",\"kind\":" << json(entry.kind) << ",\"lanes\":" << entry.lanes
+                << ",\"blocks\":" << request.blocks << ",\"target\":" << json(entry.set->target)
+                << ",\"file\":" << json(request.file) << ",\"line\":" << request.line << ",\"texts\":["
+                << json(entry.set->texts[0]) << "," << json(entry.set->texts[1]) << "],\"arguments\":\""
+                << hex_of(request.arguments, request.argument_bytes) << "\",\"buffers\":[" << rows.str()
+                << "],\"used\":[";
             bool first = true;
             for (const auto &[address, role] : used) {
                 out << (first ? "" : ",") << "[" << address << "," << role << "]";
@@ -595,17 +634,21 @@ void Device::launch(const insight_trace_launch_request &request) {
     on.clock += micros;
     if (code) on.error = code;
     char row[4096];
-    const int size = snprintf(
-        row, sizeof row,
-        "{\"process\":%d,\"number\":%llu,\"kernel\":%s,\"file\":%s,\"line\":%u,\"blocks\":%llu,\"kind\":\"%s\",\"target\":\"%s\","
-        "\"soc\":\"%s\",\"cycles\":%.0f,\"us\":%.4f,\"start_us\":%.4f,\"stream\":%d,\"bound\":\"%s\",\"repeated\":%s,"
-        "\"chosen\":%s,\"seconds\":%.4f,\"error\":%d,\"message\":%s,\"job\":%s}\n",
-        getpid(), static_cast<unsigned long long>(number), json(kernel).c_str(), json(request.file).c_str(), request.line,
-        static_cast<unsigned long long>(request.blocks), entry.kind.c_str(), entry.set->target.c_str(), facts.soc.c_str(),
-        cycles, micros, start, on.number, bound.c_str(), kept ? "true" : "false", chosen ? "true" : "false",
-        seconds_now() - began, code, json(error.substr(0, 1000)).c_str(), json(job_folder).c_str());
-    static const int log = open((session().folder + "/launches." + std::to_string(getpid()) + ".jsonl").c_str(),
-                                O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    const int size =
+        snprintf(row, sizeof row,
+                 "{\"process\":%d,\"number\":%llu,\"kernel\":%s,\"file\":%s,\"line\":%u,\"blocks\":%llu,"
+                 "\"kind\":\"%s\",\"target\":\"%s\","
+                 "\"soc\":\"%s\",\"cycles\":%.0f,\"us\":%.4f,\"start_us\":%.4f,\"stream\":%d,\"bound\":\"%"
+                 "s\",\"repeated\":%s,"
+                 "\"chosen\":%s,\"seconds\":%.4f,\"error\":%d,\"message\":%s,\"job\":%s}\n",
+                 getpid(), static_cast<unsigned long long>(number), json(kernel).c_str(),
+                 json(request.file).c_str(), request.line, static_cast<unsigned long long>(request.blocks),
+                 entry.kind.c_str(), entry.set->target.c_str(), facts.soc.c_str(), cycles, micros, start,
+                 on.number, bound.c_str(), kept ? "true" : "false", chosen ? "true" : "false",
+                 seconds_now() - began, code, json(error.substr(0, 1000)).c_str(), json(job_folder).c_str());
+    static const int log =
+        open((session().folder + "/launches." + std::to_string(getpid()) + ".jsonl").c_str(),
+             O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (size > 0 && static_cast<size_t>(size) < sizeof row) {
         const ssize_t done = write(log, row, static_cast<size_t>(size));
         (void)done;
@@ -618,8 +661,8 @@ extern "C" {
 void insight_trace_launch(const insight_trace_launch_request *request) {
     insight_trace_program::Device::get().launch(*request);
 }
-void insight_trace_add_kernels(const char *facts, uint64_t facts_size, const uint8_t *cube, uint64_t cube_size,
-                               const uint8_t *vector, uint64_t vector_size) {
+void insight_trace_add_kernels(const char *facts, uint64_t facts_size, const uint8_t *cube,
+                               uint64_t cube_size, const uint8_t *vector, uint64_t vector_size) {
     const uint8_t *const images[2] = {cube, vector};
     const uint64_t sizes[2] = {cube_size, vector_size};
     insight_trace_program::Device::get().add_kernels(facts, facts_size, images, sizes);

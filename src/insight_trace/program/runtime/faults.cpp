@@ -54,9 +54,14 @@ void on_fault(int signal, siginfo_t *info, void *context) {
         const auto address = reinterpret_cast<uint64_t>(info->si_addr);
         const Buffer *buffer = memory.find(address);
         const Buffer *gone = buffer ? nullptr : memory.find(address, false);
-        fprintf(stderr, "insight-trace: host code touches device memory at 0x%llx%s%s%s; copy it with aclrtMemcpy first\n",
+        fprintf(stderr,
+                "insight-trace: host code touches device memory at 0x%llx%s%s%s; copy it with aclrtMemcpy "
+                "first\n",
                 static_cast<unsigned long long>(address), buffer || gone ? " in " : "",
-                buffer ? buffer->name.c_str() : gone ? gone->name.c_str() : "", gone ? " (freed)" : "");
+                buffer ? buffer->name.c_str()
+                : gone ? gone->name.c_str()
+                       : "",
+                gone ? " (freed)" : "");
         fputs("  at ", stderr);
         fflush(stderr);
         show_line(program_counter(context));

@@ -28,8 +28,8 @@ bool DeviceMemory::map() {
         if (ftruncate(file_, static_cast<off_t>(size)) != 0) continue;
         void *wanted = reinterpret_cast<void *>(kBase);
         // the device's addresses are taken, and nobody here may use them
-        void *window = mmap(wanted, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-                            -1, 0);
+        void *window = mmap(wanted, size, PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
         if (window != wanted) {
             if (window != MAP_FAILED) munmap(window, size);
             continue;
@@ -56,7 +56,8 @@ void *DeviceMemory::allocate(uint64_t bytes, const char *what) {
     if (used_ + room > capacity_) return nullptr;
     uint64_t address;
     auto found = free_.lower_bound(taken);
-    if (found != free_.end() && (found->first == taken || found->first >= taken + (1 << 20) || taken > (1 << 20))) {
+    if (found != free_.end() &&
+        (found->first == taken || found->first >= taken + (1 << 20) || taken > (1 << 20))) {
         address = found->second;
         const uint64_t left = found->first - taken;
         free_.erase(found);
@@ -71,7 +72,8 @@ void *DeviceMemory::allocate(uint64_t bytes, const char *what) {
     ++generation_;
     Buffer &made = buffers_[address];
     made = {address, bytes, room, std::string(what) + " " + std::to_string(++count_)};
-    if (bytes <= kFilled) memset(host(reinterpret_cast<void *>(address)), static_cast<int>(kUnwritten), bytes);
+    if (bytes <= kFilled)
+        memset(host(reinterpret_cast<void *>(address)), static_cast<int>(kUnwritten), bytes);
     return reinterpret_cast<void *>(address);
 }
 

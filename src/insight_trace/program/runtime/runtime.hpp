@@ -44,7 +44,9 @@ class DeviceMemory {
         return reinterpret_cast<uint64_t>(address) - kBase < size_ && size_;
     }
     // Where the program itself may touch a device address.
-    uint8_t *host(const void *address) const { return alias_ + (reinterpret_cast<uint64_t>(address) - kBase); }
+    uint8_t *host(const void *address) const {
+        return alias_ + (reinterpret_cast<uint64_t>(address) - kBase);
+    }
     const Buffer *find(uint64_t address, bool live = true) const;
     const std::map<uint64_t, Buffer> &buffers() const { return buffers_; }
     uint64_t used() const { return used_; }
@@ -53,8 +55,8 @@ class DeviceMemory {
 
   private:
     bool map();
-    std::map<uint64_t, Buffer> buffers_; // live
-    std::map<uint64_t, Buffer> freed_;   // by address, for messages
+    std::map<uint64_t, Buffer> buffers_;     // live
+    std::map<uint64_t, Buffer> freed_;       // by address, for messages
     std::multimap<uint64_t, uint64_t> free_; // room, address
     uint64_t size_ = 0, end_ = kBase, used_ = 0, capacity_ = 0, generation_ = 1, count_ = 0;
     uint8_t *alias_ = nullptr;
@@ -80,9 +82,9 @@ struct ChipFacts {
 
 // Compiled kernels of one source, as they travel in the program's objects.
 struct KernelSet {
-    std::string target;           // a2a3, a5
-    std::string images[2];        // paths of the objects for cube and vector cores
-    std::string texts[2];         // the translated sources that they were compiled from
+    std::string target;    // a2a3, a5
+    std::string images[2]; // paths of the objects for cube and vector cores
+    std::string texts[2];  // the translated sources that they were compiled from
     std::vector<std::string> flags;
 };
 struct KernelEntry {

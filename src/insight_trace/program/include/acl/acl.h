@@ -117,7 +117,10 @@ typedef enum aclrtCmoType {
     ACL_RT_CMO_TYPE_INVALID,
     ACL_RT_CMO_TYPE_FLUSH
 } aclrtCmoType;
-typedef enum aclrtEventStatus { ACL_EVENT_STATUS_COMPLETE = 0, ACL_EVENT_STATUS_NOT_READY = 1 } aclrtEventStatus;
+typedef enum aclrtEventStatus {
+    ACL_EVENT_STATUS_COMPLETE = 0,
+    ACL_EVENT_STATUS_NOT_READY = 1
+} aclrtEventStatus;
 typedef enum aclrtEventRecordedStatus {
     ACL_EVENT_RECORDED_STATUS_NOT_READY = 0,
     ACL_EVENT_RECORDED_STATUS_COMPLETE = 1
@@ -145,8 +148,17 @@ typedef enum aclrtDevAttr {
     ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE = 301,
     ACL_DEV_ATTR_L2_CACHE_SIZE = 302
 } aclrtDevAttr;
-typedef enum aclDeviceInfo { ACL_DEVICE_INFO_UNDEFINED = -1, ACL_DEVICE_INFO_AI_CORE_NUM = 0, ACL_DEVICE_INFO_VECTOR_CORE_NUM, ACL_DEVICE_INFO_L2_SIZE } aclDeviceInfo;
-typedef enum aclrtMemLocationType { ACL_MEM_LOCATION_TYPE_HOST = 0, ACL_MEM_LOCATION_TYPE_DEVICE, ACL_MEM_LOCATION_TYPE_UNREGISTERED } aclrtMemLocationType;
+typedef enum aclDeviceInfo {
+    ACL_DEVICE_INFO_UNDEFINED = -1,
+    ACL_DEVICE_INFO_AI_CORE_NUM = 0,
+    ACL_DEVICE_INFO_VECTOR_CORE_NUM,
+    ACL_DEVICE_INFO_L2_SIZE
+} aclDeviceInfo;
+typedef enum aclrtMemLocationType {
+    ACL_MEM_LOCATION_TYPE_HOST = 0,
+    ACL_MEM_LOCATION_TYPE_DEVICE,
+    ACL_MEM_LOCATION_TYPE_UNREGISTERED
+} aclrtMemLocationType;
 typedef enum aclrtErrorLevel { ACL_RT_THREAD_LEVEL = 0 } aclrtLastErrLevel;
 typedef struct aclrtMallocConfig {
     void *attrs;
@@ -162,16 +174,16 @@ typedef struct aclrtPtrAttributes {
     uint32_t rsv[4];
 } aclrtPtrAttributes;
 
-#define ACL_EVENT_TIME_LINE         0x00000008U
-#define ACL_EVENT_SYNC              0x00000001U
+#define ACL_EVENT_TIME_LINE               0x00000008U
+#define ACL_EVENT_SYNC                    0x00000001U
 #define ACL_EVENT_CAPTURE_STREAM_PROGRESS 0x00000002U
-#define ACL_EVENT_EXTERNAL          0x00000020U
-#define ACL_STREAM_FAST_LAUNCH      0x00000001U
-#define ACL_STREAM_FAST_SYNC        0x00000002U
-#define ACL_STREAM_PERSISTENT       0x00000004U
-#define ACL_CONTINUE_ON_FAILURE     0x00000000U
-#define ACL_STOP_ON_FAILURE         0x00000001U
-#define ACL_RT_SUCCESS              0
+#define ACL_EVENT_EXTERNAL                0x00000020U
+#define ACL_STREAM_FAST_LAUNCH            0x00000001U
+#define ACL_STREAM_FAST_SYNC              0x00000002U
+#define ACL_STREAM_PERSISTENT             0x00000004U
+#define ACL_CONTINUE_ON_FAILURE           0x00000000U
+#define ACL_STOP_ON_FAILURE               0x00000001U
+#define ACL_RT_SUCCESS                    0
 
 aclError aclInit(const char *configPath);
 aclError aclFinalize(void);
@@ -211,7 +223,8 @@ aclError aclrtGetCurrentContext(aclrtContext *context);
 aclError aclrtMalloc(void **pointer, size_t size, aclrtMemMallocPolicy policy);
 aclError aclrtMallocAlign32(void **pointer, size_t size, aclrtMemMallocPolicy policy);
 aclError aclrtMallocCached(void **pointer, size_t size, aclrtMemMallocPolicy policy);
-aclError aclrtMallocWithCfg(void **pointer, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *config);
+aclError aclrtMallocWithCfg(void **pointer, size_t size, aclrtMemMallocPolicy policy,
+                            aclrtMallocConfig *config);
 aclError aclrtFree(void *pointer);
 aclError aclrtMallocHost(void **pointer, size_t size);
 aclError aclrtMallocHostWithCfg(void **pointer, uint64_t size, aclrtMallocConfig *config);
@@ -219,11 +232,12 @@ aclError aclrtFreeHost(void *pointer);
 aclError aclrtMemset(void *pointer, size_t most, int32_t value, size_t count);
 aclError aclrtMemsetAsync(void *pointer, size_t most, int32_t value, size_t count, aclrtStream stream);
 aclError aclrtMemcpy(void *to, size_t most, const void *from, size_t count, aclrtMemcpyKind kind);
-aclError aclrtMemcpyAsync(void *to, size_t most, const void *from, size_t count, aclrtMemcpyKind kind, aclrtStream stream);
-aclError aclrtMemcpy2d(void *to, size_t toPitch, const void *from, size_t fromPitch, size_t width, size_t height,
-                       aclrtMemcpyKind kind);
-aclError aclrtMemcpy2dAsync(void *to, size_t toPitch, const void *from, size_t fromPitch, size_t width, size_t height,
-                            aclrtMemcpyKind kind, aclrtStream stream);
+aclError aclrtMemcpyAsync(void *to, size_t most, const void *from, size_t count, aclrtMemcpyKind kind,
+                          aclrtStream stream);
+aclError aclrtMemcpy2d(void *to, size_t toPitch, const void *from, size_t fromPitch, size_t width,
+                       size_t height, aclrtMemcpyKind kind);
+aclError aclrtMemcpy2dAsync(void *to, size_t toPitch, const void *from, size_t fromPitch, size_t width,
+                            size_t height, aclrtMemcpyKind kind, aclrtStream stream);
 aclError aclrtMemFlush(void *pointer, size_t size);
 aclError aclrtMemInvalidate(void *pointer, size_t size);
 aclError aclrtGetMemInfo(aclrtMemAttr attribute, size_t *free, size_t *total);

@@ -77,9 +77,14 @@ inline void launch(Place place, Config config, Call, Values... values) {
     (void)std::initializer_list<int>{((void)values, 0)...};
 #else
     const std::tuple<Values...> packed(values...);
-    const insight_trace_launch_request request{
-        typeid(Entry<Site, Call, Values...>).name(), place.kernel,  place.file,   place.line,
-        config.blocks,                               config.stream, &packed,      sizeof packed};
+    const insight_trace_launch_request request{typeid(Entry<Site, Call, Values...>).name(),
+                                               place.kernel,
+                                               place.file,
+                                               place.line,
+                                               config.blocks,
+                                               config.stream,
+                                               &packed,
+                                               sizeof packed};
     insight_trace_launch(&request);
 #endif
 }

@@ -18,7 +18,9 @@ def library() -> Path:
 
     toolkit = os.environ.get("INSIGHT_TRACE_TOOLKIT")
     if not toolkit:
-        raise ImportError("this torch_npu belongs to `insight-trace exec -- COMMAND`: run the program by that")
+        raise ImportError(
+            "this torch_npu belongs to `insight-trace exec -- COMMAND`: run the program by that"
+        )
     sources = sorted(path for path in _HERE.rglob("*") if path.suffix in (".cpp", ".h"))
     digest = hashlib.sha256(torch.__version__.encode() + str(torch.__file__).encode())
     for path in sources:
@@ -32,7 +34,9 @@ def library() -> Path:
     with (place / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.is_file():
-            _compile(Path(torch.__file__).parent, Path(toolkit), place, made, bool(torch._C._GLIBCXX_USE_CXX11_ABI))
+            _compile(
+                Path(torch.__file__).parent, Path(toolkit), place, made, bool(torch._C._GLIBCXX_USE_CXX11_ABI)
+            )
     return place
 
 

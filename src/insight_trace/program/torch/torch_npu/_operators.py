@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-__all__ = ["npu_swiglu", "npu_rms_norm", "npu_rotary_mul", "npu_fast_gelu"]
+__all__ = ["npu_fast_gelu", "npu_rms_norm", "npu_rotary_mul", "npu_swiglu"]
 
 
 def npu_swiglu(x: torch.Tensor, dim: int = -1) -> torch.Tensor:
@@ -12,7 +12,9 @@ def npu_swiglu(x: torch.Tensor, dim: int = -1) -> torch.Tensor:
     return (torch.nn.functional.silu(first) * second).to(x.dtype)
 
 
-def npu_rms_norm(x: torch.Tensor, gamma: torch.Tensor, epsilon: float = 1e-6) -> tuple[torch.Tensor, torch.Tensor]:
+def npu_rms_norm(
+    x: torch.Tensor, gamma: torch.Tensor, epsilon: float = 1e-6
+) -> tuple[torch.Tensor, torch.Tensor]:
     wide = x.float()
     scale = torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + epsilon)
     return (wide * scale * gamma.float()).to(x.dtype), scale

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 _acl = ctypes.CDLL("libinsight_trace_runtime.so", mode=ctypes.RTLD_GLOBAL)
-_device = ctypes.CDLL("libtorch_npu.so") if False else None  # set by _initialise
+_device: Any = None  # set by _initialise
 _acl.aclrtGetSocName.restype = ctypes.c_char_p
 _acl.aclGetRecentErrMsg.restype = ctypes.c_char_p
 _acl.insight_trace_memory_used.restype = ctypes.c_uint64
@@ -92,7 +92,7 @@ def _exchange_device(index: int) -> int:
 _maybe_exchange_device = _exchange_device
 
 
-class device:
+class device:  # noqa: N801
     """The current device for a while."""
 
     def __init__(self, device: Any) -> None:
@@ -105,7 +105,7 @@ class device:
         _exchange_device(self.before)
 
 
-class device_of(device):
+class device_of(device):  # noqa: N801
     def __init__(self, tensor: torch.Tensor) -> None:
         super().__init__(tensor.device if tensor.device.type == "npu" else None)
 
@@ -143,7 +143,9 @@ def synchronize(_device: Any = None) -> None:
 class Stream:
     """A stream with a simulated clock."""
 
-    def __init__(self, device: Any = None, priority: int = 0, *, handle: int | None = None, **_: Any) -> None:
+    def __init__(
+        self, device: Any = None, _priority: int = 0, *, handle: int | None = None, **_: Any
+    ) -> None:
         self.device = torch.device("npu", _index(device))
         if handle is None:
             made = ctypes.c_void_p()
@@ -206,7 +208,7 @@ def set_stream(stream: Stream) -> None:
     _device.insight_trace_set_stream(stream._as_parameter_)
 
 
-class stream:
+class stream:  # noqa: N801
     """The current stream for a while."""
 
     def __init__(self, stream: Stream | None) -> None:
@@ -224,7 +226,7 @@ class stream:
 class Event:
     """A point of a stream's simulated time."""
 
-    def __init__(self, enable_timing: bool = False, blocking: bool = False, **_: Any) -> None:
+    def __init__(self, enable_timing: bool = False, _blocking: bool = False, **_: Any) -> None:
         self._event = ctypes.c_void_p()
         _checked(_acl.aclrtCreateEvent(ctypes.byref(self._event)), "aclrtCreateEvent")
         self._timing = enable_timing

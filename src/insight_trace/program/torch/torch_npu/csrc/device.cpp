@@ -1,6 +1,8 @@
-// torch's `npu` device on a simulated chip: memory, copies and streams are ours, other operators run on the CPU.
+// torch's `npu` device on a simulated chip: memory, copies and streams are ours, other operators run on the
+// CPU.
 //
-// Tensors lie in device memory, which the host cannot read at their addresses; the runtime has the same memory elsewhere.
+// Tensors lie in device memory, which the host cannot read at their addresses; the runtime has the same
+// memory elsewhere.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/EmptyTensor.h>
@@ -105,14 +107,17 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
         aclrtCreateStream(&made);
         return c10::Stream(c10::Stream::UNSAFE, device, reinterpret_cast<int64_t>(made));
     }
-    c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override { return getNewStream(device); }
+    c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override {
+        return getNewStream(device);
+    }
     c10::Stream exchangeStream(c10::Stream stream) const noexcept override {
         const c10::Stream before = getStream(stream.device());
         t_stream = reinterpret_cast<void *>(stream.id());
         return before;
     }
     c10::DeviceIndex deviceCount() const noexcept override { return kDevices; }
-    void record(void **event, const c10::Stream &stream, const c10::DeviceIndex, const c10::EventFlag) const override {
+    void record(void **event, const c10::Stream &stream, const c10::DeviceIndex,
+                const c10::EventFlag) const override {
         if (!*event) aclrtCreateEvent(event);
         aclrtRecordEvent(*event, reinterpret_cast<void *>(stream.id()));
     }
@@ -149,7 +154,9 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     c10::DeviceIndex deviceCount() const override { return kDevices; }
     void setCurrentDevice(c10::DeviceIndex device) const override { t_device = device; }
     c10::DeviceIndex getCurrentDevice() const override { return t_device; }
-    c10::DeviceIndex exchangeDevice(c10::DeviceIndex device) const override { return std::exchange(t_device, device); }
+    c10::DeviceIndex exchangeDevice(c10::DeviceIndex device) const override {
+        return std::exchange(t_device, device);
+    }
     c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex device) const override {
         return device < 0 ? t_device : exchangeDevice(device);
     }
@@ -174,25 +181,29 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     }
 };
 
-// --- operators -----------------------------------------------------------------------------------------------
+// --- operators
+// -----------------------------------------------------------------------------------------------
 
 at::Tensor empty(c10::SymIntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
-                 std::optional<at::Device> device, std::optional<bool>, std::optional<at::MemoryFormat> format) {
+                 std::optional<at::Device> device, std::optional<bool>,
+                 std::optional<at::MemoryFormat> format) {
     const auto before = t_device;
     if (device && device->index() >= 0) t_device = device->index();
-    auto made = at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), &g_allocator, c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+    auto made = at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), &g_allocator,
+                                          c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
                                           c10::dtype_or_default(dtype), format);
     t_device = before;
     return made;
 }
 
-at::Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::optional<at::ScalarType> dtype,
-                         std::optional<at::Layout>, std::optional<at::Device> device, std::optional<bool>) {
+at::Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
+                         std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
+                         std::optional<at::Device> device, std::optional<bool>) {
     const auto before = t_device;
     if (device && device->index() >= 0) t_device = device->index();
-    auto made = at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), &g_allocator,
-                                                  c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
-                                                  c10::dtype_or_default(dtype));
+    auto made = at::detail::empty_strided_generic(
+        C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), &g_allocator,
+        c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), c10::dtype_or_default(dtype));
     t_device = before;
     return made;
 }
@@ -202,7 +213,8 @@ at::Tensor on_host(const at::Tensor &tensor) {
     if (tensor.device().type() != kNpu) return tensor;
     auto options = tensor.options().device(at::kCPU);
     if (tensor.numel() == 0) return at::empty(tensor.sizes(), options);
-    auto view = at::from_blob(insight_trace_host_view(tensor.data_ptr()), tensor.sizes(), tensor.strides(), options);
+    auto view =
+        at::from_blob(insight_trace_host_view(tensor.data_ptr()), tensor.sizes(), tensor.strides(), options);
     if (tensor.is_conj()) view = view.conj();
     if (tensor.is_neg()) view = at::_neg_view(view);
     return view;
@@ -223,20 +235,24 @@ at::Tensor copy_from_and_resize(const at::Tensor &self, const at::Tensor &to) {
 }
 at::Scalar local_scalar(const at::Tensor &self) { return on_host(self).item(); }
 
-const at::Tensor &resize(const at::Tensor &self, c10::SymIntArrayRef size, std::optional<at::MemoryFormat> format) {
+const at::Tensor &resize(const at::Tensor &self, c10::SymIntArrayRef size,
+                         std::optional<at::MemoryFormat> format) {
     auto *impl = self.unsafeGetTensorImpl();
     const auto sizes = C10_AS_INTARRAYREF_SLOW(size);
-    const size_t wanted = static_cast<size_t>(c10::multiply_integers(sizes) + self.storage_offset()) * self.itemsize();
+    const size_t wanted =
+        static_cast<size_t>(c10::multiply_integers(sizes) + self.storage_offset()) * self.itemsize();
     if (wanted > self.storage().nbytes())
         at::detail::getPrivateUse1Hooks().resizePrivateUse1Bytes(self.storage(), wanted);
     impl->set_sizes_contiguous(sizes);
-    if (format && *format != at::MemoryFormat::Preserve && *format != at::MemoryFormat::Contiguous) impl->empty_tensor_restride(*format);
+    if (format && *format != at::MemoryFormat::Preserve && *format != at::MemoryFormat::Contiguous)
+        impl->empty_tensor_restride(*format);
     return self;
 }
 at::Tensor as_strided(const at::Tensor &self, c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
                       std::optional<c10::SymInt> offset) {
     return at::cpu::as_strided(self, C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride),
-                               offset ? std::optional<int64_t>(offset->guard_int(__FILE__, __LINE__)) : std::nullopt);
+                               offset ? std::optional<int64_t>(offset->guard_int(__FILE__, __LINE__))
+                                      : std::nullopt);
 }
 at::Tensor view(const at::Tensor &self, c10::SymIntArrayRef size) {
     return at::cpu::view(self, C10_AS_INTARRAYREF_SLOW(size));
@@ -257,22 +273,29 @@ at::Tensor &set_storage(at::Tensor &self, at::Storage source, c10::SymInt offset
     return self;
 }
 at::Tensor &set_tensor(at::Tensor &self, const at::Tensor &source) {
-    return set_storage(self, source.storage(), source.sym_storage_offset(), source.sym_sizes(), source.sym_strides());
+    return set_storage(self, source.storage(), source.sym_storage_offset(), source.sym_sizes(),
+                       source.sym_strides());
 }
 void record_stream(at::Tensor &, at::Stream) {}
 
 // A device multiplies halves exactly and rounds once; torch's CPU kernels round on the way.
-bool is_short(const at::Tensor &tensor) { return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16; }
-at::Tensor wide(const at::Tensor &tensor) { return is_short(tensor) ? on_host(tensor).to(at::kFloat) : on_host(tensor); }
+bool is_short(const at::Tensor &tensor) {
+    return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
+}
+at::Tensor wide(const at::Tensor &tensor) {
+    return is_short(tensor) ? on_host(tensor).to(at::kFloat) : on_host(tensor);
+}
 at::Tensor back(const at::Tensor &made, const at::Tensor &like) {
     return made.to(like.scalar_type()).to(like.device());
 }
 at::Tensor npu_mm(const at::Tensor &a, const at::Tensor &b) { return back(at::mm(wide(a), wide(b)), a); }
 at::Tensor npu_bmm(const at::Tensor &a, const at::Tensor &b) { return back(at::bmm(wide(a), wide(b)), a); }
-at::Tensor npu_addmm(const at::Tensor &c, const at::Tensor &a, const at::Tensor &b, const at::Scalar &beta, const at::Scalar &alpha) {
+at::Tensor npu_addmm(const at::Tensor &c, const at::Tensor &a, const at::Tensor &b, const at::Scalar &beta,
+                     const at::Scalar &alpha) {
     return back(at::addmm(wide(c), wide(a), wide(b), beta, alpha), a);
 }
-at::Tensor npu_baddbmm(const at::Tensor &c, const at::Tensor &a, const at::Tensor &b, const at::Scalar &beta, const at::Scalar &alpha) {
+at::Tensor npu_baddbmm(const at::Tensor &c, const at::Tensor &a, const at::Tensor &b, const at::Scalar &beta,
+                       const at::Scalar &alpha) {
     return back(at::baddbmm(wide(c), wide(a), wide(b), beta, alpha), a);
 }
 at::Tensor npu_mv(const at::Tensor &a, const at::Tensor &b) { return back(at::mv(wide(a), wide(b)), a); }
@@ -281,9 +304,14 @@ at::Tensor &keep(at::Tensor &out, const at::Tensor &made) {
     if (out.sizes() != made.sizes()) out.resize_(made.sizes());
     return out.copy_(made);
 }
-at::Tensor &mm_out(const at::Tensor &a, const at::Tensor &b, at::Tensor &out) { return keep(out, npu_mm(a, b)); }
-at::Tensor &bmm_out(const at::Tensor &a, const at::Tensor &b, at::Tensor &out) { return keep(out, npu_bmm(a, b)); }
-at::Tensor &addmm_out(const at::Tensor &c, const at::Tensor &a, const at::Tensor &b, const at::Scalar &beta, const at::Scalar &alpha, at::Tensor &out) {
+at::Tensor &mm_out(const at::Tensor &a, const at::Tensor &b, at::Tensor &out) {
+    return keep(out, npu_mm(a, b));
+}
+at::Tensor &bmm_out(const at::Tensor &a, const at::Tensor &b, at::Tensor &out) {
+    return keep(out, npu_bmm(a, b));
+}
+at::Tensor &addmm_out(const at::Tensor &c, const at::Tensor &a, const at::Tensor &b, const at::Scalar &beta,
+                      const at::Scalar &alpha, at::Tensor &out) {
     return keep(out, npu_addmm(c, a, b, beta, alpha));
 }
 

@@ -21,6 +21,10 @@ def NpuExtension(name: str, sources: list[str], *_: Any, **options: Any) -> Any:
 
     toolkit = os.environ["INSIGHT_TRACE_TOOLKIT"]
     options["include_dirs"] = [*options.get("include_dirs", []), *include_paths()]
-    options["library_dirs"] = [*options.get("library_dirs", []), str(torch_npu._PLACE / "lib"), f"{toolkit}/lib64"]
+    options["library_dirs"] = [
+        *options.get("library_dirs", []),
+        str(torch_npu._PLACE / "lib"),
+        f"{toolkit}/lib64",
+    ]
     options["libraries"] = [*options.get("libraries", []), "torch_npu", "ascendcl"]
     return CppExtension(name, sources, **options)

@@ -11,7 +11,8 @@ inline std::vector<int64_t> get_npu_storage_sizes(const at::Tensor &tensor) {
     return {static_cast<int64_t>(tensor.storage().nbytes() / tensor.itemsize())};
 }
 inline at::Tensor npu_format_cast(const at::Tensor &tensor, int64_t) { return tensor; }
-inline at::Tensor empty_with_format(at::IntArrayRef sizes, const at::TensorOptions &options, int64_t = 2, bool = false) {
+inline at::Tensor empty_with_format(at::IntArrayRef sizes, const at::TensorOptions &options, int64_t = 2,
+                                    bool = false) {
     return at::empty(sizes, options);
 }
 } // namespace native

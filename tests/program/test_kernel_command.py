@@ -1,0 +1,126 @@
+"""`insight-trace kernel` and `insight_trace.kernel`: one kernel of a file, against NumPy."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import insight_trace
+from insight_trace.errors import InsightTraceError
+
+ROOT = Path(__file__).resolve().parents[2]
+ADD = ROOT / "examples" / "own_program" / "add.cpp"
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "insight_trace", "kernel", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+def test_a_kernel_of_a_program_runs_from_its_file_alone(tmp_path: Path) -> None:
+    x, y = np.random.default_rng(1).standard_normal((2, 4, 1024)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", y)
+    np.save(tmp_path / "z.npy", x + y)
+    words = [
+        "--arg",
+        "x=x.npy",
+        "--arg",
+        "y=y.npy",
+        "--arg",
+        "z=f32[4,1024]",
+        "--arg",
+        "rows=4",
+        "--blocks",
+        "2",
+    ]
+    ran = run(tmp_path, str(ADD), *words, "--expect", "z=z.npy", "-o", "w", "--json")
+    assert ran.returncode == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert said["outputs"][-1] == {"slot": 2, "status": "verified", "max_error": 0.0, "why": ""}
+    why = subprocess.run(
+        [sys.executable, "-m", "insight_trace", "why", "w", "2[1,7]"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert "add.cpp" in why.stdout, why.stderr
+    np.save(tmp_path / "z.npy", x - y)
+    wrong = run(tmp_path, str(ADD), *words, "--expect", "z=z.npy", "-o", "wrong")
+    assert wrong.returncode == 1
+    assert "mismatch" in wrong.stdout
+
+
+def test_what_is_missing_or_unknown_is_named(tmp_path: Path) -> None:
+    missing = run(tmp_path, str(ADD), "--arg", "x=f32[64]")
+    assert missing.returncode == 2
+    assert "'y'" in missing.stderr
+    unknown = run(tmp_path, str(ADD), "--arg", "q=1")
+    assert unknown.returncode == 2
+    assert "x, y, z, rows" in unknown.stderr
+    no_kernel = run(tmp_path, str(ADD), "--entry", "subtract", "--arg", "x=1")
+    assert no_kernel.returncode == 2
+    assert "add" in no_kernel.stderr
+
+
+def test_python_calls_a_kernel_with_arrays() -> None:
+    add = insight_trace.kernel(ADD, "add")
+    x = np.arange(2048, dtype=np.float32)
+    z = np.zeros_like(x)
+    cycles = add(x, np.ones_like(x), z, 2, blocks=2)
+    assert cycles > 0
+    np.testing.assert_array_equal(z, x + 1)
+    with pytest.raises(InsightTraceError, match="rows"):
+        add(x, x, z)
+
+
+STRUCT = """
+#include <pto/pto-inst.hpp>
+using namespace pto;
+struct Inner { float scale[2]; };
+struct Params { int rows; Inner inner; bool on; };
+template <typename T> __global__ AICORE void scaled(__gm__ T *x, Params p) {
+#if defined(__DAV_VEC__)
+    using Row = Tile<TileType::Vec, T, 1, 64, BLayout::RowMajor>;
+    using Global = GlobalTensor<T, Shape<1, 1, 1, 1, 64>, Stride<64, 64, 64, 64, 1>>;
+    Row a;
+    TASSIGN(a, 0);
+    for (int row = 0; row < p.rows && p.on; ++row) {
+        Global gx(x + row * 64);
+        TLOAD(a, gx);
+        set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+        wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+        TMULS(a, a, p.inner.scale[1]);
+        set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+        wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+        TSTORE(gx, a);
+        set_flag(PIPE_MTE3, PIPE_MTE2, EVENT_ID0);
+        wait_flag(PIPE_MTE3, PIPE_MTE2, EVENT_ID0);
+    }
+#endif
+}
+"""
+
+
+def test_a_template_with_a_struct_by_value(tmp_path: Path) -> None:
+    (tmp_path / "scaled.cpp").write_text(STRUCT)
+    scaled = insight_trace.kernel(tmp_path / "scaled.cpp", "scaled<float>")
+    x = np.arange(128, dtype=np.float32)
+    scaled(x, {"rows": 2, "inner": {"scale": [0.0, 3.0]}, "on": True})
+    np.testing.assert_array_equal(x, np.arange(128, dtype=np.float32) * 3)
+
+
+def test_kernel_entry_takes_its_arguments_by_slot() -> None:
+    source = ROOT / "examples" / "vector_chain" / "kernels" / "add.cpp"
+    a, b = np.full((64, 64), 2.0, np.float32), np.full((64, 64), 5.0, np.float32)
+    out = np.zeros_like(a)
+    insight_trace.kernel(source)(a, b, out)
+    np.testing.assert_array_equal(out, a + b)
