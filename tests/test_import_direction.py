@@ -29,6 +29,7 @@ ORDER = [
     "trace",
     "ptoas",
     "replay",
+    "program",  # a user's program: its launches become replays
     "debug",
     "run",
     "batch",

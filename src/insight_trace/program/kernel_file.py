@@ -439,7 +439,7 @@ def _by_slot(
     )
     slots: list[ReplaySlot] = []
     for slot, (name, value) in enumerate(named):
-        if isinstance(value, _Filled) or getattr(value, "ndim", 0):
+        if isinstance(value, _Filled) or bool(getattr(value, "ndim", False)):
             slots.append(_tensor(slot, name, value, expected.get(name)))
             continue
         number = value.item() if hasattr(value, "item") else value

@@ -131,9 +131,10 @@ def _callee_start(text: str, end: int) -> int | None:
             if char == ">" and text[at - 1] != "-":
                 depth += 1
             elif char == ")":
-                at = _opening(text, at)
-                if at is None:
+                opened = _opening(text, at)
+                if opened is None:
                     return None
+                at = opened
             elif char == "<":
                 depth -= 1
                 if depth == 0:

@@ -63,10 +63,10 @@ def _msprof(words: Sequence[str]) -> int:
         )
     values, command = _split(words[2:])
     if "export" in values:
-        from insight_trace.__main__ import main as insight_trace
-
-        folder = Path(values.get("output", "."))
-        return insight_trace(["export", values["export"], "-o", str(folder)])
+        raise RequestError(
+            "msprof op simulator --export: a run here leaves no logs to export, its Insight directory is there at once",
+            hint="`insight-trace export DUMP -o OUT` reads logs of the vendor's simulator",
+        )
     if "application" in values:
         command = shlex.split(values["application"])
     if not command:

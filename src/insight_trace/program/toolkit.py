@@ -143,12 +143,12 @@ def _fill(folder: Path, final: Path, library: Path) -> None:
     shutil.copyfile(library, folder / "lib64" / RUNTIME_LIBRARY)
     for name in _LIBRARIES:
         (folder / "lib64" / f"lib{name}.so").symlink_to(RUNTIME_LIBRARY)
-    for link, to in (
+    for name, to in (
         ("lib", "lib64"), ("pkg_inc", "include"), ("devlib", "lib64"), ("compiler/lib64", "../lib64"),
         ("compiler/bin", "../bin"), ("runtime/lib64", "../lib64"), ("runtime/include", "../include"),
         ("compiler/tikcpp", "../tikcpp"), ("tools/tikcpp", "../tikcpp"), ("ccec_compiler", "."),
     ):  # fmt: skip
-        (folder / link).symlink_to(to)
+        (folder / name).symlink_to(to)
     for machine in ("x86_64-linux", "aarch64-linux"):
         for name in ("bin", "include", "lib64", "pkg_inc"):
             (folder / machine / name).symlink_to(f"../{name}")
