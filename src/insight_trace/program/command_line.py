@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from insight_trace.chips import TARGETS, family_named
 from insight_trace.errors import RequestError
 
 _JOINED_OR_NEXT = ("-I", "-D", "-U", "-L", "-l", "-isystem", "-iquote", "-idirafter", "-include", "-imacros")
@@ -162,17 +163,28 @@ def _expanded(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _take_arch(line: CommandLine, arch: str) -> None:
-    name = arch.lower()
-    if any(part in name for part in ("c310", "3510", "950", "910_95")):
-        line.target = "a5"
-    elif any(part in name for part in ("c220", "2201", "910b", "910_93")):
-        line.target = "a2a3"
-    else:
-        raise RequestError(f"{arch} is not simulated", hint="dav-2201 (a2a3) and dav-3510 (a5) are")
+    name = arch.casefold()
+    found = [target for target in TARGETS if any(word in name for word in _words_of(target))]
+    if not found:
+        known = ", ".join(family_named(target).aicore_arch for target in TARGETS)
+        raise RequestError(f"{arch} is not simulated", hint=f"{known} are")
+    line.target = found[0]
     if name.endswith(("-vec", "-aiv")):
         line.sides = ("vector",)
     elif name.endswith(("-cube", "-aic")):
         line.sides = ("cube",)
+
+
+def _words_of(target: str) -> list[str]:
+    """How compilers and build files call the chips of a family."""
+    family = family_named(target)
+    names = (
+        family.aicore_arch.partition("-")[2],
+        str(family.npu_arch),
+        *family.vendor_names,
+        *family.simulators,
+    )
+    return [name.casefold() for name in names if name]
 
 
 def _add_input(line: CommandLine, path: str, language: str) -> None:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from insight_trace.cache import content_key
-from insight_trace.chips import chip_names
+from insight_trace.chips import TARGETS, chip_names, family_named
 from insight_trace.errors import JobError
 from insight_trace.simulate.embedded.engine_objects import INCLUDE, Program, contents
 from insight_trace.simulate.embedded.toolchain import Toolchain
@@ -154,7 +154,7 @@ def _fill(folder: Path, final: Path, library: Path) -> None:
             (folder / machine / name).symlink_to(f"../{name}")
         (folder / machine / "ccec_compiler").mkdir()
         (folder / machine / "ccec_compiler" / "bin").symlink_to("../../bin")
-    for chip in {*chip_names(), "dav_2201", "dav_3510", "dav_2002"}:
+    for chip in {*chip_names(), *(f"dav_{family_named(target).npu_arch}" for target in TARGETS)}:
         (folder / "tools/simulator" / chip).mkdir()
         (folder / "tools/simulator" / chip / "lib").symlink_to("../../../lib64")
     (folder / "tikcpp").mkdir()
