@@ -46,9 +46,10 @@ FACTS = (
     Fact("list of chip parameters", r"^PARAMETER\(flag, latency\)", "simulate/embedded/engine/parameters.def", ends=_CODE),
     Fact("defaults of chip parameters (none)", r"parameters_?\.get\(\"", "", ends=_CODE),
     Fact("list of instructions", r"^INSTR\(VADD, V,", "simulate/embedded/engine/instructions.def", ends=_CODE),
-    Fact("core type of a kernel's source", r"MATMUL\\w|\"TMATMUL\" in", "scene/kernel_source.py"),
+    Fact("core type of a kernel's source", r"MATMUL\\w|\"TMATMUL\" in", "scene/kernel_source.py",
+         copies=("program/core_kinds.py",)),  # what a launched kernel reaches, not what a file mentions
     Fact("start and end of programs", r"subprocess\.(run|Popen|call|check_\w+)\(|os\.(posix_spawn|exec[lv])",
-         "supervisor.py"),
+         "supervisor.py", copies=("program/torch/torch_npu/_build.py",)),  # runs in the user's Python, without us
     Fact("protocol of the simulators", r"^class \w*Simulator\(Protocol\)", "simulate/simulators.py"),
     Fact("protocol of a profile's runners", r"^class \w*Runner\(Protocol\)", "profile/kernel_runner.py"),
     Fact("what --simulator auto takes", r'"CANN_SET_ENV", "ASCEND_HOME_PATH"|"auto", "embedded"',

@@ -229,6 +229,25 @@ def run(
         return Child(words, bounds=bounds, environment=environment, cwd=cwd, stdin=file).wait()
 
 
+def in_foreground(words: Sequence[str | Path], *, environment: Mapping[str, str] | None = None) -> int:
+    """Runs the user's own program to its end, without a limit and with our own input and output; its exit code.
+
+    Ctrl-C of the terminal reaches the program itself; what it does then is its own business.
+    """
+    child = subprocess.Popen(words, env=environment)
+    before = (
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if threading.current_thread() is threading.main_thread()
+        else None
+    )
+    try:
+        code = child.wait()
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+    return 128 - code if code < 0 else code
+
+
 def end_all() -> None:
     """Ends every program that runs on our leash, from whatever thread it was started."""
     for pid in _adopted(f"{os.getpid()}-leashed-"):

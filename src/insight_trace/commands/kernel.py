@@ -14,7 +14,7 @@ from insight_trace.errors import RequestError
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE.cpp")
+    parser.add_argument("file", type=Path, metavar="FILE.cpp", help="the file that the kernel is in")
     parser.add_argument(
         "--entry", metavar="NAME", help="the function; a template with its arguments, as 'add<float>'"
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
+from insight_trace import supervisor
 from insight_trace.errors import InsightTraceError
 from insight_trace.program import toolkit
 from insight_trace.program.command_line import CommandLine, Input, parse
@@ -46,7 +46,7 @@ def _print(toolchain: Toolchain, line: CommandLine) -> int:
     if any("help" in word for word in line.print_only):
         print("insight-trace's stand-in of bisheng: kernels and launches are compiled for a simulated chip.")
         return 0
-    return subprocess.run([*toolchain.compiler.command, *line.print_only]).returncode
+    return supervisor.in_foreground([*toolchain.compiler.command, *line.print_only])
 
 
 def _run(toolchain: Toolchain, line: CommandLine) -> int:
@@ -93,14 +93,15 @@ def _plain_command(toolchain: Toolchain, line: CommandLine, one: Input) -> list[
 def _plain(toolchain: Toolchain, line: CommandLine, one: Input) -> int:
     mode = {"preprocess": "-E", "depend": "-M", "assemble": "-S", "compile": "-c"}[line.mode]
     output = ["-o", line.output] if line.output else []
-    return subprocess.run([*_plain_command(toolchain, line, one), mode, *output]).returncode
+    return supervisor.in_foreground([*_plain_command(toolchain, line, one), mode, *output])
 
 
 def _plain_object(toolchain: Toolchain, line: CommandLine, one: Input) -> str:
     folder = toolkit.scratch()
     made = folder / f"{len(list(folder.iterdir()))}_{Path(one.path).stem}.o"
-    done = subprocess.run([*_plain_command(toolchain, line, one), "-fPIC", "-g1", "-c", "-o", str(made)])
-    if done.returncode != 0:
+    if supervisor.in_foreground(
+        [*_plain_command(toolchain, line, one), "-fPIC", "-g1", "-c", "-o", str(made)]
+    ):
         raise CompileError("")
     return str(made)
 
@@ -117,25 +118,23 @@ def _link(toolchain: Toolchain, line: CommandLine, objects: dict[int, str]) -> i
     libraries = toolkit.current() / "lib64"
     kept = [flag for flag in line.kept if not flag.startswith("-std=")]
     command = [
-        *toolchain.compiler.command, *kept, *(["-shared"] if line.shared else []), "-o", line.output or "a.out",
+        *kept, *(["-shared"] if line.shared else []), "-o", line.output or "a.out",
         *words, f"-L{libraries}", f"-Wl,-rpath,{libraries}",
         "-Wl,--no-as-needed", "-linsight_trace_runtime", "-Wl,--as-needed",
         "-ldl", "-lpthread", "-lm",
     ]  # fmt: skip
-    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace")
-    if done.returncode != 0:
+    done = toolchain.compiler.run(command)
+    said = done.said.decode("utf-8", errors="replace")
+    if done.code != 0:
         missing = sorted(
-            set(
-                re.findall(
-                    r"undefined reference to [`'](?:\w+ )?((?:acl|rt|Hccl|ge)[A-Z]\w+|acl\w+)'", done.stderr
-                )
-            )
+            set(re.findall(r"undefined reference to [`'](?:\w+ )?((?:acl|rt|Hccl|ge)[A-Z]\w+|acl\w+)'", said))
         )
         if missing:
             command += [_not_there(toolchain, missing)]
-            done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace")
-    sys.stderr.write(done.stderr)
-    return done.returncode
+            done = toolchain.compiler.run(command)
+            said = done.said.decode("utf-8", errors="replace")
+    sys.stderr.write(said)
+    return int(done.code != 0 or bool(done.over))
 
 
 def _not_there(toolchain: Toolchain, names: list[str]) -> str:
@@ -149,9 +148,7 @@ def _not_there(toolchain: Toolchain, names: list[str]) -> str:
     folder = toolkit.scratch()
     source, made = folder / "not_there.cpp", folder / "not_there.o"
     source.write_text("".join(text))
-    subprocess.run(
-        [*toolchain.compiler.command, "-O1", "-fPIC", "-w", "-c", str(source), "-o", str(made)], check=True
-    )
+    toolchain.compiler.run(["-O1", "-fPIC", "-w", "-c", str(source), "-o", str(made)])
     return str(made)
 
 

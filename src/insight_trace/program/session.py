@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from insight_trace import supervisor
 from insight_trace.chips import TARGETS, Chip, load_chip, target_of_chip
 from insight_trace.errors import RequestError
 from insight_trace.program import toolkit
@@ -93,7 +92,7 @@ def run_program(command: Sequence[str], options: ProgramOptions) -> Iterator[Ran
 
 def _run(command: Sequence[str], environment: dict[str, str]) -> int:
     try:
-        child = subprocess.Popen(command, env=environment)
+        return supervisor.in_foreground(command, environment=environment)
     except FileNotFoundError:
         raise RequestError(
             f"there is no program '{command[0]}'", hint="give its path, or a name that PATH has"
@@ -102,13 +101,6 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> int:
         raise RequestError(
             f"'{command[0]}' cannot be executed", hint="chmod +x, or name its interpreter"
         ) from None
-    # the terminal's Ctrl-C reaches the program itself; what it does then is its own business
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        code = child.wait()
-    finally:
-        signal.signal(signal.SIGINT, before)
-    return 128 - code if code < 0 else code
 
 
 def write_settings(place: Path, engine: Path, options: ProgramOptions) -> None:

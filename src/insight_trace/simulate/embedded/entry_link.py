@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from insight_trace import limits, supervisor
 from insight_trace.errors import JobError
 
 SECTIONS = ("-ffunction-sections", "-fdata-sections")  # what a source has to be compiled with
@@ -31,7 +31,11 @@ def tool(words: Sequence[str]) -> str:
     """What a program of binutils prints."""
     if shutil.which(words[0]) is None:
         raise JobError(f"{words[0]} is not there", hint="install binutils, which comes with g++")
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise JobError(f"{words[0]} failed: {done.stderr.strip()[:500]}")
-    return done.stdout
+    bounds = supervisor.Limits(
+        limits.compile_seconds(), output=limits.COMPILE_OUTPUT, kept=limits.COMPILE_OUTPUT
+    )
+    done = supervisor.run(words, bounds=bounds)
+    said = done.said.decode("utf-8", errors="replace")
+    if done.code != 0 or done.over:
+        raise JobError(f"{words[0]} failed: {said.strip()[:500]}")
+    return said
