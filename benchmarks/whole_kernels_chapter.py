@@ -213,7 +213,7 @@ def _table(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         chip = row["chip"].removeprefix("Ascend")
         lines.append(
-            f"| {row['kernel']} | {row['case']} | {chip} | {row['blocks']} | {row['l2']} | {row['method']} | "
+            f"| {row['kernel']} | {row['case']} | {chip} | {row['blocks']} | {row['l2']} | {row.get('method', 'dur')} | "
             f"{row['published_us']:,.1f} | "
             f"{row['us']:,.1f} | {ratio(row):.2f} | {row['inside_us']:,.1f} | {row['hit_rate']:.0%} | {row['waves']} | "
             f"{row['role']} |"

@@ -9,7 +9,7 @@ from insight_trace.__main__ import main
 from insight_trace.chips import load_chip
 from insight_trace.model import CoreType, Trace
 from insight_trace.simulate.embedded.confidence import MODEL_ERROR, confidence, kernel_kind, model_spread
-from insight_trace.simulate.embedded.program import multiply, run_program, transfer, vector
+from insight_trace.simulate.embedded.program import multiply, run_program, scalar, transfer, vector
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "paged_attention" / "scene.py"
 
@@ -80,4 +80,16 @@ def test_a_comparison_says_when_a_difference_is_smaller_than_the_models_error() 
 
 def test_transfers_alone_are_trusted_as_their_numbers_are() -> None:
     done = run_program([transfer("MOV_OUT_TO_UB", 65536)] * 4)
-    assert 0.03 < confidence(done, load_chip()).spread < 0.2
+    assert 0.03 < confidence(done, load_chip()).spread < 0.25
+
+
+def test_a_run_says_what_of_it_no_published_kernel_has_tried_and_is_trusted_less() -> None:
+    """Nearly all of it is done by the scalar unit."""
+    plain = confidence(run_program([vector(200, "VADDS")] * 20), load_chip())
+    scalars = confidence(run_program([scalar(200)] * 20), load_chip())
+    assert plain.rests_on == ()
+    assert "wider because" not in plain.text
+    (why,) = scalars.rests_on
+    assert "scalar unit" in why
+    assert why in scalars.text
+    assert scalars.spread > plain.spread

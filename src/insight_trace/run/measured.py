@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from insight_trace.errors import InputError
@@ -35,7 +34,7 @@ class MeasuredTask:
     func_id: int | None  # None: the record does not say
     cube: bool | None
     cycles: Mapping[str, float]  # total and busy cycles by pipe; `duration` is in microseconds
-    counters: Mapping[str, float] = MappingProxyType({})  # all others, under the names of their columns
+    counters: Mapping[str, float] = field(default_factory=dict)  # all others, under the names of their columns
 
 
 def read_pmu(path: Path) -> list[MeasuredTask]:
