@@ -81,7 +81,11 @@ def test_two_kernels_part_at_the_line_that_was_changed(wrong_softmax, capsys):
         assert found["first"]["a"]["op"] == op
         assert found["first"]["differ"] > 0
     found = answer(capsys, "diverge", wrong_softmax[""], wrong_softmax["nan"])
-    assert (found["only_a"], found["only_b"]) == (1, 1)
+    assert (found["only_a"], found["only_b"]) == (0, 0)
+    assert (found["first"]["a"]["op"], found["first"]["b"]["op"]) == ("TEXP", "TLOG")
+    assert found["origin"]["given"][0] == "TEXP in A, TLOG in B"
+    code, output = said(capsys, "diverge", wrong_softmax[""], wrong_softmax["nan"])
+    assert f"line {line_of('TEXP')}: TEXP in A, TLOG in B" in output.out
     same = answer(capsys, "diverge", wrong_softmax[""], wrong_softmax[""])
     assert same["first"] is None
     code, output = said(capsys, "diverge", wrong_softmax[""], wrong_softmax["wrong tile"])

@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "exec": "a program of your own, unchanged, with its kernels on a simulated chip",
     "kernel": "one kernel of a C++ file with arguments from the command line",
     "demo": "the whole way on the bundled paged attention; prints what to open",
+    "new": "a kernel and a scene that run, to begin with",
     "scene": "cases, kernels, func ids and core types of a scene",
     "capture": "run a scene on the host and record every dispatch",
     "dump": "list, show, export and compare what a run recorded of its dispatches",

@@ -194,6 +194,11 @@ def _given(a: Session, b: Session, found: Divergence) -> list[str]:
     if found.origin is None:
         return []
     mine, theirs = found.origin
+    if mine.op != theirs.op:
+        line = a.place_of(mine.first)[1]
+        other = b.place_of(theirs.first)[1]
+        where = f"line {line}" if line == other else f"line {line} of A and line {other} of B"
+        return [f"because    {where}: {found.given[0]}", *(f"           {text}" for text in found.given[1:])]
     head = f"given      {_text(a, mine)} and {_text(b, theirs)} were given different operands:"
     return [head, *(f"           {text}" for text in found.given)]
 

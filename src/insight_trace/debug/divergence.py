@@ -109,9 +109,20 @@ def _aligned(left: Keyed, right: Keyed) -> list[tuple[int, int]]:
         if kind == "equal":
             pairs += [(left[a + i][1], right[b + i][1]) for i in range(a_end - a)]
         elif kind == "replace":
-            names = [k[0] for k, _ in left[a:a_end]], [k[0] for k, _ in right[b:b_end]]
-            for block in difflib.SequenceMatcher(None, *names, autojunk=False).get_matching_blocks():
-                pairs += [(left[a + block.a + i][1], right[b + block.b + i][1]) for i in range(block.size)]
+            pairs += _replaced(left[a:a_end], right[b:b_end])
+    return pairs
+
+
+def _replaced(left: Keyed, right: Keyed) -> list[tuple[int, int]]:
+    """Ops of the same name; between those, as many on either side, one op stands in the place of the other."""
+    pairs = []
+    names = [k[0] for k, _ in left], [k[0] for k, _ in right]
+    at_a = at_b = 0
+    for block in difflib.SequenceMatcher(None, *names, autojunk=False).get_matching_blocks():
+        if block.a - at_a == block.b - at_b:
+            pairs += [(left[at_a + i][1], right[at_b + i][1]) for i in range(block.a - at_a)]
+        pairs += [(left[block.a + i][1], right[block.b + i][1]) for i in range(block.size)]
+        at_a, at_b = block.a + block.size, block.b + block.size
     return pairs
 
 
@@ -197,7 +208,7 @@ def _origin(
 
 def differences(mine: TileCall, theirs: TileCall) -> tuple[str, ...]:
     """In what an op was given something else in the second run."""
-    found = []
+    found = [] if mine.op == theirs.op else [f"{mine.op} in A, {theirs.op} in B"]
     for operand, (one, other) in enumerate(zip(mine.operands, theirs.operands, strict=False)):
         if isinstance(one, Number) and isinstance(other, Number):
             if one != other:

@@ -52,8 +52,10 @@ def select_case(scene: Scene, name: str | None) -> Case | None:
 def select_kernels(
     scene: Scene, *, func_ids: Sequence[int] = (), name: str | None = None, source: Path | None = None
 ) -> tuple[Kernel, ...]:
-    """The kernels that one of the three ways names."""
+    """The kernels that one of the three ways names; of a scene with one kernel, that one."""
     given = [bool(func_ids), name is not None, source is not None].count(True)
+    if given == 0 and len(scene.kernels) == 1:
+        return scene.kernels
     if given != 1:
         raise RequestError(
             "choose the kernel by one of --func-id, --kernel and --kernel-source",

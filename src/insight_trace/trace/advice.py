@@ -17,6 +17,7 @@ from insight_trace.recording.busy import CoreStats
 from insight_trace.recording.frames import short_frame, user_frames
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import pipe_name, units
+from insight_trace.recording.stream import distinct
 from insight_trace.trace.bottleneck import Advice, Focus, causes, focus_of, path_work
 from insight_trace.trace.changes import FREES_A_BUFFER, Idea, ideas
 from insight_trace.trace.retime import MOST_ROWS, Change, Retiming
@@ -40,11 +41,13 @@ WORTH_FIRST = 0.1
 WORTH_SAYING = 0.02
 _FREES_A_BUFFER = frozenset((pipe_name(one), pipe_name(other)) for one, other in FREES_A_BUFFER)
 # Rows that are placed again for all ideas of a trace together: a second or two.
-_MOST_PLACED = 600_000
+_MOST_PLACED = 300_000
 
 
-def advise(trace: Trace, figures: Stats) -> tuple[Advice, ...]:
+def advise(trace: Trace, figures: Stats, most_rows: int = MOST_ROWS) -> tuple[Advice, ...]:
     """Sentences about what holds the run up: first what bounds it, then what saves most.
+
+    Of a trace with more than `most_rows` no change is tried.
 
     They are about the core on which the critical path spends most of its time, and say which cores of its kind share
     what they say.
@@ -56,7 +59,8 @@ def advise(trace: Trace, figures: Stats) -> tuple[Advice, ...]:
     everywhere = path_work(trace, figures)
     path = {pipe: cycles for (name, pipe), cycles in everywhere.items() if name == core.core}
     places = _Places(trace, figures, core.core)
-    tried, worth_trying = _tried(trace, figures)
+    small = len(trace.instructions) <= most_rows
+    tried, worth_trying = _tried(trace, figures) if small else ([], [])
     found = [_sentence(idea, saves, figures, focus, places) for idea, saves in worth_trying]
     found += _bounds(figures, focus, path, tried, places)
     found += _other_cores(figures, focus, everywhere, places)
@@ -115,7 +119,7 @@ class _Places:
         unit = units(self.instructions.pipe)
         works = (self.kind == Kind.WORK) | (self.kind == Kind.SCALAR)
         mine = np.array([pipe_name(int(each)) == pipe for each in range(256)])[unit] & works
-        on_path = np.unique(self.path.row[mine[self.path.row]])
+        on_path = distinct(self.path.row[mine[self.path.row]])
         here = on_path[self.instructions.core[on_path] == self.instructions.cores.index(self.core)]
         found: NDArray[np.int64] = here if len(here) else self.rows[mine[self.rows]]
         return found
@@ -142,7 +146,7 @@ class _Places:
 
         if advice.row >= 0:
             return advice
-        rows = np.unique(self.path.row)
+        rows = distinct(self.path.row)
         if advice.frame:
             there = np.array([self.frame(int(row)) == advice.frame for row in rows.tolist()], bool)
             rows = rows[there] if there.any() else rows
@@ -151,7 +155,7 @@ class _Places:
 
 def _tried(trace: Trace, figures: Stats) -> tuple[list[Idea], list[tuple[Idea, int]]]:
     """What was changed on the recording; and of that, with the cycles that a run with it would save, what is worth it."""
-    if len(trace.instructions) > MOST_ROWS or not figures.cycles:
+    if not figures.cycles:
         return [], []
     retiming = Retiming(trace)
     before = retiming.cycles()

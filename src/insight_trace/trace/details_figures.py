@@ -48,6 +48,10 @@ _ARROWS = {
 _HBM_TO_L2, _L0C_TO_FIXP = 0, 39
 
 
+# Rows of a trace up to which a replay tries changes for its advice: it should not wait for that.
+_MOST_TRIED = 10_000
+
+
 class _Core(Struct, frozen=True):
     """One core that ran, with its figures."""
 
@@ -73,7 +77,7 @@ def details_of(trace: Trace, kernels: Sequence[str], target: str) -> DetailsPage
     """The page of a run of these kernels, on a chip of that family."""
     figures = stats(trace)
     name, types = " + ".join(dict.fromkeys(kernels)), type_use(trace.instructions)
-    found = details_figures(figures, advise(trace, figures), name, target, types)
+    found = details_figures(figures, advise(trace, figures, _MOST_TRIED), name, target, types)
     cache, why_not = cache_lines(trace.instructions)
     if why_not and found.memory_tables:
         said = [f"There is no Cache page: {why_not}."]

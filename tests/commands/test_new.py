@@ -1,0 +1,26 @@
+"""A folder to begin with: it runs, is right and has nothing to remark."""
+
+from insight_trace.__main__ import main
+
+
+def test_what_new_writes_runs_passes_its_golden_and_has_no_findings(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "my_first"]) == 0
+    assert "insight-trace replay my_first/scene.py" in capsys.readouterr().out
+    assert main(["capture", "my_first/scene.py", "-o", "dump"]) == 0
+    assert "golden     passed" in capsys.readouterr().out
+    # one kernel needs no --func-id
+    assert main(["replay", "my_first/scene.py", "-o", "replayed"]) == 0
+    assert "verified   slot 2 exact" in capsys.readouterr().out
+    assert main(["check", "my_first/scene.py"]) == 0
+    assert "MY_FIRST: nothing to remark\n1 kernel · 0 errors" in capsys.readouterr().out
+
+
+def test_a_wrong_name_and_a_folder_that_is_there_are_answered(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "my-kernel"]) == 2
+    assert "use letters, digits and _" in capsys.readouterr().err
+    (tmp_path / "mine").mkdir()
+    assert main(["new", "mine"]) == 2
+    assert "choose another name" in capsys.readouterr().err
+    assert list((tmp_path / "mine").iterdir()) == []
