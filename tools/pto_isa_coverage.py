@@ -46,7 +46,9 @@ from insight_trace.model import CoreType
 from insight_trace.simulate.embedded.compiler import Compiler
 from insight_trace.simulate.embedded.engine_objects import INCLUDE, Program
 from insight_trace.simulate.embedded.memory import escape, unescape
+from insight_trace.simulate.embedded.source_lines import line_of_crash
 from insight_trace.simulate.embedded.toolchain import (
+    KERNEL_OBJECT,
     LIBRARY_FAMILIES,
     PRELUDE,
     KernelBuildError,
@@ -349,6 +351,9 @@ class Bench:
                 continue
             name, state, message, file, number, *more = rest
             state = _STATE[state]
+            # in the library's headers a place is an offset in the object
+            in_source = line_of_crash(file, int(number)) if file.endswith(KERNEL_OBJECT) else None
+            file, number = (in_source[0], str(in_source[1])) if in_source else (file, number)
             where = f"{Path(file).name}:{number}" if file else ""
             goldens, missing = (int(more[0]), more[1]) if len(more) == 2 else (0, "")
             if state in ("right", "wrong") and (missing or (no_data and not goldens)):

@@ -247,12 +247,12 @@ inline void vector_call(VectorRow row, D *dst, A *src0, uint64_t src1, uint64_t 
              uint8_t(insight_trace::field(word, 40, 8)), uint8_t(insight_trace::repeats_of(word)), at);      \
     }
 #define INSIGHT_TRACE_Squeeze(name)                                                                          \
-    template <class T>                                                                                       \
-    inline void name(T *dst, T *src0, T *src1, uint16_t repeats, uint8_t src0_block, uint8_t pattern,        \
+    template <class T, class Pattern>                                                                        \
+    inline void name(T *dst, T *src0, T *src1, uint16_t repeats, uint8_t src0_block, Pattern pattern,        \
                      uint16_t src0_repeat, uint16_t src1_repeat, INSIGHT_TRACE_AT) {                         \
         insight_trace::vector_call(INSIGHT_TRACE_ROW(name), dst, src0, reinterpret_cast<uint64_t>(src1),     \
-                                   repeats, {{1, src0_block, 1}, {8, src0_repeat, src1_repeat}}, pattern,    \
-                                   at);                                                                      \
+                                   repeats, {{1, src0_block, 1}, {8, src0_repeat, src1_repeat}},             \
+                                   static_cast<uint8_t>(pattern), at);                                       \
     }                                                                                                        \
     template <class T> inline void name(T *dst, T *src0, T *src1, uint64_t word, INSIGHT_TRACE_AT) {         \
         name(dst, src0, src1,                                                                                \
