@@ -34,7 +34,9 @@ class MeasuredTask:
     func_id: int | None  # None: the record does not say
     cube: bool | None
     cycles: Mapping[str, float]  # total and busy cycles by pipe; `duration` is in microseconds
-    counters: Mapping[str, float] = field(default_factory=dict)  # all others, under the names of their columns
+    counters: Mapping[str, float] = field(
+        default_factory=dict
+    )  # all others, under the names of their columns
 
 
 def read_pmu(path: Path) -> list[MeasuredTask]:

@@ -112,7 +112,9 @@ def compiled_from(
     )
 
 
-TRANSLATED = b"// made from "  # the first line of a preprocessed source of a program, with a list of paths behind it
+TRANSLATED = (
+    b"// made from "  # the first line of a preprocessed source of a program, with a list of paths behind it
+)
 
 
 def of_translated(text: bytes) -> CompiledFrom:

@@ -266,7 +266,9 @@ class Toolchain(Struct, frozen=True, dict=True):
             text += MARKS_WITH_COST.read_bytes()
         # a translated source of a program holds our headers already
         device = source.suffix != PREPROCESSED
-        return self._shared_object("kernel", source, text, flags, includes, device, sandbox or Sandbox.chosen())
+        return self._shared_object(
+            "kernel", source, text, flags, includes, device, sandbox or Sandbox.chosen()
+        )
 
     def host_object(
         self, source: Path, what: str, include_dirs: Sequence[Path], defines: Sequence[str] = ()
@@ -362,7 +364,9 @@ class Toolchain(Struct, frozen=True, dict=True):
         linked = [*checked, *(assembler if counts else ())]
         if job.translated:  # its host code stays behind
             whole = into / "whole.o"
-            self._require_done(job, self._run_on_source(job, ["-c", str(made_object), "-o", str(whole)], into))
+            self._require_done(
+                job, self._run_on_source(job, ["-c", str(made_object), "-o", str(whole)], into)
+            )
             made_object.unlink()
             made_object = whole
             linked += entries_only(whole, [ENTRY])
@@ -374,7 +378,9 @@ class Toolchain(Struct, frozen=True, dict=True):
             found = compiled_from.of_translated(text)
         else:
             named = not self.compiler.is_clang
-            found = compiled_from.compiled_from(text, rules, job.source.parent, job.folders, HERE, is_named=named)
+            found = compiled_from.compiled_from(
+                text, rules, job.source.parent, job.folders, HERE, is_named=named
+            )
         compiled_from.write(into, found)
         for path in (*rules, *into.glob("whole.*")):
             path.unlink(missing_ok=True)
