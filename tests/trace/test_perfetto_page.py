@@ -14,7 +14,7 @@ from insight_trace.__main__ import main
 from tests.chromium import Browser, find_chromium
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-_PATIENCE = 90
+_PATIENCE = 240  # a machine may have other things to do
 _TITLES = "[...document.querySelectorAll('.pf-track__title-popup')].map(each => each.textContent)"
 _UNFOLD = """document.querySelectorAll('.pf-track__shell').forEach(
   each => { if (/chevron_right|expand_more/.test(each.textContent)) each.click(); })"""
