@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -16,9 +18,12 @@ from insight_trace.program.command_line import CommandLine, Input
 from insight_trace.program.core_kinds import Reach, declared, infer
 from insight_trace.program.launches import LaunchSite, rewrite_launches
 from insight_trace.scratch import scratch_folder
+from insight_trace.simulate.embedded import compiled_from
 from insight_trace.simulate.embedded.engine_objects import INCLUDE
 from insight_trace.simulate.embedded.entry_link import SECTIONS, entries_only, tool
 from insight_trace.simulate.embedded.memory import escape
+from insight_trace.simulate.embedded.scalar_code import HOOKS, count_blocks
+from insight_trace.simulate.embedded.source_lines import is_ours
 from insight_trace.simulate.embedded.toolchain import PRELUDE, Toolchain
 
 HEADERS = Path(__file__).resolve().parent / "include"
@@ -60,7 +65,9 @@ def preprocess(toolchain: Toolchain, line: CommandLine, source: Input, side: str
             depends += ["-MF", str(Path(line.output).with_suffix(".d"))]
         if "-MT" not in depends and "-MQ" not in depends and line.output:
             depends += ["-MT", line.output]
-    made = into / f"{side}.ii"
+    made, rule = into / f"{side}.ii", into / f"{side}.d"
+    if not side.startswith("host"):
+        depends = ["-MD", "-MF", str(rule)]
     command = [
         line.standard, "-E", "-w", *_MACROS[side], *device_defines(line.target), f"-I{HEADERS}", f"-I{INCLUDE}",
         "-include", str(PRELUDE), "-include", str(PROGRAM_HEADER), *line.preprocessor, *depends,
@@ -70,7 +77,12 @@ def preprocess(toolchain: Toolchain, line: CommandLine, source: Input, side: str
     if done.code != 0 or done.over:
         raise CompileError(done.said.decode("utf-8", errors="replace"))
     text = made.read_text(encoding="utf-8", errors="surrogateescape")
-    return text.replace("[[maybe_unused]]", "")
+    text = text.replace("[[maybe_unused]]", "")
+    if not rule.is_file():
+        return text
+    read = [Path(os.fsdecode(name)).absolute() for name in compiled_from.rule_paths(rule.read_bytes())]
+    named = [str(path) for path in read if not is_ours(str(path)) and not path.is_relative_to("/usr")]
+    return f"{compiled_from.TRANSLATED.decode()}{json.dumps(named)}\n{text}"
 
 
 def compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> Path:
@@ -174,11 +186,16 @@ def _compile_side(toolchain: Toolchain, line: CommandLine, into: Path, side: str
     """The shared object of one kind of core; its entry points."""
     compiled = into / f"{side}.o"
     unshared = [] if toolchain.compiler.is_clang else ["-fno-gnu-unique"]
-    _run(
-        toolchain,
-        [line.standard, *_DEVICE_FLAGS, *toolchain._hooks(), *unshared, *SECTIONS,
-         "-x", "c++-cpp-output", "-c", str(into / f"{side}.cc"), "-o", str(compiled)],
-    )  # fmt: skip
+    hooks = toolchain._hooks()
+    counts = bool(set(HOOKS) & set(hooks))
+    code = into / f"{side}.s" if counts else compiled
+    words = [line.standard, *_DEVICE_FLAGS, *hooks, *unshared, *SECTIONS, "-x", "c++-cpp-output"]
+    _run(toolchain, [*words, "-S" if counts else "-c", str(into / f"{side}.cc"), "-o", str(code)])
+    if counts:
+        text = count_blocks(code.read_text(encoding="utf-8", errors="surrogateescape"))
+        code.write_text(text, encoding="utf-8", errors="surrogateescape")
+        _run(toolchain, ["-c", str(code), "-o", str(compiled)])
+        code.unlink()
     entries = sorted(set(_ENTRY.findall(tool(["nm", str(compiled)]))))
     if entries:
         made = str(into / f"{side}.so")
