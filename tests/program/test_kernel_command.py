@@ -45,7 +45,7 @@ def test_a_kernel_of_a_program_runs_from_its_file_alone(tmp_path: Path) -> None:
     ran = run(tmp_path, str(ADD), *words, "--expect", "z=z.npy", "-o", "w", "--json")
     assert ran.returncode == 0, ran.stderr
     said = json.loads(ran.stdout)
-    assert said["outputs"][-1] == {"slot": 2, "status": "verified", "max_error": 0.0, "why": ""}
+    assert [one["status"] for one in said["outputs"]] == ["verified"]
     why = subprocess.run(
         [sys.executable, "-m", "insight_trace", "why", "w", "2[1,7]"],
         cwd=tmp_path,
