@@ -26,6 +26,7 @@ import kernel_coverage  # noqa: E402
 from insight_trace.errors import InsightTraceError  # noqa: E402
 from insight_trace.replay.examine import dispatches  # noqa: E402
 from insight_trace.replay.request import ReplayRequest  # noqa: E402
+from insight_trace.scratch import scratch_folder  # noqa: E402
 from insight_trace.simulate.embedded import simulator  # noqa: E402
 from insight_trace.simulate.embedded.checked_run import run_checked  # noqa: E402
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded  # noqa: E402
@@ -54,9 +55,10 @@ def examples() -> Iterator[Work]:
     """Every kernel and mix that our scenes dispatch."""
     for name in SCENES:
         request = ReplayRequest(scene=ROOT / "examples" / name / "scene.py")
-        for selection, gathered, target in dispatches(request, lambda _: None):
-            label = f"{name} {'+'.join(kernel.name for kernel in selection.kernels)}"
-            yield label, selection.kernels, gathered.arguments, target
+        with scratch_folder("checker") as folder:
+            for job, _ in dispatches(request, folder):
+                label = f"{name} {'+'.join(kernel.name for kernel in job.kernels)}"
+                yield label, job.kernels, job.arguments, job.target
 
 
 def checkout(simpler: Path, wanted: int, seed: int) -> Iterator[Work]:

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from insight_trace.cache import Cache
+from insight_trace.options import RunOptions
 from insight_trace.outcome import Simulation
 from insight_trace.profile import ProfileRequest, list_kernels, profile
 from insight_trace.profile.embedded_runner import EmbeddedRunner
@@ -86,7 +87,7 @@ def main() -> None:
         )
         seconds = {}
         for jobs in (1, 2):
-            runner = EmbeddedRunner(seconds=120)
+            runner = EmbeddedRunner(RunOptions(seconds=120))
             runner.toolchain = Toolchain(find_compiler(), Cache(place / "cache"))
             runner.toolchain.runner()
             shutil.rmtree(place / "cache" / "kernel", ignore_errors=True)

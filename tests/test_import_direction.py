@@ -11,6 +11,7 @@ ORDER = [
     "reading",
     "dtypes",
     "chips",
+    "options",
     "finding",
     "model",
     "outcome",
@@ -23,7 +24,9 @@ ORDER = [
     "scene",
     "dump",
     "arguments",
+    "job",
     "simulate",
+    "digest",
     "capture",  # runs kernels and writes dumps, so it stands after both
     "insight",
     "trace",

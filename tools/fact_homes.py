@@ -54,7 +54,7 @@ FACTS = (
     Fact("protocol of a profile's runners", r"^class \w*Runner\(Protocol\)", "profile/kernel_runner.py"),
     Fact("what --simulator auto takes", r'"CANN_SET_ENV", "ASCEND_HOME_PATH"|"auto", "embedded"',
          "simulate/simulators.py"),
-    Fact("option --simulator", r'^\s+"--simulator",', "commands/__init__.py"),
+    Fact("option --simulator", r'^\s+"--simulator",', "options.py"),
     Fact("verification of outputs", r"^def verify_outputs\b", "replay/verification.py"),
     Fact("names of pipes", r"^def pipe_name\(", "recording/pipes.py"),
     Fact("order of pipes", r"^DATAFLOW = |Pipe\.MTE2,\s+Pipe\.MTE1,\s+Pipe\.CUBE", "recording/pipes.py"),

@@ -23,8 +23,8 @@ from insight_trace.arguments.slots import ReplayArguments, ReplayTensor, make_te
 from insight_trace.debug.debug_session import Session, open_session
 from insight_trace.errors import InsightTraceError
 from insight_trace.model import Kernel, Payload, Role
+from insight_trace.replay.pipeline import make_trace
 from insight_trace.replay.recorded import recording_of
-from insight_trace.replay.replaying import make_trace
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 
 _MOST_ROWS = 30_000

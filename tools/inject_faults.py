@@ -31,8 +31,8 @@ from insight_trace.debug.mismatch import wrong_outputs
 from insight_trace.debug.tile_calls import TileCalls
 from insight_trace.debug.why import first_mismatch
 from insight_trace.errors import InsightTraceError
+from insight_trace.replay.pipeline import make_trace
 from insight_trace.replay.recorded import recording_of
-from insight_trace.replay.replaying import make_trace
 
 _DRAWS = 4  # of one kind in one kernel
 Result = dict[str, Any]

@@ -44,6 +44,7 @@ def run_demo(output: Path, say: Callable[[str], None] = lambda _text: None) -> D
     """Captures the example, replays one of its dispatches, and returns both."""
     from insight_trace.capture.session import CaptureOptions, run_capture
     from insight_trace.dump.load import load_dump
+    from insight_trace.options import RunOptions
     from insight_trace.replay.replaying import run_replay
     from insight_trace.replay.request import ReplayRequest
     from insight_trace.scene.static import load_scene
@@ -63,7 +64,7 @@ def run_demo(output: Path, say: Callable[[str], None] = lambda _text: None) -> D
             func_ids=(KERNEL,),
             dump_dir=capture.directory,
             dispatch_id=chosen.dispatch_id,
-            simulator="embedded",
+            options=RunOptions(simulator="embedded"),
             output=output / "replay",
             force=True,
         )

@@ -71,6 +71,7 @@ class Kernel(Struct, frozen=True):
     signature: tuple[str, ...] | None = None  # "IN", "OUT", "INOUT", "SCALAR" by slot; None: not declared
     include_dirs: tuple[str, ...] = ()
     entry: str = "kernel_entry"
+    written: Path | None = None  # what the user wrote, where `source` is only an entry around it
 
 
 class Case(Struct, frozen=True):

@@ -63,6 +63,7 @@ class Simulation(Struct, frozen=True, eq=False):
     # buffers of global memory: name, address, declared size, bytes that may be touched
     regions: tuple[tuple[str, int, int, int], ...] = ()
     sources: Mapping[str, Path] = field(default_factory=dict)  # paths in `stacks` -> where they are
+    read: tuple[Path, ...] = ()  # every file that the kernels were compiled from, but for the tool's own
     memory: MemoryUse | None = None
     launch: Launch | None = None
     chip_file: str = ""  # where the chip is a file of the user's own

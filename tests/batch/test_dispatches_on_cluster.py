@@ -42,7 +42,7 @@ def test_times_and_verdicts_are_those_of_this_machine(running, jobs, tmp_path):
         }
         dump = tmp_path / "dump"
         assert main(["capture", str(SCENE), "--case", "CaseSmall1", "-o", str(dump)]) == 0
-        _, _, replays = plan(BulkRequest(SCENE, dump, "CaseSmall1", sample=4))
+        replays = plan(BulkRequest(SCENE, dump, "CaseSmall1", sample=4)).jobs
         there = dict(cluster.replay(replays))
         assert there == {place: run_replay_job(job) for place, job in enumerate(replays)}
         assert {row.verdict for row in there.values()} == {"verified"}

@@ -11,9 +11,10 @@ import pytest
 from insight_trace.__main__ import main
 from insight_trace.errors import InputError
 from insight_trace.insight.validator import validate_directory
+from insight_trace.options import RunOptions
 from insight_trace.profile import ProfileRequest, list_kernels, profile
 from insight_trace.profile.embedded_runner import EmbeddedRunner
-from insight_trace.profile.kernel_runner import EXPORTED, FAILED, RunnerOptions
+from insight_trace.profile.kernel_runner import EXPORTED, FAILED
 from insight_trace.profile.manifest import latest_run, read_manifest
 from insight_trace.profile.sent_kernel import opened, pack, run_parcel, unpack_into
 from insight_trace.ptoas.planned_kernel import Content
@@ -95,7 +96,7 @@ def test_a_worker_that_has_none_of_the_files_gives_the_same_result(build, tmp_pa
     from insight_trace.profile.profile_run import ProfileRun
 
     ProfileRun(tmp_path / "here", EmbeddedRunner()).run([kernel])
-    parcel = pack(kernel, RunnerOptions())
+    parcel = pack(kernel, RunOptions())
     shutil.rmtree(build)
     data.unlink()
     returned = opened(run_parcel(parcel))
@@ -110,7 +111,7 @@ def test_a_file_that_went_away_or_would_leave_its_folder_is_an_error(build, tmp_
     (kernel,) = list_kernels(ProfileRequest(build, funcs=("vector_add",)))
     kernel.source.unlink()
     with pytest.raises(InputError, match="cannot be read"):
-        pack(kernel, RunnerOptions())
+        pack(kernel, RunOptions())
     for name in ("../x", "/x", "a/../../x"):
         with pytest.raises(InputError, match="a worker sent"):
             unpack_into({name: b""}, tmp_path)
@@ -167,7 +168,7 @@ def test_a_worker_that_dies_fails_its_kernel_alone(cluster, build, monkeypatch):
         return run_parcel(parcel)
 
     monkeypatch.setattr(module, "run_parcel", fatal)
-    with contextlib.closing(module.ClusterRunner(cluster, RunnerOptions())) as runner:
+    with contextlib.closing(module.ClusterRunner(cluster, RunOptions())) as runner:
         request = ProfileRequest(build, funcs=("vector_add", "matmul_64"), jobs=1)
         rows = {row.func: row for row in profile(request, runner).rows}
     assert rows["matmul_64"].exported
@@ -193,7 +194,7 @@ def hostile(_parcel, mark):
 def test_nothing_that_a_worker_sends_is_unpickled_here(cluster, tmp_path):
     from insight_trace.profile import cluster_runner as module
 
-    runner = module.ClusterRunner(cluster, RunnerOptions())
+    runner = module.ClusterRunner(cluster, RunOptions())
     try:
         mark = tmp_path / "unpickled"
         future = runner._client.submit(hostile, None, str(mark), pure=False)

@@ -10,8 +10,8 @@ from insight_trace.arguments.given import from_arrays
 from insight_trace.debug import Session, open_session
 from insight_trace.debug.shadow import shadow
 from insight_trace.model import CoreType, Kernel
+from insight_trace.replay.pipeline import make_trace
 from insight_trace.replay.recorded import recording_of
-from insight_trace.replay.replaying import make_trace
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 
 KERNEL = """

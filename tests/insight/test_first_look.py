@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from insight_made_up import small_trace, trace_of
 from insight_replays import EXAMPLES, REPLAYS
+from insight_trace.replay.named_traces import write_named_traces
 from msgspec.structs import replace
 
 from insight_trace.insight import added_events, open_trace, validate, write_insight_directory
@@ -18,7 +19,6 @@ from insight_trace.insight.source_page import opening_on
 from insight_trace.model import Pipe
 from insight_trace.recording.store import open_recording
 from insight_trace.replay import named_traces
-from insight_trace.replay.named_traces import write_named_traces
 from insight_trace.trace.cache_lines import cache_lines
 from insight_trace.trace.stats import stats
 

@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import importlib
 import json
 import os
 import shutil
@@ -15,12 +16,11 @@ from launched_kernels import write_build, write_tile_headers
 from standin_toolkit import make_toolkit
 from tests.synthetic_trace import softmax_trace
 
-from insight_trace import profile as profile_module
 from insight_trace.__main__ import main
 from insight_trace.errors import JobError
 from insight_trace.insight import validate_directory, write_insight_directory
+from insight_trace.options import RunOptions, VendorOptions
 from insight_trace.profile import ProfileRequest, list_kernels, profile, testcase
-from insight_trace.profile.kernel_runner import RunnerOptions
 from insight_trace.profile.msprof_runner import MsprofRunner
 from insight_trace.ptoas.buffer_content import content_of
 from insight_trace.simulate.msprof import building
@@ -67,10 +67,12 @@ class Bench:
         return {name: float(value) for name, value in (line.split() for line in lines)}
 
     def run(self, build: Path, **options: object):
-        how = {"step_timeout": 60.0, "build_timeout": 60.0, **options}
-        request = ProfileRequest(build, jobs=2, resume=bool(how.pop("resume", False)))
+        how = {"step_seconds": 60.0, "build_seconds": 60.0, **options}
+        resume, soc_version = bool(how.pop("resume", False)), how.pop("soc_version", None)
+        run = RunOptions(soc_version=soc_version, seconds=60.0)
+        request = ProfileRequest(build, jobs=2, resume=resume, options=run, vendor=VendorOptions(**how))
         said: list[str] = []
-        result = profile(request, warn=said.append, options=RunnerOptions(**how))
+        result = profile(request, warn=said.append)
         return result, said
 
 
@@ -349,7 +351,8 @@ def test_a_source_that_changed_is_built_again_on_resume(bench, tmp_path):
 @pytest.fixture
 def scripted_embedded(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parent.parent / "ptoas"))
-    monkeypatch.setitem(profile_module.RUNNERS, "embedded", "scripted_runner:make")
+    make = importlib.import_module("scripted_runner").make
+    monkeypatch.setattr("insight_trace.profile.embedded_runner.EmbeddedRunner", make)
 
 
 @pytest.mark.usefixtures("scripted_embedded")
@@ -457,7 +460,7 @@ def test_script_11_a_worker_from_elsewhere_is_used_without_writing_into_the_tool
     bench.set(STANDIN_MSPROF="needs_worker", ASCEND_HOME_PATH=homes["cann-8.5.0"], HOME=tmp_path)
     before = {name: everything_in(home) for name, home in homes.items()}
     build = write_build(tmp_path / "build", ("plain",))
-    runner = MsprofRunner(RunnerOptions())
+    runner = MsprofRunner(VendorOptions())
     with pytest.raises(JobError, match="no working simulator worker"):
         runner.require(["a2a3"])
     named = {"msopprof": homes["cann-8.2"] / "tools/msopprof/bin/msopprof"}
@@ -484,7 +487,7 @@ def test_script_11_of_several_workers_the_one_of_the_same_release_is_taken(built
 def test_script_2_an_interrupt_ends_msprof_and_all_that_it_started(bench, tmp_path):
     bench.set(STANDIN_MSPROF="hang")
     build = write_build(tmp_path / "build", ("plain",))
-    runner = MsprofRunner(RunnerOptions())
+    runner = MsprofRunner(VendorOptions())
     runner.require(["a2a3"])
     request = ProfileRequest(build, output_root=tmp_path / "out")
     rows = []
@@ -562,7 +565,7 @@ def test_ptoas_root_uses_ptoas_own_generator_with_zeros_where_it_leaves_no_golde
     kernel = dataclasses.replace(kernel, arguments=(given, kernel.arguments[1]))
     from insight_trace.profile.profile_run import ProfileRun
 
-    runner = MsprofRunner(RunnerOptions(ptoas_root=tmp_path / "ptoas"))
+    runner = MsprofRunner(VendorOptions(ptoas_root=tmp_path / "ptoas"))
     ProfileRun(tmp_path / "given", runner).run([kernel])
     assert bench.seen == {"mangled.v1[0]": 1}
 

@@ -20,6 +20,7 @@ from insight_trace.__main__ import main
 from insight_trace.errors import InputError
 from insight_trace.insight import open_trace
 from insight_trace.insight.validator import validate_directory
+from insight_trace.options import RunOptions
 from insight_trace.profile import ProfileRequest, list_kernels, profile
 from insight_trace.profile.embedded_runner import EmbeddedRunner, entry_source
 from insight_trace.profile.manifest import COLUMNS, OUR_COLUMNS, latest_run, read_manifest
@@ -51,7 +52,7 @@ def expected():
 
 @pytest.fixture(scope="module")
 def runner():
-    return EmbeddedRunner(seconds=120)
+    return EmbeddedRunner(RunOptions(seconds=120))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -32,6 +32,7 @@ from small_kernels import VECTOR_PTO, write_kernel
 from insight_trace.__main__ import main
 from insight_trace.commands import profile as command
 from insight_trace.errors import JobError, RequestError
+from insight_trace.options import RunOptions, VendorOptions, options_of
 from insight_trace.profile import ProfileRequest, list_kernels, profile
 from insight_trace.profile.foreign_case import find_generator, generate_case, input_sizes
 from insight_trace.profile.kernel_runner import CorePipes
@@ -63,8 +64,9 @@ def test_script_1_the_simulators_limit_is_counted_in_minutes_and_steps_in_second
 
     parser = argparse.ArgumentParser()
     command.prepare(parser)
-    options = command._runner_options(parser.parse_args(["--msprof-timeout", "90", "--step-timeout", "12.5"]))
-    assert (options.msprof_timeout_minutes, options.step_timeout) == (90, 12.5)
+    typed = parser.parse_args(["--msprof-timeout", "90", "--step-timeout", "12.5"])
+    assert options_of(typed, VendorOptions).timeout_minutes == 90
+    assert options_of(typed, RunOptions).seconds == 12.5
 
 
 def test_script_2_a_timeout_keeps_the_log_and_leaves_no_process_behind(tmp_path):

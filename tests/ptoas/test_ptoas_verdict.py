@@ -91,4 +91,4 @@ def test_the_arguments_that_were_made_up_are_the_suspects():
 @pytest.mark.parametrize("kind", list(CoreType))
 def test_every_kind_is_flagged_when_it_idles(kind):
     found = kernel(kind, CoreWork(1, 1), CoreWork(1, 1))
-    assert near_empty(found, pipes_of(found, idle=True)).startswith("near-empty trace: ")
+    assert near_empty(found, pipes_of(found, idle=True)).startswith("degenerate: ")

@@ -187,7 +187,7 @@ using OtherLeft = Tile<TileType::Left, T, R, C, BLayout::RowMajor, R, C, SLayout
     ("folder", "family"), [("examples/a5/x", "a5"), ("examples/a2a3/x", ""), ("examples/x", "")]
 )
 def test_the_folder_of_a_checkout_names_the_family_and_none_above_it(folder, family, tmp_path):
-    from insight_trace.replay.replaying import _family_of_place
+    from insight_trace.replay.jobs import _family_of_place
 
     root = tmp_path / "a5" / "checkout"
     (root / folder).mkdir(parents=True)

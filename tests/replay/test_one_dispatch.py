@@ -76,11 +76,11 @@ def test_the_recorded_members_decide_the_lanes(shared_data):
         pytest.skip("the shared data has no pypto_builds")
     replay = insight_trace.replay(build, func_id=(0, 1), output=Path("w"))
     assert replay.dispatch.func_ids == (0, 1, 1)
-    assert [k.func_id for k in replay.selection.kernels] == [0, 1, 1]
+    assert [k.func_id for k in replay.job.kernels] == [0, 1, 1]
     assert replay.arguments.block_count == 4
     assert not replay.mismatched
     assert "verified" in {c.status for c in replay.checks}
-    fewer = insight_trace.replay(build, func_id=(0, 1), output=Path("v"), block_dim=1)
+    fewer = insight_trace.replay(build, func_id=(0, 1), output=Path("v"), blocks=1)
     assert "1 blocks ran, not 4" in fewer.differences
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import insight_trace
 from insight_trace.insight import validate
+from insight_trace.options import RunOptions
 from insight_trace.replay.replaying import run_replay
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.verification import Status, verdict
@@ -31,7 +32,7 @@ def _replays(scene, dump, tmp_path):
                 func_ids=(dispatch_id % 4,),
                 dump_dir=dump,
                 dispatch_id=dispatch_id,
-                simulator="embedded",
+                options=RunOptions(simulator="embedded"),
                 output=tmp_path / f"replay{dispatch_id}",
             )
         )
@@ -40,7 +41,7 @@ def _replays(scene, dump, tmp_path):
 @pytest.mark.parametrize("name", WITH_PAYLOAD)
 def test_our_kernels_reproduce_every_recorded_dispatch_of_every_schema(name, recorded_dumps, tmp_path):
     for replay in _replays(OUR_SCENE, recorded_dumps / name, tmp_path):
-        kernel = replay.selection.kernels[0].name
+        kernel = replay.job.kernels[0].name
         assert verdict(replay.checks) is Status.VERIFIED, [check.text for check in replay.checks]
         # UP carries its running sum on but for the last block, and writes the output but for the others
         unwritten = [check.slot for check in replay.checks if check.status is Status.UNWRITTEN]
@@ -56,7 +57,7 @@ def test_upstreams_own_kernels_reproduce_what_they_recorded(simpler_checkout, re
     for replay in _replays(simpler_checkout / UPSTREAM, dump, tmp_path):
         assert verdict(replay.checks) is Status.VERIFIED, [check.text for check in replay.checks]
         for check in replay.checks:
-            if replay.selection.label in ("QK", "PV"):
+            if replay.job.label in ("QK", "PV"):
                 assert check.max_error == 0.0
 
 

@@ -5,13 +5,11 @@ from pathlib import Path
 import pytest
 
 from insight_trace.errors import InsightTraceError
+from insight_trace.options import SIMULATORS, RunOptions, VendorOptions
 from insight_trace.profile import make_runner
-from insight_trace.profile.kernel_runner import RunnerOptions
-from insight_trace.replay.request import ReplayRequest
-from insight_trace.simulate import SIMULATORS
 from insight_trace.simulate.embedded.embedded_simulator import EmbeddedSimulator
 from insight_trace.simulate.msprof.msprof_simulator import MsprofSimulator
-from insight_trace.simulate.simulators import Simulator, SimulatorOptions, find_simulator
+from insight_trace.simulate.simulators import Simulator, find_simulator
 
 CHIP_FILE = str(Path(__file__).parents[1] / "data" / "chips" / "mine.toml")
 
@@ -24,14 +22,11 @@ def chosen(request, monkeypatch):
 
     def choose(**options):
         said = []
-        if request.param == "replay":
-            asked = ReplayRequest(Path("scene.py"), **options).for_simulators
-        else:
-            asked = RunnerOptions(**options).for_simulators
-        found = find_simulator("auto", asked, ("a2a3",), said.append).name
+        run = {name: options.pop(name, None) for name in ("soc_version", "pto_isa_root")}
+        asked = (RunOptions(**run), VendorOptions(**options))
+        found = find_simulator(*asked, ("a2a3",), said.append).name
         if request.param == "profile":
-            runner = make_runner("auto", RunnerOptions(**options), ("a2a3",))
-            assert runner.simulator.name == found
+            assert make_runner(*asked, ("a2a3",)).simulator.name == found
         return found, said
 
     return choose
@@ -70,7 +65,10 @@ def test_headers_of_a_checkout_are_for_both_and_choose_none(chosen, tmp_path):
 
 
 def test_there_is_one_protocol_and_every_simulator_that_has_a_name_keeps_it():
-    both: list[Simulator] = [EmbeddedSimulator(SimulatorOptions()), MsprofSimulator(SimulatorOptions(), {})]
+    both: list[Simulator] = [
+        EmbeddedSimulator(RunOptions()),
+        MsprofSimulator(RunOptions(), VendorOptions(), {}),
+    ]
     assert tuple(simulator.name for simulator in both) == SIMULATORS
     asked = {name for name in vars(Simulator) if not name.startswith("_")}
     assert asked == {"name", "require", "run"}
@@ -79,4 +77,4 @@ def test_there_is_one_protocol_and_every_simulator_that_has_a_name_keeps_it():
 
 def test_a_name_that_no_simulator_has_is_refused():
     with pytest.raises(InsightTraceError, match="there is no simulator 'camodel'"):
-        find_simulator("camodel", SimulatorOptions())
+        RunOptions(simulator="camodel")

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from insight_trace.model import Confidence, CoreType, Launch, MemoryUse, Pipe
 from insight_trace.recording.tile_lives import named_tiles, tile_lives
-from insight_trace.replay.replaying import make_trace
+from insight_trace.replay.pipeline import make_trace
 from insight_trace.report.payload import Section, payload
 from tests.simulate.dispatching import kernel, run
 from tests.synthetic_recording import VECTOR_PATH, mix_recording

@@ -66,7 +66,7 @@ def test_a_replay_tells_the_interval_the_launch_and_the_memory(
 
 
 def test_a_comparison_says_when_a_difference_is_smaller_than_the_models_error() -> None:
-    from insight_trace.replay.replaying import make_trace
+    from insight_trace.replay.pipeline import make_trace
     from insight_trace.trace.compare import compare
 
     def trace(count: int) -> Trace:

@@ -48,7 +48,7 @@ from insight_trace.recording.detail import Details
 from insight_trace.recording.operands import byte_ranges
 from insight_trace.recording.store import _TABLES, HEADER, Recording, _column
 from insight_trace.recording.stream import COLUMNS, OPERAND_COLUMNS
-from insight_trace.replay.replay_folder import read_record
+from insight_trace.replay.workspace import read_record
 from insight_trace.run.device_records import read_deps, read_names
 from insight_trace.run.job_journal import JobJournal as RunJournal
 from insight_trace.run.measured import read_pmu, read_swimlane

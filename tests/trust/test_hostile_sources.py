@@ -10,7 +10,7 @@ import pytest
 from insight_trace import limits, simulate
 from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.outcome import Fault
-from insight_trace.replay.replaying import make_trace
+from insight_trace.replay.pipeline import make_trace
 from insight_trace.simulate.embedded.toolchain import KernelBuildError, Toolchain
 from tests.simulate.kernel_text import write_kernel
 

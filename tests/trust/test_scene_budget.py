@@ -11,7 +11,7 @@ import pytest
 
 from insight_trace.__main__ import main
 from insight_trace.errors import InputError, RequestError
-from insight_trace.replay.request import ReplayRequest
+from insight_trace.options import RunOptions
 from insight_trace.scene.static import load_scene
 
 HEAD = "class T(SceneTestCase):\n    CALLABLE = {'incores': []}\n"
@@ -105,7 +105,7 @@ def test_a_scene_of_gigabytes_is_not_read(tmp_path):
 
 def test_blocks_without_end_are_refused(tmp_path):
     with pytest.raises(RequestError, match="at most"):
-        ReplayRequest(tmp_path, block_dim=100_000_000)
+        RunOptions(blocks=100_000_000)
 
 
 def test_a_dump_of_a_hundred_million_blocks_is_refused_before_anything_starts(tmp_path, monkeypatch, capsys):

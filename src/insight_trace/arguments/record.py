@@ -13,7 +13,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from insight_trace.arguments.buffers import payload_bytes
-from insight_trace.arguments.content import Content, Fill, FromFile, OtherRecord, Random, Recorded, Zero
+from insight_trace.arguments.content import (
+    Content,
+    Fill,
+    FromFile,
+    Given,
+    OtherRecord,
+    Random,
+    Recorded,
+    Zero,
+)
 from insight_trace.arguments.slots import (
     ReplayArguments,
     ReplayScalar,
@@ -75,6 +84,12 @@ def _kept(tensor: ReplayTensor, directory: Path) -> ReplayTensor:
         place = stem.with_suffix(".before" + (".npy" if content.path.suffix == ".npy" else ".bin"))
         _copy_file(content.path, place)
         content = FromFile(place)
+    elif isinstance(content, Given):
+        place = stem.with_suffix(".before.bin")
+        raw = content.array.tobytes()
+        with whole_file(place, sync=False) as file:
+            file.write(raw)
+        content = Recorded(Payload(place, 0, len(raw)))
     expected = tensor.expected and _copied(tensor.expected, stem.with_suffix(".after.bin"))
     return replace(tensor, content=content, expected=expected)
 
@@ -143,6 +158,8 @@ def _content_record(item: ReplayTensor, directory: Path) -> dict[str, Any]:
             "strides": list(content.strides),
             "start_offset": content.start_offset,
         }
+    if isinstance(content, Given):
+        raise InputError(f"slot {item.slot}: an array in memory has no place in a record; keep it first")
     return {"kind": "zero"}
 
 

@@ -27,7 +27,6 @@ from insight_trace.simulate.embedded.toolchain import Toolchain
 
 _TRIES_AGAIN = 1
 R = TypeVar("R")
-J = TypeVar("J", TimingJob, ReplayJob)
 
 
 class ClusterJobs:
@@ -44,23 +43,27 @@ class ClusterJobs:
 
     def time(self, jobs: Sequence[TimingJob]) -> Iterator[tuple[int, Timed]]:
         """Results with the places of their jobs, as they come; a worker that dies loses none."""
-        targets = [job.target for job in jobs]
-        return self._run(run_sent_timing, jobs, targets, [(job,) for job in jobs], Timed)
+        wanted = [(job.kernels, job.target) for job in jobs]
+        return self._run(run_sent_timing, wanted, [(job,) for job in jobs], Timed)
 
     def replay(self, jobs: Sequence[ReplayJob]) -> Iterator[tuple[int, ReplayRow]]:
         """The same for replays; what was recorded of a dispatch goes with it."""
-        targets = [job.options.target for job in jobs]
-        return self._run(run_sent_replay, jobs, targets, (_with_payload(job) for job in jobs), ReplayRow)
+        wanted = [(job.job.kernels, job.job.target) for job in jobs]
+        return self._run(run_sent_replay, wanted, (_with_payload(job) for job in jobs), ReplayRow)
 
     def _run(
-        self, run: Callable[..., bytes], jobs: Sequence[J], targets: Sequence[str], given: Any, kind: type[R]
+        self,
+        run: Callable[..., bytes],
+        wanted: Sequence[tuple[Sequence[Kernel], str]],
+        sent_to: Any,
+        kind: type[R],
     ) -> Iterator[tuple[int, R]]:
         completed = importlib.import_module("distributed").as_completed
         toolchain = Toolchain.find()
         sent: dict[str, Any] = {}
         places = {}
-        for place, (job, target, arguments) in enumerate(zip(jobs, targets, given, strict=True)):
-            files = sources(job.kernels, target, toolchain)
+        for place, ((kernels, target), arguments) in enumerate(zip(wanted, sent_to, strict=True)):
+            files = sources(kernels, target, toolchain)
             name = _name(files)
             if (
                 name not in sent
@@ -125,7 +128,8 @@ def _with_payload(job: ReplayJob) -> tuple[ReplayJob, bytes]:
         piece.extend(content)
         return replace(payload, path=Path(), offset=place)
 
-    return dataclasses.replace(job, arguments=_with_payloads(job.arguments, moved)), bytes(piece)
+    arguments = _with_payloads(job.job.arguments, moved)
+    return dataclasses.replace(job, job=replace(job.job, arguments=arguments)), bytes(piece)
 
 
 def _with_payloads(arguments: ReplayArguments, moved: Callable[[Payload], Payload]) -> ReplayArguments:
@@ -170,8 +174,9 @@ def run_sent_replay(name: str, files: Mapping[str, bytes], job: ReplayJob, piece
     with scratch_folder("payload") as folder:
         path = folder / "payload"
         path.write_bytes(piece)
-        arguments = _with_payloads(job.arguments, lambda payload: replace(payload, path=path))
-        row = run_replay_job(dataclasses.replace(job, kernels=_moved(job.kernels, root), arguments=arguments))
+        arguments = _with_payloads(job.job.arguments, lambda payload: replace(payload, path=path))
+        here = replace(job.job, kernels=_moved(job.job.kernels, root), arguments=arguments)
+        row = run_replay_job(dataclasses.replace(job, job=here))
     return msgspec.msgpack.encode(row)
 
 

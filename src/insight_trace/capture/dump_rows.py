@@ -66,6 +66,7 @@ def write_args_dump(
     *,
     partial: bool,
     failure: Mapping[str, Any] | None = None,
+    case: str = "",
 ) -> Path:
     """Writes args_dump.json for the rows; `partial` marks a run that did not (or not yet) end well."""
     order = np.lexsort((rows["block_idx"], rows["role"], rows["arg_index"], rows["stage"], rows["task_id"]))
@@ -81,6 +82,7 @@ def write_args_dump(
             before = b",\n    "
         header: dict[str, Any] = {
             "run_dir": "args_dump",
+            **({"case": case} if case else {}),
             "bin_format": {"type": "logical_contiguous", "byte_order": "little_endian"},
             "dump_args_level": level,
             "total_args": len(rows),
@@ -102,11 +104,11 @@ def write_args_dump(
     return manifest
 
 
-def write_kernel_dump(folder: Path, rows: NDArray[Any], names: Mapping[int, str]) -> Path:
+def write_kernel_dump(folder: Path, rows: NDArray[Any], names: Mapping[int, str], case: str = "") -> Path:
     """Writes kernel_args_dump.json for the rows; its payload is that of args.bin."""
     order = np.lexsort((rows["stage"], rows["arg_index"], rows["dispatch_id"]))
     dispatches = _dispatches(_pieces(rows, order), folder / DumpForm.ARGS_DUMP.bin, names)
-    return write_kernel_args(folder, dispatches, payload_beside=DumpForm.ARGS_DUMP.bin, force=True)
+    return write_kernel_args(folder, dispatches, payload_beside=DumpForm.ARGS_DUMP.bin, force=True, case=case)
 
 
 _BOUNDS = {

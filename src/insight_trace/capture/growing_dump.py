@@ -100,7 +100,8 @@ class WrittenDump:
 class GrowingDump:
     """Keeps the manifests at the state of the rows: now and then while they grow, and at the end."""
 
-    def __init__(self, folder: Path | None, level: int, scene: Scene) -> None:
+    def __init__(self, folder: Path | None, level: int, scene: Scene, case: str = "") -> None:
+        self.case = case
         self.folder = folder
         self.level = level
         self.names = {k.func_id: k.name for k in scene.kernels if k.func_id is not None}
@@ -146,9 +147,15 @@ class GrowingDump:
             failure = {"fault": report.failure.fault.value, "message": report.failure.message}
             failure |= {"where": report.failure.where} if report.failure.where else {}
             failure |= {"task_id": report.facts["task"][0]} if "task" in report.facts else {}
-        write_kernel_dump(self.folder, rows, self.names)
+        write_kernel_dump(self.folder, rows, self.names, self.case)
         write_args_dump(
-            self.folder, rows, self.level, self.names, partial=report.failure is not None, failure=failure
+            self.folder,
+            rows,
+            self.level,
+            self.names,
+            partial=report.failure is not None,
+            failure=failure,
+            case=self.case,
         )
         return WrittenDump(len(rows), int((self.folder / "args.bin").stat().st_size), _tasks(rows))
 

@@ -121,7 +121,7 @@ def run_capture(path: Path, case: str | None, output: Path | None, options: Capt
         ):
             lines = job_lines(scene, found, builds, target, options, most_payload)
             started = time.monotonic()
-            recorder = GrowingDump(dump, options.level, scene)
+            recorder = GrowingDump(dump, options.level, scene, chosen.name)
             lines += [*arena.job_lines(), *recorder.job_lines]
             lines += host_sandbox_lines(options, job, dump, toolchain)
             report = run_orchestrated(live, found, job, builds, lines, arena, recorder.look, options.sandbox)

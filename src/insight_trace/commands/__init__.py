@@ -79,18 +79,6 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {shown(message)}\n")
 
 
-def add_simulator(to: argparse._ActionsContainer) -> None:
-    """`--simulator`, which means the same in every command."""
-    from insight_trace.simulate import SIMULATORS
-
-    to.add_argument(
-        "--simulator",
-        default="auto",
-        choices=("auto", *SIMULATORS),
-        help="auto: the vendor's where CANN is named (by an option, CANN_SET_ENV, ASCEND_HOME_PATH), else ours",
-    )
-
-
 def _parser(name: str, command: ModuleType) -> argparse.ArgumentParser:
     parser = _Parser(
         prog=f"insight-trace {name}",
@@ -118,12 +106,13 @@ def _bounds_of(options: argparse.Namespace) -> Iterator[None]:
     variables = {}
     if getattr(options, "sandbox", None):
         variables["INSIGHT_TRACE_SANDBOX"] = options.sandbox
-    for name in ("time_limit", "compile_limit"):
+    flags = {"time_limit": "--time-limit", "seconds": "--time-limit", "compile_limit": "--compile-limit"}
+    for name, flag in flags.items():
         seconds = getattr(options, name, None)
         if seconds is not None:
             from insight_trace.limits import seconds_given
 
-            seconds_given(seconds, f"--{name.replace('_', '-')}")
+            seconds_given(seconds, flag)
     if getattr(options, "compile_limit", None) is not None:
         variables["INSIGHT_TRACE_COMPILE_SECONDS"] = str(options.compile_limit)
     before = {name: os.environ.get(name) for name in variables}

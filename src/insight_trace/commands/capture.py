@@ -87,6 +87,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _examined(options: argparse.Namespace, result: Capture) -> list[Examined]:
     """What is wrong in the kernels that were recorded."""
+    from insight_trace.options import RunOptions
     from insight_trace.replay.examine import examine
     from insight_trace.replay.request import ReplayRequest
 
@@ -95,7 +96,9 @@ def _examined(options: argparse.Namespace, result: Capture) -> list[Examined]:
     if options.dump_args != 2:
         raise RequestError("--check needs every payload", hint="leave --dump-args at 2")
     request = ReplayRequest(
-        scene=Path(options.scene), case=result.case, platform=options.platform, seconds=options.time_limit
+        Path(options.scene),
+        result.case,
+        options=RunOptions(platform=options.platform, seconds=options.time_limit),
     )
     return examine(request, dump=result.directory)
 

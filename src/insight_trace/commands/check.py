@@ -9,11 +9,12 @@ insight-trace check BUILD                           the kernels of a PyPTO build
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from insight_trace.options import RunOptions, add_options, options_of
 
 if TYPE_CHECKING:
     from insight_trace.finding import Place
@@ -30,22 +31,12 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dump-dir", type=Path, metavar="D", help="a dump that holds the arguments")
     parser.add_argument("--dispatch-id", type=int, metavar="K", help="the dispatch of the dump")
     parser.add_argument("--arg-spec", type=Path, metavar="F", help="a JSON file of arguments")
-    parser.add_argument(
-        "--target", choices=("a2a3", "a5"), help="the family (default: what the scene is for)"
-    )
-    parser.add_argument("--platform", metavar="P", help="a2a3, a2a3sim, a5 or a5sim")
-    parser.add_argument("--soc-version", metavar="V", help="the chip, e.g. Ascend910B1")
-    parser.add_argument(
-        "--time-limit", type=float, default=60.0, metavar="S", help="seconds a kernel may run"
-    )
+    add_options(parser, RunOptions, "target", "platform", "soc_version", "seconds", "orders")
     parser.add_argument(
         "--notes", action="store_true", help="also what is no fault: idle flags, unread writes"
     )
     parser.add_argument(
         "--allow", type=Path, metavar="F", help="a file of lines FILE[:LINE] CATEGORY to allow"
-    )
-    parser.add_argument(
-        "--perturb", type=int, default=0, metavar="N", help="also N other orders of cores and pipes"
     )
     parser.add_argument("--no-fail", action="store_true", help="exit 0 even if there is an error")
     # what is the default now: scripts that say so go on working
@@ -61,7 +52,6 @@ def run(options: argparse.Namespace) -> int:
     from insight_trace.commands.replay import numbers
     from insight_trace.errors import RequestError
     from insight_trace.replay.examine import examine
-    from insight_trace.replay.replay_folder import RECORD
     from insight_trace.replay.request import ReplayRequest
     from insight_trace.storage import refuse_existing, write_whole
 
@@ -73,19 +63,14 @@ def run(options: argparse.Namespace) -> int:
         dump_dir=options.dump_dir,
         dispatch_id=options.dispatch_id,
         arg_spec=options.arg_spec,
-        target=options.target,
-        platform=options.platform,
-        soc_version=options.soc_version,
-        seconds=options.time_limit,
+        options=options_of(options, RunOptions),
     )
     if options.sarif is not None:
         refuse_existing(options.sarif, force=options.force)
-    if options.perturb < 0:
-        raise RequestError(f"--perturb takes a number of orders, not {options.perturb}")
-    given = in_file(options.allow) if options.allow else []
-    examined = examine(request, given, orders=options.perturb)
-    if options.scene.is_dir() and not (options.scene / RECORD).is_file():
-        examined = _with_python(examined, options.scene)
+    if options.orders < 0:
+        raise RequestError(f"--perturb takes a number of orders, not {options.orders}")
+    allowed = in_file(options.allow) if options.allow else []
+    examined = examine(request, allowed)
     if options.sarif is not None:
         findings = [finding for one in examined for finding in one.findings]
         text = json.dumps(sarif(findings, Path.cwd()), indent=1) + "\n"
@@ -142,15 +127,3 @@ def show_examined(one: Examined, notes: bool) -> None:
 def _place_text(place: Place) -> str:
     generated = f"{Path(place.file).name}:{place.line}"
     return f"{place.python} ({generated})" if place.python else generated
-
-
-def _with_python(examined: list[Examined], build: Path) -> list[Examined]:
-    """Of a PyPTO build: findings say which lines of the user's program they come from."""
-    from insight_trace.ptoas.python_lines import with_python_lines
-    from insight_trace.ptoas.python_trace import lines_of_build
-    from insight_trace.scene.static import load_scene
-
-    lines = lines_of_build(load_scene(build).kernels, build)
-    if not lines:
-        return examined
-    return [dataclasses.replace(one, findings=with_python_lines(one.findings, lines)) for one in examined]

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from insight_trace.commands import add_simulator
+from insight_trace.options import RunOptions, VendorOptions, add_options
 
 if TYPE_CHECKING:
     from insight_trace.model import Scene
@@ -65,14 +65,13 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         "--msprof-timeout", type=int, default=120, metavar="MIN", help="of the vendor's simulator (120)"
     )
     parser.add_argument("--device", metavar="ID", help="accepted: no device is used here")
-    add_simulator(parser)
-    parser.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="of the kernel")
+    add_options(parser, RunOptions, "simulator", "seconds")
 
 
 def run(options: argparse.Namespace) -> int:
     from insight_trace.commands.replay_text import mismatch_text, show
-    from insight_trace.replay.named_traces import PERFETTO, PLAIN
     from insight_trace.replay.replaying import run_replay
+    from insight_trace.replay.workspace import PERFETTO, PLAIN
 
     ignored = [
         f"--{name.replace('_', '-')} ({why})"
@@ -121,11 +120,13 @@ def _request(options: argparse.Namespace) -> tuple[ReplayRequest, str]:
         dump_dir=options.dump_json,
         task_id=task_number(options.task_id),
         overrides=parse_overrides(options.set_arg, options.restore_arg, None, None),
-        simulator=options.simulator,
-        platform=options.platform,
-        block_dim=options.spmd_block_num,
-        seconds=options.time_limit,
-        timeout_minutes=options.msprof_timeout,
+        options=RunOptions(
+            simulator=options.simulator,
+            platform=options.platform,
+            blocks=options.spmd_block_num,
+            seconds=options.seconds,
+        ),
+        vendor=VendorOptions(timeout_minutes=options.msprof_timeout),
         output=Path("outputs") / f"core_swimlane_{label}_{stamp}",
         label=label,
         collect=not options.no_collect,

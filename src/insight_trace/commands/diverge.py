@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     from insight_trace.debug.debug_session import open_session
     from insight_trace.debug.divergence import diverge
     from insight_trace.errors import RequestError
-    from insight_trace.replay.replay_folder import RECORD
+    from insight_trace.replay.workspace import RECORD
 
     if (options.b is None) == (options.order is None):
         raise RequestError("give either a second workspace, a dump, or --order N")

@@ -16,12 +16,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from insight_trace.commands import add_simulator
+from msgspec.structs import replace
+
 from insight_trace.errors import RequestError
+from insight_trace.options import KERNEL_SECONDS, RunOptions, VendorOptions, add_options, options_of
 
 if TYPE_CHECKING:
     from insight_trace.profile import ProfileRequest
-    from insight_trace.profile.kernel_runner import RunnerOptions
     from insight_trace.ptoas.planned_kernel import KernelArg, PlannedKernel
 
 RUNS_KERNELS = True
@@ -95,23 +96,11 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
     how = parser.add_argument_group("how to run")
     how.add_argument("--target", choices=("a2a3", "a5"), help="override the target that the build records")
-    add_simulator(how)
+    add_options(how, RunOptions, "simulator", "preset", "soc_version")
     how.add_argument(
-        "--preset", choices=("device", "camodel"), default="device", help="timing of the embedded simulator"
+        "--l2", choices=("cold", "warm"), help="what L2 holds at first: nothing, or what the same run left"
     )
-    how.add_argument(
-        "--l2",
-        choices=("cold", "warm"),
-        help="what L2 holds at first: nothing (default), or what the same run left",
-    )
-    how.add_argument(
-        "--launch",
-        choices=("task", "kernel"),
-        help="a task of a scheduler (default), or a kernel launched by itself",
-    )
-    how.add_argument(
-        "--check", action="store_true", help="look for races, wrong memory and wrong synchronisation"
-    )
+    add_options(how, RunOptions, "launch", "check")
     how.add_argument("--jobs", type=_positive, default=None, metavar="N", help="kernels at a time (cores)")
     how.add_argument("--cluster", metavar="ADDRESS",
                      help="run on the workers of a Dask cluster (extra: cluster)")  # fmt: skip
@@ -125,52 +114,19 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--name", default="kernel_insight_all_funcs", metavar="PREFIX", help="prefix of the run directory"
     )
-    how.add_argument("--keep-outputs", action="store_true", help="keep what kernels wrote, as .npy")
-    how.add_argument("--no-source", action="store_true",
-                     help="no source text in visualize_data.bin (pypto's clean_sim_trace reads no other)")  # fmt: skip
-    how.add_argument(
-        "--step-timeout", type=_seconds, default=300.0, metavar="S", help="per step of a kernel (300)"
-    )
-    how.add_argument(
-        "--build-timeout", type=_seconds, default=600.0, metavar="S", help="per build of a kernel (600)"
-    )
+    add_options(how, RunOptions, "keep_outputs", "include_source")
+    how.add_argument("--step-timeout", "--time-limit", dest="seconds", type=_seconds, default=KERNEL_SECONDS,
+                     metavar="S", help="per step of a kernel (%(default)g)")  # fmt: skip
 
     tools = parser.add_argument_group("toolchain")
     tools.add_argument(
         "--ptoas-bin", type=_path, metavar="FILE", help="assembler for .pto files without a .cpp"
     )
-    tools.add_argument(
-        "--ptoas-root", type=_path, metavar="DIR", help="PTOAS checkout whose test case generator is used"
-    )
-    tools.add_argument(
-        "--pto-isa-root",
-        type=_path,
-        metavar="DIR",
-        help="checkout of pto-isa whose headers kernels compile against",
-    )
-    tools.add_argument("--cann-set-env", type=_path, metavar="FILE", help="set_env.sh of CANN")
-    tools.add_argument(
-        "--soc-version",
-        default="",
-        metavar="V",
-        help="the chip: a name, or a chip file of the embedded simulator",
-    )
-    tools.add_argument("--aicore-arch", default="", metavar="A", help="--cce-aicore-arch of CANN builds")
-    tools.add_argument("--msopprof", type=_path, metavar="FILE", help="worker binary for msprof")
-    tools.add_argument("--auto-msopprof", action=argparse.BooleanOptionalAction, default=False,
-                       help="look for a worker in other local CANN installations")  # fmt: skip
-    tools.add_argument(
-        "--launch-count", type=_positive, default=1, metavar="N", help="launches that msprof records (1)"
-    )
-    tools.add_argument(
-        "--msprof-timeout",
-        type=_positive,
-        default=120,
-        metavar="MIN",
-        help="in MINUTES, as msprof counts (120)",
-    )
-    tools.add_argument("--debug-lines", action=argparse.BooleanOptionalAction, default=True,
-                       help="compile with -g, so that traces have source lines (default)")  # fmt: skip
+    add_options(
+        tools, VendorOptions, "ptoas_root", "cann_set_env", "aicore_arch", "msopprof", "auto_msopprof",
+        "launch_count", "timeout_minutes", "debug_lines", "build_seconds",
+    )  # fmt: skip
+    add_options(tools, RunOptions, "pto_isa_root")
 
 
 def _number(text: str, flag: str) -> int | float:
@@ -245,34 +201,10 @@ def _request(options: argparse.Namespace) -> ProfileRequest:
         options.resume is not None,
         options.resume if isinstance(options.resume, Path) else None,
         options.ptoas_bin,
-        options.step_timeout,
         options.dispatch,
         options.synthetic,
-    )
-
-
-def _runner_options(options: argparse.Namespace) -> RunnerOptions:
-    from insight_trace.profile.kernel_runner import RunnerOptions
-
-    return RunnerOptions(
-        options.preset,
-        options.cann_set_env,
-        options.ptoas_root,
-        options.pto_isa_root,
-        options.soc_version,
-        options.aicore_arch,
-        options.msopprof,
-        options.auto_msopprof,
-        options.launch_count,
-        options.msprof_timeout,
-        options.step_timeout,
-        options.build_timeout,
-        options.debug_lines,
-        not options.no_source,
-        options.keep_outputs,
-        options.l2,
-        options.launch,
-        options.check,
+        options_of(options, RunOptions),
+        replace(options_of(options, VendorOptions), step_seconds=options.seconds),
     )
 
 
@@ -337,8 +269,6 @@ def run(options: argparse.Namespace) -> int:
             None,
             report,
             lambda text: print(text, file=sys.stderr),
-            simulator=options.simulator,
-            options=_runner_options(options),
             cluster=options.cluster,
         )
     print(f"RUN_ROOT {result.root}")

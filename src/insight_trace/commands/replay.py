@@ -15,14 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
-from insight_trace.commands import add_simulator
 from insight_trace.commands.replay_all import prepare_all, run_all
 from insight_trace.commands.replay_text import as_json, mismatch_text, show, task_lines
+from insight_trace.options import RunOptions, VendorOptions, add_options, options_of
 
 if TYPE_CHECKING:
-    from insight_trace.model import Kernel, Trace
     from insight_trace.replay.request import ReplayRequest
 
 
@@ -77,77 +74,21 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--fill", choices=("zero", "random"), help="content of tensors that have none")
     source.add_argument("--seed", type=int, help="of --fill random")
     how = parser.add_argument_group("how to run")
-    add_simulator(how)
-    how.add_argument("--backend", choices=("simpler", "ptoas"), default="simpler", help=argparse.SUPPRESS)
-    how.add_argument("--target", choices=("a2a3", "a5"), help="chip family, where the scene does not say")
-    how.add_argument("--platform", metavar="P", help="a2a3, a2a3sim, a5 or a5sim")
-    how.add_argument(
-        "--any-target", action="store_true", help="also on a target that the scene does not name"
-    )
-    how.add_argument(
-        "--preset",
-        default="device",
-        choices=("device", "camodel"),
-        help="times as on the chip, or as the vendor's simulator shows them (default: %(default)s)",
-    )
-    how.add_argument("--soc-version", metavar="V", help="the chip, e.g. Ascend910B1")
-    how.add_argument(
-        "--block-dim", "--replay-blocks", "--spmd-block-num", type=int, metavar="N", dest="block_dim",
-        help="blocks (default: as recorded)",
+    add_options(
+        how, RunOptions, "simulator", "soc_version", "target", "platform", "any_target", "preset", "blocks", "l2",
+        "launch", "mark_cost", "timing_only", "seconds", "check",
+        "pto_isa_root",
     )  # fmt: skip
-    how.add_argument(
-        "--l2",
-        choices=("cold", "warm", "trace"),
-        help="what L2 holds at first: nothing, what the same run left, what earlier dispatches of the dump left",
-    )
-    how.add_argument(
-        "--launch", choices=("task", "kernel"), help="a task of a scheduler, or a kernel launched by itself"
-    )
-    how.add_argument(
-        "--mark-cost",
-        action="store_true",
-        help="TRACE_START and TRACE_STOP take the time that they take where ASCENDC_TRACE_ON is defined",
-    )
-    how.add_argument("--timing-only", action="store_true", help="instructions and times, no arithmetic")
-    how.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="seconds the kernel may run")
-    how.add_argument(
-        "--check", action="store_true", help="look for races, wrong memory and wrong synchronisation"
-    )
+    how.add_argument("--backend", choices=("simpler", "ptoas"), default="simpler", help=argparse.SUPPRESS)
     how.add_argument(
         "--shadow", action="store_true", help="beside it in double: which lines lose precision, and how much"
     )
     how.add_argument("--strict", action="store_true", help="with --check: exit 1 if there is an error")
     vendor = parser.add_argument_group("the vendor's simulator")
-    vendor.add_argument("--cann-home", type=Path, metavar="P", help="the toolkit to use")
-    vendor.add_argument("--cann-set-env", type=Path, metavar="P", help="its set_env.sh")
-    vendor.add_argument(
-        "--pto-isa-root",
-        type=Path,
-        metavar="P",
-        help="checkout of pto-isa whose headers kernels compile against (bundled ones)",
-    )
-    vendor.add_argument(
-        "--device", type=int, default=0, help="id of the simulated device (default: %(default)s)"
-    )
-    vendor.add_argument(
-        "--launch-count", type=int, default=1, help="how often the kernel is launched (default: %(default)s)"
-    )
-    vendor.add_argument(
-        "--timeout",
-        "--msprof-timeout",
-        type=int,
-        default=120,
-        metavar="MINUTES",
-        dest="timeout",
-        help="of a simulation (default: %(default)s)",
-    )
-    vendor.add_argument(
-        "--hw-block-num",
-        type=int,
-        default=1,
-        metavar="N",
-        help="blocks that are launched (default: %(default)s)",
-    )
+    add_options(
+        vendor, VendorOptions, "cann_home", "cann_set_env", "device", "launch_count",
+        "timeout_minutes", "hardware_blocks",
+    )  # fmt: skip
     prepare_all(parser)
     out = parser.add_argument_group("what to write")
     out.add_argument(
@@ -164,12 +105,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     out.add_argument(
         "--no-collect", "--dry-run", action="store_true", dest="no_collect", help="stop after the workspace"
     )
-    out.add_argument(
-        "--no-source", action="store_true", help="leave source text out of the Insight directory"
-    )
-    out.add_argument(
-        "--dump-logs", action="store_true", help="also write logs that the vendor's exporter reads"
-    )
+    add_options(out, RunOptions, "include_source", "dump_logs")
     out.add_argument(
         "--force",
         action="store_true",
@@ -184,8 +120,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from insight_trace.errors import RequestError
     from insight_trace.finding import Severity
-    from insight_trace.replay.replay_folder import RECORD, read_record
-    from insight_trace.replay.replaying import replay_gathered, run_replay
+    from insight_trace.replay.replaying import run_replay
 
     if options.backend == "ptoas":
         raise RequestError(
@@ -213,11 +148,7 @@ def run(options: argparse.Namespace) -> int:
         raise RequestError(
             "--shadow needs a run that computes", hint="leave --timing-only and --no-collect out"
         )
-    if (options.scene / RECORD).is_file():
-        selection, gathered, record = read_record(options.scene)
-        replay = replay_gathered(_repeated(request, record), selection, gathered, progress)
-    else:
-        replay = run_replay(request, progress, _annotate)
+    replay = run_replay(request, progress)
     precision, table = _precision(replay.workspace) if options.shadow else ({}, [])
     if options.json:
         print(json.dumps(as_json(replay) | precision, indent=2))
@@ -239,18 +170,6 @@ def _precision(workspace: Path) -> tuple[dict[str, Any], list[str]]:
     data = shadow_data(found)
     write_whole(workspace / "shadow.json", json.dumps(data, indent=1) + "\n", sync=False)
     return {"shadow": data}, shadow_lines(found)
-
-
-def _annotate(trace: Trace, kernels: tuple[Kernel, ...]) -> Trace:
-    """The user's Python behind the lines of a PyPTO build's kernels."""
-    from insight_trace.scene.build_directory import CONFIG
-
-    build = next((p for p in kernels[0].source.parents if (p / CONFIG).is_file()), None)
-    if build is None:
-        return trace
-    from insight_trace.ptoas.python_trace import lines_of_build, with_python
-
-    return with_python(trace, lines_of_build(kernels, build), [build, *build.parents[:2]])
 
 
 def _below_root(options: argparse.Namespace) -> Path | None:
@@ -297,46 +216,11 @@ def _request(options: argparse.Namespace) -> ReplayRequest:
             options.fill,
             options.seed,
         ),
-        simulator=options.simulator,
-        target=options.target,
-        platform=options.platform,
-        preset=options.preset,
-        soc_version=options.soc_version,
-        any_target=options.any_target,
-        block_dim=options.block_dim,
-        timing_only=options.timing_only,
-        check=options.check,
-        l2=options.l2,
-        launch=options.launch,
-        mark_cost=options.mark_cost,
-        seconds=options.time_limit,
-        cann_home=options.cann_home,
-        cann_set_env=options.cann_set_env,
-        pto_isa_root=options.pto_isa_root,
-        device=options.device,
-        launch_count=options.launch_count,
-        timeout_minutes=options.timeout,
-        hardware_blocks=options.hw_block_num,
+        options=options_of(options, RunOptions),
+        vendor=options_of(options, VendorOptions),
         output=options.output or _below_root(options),
         collect=not options.no_collect,
-        include_source=not options.no_source,
-        dump_logs=options.dump_logs,
         force=options.force,
-    )
-
-
-def _repeated(request: ReplayRequest, record: dict[str, Any]) -> ReplayRequest:
-    """The new request with what it leaves open taken from the record."""
-
-    return replace(
-        request,
-        target=request.target or record.get("target"),
-        soc_version=request.soc_version or record.get("soc_version"),
-        simulator=request.simulator if request.simulator != "auto" else record.get("simulator") or "embedded",
-        timing_only=request.timing_only or bool(record.get("timing_only")),
-        l2=request.l2 or record.get("l2"),
-        launch=request.launch or record.get("launch"),
-        mark_cost=request.mark_cost or bool(record.get("mark_cost")),
     )
 
 

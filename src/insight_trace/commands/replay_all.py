@@ -29,6 +29,7 @@ def run_all(options: argparse.Namespace) -> int:
     from insight_trace.commands.replay import numbers
     from insight_trace.commands.run import Progress
     from insight_trace.errors import RequestError
+    from insight_trace.options import RunOptions, options_of
     from insight_trace.run.bulk_replay import FAILED, BulkRequest, ReplayRow, is_known, plan, replay_all
     from insight_trace.run.bulk_summary import text_lines, totals, write_summary
     from insight_trace.run.job_journal import JobJournal
@@ -43,11 +44,12 @@ def run_all(options: argparse.Namespace) -> int:
         raise RequestError(f"--sample {options.sample}: at least one dispatch is replayed")
     request = BulkRequest(
         options.scene, options.dump_dir, options.case, numbers(options.func_id, "--func-id"), options.sample,
-        options.target, options.platform, options.soc_version, options.preset, options.check, options.time_limit,
+        options_of(options, RunOptions),
     )  # fmt: skip
     say = Progress()
     say.step("read the dump")
-    scene, case, jobs = plan(request)
+    planned = plan(request)
+    scene, case, jobs = planned.scene, planned.case, planned.jobs
     folder = _folder(options, request, case.name if case else "nocase")
     with JobJournal(folder / _JOURNAL, ReplayRow) as journal:
         known = sum(is_known(job, journal) for job in jobs)

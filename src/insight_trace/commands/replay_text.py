@@ -92,18 +92,19 @@ def show(replay: Replay, *, check: bool, table: Sequence[str] = ()) -> None:
     """Prints it; the last line is what to open."""
     from insight_trace.arguments.table import slot_table
 
-    selection, dispatch = replay.selection, replay.dispatch
-    case = f" · {selection.case.name}" if selection.case else ""
-    for i, kernel in enumerate(selection.kernels):
+    job, dispatch = replay.job, replay.dispatch
+    case = f" · {job.case.name}" if job.case else ""
+    scene = job.scene.name if job.scene else job.label
+    for i, kernel in enumerate(job.kernels):
         func = f", func {kernel.func_id}" if kernel.func_id is not None else ""
-        label = f"scene      {selection.scene.name}{case} · " if i == 0 else "           + "
-        print(f"{label}{kernel.name} ({kernel.core_type}{func}) · {_short(kernel.source)}")
+        label = f"scene      {scene}{case} · " if i == 0 else "           + "
+        print(f"{label}{kernel.name} ({kernel.core_type}{func}) · {_short(kernel.written or kernel.source)}")
     if dispatch is not None:
         inferred = f" · inferred: {', '.join(dispatch.inferred)}" if dispatch.inferred else ""
         blocks = f"{replay.arguments.block_count} block{'s' if replay.arguments.block_count > 1 else ''}"
         print(f"dispatch   {dispatch.dispatch_id} · task 0x{dispatch.task_id:016x} · {blocks}{inferred}")
     else:
-        print(f"arguments  {replay.origin}")
+        print(f"arguments  {job.origin}")
     for line in slot_table(replay.arguments):
         print(f"           {line}")
     for warning in replay.warnings:

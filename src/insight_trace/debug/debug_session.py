@@ -21,7 +21,7 @@ from insight_trace.model import Instructions, Kernel, Operands, Tier
 from insight_trace.outcome import Simulation
 from insight_trace.recording.operands import NONE, WRITES, all_operands, operands_of
 from insight_trace.recording.store import Recording, open_recording
-from insight_trace.replay.replay_folder import RECORD, read_record
+from insight_trace.replay.workspace import RECORD, read_record
 from insight_trace.simulate.embedded.journaling import JournalRequest, OperandChange
 from insight_trace.storage import whole_directory
 
@@ -68,8 +68,8 @@ class Session:
     def _kept(self) -> tuple[tuple[Kernel, ...], ReplayArguments]:
         if self._given is not None:
             return self._given
-        selection, gathered, _ = read_record(self.workspace)
-        return selection.kernels, gathered.arguments
+        job, _ = read_record(self.workspace)
+        return job.kernels, job.arguments
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -127,7 +127,7 @@ class Session:
         from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 
         return EmbeddedOptions(
-            soc_version=self.recording.chip.get("name") or self.record.get("soc_version"),
+            soc_version=self.record.get("soc_version") or self.recording.chip.get("name"),
             target=self.record.get("target") or "a2a3",
             preset=self.record.get("preset") or "device",
             launch=self.record.get("launch") == "kernel",
@@ -273,7 +273,7 @@ def open_session(workspace: str | Path, progress: Progress | None = None) -> Ses
             f"{folder} is not the workspace of a replay: it has no {RECORD}",
             hint="give the folder that `insight-trace replay` wrote (-o WORKSPACE)",
         )
-    _, _, record = read_record(folder)
+    _, record = read_record(folder)
     if record.get("simulator") != "embedded":
         raise RequestError(
             f"this workspace was run on '{record.get('simulator') or 'nothing'}': only the embedded simulator "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import compress, islice
 from pathlib import Path
@@ -62,6 +62,8 @@ class Dump(msgspec.Struct, frozen=True):
     level: int | None  # dump_args_level, where recorded
     dispatches: Sequence[Dispatch]
     warnings: tuple[str, ...] = ()
+    case: str = ""  # that was run, where recorded
+    lost: int = 0  # records and payloads that the runtime counted and that are not there
 
     def dispatch(
         self, *, func_ids: Sequence[int] = (), dispatch_id: int | None = None, task_id: int | None = None
@@ -155,8 +157,26 @@ def _load_unified(manifest: Manifest, scene: Scene | None) -> Dump:
         dispatches = name_dispatches(list(dispatches) if scene else dispatches, scene, warnings)
     level = manifest.header.get("dump_args_level")
     return Dump(
-        manifest.path, facts.schema, level if isinstance(level, int) else None, dispatches, tuple(warnings)
+        manifest.path,
+        facts.schema,
+        level if isinstance(level, int) else None,
+        dispatches,
+        tuple(warnings),
+        _case(manifest.header),
+        _lost(manifest.header),
     )
+
+
+def _case(header: Mapping[str, Any]) -> str:
+    """The case that a dump is of, where its header says so."""
+    case = header.get("case")
+    return case if isinstance(case, str) else ""
+
+
+def _lost(header: Mapping[str, Any]) -> int:
+    """Records that the runtime dropped, and payloads that it overwrote."""
+    counts = [header.get(key) for key in ("dropped_records", "dropped_overwrite")]
+    return sum(count for count in counts if isinstance(count, int) and count > 0)
 
 
 def _empty_dispatches(manifest: Manifest) -> dict[int, EmptyDispatch]:
@@ -283,7 +303,7 @@ def _load_kernel_args(manifest: Manifest, scene: Scene | None) -> Dump:
     named = [naming.named(dispatch) for dispatch in dispatches]
     if any(not d.func_ids for d in named):
         named = list(name_dispatches(named, scene, warnings))
-    return Dump(manifest.path, "kernel_args", None, named, tuple(warnings))
+    return Dump(manifest.path, "kernel_args", None, named, tuple(warnings), _case(header), _lost(header))
 
 
 def _with_payload_of(dispatches: Sequence[Dispatch], beside: Path, warnings: list[str]) -> list[Dispatch]:

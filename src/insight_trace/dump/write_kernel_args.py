@@ -28,6 +28,7 @@ def write_kernel_args(
     *,
     payload_beside: str | None = None,
     force: bool = False,
+    case: str = "",
 ) -> Path:
     """Writes <folder>/kernel_args_dump.json; returns its path.
 
@@ -52,6 +53,7 @@ def write_kernel_args(
         bin_file = payload_beside if copy is None else (BIN if copy.written else None)
         header: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
+            **({"case": case} if case else {}),
             "total_dispatches": total,
             "total_args": arguments,
             "bin_format": {"type": "logical_contiguous", "byte_order": "little_endian"},

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -17,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from insight_trace import make_callable
 from insight_trace.errors import RequestError
+from insight_trace.options import KERNEL_SECONDS, RunOptions, VendorOptions, run_options
 from insight_trace.profile.build_run import check_choice, with_workloads
-from insight_trace.profile.kernel_runner import KernelRunner, RunnerOptions
+from insight_trace.profile.kernel_runner import KernelRunner
 from insight_trace.profile.manifest import ABOUT, MANIFEST, build_of, latest_run, write_pointer
 from insight_trace.profile.profile_run import ProfileResult, ProfileRun, Progress
 from insight_trace.ptoas.assembler import assemble, find_ptoas
@@ -31,13 +31,6 @@ from insight_trace.storage import write_whole
 
 if TYPE_CHECKING:
     from insight_trace.profile.cluster_runner import ClusterRunner
-
-# What profiles PTOAS kernels on a simulator: its name -> "module:factory", a factory taking RunnerOptions and the
-# simulator.
-RUNNERS: dict[str, str] = {
-    "embedded": "insight_trace.profile.embedded_runner:make",
-    "msprof": "insight_trace.profile.msprof_runner:make",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +49,29 @@ class ProfileRequest:
     resume: bool = False
     resume_root: Path | None = None  # None: the latest run of the build
     ptoas_bin: Path | None = None
-    step_timeout: float = 300.0
     dispatch: str = "median"  # of the build's own run: see build_run.CHOICES, or a number
     synthetic: bool = False  # do not run the build: made-up arguments
+    options: RunOptions = field(default_factory=lambda: RunOptions(seconds=KERNEL_SECONDS))
+    vendor: VendorOptions = field(default_factory=VendorOptions)
 
 
 def make_runner(
-    simulator: str,
-    options: RunnerOptions,
+    options: RunOptions,
+    vendor: VendorOptions,
     arches: Iterable[str] = (),
     warn: Callable[[str], None] = lambda _: None,
 ) -> KernelRunner:
-    """What profiles kernels on the simulator of that name, ready for kernels of these targets."""
-    found = find_simulator(simulator, options.for_simulators, arches, warn)
-    module, _, factory = RUNNERS[found.name].partition(":")
-    runner: KernelRunner = getattr(importlib.import_module(module), factory)(options, found)
-    return runner
+    """What profiles kernels on the simulator that the options name, ready for kernels of these targets."""
+    simulator = find_simulator(options, vendor, arches, warn)
+    if simulator.name == "embedded":
+        from insight_trace.profile.embedded_runner import EmbeddedRunner
+
+        return EmbeddedRunner(options)
+    from insight_trace.profile.msprof_runner import MsprofRunner
+    from insight_trace.simulate.msprof.msprof_simulator import MsprofSimulator
+
+    assert isinstance(simulator, MsprofSimulator)
+    return MsprofRunner(vendor, simulator=simulator)
 
 
 def list_kernels(request: ProfileRequest) -> tuple[PlannedKernel, ...]:
@@ -169,26 +169,28 @@ def profile(
     report: Callable[[Progress], None] = lambda _: None,
     warn: Callable[[str], None] = lambda _: None,
     *,
-    simulator: str = "auto",
-    options: RunnerOptions | None = None,
     cluster: str | None = None,
+    **run: object,
 ) -> ProfileResult:
     """Runs every kernel of a request, or of a build; what is exported stands in the result's directory.
 
-    Without a runner the simulator of that name serves, with those options; or the workers of a Dask cluster.
+    Without a runner the simulator of the request's options serves, or the workers of a Dask cluster. `run` are fields of
+    RunOptions.
     """
     if not isinstance(request, ProfileRequest):
         request = ProfileRequest(Path(request).expanduser().absolute())
+    if run:
+        request = dataclasses.replace(request, options=run_options(request.options, run))
     sources = find_sources(request.build, ptoas_dir=request.ptoas_dir, source_glob=request.source_glob)
     planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
     refuse_unused_names(planned, request.settings)
     with ExitStack() as closing:
         if runner is None and cluster is not None:
-            runner = _on_cluster(cluster, simulator, options or RunnerOptions(), warn)
+            runner = _on_cluster(cluster, request.options, warn)
             closing.callback(runner.close)
         elif runner is None:
             arches = (kernel.arch for kernel in planned if kernel.arch != "?")
-            runner = make_runner(simulator, options or RunnerOptions(), arches, warn)
+            runner = make_runner(request.options, request.vendor, arches, warn)
         return _run(request, sources, planned, runner, report, warn)
 
 
@@ -207,18 +209,16 @@ def _on_real_work(
         root / "run",
         check_choice(request.dispatch),
         target=request.settings.target,
-        seconds=request.step_timeout,
+        seconds=request.options.seconds,
         warn=warn,
         instead=made_up,
     )
 
 
-def _on_cluster(
-    address: str, simulator: str, options: RunnerOptions, warn: Callable[[str], None]
-) -> ClusterRunner:
+def _on_cluster(address: str, options: RunOptions, warn: Callable[[str], None]) -> ClusterRunner:
     from insight_trace.profile.cluster_runner import ClusterRunner
 
-    if simulator == "msprof":
+    if options.simulator == "msprof":
         raise RequestError("--cluster runs kernels on the embedded simulator, not on msprof")
     return ClusterRunner(address, options, warn)
 
@@ -239,7 +239,7 @@ def _run(
                 sources,
                 ptoas,
                 root / "assembled",
-                timeout=request.step_timeout,
+                timeout=request.options.seconds,
                 build=request.build,
                 target=request.settings.target,
             )

@@ -135,6 +135,8 @@ class _BuildRun:
             count=len(mine),
             digest=_digest(dispatch),
             golden=self.passed,
+            scene=self.scene,
+            dispatch=dispatch,
         )
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from insight_trace.batch.cluster import connect, introduced
 from insight_trace.errors import InsightTraceError, JobError
+from insight_trace.options import RunOptions
 from insight_trace.profile.embedded_runner import runner_name
-from insight_trace.profile.kernel_runner import FAILED, Places, RunnerOptions, RunOutcome
+from insight_trace.profile.kernel_runner import FAILED, Places, RunOutcome
 from insight_trace.profile.sent_kernel import opened, pack, parcel_key, run_parcel, unpack_into
 from insight_trace.ptoas.planned_kernel import ProfileKernel
 
@@ -20,7 +21,7 @@ class ClusterRunner:
     why_made_up = "a cluster runs kernels on made-up arguments"  # a dispatch of the build's run is not sent
 
     def __init__(
-        self, address: str, options: RunnerOptions, warn: Callable[[str], None] = lambda _: None
+        self, address: str, options: RunOptions, warn: Callable[[str], None] = lambda _: None
     ) -> None:
         self.options = options
         self.address = address

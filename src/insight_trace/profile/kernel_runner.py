@@ -8,57 +8,12 @@ from pathlib import Path
 from typing import Protocol
 
 from insight_trace.ptoas.planned_kernel import ProfileKernel
-from insight_trace.simulate.simulators import SimulatorOptions
 
 EXPORTED = "exported"
 COLLECT_FAILED = "collect_failed"
 EXPORT_FAILED = "export_failed"
 FAILED = "failed"
 SKIPPED = "skipped"  # --no-keep-going, after another kernel failed
-
-
-@dataclass(frozen=True, slots=True)
-class RunnerOptions:
-    """What a simulator may want to know. Times are seconds unless a name says otherwise."""
-
-    preset: str = "device"
-    cann_set_env: Path | None = None
-    ptoas_root: Path | None = None  # use PTOAS's own test case generator
-    pto_isa_root: Path | None = None
-    soc_version: str = ""
-    aicore_arch: str = ""
-    msopprof: Path | None = None
-    auto_msopprof: bool = False
-    launch_count: int = 1
-    msprof_timeout_minutes: int = 120  # the unit that msprof counts in
-    step_timeout: float = 300.0
-    build_timeout: float = 600.0
-    debug_lines: bool = True
-    include_source: bool = True  # False: no source text in what is exported
-    keep_outputs: bool = False
-    l2: str | None = None  # of the embedded simulator, as `launch`: as EmbeddedOptions has them
-    launch: str | None = None
-    check: bool = False  # of the embedded simulator: look for what is wrong in the kernels
-
-    @property
-    def for_simulators(self) -> SimulatorOptions:
-        """The part that simulators read, as they name it."""
-        return SimulatorOptions(
-            self.soc_version or None,
-            self.preset,
-            check=self.check,
-            l2=self.l2,
-            launch=self.launch == "kernel",
-            seconds=self.step_timeout,
-            host_cores=1,  # the others run other kernels
-            cann_set_env=self.cann_set_env,
-            pto_isa_root=self.pto_isa_root,
-            ptoas_root=self.ptoas_root,
-            msopprof=self.msopprof,
-            auto_msopprof=self.auto_msopprof,
-            launch_count=self.launch_count,
-            timeout_minutes=self.msprof_timeout_minutes,
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,10 @@ from typing import Any
 
 from insight_trace.batch.local_pool import belong_to, can_copy, copies, end_pool
 from insight_trace.errors import InsightTraceError, JobError
+from insight_trace.options import RunOptions
 from insight_trace.profile.embedded_runner import EmbeddedRunner
 from insight_trace.profile.kernel_runner import FAILED, KernelRunner, Places, RunOutcome
 from insight_trace.ptoas.planned_kernel import ProfileKernel
-
-_GIVEN = ("preset", "seconds", "include_source", "keep_outputs", "soc_version", "l2", "launch", "check")
 
 
 class LocalRunner:
@@ -25,7 +24,6 @@ class LocalRunner:
 
     def __init__(self, runner: EmbeddedRunner, processes: int) -> None:
         self._runner = runner
-        self._given = tuple((name, getattr(runner, name)) for name in _GIVEN)
         runner.toolchain.runner()  # built once, before there are many
         self._stopped = threading.Event()
         self._pool: Any = concurrent.futures.ProcessPoolExecutor(
@@ -45,7 +43,7 @@ class LocalRunner:
             return self._runner.run(kernel, places)  # what it holds stays here
         places.step("simulate")
         try:
-            outcome: RunOutcome = self._pool.submit(run_kernel, self._given, sent).result()
+            outcome: RunOutcome = self._pool.submit(run_kernel, self._runner.options, sent).result()
         except (BrokenProcessPool, RuntimeError):  # one was killed, and takes its pool with it
             if self._stopped.is_set():
                 raise JobError("interrupted") from None
@@ -67,15 +65,15 @@ def _silent(_step: str) -> None:
 
 
 @functools.lru_cache(maxsize=1)
-def _made(given: tuple[tuple[str, Any], ...]) -> EmbeddedRunner:
-    return EmbeddedRunner(**dict(given))
+def _made(options: RunOptions) -> EmbeddedRunner:
+    return EmbeddedRunner(options)
 
 
-def run_kernel(given: tuple[tuple[str, Any], ...], sent: bytes) -> RunOutcome:
+def run_kernel(options: RunOptions, sent: bytes) -> RunOutcome:
     """Runs a kernel that this process's parent sent."""
     kernel, places = pickle.loads(sent)
     try:
-        return _made(given).run(kernel, places)
+        return _made(options).run(kernel, places)
     except InsightTraceError as error:
         return RunOutcome(FAILED, str(error))
 

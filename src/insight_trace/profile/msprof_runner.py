@@ -12,7 +12,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError
+from insight_trace.errors import InputError, InsightTraceError, JobError
+from insight_trace.options import RunOptions, VendorOptions
 from insight_trace.profile.foreign_case import find_generator, foreign_case, given_to
 from insight_trace.profile.kernel_figures import bound_by, core_pipes, cycles_of, write_figures
 from insight_trace.profile.kernel_runner import (
@@ -21,7 +22,6 @@ from insight_trace.profile.kernel_runner import (
     EXPORTED,
     FAILED,
     Places,
-    RunnerOptions,
     RunOutcome,
 )
 from insight_trace.profile.testcase import LauncherCase, own_case, write_zero_inputs
@@ -39,7 +39,6 @@ from insight_trace.simulate.msprof.collecting import Application, ExportError, r
 from insight_trace.simulate.msprof.msprof_simulator import MsprofSimulator
 from insight_trace.simulate.msprof.preflight import Ready
 from insight_trace.simulate.msprof.toolkit_processes import Workplace
-from insight_trace.simulate.simulators import Simulator
 from insight_trace.storage import write_whole
 
 # A message of the compiler about a place in a source: no other flag would make it go away.
@@ -52,22 +51,16 @@ class MsprofRunner:
 
     def __init__(
         self,
-        options: RunnerOptions,
+        vendor: VendorOptions,
         environ: Mapping[str, str] = os.environ,
         simulator: MsprofSimulator | None = None,
     ) -> None:
-        if not 1 <= options.launch_count <= 5000:
-            raise RequestError(f"--launch-count {options.launch_count}: msprof takes 1 to 5000")
-        if not 1 <= options.msprof_timeout_minutes <= 2880:
-            raise RequestError(
-                f"--msprof-timeout {options.msprof_timeout_minutes}: msprof takes 1 to 2880 minutes"
-            )
-        if options.ptoas_root is not None:
-            find_generator(options.ptoas_root)  # a wrong checkout is told before the first kernel
-        self.options = options
+        if vendor.ptoas_root is not None:
+            find_generator(vendor.ptoas_root)  # a wrong checkout is reported before the first kernel
+        self.options = vendor
         self.environ = environ
-        self.aicore_arch = options.aicore_arch or environ.get("AICORE_ARCH", "")
-        self.simulator = simulator or MsprofSimulator(options.for_simulators, environ)
+        self.aicore_arch = vendor.aicore_arch or environ.get("AICORE_ARCH", "")
+        self.simulator = simulator or MsprofSimulator(RunOptions(), vendor, environ)
         self._stopped = threading.Event()
 
     @property
@@ -135,7 +128,7 @@ class MsprofRunner:
             places.logs / "generate.log",
             soc_version=ready.soc_version,
             aicore_arch=arch,
-            timeout=self.options.step_timeout,
+            timeout=self.options.step_seconds,
             stop=self._stopped,
         )
 
@@ -155,8 +148,8 @@ class MsprofRunner:
             places.build,
             case.target,
             defines,
-            self.options.step_timeout,
-            self.options.build_timeout,
+            self.options.step_seconds,
+            self.options.build_seconds,
         )
         warnings = []
         workplace = dataclasses.replace(workplace, cwd=case.directory)
@@ -181,7 +174,7 @@ class MsprofRunner:
                     [sys.executable, "golden.py"],
                     log,
                     directory=case.directory,
-                    timeout=self.options.step_timeout,
+                    timeout=self.options.step_seconds,
                     stop=self._stopped,
                 )
                 problem = "" if code == 0 else f"golden.py failed: {cause_in(log)}"
@@ -206,9 +199,7 @@ class MsprofRunner:
         facts: dict[str, str],
     ) -> RunOutcome:
         places.step("collect")
-        asked = Application(
-            case.application, symbol, self.options.launch_count, self.options.msprof_timeout_minutes
-        )
+        asked = Application(case.application, symbol, self.options.launch_count, self.options.timeout_minutes)
         try:
             collected = run_application(asked, ready, workplace, places.out, places.out)
         except ExportError as error:
@@ -283,8 +274,3 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
-
-
-def make(options: RunnerOptions, simulator: Simulator | None = None) -> MsprofRunner:
-    """What profiles kernels in the vendor's simulator, for the command line's options."""
-    return MsprofRunner(options, simulator=simulator if isinstance(simulator, MsprofSimulator) else None)

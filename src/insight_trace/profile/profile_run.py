@@ -167,7 +167,7 @@ class ProfileRun:
                 status, message = EXPORT_FAILED, "the simulator left no trace.json or no visualize_data.bin"
             empty = "" if outcome.verified else near_empty(kernel, outcome.pipes)
             if empty:
-                warnings.insert(0, empty)
+                warnings = [empty, *(text for text in warnings if not text.startswith("degenerate"))]
                 message = "; ".join(filter(None, (message, empty)))
             columns["cycles"] = "" if outcome.cycles is None else str(outcome.cycles)
             columns["bound_by"] = outcome.bound_by

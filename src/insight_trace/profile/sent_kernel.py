@@ -13,8 +13,9 @@ import msgspec
 
 from insight_trace.errors import InputError, InsightTraceError
 from insight_trace.limits import BUFFER_BYTES, cut
-from insight_trace.profile.embedded_runner import EmbeddedRunner, make
-from insight_trace.profile.kernel_runner import FAILED, Places, RunnerOptions, RunOutcome
+from insight_trace.options import RunOptions
+from insight_trace.profile.embedded_runner import EmbeddedRunner
+from insight_trace.profile.kernel_runner import FAILED, Places, RunOutcome
 from insight_trace.ptoas.planned_kernel import BufferArg, ProfileKernel
 from insight_trace.reading import read_regular
 from insight_trace.scratch import scratch_folder
@@ -27,7 +28,7 @@ class Parcel:
     kernel: ProfileKernel
     files: Mapping[str, bytes]  # path here -> content
     changed: int  # when the source was last changed, in nanoseconds: it dates the result
-    options: RunnerOptions
+    options: RunOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Returned:
     logs: Mapping[str, bytes]
 
 
-def pack(kernel: ProfileKernel, options: RunnerOptions) -> Parcel:
+def pack(kernel: ProfileKernel, options: RunOptions) -> Parcel:
     """Reads what the kernel names."""
     given = [a.file for a in kernel.arguments if isinstance(a, BufferArg) and a.file is not None]
     files = {}
@@ -52,9 +53,9 @@ def pack(kernel: ProfileKernel, options: RunnerOptions) -> Parcel:
 
 
 @lru_cache(maxsize=4)
-def _runner(options: RunnerOptions) -> EmbeddedRunner:
+def _runner(options: RunOptions) -> EmbeddedRunner:
     """One per process, so that the compiler is looked for once."""
-    return make(options)
+    return EmbeddedRunner(options)
 
 
 def run_parcel(parcel: Parcel) -> bytes:

@@ -71,4 +71,4 @@ def near_empty(kernel: ProfileKernel, pipes: tuple[CorePipes, ...]) -> str:
         return ""
     flags = suspects(kernel)
     remedy = f"; perhaps set {' or '.join(flags[:4])}" if flags else ""
-    return f"near-empty trace: {'; '.join(complaints)}{remedy}"
+    return f"degenerate: {'; '.join(complaints)}{remedy}"

@@ -23,18 +23,20 @@ def replay_kernel(
     output: Path | None = None,
     origin: str = "the command line",
     label: str = "",
+    force: bool = False,
     **how: Any,
 ) -> Replay:
-    """A workspace of one kernel, as `replay` writes it. `how` are fields of ReplayRequest."""
-    from insight_trace.replay.gathering import Gathered
-    from insight_trace.replay.replaying import replay_gathered
+    """A workspace of one kernel, as `replay` writes it. `how` are fields of RunOptions."""
+    from insight_trace.job import Job
+    from insight_trace.options import RunOptions
+    from insight_trace.replay.replaying import replay_job
     from insight_trace.replay.request import ReplayRequest
-    from insight_trace.replay.selection import Selection
 
     scene = Scene(file, file.stem, "", 2, "", (), planned.kernels, None)
-    selection = Selection(scene, Case(label) if label else None, planned.kernels)
-    request = ReplayRequest(file, target=target, output=output, simulator="embedded", launch="kernel", **how)
-    return replay_gathered(request, selection, Gathered(planned.arguments, origin))
+    case = Case(label) if label else None
+    options = RunOptions(target=target, simulator="embedded", launch="kernel", **how)
+    job = Job(planned.kernels, planned.arguments, target, scene, case, origin=origin)
+    return replay_job(job, ReplayRequest(file, options=options, output=output, force=force))
 
 
 class KernelFunction:

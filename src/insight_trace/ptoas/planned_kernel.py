@@ -8,7 +8,7 @@ from pathlib import Path
 
 from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.dtypes import DType
-from insight_trace.model import CoreType, Kernel, Role
+from insight_trace.model import CoreType, Dispatch, Kernel, Role, Scene
 from insight_trace.ptoas.cpp_signature import CppFunction
 from insight_trace.ptoas.pto_facts import NO_WORK, CoreWork
 
@@ -92,6 +92,8 @@ class Workload:
     count: int  # how many there are
     digest: str  # of what it starts with
     golden: bool | None  # whether the run gave what its golden says; None: it has none
+    scene: Scene | None = None
+    dispatch: Dispatch | None = None
 
 
 @dataclass(frozen=True, slots=True)

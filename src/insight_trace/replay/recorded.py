@@ -33,7 +33,7 @@ def recording_of(
                 "core_type": str(kernel.core_type),
                 "func_id": kernel.func_id,
                 "entry": kernel.entry,
-                "source": str(kernel.source),
+                "source": str(kernel.written or kernel.source),
             }
             for kernel in kernels
         ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,25 +12,27 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from insight_trace.arguments.slots import ReplayArguments
-from insight_trace.chips import TARGETS, target_of_chip
 from insight_trace.dump.dump_place import find_manifest
-from insight_trace.errors import InputError, JobError, RequestError, next_step
+from insight_trace.errors import InputError
 from insight_trace.finding import Finding
-from insight_trace.limits import SOURCE_BYTES
-from insight_trace.model import Dispatch, Instructions, Kernel, Tier, Trace
+from insight_trace.job import Job
+from insight_trace.model import Dispatch, Instructions, Tier
+from insight_trace.options import repeated
 from insight_trace.outcome import Simulation
-from insight_trace.reading import read_regular
-from insight_trace.recording.kinds import works
-from insight_trace.replay.gathering import Gathered, gather_arguments
-from insight_trace.replay.named_traces import label_of, write_named_traces
-from insight_trace.replay.replay_folder import RECORD, workspace_path, write_record
+from insight_trace.replay.jobs import job_of
+from insight_trace.replay.pipeline import Execution, execute
 from insight_trace.replay.request import ReplayRequest
-from insight_trace.replay.residue import held_slots
-from insight_trace.replay.selection import Selection, select_case, select_kernels, with_recorded_members
-from insight_trace.replay.verification import OutputCheck, Status, verify_outputs
-from insight_trace.replay.written import written_bytes
-from insight_trace.scene.kernel_source import kernel_shape
-from insight_trace.simulate.simulators import SimulatorJob, SimulatorResult, find_simulator
+from insight_trace.replay.verification import OutputCheck, Status
+from insight_trace.replay.workspace import (
+    RECORD,
+    label_of,
+    read_record,
+    workspace_path,
+    write_insight,
+    write_named_traces,
+    write_record,
+)
+from insight_trace.simulate.simulators import find_simulator
 from insight_trace.storage import whole_directory
 
 if TYPE_CHECKING:
@@ -39,24 +40,31 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 _NULL_PAGE = 4096  # bytes of an address that a null pointer and an offset give
-Annotate = Callable[[Trace, tuple[Kernel, ...]], Trace]
 
 
 class Replay(Struct, frozen=True, eq=False):
     """What one replay gave."""
 
-    selection: Selection
-    arguments: ReplayArguments
-    dispatch: Dispatch | None
-    origin: str  # of the arguments
+    job: Job
     simulator: str  # embedded or msprof; "" when only the workspace was written
-    target: str
     workspace: Path
     directory: Path | None  # OPPROF_*/simulator/
     checks: tuple[OutputCheck, ...]
     warnings: tuple[str, ...]
     simulation: Simulation | None = None
     preset: str = "device"
+
+    @property
+    def arguments(self) -> ReplayArguments:
+        return self.job.arguments
+
+    @property
+    def dispatch(self) -> Dispatch | None:
+        return self.job.dispatch
+
+    @property
+    def target(self) -> str:
+        return self.job.target
 
     @property
     def instructions(self) -> Instructions | None:
@@ -82,290 +90,100 @@ class Replay(Struct, frozen=True, eq=False):
     def differences(self) -> tuple[str, ...]:
         """In what the replay is not the dispatch that was recorded."""
         found = []
-        if self.dispatch is not None:
-            ran, recorded = len(self.selection.kernels), len(self.dispatch.func_ids)
+        job = self.job
+        if job.dispatch is not None:
+            ran, recorded = len(job.kernels), len(job.dispatch.func_ids)
             if ran < recorded:
                 found.append(f"{ran} of {recorded} members ran")
-            if self.arguments.block_count != self.dispatch.block_count:
-                found.append(f"{self.arguments.block_count} blocks ran, not {self.dispatch.block_count}")
+            if job.arguments.block_count != job.dispatch.block_count:
+                found.append(f"{job.arguments.block_count} blocks ran, not {job.dispatch.block_count}")
         for tier in (Tier.SYNTHETIC, Tier.FILLED, Tier.RECONSTRUCTED):
-            slots = [str(item.slot) for item in self.arguments.slots if item.tier is tier]
+            slots = [str(item.slot) for item in job.arguments.slots if item.tier is tier]
             if slots:
                 found.append(f"slot {', '.join(slots)} {tier}")
-        platforms = self.selection.case.platforms if self.selection.case else ()
-        if platforms and self.target not in {platform.removesuffix("sim") for platform in platforms}:
-            found.append(f"it ran on {self.target}, the case is for {', '.join(platforms)}")
+        platforms = job.case.platforms if job.case else ()
+        if platforms and job.target not in {platform.removesuffix("sim") for platform in platforms}:
+            found.append(f"it ran on {job.target}, the case is for {', '.join(platforms)}")
         return tuple(found)
 
 
-def run_replay(
-    request: ReplayRequest,
-    progress: Progress = lambda _step: None,
-    annotate: Annotate = lambda trace, _kernels: trace,
-) -> Replay:
-    """Selects, gathers, simulates, verifies and exports; `annotate` may add to the trace before its export."""
-    from insight_trace.scene.static import load_scene
-
-    progress("scene")
-    scene = load_scene(request.scene)
-    selection = Selection(
-        scene,
-        select_case(scene, request.case),
-        select_kernels(scene, func_ids=request.func_ids, name=request.kernel, source=request.kernel_source),
-    )
-    _require_target(request, selection)
-    progress("arguments")
-    gathered = gather_arguments(request, selection)
-    selection = with_recorded_members(selection, gathered.dispatch)
-    return replay_gathered(request, selection, gathered, progress, annotate)
+def run_replay(request: ReplayRequest, progress: Progress = lambda _step: None) -> Replay:
+    """Replays what a request names: a dispatch of a scene, or the workspace of an earlier replay again."""
+    if (request.scene / RECORD).is_file():
+        job, record = read_record(request.scene)
+        options = repeated(request.options, record)
+        if options.target is not None:
+            job = replace(job, target=options.target)
+        return replay_job(job, replace(request, options=options), progress)
+    return replay_job(job_of(request, progress), request, progress)
 
 
-def replay_gathered(
-    request: ReplayRequest,
-    selection: Selection,
-    gathered: Gathered,
-    progress: Progress = lambda _step: None,
-    annotate: Annotate = lambda trace, _kernels: trace,
-) -> Replay:
-    """The same, once the arguments are known."""
-    target = request.target or target_of(request, selection)
+def replay_job(job: Job, request: ReplayRequest, progress: Progress = lambda _step: None) -> Replay:
+    """Executes a job and writes its workspace."""
     said: list[str] = []
-    simulator = (
-        find_simulator(request.simulator, request.for_simulators, (target,), said.append)
-        if request.collect
-        else None
-    )
-    recorded = gathered.dispatch.block_count if gathered.dispatch is not None else 0
-    if gathered.arguments.block_count < recorded:
-        said.append(f"only {gathered.arguments.block_count} of the {recorded} blocks are replayed")
-    path = workspace_path(request, selection)
-    with _workspace(path, request, selection.kernels) as workspace:
-        replay = Replay(
-            selection,
-            gathered.arguments,
-            gathered.dispatch,
-            gathered.origin,
-            simulator.name if simulator else "",
-            target,
-            path,
-            None,
-            (),
-            (*gathered.arguments.warnings, *said),
-            preset=request.preset,
-        )
+    options, simulator = request.options, None
+    if request.collect:
+        simulator = find_simulator(options, request.vendor, (job.target,), said.append)
+    recorded = job.dispatch.block_count if job.dispatch is not None else 0
+    if job.arguments.block_count < recorded:
+        said.append(f"only {job.arguments.block_count} of the {recorded} blocks are replayed")
+    path = workspace_path(request.output, job)
+    with _workspace(path, request, job) as workspace:
         if simulator is None:
-            replay = _write_only(request, replay, workspace)
+            from insight_trace.simulate.msprof.msprof_simulator import vendor_job
+            from insight_trace.simulate.msprof.vendor_workspace import write_workspace
+
+            write_workspace(vendor_job(job, options, request.vendor), workspace)
+            done = Execution(job, "")
         else:
-            result = simulator.run(_job(request, replay, workspace, progress))
-            if result.simulation is None:
-                replay = _collected(replay, result, workspace)
-            else:
-                replay = _exported(request, replay, result.simulation, workspace, progress, annotate)
-        if replay.directory is not None:
-            simulator_folder = workspace / replay.directory.relative_to(path)
-            label = request.label or label_of(selection, target)
-            told = write_named_traces(simulator_folder, workspace, label)
-            replay = replace(replay, warnings=(*replay.warnings, *told))
-        write_record(request, replay, workspace)
+            done = execute(job, options, simulator=simulator, workspace=workspace, progress=progress)
+            _require_slots(done)
+            done.require_success()
+        folder = done.directory
+        if done.recording is not None:
+            folder = write_insight(done, workspace / "insight_export", options)
+        warnings = (*job.arguments.warnings, *said, *done.warnings)
+        if folder is not None:
+            label = request.label or label_of(job)
+            warnings = (*warnings, *write_named_traces(done, folder, workspace, label))
+        replay = Replay(
+            job,
+            done.simulator,
+            path,
+            path / folder.relative_to(workspace) if folder is not None else None,
+            done.checks,
+            warnings,
+            done.simulation,
+            options.preset,
+        )
+        write_record(done, options, workspace, warnings)
     return replay
 
 
-@contextlib.contextmanager
-def _workspace(path: Path, request: ReplayRequest, kernels: tuple[Kernel, ...]) -> Iterator[Path]:
-    manifest = find_manifest(request.dump_dir) if request.dump_dir else None
-    given = (request.scene, request.dump_dir, manifest, request.arg_spec, request.kernel_source)
-    inputs = [*(item for item in given if item), *(kernel.source for kernel in kernels)]
-    with whole_directory(path, force=request.force, record=(RECORD,), inputs=inputs) as beside:
-        yield beside
-
-
-def target_of(request: ReplayRequest, selection: Selection) -> str:
-    """a5 when the chip, the platform, the case's only platforms, or the kernel's place say so."""
-    chip = target_of_chip(request.soc_version or "")
-    if chip:
-        return chip
-    if request.platform:
-        return "a5" if request.platform.startswith("a5") else "a2a3"
-    platforms = selection.case.platforms if selection.case else ()
-    if platforms and all(platform.startswith("a5") for platform in platforms):
-        return "a5"
-    return _family_of_place(selection.kernels[0].source) or "a2a3"
-
-
-def _family_of_place(source: Path) -> str:
-    """The family that a checkout keeps the kernel under; folders above the checkout say nothing about it."""
-    for folder in source.parents:
-        if (folder / ".git").exists():
-            return ""
-        if folder.name in TARGETS:
-            return folder.name
-    return ""
-
-
-def _require_target(request: ReplayRequest, selection: Selection) -> None:
-    """A kernel that was written for one family is not run on the other without a word."""
-    target = request.target or target_of(request, selection)
-    chip = target_of_chip(request.soc_version or "")
-    if chip and chip != target:
-        raise RequestError(
-            f"{request.soc_version} is a chip of {chip}, and --target says {target}",
-            hint="leave one of the two out",
-        )
-    cases = (selection.case,) if selection.case else selection.scene.cases
-    platforms = sorted({platform for case in cases for platform in case.platforms})
-    if request.any_target or not platforms or target in {p.removesuffix("sim") for p in platforms}:
-        return
-    raise RequestError(
-        f"{selection.kernels[0].name} was written for {', '.join(platforms)}, not for {target}",
-        where=str(selection.scene.path),
-        hint="add the platform to the case, or replay it all the same with --any-target"
-        + (" (--force only replaces an existing workspace)" if request.force else ""),
-    )
-
-
-def _job(
-    request: ReplayRequest, replay: Replay, workspace: Path, progress: Progress = lambda _step: None
-) -> SimulatorJob:
-    return SimulatorJob(
-        replay.selection.kernels,
-        replay.arguments,
-        replay.target,
-        workspace,
-        replay.selection.scene.runtime,
-        held_slots(request.dump_dir, replay.dispatch) if request.l2 == "trace" else (),
-        progress,
-    )
-
-
-def _exported(
-    request: ReplayRequest,
-    replay: Replay,
-    simulation: Simulation,
-    workspace: Path,
-    progress: Progress,
-    annotate: Annotate,
-) -> Replay:
-    """Of a simulator that gives all that it saw: verified, recorded and written as an Insight directory."""
-    from insight_trace.insight.writer import write_insight_directory
-    from insight_trace.replay.recorded import recording_of
-    from insight_trace.trace.details_figures import details_of
-
-    if simulation.failure:
-        failure = simulation.failure
-        _require_slots(replay, failure.message)
-        text = f"{failure.message} [{failure.fault}]"
-        raise JobError(text, where=failure.where, hint=next_step(failure.fault, failure.limit, failure.log))
-    progress("verify")
-    checks = () if request.timing_only else _verify(request, replay, simulation)
-    progress("export")
-    trace = annotate(make_trace(simulation, request.preset), replay.selection.kernels)
-    selection = replay.selection
-    about = {
-        "scene": str(selection.scene.path),
-        "case": selection.case.name if selection.case else None,
-        "dispatch": replay.dispatch.dispatch_id if replay.dispatch else None,
-        "target": replay.target,
-        "preset": request.preset,
-        "timing_only": request.timing_only,
-    }
-    directory = write_insight_directory(
-        trace,
-        workspace / "insight_export",
-        include_source=request.include_source,
-        dump_logs=request.dump_logs,
-        details=details_of(trace, [kernel.name for kernel in selection.kernels], replay.target),
-        recording=recording_of(simulation, trace, selection.kernels, replay.arguments, checks, about),
-    )
-    return replace(
-        replay,
-        simulation=simulation,
-        checks=checks,
-        directory=replay.workspace / directory.relative_to(workspace),
-        warnings=(*replay.warnings, *_degenerate(simulation.instructions, replay.arguments, checks)),
-    )
-
-
-def _require_slots(replay: Replay, message: str) -> None:
+def _require_slots(done: Execution) -> None:
     """An argument that was not recorded is a null pointer to the kernel, which is not the kernel's fault."""
-    touched = re.search(r"touched address 0x([0-9a-f]+)", message)
+    failure = done.simulation.failure if done.simulation else None
+    touched = re.search(r"touched address 0x([0-9a-f]+)", failure.message) if failure else None
     if touched is None or int(touched[1], 16) >= _NULL_PAGE:
         return
-    have = {item.slot for item in replay.arguments.slots}
-    lacks = sorted(
-        {slot for kernel in replay.selection.kernels for slot in kernel_shape(kernel).slots} - have
-    )
+    from insight_trace.scene.kernel_source import kernel_shape
+
+    job = done.job
+    have = {item.slot for item in job.arguments.slots}
+    lacks = sorted({slot for kernel in job.kernels for slot in kernel_shape(kernel).slots} - have)
     if lacks:
         listed = ", ".join(map(str, lacks))
         raise InputError(
             f"slot {listed} was not recorded, and the kernel reads it ({touched[0]})",
-            where=replay.origin,
+            where=job.origin,
             hint="take a dump that has every argument of the dispatch, or give the slot with --arg-spec",
         )
 
 
-def _verify(request: ReplayRequest, replay: Replay, simulation: Simulation) -> tuple[OutputCheck, ...]:
-    recorded = replay.dispatch.block_count if replay.dispatch else replay.arguments.block_count
-    partial = ""
-    if request.block_dim is not None and request.block_dim < recorded:
-        partial = f"only {request.block_dim} of {recorded} blocks were replayed"
-    seen = functools.partial(written_bytes, simulation)
-    return verify_outputs(replay.arguments, simulation.buffers, partial=partial, written=seen)
-
-
-def make_trace(simulation: Simulation, preset: str = "device") -> Trace:
-    """A simulation as it is exported: with the text of its sources, its throughput and how far it is to be trusted."""
-    from insight_trace.insight.throughput import throughput_counters
-    from insight_trace.simulate.embedded.confidence import confidence
-    from insight_trace.simulate.embedded.simulator import chip_that_ran
-
-    sources = {}
-    for name, path in simulation.sources.items():
-        with contextlib.suppress(OSError, InputError):
-            sources[name] = read_regular(path, most=SOURCE_BYTES)
-    return Trace(
-        instructions=simulation.instructions,
-        mhz=simulation.mhz,
-        soc_version=simulation.soc_version,
-        sources=sources,
-        counters=throughput_counters(simulation.instructions, simulation.mhz),
-        memory=simulation.memory,
-        launch=simulation.launch,
-        confidence=confidence(simulation, chip_that_ran(simulation, preset)),
-    )
-
-
-def _degenerate(
-    columns: Instructions, arguments: ReplayArguments, checks: tuple[OutputCheck, ...]
-) -> tuple[str, ...]:
-    """A kernel that moved and computed nothing was usually steered there by made-up numbers.
-
-    Not if its outputs are what was recorded: then it did all that it does.
-    """
-    if any(check.status is Status.VERIFIED for check in checks) or works(columns).any():
-        return ()
-    suspects = ", ".join(map(str, arguments.suspects))
-    fix = (
-        f"look at slot {suspects}: --set-arg SLOT=VALUE gives real values"
-        if suspects
-        else "check its scalars"
-    )
-    return (f"degenerate: the kernel moved and computed nothing; {fix}",)
-
-
-def _write_only(request: ReplayRequest, replay: Replay, workspace: Path) -> Replay:
-    from insight_trace.simulate.msprof.msprof_simulator import vendor_job
-    from insight_trace.simulate.msprof.vendor_workspace import write_workspace
-
-    write_workspace(vendor_job(_job(request, replay, workspace), request.for_simulators), workspace)
-    return replay
-
-
-def _collected(replay: Replay, result: SimulatorResult, workspace: Path) -> Replay:
-    """Of a simulator that wrote an Insight directory itself: verified."""
-    assert result.directory is not None
-    return replace(
-        replay,
-        checks=verify_outputs(replay.arguments, result.buffers, partial=result.partial),
-        directory=replay.workspace / result.directory.relative_to(workspace),
-        warnings=(*replay.warnings, *result.warnings),
-    )
+@contextlib.contextmanager
+def _workspace(path: Path, request: ReplayRequest, job: Job) -> Iterator[Path]:
+    manifest = find_manifest(request.dump_dir) if request.dump_dir else None
+    named = (request.scene, request.dump_dir, manifest, request.arg_spec, request.kernel_source)
+    inputs = [*(item for item in named if item), *(kernel.source for kernel in job.kernels)]
+    with whole_directory(path, force=request.force, record=(RECORD,), inputs=inputs) as beside:
+        yield beside

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from insight_trace.dump.dump_place import find_manifest
 from insight_trace.dump.load import Dump, load_dump
@@ -15,25 +14,12 @@ from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Case, CoreType, Dispatch, Kernel, Scene
 
 
-class Selection(Struct, frozen=True):
-    """What is replayed."""
-
-    scene: Scene
-    case: Case | None
-    kernels: tuple[Kernel, ...]  # one, or the members of a mix in the order they were asked for
-
-    @property
-    def label(self) -> str:
-        """The kernels as one word, for names of files."""
-        return "_".join(dict.fromkeys(kernel.name for kernel in self.kernels))
-
-
-def with_recorded_members(selection: Selection, dispatch: Dispatch | None) -> Selection:
+def recorded_members(kernels: tuple[Kernel, ...], dispatch: Dispatch | None) -> tuple[Kernel, ...]:
     """The kernels as they were dispatched: a mix recorded as 0,1,1 runs kernel 1 on both vector cores."""
-    asked = {kernel.func_id: kernel for kernel in selection.kernels}
+    asked = {kernel.func_id: kernel for kernel in kernels}
     if dispatch is None or not dispatch.func_ids or set(dispatch.func_ids) != set(asked):
-        return selection
-    return replace(selection, kernels=tuple(asked[func_id] for func_id in dispatch.func_ids))
+        return kernels
+    return tuple(asked[func_id] for func_id in dispatch.func_ids)
 
 
 def select_case(scene: Scene, name: str | None) -> Case | None:
@@ -106,7 +92,17 @@ def _by_source(scene: Scene, source: Path) -> Kernel:
     from insight_trace.scene.kernel_source import kernel_shape
 
     core_type = kernel_shape(path).core_type
-    return Kernel(path.stem, path, CoreType.AIV if core_type is CoreType.MIX else core_type)
+    if core_type is CoreType.MIX:
+        raise both_kinds(path)
+    return Kernel(path.stem, path, core_type)
+
+
+def both_kinds(source: Path) -> RequestError:
+    """A source for both kinds of core says nothing about which of them a single kernel is for."""
+    return RequestError(
+        f"{source.name} is written for both kinds of core",
+        hint="name its members with --func-id A,B of a scene; in Python give core_type='aic' or 'aiv', or a Kernel for each",
+    )
 
 
 class RecordedDispatch(Struct, frozen=True):
@@ -132,6 +128,19 @@ def require_complete(path: Path) -> None:
         where=str(manifest),
         hint="capture the case again (--force replaces this dump)",
     )
+
+
+def case_of_dump(dump: Dump, scene: Scene, name: str | None) -> Case | None:
+    """The case of that name, or the one that the dump is of; a dump of one case is not taken for another."""
+    if not dump.case:
+        return select_case(scene, name)
+    if name is not None and name != dump.case:
+        raise RequestError(
+            f"this dump is of the case {dump.case}, not of {name}",
+            where=str(dump.path),
+            hint=f"--case {dump.case}, or a dump of {name}",
+        )
+    return select_case(scene, dump.case)
 
 
 def select_dispatch(

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from insight_trace.arguments.slots import ReplayArguments
+from msgspec.structs import replace
+
+from insight_trace.digest import job_digest
 from insight_trace.dump.load import Dump, load_dump
 from insight_trace.errors import InsightTraceError, RequestError
 from insight_trace.finding import Severity
-from insight_trace.limits import SOURCE_BYTES
-from insight_trace.model import Case, Dispatch, Kernel, Scene
-from insight_trace.reading import read_regular
-from insight_trace.replay.gathering import recorded_arguments
-from insight_trace.replay.replaying import target_of
-from insight_trace.replay.request import ReplayRequest
+from insight_trace.job import Job
+from insight_trace.model import Case, Dispatch, Scene
+from insight_trace.options import RunOptions
+from insight_trace.replay.jobs import recorded_job, target_of
+from insight_trace.replay.pipeline import execute
 from insight_trace.replay.selection import (
     RecordedDispatch,
-    Selection,
+    case_of_dump,
     require_complete,
-    select_case,
     select_kernels,
-    with_recorded_members,
 )
-from insight_trace.replay.verification import Status, verdict, verify_outputs
-from insight_trace.replay.written import written_bytes
+from insight_trace.replay.verification import Status, verdict
 from insight_trace.run.calibration import same_form
 from insight_trace.run.job_journal import JobJournal
 from insight_trace.scene.static import load_scene
-from insight_trace.simulate.embedded.checked_run import run_checked
-from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
+from insight_trace.simulate.embedded.toolchain import Toolchain
 
 FAILED = "failed"
 
@@ -46,24 +41,18 @@ class BulkRequest:
     case: str | None = None
     func_ids: tuple[int, ...] = ()  # (): every kernel
     sample: int | None = None  # as many dispatches, spread over kernels and forms of arguments; None: all
-    target: str | None = None
-    platform: str | None = None
-    soc_version: str | None = None
-    preset: str = "device"
-    check: bool = False
-    seconds: float = 60.0
+    options: RunOptions = field(default_factory=RunOptions)
 
 
 @dataclass(frozen=True)
 class ReplayJob:
     """One dispatch to replay."""
 
+    job: Job
+    options: RunOptions
     dispatch_id: int
     task_id: int
-    kernels: tuple[Kernel, ...]
-    arguments: ReplayArguments
-    options: EmbeddedOptions
-    name: str  # of the job, the same for the same dump, kernels and chip
+    name: str  # of the job: changes with everything that its row depends on; "": it is always run
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +73,22 @@ class ReplayRow:
     warnings: int
 
 
-def plan(request: BulkRequest) -> tuple[Scene, Case | None, list[ReplayJob]]:
-    """The jobs in the order of the dump."""
+@dataclass(frozen=True)
+class Plan:
+    """The jobs in the order of the dump, and what is known of the dump itself."""
+
+    scene: Scene
+    case: Case | None
+    dump: Dump
+    jobs: list[ReplayJob]
+
+
+def plan(request: BulkRequest) -> Plan:
+    """What to replay."""
     require_complete(request.dump_dir)
     scene = load_scene(request.scene)
-    case = select_case(scene, request.case)
     dump = load_dump(request.dump_dir, scene)
+    case = case_of_dump(dump, scene, request.case)
     wanted = set(request.func_ids)
     chosen = [d for d in dump.dispatches if d.func_ids and (not wanted or set(d.func_ids) == wanted)]
     if not chosen:
@@ -105,15 +104,18 @@ def plan(request: BulkRequest) -> tuple[Scene, Case | None, list[ReplayJob]]:
         kind = frozenset(dispatch.func_ids)
         place[dispatch.dispatch_id] = steps.get(kind, 0)
         steps[kind] = steps.get(kind, 0) + 1
-    mark = _mark(dump)
-    return (
-        scene,
-        case,
-        [
-            _job(request, scene, case, RecordedDispatch(dump, dispatch, place[dispatch.dispatch_id]), mark)
-            for dispatch in chosen
-        ],
-    )
+    toolchain = Toolchain.find(request.options.pto_isa_root)
+    # of the host's cores the others run other dispatches
+    options = replace(request.options, simulator="embedded", host_cores=1)
+    jobs = []
+    for dispatch in chosen:
+        kernels = select_kernels(scene, func_ids=tuple(dict.fromkeys(dispatch.func_ids)))
+        target = target_of(options, case, kernels)
+        recorded = RecordedDispatch(dump, dispatch, place[dispatch.dispatch_id])
+        job = replace(recorded_job(recorded, scene, case, kernels, target), scene=None, case=None)
+        name = job_digest(job, options, toolchain, dispatch.dispatch_id, dispatch.task_id)
+        jobs.append(ReplayJob(job, options, dispatch.dispatch_id, dispatch.task_id, name))
+    return Plan(scene, case, dump, jobs)
 
 
 def sampled(dispatches: Sequence[Dispatch], count: int) -> list[Dispatch]:
@@ -135,41 +137,6 @@ def sampled(dispatches: Sequence[Dispatch], count: int) -> list[Dispatch]:
     return sorted(found, key=lambda dispatch: dispatch.dispatch_id)
 
 
-def _mark(dump: Dump) -> str:
-    status = Path(dump.path).stat()
-    return f"{Path(dump.path).resolve()} {status.st_size} {status.st_mtime_ns}"
-
-
-def _job(
-    request: BulkRequest, scene: Scene, case: Case | None, recorded: RecordedDispatch, mark: str
-) -> ReplayJob:
-    ids = tuple(dict.fromkeys(recorded.dispatch.func_ids))
-    selection = Selection(scene, case, select_kernels(scene, func_ids=ids))
-    gathered = recorded_arguments(recorded, selection)
-    selection = with_recorded_members(selection, gathered.dispatch)
-    one = ReplayRequest(
-        request.scene, case=request.case, func_ids=ids, dump_dir=request.dump_dir, platform=request.platform,
-        soc_version=request.soc_version, target=request.target,
-    )  # fmt: skip
-    options = EmbeddedOptions(
-        soc_version=request.soc_version,
-        target=request.target or target_of(one, selection),
-        preset=request.preset,
-        seconds=request.seconds,
-        check=request.check,
-        host_cores=1,  # the others run other dispatches
-    )
-    dispatch = recorded.dispatch
-    sources = [
-        hashlib.sha256(read_regular(k.source, most=SOURCE_BYTES)).hexdigest() for k in selection.kernels
-    ]
-    parts = (mark, dispatch.dispatch_id, sources, options)
-    name = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
-    return ReplayJob(
-        dispatch.dispatch_id, dispatch.task_id, selection.kernels, gathered.arguments, options, name
-    )
-
-
 def run_replay_job(job: ReplayJob) -> ReplayRow:
     """Simulates the dispatch and compares its outputs with what was recorded. What goes wrong is its verdict."""
     try:
@@ -179,10 +146,11 @@ def run_replay_job(job: ReplayJob) -> ReplayRow:
 
 
 def _replayed(job: ReplayJob) -> ReplayRow:
-    run = (run_checked if job.options.check else run_embedded)(job.kernels, job.arguments, job.options)
+    done = execute(job.job, job.options, record=False)
+    run, checks = done.simulation, done.checks
+    assert run is not None
     if run.failure is not None:
         return _row(job, FAILED, why=str(run.failure))
-    checks = verify_outputs(job.arguments, run.buffers, written=functools.partial(written_bytes, run))
     worst = max((c.max_error for c in checks if c.max_error is not None), default=None)
     why = "; ".join(c.text for c in checks if c.status is not Status.VERIFIED)
     severities = [finding.severity for finding in run.findings]
@@ -197,15 +165,16 @@ def _row(
     errors: int = 0, warnings: int = 0,
 ) -> ReplayRow:  # fmt: skip
     return ReplayRow(
-        job.dispatch_id, f"0x{job.task_id:016x}", "+".join(k.name for k in job.kernels),
-        ",".join(str(k.func_id) for k in job.kernels), job.arguments.block_count, verdict, cycles, round(micros, 4),
+        job.dispatch_id, f"0x{job.task_id:016x}", "+".join(k.name for k in job.job.kernels),
+        ",".join(str(k.func_id) for k in job.job.kernels), job.job.arguments.block_count, verdict, cycles,
+        round(micros, 4),
         worst, why, errors, warnings,
     )  # fmt: skip
 
 
 def is_known(job: ReplayJob, journal: JobJournal[ReplayRow]) -> bool:
     """Whether there is an answer; what failed may have had a full disk, and is tried again."""
-    return job.name in journal.known and journal.known[job.name].verdict != FAILED
+    return bool(job.name) and job.name in journal.known and journal.known[job.name].verdict != FAILED
 
 
 def replay_all(
@@ -215,11 +184,12 @@ def replay_all(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> list[ReplayRow]:
     """A row for each job, in their order; what the journal has is not run again, unless it failed."""
-    new = [job for job in jobs if not is_known(job, journal)]
-    done = len(jobs) - len(new)
-    progress(done, len(jobs))
-    for place, row in execute(new):
-        journal.add(new[place].name, row)
-        done += 1
-        progress(done, len(jobs))
-    return [journal.known[job.name] for job in jobs]
+    rows = {place: journal.known[job.name] for place, job in enumerate(jobs) if is_known(job, journal)}
+    new = [place for place in range(len(jobs)) if place not in rows]
+    progress(len(rows), len(jobs))
+    for number, row in execute([jobs[place] for place in new]):
+        rows[new[number]] = row
+        if jobs[new[number]].name:
+            journal.add(jobs[new[number]].name, row)
+        progress(len(rows), len(jobs))
+    return [rows[place] for place in range(len(jobs))]

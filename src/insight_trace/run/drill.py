@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 from insight_trace.errors import RequestError
-from insight_trace.replay.gathering import Gathered
-from insight_trace.replay.replaying import replay_gathered
+from insight_trace.job import Job
+from insight_trace.options import RunOptions
+from insight_trace.replay.replaying import replay_job
 from insight_trace.replay.request import ReplayRequest
-from insight_trace.replay.selection import Selection
 from insight_trace.run.timing_job import arguments_of
 from insight_trace.run.whole_run import RunRequest, WholeRun, task_names
 
@@ -25,14 +25,17 @@ def replay_task(run: WholeRun, request: RunRequest, task: int, folder: Path) -> 
         )
     job = run.variants[number].job
     name = re.sub(r"[^A-Za-z0-9.-]+", "-", task_names(run.graph)[task])
-    replay = ReplayRequest(
-        request.scene, case=run.graph.case.name, soc_version=request.chip, target=run.graph.target,
-        preset=request.preset, timing_only=True, seconds=request.seconds, simulator="embedded",
-        output=folder / "dispatches" / f"{name}_{task}", force=True,
-        func_ids=tuple(k.func_id for k in job.kernels if k.func_id is not None),
+    options = RunOptions(
+        simulator="embedded", soc_version=request.chip, target=run.graph.target, preset=request.preset,
+        timing_only=True, seconds=request.seconds,
     )  # fmt: skip
+    place = folder / "dispatches" / f"{name}_{task}"
     arguments = arguments_of(dataclasses.replace(job, computes=False))
-    selection = Selection(run.graph.scene, run.graph.case, job.kernels)
-    done = replay_gathered(replay, selection, Gathered(arguments, f"task {task} of the run"))
+    graph = run.graph
+    wanted = Job(
+        job.kernels, arguments, graph.target, graph.scene, graph.case, origin=f"task {task} of the run"
+    )
+    asked = ReplayRequest(request.scene, case=graph.case.name, options=options, output=place, force=True)
+    done = replay_job(wanted, asked)
     assert done.directory is not None
     return done.directory

@@ -11,6 +11,7 @@ from pathlib import Path
 from insight_trace.capture.session import CaptureOptions, run_capture
 from insight_trace.errors import JobError
 from insight_trace.finding import Finding
+from insight_trace.options import RunOptions
 from insight_trace.replay.examine import examine
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.run.baseline import CaseFigures, KernelFigures
@@ -59,8 +60,7 @@ def measure(
                 case=case.name,
                 func_ids=ids,
                 dump_dir=dump,
-                soc_version=subject.chip,
-                target=run.graph.target,
+                options=RunOptions(soc_version=subject.chip, target=run.graph.target),
             )
             examined += [(row.name, one) for one in examine(request)]
     golden = done.golden

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from insight_trace.dump.load import load_dump
 from insight_trace.model import Dispatch, Role, TensorArg
-from insight_trace.replay.gathering import gather_arguments
+from insight_trace.options import RunOptions
+from insight_trace.replay.jobs import job_of
 from insight_trace.replay.request import ReplayRequest
-from insight_trace.replay.residue import held_slots
-from insight_trace.replay.selection import Selection, select_case, select_kernels, with_recorded_members
 from insight_trace.run.calibration import Task, same_form
 from insight_trace.scene.static import load_scene
 
@@ -17,7 +16,6 @@ from insight_trace.scene.static import load_scene
 def recorded_tasks(scene_path: Path, dump_dir: Path, case: str | None, wanted: set[int]) -> list[Task]:
     """Tasks of a dump that `wanted` task ids belong to, named by kernel and the first of their dispatches."""
     scene = load_scene(scene_path)
-    chosen_case = select_case(scene, case)
     forms: dict[object, list[Dispatch]] = {}
     used: set[int | None] = set()  # tensors that an earlier dispatch used: where they are read, L2 has them
     for dispatch in load_dump(dump_dir, scene).dispatches:
@@ -29,22 +27,22 @@ def recorded_tasks(scene_path: Path, dump_dir: Path, case: str | None, wanted: s
     tasks = []
     for dispatches in forms.values():
         first = dispatches[0]
-        request = ReplayRequest(
-            scene=scene_path,
-            case=case,
-            func_ids=first.func_ids,
-            dump_dir=dump_dir,
-            dispatch_id=first.dispatch_id,
+        job = job_of(
+            ReplayRequest(
+                scene=scene_path,
+                case=case,
+                func_ids=first.func_ids,
+                dump_dir=dump_dir,
+                dispatch_id=first.dispatch_id,
+                options=RunOptions(l2="trace", any_target=True),
+            )
         )
-        selection = Selection(scene, chosen_case, select_kernels(scene, func_ids=first.func_ids))
-        gathered = gather_arguments(request, selection)
-        selection = with_recorded_members(selection, gathered.dispatch)
         tasks.append(
             Task(
-                f"{selection.label}@{first.dispatch_id}",
-                selection.kernels,
-                gathered.arguments,
-                held_slots(dump_dir, gathered.dispatch),
+                f"{job.label}@{first.dispatch_id}",
+                job.kernels,
+                job.arguments,
+                job.held,
                 tuple(sorted({d.task_id for d in dispatches})),
             )
         )

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from insight_trace.model import CoreType, Kernel
     from insight_trace.outcome import Simulation
 
-SIMULATORS = ("embedded", "msprof")  # by the names that --simulator takes, beside auto
-
 
 def simulate(
     kernel: Kernel | str | Path | Sequence[Kernel],

@@ -37,6 +37,12 @@ def readable_sources(
     return found
 
 
+def files_read(objects: Sequence[Path]) -> tuple[Path, ...]:
+    """What the compiler read for these objects, but for headers of ours and of the system."""
+    found = {path.resolve() for made in objects for path in sources_of(made)}
+    return tuple(sorted(p for p in found if not is_ours(str(p)) and not p.is_relative_to("/usr")))
+
+
 def project_of(source: Path) -> Path | None:
     """The checkout that a kernel lies in."""
     return next((folder for folder in source.parents if (folder / ".git").exists()), None)

@@ -31,7 +31,7 @@ from insight_trace.simulate.embedded.checking import findings_of
 from insight_trace.simulate.embedded.core_plan import CorePlan, core_line, plan_cores, shares_of_blocks
 from insight_trace.simulate.embedded.job_files import job_directory, with_job_directory
 from insight_trace.simulate.embedded.journaling import JournalRequest, OperandChange
-from insight_trace.simulate.embedded.kernel_sources import readable_sources
+from insight_trace.simulate.embedded.kernel_sources import files_read, readable_sources
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory, escape
 from insight_trace.simulate.embedded.records import Site, load_instructions
 from insight_trace.simulate.embedded.runner import RunnerResult, run_job
@@ -299,6 +299,7 @@ def _simulation(
         printed=result.printed,
         findings=findings_of(result, instructions, gm.memory.buffers),
         sources=readable_sources((site.file for site in sites if site.file), made.kernels, made.objects),
+        read=files_read(made.objects),
         memory=result.memory,
         launch=launch_of(result, soc, made.options.launch),
         chip_file=made.chip_file,

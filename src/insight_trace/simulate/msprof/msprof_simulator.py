@@ -13,6 +13,8 @@ from pathlib import Path
 
 from insight_trace.chips import family_named
 from insight_trace.errors import RequestError
+from insight_trace.job import Job
+from insight_trace.options import RunOptions, VendorOptions
 from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.msprof.building import build
 from insight_trace.simulate.msprof.collecting import Collected, collect
@@ -20,7 +22,7 @@ from insight_trace.simulate.msprof.preflight import Ready, WorkerError, check, p
 from insight_trace.simulate.msprof.toolkit import Toolkit, find_toolkits, not_found
 from insight_trace.simulate.msprof.vendor_workspace import VendorJob, read_outputs, write_workspace
 from insight_trace.simulate.msprof.worker import find_worker, with_worker
-from insight_trace.simulate.simulators import SimulatorJob, SimulatorOptions, SimulatorResult
+from insight_trace.simulate.simulators import Progress, SimulatorResult
 
 _NO_HEADERS = "the vendor's simulator needs pto-isa's headers"
 _NAME_HEADERS = "give --pto-isa-root, or set PTO_ISA_ROOT"
@@ -65,8 +67,11 @@ class MsprofSimulator:
 
     name = "msprof"
 
-    def __init__(self, options: SimulatorOptions, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self, options: RunOptions, vendor: VendorOptions, environ: Mapping[str, str] = os.environ
+    ) -> None:
         self.options = options
+        self.vendor = vendor
         self.environ = environ
         self.found: dict[str, Ready] = {}  # by target
         self._seen: Toolkit | None = None  # the toolkit with a worker from elsewhere
@@ -96,22 +101,25 @@ class MsprofSimulator:
             self.ready(target)
         _ = self.pto_isa_root
 
-    def run(self, job: SimulatorJob) -> SimulatorResult:
-        if job.workspace is None:
+    def run(
+        self, job: Job, workspace: Path | None = None, progress: Progress = lambda _step: None
+    ) -> SimulatorResult:
+        if workspace is None:
             raise RequestError("the vendor's simulator needs a folder to work in")
-        job.progress("preflight")
+        progress("preflight")
         ready = self.ready(job.target)
-        vendors = dataclasses.replace(vendor_job(job, self.options), pto_isa_root=self.pto_isa_root)
-        collected = simulate(vendors, ready, job.workspace, progress=job.progress)
+        wanted = vendor_job(job, self.options, self.vendor)
+        vendors = dataclasses.replace(wanted, pto_isa_root=self.pto_isa_root)
+        collected = simulate(vendors, ready, workspace, progress=progress)
         return SimulatorResult(
-            read_outputs(job.arguments, job.workspace),
+            read_outputs(job.arguments, workspace),
             directory=collected.directory,
             partial="the time was over before the kernel's end" if collected.partial else "",
             warnings=collected.warnings,
         )
 
     def _find(self, target: str) -> Ready:
-        asked, soc = self.options, self.options.soc_version or None
+        asked, soc = self.vendor, self.options.soc_version
 
         def usual() -> Ready:
             return find_ready(
@@ -143,17 +151,17 @@ def named_pto_isa(environ: Mapping[str, str]) -> Path | None:
     return Path(named) if named else None
 
 
-def vendor_job(job: SimulatorJob, options: SimulatorOptions) -> VendorJob:
-    """A dispatch as the vendor's workspace is written for it."""
+def vendor_job(job: Job, options: RunOptions, vendor: VendorOptions) -> VendorJob:
+    """A job as the vendor's workspace is written for it."""
     made = VendorJob(
         kernels=job.kernels,
         arguments=job.arguments,
         target=job.target,
         pto_isa_root=options.pto_isa_root or named_pto_isa(os.environ),
         soc_version=options.soc_version,
-        hardware_blocks=options.hardware_blocks,
-        launch_count=options.launch_count,
-        timeout_minutes=options.timeout_minutes,
-        device=options.device,
+        hardware_blocks=vendor.hardware_blocks,
+        launch_count=vendor.launch_count,
+        timeout_minutes=vendor.timeout_minutes,
+        device=vendor.device,
     )
     return dataclasses.replace(made, runtime=job.runtime) if job.runtime else made

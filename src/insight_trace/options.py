@@ -1,0 +1,230 @@
+"""How to run: every option of a simulation with its default, and the flags that set it, each once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import fields, force_setattr, replace
+
+from insight_trace.chips import TARGETS
+from insight_trace.errors import RequestError
+from insight_trace.limits import BLOCKS, RUN_SECONDS, cut
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping
+
+SIMULATORS = ("embedded", "msprof")  # by the names that --simulator takes, besides auto
+PRESETS = ("device", "camodel")
+PLATFORMS = tuple(f"{target}{kind}" for target in TARGETS for kind in ("", "sim"))
+KERNEL_SECONDS = 300.0  # of one kernel of a profile, and of each step around it
+_LAUNCHES, _MINUTES = 5000, 2880  # that msprof takes at most
+
+
+class RunOptions(Struct, frozen=True):
+    """How a job runs, whichever product asks for it."""
+
+    simulator: str = "auto"
+    soc_version: str | None = None  # a chip by name; for the embedded simulator also a chip file
+    target: str | None = None  # None: what chip, platform, case or the kernel's place say
+    platform: str | None = None
+    any_target: bool = False  # also on a target that the scene does not name
+    preset: str = "device"
+    blocks: int | None = None  # None: as recorded
+    timing_only: bool = False
+    check: bool = False  # look for what is wrong in the kernel
+    orders: int = 0  # with check: how many other orders of cores and pipes
+    l2: str | None = None  # what L2 holds at first: cold (None), warm, trace: what earlier dispatches left
+    launch: str | None = None  # task (None): started by a scheduler; kernel: launched by itself
+    mark_cost: bool = False  # TRACE_START and TRACE_STOP take the time that they take on a device
+    pto_isa_root: Path | None = None  # checkout whose headers kernels compile against; None: bundled ones
+    seconds: float = RUN_SECONDS  # that the kernel may run
+    host_cores: int | None = None  # that blocks may be run on at once; None: all of this process
+    include_source: bool = True  # source text in the Insight directory
+    dump_logs: bool = False  # also the logs that the vendor's exporter reads
+    keep_outputs: bool = False  # what the kernel wrote, as .npy
+
+    def __post_init__(self) -> None:
+        require_known(self.simulator)
+        if self.platform is not None:
+            target_of_platform(self.platform)
+        if self.blocks is not None and self.blocks < 1:
+            raise RequestError(f"--blocks {self.blocks}: a kernel runs in at least one block")
+        if self.blocks is not None and self.blocks > BLOCKS:
+            raise RequestError(f"--blocks {cut(str(self.blocks))}: at most {BLOCKS:,} blocks are replayed")
+        force_setattr(self, "soc_version", self.soc_version or None)
+
+    @property
+    def chosen(self) -> tuple[Any, ...]:
+        """What decides a result: all but where it runs, how long it may take and what is written of it."""
+        return (
+            self.soc_version, self.preset, self.timing_only, self.check, self.orders, self.l2, self.launch, self.mark_cost,
+        )  # fmt: skip
+
+
+class VendorOptions(Struct, frozen=True):
+    """What the vendor's simulator, and the programs that are built for it, want to know in addition."""
+
+    cann_home: Path | None = None
+    cann_set_env: Path | None = None
+    ptoas_root: Path | None = None  # a checkout whose test case generator is used
+    aicore_arch: str = ""
+    msopprof: Path | None = None  # a worker from another installation
+    auto_msopprof: bool = False
+    hardware_blocks: int = 1
+    launch_count: int = 1
+    timeout_minutes: int = 120  # the unit that msprof counts in
+    device: int = 0
+    debug_lines: bool = True
+    step_seconds: float = KERNEL_SECONDS
+    build_seconds: float = 600.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.launch_count <= _LAUNCHES:
+            raise RequestError(f"--launch-count {self.launch_count}: msprof takes 1 to {_LAUNCHES}")
+        if not 1 <= self.timeout_minutes <= _MINUTES:
+            raise RequestError(
+                f"--msprof-timeout {self.timeout_minutes}: msprof takes 1 to {_MINUTES} minutes"
+            )
+
+    @property
+    def names_the_vendor(self) -> bool:
+        """Whether something was said that only the vendor's simulator reads."""
+        return any((self.cann_home, self.cann_set_env, self.ptoas_root, self.msopprof))
+
+
+def require_known(simulator: str) -> str:
+    """The name, if it is one that `--simulator` takes."""
+    if simulator not in ("auto", *SIMULATORS):
+        raise RequestError(
+            f"there is no simulator '{simulator}'", hint=f"there are: auto, {', '.join(SIMULATORS)}"
+        )
+    return simulator
+
+
+def target_of_platform(platform: str) -> str:
+    """The family of a platform: a5sim is the a5, simulated."""
+    if platform not in PLATFORMS:
+        import difflib
+
+        near = difflib.get_close_matches(platform, PLATFORMS, n=1)
+        guess = f"did you mean '{near[0]}'? " if near else ""
+        raise RequestError(
+            f"there is no platform '{cut(platform)}'", hint=f"{guess}there are: {', '.join(PLATFORMS)}"
+        )
+    return platform.removesuffix("sim")
+
+
+# --- flags ------------------------------------------------------------------------------------------
+
+
+class Flag(Struct, frozen=True):
+    """How an option is typed. `hidden` are names of other tools, which work and are not listed."""
+
+    name: str
+    help: str
+    metavar: str | None = None
+    choices: tuple[str, ...] | None = None
+    kind: Callable[[str], Any] | None = None
+    hidden: tuple[str, ...] = ()
+
+
+FLAGS: dict[str, Flag] = {
+    "simulator": Flag(
+        "--simulator", "auto: the vendor's where CANN is named (by an option or by its environment), else ours",
+        choices=("auto", *SIMULATORS),
+    ),
+    "soc_version": Flag("--chip", "the chip, e.g. Ascend910B1, or a chip file", "NAME", hidden=("--soc-version",)),
+    "target": Flag("--target", "the chip's family, where the scene does not say", choices=tuple(TARGETS)),
+    "platform": Flag("--platform", "a2a3, a2a3sim, a5 or a5sim", "P"),
+    "any_target": Flag("--any-target", "also on a target that the scene does not name"),
+    "preset": Flag("--preset", "times as on the chip, or as in the vendor's simulator (%(default)s)", choices=PRESETS),
+    "blocks": Flag(
+        "--blocks", "how many blocks run (default: as recorded)", "N", kind=int,
+        hidden=("--block-dim", "--replay-blocks", "--spmd-block-num"),
+    ),
+    "timing_only": Flag("--timing-only", "instructions and times, no arithmetic"),
+    "check": Flag("--check", "look for races, wrong memory and wrong synchronisation"),
+    "orders": Flag("--perturb", "also N other orders of cores and pipes", "N", kind=int),
+    "l2": Flag(
+        "--l2", "what L2 holds at first: nothing, what the same run left, what earlier dispatches of the dump left",
+        choices=("cold", "warm", "trace"),
+    ),
+    "launch": Flag("--launch", "a task of a scheduler, or a kernel launched by itself", choices=("task", "kernel")),
+    "mark_cost": Flag("--mark-cost", "TRACE_START and TRACE_STOP take time, as where ASCENDC_TRACE_ON is defined"),
+    "seconds": Flag("--time-limit", "seconds that a kernel may run (%(default)g)", "S", kind=float),
+    "include_source": Flag("--no-source", "leave source text out of the Insight directory"),
+    "dump_logs": Flag("--dump-logs", "also write logs that the vendor's exporter reads"),
+    "keep_outputs": Flag("--keep-outputs", "keep what kernels wrote, as .npy"),
+    "cann_home": Flag("--cann-home", "the toolkit to use", "P", kind=Path),
+    "cann_set_env": Flag("--cann-set-env", "the toolkit's set_env.sh", "P", kind=Path),
+    "pto_isa_root": Flag("--pto-isa-root", "checkout of pto-isa whose headers kernels compile against", "P", kind=Path),
+    "ptoas_root": Flag("--ptoas-root", "PTOAS checkout whose test case generator is used", "P", kind=Path),
+    "aicore_arch": Flag("--aicore-arch", "--cce-aicore-arch of CANN builds", "A"),
+    "msopprof": Flag("--msopprof", "worker binary for msprof", "FILE", kind=Path),
+    "auto_msopprof": Flag("--auto-msopprof", "look for a worker in other local CANN installations"),
+    "hardware_blocks": Flag("--hw-block-num", "blocks that are launched (%(default)s)", "N", kind=int),
+    "launch_count": Flag("--launch-count", "how often the kernel is launched (%(default)s)", "N", kind=int),
+    "timeout_minutes": Flag("--msprof-timeout", "minutes of a simulation (%(default)s)", "MIN", kind=int,
+                            hidden=("--timeout",)),
+    "device": Flag("--device", "id of the simulated device (%(default)s)", "ID", kind=int),
+    "debug_lines": Flag("--debug-lines", "compile with -g, so that traces have source lines (default)"),
+    "build_seconds": Flag("--build-timeout", "seconds of one build (%(default)g)", "S", kind=float),
+}  # fmt: skip
+
+Options = TypeVar("Options", RunOptions, VendorOptions)
+
+
+def add_options(
+    to: argparse._ActionsContainer, kind: type[RunOptions] | type[VendorOptions], *names: str, **defaults: Any
+) -> None:
+    """Adds the flags of these options; `defaults` are a command's own."""
+    import argparse
+
+    usual = {field.name: field.default for field in fields(kind)}
+    for name in names:
+        flag, default = FLAGS[name], defaults.get(name, usual[name])
+        how: dict[str, Any] = {"dest": name, "default": default, "help": flag.help}
+        if isinstance(usual[name], bool):
+            negated = usual[name] and flag.name.startswith("--no-")
+            plain = (
+                argparse.BooleanOptionalAction if flag.name in ("--auto-msopprof", "--debug-lines") else None
+            )
+            how["action"] = "store_false" if negated else plain or "store_true"
+        else:
+            how |= {"metavar": flag.metavar, "choices": flag.choices, "type": flag.kind or str}
+        to.add_argument(flag.name, **how)
+        if flag.hidden:
+            to.add_argument(*flag.hidden, **how | {"help": argparse.SUPPRESS, "default": argparse.SUPPRESS})
+
+
+def options_of(typed: argparse.Namespace, kind: type[Options], **more: Any) -> Options:
+    """The options that were typed; what a command has no flag for keeps its default."""
+    names = {field.name for field in fields(kind)}
+    return kind(**{name: value for name, value in vars(typed).items() if name in names}, **more)
+
+
+def repeated(options: RunOptions, kept: dict[str, Any]) -> RunOptions:
+    """The options with what they leave open taken from those that a workspace kept."""
+    usual = RunOptions()
+    names = ("target", "soc_version", "simulator", "preset", "timing_only", "l2", "launch", "mark_cost")
+    open_ = {
+        n: kept[n] for n in names if kept.get(n) is not None and getattr(options, n) == getattr(usual, n)
+    }
+    if options.pto_isa_root is None and isinstance(kept.get("pto_isa_root"), str):
+        open_["pto_isa_root"] = Path(kept["pto_isa_root"])
+    return replace(options, **open_)
+
+
+def run_options(options: RunOptions | None, more: Mapping[str, Any]) -> RunOptions:
+    """Options as functions take them: an object, single fields by name, or both."""
+    known = {field.name for field in fields(RunOptions)}
+    for name in more:
+        if name not in known:
+            import difflib
+
+            near = difflib.get_close_matches(name, known, n=1)
+            raise TypeError(f"there is no option '{name}'" + (f": did you mean '{near[0]}'?" if near else ""))
+    return replace(options or RunOptions(), **more)
