@@ -67,7 +67,7 @@ BANNED = {"mend", "mends", "told", "look", "looks", "residue", "given", "beside"
           "meet"}  # fmt: skip
 STILL_NAMED = {
     "arguments/given.py", "commands/ending.py", "debug/looks.py", "debug/mends.py",
-    "profile/manifest.py", "replay/residue.py", "run/beside.py", "run/drill.py", "arguments/content.py:Given",
+    "run/beside.py", "run/drill.py", "arguments/content.py:Given",
     "profile/sent_kernel.py:Parcel", "debug/looks.py:Looks", "debug/mends.py:Mend", "debug/mends.py:MendScope",
     "run/beside.py:Beside", "run/beside.py:BesideKernel", "run/beside.py:BesideTask",
 }  # fmt: skip

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from insight_made_up import small_trace, trace_of
 from insight_replays import EXAMPLES, REPLAYS
-from insight_trace.replay.named_traces import write_named_traces
 from msgspec.structs import replace
 
 from insight_trace.insight import added_events, open_trace, validate, write_insight_directory
@@ -18,7 +17,8 @@ from insight_trace.insight.prepared import Extras, Prepared
 from insight_trace.insight.source_page import opening_on
 from insight_trace.model import Pipe
 from insight_trace.recording.store import open_recording
-from insight_trace.replay import named_traces
+from insight_trace.replay import workspace
+from insight_trace.replay.workspace import write_named_traces
 from insight_trace.trace.cache_lines import cache_lines
 from insight_trace.trace.stats import stats
 
@@ -349,9 +349,10 @@ def test_what_the_checker_found_is_a_mark_over_each_instruction_it_names(replaye
 
 def test_a_run_that_is_too_large_for_a_perfetto_file_says_so(replayed, tmp_path, monkeypatch):
     simulator = replayed("mix").directory
-    assert write_named_traces(simulator, tmp_path, "small") == ()
-    monkeypatch.setattr(named_traces, "MOST_INSTRUCTIONS", 10)
-    (told,) = write_named_traces(simulator, tmp_path, "large")
+    recording = open_recording(simulator.parent)
+    assert write_named_traces(recording, simulator, tmp_path, "small") == ()
+    monkeypatch.setattr(workspace, "MOST_INSTRUCTIONS", 10)
+    (told,) = write_named_traces(recording, simulator, tmp_path, "large")
     assert "clean --format perfetto" in told
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "large_trace.json",

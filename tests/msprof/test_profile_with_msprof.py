@@ -68,8 +68,9 @@ class Bench:
 
     def run(self, build: Path, **options: object):
         how = {"step_seconds": 60.0, "build_seconds": 60.0, **options}
-        resume, soc_version = bool(how.pop("resume", False)), how.pop("soc_version", None)
-        run = RunOptions(soc_version=soc_version, seconds=60.0)
+        resume = bool(how.pop("resume", False))
+        asked = {name: how.pop(name, None) for name in ("soc_version", "pto_isa_root")}
+        run = RunOptions(seconds=60.0, **asked)
         request = ProfileRequest(build, jobs=2, resume=resume, options=run, vendor=VendorOptions(**how))
         said: list[str] = []
         result = profile(request, warn=said.append)
@@ -247,7 +248,7 @@ def test_script_1_a_simulation_that_is_cut_off_by_its_limit_is_exported_and_said
     bench, tmp_path
 ):
     bench.set(STANDIN_MSPROF="slow")
-    result, _ = bench.run(write_build(tmp_path / "build", ("plain",)), msprof_timeout_minutes=3)
+    result, _ = bench.run(write_build(tmp_path / "build", ("plain",)), timeout_minutes=3)
     (row,) = result.rows
     assert row.exported
     assert "the time was over after 3 minutes" in row.cell("warnings")

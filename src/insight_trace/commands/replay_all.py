@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,19 +59,35 @@ def run_all(options: argparse.Namespace) -> int:
     said = write_summary(rows, folder, about)
     say.end()
     wrong = sum(row.verdict in ("mismatch", FAILED) for row in rows)
+    verified = sum(row.verdict == "verified" for row in rows)
     errors = sum(row.errors for row in rows)
+    lost = planned.dump.lost
     if options.json:
-        print(
-            json.dumps({**about, "directory": str(folder), "kernels": totals(rows), "wrong": wrong}, indent=2)
-        )
+        counts = {"dispatches": len(rows), "verified": verified, "wrong": wrong, "records_lost": lost}
+        print(json.dumps({**about, "directory": str(folder), "kernels": totals(rows), **counts}, indent=2))
     else:
         more = f" · {known:,} known before" if known else ""
-        print(f"replayed   {len(rows):,} dispatches · {wrong:,} wrong{more}")
+        open_ = len(rows) - verified - wrong
+        more = (f" · {open_:,} could not be verified" if open_ else "") + more
+        print(f"replayed   {len(rows):,} dispatches · {verified:,} verified · {wrong:,} wrong{more}")
         print("\n".join(text_lines(rows)))
-        for text in said:
+        for text in (*planned.dump.warnings, *said):
             print(f"note       {text}")
         print(f"written    {folder}: summary.csv, summary.json")
-    return 1 if wrong or (options.strict and errors) else 0
+    problem = _not_proven(len(rows), verified, lost)
+    if problem and not options.json:
+        print(f"insight-trace replay: {problem}", file=sys.stderr)
+    unproven = options.strict and (errors or verified < len(rows))
+    return 1 if wrong or problem or unproven else 0
+
+
+def _not_proven(dispatches: int, verified: int, lost: int) -> str:
+    """Why "nothing is wrong" cannot be said of the dump, though no dispatch was found wrong."""
+    if not verified:
+        return f"none of the {dispatches:,} dispatches could be verified: nothing is known to be right"
+    if lost:
+        return f"the dump lost {lost:,} records or payloads: what they held was not replayed"
+    return ""
 
 
 def _folder(options: argparse.Namespace, request: BulkRequest, case: str) -> Path:

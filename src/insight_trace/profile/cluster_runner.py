@@ -9,7 +9,7 @@ from typing import Any
 from insight_trace.batch.cluster import connect, introduced
 from insight_trace.errors import InsightTraceError, JobError
 from insight_trace.options import RunOptions
-from insight_trace.profile.embedded_runner import runner_name
+from insight_trace.profile.embedded_runner import EmbeddedRunner, runner_name
 from insight_trace.profile.kernel_runner import FAILED, Places, RunOutcome
 from insight_trace.profile.sent_kernel import opened, pack, parcel_key, run_parcel, unpack_into
 from insight_trace.ptoas.planned_kernel import ProfileKernel
@@ -39,6 +39,10 @@ class ClusterRunner:
     def name(self) -> str:
         """That of the workers' simulator, so that a run may be continued without the cluster."""
         return self._name
+
+    def digest(self, kernel: ProfileKernel) -> str:
+        """As this machine has it: a run may be continued without the cluster."""
+        return EmbeddedRunner(self.options).digest(kernel)
 
     def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
         parcel = pack(kernel, self.options)

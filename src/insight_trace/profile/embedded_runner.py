@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from insight_trace.arguments.content import Given, Zero
 from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
 from insight_trace.cache import content_key
+from insight_trace.digest import file_hash, job_digest
 from insight_trace.errors import InputError, JobError, next_step
 from insight_trace.finding import Severity, finding_data
 from insight_trace.insight.memory_page import write_memory_page
@@ -108,6 +109,19 @@ class EmbeddedRunner:
         return Job(
             members, arguments, kernel.arch, name=kernel.name, origin="made up", python=python, shown_as=shown
         )
+
+    def digest(self, kernel: ProfileKernel) -> str:
+        """A name that changes with everything that the kernel's results depend on."""
+        options, work = self.options, kernel.workload
+        files = [file_hash(path) for path in (kernel.source, kernel.pto)]
+        more = (
+            kernel.name,
+            files,
+            options.include_source,
+            options.keep_outputs,
+            work and (work.number, work.count),
+        )
+        return job_digest(self.job(kernel), options, self.toolchain, *more)
 
     def _entry(self, kernel: ProfileKernel) -> Path:
         """The entry's file, in one place per text, so that what is compiled from it can be kept."""

@@ -36,6 +36,9 @@ class LocalRunner:
         """That of the simulator: a run may be continued with any number of processes."""
         return self._runner.name
 
+    def digest(self, kernel: ProfileKernel) -> str:
+        return self._runner.digest(kernel)
+
     def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
         try:
             sent = pickle.dumps((kernel, dataclasses.replace(places, step=_silent)))

@@ -53,7 +53,7 @@ class ProfileResult:
 
 
 def fingerprint(kernel: ProfileKernel, runner: str) -> str:
-    """What a result depends on: if this is the same, a finished kernel need not run again."""
+    """What a result depends on, for runners that do not say it themselves: the named files, and who runs them."""
     digest = hashlib.sha256()
     given = [a.file for a in kernel.arguments if isinstance(a, BufferArg) and a.file is not None]
     sources = [kernel.source, kernel.pto, *given]
@@ -98,6 +98,7 @@ def finished(row: ManifestRow | None, mark: str) -> bool:
     """Whether a row of an earlier run still stands: same inputs, and its trace is there."""
     return (
         row is not None
+        and bool(mark)
         and row.exported
         and row.cell("fingerprint") == mark
         and Path(row.cell("trace_json") or "-").is_file()
@@ -215,16 +216,16 @@ class ProfileRun:
             tell(Progress(row.func, row.status, len(rows), total, row))
 
         reused: set[str] = set()
+        marks = self._marks([k for k in kernels if isinstance(k, ProfileKernel)], jobs)
         for kernel in kernels:
             if isinstance(kernel, BrokenKernel):
                 columns = {"source_cpp": str(kernel.source), "message": kernel.problem}
                 columns |= {"kind": kernel.kind, "arch": kernel.arch}
                 rows[kernel.name] = ManifestRow(kernel.name, FAILED, columns)
                 continue
-            try:
-                mark = fingerprint(kernel, self.runner.name)
-            except InputError as error:
-                columns = {"source_cpp": str(kernel.source), "message": str(error)}
+            mark = marks[kernel.name]
+            if isinstance(mark, InsightTraceError):
+                columns = {"source_cpp": str(kernel.source), "message": str(mark)}
                 rows[kernel.name] = ManifestRow(kernel.name, FAILED, columns)
                 continue
             old = earlier.get(kernel.name)
@@ -240,6 +241,19 @@ class ProfileRun:
         failed = any(not row.exported for row in rows.values())
         self._work(waiting, jobs, keep_going, failed, book, tell, rows, total)
         return ProfileResult(self.root, tuple(rows[kernel.name] for kernel in kernels))
+
+    def _marks(self, kernels: Sequence[ProfileKernel], jobs: int) -> dict[str, str | InsightTraceError]:
+        """The digest of each kernel's job; what compiles for it is kept for its run."""
+
+        def mark(kernel: ProfileKernel) -> str | InsightTraceError:
+            try:
+                digest: Callable[[ProfileKernel], str] | None = getattr(self.runner, "digest", None)
+                return digest(kernel) if digest else fingerprint(kernel, self.runner.name)
+            except InsightTraceError as error:
+                return error
+
+        with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+            return dict(zip((k.name for k in kernels), pool.map(mark, kernels), strict=True))
 
     def _work(
         self,

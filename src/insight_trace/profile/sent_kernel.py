@@ -132,7 +132,7 @@ def _read(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.is_symlink()
+        if path.is_file() and path.resolve().is_relative_to(folder.resolve())
     }
 
 

@@ -145,7 +145,7 @@ def replay_job(job: Job, request: ReplayRequest, progress: Progress = lambda _st
         warnings = (*job.arguments.warnings, *said, *done.warnings)
         if folder is not None:
             label = request.label or label_of(job)
-            warnings = (*warnings, *write_named_traces(done, folder, workspace, label))
+            warnings = (*warnings, *write_named_traces(done.recording, folder, workspace, label))
         replay = Replay(
             job,
             done.simulator,

@@ -38,6 +38,7 @@ from insight_trace.simulate.embedded.sandbox import Sandbox
 from insight_trace.storage import write_whole
 
 if TYPE_CHECKING:
+    from insight_trace.recording.store import Recording
     from insight_trace.replay.pipeline import Execution
 
 RECORD = "replay.json"
@@ -101,7 +102,9 @@ def write_insight(
     )
 
 
-def write_named_traces(done: Execution, simulator: Path, workspace: Path, label: str) -> tuple[str, ...]:
+def write_named_traces(
+    recording: Recording | None, simulator: Path, workspace: Path, label: str
+) -> tuple[str, ...]:
     """Puts the traces of core_swimlane into the workspace, and Insight's On-Chip Memory page; returns what to say.
 
     The first is Insight's own timeline, as a link where the file system has links. The second holds every instruction as
@@ -122,8 +125,8 @@ def write_named_traces(done: Execution, simulator: Path, workspace: Path, label:
         os.link(timeline, plain)
     except OSError:
         shutil.copyfile(timeline, plain)
-    if done.recording is not None:
-        trace = done.recording.trace
+    if recording is not None:
+        trace = recording.trace
     else:  # the vendor's simulator leaves no recording
         from insight_trace.insight.reader import open_trace
 
@@ -139,8 +142,8 @@ def write_named_traces(done: Execution, simulator: Path, workspace: Path, label:
     with whole_file(workspace / f"{label}{PERFETTO}") as file:
         spans = timeline_spans(trace, critical_path(trace))
         write_chrome(whole(trace), file, counters=True, spans=spans)
-    if done.recording is not None:
-        write_memory_page(done.recording, workspace, label)
+    if recording is not None:
+        write_memory_page(recording, workspace, label)
     return ()
 
 

@@ -1,0 +1,182 @@
+"""A result is kept only under a digest of everything that it depends on: each of these changes is noticed."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from insight_trace import digest as digest_module
+from insight_trace.arguments.content import Fill, FromFile, Given, OtherRecord, Random, Recorded, Zero
+from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, make_tensor
+from insight_trace.digest import job_digest
+from insight_trace.dtypes import dtype_named
+from insight_trace.job import Job
+from insight_trace.model import CoreType, Kernel, Payload, Role, Tier
+from insight_trace.options import RunOptions
+from insight_trace.simulate.embedded.toolchain import Toolchain
+
+SOURCE = """
+#include "near.h"
+#include <far.h>
+extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+    auto *out = reinterpret_cast<__gm__ int32_t *>(args[1]);
+    out[0] = NEAR + FAR;
+}
+"""
+F32, I32 = dtype_named("FLOAT32"), dtype_named("INT32")
+
+
+@pytest.fixture(scope="module")
+def toolchain():
+    return Toolchain.find()
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "far.h").write_text("#define FAR 1\n")
+    (tmp_path / "near.h").write_text('#include "below.h"\n#define NEAR 2\n')
+    (tmp_path / "below.h").write_text("#define BELOW 3\n")
+    (tmp_path / "kernel.cpp").write_text(SOURCE)
+    (tmp_path / "payload.bin").write_bytes(bytes(range(256)))
+    (tmp_path / "data.npy").write_bytes(_npy(np.arange(16, dtype=np.float32)))
+    return tmp_path
+
+
+def _npy(array):
+    import io
+
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def _payload(place, offset=0, size=64):
+    return Payload(place / "payload.bin", offset, size)
+
+
+def job_in(place: Path, **changes) -> Job:
+    kernel = Kernel("k", place / "kernel.cpp", CoreType.AIV, 0, include_dirs=(str(place / "include"),))
+    slots = (
+        make_tensor(0, F32, (16,), Recorded(_payload(place)), Tier.EXACT, role=Role.INPUT),
+        make_tensor(1, I32, (16,), Zero(), Tier.OUTPUT, role=Role.OUTPUT, expected=_payload(place, 64)),
+        make_tensor(2, F32, (16,), FromFile(place / "data.npy"), Tier.EXACT, role=Role.INPUT),
+        ReplayScalar(3, I32, 7, Tier.EXACT),
+    )
+    slots = changes.pop("slots", lambda same: same)(slots)
+    kernel = changes.pop("kernel", lambda same: same)(kernel)
+    arguments = ReplayArguments(slots, changes.pop("blocks", 1))
+    return replace(Job((kernel,), arguments, "a2a3"), **changes)
+
+
+def slot(number, **fields):
+    """The arguments with one of them changed."""
+    return {"slots": lambda slots: tuple(replace(s, **fields) if s.slot == number else s for s in slots)}
+
+
+# what is changed in files, before the digest is made again
+FILES = {
+    "the source": lambda p: (p / "kernel.cpp").write_text(SOURCE.replace("NEAR + FAR", "NEAR - FAR")),
+    "a header beside it": lambda p: (p / "near.h").write_text('#include "below.h"\n#define NEAR 9\n'),
+    "a header on the path": lambda p: (p / "include" / "far.h").write_text("#define FAR 9\n"),
+    "a header of a header": lambda p: (p / "below.h").write_text("#undef NEAR\n#define BELOW 3\nstatic int more;\n"),
+    "a header that disappears": lambda p: (p / "below.h").unlink(),
+    "the payload": lambda p: (p / "payload.bin").write_bytes(bytes(255 - i for i in range(256))),
+    "what it is compared with": lambda p: (p / "payload.bin").write_bytes(bytes(range(64)) + bytes(192)),
+    "a file of the user's": lambda p: (p / "data.npy").write_bytes(_npy(np.ones(16, np.float32))),
+    "the type in that file": lambda p: (p / "data.npy").write_bytes(_npy(np.arange(16, dtype=np.float64))),
+    "a payload that is gone": lambda p: (p / "payload.bin").unlink(),
+}  # fmt: skip
+# what is changed in the job
+JOBS = {
+    "a scalar's bits": lambda _: slot(3, bits=8),
+    "a scalar's type": lambda _: slot(3, dtype=F32),
+    "where a scalar comes from": lambda _: slot(3, tier=Tier.RECONSTRUCTED),
+    "a shape": lambda _: slot(0, shape=(4, 4), strides=(4, 1)),
+    "strides": lambda _: slot(1, shape=(4, 4), strides=(1, 4)),
+    "a start offset": lambda _: slot(1, start_offset=4),
+    "a tensor's type": lambda _: slot(1, dtype=F32),
+    "a role": lambda _: slot(1, role=Role.INOUT),
+    "a tier": lambda _: slot(0, tier=Tier.RECONSTRUCTED),
+    "a shared buffer": lambda _: slot(2, shares=0),
+    "the size of a buffer": lambda _: slot(1, declared_size=4096),
+    "a payload's place": lambda p: slot(0, content=Recorded(_payload(p, 4))),
+    "a payload's size": lambda p: slot(0, content=Recorded(_payload(p, 0, 32))),
+    "content from another record": lambda p: slot(0, content=OtherRecord(_payload(p), F32, (16,), (1,), 0)),
+    "the view of that record": lambda p: slot(0, content=OtherRecord(_payload(p), F32, (8,), (2,), 0)),
+    "content that is zero": lambda _: slot(0, content=Zero()),
+    "a fill": lambda _: slot(0, content=Fill(2.0)),
+    "a seed": lambda _: slot(0, content=Random(1)),
+    "an array": lambda _: slot(0, content=Given(np.ones(16, np.float32))),
+    "nothing to compare with": lambda _: slot(1, expected=None),
+    "a cut-off recording": lambda p: slot(1, expected=Payload(p / "payload.bin", 64, 64, truncated=True)),
+    "one slot less": lambda _: {"slots": lambda slots: slots[:-1]},
+    "the number of blocks": lambda _: {"blocks": 2},
+    "what L2 holds": lambda _: {"held": ((0, True),)},
+    "the kind of core": lambda _: {"kernel": lambda k: replace(k, core_type=CoreType.AIC)},
+    "the entry": lambda _: {"kernel": lambda k: replace(k, entry="other_entry")},
+    "the members": lambda _: {"kernels": ()},
+    "the target": lambda _: {"target": "a5"},
+}  # fmt: skip
+OPTIONS = {
+    "the chip": {"soc_version": "Ascend910B2"},
+    "the preset": {"preset": "camodel"},
+    "timing only": {"timing_only": True},
+    "the checker": {"check": True},
+    "orders": {"orders": 2},
+    "the state of L2": {"l2": "warm"},
+    "the launch": {"launch": "kernel"},
+    "the cost of marks": {"mark_cost": True},
+}
+SAME = {
+    "the time limit": {"seconds": 5.0},
+    "host cores": {"host_cores": 1},
+    "source text": {"include_source": False},
+}
+
+
+@pytest.mark.parametrize("change", FILES)
+def test_a_change_of_a_file_is_noticed(change, place, toolchain):
+    before = job_digest(job_in(place), RunOptions(), toolchain)
+    assert before
+    assert job_digest(job_in(place), RunOptions(), toolchain) == before
+    FILES[change](place)
+    assert job_digest(job_in(place), RunOptions(), toolchain) != before
+
+
+@pytest.mark.parametrize("change", JOBS)
+def test_a_change_of_the_job_is_noticed(change, place, toolchain):
+    before = job_digest(job_in(place), RunOptions(), toolchain)
+    assert job_digest(job_in(place, **JOBS[change](place)), RunOptions(), toolchain) != before
+
+
+@pytest.mark.parametrize("change", OPTIONS)
+def test_a_change_of_an_option_is_noticed(change, place, toolchain):
+    before = job_digest(job_in(place), RunOptions(), toolchain)
+    assert job_digest(job_in(place), RunOptions(**OPTIONS[change]), toolchain) != before
+
+
+@pytest.mark.parametrize("change", SAME)
+def test_where_and_how_long_a_job_runs_does_not_matter(change, place, toolchain):
+    before = job_digest(job_in(place), RunOptions(), toolchain)
+    assert job_digest(job_in(place), RunOptions(**SAME[change]), toolchain) == before
+
+
+def test_another_version_engine_or_chip_file_is_noticed(place, toolchain, tmp_path, monkeypatch):
+    before = job_digest(job_in(place), RunOptions(), toolchain)
+    with monkeypatch.context() as patched:
+        patched.setattr(digest_module, "__version__", "99")
+        assert job_digest(job_in(place), RunOptions(), toolchain) != before
+    engine = tmp_path / "runner"
+    engine.write_bytes(b"another engine")
+    with monkeypatch.context() as patched:
+        patched.setattr(Toolchain, "runner", lambda _self: engine)
+        assert job_digest(job_in(place), RunOptions(), toolchain) != before
+    chip = tmp_path / "mine.toml"
+    text = 'name = "Mine"\nbase = "Ascend910B1"\n[value]\n"flag.latency" = { value = 21, kind = "estimate", source = "x" }\n'
+    chip.write_text(text)
+    first = job_digest(job_in(place), RunOptions(soc_version=str(chip)), toolchain)
+    assert first not in ("", before)
+    chip.write_text(text.replace("21", "22"))
+    assert job_digest(job_in(place), RunOptions(soc_version=str(chip)), toolchain) != first
