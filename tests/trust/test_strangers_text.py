@@ -7,12 +7,12 @@ import shutil
 import xml.etree.ElementTree as ET
 
 import pytest
-from insight_trace.replay.replay_folder import read_record
 
 from insight_trace.__main__ import main
 from insight_trace.commands.ending import orderly
 from insight_trace.errors import InputError
 from insight_trace.limits import cell
+from insight_trace.replay.workspace import read_record
 from insight_trace.run.baseline import BaselineChange, CaseFigures, KernelFigures
 from insight_trace.run.gate_reports import junit
 

@@ -163,12 +163,12 @@ def choose_case(live: LiveScene, name: str | None, platform: str | None) -> Case
     """The case of that name; without one the first that runs by itself on the platform."""
     if name is not None:
         case = live.case(name)
-        if platform and case.platforms and platform not in case.platforms:
+        if platform and case.platforms and not runs_on(case, platform):
             raise RequestError(
                 f"case {name} does not run on {platform}", hint=f"it runs on {', '.join(case.platforms)}"
             )
         return case
-    able = [c for c in live.scene.cases if not platform or not c.platforms or platform in c.platforms]
+    able = [c for c in live.scene.cases if not platform or not c.platforms or runs_on(c, platform)]
     if not able:
         known = sorted({p for c in live.scene.cases for p in c.platforms})
         raise RequestError(
@@ -176,6 +176,11 @@ def choose_case(live: LiveScene, name: str | None, platform: str | None) -> Case
             hint=f"its cases run on {', '.join(known) or 'no platform'}",
         )
     return next((c for c in able if c.manual is False), able[0])
+
+
+def runs_on(case: Case, platform: str) -> bool:
+    """Whether a case is for a platform; one for a device is also for its simulation."""
+    return platform in case.platforms or platform.removesuffix("sim") in case.platforms
 
 
 def target_of_case(case: Case, platform: str | None) -> str:

@@ -10,7 +10,7 @@ import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import NoReturn
 
@@ -18,35 +18,49 @@ from insight_trace import __version__
 from insight_trace.commands.ending import Terminated, abandon, flushed
 from insight_trace.errors import as_error, shown
 
-# command -> its line in `insight-trace --help`; the module is insight_trace.commands.<command>
-COMMANDS: dict[str, str] = {
-    "profile": "every kernel of a PyPTO build: one trace per kernel",
-    "exec": "a program of your own, unchanged, with its kernels on a simulated chip",
-    "kernel": "one kernel of a C++ file with arguments from the command line",
-    "demo": "the whole way on the bundled paged attention; prints what to open",
-    "new": "a kernel and a scene that run, to begin with",
-    "scene": "cases, kernels, func ids and core types of a scene",
-    "capture": "run a scene on the host and record every dispatch",
-    "dump": "list, show, export and compare what a run recorded of its dispatches",
-    "doctor": "what this machine has: compiler, CANN, msprof, ptoas, and what follows",
-    "replay": "simulate one recorded dispatch, check it, write what Insight opens",
-    "core-swimlane": "one task under the flags of simpler's core_swimlane",
-    "run": "a case on a whole chip: its time, its timeline, and which kernel to look at",
-    "gate": "cases against a committed baseline: cycles, verdicts, findings; exit 1 if something is worse",
-    "runs": "runs that were made: list, show, compare, prune",
-    "check": "what is wrong in a kernel, and on which line: races, memory, synchronisation",
-    "debug": "any moment of a replay, forward and back: tiles, memories, flags, pipes",
-    "why": "the lines that made an element, or that made an output wrong",
-    "diverge": "two replays: the first op, line and element where their values part",
-    "op": "cycles of one tile op, or of a table of them",
-    "export": "core model dump logs to the Insight directory, or check any such directory",
-    "clean": "a trace without clutter: lanes in dataflow order, flags as arrows, per-instruction numbers",
-    "stats": "where the cycles go: pipes, waits, critical path, hot lines, and what to fix first",
-    "compare": "two traces, instruction by instruction and pipe by pipe",
-    "query": "SQL over a recording: instructions, operands, tiles, lines, pipes, findings",
-    "calibrate": "a chip's numbers from what a device measured of a run",
-    "view": "the page: timeline, pipes, source, tiles; two runs side by side, or a table of many kernels",
+# what people come for -> command -> its line in `insight-trace --help`; the module is insight_trace.commands.<command>
+GROUPS: dict[str, dict[str, str]] = {
+    "get data": {
+        "scene": "cases, kernels, func ids and core types of a scene",
+        "capture": "run a scene on the host and record every dispatch",
+        "dump": "list, show, export and compare what a run recorded of its dispatches",
+    },
+    "simulate": {
+        "replay": "simulate one recorded dispatch, check it, write what Insight opens",
+        "replay-all": "every dispatch of a dump, or a sample, verified in one table",
+        "profile": "every kernel of a PyPTO build: one trace per kernel",
+        "exec": "a program of your own, unchanged, with its kernels on a simulated chip",
+        "kernel": "one kernel of a C++ file with arguments from the command line",
+        "run": "a case on a whole chip: its time, its timeline, and which kernel to look at",
+        "op": "cycles of one tile op, or of a table of them",
+        "core-swimlane": "one task under the flags of simpler's core_swimlane",
+    },
+    "look": {
+        "view": "the page: timeline, pipes, source, tiles; two runs side by side, or a table of many kernels",
+        "stats": "where the cycles go: pipes, waits, critical path, hot lines, and what to fix first",
+        "compare": "two traces, instruction by instruction and pipe by pipe",
+        "query": "SQL over a recording: instructions, operands, tiles, lines, pipes, findings",
+        "clean": "a trace without clutter: lanes in dataflow order, flags as arrows, per-instruction numbers",
+        "export": "core model dump logs to the Insight directory, or check any such directory",
+    },
+    "correct": {
+        "check": "what is wrong in a kernel, and on which line: races, memory, synchronisation",
+        "debug": "any moment of a replay, forward and back: tiles, memories, flags, pipes",
+        "why": "the lines that made an element, or that made an output wrong",
+        "diverge": "two replays: the first op, line and element where their values part",
+    },
+    "keep": {
+        "gate": "cases against a committed baseline: cycles, verdicts, findings; exit 1 if something is worse",
+        "runs": "runs that were made: list, show, compare, prune",
+        "calibrate": "a chip's numbers from what a device measured of a run",
+    },
+    "set up": {
+        "demo": "the whole way on the bundled paged attention; prints what to open",
+        "new": "a kernel and a scene that run, to begin with",
+        "doctor": "what this machine has: compiler, CANN, msprof, ptoas, and what follows",
+    },
 }
+COMMANDS: dict[str, str] = {name: text for group in GROUPS.values() for name, text in group.items()}
 
 
 def _overview() -> str:
@@ -55,31 +69,45 @@ def _overview() -> str:
         "usage: insight-trace COMMAND ...",
         "",
         "From one kernel dispatch observed at run time to a trace that opens in MindStudio Insight.",
+    ]
+    for title, group in GROUPS.items():
+        lines += ["", title, *(f"  {name:<{width}}  {text}" for name, text in group.items())]
+    lines += [
         "",
-        *(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items()),
-        "",
-        "`insight-trace COMMAND --help` says more. --debug shows the traceback of an error.",
+        "`insight-trace help COMMAND` says more. --debug shows the traceback of an error.",
     ]
     return "\n".join(lines)
 
 
 def _unknown(word: str) -> str:
+    near = nearest(word, (*COMMANDS, "help"))
+    guess = f"did you mean '{near}'?" if near else "`insight-trace --help` lists the commands."
+    return f"insight-trace: there is no command '{word}'\n  {guess}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """What was probably meant; "" where nothing is near."""
     import difflib
 
-    near = difflib.get_close_matches(word, COMMANDS, n=1)
-    guess = f"did you mean '{near[0]}'?" if near else "`insight-trace --help` lists the commands."
-    return f"insight-trace: there is no command '{word}'\n  {guess}"
+    return next(iter(difflib.get_close_matches(word, list(known), n=1)), "")
 
 
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong with a value without repeating all of it."""
 
     def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(2, f"{self.prog}: error: {shown(message)}\n")
+        # a usage of forty options says nothing; the flag that was meant does
+        unknown = (
+            message.removeprefix("unrecognized arguments: ").split() if "unrecognized" in message else []
+        )
+        flags = [word.partition("=")[0] for word in unknown if word.startswith("--")]
+        near = nearest(flags[0], self._option_string_actions) if flags else ""
+        hint = f"did you mean '{near}'? " if near else ""
+        more = f"`{self.prog.replace('insight-trace ', 'insight-trace help ', 1)}` lists the options"
+        self.exit(2, f"{self.prog}: error: {shown(message)}\n  {hint}{more}\n")
 
 
-def _parser(name: str, command: ModuleType) -> argparse.ArgumentParser:
+def _parser(name: str, command: ModuleType, everything: bool = False) -> argparse.ArgumentParser:
     parser = _Parser(
         prog=f"insight-trace {name}",
         description=command.__doc__,
@@ -97,6 +125,14 @@ def _parser(name: str, command: ModuleType) -> argparse.ArgumentParser:
         bounds.add_argument(
             "--compile-limit", type=float, metavar="S", help="seconds that one compilation may take (120)"
         )
+    seldom: frozenset[str] = getattr(command, "SELDOM", frozenset())
+    if seldom:
+        parser.add_argument(
+            "--help-all", action="help", help="all options, with those that are seldom needed"
+        )
+        for action in parser._actions:
+            if action.dest in seldom and not everything:
+                action.help = argparse.SUPPRESS
     return parser
 
 
@@ -178,6 +214,11 @@ def _run(argv: list[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
         print(_overview())
         return 0 if argv else 2
+    if argv[0] == "help":
+        if len(argv) == 1:
+            print(_overview())
+            return 0
+        argv = [argv[1], "--help"]
     if argv[0] in ("-V", "--version"):
         print(f"insight-trace {__version__}")
         return 0
@@ -187,7 +228,7 @@ def _run(argv: list[str]) -> int:
         return 2
     command = importlib.import_module(f"insight_trace.commands.{name.replace('-', '_')}")
     try:
-        options = _parser(name, command).parse_args(rest)
+        options = _parser(name, command, "--help-all" in rest).parse_args(rest)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 2
     with _bounds_of(options):

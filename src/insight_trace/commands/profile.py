@@ -26,6 +26,31 @@ if TYPE_CHECKING:
     from insight_trace.ptoas.planned_kernel import KernelArg, PlannedKernel
 
 RUNS_KERNELS = True
+SELDOM = frozenset(
+    [
+        "python",
+        "run_cmd",
+        "run_env",
+        "task_submit",
+        "task_device",
+        "build_output_root",
+        "ptoas_dir",
+        "source_glob",
+        "name",
+        "keep_outputs",
+        "include_source",
+        "ptoas_root",
+        "aicore_arch",
+        "msopprof",
+        "auto_msopprof",
+        "launch_count",
+        "timeout_minutes",
+        "debug_lines",
+        "build_seconds",
+        "sandbox",
+        "compile_limit",
+    ]
+)
 
 
 def _positive(text: str) -> int:

@@ -24,6 +24,35 @@ if TYPE_CHECKING:
 
 
 RUNS_KERNELS = True
+# what `--help` leaves to `--help-all`: names of other tools, and what has a command of its own
+SELDOM = frozenset(
+    [
+        "zero_arg",
+        "seed",
+        "platform",
+        "any_target",
+        "mark_cost",
+        "strict",
+        "cann_home",
+        "cann_set_env",
+        "device",
+        "launch_count",
+        "timeout_minutes",
+        "hardware_blocks",
+        "output_root",
+        "name",
+        "include_source",
+        "dump_logs",
+        "list_tasks",
+        "all",
+        "sample",
+        "jobs",
+        "cluster",
+        "sandbox",
+        "compile_limit",
+        "restore_arg",
+    ]
+)
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:

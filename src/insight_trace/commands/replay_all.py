@@ -1,4 +1,10 @@
-"""`replay --all` and `replay --sample N`: many dispatches of a dump, each verified, in one table."""
+"""Replay every dispatch of a dump, or a sample of them, each verified: no traces, one table.
+
+insight-trace replay-all SCENE --dump-dir D
+insight-trace replay-all SCENE --dump-dir D --func-id 1 --sample 20 --cluster tcp://HOST:8786
+
+`replay --all` is the same. Results are kept: what has not changed since is not run again.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +16,49 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from insight_trace.options import RunOptions, add_options, options_of
+
 if TYPE_CHECKING:
     from insight_trace.run.bulk_replay import BulkRequest, ReplayJob, ReplayRow
 
 _JOURNAL = "replays.jsonl"
+
+
+RUNS_KERNELS = True
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "scene", type=Path, metavar="SCENE", help="the scene module, or a PyPTO build directory"
+    )
+    parser.add_argument("--case", metavar="C", help="case of the scene (default: the dump's)")
+    parser.add_argument("--func-id", metavar="A[,B,C]", help="only this kernel, or this mix")
+    parser.add_argument("--dump-dir", "--args-dump", type=Path, metavar="D", dest="dump_dir", help="the dump")
+    parser.add_argument(
+        "--sample", type=int, metavar="N", help="N of them, spread over kernels and forms of arguments"
+    )
+    add_options(
+        parser, RunOptions, "soc_version", "target", "platform", "preset", "check", "seconds", "pto_isa_root"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="exit 1 also for what could not be verified, and for findings"
+    )
+    _add_workers(parser)
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="where (default: outputs/replay_all_<scene>_<case>)"
+    )
+    parser.add_argument("--force", action="store_true", help="write into a folder that holds other things")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    options.dispatch_id = options.task_id = None
+    return run_all(options)
+
+
+def _add_workers(to: argparse._ActionsContainer) -> None:
+    to.add_argument("--jobs", type=int, metavar="N", help="processes (default: one for each core)")
+    to.add_argument("--cluster", metavar="ADDRESS", help="on the workers of a Dask cluster")
 
 
 def prepare_all(parser: argparse.ArgumentParser) -> None:
@@ -22,15 +67,13 @@ def prepare_all(parser: argparse.ArgumentParser) -> None:
     many.add_argument(
         "--sample", type=int, metavar="N", help="N of them, spread over kernels and forms of arguments"
     )
-    many.add_argument("--jobs", type=int, metavar="N", help="processes (default: one for each core)")
-    many.add_argument("--cluster", metavar="ADDRESS", help="on the workers of a Dask cluster")
+    _add_workers(many)
 
 
 def run_all(options: argparse.Namespace) -> int:
     from insight_trace.commands.replay import numbers
     from insight_trace.commands.run import Progress
     from insight_trace.errors import RequestError
-    from insight_trace.options import RunOptions, options_of
     from insight_trace.run.bulk_replay import FAILED, BulkRequest, ReplayRow, is_known, plan, replay_all
     from insight_trace.run.bulk_summary import text_lines, totals, write_summary
     from insight_trace.run.job_journal import JobJournal
