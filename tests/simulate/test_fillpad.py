@@ -127,3 +127,16 @@ def test_misuse_is_the_kernels_fault(dst_shape, pad, said):
     )
     assert failure.fault is Fault.KERNEL
     assert said in failure.message
+
+
+def test_the_rest_of_a_block_is_padded_in_256_of_1024_rows_as_the_library_counts_its_repeats():
+    """What is left after the first 255 rows goes into a repeat field of eight bits: 769 are one."""
+    source = np.ones((1024, 8), np.float32)
+    got = run_tile_op(
+        "TFILLPAD_INPLACE",
+        tile(source, 0, valid=(1024, 8), pad=ZERO),
+        tile(source, 0, valid=(1024, 5)),
+        target="a2a3",
+    ).matrix(0)
+    assert (got[:256, 5:] == 0).all()
+    assert (got[256:] == 1).all()

@@ -167,3 +167,39 @@ def test_more_rows_than_the_result_has_is_the_kernels_fault():
         "TROWMAX", tile(np.zeros((8, 1), np.float32), DST, layout="DN"), tile(source), tile(source, TMP)
     )
     assert failure.fault is Fault.KERNEL
+
+
+def test_a_sum_of_halves_is_rounded_and_held_at_every_level_of_the_tree():
+    source = np.zeros((2, 128), np.float16)
+    source[0, :4] = [60000, 60000, -30000, 100]
+    source[1, :4] = [2048, 1, 1, 1]
+    got = run_tile_op(
+        "TROWSUM",
+        tile(np.zeros((16, 1), np.float16), DST, layout="DN", valid=(2, 1)),
+        tile(source, 0),
+        tile(np.zeros_like(source), TMP),
+    ).matrix(0)
+    # 65504 - 29904, to the nearest half; 2048 + 1 is 2048 before 1 + 1 comes
+    assert got[:2, 0].tolist() == [35584, 2050]
+
+
+def test_nan_wins_in_a_maximum_and_its_index_is_the_one_found():
+    source = np.arange(64, dtype=np.float32).reshape(1, 64)
+    source[0, 17] = np.nan
+    column = tile(np.zeros((8, 1), np.float32), DST, layout="DN", valid=(1, 1))
+    scratch = tile(np.zeros_like(source), TMP)
+    assert np.isnan(run_tile_op("TROWMAX", column, tile(source, 0), scratch).matrix(0)[0, 0])
+    index = tile(np.zeros((8, 1), np.uint32), DST, layout="DN", valid=(1, 1))
+    assert run_tile_op("TROWARGMAX", index, tile(source, 0), scratch, target="a2a3").matrix(0)[0, 0] == 17
+
+
+def test_the_scratch_tile_holds_what_the_instructions_leave_there():
+    source = np.arange(2 * 128, dtype=np.float32).reshape(2, 128)
+    result = run_tile_op(
+        "TROWSUM",
+        tile(np.zeros((8, 1), np.float32), DST, layout="DN", valid=(2, 1)),
+        tile(source, 0),
+        tile(np.zeros_like(source), TMP),
+        target="a2a3",
+    )
+    np.testing.assert_array_equal(result.matrix(2)[:, :64], source[:, :64] + source[:, 64:])

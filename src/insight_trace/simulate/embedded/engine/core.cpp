@@ -44,6 +44,11 @@ Core::~Core() = default;
 uint8_t *Core::local(Space space, uint64_t address, uint64_t bytes) {
     int index = static_cast<int>(space);
     looked_ = true;
+    if (space == Space::UB && address >= kRegisterFile && function &&
+        address + bytes <= kRegisterFile + kRegisterFileBytes) {
+        register_file_.resize(kRegisterFileBytes);
+        return register_file_.data() + (address - kRegisterFile);
+    }
     if (address > sizes_[index] || bytes > sizes_[index] - address)
         kernel_error("%s access of %llu bytes at 0x%llx goes past its %llu bytes", kSpaceNames[index],
                      (unsigned long long)bytes, (unsigned long long)address,
@@ -106,14 +111,14 @@ void Core::remark(const char *format, ...) {
     remarks.push_back({at, text});
 }
 
-void Core::vector(Instr instr, Type type, int repeat, int64_t elements, VectorOperand dst, VectorOperand src0,
-                  VectorOperand src1) {
+void Core::vector(Operation operation, Type type, int repeat, int64_t elements, VectorOperand dst,
+                  VectorOperand src0, VectorOperand src1) {
     if (repeat <= 0) return;
     // the repeat field has eight bits: longer work is several instructions
     constexpr int kMost = 255;
     while (repeat > kMost) {
         int64_t part = elements * kMost / repeat;
-        vector(instr, type, kMost, part, dst, src0, src1);
+        vector(operation, type, kMost, part, dst, src0, src1);
         auto advance = [](VectorOperand &o) { o.address += uint32_t(o.repeat_stride) * 32u * kMost; };
         advance(dst);
         advance(src0);
@@ -121,7 +126,9 @@ void Core::vector(Instr instr, Type type, int repeat, int64_t elements, VectorOp
         elements -= part;
         repeat -= kMost;
     }
-    issue_vector(instr, type, repeat, elements, dst, src0, src1, false);
+    if (operation.executes && computes)
+        execute_vector(operation, type, repeat, elements, dst, src0, src1, false);
+    issue_vector(operation.instr, type, repeat, elements, dst, src0, src1, false);
 }
 
 void Core::issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements, const VectorOperand &dst,
@@ -148,21 +155,23 @@ void Core::issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements
     clock.issue(PipeId::V, r, cost, at);
 }
 
-void Core::vector_count(Instr instr, Type type, int64_t elements, VectorOperand dst, VectorOperand src0,
-                        VectorOperand src1) {
+void Core::vector_count(Operation operation, Type type, int64_t elements, VectorOperand dst,
+                        VectorOperand src0, VectorOperand src1) {
     if (elements <= 0) return;
     set_register(PipeId::V, 1); // count mode on
     set_register(PipeId::V, static_cast<uint64_t>(elements));
-    vector_counted(instr, type, elements, dst, src0, src1);
+    vector_counted(operation, type, elements, dst, src0, src1);
     set_register(PipeId::V, 0); // back to the bit mask
     set_register(PipeId::V, ~0ull);
 }
 
-void Core::vector_counted(Instr instr, Type type, int64_t elements, VectorOperand dst, VectorOperand src0,
-                          VectorOperand src1) {
+void Core::vector_counted(Operation operation, Type type, int64_t elements, VectorOperand dst,
+                          VectorOperand src0, VectorOperand src1) {
     if (elements <= 0) return;
     int64_t per_repeat = 256 / type_size(type);
-    issue_vector(instr, type, (elements + per_repeat - 1) / per_repeat, elements, dst, src0, src1, true);
+    if (operation.executes && computes) execute_vector(operation, type, 0, elements, dst, src0, src1, true);
+    issue_vector(operation.instr, type, (elements + per_repeat - 1) / per_repeat, elements, dst, src0, src1,
+                 true);
 }
 
 void Core::transfer(Instr instr, Type type, const Area &gm, const Area &local, int64_t bursts,

@@ -59,6 +59,28 @@ class LateWork;
 struct Operands;
 struct VectorInstruction;
 
+// A vector instruction of a tile op: its name, and what it has beside operands. One that is `executed` leaves
+// what the hardware leaves; else the op that issues it has computed that already.
+struct Operation {
+    Instr instr;
+    uint64_t number = 0; // a scalar operand, as the bits of its type
+    uint8_t mode = 0;    // isa/vector_unit.hpp
+    bool executes = false;
+    Operation(Instr instr_) : instr(instr_) {}
+};
+inline Operation executed(Instr instr, uint64_t number = 0, uint8_t mode = 0) {
+    Operation operation(instr);
+    operation.number = number;
+    operation.mode = mode;
+    operation.executes = true;
+    return operation;
+}
+
+// Places of what a chip with vector functions keeps in registers between the steps of an op, where a2a3 has a
+// scratch tile. No kernel can name them.
+constexpr uint32_t kRegisterFile = 1u << 30;
+constexpr uint32_t kRegisterFileBytes = 1u << 19;
+
 constexpr uint64_t kCountMode = 1ull << 56; // CTRL: the vector mask is a number of elements
 
 class Core {
@@ -92,16 +114,16 @@ class Core {
     uint8_t *global(uint64_t address, uint64_t bytes, Role role = kReadsAndWrites);
 
     // --- instructions. `elements`: how many elements all repeats together work on (for utilisation).
-    void vector(Instr instr, Type type, int repeat, int64_t elements, VectorOperand dst,
+    void vector(Operation operation, Type type, int repeat, int64_t elements, VectorOperand dst,
                 VectorOperand src0 = {}, VectorOperand src1 = {});
     // Executes one instruction and issues it (isa/vector_unit.hpp).
     void issue(const VectorInstruction &instruction);
     // Count mode: one instruction for `elements` consecutive elements, with the mask switches around it.
-    void vector_count(Instr instr, Type type, int64_t elements, VectorOperand dst, VectorOperand src0 = {},
-                      VectorOperand src1 = {});
+    void vector_count(Operation operation, Type type, int64_t elements, VectorOperand dst,
+                      VectorOperand src0 = {}, VectorOperand src1 = {});
     // One instruction under a count mask that the caller has set: no limit of 255 repeats.
-    void vector_counted(Instr instr, Type type, int64_t elements, VectorOperand dst, VectorOperand src0 = {},
-                        VectorOperand src1 = {});
+    void vector_counted(Operation operation, Type type, int64_t elements, VectorOperand dst,
+                        VectorOperand src0 = {}, VectorOperand src1 = {});
     // GM <-> on chip: `bursts` pieces of `burst_bytes`, `gm_step` bytes apart in GM. An area that is only an
     // address stands for those pieces in GM, and for the same bytes one after the other on chip.
     void transfer(Instr instr, Type type, const Area &gm, const Area &local, int64_t bursts,
@@ -179,7 +201,9 @@ class Core {
     uint8_t store_atomic_type = 0, store_atomic_op = 0; // of scalar stores: set_st_atomic_cfg
 
   private:
-    void issue_rows(const VectorInstruction &rows);
+    void execute_vector(const Operation &operation, Type type, int64_t repeat, int64_t elements,
+                        const VectorOperand &dst, const VectorOperand &src0, const VectorOperand &src1,
+                        bool counted);
     void issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements, const VectorOperand &dst,
                       const VectorOperand &src0, const VectorOperand &src1, bool counted);
 
@@ -274,6 +298,7 @@ class Core {
     uint64_t sizes_[static_cast<int>(Space::GM)];
     LocalMemory memory_[static_cast<int>(Space::GM)];
     const Region *last_region_ = nullptr;
+    std::vector<uint8_t> register_file_; // empty until it is used
 };
 
 // A byte offset, from one or from a host address within that memory of this core.

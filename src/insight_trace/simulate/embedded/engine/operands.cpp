@@ -121,7 +121,8 @@ Role role_of(Instr instr, int which) {
 
 Traversal walk_of(const Repeats &repeats, int which, const VectorOperand &operand) {
     Traversal walk;
-    if (!operand.used || operand.unseen || repeats.repeat <= 0) return walk;
+    if (!operand.used || operand.unseen || operand.address >= kRegisterFile || repeats.repeat <= 0)
+        return walk;
     if (repeats.elements <= 0 && !operand.piece) return walk; // every lane is masked
     const int64_t size = type_size(operand.typed ? operand.element : repeats.type);
     int64_t piece = operand.piece, apart = operand.distance, lanes = repeats.lanes;

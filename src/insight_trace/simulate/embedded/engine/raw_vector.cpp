@@ -3,6 +3,7 @@
 
 #include "elements.hpp"
 #include "isa/vector_unit.hpp"
+#include "ops/rounding.hpp"
 #include "raw_units.hpp"
 
 namespace insight_trace::engine {
@@ -45,8 +46,7 @@ struct Row {
 constexpr Row kRows[] = {
 #define VECTOR(name, instr, form, mode) {#name, Instr::instr, CallForm::form, mode, false, {}, {}},
 #define CONVERT(name, from, to, rounding)                                                                    \
-    {#name, Instr::VCONV, CallForm::Unary, static_cast<uint8_t>(Rounding::rounding),                         \
-     true,  Type::from,   Type::to},
+    {#name, Instr::VCONV, CallForm::Unary, static_cast<uint8_t>(Round::rounding), true, Type::from, Type::to},
 #define REQUANTISE(name, mode)        {#name, Instr::VCONV, CallForm::Unary, mode, true, Type::I16, Type::U8},
 #define NARROW(name, instr, from, to) {#name, Instr::instr, CallForm::Binary, 0, true, Type::from, Type::to},
 #include "insight_trace/isa/vector.def"

@@ -67,7 +67,6 @@ LANES_OF_ONE(Inverse, T(1 / double(a)))
 LANES_OF_ONE(Magnitude, magnitude(a))
 LANES_OF_ONE(AboveZero, rectified(a))
 LANES_OF_ONE(Turned, T(~a))
-LANES_OF_ONE(Same, a)
 #undef LANES_OF_ONE
 
 // The result is an input: a product of halves is rounded before the sum is.
@@ -82,6 +81,7 @@ template <class T> float product(float a, float b) {
         template <class T> static float of(float d, float a, float b) { return result; }                     \
     };
 LANES_INTO(ProductAdded, product<T>(a, b) + d)                        // vmla, vaxpy
+LANES_INTO(ProductAddedOnce, a *b + d)                                // vaxpy of the 950
 LANES_INTO(ProductOfResult, product<T>(a, d) + b)                     // vmadd
 LANES_INTO(ProductOfResultAboveZero, rectified(product<T>(a, d) + b)) // vmaddrelu
 #undef LANES_INTO
@@ -183,12 +183,6 @@ LaneOp arithmetic(Instr instr, Type type) {
         return one_of<AboveZero>(type, WithInt32());
     case Instr::VNOT:
         return one_of<Turned>(bits, Bits());
-    case Instr::VCOPY:
-        return one_of<Same>(type_size(type) == 4   ? Type::U32
-                            : type_size(type) == 2 ? Type::U16
-                            : type_size(type) == 8 ? Type::U64
-                                                   : Type::U8,
-                            Bits());
     case Instr::VMLA:
     case Instr::VAXPY:
         return into_of<ProductAdded>(type);
@@ -204,47 +198,61 @@ LaneOp arithmetic(Instr instr, Type type) {
 void execute_arithmetic(Core &core, const VectorInstruction &i) {
     const bool adds = i.instr == Instr::VMLA || i.instr == Instr::VAXPY;
     const bool mixed = adds && i.to == Type::F32 && i.from == Type::F16;
-    const bool bits = i.instr == Instr::VAND || i.instr == Instr::VOR || i.instr == Instr::VNOT;
     const Type type = i.to;
     LaneWork work{};
-    work.op = mixed ? halves_into : arithmetic(i.instr, type);
+    work.op = mixed            ? halves_into
+              : adds && i.mode ? into_of<ProductAddedOnce>(type)
+                               : arithmetic(i.instr, type);
     if (!work.op) core.unsupported("%s of %s elements", instr_name(i.instr), type_name(type));
     const int size = type_size(mixed ? Type::F16 : type);
     work.to_size = type_size(type);
     work.a_size = size;
     switch (i.instr) {
-    case Instr::VADDS:
-    case Instr::VMULS:
-    case Instr::VMAXS:
-    case Instr::VMINS:
-    case Instr::VLRELU:
-    case Instr::VAXPY:
-    case Instr::VSHL:
-    case Instr::VSHR:
-        work.number = !i.src1.used;
-        work.b_size = size;
-        break;
+    case Instr::VEXP:
+    case Instr::VLN:
+    case Instr::VSQRT:
+    case Instr::VRSQRT:
+    case Instr::VREC:
+    case Instr::VABS:
+    case Instr::VRELU:
+    case Instr::VNOT:
+        break; // one source
     default:
-        work.b_size = i.src1.used ? size : 0;
+        work.number = !i.src1.used;
+        work.swapped = work.number && !adds && i.mode & 1; // of functions: the number comes first
+        work.b_size = size;
     }
     work.reads_result = adds || i.instr == Instr::VMADD || i.instr == Instr::VMADDRELU;
-    const bool moves = i.instr == Instr::VCOPY || bits;
-    if (!moves) work.saturates = type;
-    if (bits) { // 16-bit lanes, whatever the elements are: a mask counts those
-        work.op = arithmetic(i.instr, Type::U16);
-        work.to_size = work.a_size = 2;
-        work.b_size = i.src1.used ? 2 : 0;
-    }
+    if (!on_bits(i.instr)) work.saturates = type;
     walk_lanes(core, i, work);
 }
 
 namespace {
+template <class T> void same_lanes(void *to, const void *from, const void *, int64_t count) {
+    memmove(to, from, size_t(count) * sizeof(T));
+}
 template <class T> void spread_number(void *to, const void *, const void *number, int64_t count) {
     T *out = static_cast<T *>(to);
     const T *x = static_cast<const T *>(number);
     for (int64_t i = 0; i < count; ++i) out[i] = x[i];
 }
 } // namespace
+
+// In count mode each repeat copies the number of elements that the count says (TFILLPAD depends on it).
+void execute_copy(Core &core, const VectorInstruction &i) {
+    LaneWork work{};
+    work.to_size = work.a_size = type_size(i.to);
+    work.op = with_bits(i.to, [](auto tag) -> LaneOp { return same_lanes<decltype(tag)>; });
+    if (!i.mask.counts) return walk_lanes(core, i, work);
+    VectorInstruction row = i;
+    row.dst.repeat_stride = uint16_t(i.dst.block_stride * kBlocksOfRepeat);
+    row.src0.repeat_stride = uint16_t(i.src0.block_stride * kBlocksOfRepeat);
+    for (int64_t r = 0; r < i.repeats; ++r) {
+        walk_lanes(core, row, work);
+        row.dst.address += uint32_t(i.dst.repeat_stride) * kBytesOfBlock;
+        row.src0.address += uint32_t(i.src0.repeat_stride) * kBytesOfBlock;
+    }
+}
 
 void execute_fill(Core &core, const VectorInstruction &i) {
     LaneWork work{};

@@ -50,27 +50,36 @@ template <class T> void bits_of_lanes(const T *a, const T *b, int lanes, uint8_t
     }
 }
 
+// A whole repeat of an operand. What lies past the end of the memory counts as 0.
+template <class T> void read_repeat(Core &core, const VectorOperand &o, int64_t r, T *into) {
+    auto *bytes = reinterpret_cast<uint8_t *>(into);
+    for (int block = 0; block < kBlocksOfRepeat; ++block, bytes += kBytesOfBlock) {
+        const uint64_t at =
+            o.address + uint64_t((r * o.repeat_stride + int64_t(block) * o.block_stride) * kBytesOfBlock);
+        const uint64_t size = core.space_size(Space::UB);
+        const uint64_t there = at >= size ? 0 : std::min<uint64_t>(kBytesOfBlock, size - at);
+        if (there < kBytesOfBlock) memset(bytes, 0, kBytesOfBlock);
+        if (there) memcpy(bytes, core.local(Space::UB, at, there), size_t(there));
+    }
+}
+
 // The mask is not read: every lane of every repeat gives a bit.
 template <class T> void compare(Core &core, const VectorInstruction &i) {
     constexpr int lanes = kBytesOfRepeat / int(sizeof(T));
     const bool to_register = i.instr == Instr::VCMP, with_number = i.instr == Instr::VCMPVS;
     const int64_t repeats = to_register ? 1 : i.repeats;
     if (repeats <= 0) return;
-    const LaneOperand x(core, i.src0, sizeof(T), repeats, lanes - 1);
-    LaneOperand y;
     T a[lanes], b[lanes];
     if (with_number) {
         T number;
         memcpy(&number, &i.number, sizeof number);
         std::fill_n(b, lanes, number);
-    } else {
-        y = LaneOperand(core, i.src1, sizeof(T), repeats, lanes - 1);
     }
     const auto how = static_cast<Compare>(i.mode);
     uint8_t bits[lanes / 8];
     if (to_register) {
-        x.read(0, lanes, reinterpret_cast<uint8_t *>(a));
-        y.read(0, lanes, reinterpret_cast<uint8_t *>(b));
+        read_repeat(core, i.src0, 0, a);
+        read_repeat(core, i.src1, 0, b);
         bits_of_lanes(a, b, lanes, bits, how);
         auto *kept = reinterpret_cast<uint8_t *>(&core.spr[static_cast<size_t>(Spr::CMPMASK_LOW)]);
         for (int lane = 0; lane < lanes; ++lane)
@@ -81,8 +90,8 @@ template <class T> void compare(Core &core, const VectorInstruction &i) {
     }
     uint8_t *to = core.local(Space::UB, i.dst.address, uint64_t(repeats * (lanes / 8)));
     for (int64_t r = 0; r < repeats; ++r, to += lanes / 8) {
-        x.read(r, lanes, reinterpret_cast<uint8_t *>(a));
-        if (!with_number) y.read(r, lanes, reinterpret_cast<uint8_t *>(b));
+        read_repeat(core, i.src0, r, a);
+        if (!with_number) read_repeat(core, i.src1, r, b);
         bits_of_lanes(a, b, lanes, bits, how);
         memcpy(to, bits, sizeof bits);
     }
@@ -108,7 +117,8 @@ template <class T> void select(Core &core, const VectorInstruction &i) {
     if (i.mode != 1) y = operand(i.src1);
     const uint8_t *stream = reinterpret_cast<const uint8_t *>(kept);
     if (i.mode != 0) {
-        const uint64_t place = i.mode == 1 ? i.src1.address : offset_in(core, Space::UB, kept[0]);
+        const uint64_t place =
+            i.mode == 1 ? i.src1.address : offset_in(core, Space::UB, static_cast<uint32_t>(kept[0]));
         const int64_t bytes = (repeats - 1) * mask_bytes + (tail + 7) / 8;
         stream = core.local(Space::UB, place, uint64_t(bytes));
     }

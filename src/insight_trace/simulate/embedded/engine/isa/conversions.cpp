@@ -5,68 +5,39 @@
 
 #include "elements.hpp"
 #include "isa/vector_unit.hpp"
+#include "ops/rounding.hpp"
 
 namespace insight_trace::engine {
 
 namespace {
 
 struct Conversion {
-    Rounding rounding;
+    Round rounding;
     bool cuts;  // integers keep their low bits, else they are held at the largest number
     bool keeps; // infinities and NaN of 16-bit floats stay, else they are held
 };
 
-// A number to a whole one; exact in double.
-double whole(double x, Rounding rounding) {
-    switch (rounding) {
-    case Rounding::Even:
-        return std::nearbyint(x);
-    case Rounding::Away:
-        return std::round(x);
-    case Rounding::Floor:
-        return std::floor(x);
-    case Rounding::Ceil:
-        return std::ceil(x);
-    case Rounding::Zero:
-        return std::trunc(x);
-    default: { // what is cut off sets the last bit
-        const double cut = std::trunc(x);
-        return cut == x || std::fmod(cut, 2) != 0 ? cut : cut + std::copysign(1.0, x);
-    }
-    }
-}
-
-// A number as a 16-bit float would hold it: `bits` of significand, exponents from `least` on.
-float as_narrow(double x, int bits, int least, double most, Rounding rounding) {
-    if (x == 0 || !std::isfinite(x)) return static_cast<float>(x);
-    const int exponent = std::max(std::ilogb(x), least);
-    const double scaled =
-        std::ldexp(whole(std::ldexp(x, bits - 1 - exponent), rounding), exponent - bits + 1);
-    if (std::fabs(scaled) <= most) return static_cast<float>(scaled);
-    const bool inward = rounding == Rounding::Zero || rounding == Rounding::Odd ||
-                        (rounding == Rounding::Floor && x > 0) || (rounding == Rounding::Ceil && x < 0);
-    return static_cast<float>(std::copysign(inward ? most : INFINITY, x));
-}
-
-template <class To> To to_float(double x, Rounding rounding) {
-    if constexpr (std::is_same_v<To, half>)
-        return half(as_narrow(x, 11, -14, 65504, rounding));
-    else if constexpr (std::is_same_v<To, bfloat16_t>)
-        return bfloat16_t(as_narrow(x, 8, -126, 0x1.fep127, rounding));
+template <class To> To to_float(double x, Round rounding) {
+    const bool narrow = !std::is_same_v<To, float>;
+    const Format &format = std::is_same_v<To, half> ? kF16 : narrow ? kBF16 : kF32;
+    const uint32_t code = encode(x, format, rounding, false);
+    To value;
+    if constexpr (std::is_same_v<To, float>)
+        value = bits_float(code);
     else
-        return static_cast<To>(as_narrow(x, 24, -126, 0x1.fffffep127, rounding));
+        value.bits = static_cast<uint16_t>(code);
+    return value;
 }
 
 template <class To> To to_integer(double x, const Conversion &how) {
     if (x != x) return 0;
-    const double rounded = whole(x, how.rounding);
+    const double rounded = to_integral(x, how.rounding);
     constexpr double low = static_cast<double>(std::numeric_limits<To>::min()),
                      high = static_cast<double>(std::numeric_limits<To>::max());
-    if (how.cuts && std::isfinite(rounded)) {
-        if (rounded >= low && rounded <= high && rounded < 0x1p63) return static_cast<To>(rounded);
-        const double rest = std::fmod(rounded, 0x1p64); // the low bits
-        const uint64_t bits = static_cast<uint64_t>(std::fabs(rest));
-        return static_cast<To>(rest < 0 ? 0 - bits : bits);
+    if (how.cuts) { // the low bits of 64, which hold the largest numbers that there are
+        if (rounded >= 0x1p63) return static_cast<To>(std::numeric_limits<int64_t>::max());
+        if (rounded < -0x1p63) return static_cast<To>(std::numeric_limits<int64_t>::min());
+        return static_cast<To>(static_cast<int64_t>(rounded));
     }
     if (rounded <= low) return std::numeric_limits<To>::min();
     if (rounded >= high) return std::numeric_limits<To>::max();
@@ -83,14 +54,9 @@ template <class From, class To> To converted(From x, const Conversion &how) {
     } else if constexpr (std::is_integral_v<To>) {
         return to_integer<To>(static_cast<double>(float(x)), how);
     } else if constexpr (std::is_same_v<From, int64_t>) {
-        // a double does not hold it: what it cuts off decides how the last bit is rounded
-        const uint64_t magnitude = x < 0 ? 0 - static_cast<uint64_t>(x) : static_cast<uint64_t>(x);
-        const int shift = std::max(0, 64 - (magnitude ? __builtin_clzll(magnitude) : 64) - 50);
-        const uint64_t kept = magnitude >> shift | uint64_t((magnitude & ((1ull << shift) - 1)) != 0);
-        const double value = std::ldexp(static_cast<double>(kept), shift);
-        return to_float<To>(x < 0 ? -value : value, how.rounding);
+        return to_float<To>(sticky_double(x), how.rounding);
     } else if constexpr (std::is_same_v<From, To>) {
-        return To(static_cast<float>(whole(static_cast<double>(float(x)), how.rounding)));
+        return To(static_cast<float>(to_integral(static_cast<double>(float(x)), how.rounding)));
     } else {
         return to_float<To>(static_cast<double>(x), how.rounding);
     }
@@ -131,7 +97,7 @@ const KnownPair kPairs[] = {
 };
 
 Conversion conversion_of(const Core &core, const VectorInstruction &i) {
-    return {static_cast<Rounding>(i.mode & 7), cuts_integers(core.control), keeps_infinities(core.control)};
+    return {static_cast<Round>(i.mode & 7), cuts_integers(core.control), keeps_infinities(core.control)};
 }
 
 // Four bits: two elements of a byte, the first in the low half.
@@ -186,7 +152,7 @@ template <class From, class To, class Fold>
 HOT_LOOP void narrowed(void *to, const void *a, const void *b, int64_t count) {
     To *out = static_cast<To *>(to);
     const From *x = static_cast<const From *>(a), *y = static_cast<const From *>(b);
-    const Conversion how{Rounding::Even, false, false};
+    const Conversion how{Round::Rint, false, false};
     for (int64_t i = 0; i < count; ++i) {
         const From sum = From(Fold::of(Wide<From>(x[i]), Wide<From>(y[i])));
         out[i] = converted<From, To>(Fold::rectifies && !(Wide<From>(sum) > 0) ? From(0) : sum, how);
@@ -254,7 +220,7 @@ void execute_requantisation(Core &core, const VectorInstruction &i) {
             int offset = static_cast<int>(by >> 37 & 511);
             if (offset > 255) offset -= 512;
             const bool is_signed = by >> 46 & 1;
-            double value = whole(double(float(numbers[lane]) * scale), Rounding::Even) + offset;
+            double value = to_integral(double(float(numbers[lane]) * scale), Round::Rint) + offset;
             value =
                 value != value ? 0 : std::clamp(value, is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0);
             const int64_t at = int64_t(dst.repeat_stride) * r * kBytesOfBlock +
@@ -264,6 +230,13 @@ void execute_requantisation(Core &core, const VectorInstruction &i) {
                 static_cast<uint8_t>(static_cast<int>(value));
         }
     }
+}
+
+bool has_conversion(Type from, Type to) {
+    if (from == Type::I4 || to == Type::I4) return from == Type::F16 || to == Type::F16;
+    if (from == Type::I32 && to == Type::F16) return true; // with a scale
+    return std::any_of(std::begin(kPairs), std::end(kPairs),
+                       [&](const KnownPair &pair) { return pair.from == from && pair.to == to; });
 }
 
 void execute_conversion(Core &core, const VectorInstruction &i) {
@@ -283,7 +256,7 @@ void execute_conversion(Core &core, const VectorInstruction &i) {
     }
     for (const KnownPair &pair : kPairs)
         if (pair.from == i.from && pair.to == i.to)
-            work.op = pair.nearest && how.rounding == Rounding::Even ? pair.nearest : pair.any;
+            work.op = pair.nearest && how.rounding == Round::Rint ? pair.nearest : pair.any;
     if (!work.op)
         core.unsupported("a conversion from %s to %s: the vector unit has none", type_name(i.from),
                          type_name(i.to));

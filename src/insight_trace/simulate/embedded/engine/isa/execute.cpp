@@ -4,7 +4,8 @@
 
 namespace insight_trace::engine {
 
-constexpr VectorSemantics execute_none = nullptr;
+// Executed where their operands are decoded, or by the tile op that issues them.
+constexpr VectorSemantics execute_none = nullptr, execute_unit = nullptr, execute_control = nullptr;
 
 static const VectorSemantics kSemantics[] = {
 #define INSTR(name, pipe, form, semantics) execute_##semantics,

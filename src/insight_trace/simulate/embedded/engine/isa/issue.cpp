@@ -6,8 +6,6 @@ namespace insight_trace::engine {
 
 namespace {
 
-bool on_bits(Instr instr) { return instr == Instr::VAND || instr == Instr::VOR || instr == Instr::VNOT; }
-
 bool ignores_mask(Instr instr) {
     switch (instr) {
     case Instr::VCMPV:
@@ -53,34 +51,32 @@ void note_turned(Core &core, const VectorInstruction &i) {
 
 } // namespace
 
-// A copy under a count mask moves that many elements in *every* repeat: the tile library's TFILLPAD, TEXTRACT
-// and TINSERT move rows so, a repeat each.
-void Core::issue_rows(const VectorInstruction &rows) {
-    const int64_t size = type_size(rows.to), lanes = kBytesOfRepeat / size;
-    const int64_t count = rows.mask.count, repeats = rows.repeats;
-    if (repeats <= 0 || count <= 0) return;
-    auto step = [](const VectorOperand &o) { return int64_t(o.repeat_stride) * kBytesOfBlock; };
-    for (int64_t r = 0; computes && r < repeats; ++r) {
-        VectorInstruction row = rows;
-        row.repeats = 1;
-        for (VectorOperand *o : {&row.dst, &row.src0}) {
-            o->address += static_cast<uint32_t>(r * step(*o));
-            o->repeat_stride = static_cast<uint16_t>(kBlocksOfRepeat * o->block_stride);
-        }
-        execute(*this, row);
-    }
-    auto bytes = [&](const VectorOperand &o) {
-        const int64_t run = o.block_stride ? count * size : std::min<int64_t>(count * size, kBytesOfBlock);
-        return lines_at(o.address, repeats, step(o), run);
-    };
-    also(kWrites, Space::UB, rows.to, bytes(rows.dst));
-    also(kReads, Space::UB, rows.to, bytes(rows.src0));
-    issue_vector(rows.instr, rows.to, repeats * ((count + lanes - 1) / lanes), repeats * count,
-                 rows.dst.elsewhere(), rows.src0.elsewhere(), {}, true);
+void Core::execute_vector(const Operation &operation, Type type, int64_t repeat, int64_t elements,
+                          const VectorOperand &dst, const VectorOperand &src0, const VectorOperand &src1,
+                          bool counted) {
+    VectorInstruction i;
+    i.instr = operation.instr;
+    i.mode = operation.mode;
+    i.number = operation.number;
+    auto type_of_operand = [type](const VectorOperand &o) { return o.typed ? o.element : type; };
+    i.type = type;
+    i.to = type_of_operand(dst);
+    i.from = type_of_operand(src0);
+    i.second = type_of_operand(src1);
+    i.repeats = repeat;
+    i.dst = dst;
+    i.src0 = src0;
+    i.src1 = src1;
+    if (counted)
+        i.mask = LaneMask::of_count(elements);
+    else if (dst.mask)
+        i.mask.bits = {dst.mask, 0, 0, 0};
+    else
+        i.mask = LaneMask::first(elements / std::max<int64_t>(1, repeat));
+    execute(*this, i);
 }
 
 void Core::issue(const VectorInstruction &given) {
-    if (given.instr == Instr::VCOPY && given.mask.counts) return issue_rows(given);
     VectorInstruction i = given;
     int widest = std::max(type_size(i.to), type_size(i.from));
     const bool converts = i.to != i.from && i.instr != Instr::VCMPV && i.instr != Instr::VCMPVS;
@@ -88,14 +84,20 @@ void Core::issue(const VectorInstruction &given) {
         i.instr == Instr::VBS32)
         widest = type_size(i.from);
     if (i.instr == Instr::VGATHER || i.instr == Instr::VGATHERB) widest = type_size(i.to);
-    if (on_bits(i.instr)) widest = 2;
-    i.type = on_bits(i.instr) ? Type::U16 : type_size(i.from) == widest ? i.from : i.to;
+    if (on_bits(i.instr)) { // 16-bit lanes, whatever the elements are
+        i.to = i.from = i.second = Type::U16;
+        widest = 2;
+    }
+    i.type = type_size(i.from) == widest ? i.from : i.to;
     const int lanes = kBytesOfRepeat / widest;
     const bool masked = !ignores_mask(i.instr);
     const bool counts = masked && i.mask.counts;
-    const int64_t repeats = counts ? (i.mask.count + lanes - 1) / lanes : i.repeats;
+    const bool by_row = counts && i.instr == Instr::VCOPY; // the count is that of each repeat
+    int64_t repeats = counts ? (i.mask.count + lanes - 1) / lanes : i.repeats;
+    if (by_row) repeats *= i.repeats;
     if (repeats <= 0) return; // no operation on this unit
     const int64_t elements = !masked  ? repeats * lanes
+                             : by_row ? i.repeats * i.mask.count
                              : counts ? i.mask.count
                                       : repeats * active_lanes(i.mask, lanes);
     if (computes) execute(*this, i);
@@ -114,6 +116,19 @@ void Core::issue(const VectorInstruction &given) {
         o = o.pieces(static_cast<uint32_t>(bytes), static_cast<uint32_t>(apart));
     };
     switch (i.instr) {
+    case Instr::VCOPY:
+        if (by_row) {
+            const int64_t bytes = i.mask.count * size;
+            auto rows = [&](const VectorOperand &o) {
+                return lines_at(o.address, i.repeats, int64_t(o.repeat_stride) * kBytesOfBlock,
+                                o.block_stride ? bytes : std::min<int64_t>(bytes, kBytesOfBlock));
+            };
+            also(kWrites, Space::UB, i.type, rows(dst));
+            also(kReads, Space::UB, i.type, rows(src0));
+            dst = dst.elsewhere();
+            src0 = src0.elsewhere();
+        }
+        break;
     case Instr::VCMAX:
     case Instr::VCMIN: {
         const auto order = static_cast<Order>(i.mode);
@@ -131,14 +146,15 @@ void Core::issue(const VectorInstruction &given) {
         break;
     case Instr::VCPADD:
         dst.mask = 0;
-        pieces(dst, kBytesOfRepeat / 2, int64_t(dst.repeat_stride) * (kBytesOfRepeat / 2));
+        pieces(dst, kBytesOfRepeat / 2, int64_t(dst.repeat_stride) * kBytesOfBlock);
         break;
     case Instr::VSEL:
         if (i.mode == 1)
             src1 = src1.of(Type::U8).spanning((elements + 7) / 8);
         else if (i.mode == 2)
             also(kReads, Space::UB, Type::U8,
-                 lines_at(offset_in(*this, Space::UB, spr_of(Spr::CMPMASK_LOW)), 1, 0, (elements + 7) / 8));
+                 lines_at(offset_in(*this, Space::UB, static_cast<uint32_t>(spr_of(Spr::CMPMASK_LOW))), 1, 0,
+                          (elements + 7) / 8));
         break;
     case Instr::VGATHER:
         if (computes) note_gathered(*this, i, counts ? elements : repeats * lanes, size);

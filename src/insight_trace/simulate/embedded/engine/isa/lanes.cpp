@@ -93,7 +93,8 @@ struct Walk {
         run(place(to), place(a), number ? number : place(b), count);
     }
     void run(uint8_t *into, const uint8_t *x, const uint8_t *y, int64_t count) const {
-        work.op(into, x, work.context ? static_cast<const uint8_t *>(work.context) : y, count);
+        const void *second = work.context ? work.context : y;
+        work.op(into, work.swapped ? second : x, work.swapped ? x : second, count);
         if (holds) hold_numbers(work.saturates, into, count);
     }
     // Every lane of a repeat in its place, whatever the strides and the mask.

@@ -14,11 +14,16 @@ uint64_t block_place(const VectorOperand &o, int64_t repeat, int64_t block) {
 }
 
 template <class T> void spread_blocks(Core &core, const VectorInstruction &i) {
-    const T *from = core.local_as<T>(Space::UB, i.src0.address, uint64_t(i.repeats * kBlocksOfRepeat));
+    // whole repeats are read; what lies past the end of the memory is nobody's
+    const int64_t room = (int64_t(core.space_size(Space::UB)) - int64_t(i.src0.address)) / int64_t(sizeof(T));
+    const int64_t there = i.src0.address >= kRegisterFile ? i.repeats * kBlocksOfRepeat
+                                                          : std::min(i.repeats * kBlocksOfRepeat, room);
+    const T *from = core.local_as<T>(Space::UB, i.src0.address, uint64_t(std::max<int64_t>(there, 0)));
     constexpr int width = kBytesOfBlock / int(sizeof(T));
     for (int64_t r = 0; r < i.repeats; ++r) {
-        T values[kBlocksOfRepeat];
-        std::copy_n(from + r * kBlocksOfRepeat, kBlocksOfRepeat, values);
+        T values[kBlocksOfRepeat] = {};
+        const int64_t left = std::clamp<int64_t>(there - r * kBlocksOfRepeat, 0, kBlocksOfRepeat);
+        std::copy_n(from + r * kBlocksOfRepeat, left, values);
         for (int b = 0; b < kBlocksOfRepeat; ++b)
             std::fill_n(core.local_as<T>(Space::UB, block_place(i.dst, r, b), width), width, values[b]);
     }

@@ -41,8 +41,7 @@ struct VectorInstruction {
     uint64_t number = 0; // of a scalar operand, as the bits of its type
 };
 
-// Modes.
-enum class Rounding : uint8_t { Even, Away, Floor, Ceil, Zero, Odd }; // r a f c z o
+// Modes; that of a conversion is a Round (ops/rounding.hpp).
 enum class Compare : uint8_t { LT, GT, EQ, LE, GE, NE };
 enum class Order : uint8_t { ValueIndex, IndexValue, OnlyValue, OnlyIndex };
 
@@ -50,6 +49,10 @@ enum class Order : uint8_t { ValueIndex, IndexValue, OnlyValue, OnlyIndex };
 inline bool keeps_infinities(uint64_t control) { return control >> 48 & 1; } // else held at the largest
 inline bool cuts_integers(uint64_t control) { return control >> 59 & 1; }    // else held at the largest
 inline bool saturates_sums(uint64_t control) { return control >> 53 & 1; }   // of integers; else they wrap
+
+inline bool on_bits(Instr instr) {
+    return instr == Instr::VAND || instr == Instr::VOR || instr == Instr::VNOT || instr == Instr::VXOR;
+}
 
 using VectorSemantics = void (*)(Core &core, const VectorInstruction &instruction);
 // What an instruction does; null where it has no meaning here.
@@ -66,6 +69,7 @@ struct LaneWork {
     int to_size, a_size, b_size;   // bytes of an element; 0: there is no such source
     bool reads_result = false;     // the result is an input
     bool number = false;           // the second source is the instruction's number
+    bool swapped = false;          // the second source is the first operand
     const void *context = nullptr; // takes the place of the second source
     Type saturates = Type::U8;     // F16, BF16: results are held at the largest number unless CTRL says else
 };
@@ -92,9 +96,13 @@ inline bool holds_numbers(const Core &core, Type type) {
     return (type == Type::F16 || type == Type::BF16) && !keeps_infinities(core.control);
 }
 
+// The vector unit has a conversion for the pair.
+bool has_conversion(Type from, Type to);
+
 // --- by kind; null where an instruction does not take the type
 LaneOp arithmetic(Instr instr, Type type);
 void execute_arithmetic(Core &core, const VectorInstruction &instruction);
+void execute_copy(Core &core, const VectorInstruction &instruction);
 void execute_fill(Core &core, const VectorInstruction &instruction);
 void execute_narrowing(Core &core, const VectorInstruction &instruction);
 void execute_requantisation(Core &core, const VectorInstruction &instruction);

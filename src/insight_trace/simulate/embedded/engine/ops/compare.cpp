@@ -4,24 +4,25 @@
 #include <algorithm>
 #include <cstring>
 
-#include "elementwise.hpp"
+#include "isa/vector_unit.hpp"
+#include "steps.hpp"
 
 namespace insight_trace::engine {
 
 namespace {
 
 // As pto::CmpMode.
-enum class Compare : uint8_t { EQ, NE, LT, LE, GT, GE };
+enum class Comparing : uint8_t { EQ, NE, LT, LE, GT, GE };
 
-template <class T> bool holds(T a, T b, Compare mode) {
+template <class T> bool holds(T a, T b, Comparing mode) {
     switch (mode) {
-    case Compare::LT:
+    case Comparing::LT:
         return a < b;
-    case Compare::LE:
+    case Comparing::LE:
         return a <= b;
-    case Compare::GT:
+    case Comparing::GT:
         return a > b;
-    case Compare::GE:
+    case Comparing::GE:
         return a >= b;
     default: // NE is EQ with every bit turned afterwards
         return a == b;
@@ -30,7 +31,7 @@ template <class T> bool holds(T a, T b, Compare mode) {
 
 struct Comparison {
     const TileRef &dst, &src;
-    Compare mode;
+    Comparing mode;
 };
 
 // What a tile is compared with: another one, of which elements past the end of UB count as 0, or a number.
@@ -47,51 +48,29 @@ template <class T> struct Second {
     }
 };
 
-Compare compare_mode(Core &core, const char *op, const Operand &operand, Type type) {
+Comparing compare_mode(Core &core, const char *op, const Operand &operand, Type type) {
     int64_t mode = operand.option;
-    if (operand.kind != Operand::Option || mode < 0 || mode > static_cast<int64_t>(Compare::GE))
+    if (operand.kind != Operand::Option || mode < 0 || mode > static_cast<int64_t>(Comparing::GE))
         core.kernel_error("%s: there is no such comparison", op);
-    if (type == Type::I32 && mode > static_cast<int64_t>(Compare::NE) && !core.register_based())
+    if (type == Type::I32 && mode > static_cast<int64_t>(Comparing::NE) && !core.register_based())
         core.unsupported("%s of I32 tiles for more than equality", op);
-    return static_cast<Compare>(mode);
+    return static_cast<Comparing>(mode);
 }
 
 // 16-bit integers are compared as the halves that they would be.
 Type compared_as(Type type) { return type == Type::I16 || type == Type::U16 ? Type::F16 : type; }
 
-// Whole repeats are compared, past the valid columns, as far as UB reaches.
-template <class T> void compare_elements(Core &core, const Comparison &job, const Second<T> &other) {
-    int per_repeat = 256 / static_cast<int>(sizeof(T));
-    int width = (job.src.valid_cols + per_repeat - 1) / per_repeat * per_repeat;
-    for (int row = 0; row < job.src.valid_rows; ++row) {
-        uint64_t from = job.src.address + uint64_t(row) * uint64_t(job.src.cols) * sizeof(T);
-        uint64_t room =
-            (core.space_size(Space::UB) - std::min<uint64_t>(from, core.space_size(Space::UB))) / sizeof(T);
-        int count = static_cast<int>(std::min<uint64_t>(uint64_t(width), room));
-        if (count < job.src.valid_cols) count = job.src.valid_cols; // reported by what follows
-        const T *x = core.local_as<T>(Space::UB, from, uint64_t(count));
-        uint8_t *bits = core.local(Space::UB,
-                                   job.dst.address + uint64_t(row) * uint64_t(job.dst.cols) *
-                                                         uint64_t(type_size(job.dst.type)),
-                                   uint64_t(width / 8));
-        for (int i = 0; i < count; i += 8) {
-            uint8_t byte = 0;
-            for (int bit = 0; bit < 8 && i + bit < count; ++bit)
-                byte |= static_cast<uint8_t>(
-                    holds<Wide<T>>(Wide<T>(x[i + bit]), other.at(core, row, i + bit), job.mode) << bit);
-            bits[i / 8] = byte;
-        }
-    }
+// The instruction's mode; unequal is equal with every bit turned afterwards.
+uint8_t instruction_mode(Comparing mode) {
+    constexpr Compare modes[] = {Compare::EQ, Compare::EQ, Compare::LT,
+                                 Compare::LE, Compare::GT, Compare::GE};
+    return static_cast<uint8_t>(modes[static_cast<int>(mode)]);
 }
 
 void turn_bits(Core &core, const Comparison &job) {
     int64_t bytes = int64_t(job.src.valid_rows) * job.dst.cols * type_size(job.dst.type);
-    if (core.computes) {
-        uint8_t *bits = core.local(Space::UB, job.dst.address, uint64_t(bytes));
-        for (int64_t i = 0; i < bytes; ++i) bits[i] = static_cast<uint8_t>(~bits[i]);
-    }
     core.barrier(PipeId::V);
-    core.vector_count(Instr::VNOT, Type::U16, bytes / 2, VectorOperand(job.dst.address),
+    core.vector_count(executed(Instr::VNOT), Type::U16, bytes / 2, VectorOperand(job.dst.address),
                       VectorOperand(job.dst.address));
 }
 
@@ -114,7 +93,7 @@ template <class T> void compare_valid(Core &core, const Comparison &job, const S
             for (int bit = 0; bit < 8 && i + bit < compared; ++bit) {
                 const bool equal =
                     holds<Wide<T>>(Wide<T>(x[i + bit]), other.at(core, row, i + bit), job.mode);
-                byte |= static_cast<uint8_t>((job.mode == Compare::NE ? !equal : equal) << bit);
+                byte |= static_cast<uint8_t>((job.mode == Comparing::NE ? !equal : equal) << bit);
             }
             bits[i / 8] = byte;
         }
@@ -122,11 +101,13 @@ template <class T> void compare_valid(Core &core, const Comparison &job, const S
 }
 
 // Row by row, at most 240 repeats at a time. `outer_pieces`: all rows of one piece before the next piece.
-void issue_compare(Core &core, const Comparison &job, const TileRef *other, bool outer_pieces) {
+void issue_compare(Core &core, const Comparison &job, const TileRef *other, bool outer_pieces,
+                   uint64_t number = 0) {
     constexpr int kMost = 240;
     int size = type_size(job.src.type), per_repeat = 256 / size;
     int repeats = (job.src.valid_cols + per_repeat - 1) / per_repeat;
-    Instr instr = other ? Instr::VCMPV : Instr::VCMPVS;
+    const Operation instr =
+        lowered(core, other ? Instr::VCMPV : Instr::VCMPVS, number, instruction_mode(job.mode));
     Type type = compared_as(job.src.type);
     auto piece = [&](int row, int done) {
         int repeat = std::min(kMost, repeats - done);
@@ -168,6 +149,13 @@ const uint8_t *mask_bytes(Core &core, const TileRef &mask, const Lines &to) {
     return core.local(Space::UB, mask.address, bytes);
 }
 
+// CMPMASK from 16 bytes of UB.
+void load_mask_register(Core &core, uint32_t address) {
+    if (core.computes && !core.register_based())
+        memcpy(&core.spr_of(Spr::CMPMASK_LOW), core.local(Space::UB, address, 16), 16);
+    core.set_register(PipeId::V, address);
+}
+
 } // namespace
 
 TILE_OP_BODY(TCMP) {
@@ -187,13 +175,9 @@ TILE_OP_BODY(TCMP) {
         });
         return issue_compare(core, job, &b, false);
     }
-    with_type_of(core, op, a.type, Types<float, half, int32_t>(), [&](auto tag) {
-        using T = decltype(tag);
-        if (!core.computes) return;
-        compare_elements<T>(core, job, {&b});
-    });
+    allow_types(core, op, a.type, {Type::F32, Type::F16, Type::I32});
     issue_compare(core, job, &b, false);
-    if (job.mode == Compare::NE) turn_bits(core, job);
+    if (job.mode == Comparing::NE) turn_bits(core, job);
 }
 
 // The number may be the first element of a tile: the scalar unit reads it.
@@ -220,21 +204,17 @@ TILE_OP_BODY(TCMPS) {
         });
         return issue_compare(core, job, nullptr, true);
     }
-    with_type_of(core, op, compared_as(src.type), Types<float, half, int32_t>(), [&](auto tag) {
-        using T = decltype(tag);
-        if (!core.computes) return;
-        T value;
-        if (from_tile)
-            value = *core.local_as<T>(Space::UB, operands[2].tile.address, 1);
-        else if (compared_as(src.type) != src.type) { // the bits of the integer
-            int16_t integer = scalar_as<int16_t>(operands[2]);
-            memcpy(&value, &integer, sizeof integer);
-        } else
-            value = scalar_as<T>(operands[2]);
-        compare_elements<T>(core, job, {nullptr, Wide<T>(value)});
-    });
-    issue_compare(core, job, nullptr, true);
-    if (job.mode == Compare::NE) turn_bits(core, job);
+    allow_types(core, op, compared_as(src.type), {Type::F32, Type::F16, Type::I32});
+    uint64_t number = 0;
+    if (from_tile) {
+        if (core.computes)
+            memcpy(&number, core.local(Space::UB, operands[2].tile.address, uint64_t(type_size(src.type))),
+                   size_t(type_size(src.type)));
+    } else { // of 16-bit integers their bits
+        number = scalar_bits(operands[2], compared_as(src.type) == src.type ? src.type : Type::I16);
+    }
+    issue_compare(core, job, nullptr, true, number);
+    if (job.mode == Comparing::NE) turn_bits(core, job);
 }
 
 TILE_OP_BODY(TSEL) {
@@ -252,7 +232,7 @@ TILE_OP_BODY(TSEL) {
                        : to.size == 4 ? Type::U32
                        : to.size == 2 ? Type::U16
                                       : Type::U8;
-    if (core.computes)
+    if (core.computes && core.register_based())
         with_type_of(core, op, plain, Types<uint64_t, uint32_t, uint16_t, uint8_t>(), [&](auto tag) {
             using T = decltype(tag);
             const uint8_t *bits = mask_bytes(core, mask, to);
@@ -270,15 +250,17 @@ TILE_OP_BODY(TSEL) {
             return VectorOperand(tile.address + static_cast<uint32_t>(row * tile.pitch * tile.size));
         };
         core.set_register(PipeId::V, static_cast<uint64_t>(words));
-        core.vector_counted(Instr::MOVEV, Type::U32, words, VectorOperand(tmp.address));
+        const uint64_t bits_at = mask.address + uint64_t(row) * uint64_t(mask_pitch(mask));
+        core.vector_counted(lowered(core, Instr::MOVEV, bits_at), Type::U32, words,
+                            VectorOperand(tmp.address));
         core.barrier(PipeId::V);
-        core.set_register(PipeId::V, tmp.address); // the mask register
+        load_mask_register(core, tmp.address);
         core.barrier(PipeId::V);
         core.set_register(PipeId::V, static_cast<uint64_t>(to.width));
         core.also(
             kReads, Space::UB, Type::U8,
             lines_at(mask.address + uint64_t(row) * uint64_t(mask_pitch(mask)), 1, 0, (to.width + 7) / 8));
-        core.vector_counted(Instr::VSEL, type, to.width, at(to), at(x), at(y));
+        core.vector_counted(lowered(core, Instr::VSEL, 0, 2), type, to.width, at(to), at(x), at(y));
     }
     count_off(core);
 }
@@ -297,7 +279,10 @@ TILE_OP_BODY(TSELS) {
         using T = decltype(tag);
         if (!core.computes) return;
         T value = scalar_as<T>(operands[4]);
-        if (!core.register_based()) *core.local_as<T>(Space::UB, tmp.address, 1) = value;
+        if (!core.register_based()) { // the scalar unit's store
+            *core.local_as<T>(Space::UB, tmp.address, 1) = value;
+            return;
+        }
         const uint8_t *bits = mask_bytes(core, mask, to);
         T *into = elements_of<T>(core, to);
         const T *x = elements_of<T>(core, from);
@@ -308,10 +293,10 @@ TILE_OP_BODY(TSELS) {
     core.scalar_access(Instr::ST_XD_XN_IMM, Space::UB, tmp.address, to.size, core.parameters.scalar_store_ub);
     count_elements(core, to.width);
     handshake(core, PipeId::S, PipeId::V);
-    core.set_register(PipeId::V, tmp.address); // the mask register
+    load_mask_register(core, tmp.address);
     core.barrier(PipeId::V);
     for (int row = 0; row < to.lines; ++row)
-        core.vector_counted(Instr::VSEL, to.size == 4 ? Type::F32 : Type::F16, to.width,
+        core.vector_counted(lowered(core, Instr::VSEL, 0, 1), to.size == 4 ? Type::F32 : Type::F16, to.width,
                             VectorOperand(to.address + static_cast<uint32_t>(row * to.pitch * to.size)),
                             VectorOperand(from.address + static_cast<uint32_t>(row * from.pitch * from.size)),
                             VectorOperand(mask.address + static_cast<uint32_t>(row * mask_pitch(mask)))

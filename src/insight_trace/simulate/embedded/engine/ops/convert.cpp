@@ -4,6 +4,7 @@
 
 #include "convert_narrow.hpp"
 #include "elementwise.hpp"
+#include "isa/vector_unit.hpp"
 #include "rounding.hpp"
 
 namespace insight_trace::engine {
@@ -204,9 +205,11 @@ void convert_elements(Core &core, const Conversion &job, const Lines &dst, const
             const uint8_t *source = from + bytes_to(job.from, src);
             // dst may lie over src: what is read must be out before anything is written
             memcpy(kept, source, size_t(count) * size_t(src.size));
-            if (fast_line(job, kept, count, into) || integer_line(job, kept, count, into)) continue;
-            load_line(job.from, kept, count, piece);
-            store_line(piece, count, into, job);
+            if (!fast_line(job, kept, count, into) && !integer_line(job, kept, count, into)) {
+                load_line(job.from, kept, count, piece);
+                store_line(piece, count, into, job);
+            }
+            if (holds_numbers(core, job.to)) hold_numbers(job.to, into, count);
         }
 }
 
@@ -253,16 +256,28 @@ class Issuer {
     }
     void one(Instr instr, Type type, int repeat, int width, VectorOperand dst, VectorOperand src0,
              VectorOperand src1 = {}) {
-        core_.vector(instr, type, repeat, int64_t(repeat) * width, dst, src0, src1);
+        // functions convert in registers, and every pair of types
+        const bool executes = !core_.register_based();
+        const uint64_t low_byte = 0xff;
+        const auto mode = static_cast<uint8_t>(instr == Instr::VCONV ? mode_of(dst, src0) : Round::None);
+        core_.vector(executes ? executed(instr, low_byte, mode) : Operation(instr), type, repeat,
+                     int64_t(repeat) * width, dst, src0, src1);
+    }
+    // The kernel's rounding applies to what it converts; steps on the way have their own.
+    Round mode_of(const VectorOperand &dst, const VectorOperand &src) const {
+        return src.element == job_.from && (dst.element == job_.to || is_float(job_.from)) ? job_.mode
+                                                                                           : Round::Rint;
     }
 
     void call(int line, int column, int repeat, int width, uint16_t dst_stride, uint16_t src_stride) {
-        auto address = [&](const Lines &tile) {
-            return tile.address + static_cast<uint32_t>((int64_t(line) * tile.pitch + column) * tile.size);
+        auto address = [&](const Lines &tile, Type type) { // two of four bits are a byte
+            const int64_t inside = type == Type::I4 ? column / 2 : int64_t(column) * tile.size;
+            return tile.address + static_cast<uint32_t>(int64_t(line) * tile.pitch * tile.size + inside);
         };
-        VectorOperand dst = VectorOperand(address(dst_), dst_stride).of(job_.to),
-                      src = VectorOperand(address(src_), src_stride).of(job_.from);
+        VectorOperand dst = VectorOperand(address(dst_, job_.to), dst_stride).of(job_.to),
+                      src = VectorOperand(address(src_, job_.from), src_stride).of(job_.from);
         if (job_.from == Type::I32 && job_.to == Type::F16) { // dequantised with the scale 1
+            core_.spr_of(Spr::DEQSCALE) = 0x3c00;
             core_.set_register(PipeId::V, 0x3c00);
             core_.barrier(PipeId::V);
         }
@@ -308,10 +323,10 @@ class Issuer {
                     step(Instr::VCONV, Type::I16, to, low.of(Type::I32));
                     continue;
                 }
-                step(Instr::VCONV, Type::I16, low, low.of(Type::I32));
+                step(Instr::VCONV, Type::I16, low.of(Type::I16), low.of(Type::I32));
                 step(Instr::MOVEV, Type::I16, high, {});
                 step(Instr::VAND, Type::I16, low, low, high);
-                step(Instr::VCONV, Type::F16, high, low);
+                step(Instr::VCONV, Type::F16, high.of(Type::F16), low.of(Type::I16));
                 step(Instr::VCONV, Type::I8, to, high.of(Type::F16));
             }
         mask_all(core_);
@@ -341,13 +356,16 @@ TILE_OP_BODY(TCVT) {
     Type four_bits = Type::I4;
     if ((src.type == four_bits && dst.type != Type::F16) || (dst.type == four_bits && src.type != Type::F16))
         core.unsupported("TCVT from %s to %s", type_name(src.type), type_name(dst.type));
+    if (!core.register_based() && !has_conversion(src.type, dst.type))
+        core.unsupported("TCVT from %s to %s: the vector unit has none", type_name(src.type),
+                         type_name(dst.type));
     bool narrowing = narrows(src.type, dst.type);
     bool saturate = next < operands.count ? operands[next].option == 0 : !narrowing;
     if (!tmp && !narrowing) saturate = true;
     Conversion job{src.type, dst.type, usual(src.type, dst.type, static_cast<Round>(mode)), saturate,
                    tmp != nullptr};
     Lines to = lines_of(core, "TCVT", dst), from = lines_of(core, "TCVT", src, to);
-    if (core.computes) convert_elements(core, job, to, from);
+    if (core.computes && core.register_based()) convert_elements(core, job, to, from);
     Issuer(core, job, to, from, tmp).run();
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "elementwise.hpp"
+#include "isa/vector_unit.hpp"
 
 namespace insight_trace::engine {
 
@@ -89,26 +90,39 @@ void map_number(Core &core, const Lines &dst, const Lines &src, uint64_t bits, b
     }
 }
 
-void binary(Core &core, const Operands &operands, const char *op, Instr instr, Pair pair) {
+// The vector unit has the instruction for these elements.
+static void require_instruction(Core &core, const char *op, Instr instr, Type type) {
+    if (!arithmetic(instr, type)) core.unsupported("%s of %s tiles", op, type_name(type));
+}
+
+void binary(Core &core, const Operands &operands, const char *op, Instr instr) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
                   &b = tile_operand(core, op, operands, 2);
     require_type(core, op, a, dst.type);
     require_type(core, op, b, dst.type);
     Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to);
-    LineOp loop = line_op(core, op, dst.type, pair);
-    if (core.computes) map_lines(core, to, x, y, loop);
-    auto one = [&](const Step &step) { issue(core, instr, dst.type, step); };
+    require_instruction(core, op, instr, dst.type);
+    auto one = [&](const Step &step) { issue(core, executed(instr), dst.type, step); };
     walk_binary(core, to, x, y, false, one);
 }
 
-void with_scalar(Core &core, const Operands &operands, const char *op, Instr instr, Pair pair) {
+void unary(Core &core, const Operands &operands, const char *op, Instr instr) {
+    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
+    require_type(core, op, src, dst.type);
+    Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
+    require_instruction(core, op, instr, dst.type);
+    auto one = [&](const Step &step) { issue(core, executed(instr), dst.type, step); };
+    walk_unary(core, to, from, one);
+}
+
+void with_scalar(Core &core, const Operands &operands, const char *op, Instr instr) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
     require_type(core, op, src, dst.type);
     require_valid(core, op, src, dst);
     Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
-    LineOp loop = line_op(core, op, dst.type, pair);
-    if (core.computes) map_number(core, to, from, scalar_bits(operands[2], dst.type), false, loop);
-    auto one = [&](const Step &step) { issue(core, instr, dst.type, step); };
+    require_instruction(core, op, instr, dst.type);
+    const Operation operation = executed(instr, scalar_bits(operands[2], dst.type));
+    auto one = [&](const Step &step) { issue(core, operation, dst.type, step); };
     walk_scalar(core, to, from, one);
 }
 
@@ -147,11 +161,11 @@ void require_apart(Core &core, const char *op, const TileRef &a, const TileRef &
                           op, a.address);
 }
 
-TILE_OP_BODY(TADD) { binary(core, operands, "TADD", Instr::VADD, Pair::Sum); }
-TILE_OP_BODY(TSUB) { binary(core, operands, "TSUB", Instr::VSUB, Pair::Difference); }
-TILE_OP_BODY(TMUL) { binary(core, operands, "TMUL", Instr::VMUL, Pair::Product); }
-TILE_OP_BODY(TDIV) { binary(core, operands, "TDIV", Instr::VDIV, Pair::Quotient); }
-TILE_OP_BODY(TMAX) { binary(core, operands, "TMAX", Instr::VMAX, Pair::Larger); }
-TILE_OP_BODY(TMIN) { binary(core, operands, "TMIN", Instr::VMIN, Pair::Smaller); }
+TILE_OP_BODY(TADD) { binary(core, operands, "TADD", Instr::VADD); }
+TILE_OP_BODY(TSUB) { binary(core, operands, "TSUB", Instr::VSUB); }
+TILE_OP_BODY(TMUL) { binary(core, operands, "TMUL", Instr::VMUL); }
+TILE_OP_BODY(TDIV) { binary(core, operands, "TDIV", Instr::VDIV); }
+TILE_OP_BODY(TMAX) { binary(core, operands, "TMAX", Instr::VMAX); }
+TILE_OP_BODY(TMIN) { binary(core, operands, "TMIN", Instr::VMIN); }
 
 } // namespace insight_trace::engine

@@ -74,52 +74,11 @@ template <class T> uint64_t bits_of(T value) {
 
 uint64_t scalar_bits(const Operand &scalar, Type type); // the number in the tile's type
 
-// Two tiles, or a tile and a number, in; one out.
-void binary(Core &core, const Operands &operands, const char *op, Instr instr, Pair pair);
-void with_scalar(Core &core, const Operands &operands, const char *op, Instr instr, Pair pair);
-
-// --- ops that are one instruction at each step
-template <class List, class Body>
-void binary(Core &core, const Operands &operands, const char *op, Instr instr, List types, Body body) {
-    const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
-                  &b = tile_operand(core, op, operands, 2);
-    require_type(core, op, a, dst.type);
-    require_type(core, op, b, dst.type);
-    Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to);
-    with_type_of(core, op, dst.type, types, [&](auto tag) {
-        if (core.computes) map_two<decltype(tag)>(core, to, x, y, body);
-    });
-    auto one = [&](const Step &step) { issue(core, instr, dst.type, step); };
-    walk_binary(core, to, x, y, false, one);
-}
-
-template <class List, class Body>
-void unary(Core &core, const Operands &operands, const char *op, Instr instr, List types, Body body) {
-    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
-    require_type(core, op, src, dst.type);
-    Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
-    with_type_of(core, op, dst.type, types, [&](auto tag) {
-        if (core.computes) map_one<decltype(tag)>(core, to, from, body);
-    });
-    auto one = [&](const Step &step) { issue(core, instr, dst.type, step); };
-    walk_unary(core, to, from, one);
-}
-
-// The number is taken in the tile's type before anything is computed with it.
-template <class List, class Body>
-void with_scalar(Core &core, const Operands &operands, const char *op, Instr instr, List types, Body body) {
-    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
-    require_type(core, op, src, dst.type);
-    require_valid(core, op, src, dst);
-    Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
-    with_type_of(core, op, dst.type, types, [&](auto tag) {
-        using T = decltype(tag);
-        Wide<T> value = Wide<T>(scalar_as<T>(operands[2]));
-        if (core.computes) map_one<T>(core, to, from, [=](Wide<T> x) { return body(x, value); });
-    });
-    auto one = [&](const Step &step) { issue(core, instr, dst.type, step); };
-    walk_scalar(core, to, from, one);
-}
+// --- ops that are one instruction at each step: two tiles, one tile, or a tile and a number in; one out. The
+// number is taken in the tile's type before anything is computed with it.
+void binary(Core &core, const Operands &operands, const char *op, Instr instr);
+void unary(Core &core, const Operands &operands, const char *op, Instr instr);
+void with_scalar(Core &core, const Operands &operands, const char *op, Instr instr);
 
 // --- what the hardware computes
 // The quotient, toward zero for integers; an integer divided by zero is 0.

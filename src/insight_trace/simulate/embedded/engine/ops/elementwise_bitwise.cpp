@@ -1,28 +1,34 @@
 // Element by element on bits: and, or, xor, not, shifts.
 #include "compose.hpp"
-#include "elementwise.hpp"
+#include "steps.hpp"
 
 namespace insight_trace::engine {
 
 namespace {
 
-// The instructions know only 16-bit elements; bits do not care.
-void bitwise(Core &core, const Operands &operands, const char *op, Instr instr, Pair pair) {
+// The instructions know only 16-bit elements; bits do not care. With functions they know every size.
+struct BitLines {
+    Type type;
+    Lines lines;
+};
+BitLines bit_lines(const Core &core, const Lines &lines) {
+    if (!core.register_based()) return {Type::U16, lines.as(2)};
+    const Type types[] = {Type::U8, Type::U16, Type::U32, Type::U64};
+    return {types[lines.size == 8 ? 3 : lines.size / 2], lines};
+}
+
+void bitwise(Core &core, const Operands &operands, const char *op, Instr instr) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
                   &b = tile_operand(core, op, operands, 2);
     require_type(core, op, a, dst.type);
     require_type(core, op, b, dst.type);
     Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to);
-    // with functions the bits of any type
-    const Type plain = !core.register_based() ? (dst.type == Type::F16 ? Type::U16 : dst.type)
-                       : to.size == 4         ? Type::U32
-                       : to.size == 2         ? Type::U16
-                       : to.size == 1         ? Type::U8
-                                              : dst.type;
-    LineOp loop = line_op(core, op, plain, pair);
-    if (core.computes) map_lines(core, to, x, y, loop);
-    auto one = [&](const Step &step) { issue(core, instr, Type::I16, step); };
-    walk_binary(core, to.as(2), x.as(2), y.as(2), to.size != 2, one);
+    const bool bits = core.register_based() || dst.type == Type::F16;
+    if (!bits && (dst.type == Type::F32 || dst.type == Type::BF16 || !is_number(dst.type)))
+        core.unsupported("%s of %s tiles", op, type_name(dst.type));
+    const BitLines into = bit_lines(core, to), first = bit_lines(core, x), second = bit_lines(core, y);
+    auto one = [&](const Step &step) { issue(core, executed(instr), into.type, step); };
+    walk_binary(core, into.lines, first.lines, second.lines, to.size != 2, one);
 }
 
 // Counts past the width of the type leave nothing, or the sign; of 64-bit elements the low six bits count.
@@ -60,22 +66,23 @@ template <class Body> void shift_each(Core &core, const Operands &operands, cons
 
 } // namespace
 
-TILE_OP_BODY(TAND) { bitwise(core, operands, "TAND", Instr::VAND, Pair::And); }
-TILE_OP_BODY(TOR) { bitwise(core, operands, "TOR", Instr::VOR, Pair::Or); }
+TILE_OP_BODY(TAND) { bitwise(core, operands, "TAND", Instr::VAND); }
+TILE_OP_BODY(TOR) { bitwise(core, operands, "TOR", Instr::VOR); }
 TILE_OP_BODY(TNOT) {
     const char *op = "TNOT";
     const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
     require_type(core, op, src, dst.type);
     Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
-    LineOp loop = line_op(core, op, dst.type, Pair::Xor);
-    if (core.computes) map_number(core, to, from, ~uint64_t(0), false, loop); // every bit turned
-    auto one = [&](const Step &step) { issue(core, Instr::VNOT, Type::I16, step); };
-    walk_unary(core, to.as(2), from.as(2), one);
+    if (dst.type == Type::F32 || dst.type == Type::F16 || dst.type == Type::BF16 || !is_number(dst.type))
+        core.unsupported("%s of %s tiles", op, type_name(dst.type));
+    const BitLines into = bit_lines(core, to), source = bit_lines(core, from);
+    auto one = [&](const Step &step) { issue(core, executed(Instr::VNOT), into.type, step); };
+    walk_unary(core, into.lines, source.lines, one);
 }
 
 // (a or b) without (a and b): a2a3 has no instruction for it.
 TILE_OP_BODY(TXOR) {
-    if (core.register_based()) return bitwise(core, operands, "TXOR", Instr::VOR, Pair::Xor);
+    if (core.register_based()) return bitwise(core, operands, "TXOR", Instr::VXOR);
     const TileRef &dst = tile_operand(core, "TXOR", operands, 0),
                   &tmp = tile_operand(core, "TXOR", operands, 3);
     for (uint32_t i = 1; i < 4; ++i)
@@ -93,7 +100,7 @@ TILE_OP_BODY(TXOR) {
 
 // On a2a3 the scalar fills dst first.
 TILE_OP_BODY(TANDS) {
-    if (core.register_based()) return with_scalar(core, operands, "TANDS", Instr::VAND, Pair::And);
+    if (core.register_based()) return with_scalar(core, operands, "TANDS", Instr::VAND);
     require_integers(core, "TANDS", tile_operand(core, "TANDS", operands, 0));
     require_apart(core, "TANDS", tile_operand(core, "TANDS", operands, 0),
                   tile_operand(core, "TANDS", operands, 1));
@@ -102,7 +109,7 @@ TILE_OP_BODY(TANDS) {
     run(core, Op::TAND, operands[0], operands[1], operands[0]);
 }
 TILE_OP_BODY(TORS) {
-    if (core.register_based()) return with_scalar(core, operands, "TORS", Instr::VOR, Pair::Or);
+    if (core.register_based()) return with_scalar(core, operands, "TORS", Instr::VOR);
     require_integers(core, "TORS", tile_operand(core, "TORS", operands, 0));
     require_apart(core, "TORS", tile_operand(core, "TORS", operands, 0),
                   tile_operand(core, "TORS", operands, 1));
@@ -111,7 +118,7 @@ TILE_OP_BODY(TORS) {
     run(core, Op::TOR, operands[0], operands[1], operands[0]);
 }
 TILE_OP_BODY(TXORS) {
-    if (core.register_based()) return with_scalar(core, operands, "TXORS", Instr::VOR, Pair::Xor);
+    if (core.register_based()) return with_scalar(core, operands, "TXORS", Instr::VXOR);
     const Operand &dst = operands[0], &src = operands[1], &scalar = operands[2], &tmp = operands[3];
     require_apart(core, "TXORS", tile_operand(core, "TXORS", operands, 0),
                   tile_operand(core, "TXORS", operands, 3));
@@ -130,13 +137,7 @@ TILE_OP_BODY(TSHL) {
 TILE_OP_BODY(TSHR) {
     shift_each(core, operands, "TSHR", [](auto a, auto b) { return shift_right(a, b); });
 }
-TILE_OP_BODY(TSHLS) {
-    with_scalar(core, operands, "TSHLS", Instr::VSHL, Integers(),
-                [](auto a, auto b) { return shift_left(a, b); });
-}
-TILE_OP_BODY(TSHRS) {
-    with_scalar(core, operands, "TSHRS", Instr::VSHR, Integers(),
-                [](auto a, auto b) { return shift_right(a, b); });
-}
+TILE_OP_BODY(TSHLS) { with_scalar(core, operands, "TSHLS", Instr::VSHL); }
+TILE_OP_BODY(TSHRS) { with_scalar(core, operands, "TSHRS", Instr::VSHR); }
 
 } // namespace insight_trace::engine

@@ -21,28 +21,31 @@ void divide(Core &core, const Division &job) {
     bool in_place = dst.address == src.address && !core.register_based();
     // dst is filled with the scalar first
     if (real && job.scalar_first && !core.register_based()) require_apart(core, job.op, dst, src);
-    const bool inverts = in_place && real && !job.scalar_first; // a product with the rounded reciprocal
-    LineOp loop = line_op(core, job.op, dst.type, inverts ? Pair::Product : Pair::Quotient);
-    if (core.computes) {
-        uint64_t bits = scalar_bits(job.scalar, dst.type);
-        if (inverts)
-            bits = with_type(dst.type, [&](auto tag) {
-                using T = decltype(tag);
-                if constexpr (is_real<T>) return bits_of(T(1.0f / float(scalar_as<T>(job.scalar))));
-                return uint64_t(0);
-            });
-        map_number(core, to, from, bits, job.scalar_first, loop);
+    if (!real) { // the scalar unit's work
+        LineOp loop = line_op(core, job.op, dst.type, Pair::Quotient);
+        if (core.computes)
+            map_number(core, to, from, scalar_bits(job.scalar, dst.type), job.scalar_first, loop);
+        if (to.lines > 0 && to.width > 0) scalar_loop(core, to, 1);
+        return;
     }
-    if (to.lines <= 0 || to.width <= 0) return;
-    if (!real) return scalar_loop(core, to, 1);
+    const uint64_t number = scalar_bits(job.scalar, dst.type);
+    uint64_t inverse = 0; // rounded: what an op in place multiplies by
+    with_type(dst.type, [&](auto tag) {
+        using T = decltype(tag);
+        if constexpr (is_real<T>) inverse = bits_of(T(1.0f / float(scalar_as<T>(job.scalar))));
+    });
     auto one = [&](const Step &step) {
-        if (in_place) return issue(core, Instr::VMULS, dst.type, step, step.dst, step.dst);
-        issue(core, Instr::MOVEV, dst.type, step, step.dst);
+        if (in_place && !job.scalar_first)
+            return issue(core, executed(Instr::VMULS, inverse), dst.type, step, step.dst, step.dst);
+        if (core.register_based())
+            return issue(core, executed(Instr::VDIV, number, job.scalar_first), dst.type, step, step.dst,
+                         step.src0);
+        issue(core, executed(Instr::MOVEV, number), dst.type, step, step.dst);
         core.barrier(PipeId::V);
         if (job.scalar_first)
-            issue(core, Instr::VDIV, dst.type, step, step.dst, step.dst, step.src0);
+            issue(core, executed(Instr::VDIV), dst.type, step, step.dst, step.dst, step.src0);
         else
-            issue(core, Instr::VDIV, dst.type, step, step.dst, step.src0, step.dst);
+            issue(core, executed(Instr::VDIV), dst.type, step, step.dst, step.src0, step.dst);
     };
     walk_scalar(core, to, from, one);
 }
@@ -64,51 +67,45 @@ TILE_OP_BODY(TRECIP) {
                   tile_operand(core, "TRECIP", operands, 1), one, true});
 }
 
-// One divided by the rounded square root.
+// One divided by the rounded square root, in registers.
 static void inverse_root(Core &core, const Operands &operands) {
     const char *op = "TRSQRT";
     const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
     require_type(core, op, src, dst.type);
     Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
-    with_type_of(core, op, dst.type, Floats(), [&](auto tag) {
-        using T = decltype(tag);
-        if (core.computes) map_one<T>(core, to, from, [](float x) { return 1.0f / float(T(std::sqrt(x))); });
-    });
-    auto one = [&](const Step &step) { issue(core, Instr::VRSQRT, dst.type, step); };
+    const uint64_t number = dst.type == Type::F32 ? 0x3f800000 : dst.type == Type::F16 ? 0x3c00 : 0x3f80;
+    auto one = [&](const Step &step) {
+        issue(core, executed(Instr::VSQRT), dst.type, step);
+        issue(core, executed(Instr::VDIV, number, 1), dst.type, step, step.dst, step.dst);
+    };
     walk_unary(core, to, from, one);
 }
 
 // With a third tile: square root, then one divided by it, line by line.
 TILE_OP_BODY(TRSQRT) {
     if (core.register_based()) return inverse_root(core, operands);
-    if (operands.count < 3)
-        return unary(core, operands, "TRSQRT", Instr::VRSQRT, Floats(),
-                     [](float x) { return float(1.0 / std::sqrt(double(x))); });
+    if (operands.count < 3) return unary(core, operands, "TRSQRT", Instr::VRSQRT);
     const char *op = "TRSQRT";
     const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1),
                   &tmp = tile_operand(core, op, operands, 2);
     require_type(core, op, src, dst.type);
     Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
+    if (dst.type != Type::F32 && dst.type != Type::F16 && dst.type != Type::BF16)
+        core.unsupported("%s of %s tiles", op, type_name(dst.type));
     int block = 32 / to.size;
-    with_type_of(core, op, dst.type, Floats(), [&](auto tag) {
-        using T = decltype(tag);
-        if (!core.computes) return;
-        T *ones = core.local_as<T>(Space::UB, tmp.address, uint64_t(block));
-        map_one<T>(core, to, from, [](float x) { return 1.0f / float(T(std::sqrt(x))); });
-        for (int i = 0; i < block; ++i) ones[i] = T(1.0f);
-    });
+    const uint64_t number = dst.type == Type::F32 ? 0x3f800000 : dst.type == Type::F16 ? 0x3c00 : 0x3f80;
     count_elements(core, block);
-    core.vector_counted(Instr::MOVEV, dst.type, block, VectorOperand(tmp.address, 0, 0));
+    core.vector_counted(executed(Instr::MOVEV, number), dst.type, block, VectorOperand(tmp.address, 0, 0));
     core.set_register(PipeId::V, static_cast<uint64_t>(to.width));
     auto at = [](const Lines &tile, int line) {
         return VectorOperand(tile.address + static_cast<uint32_t>(line * tile.pitch * tile.size));
     };
     for (int line = 0; line < to.lines; ++line)
-        core.vector_counted(Instr::VSQRT, dst.type, to.width, at(to, line), at(from, line));
+        core.vector_counted(executed(Instr::VSQRT), dst.type, to.width, at(to, line), at(from, line));
     core.barrier(PipeId::V);
     for (int line = 0; line < to.lines; ++line)
-        core.vector_counted(Instr::VDIV, dst.type, to.width, at(to, line), VectorOperand(tmp.address, 0, 0),
-                            at(to, line));
+        core.vector_counted(executed(Instr::VDIV), dst.type, to.width, at(to, line),
+                            VectorOperand(tmp.address, 0, 0), at(to, line));
     count_off(core);
 }
 

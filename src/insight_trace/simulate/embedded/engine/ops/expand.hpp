@@ -12,7 +12,7 @@ struct Spread {
 };
 
 // One instruction in the op's own order of operands; without a repeat count it is under a count mask.
-inline void issue_spread(Core &core, Instr instr, const Spread &s, int repeat, int64_t elements,
+inline void issue_spread(Core &core, const Operation &instr, const Spread &s, int repeat, int64_t elements,
                          VectorOperand dst, VectorOperand full, VectorOperand thin) {
     const VectorOperand &first = s.swapped ? thin : full, &second = s.swapped ? full : thin;
     if (repeat)
@@ -36,9 +36,6 @@ inline void check_spread(const Core &core, const char *name, const Spread &s) {
         core.kernel_error("%s: no source covers the %d x %d of the result", name, s.dst.valid_rows,
                           s.dst.valid_cols);
 }
-
-// exp as every machine computes it to the same bits.
-inline float exact_exp(float x) { return static_cast<float>(std::exp(static_cast<double>(x))); }
 
 constexpr std::initializer_list<Type> kSpreadTypes = {Type::F32, Type::F16, Type::I32, Type::I16};
 constexpr std::initializer_list<Type> kSpreadReals = {Type::F32, Type::F16};

@@ -6,27 +6,6 @@
 namespace insight_trace::engine {
 namespace {
 
-void spread_columns(Core &core, const Spread &s, LineOp op) {
-    int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
-    const int64_t size = type_size(s.dst.type);
-    uint8_t *to = bytes_of(core, s.dst, rows, cols);
-    const uint8_t *full = bytes_of(core, s.full, rows, cols);
-    const uint8_t *line =
-        core.local(s.thin.space, s.thin.address, uint64_t(s.thin.rows * s.thin.cols * size));
-    for (int64_t r = 0; r < rows; ++r) {
-        uint8_t *out = to + r * s.dst.cols * size;
-        const uint8_t *in = full + r * s.full.cols * size;
-        op(out, s.swapped ? line : in, s.swapped ? in : line, cols);
-    }
-}
-
-// exp of the difference: two instructions, two roundings.
-template <class T> HOT_LOOP void exp_difference(void *to, const void *a, const void *b, int count) {
-    T *out = static_cast<T *>(to);
-    const T *x = static_cast<const T *>(a), *y = static_cast<const T *>(b);
-    for (int i = 0; i < count; ++i) out[i] = T(exact_exp(float(T(float(x[i]) - float(y[i])))));
-}
-
 // `step(repeat, elements, dst, full, line)` issues what stands for one stretch of elements.
 template <class Step> void issue_column_spread(Core &core, const Spread &s, Step step) {
     Type type = s.dst.type;
@@ -74,54 +53,39 @@ Spread column_spread(Core &core, const Operands &operands, const char *name,
 }
 
 void column_expand(Core &core, const Operands &operands, const char *name, Instr instr,
-                   std::initializer_list<Type> types, Pair pair) {
+                   std::initializer_list<Type> types) {
     Spread s = column_spread(core, operands, name, types);
     if (is_empty(s.dst)) return;
-    if (core.computes) spread_columns(core, s, line_op(core, "a broadcast", s.dst.type, pair));
     issue_column_spread(
         core, s,
         [&](int repeat, int64_t elements, VectorOperand dst, VectorOperand full, VectorOperand line) {
-            issue_spread(core, instr, s, repeat, elements, dst, full, line);
+            issue_spread(core, executed(instr), s, repeat, elements, dst, full, line);
         });
 }
 
 } // namespace
 
-TILE_OP_BODY(TCOLEXPANDADD) {
-    column_expand(core, operands, "TCOLEXPANDADD", Instr::VADD, kSpreadTypes, Pair::Sum);
-}
-TILE_OP_BODY(TCOLEXPANDSUB) {
-    column_expand(core, operands, "TCOLEXPANDSUB", Instr::VSUB, kSpreadTypes, Pair::Difference);
-}
-TILE_OP_BODY(TCOLEXPANDMUL) {
-    column_expand(core, operands, "TCOLEXPANDMUL", Instr::VMUL, kSpreadTypes, Pair::Product);
-}
-TILE_OP_BODY(TCOLEXPANDDIV) {
-    column_expand(core, operands, "TCOLEXPANDDIV", Instr::VDIV, kSpreadReals, Pair::Quotient);
-}
-TILE_OP_BODY(TCOLEXPANDMAX) {
-    column_expand(core, operands, "TCOLEXPANDMAX", Instr::VMAX, kSpreadTypes, Pair::Larger);
-}
-TILE_OP_BODY(TCOLEXPANDMIN) {
-    column_expand(core, operands, "TCOLEXPANDMIN", Instr::VMIN, kSpreadTypes, Pair::Smaller);
-}
+TILE_OP_BODY(TCOLEXPANDADD) { column_expand(core, operands, "TCOLEXPANDADD", Instr::VADD, kSpreadTypes); }
+TILE_OP_BODY(TCOLEXPANDSUB) { column_expand(core, operands, "TCOLEXPANDSUB", Instr::VSUB, kSpreadTypes); }
+TILE_OP_BODY(TCOLEXPANDMUL) { column_expand(core, operands, "TCOLEXPANDMUL", Instr::VMUL, kSpreadTypes); }
+TILE_OP_BODY(TCOLEXPANDDIV) { column_expand(core, operands, "TCOLEXPANDDIV", Instr::VDIV, kSpreadReals); }
+TILE_OP_BODY(TCOLEXPANDMAX) { column_expand(core, operands, "TCOLEXPANDMAX", Instr::VMAX, kSpreadTypes); }
+TILE_OP_BODY(TCOLEXPANDMIN) { column_expand(core, operands, "TCOLEXPANDMIN", Instr::VMIN, kSpreadTypes); }
 
 TILE_OP_BODY(TCOLEXPANDEXPDIF) {
     Spread s = column_spread(core, operands, "TCOLEXPANDEXPDIF", kSpreadReals);
     if (is_empty(s.dst)) return;
     if (s.dst.type != Type::F32 && s.dst.type != Type::F16)
         core.unsupported("TCOLEXPANDEXPDIF of %s tiles", type_name(s.dst.type));
-    if (core.computes)
-        spread_columns(core, s, s.dst.type == Type::F32 ? exp_difference<float> : exp_difference<half>);
     issue_column_spread(
         core, s,
         [&](int repeat, int64_t elements, VectorOperand dst, VectorOperand full, VectorOperand line) {
-            issue_spread(core, Instr::VSUB, s, repeat, elements, dst, full, line);
+            issue_spread(core, executed(Instr::VSUB), s, repeat, elements, dst, full, line);
             core.barrier(PipeId::V);
             if (repeat)
-                core.vector(Instr::VEXP, s.dst.type, repeat, elements, dst, dst);
+                core.vector(executed(Instr::VEXP), s.dst.type, repeat, elements, dst, dst);
             else
-                counted(core, Instr::VEXP, s.dst.type, elements, dst, dst);
+                counted(core, executed(Instr::VEXP), s.dst.type, elements, dst, dst);
         });
 }
 
@@ -136,16 +100,10 @@ TILE_OP_BODY(TCOLEXPAND) {
     if (src.cols < dst.valid_cols)
         core.kernel_error("TCOLEXPAND: a row of %d values for %d columns", src.cols, dst.valid_cols);
     int size = type_size(dst.type);
-    if (core.computes) {
-        uint8_t *out = bytes_of(core, dst, dst.valid_rows, dst.valid_cols);
-        const uint8_t *line = bytes_of(core, src, 1, dst.valid_cols);
-        for (int r = 0; r < dst.valid_rows; ++r)
-            std::memmove(out + int64_t(r) * dst.cols * size, line, size_t(dst.valid_cols * size));
-    }
-    int64_t bytes = ceil_div(int64_t(dst.valid_cols) * size, kBlockBytes) * kBlockBytes;
+    const int64_t bytes = ceil_div(int64_t(dst.valid_cols) * size, kBlockBytes) * kBlockBytes;
     for (int r = 0; r < dst.valid_rows; ++r)
-        core.move(Instr::MOV_UB_TO_UB, dst.type, element_address(dst, int64_t(r) * dst.cols), src.address, 1,
-                  bytes);
+        copy_blocks(core, dst.type, element_address(dst, int64_t(r) * dst.cols), src.address, bytes,
+                    int64_t(dst.valid_cols) * size);
 }
 
 } // namespace insight_trace::engine

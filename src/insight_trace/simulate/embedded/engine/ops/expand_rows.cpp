@@ -1,5 +1,5 @@
 // One value per row, spread along the row.
-#include <vector>
+#include <cstring>
 
 #include "ops/compose.hpp"
 #include "ops/expand.hpp"
@@ -24,28 +24,24 @@ void check_column(const Core &core, const char *name, const Spread &s) {
                           s.thin.cols * type_size(s.thin.type));
 }
 
-void spread_rows(Core &core, const Spread &s, LineOp op) {
-    with_bits(s.dst.type, [&](auto tag) {
-        using T = decltype(tag);
-        constexpr int block = kBlockBytes / int(sizeof(T));
-        int rows = s.dst.valid_rows, cols = s.dst.valid_cols;
-        View<T> to(core, s.dst, rows, cols), full(core, s.full, rows, cols), thin(core, s.thin);
-        // a row-major column repeats its block along the row, lane by lane
-        bool lanes = s.thin.row_major && s.thin.valid_cols >= block;
-        const int width = lanes ? block : 1; // a power of two
-        // the hardware reads the column before it writes any row, so the two may overlap
-        std::vector<T> column(static_cast<size_t>(rows * width));
-        for (int r = 0; r < rows; ++r)
-            for (int i = 0; i < width; ++i) column[size_t(r * width + i)] = thin.at(r, i);
-        std::vector<T> spread(static_cast<size_t>(cols));
-        for (int r = 0; r < rows; ++r) {
-            T *out = to.data + int64_t(r) * s.dst.cols;
-            const T *in = full.data + int64_t(r) * s.full.cols, *values = column.data() + r * width;
-            const T *line = spread.data();
-            for (int c = 0; c < cols; ++c) spread[size_t(c)] = values[c & (width - 1)];
-            op(out, s.swapped ? line : in, s.swapped ? in : line, cols);
-        }
-    });
+// With functions a row takes its value, or its block, from the column while it is computed.
+void spread_rows(Core &core, Instr instr, const Spread &s) {
+    const int64_t size = type_size(s.dst.type);
+    // a row-major column repeats its block along the row, lane by lane
+    const bool lanes = s.thin.row_major && s.thin.valid_cols >= per_block(s.dst.type);
+    for (int r = 0; r < s.dst.valid_rows; ++r) {
+        const uint32_t place = element_address(s.thin, int64_t(r) * row_step(s.thin));
+        const VectorOperand dst(element_address(s.dst, int64_t(r) * s.dst.cols)),
+            full(element_address(s.full, int64_t(r) * s.full.cols)), block(place, 0, 0);
+        uint64_t number = 0;
+        if (core.computes && !lanes)
+            memcpy(&number, core.local(Space::UB, place, uint64_t(size)), size_t(size));
+        if (lanes)
+            counted(core, executed(instr), s.dst.type, s.dst.valid_cols, dst, s.swapped ? block : full,
+                    s.swapped ? full : block);
+        else
+            counted(core, executed(instr, number, s.swapped), s.dst.type, s.dst.valid_cols, dst, full);
+    }
 }
 
 // Rows from `first` on, the column standing at `column` with 32 bytes a row: one instruction for each
@@ -56,7 +52,7 @@ void issue_by_columns(Core &core, Instr instr, const Spread &s, uint32_t column,
     auto stride = [&](const TileRef &t) { return static_cast<uint16_t>(t.cols / per_block(type)); };
     auto step = [&](int col, int width) {
         issue_spread(
-            core, instr, s, rows, int64_t(rows) * width,
+            core, executed(instr), s, rows, int64_t(rows) * width,
             VectorOperand(element_address(s.dst, int64_t(first) * s.dst.cols + col), stride(s.dst)),
             VectorOperand(element_address(s.full, int64_t(first) * s.full.cols + col), stride(s.full)),
             VectorOperand(column, 1, 0));
@@ -80,7 +76,8 @@ void issue_by_rows(Core &core, Instr instr, const Spread &s, uint32_t column) {
     int cols = s.dst.valid_cols;
     count_elements(core, cols);
     for (int r = 0; r < s.dst.valid_rows; ++r)
-        issue_spread(core, instr, s, 0, cols, VectorOperand(element_address(s.dst, int64_t(r) * s.dst.cols)),
+        issue_spread(core, executed(instr), s, 0, cols,
+                     VectorOperand(element_address(s.dst, int64_t(r) * s.dst.cols)),
                      VectorOperand(element_address(s.full, int64_t(r) * s.full.cols)),
                      VectorOperand(column + uint32_t(r * kBlockBytes), 0, 0));
     count_off(core);
@@ -94,7 +91,7 @@ void issue_row_spread(Core &core, Instr instr, const Spread &s, const TileRef *t
     uint32_t column = column_ready ? s.thin.address : tmp ? tmp->address : kScratch;
     // each value of the column into a block of its own
     auto spread_column = [&](int first, int count) {
-        core.vector(Instr::VBRCB, s.dst.type, static_cast<int>(ceil_div(count, 8)), count,
+        core.vector(executed(Instr::VBRCB), s.dst.type, static_cast<int>(ceil_div(count, 8)), count,
                     VectorOperand(column, 8), VectorOperand(element_address(s.thin, first), 1, 0));
         core.barrier(PipeId::V);
     };
@@ -118,39 +115,27 @@ void issue_row_spread(Core &core, Instr instr, const Spread &s, const TileRef *t
 }
 
 void row_expand(Core &core, const Operands &operands, const char *name, Instr instr,
-                std::initializer_list<Type> types, Pair pair) {
+                std::initializer_list<Type> types) {
     Spread s = row_spread(operands[0].tile, operands[1].tile, operands[2].tile);
     allow_types(core, name, s.dst.type, types);
     check_column(core, name, s);
     if (is_empty(s.dst)) return;
-    if (core.computes) spread_rows(core, s, line_op(core, "a broadcast", s.dst.type, pair));
+    if (core.register_based()) return spread_rows(core, instr, s);
     issue_row_spread(core, instr, s, operands.count > 3 ? &operands[3].tile : nullptr);
 }
 
 } // namespace
 
-TILE_OP_BODY(TROWEXPANDADD) {
-    row_expand(core, operands, "TROWEXPANDADD", Instr::VADD, kSpreadTypes, Pair::Sum);
-}
-TILE_OP_BODY(TROWEXPANDSUB) {
-    row_expand(core, operands, "TROWEXPANDSUB", Instr::VSUB, kSpreadTypes, Pair::Difference);
-}
-TILE_OP_BODY(TROWEXPANDMUL) {
-    row_expand(core, operands, "TROWEXPANDMUL", Instr::VMUL, kSpreadTypes, Pair::Product);
-}
-TILE_OP_BODY(TROWEXPANDDIV) {
-    row_expand(core, operands, "TROWEXPANDDIV", Instr::VDIV, kSpreadReals, Pair::Quotient);
-}
-TILE_OP_BODY(TROWEXPANDMAX) {
-    row_expand(core, operands, "TROWEXPANDMAX", Instr::VMAX, kSpreadTypes, Pair::Larger);
-}
-TILE_OP_BODY(TROWEXPANDMIN) {
-    row_expand(core, operands, "TROWEXPANDMIN", Instr::VMIN, kSpreadTypes, Pair::Smaller);
-}
+TILE_OP_BODY(TROWEXPANDADD) { row_expand(core, operands, "TROWEXPANDADD", Instr::VADD, kSpreadTypes); }
+TILE_OP_BODY(TROWEXPANDSUB) { row_expand(core, operands, "TROWEXPANDSUB", Instr::VSUB, kSpreadTypes); }
+TILE_OP_BODY(TROWEXPANDMUL) { row_expand(core, operands, "TROWEXPANDMUL", Instr::VMUL, kSpreadTypes); }
+TILE_OP_BODY(TROWEXPANDDIV) { row_expand(core, operands, "TROWEXPANDDIV", Instr::VDIV, kSpreadReals); }
+TILE_OP_BODY(TROWEXPANDMAX) { row_expand(core, operands, "TROWEXPANDMAX", Instr::VMAX, kSpreadTypes); }
+TILE_OP_BODY(TROWEXPANDMIN) { row_expand(core, operands, "TROWEXPANDMIN", Instr::VMIN, kSpreadTypes); }
 
 TILE_OP_BODY(TROWEXPANDEXPDIF) {
     const TileRef &dst = operands[0].tile;
-    row_expand(core, operands, "TROWEXPANDEXPDIF", Instr::VSUB, kSpreadReals, Pair::Difference);
+    row_expand(core, operands, "TROWEXPANDEXPDIF", Instr::VSUB, kSpreadReals);
     if (is_empty(dst)) return;
     core.barrier(PipeId::V);
     run(core, Op::TEXP, operands[0], operands[0]);
@@ -174,35 +159,32 @@ TILE_OP_BODY(TROWEXPAND) {
     if (int64_t(step) * (dst.valid_rows - 1) >= int64_t(src.rows) * src.cols)
         core.kernel_error("TROWEXPAND: %d rows to fill from a source of %d x %d", dst.valid_rows, src.rows,
                           src.cols);
-    if (core.computes)
-        with_bits(dst.type, [&](auto tag) {
-            using T = decltype(tag);
-            View<T> to(core, dst, dst.valid_rows, dst.valid_cols), from(core, src);
-            for (int r = 0; r < dst.valid_rows; ++r) {
-                T *out = to.data + int64_t(r) * dst.cols;
-                std::fill(out, out + dst.valid_cols, from.data[int64_t(r) * step]);
-            }
-        });
-    if (into_blocks) { // a block per value: eight values a repeat, sources stay 32-byte aligned
+    if (into_blocks && size <= 4) { // a block per value: eight values a repeat, sources stay 32-byte aligned
         constexpr int portion = kMostRepeats - 1;
         int repeats = src.rows * src.cols / 8;
         for (int first = 0; first < repeats; first += portion) {
             int count = std::min(portion, repeats - first);
-            core.vector(Instr::VBRCB, dst.type, count, int64_t(count) * 8 * block,
+            core.vector(executed(Instr::VBRCB), dst.type, count, int64_t(count) * 8 * block,
                         VectorOperand(dst.address + uint32_t(first * kRepeatBytes), 8),
                         VectorOperand(element_address(src, int64_t(first) * 8), 1, 0));
         }
         return;
     }
-    // bytes go two by two
-    Type type = size == 1 ? Type::I16 : dst.type;
-    int64_t count = size == 1 ? ceil_div(dst.valid_cols, 2) : dst.valid_cols;
+    // bytes go two by two, but not in functions
+    const bool pairs = size == 1 && !core.register_based();
+    Type type = pairs ? Type::I16 : dst.type;
+    int64_t count = pairs ? ceil_div(dst.valid_cols, 2) : dst.valid_cols;
     count_elements(core, count);
     for (int r = 0; r < dst.valid_rows; ++r) {
         handshake(core, PipeId::V, PipeId::S);
         scalar_load(core, element_address(src, int64_t(r) * step));
         handshake(core, PipeId::S, PipeId::V);
-        counted(core, Instr::MOVEV, type, count, VectorOperand(element_address(dst, int64_t(r) * dst.cols)));
+        uint64_t number = 0;
+        const uint32_t place = element_address(src, int64_t(r) * step);
+        if (core.computes) memcpy(&number, core.local(Space::UB, place, uint64_t(size)), size_t(size));
+        if (pairs) number |= number << 8;
+        counted(core, executed(Instr::MOVEV, number), type, count,
+                VectorOperand(element_address(dst, int64_t(r) * dst.cols)));
     }
     count_off(core);
 }

@@ -1,6 +1,7 @@
 // Padding: what lies beyond the valid part of a tile becomes the tile's pad value.
 #include <cstring>
 
+#include "isa/vector_unit.hpp"
 #include "ops/steps.hpp"
 #include "nibbles.hpp"
 
@@ -62,6 +63,7 @@ Padding plan(Core &core, const Operands &operands, const char *name, bool same_s
     return {dst, src, size, static_cast<int>(ceil_div(src.valid_cols, block) * block), dst.pad != src.pad};
 }
 
+// With functions: all of it in registers.
 void pad(Core &core, const Padding &p, bool copy) {
     with_bits(p.dst.type, [&](auto tag) {
         using T = decltype(tag);
@@ -94,23 +96,45 @@ void issue_part_block(Core &core, const Padding &p) {
     if (p.size == 1) {
         handshake(core, PipeId::V, PipeId::S);
         for (int r = 0; r < rows; ++r)
-            for (int i = 0; i < missing; ++i)
-                scalar_store(core, element_address(p.dst, int64_t(r) * p.dst.cols + p.src.valid_cols + i));
+            for (int i = 0; i < missing; ++i) {
+                const uint32_t at = element_address(p.dst, int64_t(r) * p.dst.cols + p.src.valid_cols + i);
+                if (core.computes && !core.register_based())
+                    *core.local(Space::UB, at, 1) = static_cast<uint8_t>(pad_bits_of(p.dst));
+                scalar_store(core, at);
+            }
         core.scalar(Instr::DSB, 2, core.parameters.scalar_dsb);
         return;
     }
     bit_mode(core);
-    mask_value(core, ((1ull << missing) - 1) << (block - missing));
+    const uint64_t mask = ((1ull << missing) - 1) << (block - missing);
+    mask_value(core, mask);
+    // the library hands what is left after the first 255 rows to a repeat field of eight bits
+    const int first = p.src.rows > kMostRepeats && rows > kMostRepeats ? kMostRepeats : rows;
+    const int portions[] = {first, core.register_based() ? rows - first : (rows - first) & 255};
     uint32_t at = element_address(p.dst, std::max(0, p.aligned - block));
-    core.vector(Instr::MOVEV, p.dst.type, rows, int64_t(rows) * missing,
-                VectorOperand(at, static_cast<uint16_t>(p.dst.cols / block))
-                    .masked(((1ull << missing) - 1) << (block - missing)));
+    for (int portion : portions) {
+        if (portion > 0)
+            core.vector(missing ? lowered(core, Instr::MOVEV, pad_bits_of(p.dst)) : Operation(Instr::MOVEV),
+                        p.dst.type, portion, int64_t(portion) * missing,
+                        VectorOperand(at, static_cast<uint16_t>(p.dst.cols / block)).masked(mask));
+        at += static_cast<uint32_t>(kMostRepeats * p.dst.cols * p.size);
+    }
     core.barrier(PipeId::V);
 }
 
 // One copy of `width` elements in each of `rows` rows; a wide row takes several repeats of the unit.
 void copy_rows(Core &core, Type type, int rows, int64_t width, VectorOperand dst, VectorOperand src) {
     int64_t repeats = rows * std::max<int64_t>(1, ceil_div(width, per_repeat(type)));
+    if (core.computes && !core.register_based()) {
+        VectorInstruction copy;
+        copy.instr = Instr::VCOPY;
+        copy.type = copy.to = copy.from = type;
+        copy.repeats = rows;
+        copy.mask = LaneMask::of_count(width);
+        copy.dst = dst;
+        copy.src0 = src;
+        execute(core, copy);
+    }
     const auto bytes = static_cast<uint32_t>(width * type_size(type));
     core.also(kWrites, Space::UB, type, lines_at(dst.address, rows, dst.repeat_stride * kBlockBytes, bytes));
     core.also(kReads, Space::UB, type, lines_at(src.address, rows, src.repeat_stride * kBlockBytes, bytes));
@@ -126,8 +150,10 @@ void issue_blocks(Core &core, const Padding &p) {
     int64_t width = units(p.dst.cols - p.aligned);
     uint32_t right = element_address(p.dst, p.aligned);
     uint16_t stride = static_cast<uint16_t>(p.dst.cols * p.size / kBlockBytes);
+    const uint64_t bits = pad_bits_of(p.dst), number = p.size == 1 ? (bits & 255) * 257 : bits;
+    const Operation fill = lowered(core, Instr::MOVEV, number);
     count_elements(core, width);
-    counted(core, Instr::MOVEV, type, width, VectorOperand(right));
+    counted(core, fill, type, width, VectorOperand(right));
     core.barrier(PipeId::V);
     // the first row's padding is copied to the others
     if (p.src.rows > 1)
@@ -139,7 +165,7 @@ void issue_blocks(Core &core, const Padding &p) {
         }
     if (int64_t rows = p.dst.valid_rows - p.src.valid_rows; rows > 0) {
         mask_value(core, uint64_t(units(rows * p.dst.cols)));
-        counted(core, Instr::MOVEV, type, units(rows * p.dst.cols),
+        counted(core, fill, type, units(rows * p.dst.cols),
                 VectorOperand(element_address(p.dst, int64_t(p.src.valid_rows) * p.dst.cols)));
     }
     count_off(core);
@@ -148,7 +174,7 @@ void issue_blocks(Core &core, const Padding &p) {
 void fill(Core &core, const Operands &operands, const char *name, bool copy, bool same_size) {
     Padding p = plan(core, operands, name, same_size);
     if (is_empty(p.dst)) return;
-    if (core.computes) pad(core, p, copy);
+    if (core.computes && core.register_based()) pad(core, p, copy);
     if (copy) {
         Type type = p.size == 1 ? Type::U16 : p.dst.type;
         int unit = std::max(p.size, 2);

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
-#include "elementwise.hpp"
-#include "layout_copy.hpp"
+#include "isa/vector_unit.hpp"
+#include "steps.hpp"
 
 namespace insight_trace::engine {
 
@@ -23,20 +23,6 @@ class Partial {
         both_ = dst_;
         both_.lines = part_.lines;
         both_.width = part_.width;
-    }
-
-    void compute(LineOp op) {
-        uint8_t *to = bytes_of(core_, dst_);
-        const uint8_t *a = bytes_of(core_, whole_);
-        const uint8_t *b = part_.extent() ? bytes_of(core_, part_) : nullptr;
-        const int64_t size = dst_.size;
-        for (int64_t line = 0; line < dst_.lines; ++line) {
-            uint8_t *out = to + line * dst_.pitch * size;
-            const uint8_t *x = a + line * whole_.pitch * size;
-            const int two = std::max(line < part_.lines ? part_.width : 0, 0);
-            if (two > 0) op(out, x, b + line * part_.pitch * size, two);
-            for (int64_t i = two; i < dst_.width; ++i) copy_element(out + i * size, x + i * size, dst_.size);
-        }
     }
 
     void issue_all() {
@@ -58,15 +44,15 @@ class Partial {
             return tile.address + static_cast<uint32_t>(line * tile.pitch * tile.size);
         };
         auto blocks = [&](int64_t elements) { return (elements * dst_.size + 31) / 32 * 32; };
-        if (dst_.pitch == whole_.pitch) {
+        if (dst_.pitch == whole_.pitch && !core_.register_based()) {
             int64_t elements = int64_t(dst_.lines - first) * dst_.pitch;
             count_elements(core_, elements);
-            core_.move(Instr::MOV_UB_TO_UB, type_, at(dst_, first), at(whole_, first), 1, blocks(elements));
+            copy_blocks(core_, type_, at(dst_, first), at(whole_, first), blocks(elements), 0);
         } else {
             count_elements(core_, dst_.width);
             for (int line = first; line < dst_.lines; ++line)
-                core_.move(Instr::MOV_UB_TO_UB, type_, at(dst_, line), at(whole_, line), 1,
-                           blocks(dst_.width));
+                copy_blocks(core_, type_, at(dst_, line), at(whole_, line), blocks(dst_.width),
+                            int64_t(dst_.width) * dst_.size);
         }
         count_off(core_);
     }
@@ -76,7 +62,7 @@ class Partial {
             tile->lines = both_.lines;
             tile->width = both_.width;
         }
-        auto one = [&](const Step &step) { issue(core_, instr_, type_, step); };
+        auto one = [&](const Step &step) { issue(core_, executed(instr_), type_, step); };
         int per_repeat = 256 / to.size;
         int most = std::max({to.blocks(), a.blocks(), b.blocks()});
         int groups = (to.width + per_repeat - 1) / per_repeat, stacks = (to.lines + 254) / 255;
@@ -90,7 +76,7 @@ class Partial {
     Lines dst_, whole_, part_, both_;
 };
 
-void partial(Core &core, const Operands &operands, const char *op, Instr instr, Pair pair) {
+void partial(Core &core, const Operands &operands, const char *op, Instr instr) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
                   &b = tile_operand(core, op, operands, 2);
     require_type(core, op, a, dst.type);
@@ -102,8 +88,7 @@ void partial(Core &core, const Operands &operands, const char *op, Instr instr, 
     if (!whole(a) && !whole(b))
         core.kernel_error("%s: one of the sources must be valid wherever the destination is", op);
     Partial job(core, op, instr, dst, whole(a) ? a : b, whole(a) ? b : a);
-    LineOp loop = line_op(core, op, dst.type, pair);
-    if (core.computes) job.compute(loop);
+    if (!arithmetic(instr, dst.type)) core.unsupported("%s of %s tiles", op, type_name(dst.type));
     job.issue_all();
 }
 
@@ -178,9 +163,9 @@ TILE_OP_BODY(TPARTARGMAX) {
 TILE_OP_BODY(TPARTARGMIN) {
     partial_index(core, operands, "TPARTARGMIN", Instr::VCMP, [](auto a, auto b) { return a <= b; });
 }
-TILE_OP_BODY(TPARTADD) { partial(core, operands, "TPARTADD", Instr::VADD, Pair::Sum); }
-TILE_OP_BODY(TPARTMUL) { partial(core, operands, "TPARTMUL", Instr::VMUL, Pair::Product); }
-TILE_OP_BODY(TPARTMAX) { partial(core, operands, "TPARTMAX", Instr::VMAX, Pair::Larger); }
-TILE_OP_BODY(TPARTMIN) { partial(core, operands, "TPARTMIN", Instr::VMIN, Pair::Smaller); }
+TILE_OP_BODY(TPARTADD) { partial(core, operands, "TPARTADD", Instr::VADD); }
+TILE_OP_BODY(TPARTMUL) { partial(core, operands, "TPARTMUL", Instr::VMUL); }
+TILE_OP_BODY(TPARTMAX) { partial(core, operands, "TPARTMAX", Instr::VMAX); }
+TILE_OP_BODY(TPARTMIN) { partial(core, operands, "TPARTMIN", Instr::VMIN); }
 
 } // namespace insight_trace::engine

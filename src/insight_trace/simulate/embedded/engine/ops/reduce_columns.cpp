@@ -18,28 +18,18 @@ void check_columns(const Core &core, const char *name, const TileRef &dst, const
 
 void copy_row(Core &core, const TileRef &dst, const TileRef &src) {
     int64_t bytes = ceil_div(int64_t(src.valid_cols) * type_size(src.type), kBlockBytes) * kBlockBytes;
-    core.move(Instr::MOV_UB_TO_UB, src.type, dst.address, src.address, 1, bytes);
-}
-
-// Row after row into the result's only row.
-void fold_down(Core &core, const TileRef &dst, const TileRef &src, Pair pair) {
-    LineOp fold = line_op(core, "a reduction", src.type, pair);
-    const int64_t size = type_size(src.type);
-    uint8_t *to = bytes_of(core, dst, 1, src.valid_cols);
-    const uint8_t *from = bytes_of(core, src, src.valid_rows, src.valid_cols);
-    memmove(to, from, size_t(src.valid_cols * size));
-    for (int64_t r = 1; r < src.valid_rows; ++r) fold(to, to, from + r * src.cols * size, src.valid_cols);
+    copy_blocks(core, src.type, dst.address, src.address, bytes,
+                int64_t(src.valid_cols) * type_size(src.type));
 }
 
 VectorOperand row_of(const TileRef &tile, int64_t row, int64_t col = 0) {
     return VectorOperand(element_address(tile, row * tile.cols + col));
 }
 
-void column_reduction(Core &core, const Operands &operands, const char *name, Instr instr, Pair pair) {
+void column_reduction(Core &core, const Operands &operands, const char *name, Instr instr) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
     check_columns(core, name, dst, src);
     if (is_empty(src)) return;
-    if (core.computes) fold_down(core, dst, src, pair);
     copy_row(core, dst, src);
     core.barrier(PipeId::V);
     if (src.valid_rows == 1) return;
@@ -47,7 +37,7 @@ void column_reduction(Core &core, const Operands &operands, const char *name, In
     int whole = src.valid_cols / lanes * lanes, rest = src.valid_cols % lanes;
     auto fold_rows = [&](int col, int width) {
         for (int r = 1; r < src.valid_rows; ++r) {
-            counted(core, instr, src.type, width, row_of(dst, 0, col), row_of(dst, 0, col),
+            counted(core, executed(instr), src.type, width, row_of(dst, 0, col), row_of(dst, 0, col),
                     row_of(src, r, col));
             core.barrier(PipeId::V);
         }
@@ -66,21 +56,11 @@ void column_reduction(Core &core, const Operands &operands, const char *name, In
 }
 
 // Sums pair by pair: rows 2i and 2i + 1 into row i, an odd last row into row 0, until one row is left.
-void pair_sums(uint8_t *rows, int64_t pitch, int count, int cols, LineOp sum) {
-    for (; count > 1; count /= 2) {
-        auto add = [&](int64_t to, int64_t a, int64_t b) {
-            sum(rows + to * pitch, rows + a * pitch, rows + b * pitch, cols);
-        };
-        for (int i = 0; i < count / 2; ++i) add(i, 2 * i, 2 * i + 1);
-        if (count % 2) add(0, 0, count - 1);
-    }
-}
-
 void issue_pair_sums(Core &core, const TileRef &src, const TileRef &tmp) {
     const TileRef *from = &src;
     for (int count = src.valid_rows; count > 1; count /= 2) {
         auto add = [&](int64_t to, VectorOperand a, VectorOperand b) {
-            counted(core, Instr::VADD, src.type, src.valid_cols, row_of(tmp, to), a, b);
+            counted(core, executed(Instr::VADD), src.type, src.valid_cols, row_of(tmp, to), a, b);
         };
         count_elements(core, src.valid_cols);
         for (int i = 0; i < count / 2; ++i) add(i, row_of(*from, 2 * i), row_of(*from, 2 * i + 1));
@@ -97,9 +77,9 @@ void issue_pair_sums(Core &core, const TileRef &src, const TileRef &tmp) {
 
 } // namespace
 
-TILE_OP_BODY(TCOLMAX) { column_reduction(core, operands, "TCOLMAX", Instr::VMAX, Pair::Larger); }
-TILE_OP_BODY(TCOLMIN) { column_reduction(core, operands, "TCOLMIN", Instr::VMIN, Pair::Smaller); }
-TILE_OP_BODY(TCOLPROD) { column_reduction(core, operands, "TCOLPROD", Instr::VMUL, Pair::Product); }
+TILE_OP_BODY(TCOLMAX) { column_reduction(core, operands, "TCOLMAX", Instr::VMAX); }
+TILE_OP_BODY(TCOLMIN) { column_reduction(core, operands, "TCOLMIN", Instr::VMIN); }
+TILE_OP_BODY(TCOLPROD) { column_reduction(core, operands, "TCOLPROD", Instr::VMUL); }
 
 TILE_OP_BODY(TCOLSUM) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
@@ -112,29 +92,24 @@ TILE_OP_BODY(TCOLSUM) {
         tmp.cols = tmp.cols * type_size(tmp.type) / type_size(src.type);
         tmp.type = src.type;
         need_plain_rows(core, "TCOLSUM", tmp, "scratch tile");
-        if (core.computes) {
-            LineOp sum = line_op(core, "TCOLSUM", src.type, Pair::Sum);
-            const int64_t size = type_size(src.type);
-            uint8_t *to = bytes_of(core, dst, 1, src.valid_cols);
-            const uint8_t *from = bytes_of(core, src, src.valid_rows, src.valid_cols);
-            std::vector<uint8_t> rows(from, from + (int64_t(src.valid_rows - 1) * src.cols + src.valid_cols) *
-                                                       size);
-            pair_sums(rows.data(), src.cols * size, src.valid_rows, src.valid_cols, sum);
-            memcpy(to, rows.data(), size_t(src.valid_cols * size));
+        if (core.register_based()) { // in registers
+            tmp.address = kRegisterFile;
+            tmp.cols = src.cols;
         }
         issue_pair_sums(core, src, tmp);
-        core.move(Instr::MOV_UB_TO_UB, src.type, dst.address, tmp.address, 1,
-                  ceil_div(int64_t(src.valid_cols) * type_size(src.type), kBlockBytes) * kBlockBytes);
+        const int64_t bytes = int64_t(src.valid_cols) * type_size(src.type);
+        copy_blocks(core, src.type, dst.address, tmp.address, ceil_div(bytes, kBlockBytes) * kBlockBytes,
+                    bytes);
         core.barrier(PipeId::V);
         return;
     }
-    if (core.computes) fold_down(core, dst, src, Pair::Sum);
     copy_row(core, dst, src);
     if (has_tmp || src.valid_rows > 1) core.barrier(PipeId::V);
     if (src.valid_rows == 1) return;
     count_elements(core, src.valid_cols);
     for (int r = 1; r < src.valid_rows; ++r) {
-        counted(core, Instr::VADD, src.type, src.valid_cols, row_of(dst, 0), row_of(dst, 0), row_of(src, r));
+        counted(core, executed(Instr::VADD), src.type, src.valid_cols, row_of(dst, 0), row_of(dst, 0),
+                row_of(src, r));
         core.barrier(PipeId::V);
     }
     count_off(core);
@@ -152,21 +127,10 @@ TILE_OP_BODY(TPAIRREDUCESUM) {
         core.kernel_error("TPAIRREDUCESUM: the source of %d x %d does not cover %d x %d", src.rows, src.cols,
                           dst.valid_rows, dst.valid_cols);
     int rows = dst.valid_rows, cols = dst.valid_cols;
-    if (core.computes)
-        with_type_of(core, "TPAIRREDUCESUM", dst.type, Types<float, half>{}, [&](auto tag) {
-            using T = decltype(tag);
-            View<T> to(core, dst, rows, cols), from(core, src, rows, cols);
-            for (int r = 0; r < rows; ++r) {
-                T *out = to.data + int64_t(r) * dst.cols;
-                const T *in = from.data + int64_t(r) * src.cols;
-                for (int i = 0; i < cols / 2; ++i)
-                    out[i] = T(wrap_add(Wide<T>(in[2 * i]), Wide<T>(in[2 * i + 1])));
-            }
-        });
     int lanes = per_repeat(dst.type);
     auto stride = [&](const TileRef &t) { return static_cast<uint16_t>(t.cols / per_block(t.type)); };
     auto pairs = [&](int row, int col, int count, int width) {
-        core.vector(Instr::VCPADD, dst.type, count, int64_t(count) * width,
+        core.vector(executed(Instr::VCPADD), dst.type, count, int64_t(count) * width,
                     VectorOperand(element_address(dst, int64_t(row) * dst.cols + col / 2), stride(dst)),
                     VectorOperand(element_address(src, int64_t(row) * src.cols + col), stride(src)));
         core.barrier(PipeId::V);

@@ -44,7 +44,8 @@ template <class At, class Put> void search(int lines, int length, bool largest, 
         auto held = at(line, 0);
         for (int i = 1; i < length; ++i) {
             auto value = at(line, i);
-            if (largest ? value > held : value < held) {
+            const bool is_nan = value != value, was_nan = held != held; // NaN wins, as in the vector unit
+            if (!was_nan && (is_nan || (largest ? value > held : value < held))) {
                 held = value;
                 best = i;
             }

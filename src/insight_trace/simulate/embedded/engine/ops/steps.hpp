@@ -36,7 +36,7 @@ inline void bit_mode(Core &core) { core.set_register(PipeId::V, 0); }
 inline void mask_value(Core &core, uint64_t value) { core.set_register(PipeId::V, value); }
 
 // One instruction in count mode, the mode having been set before: as many repeats as the elements need.
-inline void counted(Core &core, Instr instr, Type type, int64_t elements, VectorOperand dst,
+inline void counted(Core &core, const Operation &instr, Type type, int64_t elements, VectorOperand dst,
                     VectorOperand src0 = {}, VectorOperand src1 = {}) {
     if (elements > 0)
         core.vector_counted(instr, type, elements, dst, src0, src1);
@@ -44,9 +44,22 @@ inline void counted(Core &core, Instr instr, Type type, int64_t elements, Vector
         core.vector(instr, type, 1, 0, dst, src0, src1);
 }
 
-// At most one repeat of elements of a type into one value, by sum, maximum or minimum (reduce.cpp).
-using LaneFold = void (*)(const void *from, int count, void *to);
-LaneFold lane_fold(Core &core, const char *op, Type type, Pair pair);
+// An instruction that a2a3 executes, and that a function of the 950 does in another way: there the op's
+// values come from elsewhere.
+inline Operation lowered(const Core &core, Instr instr, uint64_t number = 0, uint8_t mode = 0) {
+    Operation operation = executed(instr, number, mode);
+    operation.executes = !core.register_based();
+    return operation;
+}
+
+// UB to UB in blocks: `bytes`, of which a chip with functions moves `needed`.
+inline void copy_blocks(Core &core, Type type, uint32_t to, uint32_t from, int64_t bytes, int64_t needed) {
+    if (core.computes) {
+        const auto count = uint64_t(core.register_based() ? needed : bytes);
+        memmove(core.local(Space::UB, to, count), core.local(Space::UB, from, count), size_t(count));
+    }
+    core.move(Instr::MOV_UB_TO_UB, type, to, from, 1, bytes);
+}
 
 // --- scalar accesses
 inline void scalar_load(Core &core, uint32_t address, int bytes = 0) {

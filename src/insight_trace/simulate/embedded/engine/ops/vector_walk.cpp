@@ -95,14 +95,14 @@ void scalar_loop(Core &core, const Lines &dst, int loads) {
     handshake(core, PipeId::S, PipeId::V);
 }
 
-void issue(Core &core, Instr instr, Type type, const Step &step, const VectorOperand &dst,
+void issue(Core &core, const Operation &instr, Type type, const Step &step, const VectorOperand &dst,
            const VectorOperand &src0, const VectorOperand &src1) {
     if (step.counted)
         core.vector_counted(instr, type, step.elements, dst, src0, src1);
     else
         core.vector(instr, type, step.repeat, step.elements, dst, src0, src1);
 }
-void issue(Core &core, Instr instr, Type type, const Step &step) {
+void issue(Core &core, const Operation &instr, Type type, const Step &step) {
     issue(core, instr, type, step, step.dst, step.src0, step.src1);
 }
 

@@ -68,8 +68,8 @@ void handshake(Core &core, PipeId from, PipeId to);
 void scalar_loop(Core &core, const Lines &dst, int loads);
 
 // Issues one instruction for a step.
-void issue(Core &core, Instr instr, Type type, const Step &step);
-void issue(Core &core, Instr instr, Type type, const Step &step, const VectorOperand &dst,
+void issue(Core &core, const Operation &operation, Type type, const Step &step);
+void issue(Core &core, const Operation &operation, Type type, const Step &step, const VectorOperand &dst,
            const VectorOperand &src0 = {}, const VectorOperand &src1 = {});
 
 // Two tiles in, one out. `reshaped`: the elements are not those of the tile's type.

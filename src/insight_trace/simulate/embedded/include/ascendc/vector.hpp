@@ -173,7 +173,7 @@ struct CastRow {
 };
 template <class D, class S> inline VectorRow cast_row(RoundMode mode, ::insight_trace::Site at) {
     using enum_type = ::insight_trace::Type;
-    enum class Rounding { Even, Away, Floor, Ceil, Zero, Odd };
+    enum class Rounding { Rint, Away, Floor, Ceil, Trunc, Odd };
     constexpr RoundMode modes[] = {RoundMode::CAST_RINT, RoundMode::CAST_ROUND, RoundMode::CAST_FLOOR,
                                    RoundMode::CAST_CEIL, RoundMode::CAST_TRUNC, RoundMode::CAST_ODD};
 #define VECTOR(name, ...)

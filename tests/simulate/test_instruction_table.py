@@ -1,0 +1,67 @@
+"""The table of instructions: what executes, what tile ops issue, and the page that shows it."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "tools/instruction_coverage.py"
+# registers of the 950, and its way from the accumulator
+OF_FUNCTIONS = {"VINTLV", "VDINTLV", "FIX_L0C_TO_UB"}
+# sources of ops whose values the table computes on a2a3: what they ask `computes` for is the scalar unit's work, a move, or
+# a function of the 950
+LOWERED = {
+    "elementwise", "elementwise_fused", "elementwise_scalar", "expand_columns", "reduce_columns",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def coverage() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("instruction_coverage", SCRIPT)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_instruction_that_a_tile_op_issues_has_semantics(coverage: ModuleType) -> None:
+    table = coverage.table()
+    without = {name for name in coverage.issued() if name in table and not table[name].executes}
+    assert without <= OF_FUNCTIONS
+
+
+def test_every_intrinsic_names_an_instruction_that_executes(coverage: ModuleType) -> None:
+    table = coverage.table()
+    assert {name: row for name, row in coverage.intrinsics().items() if not table[row].executes} == {}
+
+
+def test_ops_that_are_pure_lowering_stay_so(coverage: ModuleType) -> None:
+    assert not LOWERED & set(coverage.computing_ops())
+
+
+def test_the_page_shows_the_table(coverage: ModuleType) -> None:
+    text = (ROOT / "docs/instructions.md").read_text(encoding="utf-8")
+    assert text.endswith(coverage.page()), "run tools/instruction_coverage.py --write"
+
+
+def test_the_script_counts_what_libraries_call(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.csv"
+    calls.write_text(
+        "name,family,chips,called_by,in_project\nvadd,v,a2a3,mine;yours,x\nno_such,v,a2a3,mine,x\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "--calls", str(calls)], capture_output=True, text=True, check=True
+    )
+    assert re.search(r"^mine +2 +1$", done.stdout, re.M)
+    assert re.search(r"^yours +1 +1$", done.stdout, re.M)
+    lost = subprocess.run(
+        [sys.executable, str(SCRIPT), "--calls", "nowhere.csv"], capture_output=True, text=True
+    )
+    assert lost.returncode == 2
+    assert "--calls" in lost.stderr
