@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from insight_trace.simulate.embedded.op_script import TileSpec
-from tests.simulate.op_harness import Result, dtype, tile
+from tests.simulate.op_harness import Result, dtype, run_tile_op, tile
 
 FLOATS = ("float32", "float16", "bfloat16")
 INTEGERS = ("int32", "int16", "uint32", "uint16", "int8", "uint8", "int64", "uint64")
@@ -31,6 +31,19 @@ class Shape:
     @property
     def part(self) -> tuple[slice, slice]:
         return slice(self.valid[0]), slice(self.valid[1])
+
+    @property
+    def line(self) -> tuple[int, int, int]:
+        """Valid lines, valid elements of one, elements from one to the next."""
+        if self.layout == "ND":
+            return self.valid[0], self.valid[1], self.cols
+        return self.valid[1], self.valid[0], self.rows
+
+    @property
+    def fills_in_a_run(self) -> bool:
+        """a2a3's library fills lines x width elements from the first on where the width is part of the tile's type."""
+        lines, width, pitch = self.line
+        return not self.dynamic and lines > 1 and width < pitch
 
 
 def line_width(size: int) -> st.SearchStrategy[int]:
@@ -101,6 +114,20 @@ def check(result: Result, shape: Shape, before: np.ndarray, expected: np.ndarray
     if not np.issubdtype(found.dtype, np.integer):
         found, wanted = found.astype(np.float32), wanted.astype(np.float32)
     np.testing.assert_array_equal(found, wanted)
+
+
+def check_in_pairs(
+    op: str, operands: list[Any], shape: Shape, before: np.ndarray, expected: np.ndarray
+) -> None:
+    """As `check`, of an op that handles bytes two by two on a2a3: behind an odd line one more is written there."""
+    if dtype_size(before) > 1 or shape.line[1] % 2 == 0:
+        return check(run_tile_op(op, *operands), shape, before, expected)
+    check(run_tile_op(op, *operands, target="a5"), shape, before, expected)
+    np.testing.assert_array_equal(run_tile_op(op, *operands, target="a2a3").matrix(0)[shape.part], expected)
+
+
+def dtype_size(matrix: np.ndarray) -> int:
+    return int(matrix.dtype.itemsize)
 
 
 def vector_instructions(result: Result) -> list[tuple[str, int]]:

@@ -279,10 +279,11 @@ def test_the_trace_names_the_byte_that_a_tail_of_four_bit_integers_changes():
     result = run_tile_op("TCVT", packed, tile(np.ones((1, 192), np.float16)), Option(1), target="a2a3")
     changed = np.flatnonzero(result.matrix(0).ravel())
     assert (changed.min(), changed.max()) == (0, 95)
+    columns = result.simulation.instructions
     details = [
         detail
-        for name, detail in zip(result.instructions, result.simulation.instructions.detail, strict=True)
-        if name == "VCONV"
+        for name, detail in zip(columns.name, columns.detail, strict=True)
+        if columns.names[name] == "VCONV"
     ]
     assert any("0x8040" in detail for detail in details), details  # 128 elements lie before it
 

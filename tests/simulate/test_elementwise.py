@@ -12,6 +12,7 @@ from tests.simulate.elementwise_cases import (
     NUMBERS,
     Shape,
     check,
+    check_in_pairs,
     in_float,
     place,
     shapes,
@@ -127,8 +128,18 @@ def test_a_scalar_fills_the_valid_part(data):
     rng = np.random.default_rng(data.draw(SEEDS))
     before = values(rng, kind, (shape.rows, shape.cols))
     value = values(rng, kind, (1, 1))
-    result = run_tile_op("TEXPANDS", place(before, 0, kind, shape), scalar(value[0, 0], kind))
-    check(result, shape, before, np.broadcast_to(value, shape.valid))
+    operands = [place(before, 0, kind, shape), scalar(value[0, 0], kind)]
+    expected = np.broadcast_to(value, shape.valid)
+    if shape.fills_in_a_run:
+        check(run_tile_op("TEXPANDS", *operands, target="a5"), shape, before, expected)
+    else:
+        check_in_pairs("TEXPANDS", operands, shape, before, expected)
+
+
+def test_a_width_that_is_part_of_the_type_is_filled_in_one_run_as_the_library_of_a2a3_does():
+    before = np.zeros((4, 16), np.float32)
+    got = run_tile_op("TEXPANDS", tile(before, valid=(4, 3)), scalar(5.0, "float32"), target="a2a3").matrix(0)
+    assert np.flatnonzero(got).tolist() == list(range(12))
 
 
 @given(st.data())

@@ -56,10 +56,19 @@ template <class T> void gather_elements(Core &core, const VectorInstruction &i) 
 struct Scored {
     uint8_t bytes[8];
 };
-template <class T> float score(const Scored &pair) {
-    T value;
-    memcpy(&value, pair.bytes, sizeof value);
-    return float(value);
+// Larger keys come first. A negative NaN, which fills up short groups, is the smallest of all.
+int64_t key_of(Type type, const Scored &pair) {
+    uint32_t bits = 0;
+    if (type == Type::F32) {
+        memcpy(&bits, pair.bytes, 4);
+    } else {
+        uint16_t narrow;
+        memcpy(&narrow, pair.bytes, 2);
+        bits = uint32_t(narrow) << 16;
+    }
+    if (bits == 0x80000000u) bits = 0; // minus zero equals zero
+    const int64_t magnitude = bits & 0x7fffffffu;
+    return bits >> 31 ? -magnitude : magnitude;
 }
 
 template <class T> void sort_by_score(Core &core, const VectorInstruction &i) {
@@ -70,12 +79,13 @@ template <class T> void sort_by_score(Core &core, const VectorInstruction &i) {
     for (int64_t r = 0; r < i.repeats; ++r, scores += count, indices += count, to += count) {
         Scored pairs[count];
         for (int k = 0; k < count; ++k) {
-            memcpy(pairs[k].bytes, to[k].bytes, 4); // of a half the upper bytes are reserved
+            memset(pairs[k].bytes, 0, 4); // of a half the upper bytes are reserved
             memcpy(pairs[k].bytes, &scores[k], sizeof(T));
             memcpy(pairs[k].bytes + 4, &indices[k], 4);
         }
-        std::stable_sort(pairs, pairs + count,
-                         [](const Scored &a, const Scored &b) { return score<T>(a) > score<T>(b); });
+        std::stable_sort(pairs, pairs + count, [](const Scored &a, const Scored &b) {
+            return key_of(type_of<T>(), a) > key_of(type_of<T>(), b);
+        });
         std::copy_n(pairs, count, to);
     }
 }
@@ -189,10 +199,7 @@ MergeResult merge_sorted(Core &core, Type type, uint64_t dst, const uint64_t (&l
             from[list].assign(pairs, pairs + lengths[list]);
             total += lengths[list];
         }
-        auto value = [&](int list, int64_t at) {
-            const Scored &pair = from[list][size_t(at)];
-            return type == Type::F32 ? score<float>(pair) : score<half>(pair);
-        };
+        auto value = [&](int list, int64_t at) { return key_of(type, from[list][size_t(at)]); };
         std::vector<Scored> merged;
         int64_t taken[4] = {};
         while (int64_t(merged.size()) < total) {

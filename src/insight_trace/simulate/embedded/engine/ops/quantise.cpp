@@ -34,7 +34,7 @@ int8_t to_int8(double value) {
     return static_cast<int8_t>(std::max(-128.0, std::min(127.0, to_integral(value, Round::Rint))));
 }
 
-void rectify_and_narrow(Core &core, const Operands &operands, const char *op, Instr instr, int sign) {
+void rectify_and_narrow(Core &core, const Operands &operands, const char *op, Instr instr) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
                   &b = tile_operand(core, op, operands, 2);
     require_type(core, op, b, a.type);
@@ -43,28 +43,9 @@ void rectify_and_narrow(Core &core, const Operands &operands, const char *op, In
     bool to_bytes = (a.type == Type::F16 || a.type == Type::I16) && dst.type == Type::I8;
     if (!to_half && !to_bytes)
         core.unsupported("%s from %s to %s", op, type_name(a.type), type_name(dst.type));
-    if (core.computes)
-        with_type_of(core, op, a.type, Types<float, half, int16_t>(), [&](auto tag) {
-            using T = decltype(tag);
-            const T *first = elements_of<T>(core, x), *second = elements_of<T>(core, y);
-            uint8_t *into = core.local(Space::UB, to.address, to.extent() * uint64_t(to.size));
-            for (int line = 0; line < to.lines; ++line)
-                for (int i = 0; i < to.width; ++i) {
-                    double p = double(Wide<T>(first[int64_t(line) * x.pitch + i])),
-                           q = double(Wide<T>(second[int64_t(line) * y.pitch + i]));
-                    double sum = p + sign * q;
-                    if constexpr (is_real<T>) sum = double(float(p) + float(sign) * float(q));
-                    if (!(sum > 0) && sum == sum) sum = 0;
-                    int64_t at = int64_t(line) * to.pitch + i;
-                    if (to_half)
-                        reinterpret_cast<half *>(into)[at] = half(float(sum));
-                    else
-                        reinterpret_cast<int8_t *>(into)[at] = to_int8(sum);
-                }
-        });
     int narrow = 8 / x.size * to.size;
     walk_conversion(core, to, x.size, [&](int line, int column, int repeat, int width) {
-        core.vector(instr, a.type, repeat, int64_t(repeat) * width,
+        core.vector(executed(instr), a.type, repeat, int64_t(repeat) * width,
                     place_in(to, line, column, narrow).of(dst.type), place_in(x, line, column, 8),
                     place_in(y, line, column, 8));
     });
@@ -72,8 +53,8 @@ void rectify_and_narrow(Core &core, const Operands &operands, const char *op, In
 
 } // namespace
 
-TILE_OP_BODY(TADDRELUCONV) { rectify_and_narrow(core, operands, "TADDRELUCONV", Instr::VADDRELUCONV, 1); }
-TILE_OP_BODY(TSUBRELUCONV) { rectify_and_narrow(core, operands, "TSUBRELUCONV", Instr::VSUBRELUCONV, -1); }
+TILE_OP_BODY(TADDRELUCONV) { rectify_and_narrow(core, operands, "TADDRELUCONV", Instr::VADDRELUCONV); }
+TILE_OP_BODY(TSUBRELUCONV) { rectify_and_narrow(core, operands, "TSUBRELUCONV", Instr::VSUBRELUCONV); }
 
 // dst, two tiles of integers, the scale, scratch: max(0, (a + b) * scale).
 TILE_OP_BODY(TADDDEQRELU) {
