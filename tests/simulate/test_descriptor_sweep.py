@@ -9,7 +9,7 @@ from insight_trace.simulate.embedded.toolchain import Toolchain
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
-OPS = ("TLOAD", "TSTORE", "TADD", "TCVT", "TROWSUM", "TCOLMAX", "TROWEXPAND", "TTRANS", "TFILLPAD", "TGATHER", "TMATMUL",
+OPS = ("TLOAD", "TSTORE", "TIMG2COL", "TADD", "TCVT", "TROWSUM", "TCOLMAX", "TROWEXPAND", "TTRANS", "TFILLPAD", "TGATHER", "TMATMUL",
        "TMOV", "TEXTRACT", "TSORT32", "TSEL")  # fmt: skip
 
 

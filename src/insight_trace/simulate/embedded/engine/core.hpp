@@ -187,13 +187,12 @@ class Core {
     std::array<uint64_t, kSprCount> spr{~0ull, ~0ull}; // special registers, by Spr
     std::array<uint64_t, 64> va{};                     // VA0..VA7: places in UB of eight blocks each
     uint64_t &spr_of(Spr which) { return spr[static_cast<size_t>(which)]; }
+    uint64_t spr_of(Spr which) const { return spr[static_cast<size_t>(which)]; }
     const std::unique_ptr<VectorFunction> function;             // null on chips without vector functions
     bool register_based() const { return function != nullptr; } // a5
     uint64_t ffts_base = 0;
     uint8_t atomic_type = 0; // of DMA stores: 0 none, else set_atomic_* + 1
     uint8_t atomic_op = 0;   // 0 add, 1 max, 2 min
-    std::array<uint64_t, static_cast<size_t>(Register::COUNT)> registers{};
-    uint64_t register_word(Register which) const { return registers[static_cast<size_t>(which)]; }
     // Of the accumulator of the instruction that is issued next, below the tile ops.
     void use_unit_flag(uint64_t flag) { unit_flag_ = static_cast<uint32_t>(flag); }
     bool atomic_store = false; // the stores of the running op add to what is there

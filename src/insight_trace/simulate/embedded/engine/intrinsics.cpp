@@ -226,20 +226,6 @@ static uint64_t line_content(const Core &core, uint64_t address) {
     return mixed;
 }
 
-// The pipe whose instructions read the register: a later write waits for them there.
-static PipeId register_pipe(Register which) {
-    switch (which) {
-    case Register::NdPara:
-    case Register::QuantPre:
-    case Register::Fpc:
-        return PipeId::FIX;
-    case Register::PadValue:
-        return PipeId::MTE2;
-    default:
-        return PipeId::MTE1;
-    }
-}
-
 // Addresses of blocks for a transposition, from the scalar unit's memory or from UB.
 static void set_va(Core &core, uint64_t first, uint64_t words, bool in_ub) {
     uint64_t addresses[8] = {};
@@ -321,15 +307,6 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         core.atomic_op = static_cast<uint8_t>(a);
         core.set_register(PipeId::S, a);
         return 0;
-    case Intrinsic::SetRegister:
-        if (a >= core.registers.size()) core.unsupported("register %llu", (unsigned long long)a);
-        core.registers[size_t(a)] = b;
-        core.set_register(register_pipe(static_cast<Register>(a)), b);
-        return 0;
-    case Intrinsic::GetRegister:
-        if (a >= core.registers.size()) core.unsupported("register %llu", (unsigned long long)a);
-        core.scalar(Instr::MOV_XD_SPR, core.registers[size_t(a)], 1000);
-        return core.registers[size_t(a)];
     case Intrinsic::LocalBase:
         return reinterpret_cast<uint64_t>(core.local(static_cast<Space>(a), 0, 1));
     case Intrinsic::GetSysCnt:

@@ -24,19 +24,16 @@ void LateWork::put(uint32_t pipes, std::function<void()> work) {
     core_.computes = true;
     // masks and modes are set where the op is issued, and are part of it
     auto later = [this, work = std::move(work), at = core_.at, control = core_.control,
-                  atomic = core_.atomic_type, atomic_op = core_.atomic_op, registers = core_.registers,
-                  spr = core_.spr, va = core_.va] {
+                  atomic = core_.atomic_type, atomic_op = core_.atomic_op, spr = core_.spr, va = core_.va] {
         const Site here = core_.at;
         const uint64_t control_now = core_.control;
         const uint8_t atomic_now = core_.atomic_type, op_now = core_.atomic_op;
-        const auto registers_now = core_.registers;
         const auto spr_now = core_.spr;
         const auto va_now = core_.va;
         core_.at = at;
         core_.control = control;
         core_.atomic_type = atomic;
         core_.atomic_op = atomic_op;
-        core_.registers = registers;
         std::copy_n(spr.begin(), kIssuedSprCount, core_.spr.begin());
         core_.va = va;
         core_.silent = true;
@@ -46,7 +43,6 @@ void LateWork::put(uint32_t pipes, std::function<void()> work) {
         core_.control = control_now;
         core_.atomic_type = atomic_now;
         core_.atomic_op = op_now;
-        core_.registers = registers_now;
         std::copy_n(spr_now.begin(), kIssuedSprCount, core_.spr.begin());
         core_.va = va_now;
     };

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "elements.hpp"
 #include "ops/compose.hpp"
 #include "raw_units.hpp"
 
@@ -215,8 +216,8 @@ void raw_load_image(Core &core, const uint64_t *v) {
                   m_first = field(steps, 48, 16);
     if (k_step <= 0 || m_step <= 0) return;
     const bool turned = field(window, 46, 1);
-    const uint64_t map = core.register_word(field(window, 47, 1) ? Register::FmatrixB : Register::Fmatrix);
-    const uint64_t repeats = core.register_word(Register::Repeats3D);
+    const uint64_t map = core.spr_of(field(window, 47, 1) ? Spr::FMATRIX_B : Spr::FMATRIX);
+    const uint64_t repeats = core.spr_of(Spr::L3D_RPT);
     if (field(repeats, 16, 8) > 1) core.unsupported("a load of an image with a repeat count (set_l3d_rpt)");
     ImageWindow image{};
     image.width = field(map, 0, 16);
@@ -244,7 +245,7 @@ void raw_load_image(Core &core, const uint64_t *v) {
     const int64_t channels = round_up(field(window, 48, 16), c0);
     const uint64_t image_bytes = uint64_t(image.width * image.height * channels * size);
     if (core.computes) {
-        const uint64_t padding = core.register_word(Register::Padding);
+        const uint64_t padding = core.spr_of(Spr::PADDING);
         uint8_t *into = core.local(space, to, uint64_t(tile.rows) * uint64_t(tile.cols) * uint64_t(size));
         const uint8_t *pixels = core.local(Space::L1, from, 1);
         const uint64_t room = core.space_size(Space::L1) - from;

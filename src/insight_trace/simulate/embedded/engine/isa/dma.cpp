@@ -76,7 +76,7 @@ void raw_copy(Core &core, const uint64_t *v) {
     const Instr instr = copy_instr(core, to.space, from.space, filling);
     if (!pieces || !bytes) return; // the hardware does nothing either
     Surroundings around{v[9], v[10], v[11] ? v[11] : 1};
-    around.pad = core.register_word(Register::PadValue);
+    around.pad = core.spr_of(Spr::MOV_PAD_VAL);
     const bool fills = filling == Filling::Aligned && to.space != Space::GM;
     const uint64_t written = fills ? around.bytes(bytes) : bytes;
     const bool atomic = to.space == Space::GM && stores_combine(core);

@@ -47,7 +47,7 @@ void raw_fixpipe(Core &core, const uint64_t *v) {
     const Type type = static_cast<Type>(v[5]), from_type = static_cast<Type>(v[6]);
     const bool out = space == Space::GM;
     const uint64_t to = out ? v[1] : offset_in(core, space, v[1]), from = offset_in(core, Space::L0C, v[2]);
-    const uint64_t matrices_word = core.register_word(Register::NdPara);
+    const uint64_t matrices_word = core.spr_of(Spr::ND_PARA);
     const int64_t matrices = words.to_rows ? field(matrices_word, 0, 16) : 1;
     if (words.rows <= 0 || words.cols <= 0 || matrices <= 0) return;
     if (words.relu > 1) core.unsupported("the fixpipe's relu of kind %lld", (long long)words.relu);
@@ -56,9 +56,9 @@ void raw_fixpipe(Core &core, const uint64_t *v) {
     const int64_t size = type_size(type);
 
     const Scaling scaling = scaling_of(int(words.mode));
-    const uint64_t one = core.register_word(Register::QuantPre);
+    const uint64_t one = core.spr_of(Spr::QUANT_PRE);
     std::vector<uint64_t> scales;
-    const uint64_t table = uint64_t(field(core.register_word(Register::Fpc), 8, 8)) * 128 %
+    const uint64_t table = uint64_t(field(core.spr_of(Spr::FPC), 8, 8)) * 128 %
                            std::max<uint64_t>(1, core.space_size(Space::Scaling));
     if (scaling == Scaling::Each) {
         const uint64_t bytes = uint64_t(words.cols) * 8;

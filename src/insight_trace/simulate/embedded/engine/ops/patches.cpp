@@ -1,4 +1,5 @@
 // TIMG2COL: patches of a feature map become rows of the left operand of a product.
+#include <algorithm>
 #include <cstring>
 
 #include "elements.hpp"
@@ -54,7 +55,9 @@ TILE_OP_BODY(TIMG2COL) {
     if (core.computes)
         with_type(dst.type, [&](auto tag) {
             using T = decltype(tag);
-            T *to = core.local_as<T>(dst.space, dst.address, uint64_t(tile_extent(dst)));
+            int64_t extent = tile_extent(dst); // rows and columns may be more than the tile has
+            if (rows > 0 && cols > 0) extent = std::max(extent, tile_offset(dst, rows - 1, cols - 1) + 1);
+            T *to = core.local_as<T>(dst.space, dst.address, uint64_t(extent));
             const uint64_t maps = uint64_t((channels + c0 - 1) / c0) * uint64_t(height * width * c0);
             const T *from = core.local_as<T>(src.space, src.address, maps);
             T pad;

@@ -131,24 +131,8 @@ enum class Intrinsic : uint16_t {
     Nop,
     Trap,
     Unsupported, // a: text of what was called
-    SetRegister, // a: Register, b: its word
-    GetRegister, // a: Register
     SetAtomicOp, // a: 0 add, 1 max, 2 min; of stores to global memory
     LocalBase,   // a: Space. The address of its first byte in this core
-};
-
-// Registers that instructions of the cube core and of DMA read beside their operands, as 64-bit words.
-enum class Register : uint8_t {
-    Fmatrix,  // of the left side: image width [15:0], height [31:16], padding left, right, top, bottom 8 bits
-              // each
-    FmatrixB, // the same of the right side
-    Repeats3D,
-    Padding,  // the value around an image
-    NdPara,   // matrices [15:0], source stride [31:16], destination stride [47:32]
-    QuantPre, // the scale of the fixpipe
-    Fpc,      // where scales lie in the fixpipe's buffer: [15:8] in 128 bytes
-    PadValue, // of loads that fill up blocks
-    COUNT
 };
 
 // Instructions that a kernel issues itself, below the tile ops. An address is a byte offset in its memory, or

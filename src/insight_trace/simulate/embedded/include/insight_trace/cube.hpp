@@ -16,8 +16,9 @@ namespace insight_trace {
 inline void not_modelled(const char *what, Site at) {
     insight_trace_intrinsic(Intrinsic::Unsupported, reinterpret_cast<uint64_t>(what), 0, 0, at);
 }
-inline void set_register(Register which, uint64_t word, Site at) {
-    insight_trace_intrinsic(Intrinsic::SetRegister, uint64_t(which), word, 0, at);
+// `pipe`: whose instructions read it. A later write waits for them there.
+inline void set_register(Spr which, uint64_t word, PipeId pipe, Site at) {
+    insight_trace_intrinsic(Intrinsic::SetSpr, uint64_t(which), word, uint64_t(pipe), at);
 }
 
 template <class T>
@@ -132,16 +133,16 @@ INSIGHT_TRACE_LOAD_BOXES(load_cbuf_to_cb, L0B)
 
 // --- images: a window goes over one, and every place of it is a row
 inline void set_fmatrix(uint64_t word, INSIGHT_TRACE_AT) {
-    insight_trace::set_register(insight_trace::Register::Fmatrix, word, at);
+    insight_trace::set_register(insight_trace::Spr::FMATRIX, word, insight_trace::PipeId::MTE1, at);
 }
 inline void set_fmatrix_b(uint64_t word, INSIGHT_TRACE_AT) {
-    insight_trace::set_register(insight_trace::Register::FmatrixB, word, at);
+    insight_trace::set_register(insight_trace::Spr::FMATRIX_B, word, insight_trace::PipeId::MTE1, at);
 }
 inline void set_l3d_rpt(uint64_t word, INSIGHT_TRACE_AT) {
-    insight_trace::set_register(insight_trace::Register::Repeats3D, word, at);
+    insight_trace::set_register(insight_trace::Spr::L3D_RPT, word, insight_trace::PipeId::MTE1, at);
 }
 inline void set_padding(uint64_t value, INSIGHT_TRACE_AT) {
-    insight_trace::set_register(insight_trace::Register::Padding, value, at);
+    insight_trace::set_register(insight_trace::Spr::PADDING, value, insight_trace::PipeId::MTE1, at);
 }
 #define INSIGHT_TRACE_LOAD_IMAGE(name, SPACE)                                                                \
     template <class T> inline void name(T *dst, T *src, uint64_t steps, uint64_t window, INSIGHT_TRACE_AT) { \
@@ -207,13 +208,13 @@ inline void copy_cbuf_to_fbuf(D *dst, S *src, uint16_t pieces, uint16_t length, 
 
 // --- the way out of the accumulator
 inline void set_nd_para(uint64_t word, INSIGHT_TRACE_AT) {
-    insight_trace::set_register(insight_trace::Register::NdPara, word, at);
+    insight_trace::set_register(insight_trace::Spr::ND_PARA, word, insight_trace::PipeId::FIX, at);
 }
 inline void set_quant_pre(uint64_t word, INSIGHT_TRACE_AT) {
-    insight_trace::set_register(insight_trace::Register::QuantPre, word, at);
+    insight_trace::set_register(insight_trace::Spr::QUANT_PRE, word, insight_trace::PipeId::FIX, at);
 }
 inline void set_fpc(uint64_t word, INSIGHT_TRACE_AT) {
-    insight_trace::set_register(insight_trace::Register::Fpc, word, at);
+    insight_trace::set_register(insight_trace::Spr::FPC, word, insight_trace::PipeId::FIX, at);
 }
 #define INSIGHT_TRACE_WAY_OUT(name, SPACE)                                                                   \
     template <class D, class S>                                                                              \

@@ -127,7 +127,7 @@ INSIGHT_TRACE_ALIGNED(b32, 4)
 #undef INSIGHT_TRACE_ALIGNED
 // What fills up the blocks of padded loads: the bits of an element.
 inline void set_mov_pad_val(uint64_t value, INSIGHT_TRACE_AT) {
-    INSIGHT_TRACE_CALL(SetRegister, insight_trace::Register::PadValue, value, 0);
+    INSIGHT_TRACE_CALL(SetSpr, insight_trace::Spr::MOV_PAD_VAL, value, insight_trace::PipeId::MTE2);
 }
 // To one vector core of the cluster.
 template <class D, class S>

@@ -100,13 +100,14 @@ inline void vector_call(VectorRow row, D *dst, A *src0, uint64_t src1, uint64_t 
         name(dst, src0, src1, word, at);                                                                     \
     }
 #define INSIGHT_TRACE_Select(name)                                                                           \
-    template <class D, class A, class B>                                                                     \
+    template <class D, class A, class B, class Mode = uint8_t>                                               \
     inline void name(D *dst, A *src0, B *src1, uint8_t repeats, uint8_t dst_block, uint8_t src0_block,       \
                      uint8_t src1_block, uint8_t dst_repeat, uint8_t src0_repeat, uint8_t src1_repeat,       \
-                     uint8_t mode = 0, INSIGHT_TRACE_AT) {                                                   \
+                     Mode mode = Mode(), INSIGHT_TRACE_AT) {                                                 \
         insight_trace::vector_call(                                                                          \
             INSIGHT_TRACE_ROW(name), dst, src0, reinterpret_cast<uint64_t>(src1), repeats,                   \
-            {{dst_block, src0_block, src1_block}, {dst_repeat, src0_repeat, src1_repeat}}, mode, at);        \
+            {{dst_block, src0_block, src1_block}, {dst_repeat, src0_repeat, src1_repeat}},                   \
+            static_cast<uint8_t>(mode), at);                                                                 \
     }                                                                                                        \
     template <class D, class A, class B>                                                                     \
     inline void name(D *dst, A *src0, B *src1, uint64_t word, INSIGHT_TRACE_AT) {                            \
