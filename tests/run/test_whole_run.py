@@ -71,7 +71,8 @@ def test_the_command_says_what_a_run_is_made_of_and_leaves_it(tmp_path, capsys):
     for row in data["kernels"]:
         assert row["least"] <= row["median"] <= row["most"]
         assert row["verified"] == "no"
-        assert 0 < row["without"] <= data["cycles"]
+        # other tasks on other cores may come out a little later
+        assert 0 < row["without"] <= 1.01 * data["cycles"]
     assert data["longest_chain"] <= data["cycles"]
     kept = json.loads((out / "run.json").read_text())
     assert kept["cycles"] == data["cycles"]

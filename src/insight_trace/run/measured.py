@@ -34,9 +34,8 @@ class MeasuredTask:
     func_id: int | None  # None: the record does not say
     cube: bool | None
     cycles: Mapping[str, float]  # total and busy cycles by pipe; `duration` is in microseconds
-    counters: Mapping[str, float] = field(
-        default_factory=dict
-    )  # all others, under the names of their columns
+    # all others, under the names of their columns
+    counters: Mapping[str, float] = field(default_factory=dict)
 
 
 def read_pmu(path: Path) -> list[MeasuredTask]:
