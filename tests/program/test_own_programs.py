@@ -402,3 +402,14 @@ target_link_libraries(add PRIVATE tiling_api platform m dl ascendcl)
     ran = run_exec(tmp_path, "sh", "-c", line)
     assert ran.returncode == 0, (tmp_path / "log").read_text() + ran.stderr
     assert "0 of 32768 wrong" in ran.stdout
+
+
+def test_msprof_op_simulator_runs_the_program_and_leaves_its_folder(tmp_path: Path) -> None:
+    line = COMPILE.format(source=EXAMPLE, made="add") + " && msprof op simulator --kernel-name=add --output=out ./add"
+    ran = run_exec(tmp_path, "sh", "-c", line)
+    assert ran.returncode == 0, ran.stderr
+    assert "0 of 32768 wrong" in ran.stdout
+    (folder,) = (tmp_path / "out").glob("OPPROF_*")
+    assert (folder / "simulator" / "visualize_data.bin").stat().st_size > 0
+    assert (folder / "simulator" / "trace.json").is_file()
+    assert run_exec(tmp_path, "msprof", "op", "./add").returncode == 2
