@@ -102,6 +102,7 @@ class Retiming:
         count = len(instructions)
         self.gap, self.occupies, self.takes = [0] * count, [0] * count, [0] * count
         self.data, self.free = [0] * count, [0] * count  # of transfers
+        self.unseen: list[int] = []  # rows of which nothing shows how long they keep their pipe
         self._learn()
         flags = [
             self.takes[r] for r in counted.tolist() if self.kind[r] == Kind.WAIT and self.partner[r] >= 0
@@ -168,8 +169,16 @@ class Retiming:
             return
         between = self.start[row] - self.start[previous]
         held = self.start[row] > self.issue[row] + self.dispatch
-        own = between if held else min(between, self.end[previous] - self.start[previous])
+        # a flag waits for its pipe, and lets the next instruction pass meanwhile
+        alone = (
+            self.takes[previous]
+            if self.kind[previous] == Kind.SET
+            else self.end[previous] - self.start[previous]
+        )
+        own = between if held else min(between, alone)
         self.occupies[previous] = max(0, own)
+        if not held and own < between:
+            self.unseen.append(previous)
 
     def _learn_own(self, row: int, at: _Place) -> None:
         """What a row takes from the moment on at which nothing keeps it any more."""
@@ -206,6 +215,9 @@ class Retiming:
                 usual = seen.get(key[0]) or self.roof(row)
                 own = self.bytes[row] / usual if usual else self.takes[row]
                 self.data[row] = min(self.takes[row], round(own))
+        for row in self.unseen:  # several transfers may be in flight
+            if self.bytes[row] > 0:
+                self.occupies[row] = min(self.occupies[row], self.data[row])
 
     def roof(self, row: int) -> float:
         """Bytes in a thousandth of a cycle that the path of a transfer carries; 0 where nobody has said."""
