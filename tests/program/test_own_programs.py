@@ -405,7 +405,10 @@ target_link_libraries(add PRIVATE tiling_api platform m dl ascendcl)
 
 
 def test_msprof_op_simulator_runs_the_program_and_leaves_its_folder(tmp_path: Path) -> None:
-    line = COMPILE.format(source=EXAMPLE, made="add") + " && msprof op simulator --kernel-name=add --output=out ./add"
+    line = (
+        COMPILE.format(source=EXAMPLE, made="add")
+        + " && msprof op simulator --kernel-name=add --output=out ./add"
+    )
     ran = run_exec(tmp_path, "sh", "-c", line)
     assert ran.returncode == 0, ran.stderr
     assert "0 of 32768 wrong" in ran.stdout
