@@ -24,10 +24,10 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler
 
 def want_all(cache: str, log: str, barrier) -> None:
 
-    def counted(self, what, source, *rest):
+    def counted(self, job, *rest):
         with Path(log).open("a") as file:
-            file.write(f"{source.name}\n")
-        return build(self, what, source, *rest)
+            file.write(f"{job.source.name}\n")
+        return build(self, job, *rest)
 
     build = Toolchain._build_object
     Toolchain._build_object = counted

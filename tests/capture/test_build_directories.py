@@ -67,7 +67,12 @@ def test_a_build_is_captured_and_gives_what_its_golden_says_without_torch(tmp_pa
     )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert result["golden"] == {"passed": True, "message": "", "largest_difference": {"z": 0.0}}
+    assert result["golden"] == {
+        "passed": True,
+        "compared": 8192,
+        "message": "",
+        "largest_difference": {"z": 0.0},
+    }
     assert result["dispatches"] == 9
 
 
