@@ -85,7 +85,7 @@ def content_key(parts: Iterable[bytes | str]) -> str:
     """A name for content: the same parts in the same order give the same name."""
     digest = hashlib.sha256()
     for part in parts:
-        raw = part.encode() if isinstance(part, str) else part
+        raw = part.encode(errors="surrogateescape") if isinstance(part, str) else part
         digest.update(len(raw).to_bytes(8, "little"))
         digest.update(raw)
     return digest.hexdigest()[:40]

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -224,7 +225,7 @@ def _live_build(scene: Scene) -> LiveBuild:
 
 def _package_of(path: Path) -> str:
     """A package for the module and its folders, so that a scene's relative imports find their neighbours."""
-    name = f"_insight_trace_scene_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
+    name = f"_insight_trace_scene_{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}"
     for folder in reversed(path.parents[:_PACKAGE_LEVELS]):
         name = f"{name}.{folder.name.replace('.', '_')}"
         package = ModuleType(name)
