@@ -1,6 +1,7 @@
 """docs/limits.md has every bound of limits.py, with the number that holds."""
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,10 @@ def _said(name: str, value: float) -> str:
 def test_a_bound_stands_on_the_page_with_its_number(name):
     (line,) = [line for line in PAGE if line.startswith(LINES[name])]
     assert _said(name, getattr(limits, name)) in line
+
+
+def test_every_test_that_the_security_page_names_is_there():
+    root = Path(__file__).resolve().parents[2]
+    named = re.findall(r"`(tests/[\w/]+\.py)`", (root / "SECURITY.md").read_text())
+    assert len(named) >= 8
+    assert [name for name in named if not (root / name).is_file()] == []
