@@ -205,7 +205,7 @@ def test_one_column_into_one_block_a_row_is_a_single_broadcast():
 
 @pytest.mark.parametrize("op", ["TROWEXPANDMAX", "TCOLEXPANDMIN"])
 def test_timing_only_issues_the_same_and_writes_nothing(op):
-    full = np.ones((9, 72), np.float16)
+    full = np.ones((9, 80), np.float16)
     thin = column_tile(full[:, 0], "DN", 9) if op.startswith("TROW") else tile(full[:1], THIN)
     operands = tile(np.full_like(full, KEPT), DST), tile(full, 0), thin
     real, timed = run_tile_op(op, *operands), run_tile_op(op, *operands, timing_only=True)

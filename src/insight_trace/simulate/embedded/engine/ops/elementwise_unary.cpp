@@ -30,12 +30,14 @@ TILE_OP_BODY(TEXPANDS) {
     if (dst.space == Space::L1) return fill_l1(core, dst, operands[1]);
     Lines to = lines_of(core, "TEXPANDS", dst);
     if (!is_number(dst.type)) core.unsupported("TEXPANDS of %s tiles", type_name(dst.type));
-    // bytes are filled in pairs
-    Type type = to.size == 1 ? Type::I16 : dst.type;
+    // bytes are filled in pairs, but not in functions
+    const bool pairs = to.size == 1 && !core.register_based();
+    Type type = pairs ? Type::I16 : dst.type;
     uint64_t bits = scalar_bits(operands[1], dst.type);
-    if (to.size == 1) bits |= bits << 8;
+    if (pairs) bits |= bits << 8;
     auto one = [&](const Step &step) { issue(core, executed(Instr::MOVEV, bits), type, step); };
-    walk_fill(core, to.size == 1 ? to.as(2) : to, one);
+    if (core.register_based()) return walk_counted_lines(core, to, nullptr, nullptr, one);
+    walk_fill(core, pairs ? to.as(2) : to, one);
 }
 
 } // namespace insight_trace::engine
