@@ -15,7 +15,7 @@ from insight_trace.chips import family_named
 from insight_trace.errors import JobError
 from insight_trace.model import CoreType
 from insight_trace.program.command_line import CommandLine, Input
-from insight_trace.program.core_kinds import Reach, declared, infer
+from insight_trace.program.core_kinds import Reach, declared, infer, kernels_in
 from insight_trace.program.launches import LaunchSite, rewrite_launches
 from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.embedded import compiled_from
@@ -39,6 +39,8 @@ _MACROS = {
 _DEVICE_FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fsigned-char")
 _ENTRY = re.compile(r"^\S* \w (_ZN21insight_trace_program5EntryI\S*4callEPl)$", re.M)
 _ENTRIES = "program"  # of the cache
+_FUNCTION = re.compile(r"^\S+ [TW] (\S+)$", re.M)
+_ELSEWHERE = "elsewhere"  # the kind of a launch whose kernel another source defines
 _KINDS = {CoreType.AIC: "aic", CoreType.AIV: "aiv", CoreType.MIX: "mix"}
 
 
@@ -131,17 +133,20 @@ def _build(
     for side, (text, _) in rewritten.items():
         (into / f"{side}.cc").write_text(text, encoding="utf-8", errors="surrogateescape")
     host = pool.submit(_compile_host, toolchain, line, into)
-    has_launches = bool(rewritten["host"][1])
+    kernels = set().union(*(kernels_in(texts[side]) for side in line.sides))
+    has_launches = bool(rewritten["host"][1]) or bool(kernels)
     entries: dict[str, set[str]] = {}
     if has_launches:
-        images = {side: pool.submit(_compile_side, toolchain, line, into, side) for side in line.sides}
+        images = {
+            side: pool.submit(_compile_side, toolchain, line, into, side, kernels) for side in line.sides
+        }
         for side, image in images.items():
             for entry in image.result():
                 entries.setdefault(entry, set()).add(side)
     host_object = host.result()
     objects = [host_object, *_stubs(toolchain, host_object, into)]
     if has_launches:
-        facts = _facts(line, final, entries, texts, rewritten)
+        facts = _facts(line, final, entries, texts, rewritten, kernels)
         objects.append(_registration(toolchain, into, facts))
     _run(toolchain, ["-r", "-nostdlib", *map(str, objects), "-o", str(into / "made.o")])
     for name in ("host.o", "host.cc", "registration.o", "stubs.o", "cube.o", "vector.o"):
@@ -182,8 +187,10 @@ def _compile_host(toolchain: Toolchain, line: CommandLine, into: Path) -> Path:
     return made
 
 
-def _compile_side(toolchain: Toolchain, line: CommandLine, into: Path, side: str) -> list[str]:
-    """The shared object of one kind of core; its entry points."""
+def _compile_side(
+    toolchain: Toolchain, line: CommandLine, into: Path, side: str, kernels: set[str]
+) -> list[str]:
+    """The shared object of one kind of core; its entry points. Other sources may launch its kernels."""
     compiled = into / f"{side}.o"
     unshared = [] if toolchain.compiler.is_clang else ["-fno-gnu-unique"]
     hooks = toolchain._hooks()
@@ -196,11 +203,22 @@ def _compile_side(toolchain: Toolchain, line: CommandLine, into: Path, side: str
         code.write_text(text, encoding="utf-8", errors="surrogateescape")
         _run(toolchain, ["-c", str(code), "-o", str(compiled)])
         code.unlink()
-    entries = sorted(set(_ENTRY.findall(tool(["nm", str(compiled)]))))
-    if entries:
+    listed = tool(["nm", str(compiled)])
+    entries = sorted(set(_ENTRY.findall(listed)))
+    exported = [name for name in _FUNCTION.findall(listed) if _is_one_of(name, kernels)]
+    if entries or exported:
         made = str(into / f"{side}.so")
-        _run(toolchain, ["-shared", str(compiled), "-o", made, *entries_only(compiled, entries)])
+        _run(
+            toolchain, ["-shared", str(compiled), "-o", made, *entries_only(compiled, [*entries, *exported])]
+        )
     return entries
+
+
+def _is_one_of(symbol: str, names: set[str]) -> bool:
+    """Whether a symbol is one of these functions, mangled or not."""
+    return symbol in names or (
+        symbol.startswith("_Z") and any(f"{len(name)}{name}" in symbol for name in names)
+    )
 
 
 def _stubs(toolchain: Toolchain, host: Path, into: Path) -> list[Path]:
@@ -224,21 +242,33 @@ def _facts(
     entries: dict[str, set[str]],
     texts: dict[str, str],
     rewritten: dict[str, tuple[str, list[LaunchSite]]],
+    kernels: set[str],
 ) -> str:
     reaches = {side: Reach(texts[side]) for side in line.sides}
     kinds: dict[int, CoreType] = {}
+    names: dict[int, str] = {}
+
+    def kind_of(kernel: str) -> CoreType:
+        said = declared(texts[line.sides[0]], kernel)
+        return said or infer(kernel, reaches.get("cube"), reaches.get("vector"))
+
     for site in rewritten["host"][1]:
-        kind = declared(texts["host"], site.name)
-        if kind is None:
-            kind = infer(site.name, reaches.get("cube"), reaches.get("vector"))
-        kinds[site.identity] = kind
+        kinds[site.identity] = kind_of(site.name)
+        names[site.identity] = site.name
     lines = [
         f"target\t{line.target}",
         *(f"text\t{side}\t{escape(str(final / f'{side}.cc'))}" for side in line.sides),
     ]
+    defined = {name for name in kernels if any(reach.defines(name) for reach in reaches.values())}
+    lines += [f"kernel\t{name}\t{_KINDS[kind_of(name)]}" for name in sorted(defined)]
     for entry, sides in sorted(entries.items()):
-        identity = re.search(r"EntryILm(\d+)E", entry)
-        kind = kinds.get(int(identity[1]) if identity else -1, CoreType.AIV)
+        found = re.search(r"EntryILm(\d+)E", entry)
+        identity = int(found[1]) if found else -1
+        kind = kinds.get(identity, CoreType.AIV)
+        name = names.get(identity, "")
+        if name in kernels - defined:
+            lines.append(f"entry\t{entry}\t{_ELSEWHERE}\t2\t{name}")
+            continue
         if len(sides) == 1 and kind is CoreType.MIX:
             kind = CoreType.AIC if "cube" in sides else CoreType.AIV
         lines.append(f"entry\t{entry}\t{_KINDS[kind]}")

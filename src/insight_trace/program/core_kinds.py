@@ -46,6 +46,9 @@ class Reach:
             end = _closing_brace(text, opened)
             self._bodies.setdefault(name, []).append(head[head.rfind("(") :] + text[opened:end])
 
+    def defines(self, kernel: str) -> bool:
+        return kernel in self._bodies
+
     def of(self, kernel: str) -> str:
         """The text of a kernel and of all that it may reach."""
         wanted, seen, found = [kernel], {kernel}, []
@@ -95,6 +98,7 @@ def _defined_name(head: str) -> str | None:
     call = re.search(r"([A-Za-z_]\w*)\s*\(", statement)
     while call and call[1] in (
         "__attribute__",
+        "insight_trace_kernel",
         "alignas",
         "__launch_bounds__",
         "__mix__",
@@ -143,6 +147,21 @@ def infer(kernel: str, cube: Reach | None, vector: Reach | None) -> CoreType:
         return CoreType.AIC if works_cube else CoreType.AIV
     moves_cube, moves_vector = bool(_ANY.search(on_cube)), bool(_ANY.search(on_vector))
     return CoreType.AIC if moves_cube and not moves_vector else CoreType.AIV
+
+
+_KERNEL = re.compile(r"\binsight_trace_kernel\)\)")
+_CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
+
+
+def kernels_in(text: str) -> set[str]:
+    """The names of all functions that are declared `__global__`."""
+    found = set()
+    for match in _KERNEL.finditer(text):
+        rest = re.sub(r"__attribute__\(\(\w+\)\)", " ", text[match.end() : match.end() + 1000])
+        name = _CALLED.search(rest)
+        if name:
+            found.add(name[1])
+    return found
 
 
 def declared(text: str, kernel: str) -> CoreType | None:

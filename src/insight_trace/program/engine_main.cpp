@@ -136,7 +136,7 @@ int find_bounds(dl_phdr_info *info, size_t, void *data) {
 }
 
 // Host functions that a source mentions beside its kernels stay unresolved: a kernel never calls them.
-Image &image_at(const std::string &path) {
+Image &image_at(const std::string &path, bool for_others = false) {
     Image &found = g_images[path];
     if (found.handle) return found;
     found.image.path = path;
@@ -145,7 +145,7 @@ Image &image_at(const std::string &path) {
 #else
     constexpr int kOwnFirst = RTLD_DEEPBIND;
 #endif
-    found.handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | kOwnFirst);
+    found.handle = dlopen(path.c_str(), RTLD_LAZY | (for_others ? RTLD_GLOBAL : RTLD_LOCAL) | kOwnFirst);
     if (!found.handle) fail(Fault::Environment, {}, "cannot load the compiled kernel: %s", dlerror());
     dl_iterate_phdr(find_bounds, &found.image);
     auto *begin = static_cast<uint8_t **>(dlsym(found.handle, "insight_trace_state_begin"));
@@ -173,6 +173,7 @@ const Parameters &chip_of(const std::string &path) {
 struct Request {
     std::string chip, kind = "aiv", entry;
     std::string images[2]; // cube, vector
+    std::string also[2];   // where the kernel itself is, if not there
     uint64_t blocks = 1;
     int lanes = 2;
     double seconds = 60;
@@ -209,6 +210,10 @@ Request read_request(const std::string &text) {
             request.held.push_back({n(1), n(2), n(3) != 0});
         else if (f[0] == "chip")
             request.chip = f.at(1);
+        else if (f[0] == "also_cube" && f.size() > 1)
+            request.also[0] = f[1];
+        else if (f[0] == "also_vector" && f.size() > 1)
+            request.also[1] = f[1];
         else if (f[0] == "cube")
             request.images[0] = f.at(1);
         else if (f[0] == "vector")
@@ -272,6 +277,7 @@ std::string run(const Request &request) {
     int kernels[2] = {-1, -1};
     for (int side = 0; side < 2; ++side) {
         if (!wanted[side]) continue;
+        if (!request.also[side].empty()) image_at(request.also[side], true);
         Image &image = image_at(request.images[side]);
         KernelImage one = image.image;
         one.call = reinterpret_cast<void (*)(int64_t *)>(dlsym(image.handle, request.entry.c_str()));

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from insight_trace.cache import content_key
@@ -100,18 +101,33 @@ def _runtime(toolchain: Toolchain) -> Path:
     )
 
     def build(into: Path) -> None:
-        sources = [str(path) for path in sorted(RUNTIME.glob("*.cpp"))]
-        made = into / RUNTIME_LIBRARY
-        words = ["-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-w", f"-I{HEADERS}", f"-I{RUNTIME}"]
-        words += [f"-Wl,-soname,{RUNTIME_LIBRARY}", *sources, "-o", str(made), "-ldl", "-lpthread"]
-        done = toolchain.compiler.run(words)
-        if done.code != 0:
-            raise JobError(
-                f"the runtime library does not compile: {done.said.decode(errors='replace')[:2000]}",
-                hint="this is a fault of ours, please report it",
-            )
+        words = ["-std=c++17", "-O1", "-g1", "-fPIC", "-w", f"-I{HEADERS}", f"-I{RUNTIME}"]
+
+        def compiled(source: Path) -> str:
+            made = str(into / f"{source.stem}.o")
+            _require_done(toolchain, [*words, "-c", str(source), "-o", made])
+            return made
+
+        with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+            objects = list(pool.map(compiled, sorted(RUNTIME.glob("*.cpp"))))
+        made = ["-shared", f"-Wl,-soname,{RUNTIME_LIBRARY}", *objects, "-o", str(into / RUNTIME_LIBRARY)]
+        _require_done(toolchain, [*made, "-ldl", "-lpthread"])
 
     return toolchain.cache.put("program_runtime", key, build) / RUNTIME_LIBRARY
+
+
+def _require_done(toolchain: Toolchain, words: list[str]) -> None:
+    done = toolchain.compiler.run(words)
+    if done.over:
+        raise JobError(
+            f"compiling the runtime library went over its limit of {done.over}",
+            hint="INSIGHT_TRACE_COMPILE_SECONDS=SECONDS gives the compiler more time",
+        )
+    if done.code != 0:
+        raise JobError(
+            f"the runtime library does not compile: {done.said.decode(errors='replace')[:2000]}",
+            hint="this is a fault of ours, please report it",
+        )
 
 
 def _fill(folder: Path, final: Path, library: Path) -> None:

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <poll.h>
 #include <pthread.h>
-#include <regex>
+#include <regex.h>
 #include <sstream>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -87,7 +87,7 @@ struct Session {
     uint64_t launch_count = ~0ull, skip = 0, snapshot = 1ull << 30;
     double seconds = 60;
     bool timing_only = false, known = false, check = false;
-    std::regex pattern;
+    regex_t pattern{};
 
     Session() {
         const char *named = getenv("INSIGHT_TRACE_PROGRAM");
@@ -116,10 +116,10 @@ struct Session {
                 check = f[1] == "1";
         }
         known = !engine.empty();
-        if (!kernel_name.empty()) pattern = std::regex(kernel_name, std::regex::extended);
+        if (!kernel_name.empty()) regcomp(&pattern, kernel_name.c_str(), REG_EXTENDED | REG_NOSUB);
     }
     bool matches(const std::string &kernel) const {
-        return kernel_name.empty() || std::regex_search(kernel, pattern);
+        return kernel_name.empty() || regexec(&pattern, kernel.c_str(), 0, nullptr, 0) == 0;
     }
 };
 const Session &session() {
@@ -236,7 +236,7 @@ void Device::add_kernels(const char *facts, uint64_t facts_size, const uint8_t *
             set->target = f[1];
         else if (f[0] == "text")
             set->texts[f[1] == "vector"] = f[2];
-        else if (f[0] == "entry")
+        else if (f[0] == "entry" || f[0] == "kernel")
             entries.push_back(f);
     }
     for (int side = 0; side < 2; ++side)
@@ -244,8 +244,8 @@ void Device::add_kernels(const char *facts, uint64_t facts_size, const uint8_t *
     std::lock_guard<std::recursive_mutex> lock(mutex);
     sets_.push_back(set);
     for (const auto &f : entries) {
-        KernelEntry entry{set, f[2], f.size() > 3 ? std::stoi(f[3]) : 2};
-        entries_[f[1]] = entry;
+        KernelEntry entry{set, f[2], f.size() > 3 ? std::stoi(f[3]) : 2, f.size() > 4 ? f[4] : "", nullptr};
+        (f[0] == "kernel" ? kernels_ : entries_)[f[1]] = entry;
     }
 }
 
@@ -331,7 +331,8 @@ std::string Device::request_text(const insight_trace_launch_request &request, co
         if (memory.buffers().empty()) out << "region\t" << kBase << "\t0\t1\t0\tnothing\n";
     }
     out << "chip\t" << escaped(chip_of(entry.set->target).file) << "\nkind\t" << entry.kind << "\nlanes\t"
-        << entry.lanes << "\ncube\t" << escaped(entry.set->images[0]) << "\nvector\t"
+        << entry.lanes << "\nalso_cube\t" << escaped(entry.also ? entry.also->images[0] : "") << "\nalso_vector\t"
+        << escaped(entry.also ? entry.also->images[1] : "") << "\ncube\t" << escaped(entry.set->images[0]) << "\nvector\t"
         << escaped(entry.set->images[1]) << "\nentry\t" << symbol << "\nblocks\t" << request.blocks
         << "\nseconds\t" << session().seconds << "\ntiming_only\t" << session().timing_only << "\narguments\t"
         << hex_of(request.arguments, request.argument_bytes) << "\n";
@@ -420,7 +421,13 @@ void Device::launch(const insight_trace_launch_request &request) {
     symbol = "_Z" + symbol.substr(0, symbol.size() - 1) + "4callEPl";
     auto found = entries_.find(symbol);
     if (found == entries_.end()) return refuse(kInternal, "no compiled kernel belongs to this launch");
-    const KernelEntry &entry = found->second;
+    KernelEntry entry = found->second;
+    if (entry.kind == "elsewhere") {
+        auto other = kernels_.find(entry.kernel);
+        if (other == kernels_.end()) return refuse(kInternal, "no source of this program defines the kernel");
+        entry.kind = other->second.kind;
+        entry.also = other->second.set;
+    }
     if (request.blocks == 0 || request.blocks > 4096)
         return refuse(107000, "a launch has 1 to 4096 blocks, not " + std::to_string(request.blocks));
     if (!is_stream(request.stream)) return refuse(107003, "the launch names a stream that does not exist");
@@ -497,8 +504,9 @@ void Device::launch(const insight_trace_launch_request &request) {
         told_generation_ = memory.generation();
         std::string reply;
         if (!exchange(text, reply, session().seconds)) {
+            const bool ended = seconds_now() - began < session().seconds;
             end_engine();
-            reply = "status\tfailed\nfault\tkernel\nmessage\tthe kernel did not end within its limit of "
+            reply = ended ? "status\tfailed\nfault\tenvironment\nmessage\tthe engine ended without an answer\n" : "status\tfailed\nfault\tkernel\nmessage\tthe kernel did not end within its limit of "
                     "time\nlimit\ttime\n";
         }
         std::istringstream in(reply);

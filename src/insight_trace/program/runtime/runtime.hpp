@@ -89,8 +89,10 @@ struct KernelSet {
 };
 struct KernelEntry {
     const KernelSet *set;
-    std::string kind; // aic, aiv, mix
+    std::string kind; // aic, aiv, mix; elsewhere: another source defines the kernel
     int lanes = 2;
+    std::string kernel;              // its name, where it is defined elsewhere
+    const KernelSet *also = nullptr; // and where
 };
 
 class Device {
@@ -143,6 +145,7 @@ class Device {
     bool recall(const std::string &key, Kept *&found);
 
     std::map<std::string, KernelEntry> entries_;
+    std::map<std::string, KernelEntry> kernels_; // by the name of the function
     std::vector<KernelSet *> sets_;
     std::map<std::string, ChipFacts> chips_;
     std::multimap<std::string, Kept> kept_;

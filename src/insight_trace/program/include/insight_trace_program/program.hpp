@@ -8,6 +8,8 @@
 #include <utility>
 
 // Which cores a kernel is for, where its declaration says so: read from the text by program/core_kinds.py.
+#undef __global__
+#define __global__ __attribute__((insight_trace_kernel))
 #ifndef __vector__
 #define __vector__ __attribute__((insight_trace_vector_core))
 #endif

@@ -21,7 +21,9 @@ def library() -> Path:
         raise ImportError(
             "this torch_npu belongs to `insight-trace exec -- COMMAND`: run the program by that"
         )
-    sources = sorted(path for path in _HERE.rglob("*") if path.suffix in (".cpp", ".h"))
+    sources = sorted(
+        path for path in _HERE.rglob("*") if path.suffix in (".cpp", ".h") or path.name == "_build.py"
+    )
     digest = hashlib.sha256(torch.__version__.encode() + str(torch.__file__).encode())
     for path in sources:
         digest.update(path.read_bytes())
@@ -55,7 +57,8 @@ def _compile(torch: Path, toolkit: Path, place: Path, made: Path, new_abi: bool)
         *compiler, "-std=c++20", "-O0", "-g0", "-fPIC", "-shared", "-w", f"-D_GLIBCXX_USE_CXX11_ABI={int(new_abi)}",
         f"-I{_HERE / 'include'}", f"-I{toolkit / 'include'}", f"-I{torch / 'include'}",
         f"-I{torch / 'include' / 'torch' / 'csrc' / 'api' / 'include'}", str(_HERE / "csrc" / "device.cpp"), "-o", str(part),
-        f"-L{torch / 'lib'}", "-ltorch", "-ltorch_cpu", "-lc10", f"-L{toolkit / 'lib64'}", "-linsight_trace_runtime",
+        f"-L{torch / 'lib'}", "-Wl,--no-as-needed", "-ltorch_python", "-ltorch", "-ltorch_cpu", "-lc10",
+        f"-L{toolkit / 'lib64'}", "-linsight_trace_runtime",
         f"-Wl,-rpath,{torch / 'lib'}", "-Wl,-soname,libtorch_npu.so",
     ]  # fmt: skip
     print("insight-trace: compiling torch's npu device, once for this torch", file=sys.stderr, flush=True)
