@@ -416,3 +416,37 @@ def test_msprof_op_simulator_runs_the_program_and_leaves_its_folder(tmp_path: Pa
     assert (folder / "simulator" / "visualize_data.bin").stat().st_size > 0
     assert (folder / "simulator" / "trace.json").is_file()
     assert run_exec(tmp_path, "msprof", "op", "./add").returncode == 2
+
+
+def test_a_kernel_may_be_launched_from_another_source_than_its_own(tmp_path: Path) -> None:
+    tiles = HEAD.split("template <class T> T *on_device")[0]
+    (tmp_path / "kernel.cpp").write_text(tiles + KERNEL)
+    (tmp_path / "launch.cpp").write_text(
+        tiles + "__global__ AICORE void plus_one(__gm__ float *x, __gm__ float *y, int rows);\n"
+        "void launch(float *x, void *stream) { plus_one<<<2, nullptr, stream>>>(x, x, 2); }\n"
+    )
+    (tmp_path / "main.cpp").write_text("""
+#include <acl/acl.h>
+#include <cstdio>
+void launch(float *x, void *stream);
+int main() {
+    float h[128] = {3};
+    void *d = nullptr;
+    aclrtMalloc(&d, sizeof h, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemcpy(d, sizeof h, h, sizeof h, ACL_MEMCPY_HOST_TO_DEVICE);
+    launch(static_cast<float *>(d), nullptr);
+    const int error = aclrtSynchronizeDevice();
+    aclrtMemcpy(h, sizeof h, d, sizeof h, ACL_MEMCPY_DEVICE_TO_HOST);
+    printf("%d %g %g\\n", error, h[0], h[127]);
+}
+""")
+    compiled = "bisheng -xcce --npu-arch=dav-2201 -fPIC -c {0}.cpp -o {0}.o"
+    lines = [
+        compiled.format("kernel"),
+        compiled.format("launch"),
+        "bisheng -shared --cce-fatobj-link kernel.o launch.o -o libkernel.so",
+        'g++ main.cpp -I"$ASCEND_HOME_PATH/include" -L. -lkernel -L"$ASCEND_HOME_PATH/lib64" -lascendcl -o main',
+        'LD_LIBRARY_PATH=".:$LD_LIBRARY_PATH" ./main',
+    ]
+    ran = run_exec(tmp_path, "sh", "-c", " && ".join(lines))
+    assert ran.stdout.strip() == "0 4 1", ran.stderr

@@ -133,7 +133,7 @@ def _build(
     for side, (text, _) in rewritten.items():
         (into / f"{side}.cc").write_text(text, encoding="utf-8", errors="surrogateescape")
     host = pool.submit(_compile_host, toolchain, line, into)
-    kernels = set().union(*(kernels_in(texts[side]) for side in line.sides))
+    kernels = {name for side in line.sides for name in kernels_in(texts[side])}
     has_launches = bool(rewritten["host"][1]) or bool(kernels)
     entries: dict[str, set[str]] = {}
     if has_launches:
