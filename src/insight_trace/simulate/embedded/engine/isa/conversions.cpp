@@ -147,15 +147,20 @@ HOT_LOOP void scaled_halves(void *to, const void *from, const void *context, int
     for (int64_t i = 0; i < count; ++i) out[i] = half(float(double(x[i]) / 131072 * double(scale) * 131072));
 }
 
-// Sums, differences and products above zero, rounded to the source's type, then converted.
+// Sums, differences and products above zero, converted.
 template <class From, class To, class Fold>
 HOT_LOOP void narrowed(void *to, const void *a, const void *b, int64_t count) {
     To *out = static_cast<To *>(to);
     const From *x = static_cast<const From *>(a), *y = static_cast<const From *>(b);
     const Conversion how{Round::Rint, false, false};
+    using Sum = std::conditional_t<is_real<From>, float, int32_t>; // rounded and held once, at the end
     for (int64_t i = 0; i < count; ++i) {
-        const From sum = From(Fold::of(Wide<From>(x[i]), Wide<From>(y[i])));
-        out[i] = converted<From, To>(Fold::rectifies && !(Wide<From>(sum) > 0) ? From(0) : sum, how);
+        Sum sum = Fold::of(Sum(x[i]), Sum(y[i]));
+        if (Fold::rectifies && sum <= 0) sum = 0;
+        if constexpr (std::is_integral_v<To>)
+            out[i] = to_integer<To>(static_cast<double>(sum), how);
+        else
+            out[i] = To(static_cast<float>(sum));
     }
 }
 struct Added {
