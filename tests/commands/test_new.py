@@ -12,6 +12,17 @@ def test_what_new_writes_runs_passes_its_golden_and_has_no_findings(tmp_path, mo
     # one kernel needs no --func-id
     assert main(["replay", "my_first/scene.py", "-o", "replayed"]) == 0
     assert "verified   slot 2 exact" in capsys.readouterr().out
+    # a workspace says which text it repeats
+    kernel = tmp_path / "my_first" / "my_first.cpp"
+    assert main(["check", "replayed"]) == 0
+    assert capsys.readouterr().out.startswith(
+        "source     my_first.cpp as it was replayed, which is what it is now"
+    )
+    text = kernel.read_text()
+    kernel.write_text(text + "// changed\n")
+    assert main(["replay", "replayed", "-o", "again"]) == 0
+    assert "my_first.cpp has changed since: replay the scene again" in capsys.readouterr().out.splitlines()[0]
+    kernel.write_text(text)
     assert main(["check", "my_first/scene.py"]) == 0
     assert "MY_FIRST: nothing to remark\n1 kernel · 0 errors" in capsys.readouterr().out
 

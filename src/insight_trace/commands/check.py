@@ -53,6 +53,7 @@ def run(options: argparse.Namespace) -> int:
     from insight_trace.errors import RequestError
     from insight_trace.replay.examine import examine
     from insight_trace.replay.request import ReplayRequest
+    from insight_trace.replay.workspace import RECORD, source_line
     from insight_trace.storage import refuse_existing, write_whole
 
     request = ReplayRequest(
@@ -69,6 +70,8 @@ def run(options: argparse.Namespace) -> int:
         refuse_existing(options.sarif, force=options.force)
     if options.orders < 0:
         raise RequestError(f"--perturb takes a number of orders, not {options.orders}")
+    if (options.scene / RECORD).is_file() and not options.json:
+        print(f"source     {source_line(options.scene)}")
     allowed = in_file(options.allow) if options.allow else []
     examined = examine(request, allowed)
     if options.sarif is not None:

@@ -150,6 +150,7 @@ def run(options: argparse.Namespace) -> int:
     from insight_trace.errors import RequestError
     from insight_trace.finding import Severity
     from insight_trace.replay.replaying import run_replay
+    from insight_trace.replay.workspace import RECORD, source_line
 
     if options.backend == "ptoas":
         raise RequestError(
@@ -177,6 +178,8 @@ def run(options: argparse.Namespace) -> int:
         raise RequestError(
             "--shadow needs a run that computes", hint="leave --timing-only and --no-collect out"
         )
+    if (options.scene / RECORD).is_file() and not options.json:
+        print(f"source     {source_line(options.scene)}")
     replay = run_replay(request, progress)
     precision, table = _precision(replay.workspace) if options.shadow else ({}, [])
     if options.json:

@@ -275,6 +275,29 @@ def read_record(workspace: Path) -> tuple[Job, dict[str, Any]]:
     return job, dict(record)
 
 
+def source_line(workspace: Path) -> str:
+    """Which text of its kernels a workspace repeats, and whether that is what lies where it came from."""
+    job, record = read_record(workspace)
+    changed: list[str] = []
+    gone: list[str] = []
+    for kernel, entry in zip(job.kernels, record["kernels"], strict=True):
+        original = Path(str(entry["source"]))
+        if kernel.written:
+            continue
+        try:
+            same = read_regular(original, most=SOURCE_BYTES) == read_regular(kernel.source, most=SOURCE_BYTES)
+        except (OSError, InputError):
+            gone.append(original.name)
+            continue
+        if not same:
+            changed.append(original.name)
+    names = ", ".join(dict.fromkeys(Path(str(entry["source"])).name for entry in record["kernels"]))
+    if changed:
+        files = ", ".join(dict.fromkeys(changed))
+        return f"{names} as it was replayed; {files} has changed since: replay the scene again for what it is now"
+    return f"{names} as it was replayed" + ("" if gone else ", which is what it is now")
+
+
 def _original_names(
     entries: Sequence[Mapping[str, Any]], kernels: Sequence[Kernel], workspace: Path
 ) -> dict[str, str]:
