@@ -29,6 +29,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--note", action="append", default=[], metavar="KEY=VALUE", help="with -o, a line of the summary"
     )
+    parser.add_argument(
+        "--also", metavar="LIST", help="also write the files of other simulators: npusim, perf-sim, pmu"
+    )
     parser.add_argument("--force", action="store_true", help="replace what is there")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -45,6 +48,7 @@ def _run(options: argparse.Namespace) -> int:
 
     from insight_trace.insight import open_trace
     from insight_trace.trace.clean import clean
+    from insight_trace.trace.other_simulators import forms_of, write_also
     from insight_trace.trace.run_folder import (
         CleanForm,
         beside,
@@ -55,6 +59,7 @@ def _run(options: argparse.Namespace) -> int:
     )
 
     notes = _notes(options.note)
+    also = forms_of(options.also) if options.also is not None else ()
     trace = open_trace(options.path)
     cleaned = clean(trace, keep_scalar=options.keep_scalar)
     form = CleanForm(perfetto=options.format == "perfetto", gzip=options.gzip)
@@ -75,6 +80,11 @@ def _run(options: argparse.Namespace) -> int:
             copy_raw=options.copy_raw,
             force=options.force,
         )
+    if also:
+        path = trace.path or options.path
+        place = options.output_dir or (path if path.is_dir() else path.parent)
+        named = _safe(options.kernel or kernel_name(trace))
+        written += write_also(trace, place, named, also, force=options.force)
     if options.json:
         arrows = cleaned.arrows
         facts = {

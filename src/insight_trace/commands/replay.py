@@ -136,6 +136,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     )
     add_options(out, RunOptions, "include_source", "dump_logs")
     out.add_argument(
+        "--also", metavar="LIST", help="also write the files of other simulators: npusim, perf-sim, pmu"
+    )
+    out.add_argument(
         "--force",
         action="store_true",
         help="replace an existing workspace",
@@ -173,6 +176,7 @@ def run(options: argparse.Namespace) -> int:
 
         options.func_id = members_of(options.dump_dir, options.scene, options.kernel)
         options.kernel = None
+    also = _also(options)
     request = _request(options)
     if options.shadow and (options.timing_only or options.no_collect):
         raise RequestError(
@@ -181,6 +185,11 @@ def run(options: argparse.Namespace) -> int:
     if (options.scene / RECORD).is_file() and not options.json:
         print(f"source     {source_line(options.scene)}")
     replay = run_replay(request, progress)
+    if also and replay.directory is not None:
+        from insight_trace.insight import open_trace
+        from insight_trace.trace.other_simulators import write_also
+
+        write_also(open_trace(replay.directory), replay.workspace, replay.job.kernels[0].name, also)
     precision, table = _precision(replay.workspace) if options.shadow else ({}, [])
     if options.json:
         print(json.dumps(as_json(replay) | precision, indent=2))
@@ -190,6 +199,14 @@ def run(options: argparse.Namespace) -> int:
         print(f"insight-trace replay: {mismatch_text(replay)}", file=sys.stderr)
     wrong = options.strict and any(finding.severity is Severity.ERROR for finding in replay.findings)
     return 1 if replay.mismatched or wrong else 0
+
+
+def _also(options: argparse.Namespace) -> tuple[str, ...]:
+    if options.also is None:
+        return ()
+    from insight_trace.trace.other_simulators import forms_of
+
+    return forms_of(options.also)
 
 
 def _precision(workspace: Path) -> tuple[dict[str, Any], list[str]]:

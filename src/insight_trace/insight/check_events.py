@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
-import numpy as np
 from msgspec import Struct, field
 
 from insight_trace.errors import InputError
@@ -19,31 +17,13 @@ from insight_trace.limits import cut
 from insight_trace.reading import open_regular
 from insight_trace.recording.kinds import CROSS_CORE_NAMES, FLAG_NAMES, SET_NAMES
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 _PHASES = frozenset("XBEstMC")
-_TIED = frozenset("BEst")  # phases of events that an id ties to others
 _BETWEEN_PIPES = re.compile(r"\w+To\w+|")  # the category of a flag's arrow
 _FREE = "arrow of another category"
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _TAIL = 1 << 16
 _SET, _WAIT, _CROSS_CORE = "SET", "WAIT", "flag between cores"
 _MOST = 20  # complaints of one kind about one file
-
-
-class _Lean(Struct, gc=False):
-    """What rules ask of an event."""
-
-    ph: str
-    name: str = ""
-    pid: str | int = ""
-    tid: str | int = ""
-    id: str = ""
-    cat: str = ""
-
-
-_LEAN: msgspec.json.Decoder[list[_Lean]] = msgspec.json.Decoder(list[_Lean])
 
 
 class EventCheck(Struct):
@@ -58,7 +38,7 @@ class EventCheck(Struct):
     flags: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     flows: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     free: set[str] = field(default_factory=set)  # ids of arrows that belong to no flag
-    seen: list[tuple[list[str], NDArray[np.int64]]] = field(default_factory=list)  # ids, and at which events
+    first: dict[str, int] = field(default_factory=dict)  # by id, the event at which it came first
     told: Counter[str] = field(default_factory=Counter)
 
     def report(self, rule: str, number: int | None, what: str) -> None:
@@ -66,43 +46,6 @@ class EventCheck(Struct):
         if self.told[rule] <= _MOST:
             where = self.where if number is None else f"{self.where} event {number}"
             self.broken.append(Broken(rule, where, what))
-
-    def take(self, data: bytes) -> int:
-        """The same for many events at a time, by the few keys that rules ask for; 0 where one needs a closer look."""
-        try:
-            events = _LEAN.decode(b"[%b]" % data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return 0
-        # args come first in every event that has them: nothing else begins so outside of a string
-        if data.count(b'{"args":') + data.count(b'{"cat":') != len(events):
-            return 0
-        used = {(event.ph, event.name, event.pid, event.tid) for event in events}
-        flags = FLAG_NAMES | CROSS_CORE_NAMES
-        for phase, name, process, thread in used:
-            placed = process != "" and thread != ""
-            if (
-                phase not in _PHASES
-                or (phase in "XBE" and not placed)
-                or (phase in "BE" and name not in flags)
-            ):
-                return 0
-        tied = [place for place, event in enumerate(events) if event.ph in _TIED]
-        if any(events[place].id == "" and events[place].ph in "BE" for place in tied):
-            return 0
-        if self.whole:
-            by_kind: dict[tuple[str, str], list[str]] = defaultdict(list)
-            for place in tied:
-                event = events[place]
-                # an arrow between lanes needs no flag; it is drawn by its category
-                name = event.name if _BETWEEN_PIPES.fullmatch(event.cat) or event.ph in "BE" else _FREE
-                by_kind[name, event.ph].append(event.id)
-            for (name, phase), ids in by_kind.items():
-                self._count(name, phase, ids)
-            self.seen.append(([events[place].id for place in tied], np.array(tied, np.int64) + self.events))
-        drawn = (p for phase, name, p, _ in used if phase == "X" or (phase in "BE" and name in FLAG_NAMES))
-        self.processes.update(process for process in drawn if isinstance(process, str))
-        self.events += len(events)
-        return len(events)
 
     def _count(self, name: str, phase: str, ids: list[str]) -> None:
         if phase in "st":
@@ -116,11 +59,7 @@ class EventCheck(Struct):
     def _one(self, name: str, phase: str, key: str, number: int) -> None:
         if self.whole:
             self._count(name, phase, [key])
-            self.seen.append(([key], np.array([number])))
-
-    def _first(self, key: str) -> int | None:
-        """At which event an id came first; asked only where something is wrong."""
-        return next((int(at[ids.index(key)]) for ids, at in self.seen if key in ids), None)
+            self.first.setdefault(key, number)
 
     def look_at(self, events: list[Any]) -> None:
         for event in events:
@@ -179,16 +118,18 @@ class EventCheck(Struct):
             for key in _uneven(begins, finishes):
                 begun, ended = begins[key], finishes[key]
                 if begun > 1 or ended > 1:
-                    self.report("flag-pairs", self._first(key), f"id {key!r} is used by {begun} {kind} flags")
+                    self.report(
+                        "flag-pairs", self.first.get(key), f"id {key!r} is used by {begun} {kind} flags"
+                    )
                 else:
                     what = f"id {key!r}: a {kind} flag has B or E but not both"
-                    self.report("flag-pairs", self._first(key), what)
+                    self.report("flag-pairs", self.first.get(key), what)
         starts, ends = self.flows["s"], self.flows["t"]
         for key in _uneven(starts, ends):
             what = f"id {key!r} has {starts[key]} flow starts and {ends[key]} ends; one of each is drawn"
-            self.report("flow-pairs", self._first(key), what)
+            self.report("flow-pairs", self.first.get(key), what)
         for key in sorted((starts.keys() & ends.keys()) - ids - self.free):
-            self.report("flow-pairs", self._first(key), f"id {key!r} is on no flag")
+            self.report("flow-pairs", self.first.get(key), f"id {key!r} is on no flag")
 
 
 def _uneven(one: Counter[str], other: Counter[str]) -> list[str]:
@@ -227,9 +168,7 @@ def check_timeline(path: Path, start: int, size: int, where: str, *, whole: bool
         _check_tail(check, file.read(min(size, _TAIL)))
         length = size - opening.start
         try:
-            taken = None if sample else check.take
-            pieces = read_events(file, start + opening.start, length, where, ANY_EVENTS, taken=taken)
-            for events in pieces:
+            for events in read_events(file, start + opening.start, length, where, ANY_EVENTS):
                 check.look_at(events)
                 if sample and length > 2 * WINDOW:
                     break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import IO, Any, TypeVar
 
 import msgspec
@@ -12,7 +12,6 @@ from insight_trace.errors import InputError
 from insight_trace.limits import EVENT_BYTES
 
 WINDOW = 1 << 20
-_TAKEN_WINDOW = 1 << 18  # arrays of this many bytes are made again and again without asking the system
 HEAD = 1 << 20  # Insight looks for "traceEvents" no further
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BETWEEN = re.compile(rb"\}\s*,\s*\{")
@@ -88,11 +87,8 @@ def read_events(
     name: str,
     decoder: msgspec.json.Decoder[list[T]],
     lost: list[str] | None = None,
-    taken: Callable[[bytes], int] | None = None,
 ) -> Iterator[list[T]]:
     """Lists of events from `start` (the first byte after the array's bracket) for `size` bytes.
-
-    `taken` is offered every piece but the last first; it says how many events it took, 0 for none.
 
     With `lost`, a document that is cut off gives the events before the cut; the list says what is missing.
 
@@ -100,8 +96,7 @@ def read_events(
     by decoding, so text that only looks like such a place costs a second try and nothing else.
     """
     position, end = start, start + size
-    usual = WINDOW if taken is None else min(WINDOW, _TAKEN_WINDOW)
-    window = usual
+    window = WINDOW
     seen = 0
     held = b""
     while position < end or held:
@@ -119,21 +114,13 @@ def read_events(
                 lost.append(f"{name}: cut off after event {seen + len(events)}, {len(rest)} bytes not read")
                 yield events
             return
-        if taken is not None:
-            place = data.rfind(b"},{") + 1
-            count = taken(data[:place]) if place else 0
-            if count:
-                held = data[place + 1 :]
-                window = usual
-                seen += count
-                continue
         events, held = _cut(data, decoder)
         if events is None:
             if len(data) > EVENT_BYTES:
                 _explain(data, name, seen, decoder)
             window *= 2
             continue
-        window = usual
+        window = WINDOW
         seen += len(events)
         yield events
 

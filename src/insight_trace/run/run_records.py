@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.run.schedule import ActivityKind
 from insight_trace.run.whole_run import WholeRun
+from insight_trace.trace.other_simulators import PIPE_COUNTERS, PIPE_UTILIZATION, PMU_HEAD
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,15 +25,7 @@ SWIMLANE, DEPS, PMU = "chip_swimlane_records.json", "deps.json", "pmu.csv"
 _LEVEL = 4  # the most: cores, schedulers' stamps and phases, the orchestrator
 _ORIGIN = 1_000_000
 _SIMULATED = {"simulated_by": "insight-trace"}
-# Busy cycles of the PMU's group PIPE_UTILIZATION, in its order, and the cores that have the pipe; instruction fetches,
-# its last two counters, are not simulated, and a counter that is not there is no column.
-PIPE_COUNTERS = (
-    ("vec_busy_cycles", "VECTOR"), ("cube_busy_cycles", "CUBE"), ("scalar_busy_cycles", "SCALAR"),
-    ("mte1_busy_cycles", "MTE1"), ("mte2_busy_cycles", "MTE2"), ("mte3_busy_cycles", "MTE3"),
-)  # fmt: skip
 _ONLY = {"CUBE": "cube", "MTE1": "cube", "VECTOR": "vector", "MTE3": "vector"}
-PIPE_UTILIZATION = 2
-PMU_HEAD = ["thread_id", "core_id", "task_id", "func_id", "core_type", "pmu_total_cycles"]
 
 
 def write_records(run: WholeRun, folder: Path) -> None:
