@@ -36,7 +36,7 @@ def toolchain():
 def place(tmp_path):
     (tmp_path / "include").mkdir()
     (tmp_path / "include" / "far.h").write_text("#define FAR 1\n")
-    (tmp_path / "near.h").write_text('#include "below.h"\n#define NEAR 2\n')
+    (tmp_path / "near.h").write_text('#include "below.h"\n#define NEAR (BELOW - 1)\n')
     (tmp_path / "below.h").write_text("#define BELOW 3\n")
     (tmp_path / "kernel.cpp").write_text(SOURCE)
     (tmp_path / "payload.bin").write_bytes(bytes(range(256)))
@@ -80,7 +80,7 @@ FILES = {
     "the source": lambda p: (p / "kernel.cpp").write_text(SOURCE.replace("NEAR + FAR", "NEAR - FAR")),
     "a header beside it": lambda p: (p / "near.h").write_text('#include "below.h"\n#define NEAR 9\n'),
     "a header on the path": lambda p: (p / "include" / "far.h").write_text("#define FAR 9\n"),
-    "a header of a header": lambda p: (p / "below.h").write_text("#undef NEAR\n#define BELOW 3\nstatic int more;\n"),
+    "a header of a header": lambda p: (p / "below.h").write_text("#define BELOW 4\n"),
     "a header that disappears": lambda p: (p / "below.h").unlink(),
     "the payload": lambda p: (p / "payload.bin").write_bytes(bytes(255 - i for i in range(256))),
     "what it is compared with": lambda p: (p / "payload.bin").write_bytes(bytes(range(64)) + bytes(192)),

@@ -45,7 +45,7 @@ def test_layouts_of_the_cube_are_undone(workspaces):
 def test_moving_by_instruction_op_line_and_cycle_goes_there_and_back(wrong_softmax, capsys):
     found = answers(
         capsys, wrong_softmax[""], "--op", "TEXP", "--next-op", "--previous-op", "--next-line", "--previous-line",
-        "--step", 2, "--back", 2, "--line", 44, "--cycle", 4000, "--end", "--start",
+        "--step", 2, "--back", 2, "--line", 44, "--cycle", 3000, "--end", "--start",
     )  # fmt: skip
     rows = [each["row"] for each in found]
     ops = [each.get("op") for each in found]
@@ -53,7 +53,7 @@ def test_moving_by_instruction_op_line_and_cycle_goes_there_and_back(wrong_softm
     assert ops[1] == "TCVT"
     assert rows[6] == rows[4]
     assert found[7]["line"] == 44
-    assert found[8]["cycle"] <= 4000
+    assert found[8]["cycle"] <= 3000
     assert rows[-1] == -1
 
 

@@ -124,7 +124,7 @@ def test_another_order_parts_where_a_wait_is_missing_and_nowhere_else(tmp_path, 
     load, add = (
         next(n for n, line in enumerate(changed.splitlines(), 1) if op in line) for op in ("TLOAD(", "TADD(")
     )
-    assert (load, add) in {tuple(race["lines"]) for race in found["races"]}
+    assert (load, add) in {tuple(race["lines"][:2]) for race in found["races"]}
     assert [(one["slot"], one["stored_by"]["op"]) for one in found["parted"]] == [(2, "TSTORE")]
     code, output = said(capsys, "diverge", tmp_path / "wrong", "--order", seen)
     assert code == 0

@@ -149,7 +149,7 @@ def test_a_checked_profile_names_the_kernel_that_is_wrong_and_no_other(tmp_path,
         (timeline,) = (root / "funcs" / name).rglob("simulator/trace.json")
         events = json.loads(timeline.read_text(encoding="utf-8"))["traceEvents"]
         marked = {e["name"] for e in events if e["ph"] == "X" and e["tid"] == "USERMARK"}
-        assert ("race" in marked) is (name == "vector_add")
+        assert ("error: race" in marked) is (name == "vector_add")
 
 
 def test_a_run_on_the_embedded_core_that_is_killed_and_resumed_equals_an_undisturbed_one(tmp_path):

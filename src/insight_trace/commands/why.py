@@ -28,7 +28,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         "--first-mismatch", action="store_true", help="start at what differs from the recording"
     )
     parser.add_argument(
-        "--seconds", type=float, default=20.0, metavar="S",
+        "--seconds", type=float, default=20.0, metavar="S", dest="search",
         help="for runs with a line changed, which tell whether that mends it; 0: none (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         raise RequestError("give either an element, SLOT[i,j], or --first-mismatch")
     session = open_session(options.workspace)
     if options.first_mismatch:
-        found = first_mismatch(session, options.seconds)
+        found = first_mismatch(session, options.search)
         if options.json:
             print(json.dumps(_mismatch_data(session, found), indent=1))
         else:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from insight_trace.dtypes import scalar_value
 from insight_trace.model import Argument, ContextArg, Dispatch, Payload, Role, ScalarArg, Stage, TensorArg
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One argument of one dispatch at one stage."""
 
     index: int  # among all entries of the dump
@@ -32,8 +32,7 @@ class Entry:
         return f"dispatch {self.dispatch.dispatch_id} slot {self.argument.slot} {self.stage.value}"
 
 
-@dataclass(frozen=True, slots=True)
-class EntryFilter:
+class EntryFilter(Struct, frozen=True):
     """Which entries are meant; None means any."""
 
     task_id: int | None = None
