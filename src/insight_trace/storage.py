@@ -225,6 +225,19 @@ def _name(error: BaseException, path: Path) -> None:
 # --- the one call that puts something into its place ----------------------------------------------------
 
 
+def remove_directory(path: Path) -> None:
+    """Removes a folder by one call that takes it out of sight; what is then left of it is deleted as far as it can be."""
+    for piece in path.parent.glob(f".*{_OWN}*"):
+        remove_if_dead(piece)  # what a killed run left of a folder that it removed, too
+    beside = _beside(path)
+    path.rename(beside)
+    try:
+        shutil.rmtree(beside, ignore_errors=True)
+    except BaseException:  # an interruption: nobody would ever look for the rest
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+
+
 def _publish(
     beside: Path,
     path: Path,

@@ -77,7 +77,12 @@ def test_the_command_says_what_a_run_is_made_of_and_leaves_it(tmp_path, capsys):
     kept = json.loads((out / "run.json").read_text())
     assert kept["cycles"] == data["cycles"]
     timeline = json.loads((out / "timeline.json").read_text())["traceEvents"]
-    kernels = [e for e in timeline if e["ph"] == "X" and e["pid"] in (1, 2)]
+    cores = {
+        e["pid"]
+        for e in timeline
+        if e["name"] == "process_name" and e["args"]["name"] in ("cube cores", "vector cores")
+    }
+    kernels = [e for e in timeline if e["ph"] == "X" and e["pid"] in cores]
     assert len(kernels) == 12
     assert max(e["ts"] + e["dur"] for e in timeline if e["ph"] == "X") == pytest.approx(
         data["micros"], abs=1e-3

@@ -227,7 +227,7 @@ def test_with_a_scratch_tile_floats_wrap_from_32_bits(source, to, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     before = np.zeros((shape.rows, shape.cols), dtype(to).numpy)
     a = interesting(rng, source, before.shape)
-    scratch = tile(np.zeros((1, 64), np.int32), 0x2E000)
+    scratch = tile(np.zeros((1, 64), np.int32), 0x20000)
     result = run_tile_op(
         "TCVT", place(before, 0, to, shape), place(a, 1, source, shape), scratch, Option(MODES["TRUNC"]), WRAP
     )
@@ -329,7 +329,7 @@ def test_the_control_register_is_written_around_a_conversion_and_left_as_it_was(
 
 
 def test_wrapping_half_to_bytes_over_scratch_takes_six_steps_for_64_elements():
-    scratch = tile(np.zeros((1, 64), np.int32), 0x2E000)
+    scratch = tile(np.zeros((1, 64), np.int32), 0x20000)
     found = expansion("float16", "int8", 1, 128, scratch, Option(5), WRAP)
     step = ["VCONV", "BAR", "VCONV", "BAR", "MOVEV", "BAR", "VAND", "BAR", "VCONV", "BAR", "VCONV", "BAR"]
     assert [name for name, _ in found] == step * 2

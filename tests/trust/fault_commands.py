@@ -155,6 +155,17 @@ COMMANDS: dict[str, Command] = {
     "runs list": Command(("runs", "list"), ((*_RUN, "one"),)),
     "doctor": Command(("doctor",)),
     "demo": Command(("demo", "-o", "out"), (), ("out/*",), again=True),
+    "replay-all": Command(
+        ("replay-all", CHAIN, "--dump-dir", "dump", "--jobs", "1", "-o", "out"),
+        (_DUMP,), ("dump", "out/*"), ("out/replays.jsonl",), last="out/summary.json", again=True,
+        tells=_tells_failed,
+    ),
+    "new": Command(("new", "mine")),
+    "kernel": Command(
+        ("kernel", str(EXAMPLES / "own_program" / "add.cpp"), "--arg", "x=f32[8,1024]:random", "--arg", "y=f32[8,1024]",
+         "--arg", "z=f32[8,1024]", "--arg", "rows=8", "-o", "out")
+    ),
+    "exec": Command(("exec", "-o", "out", "--", "true"), again=True),
 }  # fmt: skip
 
 

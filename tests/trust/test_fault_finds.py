@@ -68,7 +68,7 @@ def test_pruned_runs_are_out_of_sight_at_once_even_if_they_cannot_be_deleted(tmp
     (tmp_path / "run" / "run.json").touch()
     store.add(RUN, tmp_path / "run")
     monkeypatch.setattr(storage.shutil, "rmtree", lambda *_, **__: None)
-    store.forget(store.runs(), folders=True)
+    store.forget(store.runs())
     assert not (tmp_path / "run").exists()
     assert store.runs() == []
 

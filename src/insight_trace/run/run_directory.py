@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import stat
 import time
@@ -21,7 +22,7 @@ from insight_trace.run.run_page import page_text
 from insight_trace.run.run_records import FOLDER, write_records
 from insight_trace.run.run_timeline import write_tasks, write_timeline
 from insight_trace.run.whole_run import RunRequest, WholeRun
-from insight_trace.storage import visible_names, whole_files
+from insight_trace.storage import remove_directory, visible_names, whole_files
 
 RESULT = "run.json"
 JOURNAL = "jobs.jsonl"
@@ -98,10 +99,13 @@ def remove(folder: Path) -> int:
     """Removes what a run wrote and has stayed as it was, then folders that are empty; how many files stay.
 
     Of a run that left no list, those files go that every run has. What somebody else put there or changed stays,
-    and so do the working folder and what something is mounted on.
+    and so do the working folder and what something is mounted on. A folder in which all is the run's goes at once.
     """
     listed = _listed(folder)
     names = list(listed) or [RESULT, JOURNAL, *_SHOWN]
+    if _is_all_ours(folder, listed, {*names, FILES}):
+        remove_directory(folder)
+        return 0
     for name in [*names, FILES]:
         path = folder / name
         with contextlib.suppress(OSError, ValueError):
@@ -116,6 +120,21 @@ def remove(folder: Path) -> int:
         if folder.resolve() not in (Path.cwd(), *Path.cwd().parents):
             folder.rmdir()  # never one that something is mounted on: the system sees to that
     return sum(1 for path in folder.rglob("*") if not path.is_dir()) if folder.is_dir() else 0
+
+
+def _is_all_ours(folder: Path, listed: _Listed, names: set[str]) -> bool:
+    """Whether a folder holds what the run wrote, as it wrote it, and nothing else."""
+    working = (Path.cwd(), *Path.cwd().parents)
+    if folder.is_symlink() or folder.resolve() in working or os.path.ismount(folder):
+        return False
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        if path.is_dir() and not path.is_symlink():
+            if os.path.ismount(path) or path.resolve() in working:
+                return False
+        elif name not in names or (name in listed and listed[name] != _facts(path)):
+            return False
+    return True
 
 
 def _between(folder: Path, path: Path) -> list[Path]:
@@ -138,7 +157,7 @@ def _listed(folder: Path) -> _Listed:
         return {
             name: facts for name, facts in msgspec.json.decode(content, type=_Listed).items() if _inside(name)
         }
-    except (OSError, msgspec.MsgspecError, InputError):
+    except (FileNotFoundError, msgspec.MsgspecError, InputError):
         return {}
 
 

@@ -10,7 +10,8 @@ are this machine's; so is all that was inlined from our own headers, which stand
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from insight_trace.simulate.embedded.source_lines import is_ours
 
@@ -34,8 +35,7 @@ _ARM_FREE = re.compile(
 )
 
 
-@dataclass(slots=True)
-class _Block:
+class _Block(Struct):
     line: int  # of the call in the assembly
     loop: bool = False  # a jump from behind leads to it
     counts: list[int] = field(default_factory=lambda: [0] * 5)

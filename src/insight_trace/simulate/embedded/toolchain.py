@@ -14,7 +14,7 @@ from msgspec import Struct
 from insight_trace import __version__, limits, supervisor
 from insight_trace.cache import Cache, content_key
 from insight_trace.chips import family_named
-from insight_trace.errors import InputError, JobError
+from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.model import CoreType
 from insight_trace.outcome import Failure, Fault
 from insight_trace.reading import read_regular
@@ -115,7 +115,7 @@ def library_checkout(named: Path | None) -> Path | None:
         return None
     root = Path(value).absolute()
     if not (root / "include" / "pto" / "pto-inst.hpp").is_file():
-        raise InputError(
+        raise RequestError(
             f"{root} is no checkout of pto-isa: it has no include/pto/pto-inst.hpp",
             hint=f"name one with --pto-isa-root or {LIBRARY_VARIABLE}, or none to use the bundled headers",
         )

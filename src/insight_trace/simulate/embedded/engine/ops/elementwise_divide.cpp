@@ -73,6 +73,8 @@ static void inverse_root(Core &core, const Operands &operands) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
     require_type(core, op, src, dst.type);
     Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
+    if (dst.type != Type::F32 && dst.type != Type::F16 && dst.type != Type::BF16)
+        core.unsupported("%s of %s tiles", op, type_name(dst.type));
     const uint64_t number = dst.type == Type::F32 ? 0x3f800000 : dst.type == Type::F16 ? 0x3c00 : 0x3f80;
     auto one = [&](const Step &step) {
         issue(core, executed(Instr::VSQRT), dst.type, step);
