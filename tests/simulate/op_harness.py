@@ -220,31 +220,11 @@ def _require_lanes_of(target: str, name: str, simulation: Simulation) -> None:
 
 
 def _require_same(first: OpRun, second: OpRun, name: str, operands: tuple[Any, ...]) -> None:
-    """The same bytes, but that the 950 leaves scratch and sources as they were, and writes no whole blocks."""
+    """The same bytes, but that the 950 leaves scratch and sources as they were."""
     for i, (one, other) in enumerate(zip(first.contents, second.contents, strict=True)):
         if one is not None and other is not None:
             before = getattr(operands[i], "data", None)
             untouched = np.zeros(1, np.uint8) if before is None else np.asarray(before)
             left = not other.any() if before is None else other.tobytes() == untouched.tobytes()
-            kept = _rest_of_blocks(operands[i], one.size)
-            same = one[~kept].tobytes() == other[~kept].tobytes() or (i > 0 and left)
+            same = one.tobytes() == other.tobytes() or (i > 0 and left)
             assert same, f"{name}: operand {i} differs between a2a3 and a5"
-
-
-def _rest_of_blocks(spec: Any, size: int) -> np.ndarray:
-    """Elements of a tile behind its valid columns in the same 32 bytes: copies on a2a3 move whole blocks."""
-    rest = np.zeros(size, bool)
-    if not isinstance(spec, TileSpec) or spec.space != "ub" or spec.valid_cols is None:
-        return rest
-    offsets = element_offsets(spec)
-    if offsets.size != size:
-        return rest
-    block = max(32 // spec.dtype.size, 1)
-    rest[offsets[:, spec.valid_cols : -(-spec.valid_cols // block) * block]] = True
-    return rest
-
-
-def behind_blocks(columns: int, kind: str) -> int:
-    """The first column that no copy of whole blocks reaches."""
-    block = 32 // np.dtype(kind).itemsize
-    return -(-columns // block) * block

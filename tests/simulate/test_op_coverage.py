@@ -39,10 +39,6 @@ ROUNDED_TWICE = {"TRSQRT": 1.5e-7}
 OF_ONE_FAMILY = {
     "test_a5_functions.py": "functions, paths and memories of the 950",
     "test_a5_numbers.py": "ops that the 950 does in another way, or alone",
-    "test_convert.py": "integers of four bits, which the 950 does not convert",
-    "test_descriptors.py": "the ends of one family's memories",
-    "test_fillpad.py": "repeat counts of eight bits, which the 950 does not have",
-    "test_reduce.py": "what the reduction tree of a2a3 leaves in its scratch tile and in halves",
     "test_elementwise_bits.py": "masks that each family packs in its own way",
     "test_expand.py": "integers that the 950 alone divides",
     "test_library_forms.py": "moves into the bias table that the 950 does in another way",
@@ -50,6 +46,12 @@ OF_ONE_FAMILY = {
     "test_kernel_surface.py": "kernels with scaled products",
     "test_checkout_mixes.py": "kernels that a checkout has for one family",
     "test_elementwise.py": "the end of each family's memory",
+    "elementwise_cases.py": "bytes that a2a3 handles two by two",
+    "test_elementwise_tiles.py": "whole blocks that a2a3 copies",
+    "test_convert.py": "pairs that a2a3 lacks, and the bytes that its instructions name",
+    "test_reduce.py": "scratch tiles of a2a3, and its index of NaN",
+    "test_fillpad.py": "repeats as the library of a2a3 counts them",
+    "test_descriptors.py": "tiles that say too much of themselves, as the library of a2a3 takes them",
     "test_op_coverage.py": "this one",
 }
 # Needs two cores, so a kernel calls it: test_mixes.py runs that on both families and compares with NumPy.
