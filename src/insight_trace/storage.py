@@ -156,7 +156,9 @@ def whole_directory(
 
 
 @contextlib.contextmanager
-def whole_files(folder: Path, *, force: bool = False, last: str = "") -> Iterator[Path]:
+def whole_files(
+    folder: Path, *, force: bool = False, last: str = "", record: Sequence[str] = ()
+) -> Iterator[Path]:
     """A directory to fill with files; they appear in `folder`, which may hold others, when the block ends.
 
     A file that stands there with the very same bytes is left alone: it may be what a killed run got done. Where the
@@ -173,9 +175,9 @@ def whole_files(folder: Path, *, force: bool = False, last: str = "") -> Iterato
         pieces = sorted(beside.iterdir(), key=lambda piece: (piece.name == last, piece.name))
         fresh = [piece for piece in pieces if not _same(piece, folder / piece.name)]
         for piece in fresh:
-            refuse_existing(folder / piece.name, force=force)
+            refuse_existing(folder / piece.name, force=force, record=record)
         for piece in fresh:
-            _publish(piece, folder / piece.name, force=force)
+            _publish(piece, folder / piece.name, force=force, record=record)
         shutil.rmtree(beside, ignore_errors=True)
 
 

@@ -19,7 +19,7 @@ from insight_trace.errors import InputError, RequestError
 from insight_trace.limits import RECORD_BYTES
 from insight_trace.reading import read_regular
 from insight_trace.run.run_page import page_text
-from insight_trace.run.run_records import FOLDER, write_records
+from insight_trace.run.run_records import FOLDER, SWIMLANE, write_records
 from insight_trace.run.run_timeline import write_tasks, write_timeline
 from insight_trace.run.whole_run import RunRequest, WholeRun
 from insight_trace.storage import remove_directory, visible_names, whole_files
@@ -69,7 +69,7 @@ def open_folder(path: Path | None, request: RunRequest, *, force: bool) -> Itera
 
 def keep(run: WholeRun, data: dict[str, Any], folder: Path) -> None:
     """Writes what the run leaves: where its result is, all of it is."""
-    with whole_files(folder, force=True, last=RESULT) as beside:
+    with whole_files(folder, force=True, last=RESULT, record=(SWIMLANE,)) as beside:
         with (beside / "timeline.json").open("wb") as file:
             write_timeline(run, file)
         with (beside / "tasks.csv").open("wb") as file:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from insight_trace.errors import InputError, RequestError
 
@@ -22,8 +23,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _TYPE = re.compile(r"(?:const )?(?:unsigned |signed )?[A-Za-z_][\w:]*")
 
 
-@dataclass(frozen=True, slots=True)
-class EntryParameter:
+class EntryParameter(Struct, frozen=True):
     """One parameter: a pointer to global memory or a scalar, from the next slot unless it says otherwise."""
 
     type: str  # of what a pointer points to, or of the scalar: "float", "int32_t"
@@ -32,8 +32,7 @@ class EntryParameter:
     literal: str = ""  # C++ that the caller vouches for, passed as it is
 
 
-@dataclass(frozen=True, slots=True)
-class EntryCall:
+class EntryCall(Struct, frozen=True):
     """A function to call, on every core or on one kind of core."""
 
     function: str
