@@ -331,11 +331,12 @@ std::string Device::request_text(const insight_trace_launch_request &request, co
         if (memory.buffers().empty()) out << "region\t" << kBase << "\t0\t1\t0\tnothing\n";
     }
     out << "chip\t" << escaped(chip_of(entry.set->target).file) << "\nkind\t" << entry.kind << "\nlanes\t"
-        << entry.lanes << "\nalso_cube\t" << escaped(entry.also ? entry.also->images[0] : "") << "\nalso_vector\t"
-        << escaped(entry.also ? entry.also->images[1] : "") << "\ncube\t" << escaped(entry.set->images[0]) << "\nvector\t"
-        << escaped(entry.set->images[1]) << "\nentry\t" << symbol << "\nblocks\t" << request.blocks
-        << "\nseconds\t" << session().seconds << "\ntiming_only\t" << session().timing_only << "\narguments\t"
-        << hex_of(request.arguments, request.argument_bytes) << "\n";
+        << entry.lanes << "\nalso_cube\t" << escaped(entry.also ? entry.also->images[0] : "")
+        << "\nalso_vector\t" << escaped(entry.also ? entry.also->images[1] : "") << "\ncube\t"
+        << escaped(entry.set->images[0]) << "\nvector\t" << escaped(entry.set->images[1]) << "\nentry\t"
+        << symbol << "\nblocks\t" << request.blocks << "\nseconds\t" << session().seconds << "\ntiming_only\t"
+        << session().timing_only << "\narguments\t" << hex_of(request.arguments, request.argument_bytes)
+        << "\n";
     for (const Held &held : held_)
         if (!held.hole) out << "held\t" << held.address << "\t" << held.bytes << "\t" << held.dirty << "\n";
     return out.str();
@@ -506,8 +507,10 @@ void Device::launch(const insight_trace_launch_request &request) {
         if (!exchange(text, reply, session().seconds)) {
             const bool ended = seconds_now() - began < session().seconds;
             end_engine();
-            reply = ended ? "status\tfailed\nfault\tenvironment\nmessage\tthe engine ended without an answer\n" : "status\tfailed\nfault\tkernel\nmessage\tthe kernel did not end within its limit of "
-                    "time\nlimit\ttime\n";
+            reply =
+                ended ? "status\tfailed\nfault\tenvironment\nmessage\tthe engine ended without an answer\n"
+                      : "status\tfailed\nfault\tkernel\nmessage\tthe kernel did not end within its limit of "
+                        "time\nlimit\ttime\n";
         }
         std::istringstream in(reply);
         std::string line, message, at, fault, pc;
