@@ -26,6 +26,7 @@ from insight_trace.ptoas.discovery import RUN_PREFIX, KernelSource, find_sources
 from insight_trace.ptoas.kernel_plan import Settings, plan_kernels, refuse_unused_names, select_kernels
 from insight_trace.ptoas.planned_kernel import BrokenKernel, PlannedKernel, ProfileKernel
 from insight_trace.reading import is_folder
+from insight_trace.simulate.embedded.toolchain import library_checkout
 from insight_trace.simulate.simulators import find_simulator
 from insight_trace.storage import write_whole
 
@@ -184,6 +185,7 @@ def profile(
     sources = find_sources(request.build, ptoas_dir=request.ptoas_dir, source_glob=request.source_glob)
     planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
     refuse_unused_names(planned, request.settings)
+    library_checkout(request.options.pto_isa_root)  # before anything is written
     with ExitStack() as closing:
         if runner is None and cluster is not None:
             runner = _on_cluster(cluster, request.options, warn)
