@@ -117,7 +117,7 @@ def library_checkout(named: Path | None) -> Path | None:
     if not (root / "include" / "pto" / "pto-inst.hpp").is_file():
         raise RequestError(
             f"{root} is no checkout of pto-isa: it has no include/pto/pto-inst.hpp",
-            hint=f"name one with --pto-isa-root or {LIBRARY_VARIABLE}, or none to use the bundled headers",
+            hint=f"name a checkout of pto-isa with --pto-isa-root or {LIBRARY_VARIABLE}, or none: ours serve then",
         )
     return root
 
