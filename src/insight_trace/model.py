@@ -192,6 +192,17 @@ class Dispatch(Struct, frozen=True):
     inferred: tuple[str, ...] = ()  # which of the above were inferred, not read
     missing: tuple[str, ...] = ()  # what the schema could not say
 
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """What must be equal for two dispatches to take the same time."""
+        arguments = tuple(
+            (a.slot, a.dtype.name, a.shape, a.strides)
+            if isinstance(a, TensorArg)
+            else (a.slot, getattr(a, "bits", None))
+            for a in self.arguments
+        )
+        return (self.func_ids, self.block_count, arguments)
+
 
 # --- instructions -----------------------------------------------------------------------------------
 

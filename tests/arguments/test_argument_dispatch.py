@@ -1,5 +1,7 @@
 """What was recorded of a dispatch becomes what its replay starts with."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,11 +13,17 @@ from insight_trace.arguments.buffers import materialise, view_of
 from insight_trace.arguments.content import Zero
 from insight_trace.arguments.dispatch import from_dispatch
 from insight_trace.dtypes import DTYPES
+from insight_trace.dump.load import Dump
 from insight_trace.errors import InputError, InsightTraceError, RequestError
 from insight_trace.model import ContextArg, Payload, Role, TensorArg, Tier
 from insight_trace.replay.verification import verify_outputs
 
 FOUR = np.array([1, 2, 3, 4], np.float32).tobytes()
+
+
+def among(dispatches):
+    """What a dump of these finds."""
+    return Dump(Path("args_dump.json"), "L", None, dispatches).earlier
 
 
 def test_context_pointers_are_left_out():
@@ -89,7 +97,7 @@ def test_a_missing_payload_is_taken_from_the_last_earlier_record_of_the_same_buf
         wanted,
         dispatch(later, dispatch_id=3),
     ]
-    arguments = from_dispatch(wanted, others=dump)
+    arguments = from_dispatch(wanted, earlier=among(dump))
     found = arguments.at(0)
     assert found.tier is Tier.RECONSTRUCTED
     assert "slot 1 of dispatch 1" in found.origin
@@ -99,7 +107,7 @@ def test_a_missing_payload_is_taken_from_the_last_earlier_record_of_the_same_buf
 def test_a_record_that_covers_only_part_of_the_view_is_not_used(tmp_path):
     part = tensor(0, shape=(2,), role=Role.OUTPUT, pointer=0x1000, after=payload(tmp_path, FOUR[:8]))
     wanted = dispatch(tensor(0, role=Role.INPUT, pointer=0x1000), dispatch_id=1)
-    arguments = from_dispatch(wanted, others=[dispatch(part), wanted])
+    arguments = from_dispatch(wanted, earlier=among([dispatch(part), wanted]))
     assert arguments.at(0).tier is Tier.SYNTHETIC
     assert arguments.at(0).content == Zero()
 
@@ -127,7 +135,7 @@ def test_the_real_softmax_task_with_a_one_column_view_gets_room_for_its_whole_ti
     dump = real_dispatches(recorded_dumps / "paged_attention_CaseSmall1_args_dump_level2/args_dump")
     narrow = [d for d in dump if d.func_ids == (1,) and d.arguments[0].shape == (16, 1)]
     assert len(narrow) == 1
-    arguments = from_dispatch(narrow[0], others=dump)
+    arguments = from_dispatch(narrow[0], earlier=among(dump))
     view = arguments.at(0)
     assert view.extent == 241
     assert view.buffer_size >= 256 * 4
@@ -140,7 +148,7 @@ def test_every_real_dispatch_of_paged_attention_verifies_against_itself(recorded
     dump = real_dispatches(recorded_dumps / "paged_attention_CaseSmall1_args_dump_level2/args_dump")
     assert len(dump) == 12
     for one in dump:
-        arguments = from_dispatch(one, others=dump)
+        arguments = from_dispatch(one, earlier=among(dump))
         assert {t.tier for t in arguments.tensors} <= {Tier.EXACT, Tier.OUTPUT}
         buffers = materialise_all(arguments)
         untouched = verify_outputs(arguments, buffers)
@@ -161,7 +169,7 @@ def test_real_dumps_of_mixes_and_of_metadata_only_give_arguments(shared_data, na
     dump = real_dispatches(shared_data / "dumps" / name / "args_dump")
     payload_free = name.endswith("level3")
     for one in dump:
-        arguments = from_dispatch(one, others=dump)
+        arguments = from_dispatch(one, earlier=among(dump))
         inputs = [t for t in arguments.tensors if t.role is not Role.OUTPUT]
         assert {t.tier for t in inputs} <= {Tier.SYNTHETIC if payload_free else Tier.EXACT}
         assert len(materialise_all(arguments)) == len(arguments.tensors)

@@ -57,6 +57,40 @@ def test_every_recorded_dump_reads_the_same_with_an_index(recorded_dumps, monkey
     assert indexed >= 6
 
 
+def test_what_is_asked_of_all_dispatches_is_the_same_with_an_index(recorded_dumps, tmp_path, monkeypatch):
+    asked = 0
+    rows = [
+        row | {"pointer": hex(0x1000 + i % 5)} if "shape" in row else row for i, row in enumerate(rows_of(60))
+    ]
+    for path in (manifest(tmp_path / "dump", rows), *sorted(recorded_dumps.iterdir())):
+        whole, found = read_whole(path, monkeypatch), load_dump(path)
+        assert list(found.steps()) == list(whole.steps()), path.name
+        assert found.kernels() == whole.kernels(), path.name
+        everything = range(len(whole.dispatches))
+        forms = [dump.forms(everything) for dump in (found, whole)]
+        assert len({*zip(*forms, strict=True)}) == len({*forms[0]}) == len({*forms[1]}), path.name
+        for func_ids in () if () in whole.kernels() else ((), *whole.kernels()):
+            assert found.of_kernels(func_ids) == whole.of_kernels(func_ids), path.name
+        for dispatch in whole.dispatches:
+            for pointer in {getattr(a, "pointer", None) or 0 for a in dispatch.arguments} - {0}:
+                assert list(found.earlier(dispatch, pointer)) == list(whole.earlier(dispatch, pointer))
+                asked += 1
+    assert asked >= 60
+
+
+def test_a_job_of_one_dispatch_reads_no_other(tmp_path, monkeypatch):
+    rows = rows_of(DISPATCHES, pointer="0x1000")
+    dump = load_dump(manifest(tmp_path / "dump", [row for row in rows if row.get("kind") != "scalar"]))
+    monkeypatch.setattr(type(dump.dispatches), "__iter__", lambda *_: pytest.fail("every dispatch was made"))
+    wanted = dump.dispatch(func_ids=[2], dispatch_id=5)
+    assert dump.number_of(wanted) == 5
+    assert dump.steps()[5] == 1
+    assert [d.dispatch_id for d in dump.earlier(wanted, 0x1000)] == [5, 4, 3, 2, 1, 0]
+    assert not list(dump.earlier(wanted, 0x2000))
+    assert dump.of_kernels([2])[:2] == [2, 5]
+    assert len(set(dump.forms(dump.of_kernels()))) == 21  # seven shapes of each of three kernels
+
+
 def test_the_second_time_no_record_is_decoded_but_those_asked_for(tmp_path, monkeypatch):
     path = manifest(tmp_path / "dump", rows_of(DISPATCHES))
     first = load_dump(path).dispatches[17]

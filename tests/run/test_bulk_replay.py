@@ -11,7 +11,6 @@ import pytest
 from insight_trace.__main__ import main
 from insight_trace.dump.load import load_dump
 from insight_trace.run.bulk_replay import sampled
-from insight_trace.run.calibration import same_form
 from insight_trace.scene.static import load_scene
 
 SCENE = Path(__file__).parents[2] / "examples" / "paged_attention" / "scene.py"
@@ -82,13 +81,11 @@ def test_what_does_not_go_together_is_refused(words, said, capsys):
 
 
 def test_a_sample_has_every_form_before_it_has_one_twice(dump):
-    dispatches = load_dump(dump).dispatches
-    forms = {same_form(d) for d in dispatches}
-    for count in range(1, len(dispatches) + 3):
-        chosen = sampled(dispatches, count)
-        assert len(chosen) == min(count, len(dispatches))
-        assert len({d.dispatch_id for d in chosen}) == len(chosen)
-        assert len({same_form(d) for d in chosen}) == min(count, len(forms))
+    forms = [d.form for d in load_dump(dump).dispatches]
+    for count in range(1, len(forms) + 3):
+        chosen = sampled(forms, count)
+        assert len(chosen) == len(set(chosen)) == min(count, len(forms))
+        assert len({forms[i] for i in chosen}) == min(count, len(set(forms)))
 
 
 def test_old_verdicts_are_not_repeated_when_a_header_or_the_payload_changed(dump, tmp_path, capsys):

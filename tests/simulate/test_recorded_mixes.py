@@ -30,7 +30,7 @@ def test_every_task_of_the_mixed_example_reproduces_its_outputs(
     dump = load_dump(shared_data / "dumps" / DUMP)
     seen = set()
     for dispatch in dump.dispatches:
-        arguments = from_dispatch(dispatch, others=dump.dispatches)
+        arguments = from_dispatch(dispatch, earlier=dump.earlier)
         simulation = run_embedded([_kernel(simpler_checkout, i) for i in dispatch.func_ids], arguments)
         assert simulation.failure is None, simulation.failure
         checks = verify_outputs(arguments, simulation.buffers)

@@ -26,13 +26,13 @@ def scene_path(request) -> Path:
 
 def test_every_task_gives_what_was_recorded(scene_path, recorded_dumps, capsys):
     dump = recorded_dumps / "paged_attention_CaseSmall1_args_dump_level2"
-    dispatches = list(load_dump(dump).dispatches)
+    recorded = load_dump(dump)
     kernels = {kernel.func_id: kernel for kernel in load_scene(scene_path).kernels}
     largest: defaultdict[str, float] = defaultdict(float)
     seen: defaultdict[str, int] = defaultdict(int)
-    for dispatch in dispatches:
+    for dispatch in recorded.dispatches:
         kernel = kernels[dispatch.func_ids[0]]
-        arguments = from_dispatch(dispatch, signature=kernel.signature, others=dispatches)
+        arguments = from_dispatch(dispatch, signature=kernel.signature, earlier=recorded.earlier)
         result = simulate([kernel], arguments)
         assert result.failure is None, str(result.failure)
         checks = verify_outputs(arguments, result.buffers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -20,6 +20,8 @@ from insight_trace.errors import InputError
 from insight_trace.model import Dispatch, Payload, Role, ScalarArg, TensorArg, Tier
 
 NO_SCALARS = "this dump holds no scalars, so the kernel reads 0 for each; --set-arg SLOT=TYPE:VALUE adds one"
+# A dispatch and an address: the dispatches with a tensor there, from that one back to the first.
+Earlier = Callable[[Dispatch, int], Iterable[Dispatch]]
 _ROLES = {"IN": Role.INPUT, "OUT": Role.OUTPUT, "INOUT": Role.INOUT}
 
 
@@ -27,20 +29,18 @@ def from_dispatch(
     dispatch: Dispatch,
     *,
     signature: Sequence[str] | None = None,
-    others: Iterable[Dispatch] = (),
+    earlier: Earlier = lambda _dispatch, _pointer: (),
 ) -> ReplayArguments:
     """The arguments that repeat a recorded dispatch.
 
-    `signature` (the kernel's, by slot) says what a tensor is for where the dump does not. `others`, the
-    dispatches of the same dump in their order, serve to find a buffer's content in another record. Context
-    pointers are left out: replay builds its own.
+    `signature` (the kernel's, by slot) says what a tensor is for where the dump does not. `earlier` (a dump's)
+    serves to find a buffer's content in another record. Context pointers are left out: replay builds its own.
     """
-    in_order = list(others)
     slots: list[ReplaySlot] = []
     notes: list[str] = []
     for argument in dispatch.arguments:
         if isinstance(argument, TensorArg):
-            slots.append(_tensor(argument, _role(argument, signature), dispatch, in_order))
+            slots.append(_tensor(argument, _role(argument, signature), dispatch, earlier))
         elif isinstance(argument, ScalarArg):
             slots.append(_scalar(argument))
             if argument.ambiguous:
@@ -71,16 +71,14 @@ def _scalar(argument: ScalarArg) -> ReplayScalar:
     return ReplayScalar(argument.slot, argument.dtype, argument.bits, tier, argument.name, origin)
 
 
-def _tensor(
-    argument: TensorArg, role: Role | None, dispatch: Dispatch, others: Sequence[Dispatch]
-) -> ReplayTensor:
+def _tensor(argument: TensorArg, role: Role | None, dispatch: Dispatch, earlier: Earlier) -> ReplayTensor:
     where = f"dispatch {dispatch.dispatch_id} (task {dispatch.task_id:#018x}), slot {argument.slot}"
     problem = geometry_problem(argument.dtype, argument.shape, argument.strides, argument.start_offset)
     if problem:
         raise InputError(problem, where=where)
     for payload in (argument.before, argument.after):
         _check_size(argument, payload, where)
-    content, tier, origin = _content(argument, role, dispatch, others)
+    content, tier, origin = _content(argument, role, dispatch, earlier)
     size = argument.buffer_size
     if isinstance(content, OtherRecord):  # its buffer reaches at least as far as that record
         reach = view_extent(content.shape, content.strides, content.start_offset) * content.dtype.size
@@ -115,13 +113,13 @@ def _check_size(argument: TensorArg, payload: Payload | None, where: str) -> Non
 
 
 def _content(
-    argument: TensorArg, role: Role | None, dispatch: Dispatch, others: Sequence[Dispatch]
+    argument: TensorArg, role: Role | None, dispatch: Dispatch, earlier: Earlier
 ) -> tuple[Content, Tier, str]:
     before = argument.before
     if before is not None and not before.truncated:
         return Recorded(before), Tier.EXACT, "before dispatch"
-    other = _other_record(argument, dispatch, others)
-    if other is not None and role is not Role.OUTPUT:
+    other = None if role is Role.OUTPUT else _other_record(argument, dispatch, earlier)
+    if other is not None:
         return other[0], Tier.RECONSTRUCTED, other[1]
     if before is not None:
         needed = argument.numel * argument.dtype.size
@@ -132,22 +130,19 @@ def _content(
 
 
 def _other_record(
-    argument: TensorArg, dispatch: Dispatch, others: Sequence[Dispatch]
+    argument: TensorArg, dispatch: Dispatch, earlier: Earlier
 ) -> tuple[OtherRecord, str] | None:
     """The last complete record of the same bytes before this dispatch ran."""
     if not argument.pointer:
         return None
-    found: tuple[OtherRecord, str] | None = None
-    for earlier in others:
-        here = earlier.dispatch_id == dispatch.dispatch_id and earlier.task_id == dispatch.task_id
-        for record, payload, stage in _records(earlier, after=not here):
+    for other in earlier(dispatch, argument.pointer):
+        here = other.dispatch_id == dispatch.dispatch_id and other.task_id == dispatch.task_id
+        for record, payload, stage in reversed([*_records(other, after=not here)]):
             if _covers(record, argument) and not payload.truncated:
-                origin = f"from slot {record.slot} of dispatch {earlier.dispatch_id}, {stage}"
+                origin = f"from slot {record.slot} of dispatch {other.dispatch_id}, {stage}"
                 geometry = (record.dtype, record.shape, record.strides, record.start_offset)
-                found = OtherRecord(payload, *geometry), origin
-        if here:
-            break
-    return found
+                return OtherRecord(payload, *geometry), origin
+    return None
 
 
 def _records(dispatch: Dispatch, *, after: bool) -> Iterator[tuple[TensorArg, Payload, str]]:

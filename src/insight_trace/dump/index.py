@@ -8,6 +8,7 @@ of another layout has no index and is read whole.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,15 +25,16 @@ from insight_trace.dump.entries import EntryFilter, recorded_bytes_of, stages_of
 from insight_trace.dump.manifest_reader import Manifest, open_manifest
 from insight_trace.dump.manifest_records import EmptyDispatch, Record
 from insight_trace.errors import InputError
-from insight_trace.model import Dispatch
+from insight_trace.model import Dispatch, TensorArg
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 INDEXED_FROM = 8 << 20  # bytes of a manifest; a smaller one is read whole in less time than its index takes
-_VERSION = 1
+_VERSION = 2
 _RELEASE_AFTER = 64 << 20  # bytes read, after which what was read need not stay in memory
-# by dispatch: its id, task, kernel (a place in `func_ids`), blocks, arguments, payload bytes, rows of `dump list --args`
+# by dispatch: its id, task, kernel (a place in `func_ids`), blocks, arguments, payload bytes, rows of
+# `dump list --args`, form
 _DISPATCH_COLUMNS = {
     "ids": "q",
     "tasks": "Q",
@@ -41,7 +43,10 @@ _DISPATCH_COLUMNS = {
     "arguments": "i",
     "payload": "q",
     "entries": "i",
+    "forms": "Q",
 }
+# by tensor that has an address: the address, and the place of its dispatch
+_TENSOR_COLUMNS = {"pointers": "Q", "owners": "i"}
 
 
 class DispatchColumns(msgspec.Struct, frozen=True):
@@ -54,6 +59,9 @@ class DispatchColumns(msgspec.Struct, frozen=True):
     arguments: NDArray[np.int32]
     payload: NDArray[np.int64]
     entries: NDArray[np.int32]
+    forms: NDArray[np.uint64]  # equal where `Dispatch.form` is
+    pointers: NDArray[np.uint64]
+    owners: NDArray[np.int32]
     func_ids: tuple[tuple[int, ...], ...]  # by the numbers in `kernels`
     names: tuple[str, ...]  # of the same kernels, where the dump or a scene has them
 
@@ -72,6 +80,27 @@ class DispatchColumns(msgspec.Struct, frozen=True):
         return np.flatnonzero(
             np.isin(self.kernels, kernels) & self.with_id(selection.dispatch_id, selection.task_id)
         )
+
+    def steps(self) -> NDArray[np.int64]:
+        """How many dispatches of the same members come before each."""
+        kinds: dict[frozenset[int], int] = {}
+        kind_of = np.array(
+            [kinds.setdefault(frozenset(ids), len(kinds)) for ids in self.func_ids], dtype=np.int64
+        )
+        found, kind = np.zeros(len(self.ids), dtype=np.int64), kind_of[self.kernels]
+        for number in range(len(kinds)):
+            places = np.flatnonzero(kind == number)
+            found[places] = np.arange(len(places))
+        return found
+
+    def first_of_kernels(self) -> list[tuple[int, int]]:
+        """The kernels in the order in which they first ran, each with the number of that dispatch."""
+        kernels, first = np.unique(self.kernels, return_index=True)
+        return sorted(zip(kernels.tolist(), first.tolist(), strict=True), key=lambda found: found[1])
+
+    def using(self, pointer: int) -> NDArray[np.int32]:
+        """The numbers of the dispatches with a tensor at that address, in their order."""
+        return np.unique(self.owners[self.pointers == np.uint64(pointer % 2**64)])
 
     def with_id(self, dispatch_id: int | None, task_id: int | None) -> NDArray[np.bool_]:
         """Which dispatches have that id and that task; None means any."""
@@ -101,7 +130,7 @@ class ManifestIndex:
             return found
 
         self.facts = msgspec.json.decode((folder / "facts.json").read_bytes(), type=IndexFacts)
-        columns = {name: column(name) for name in _DISPATCH_COLUMNS}
+        columns = {name: column(name) for name in (*_DISPATCH_COLUMNS, *_TENSOR_COLUMNS)}
         self.columns = DispatchColumns(
             **columns,
             func_ids=tuple(func_ids for func_ids, _ in self.facts.kernels),
@@ -191,7 +220,8 @@ class _Rows:
 
     def __init__(self, building: Building) -> None:
         self._building = building
-        self._columns = {name: array(kind) for name, kind in _DISPATCH_COLUMNS.items()}
+        kinds = {**_DISPATCH_COLUMNS, **_TENSOR_COLUMNS}
+        self._columns = {name: array(kind) for name, kind in kinds.items()}
         self._first = array("q")
         self.kernels: dict[tuple[tuple[int, ...], str], int] = {}
         self._open: list[tuple[int, Record]] = []
@@ -244,7 +274,12 @@ class _Rows:
             "arguments": len(dispatch.arguments),
             "payload": recorded_bytes_of(dispatch),
             "entries": sum(len(stages_of(argument)) for argument in dispatch.arguments),
+            "forms": _form_number(dispatch),
         }
+        for argument in dispatch.arguments:
+            if isinstance(argument, TensorArg) and argument.pointer:
+                self._columns["pointers"].append(argument.pointer % 2**64)
+                self._columns["owners"].append(len(self._first))
         for name, value in row.items():
             self._columns[name].append(value)
         self._first.append(place)
@@ -261,3 +296,8 @@ class _Rows:
         if not apart:
             raise _NoIndexError
         return made | {"first": np.array(self._first)}
+
+
+def _form_number(dispatch: Dispatch) -> int:
+    """The same in every process, which Python's own hash is not."""
+    return int.from_bytes(hashlib.blake2b(repr(dispatch.form).encode(), digest_size=8).digest())

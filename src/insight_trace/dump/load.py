@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import compress, islice
 from pathlib import Path
@@ -64,6 +64,73 @@ class Dump(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     case: str = ""  # that was run, where recorded
     lost: int = 0  # records and payloads that the runtime counted and that are not there
+
+    def number_of(self, dispatch: Dispatch) -> int:
+        """Its place among the dispatches; of two with the same ids, the first."""
+        columns = getattr(self.dispatches, "columns", None)
+        if columns is not None:
+            return int(columns.with_id(dispatch.dispatch_id, dispatch.task_id).argmax())
+        wanted = (dispatch.dispatch_id, dispatch.task_id)
+        return next(n for n, d in enumerate(self.dispatches) if (d.dispatch_id, d.task_id) == wanted)
+
+    def earlier(self, dispatch: Dispatch, pointer: int) -> Iterator[Dispatch]:
+        """The dispatches with a tensor at that address, from this one back to the first."""
+        columns = getattr(self.dispatches, "columns", None)
+        at = self.number_of(dispatch)
+        users: Sequence[int] = range(at + 1)
+        if columns is not None:
+            users = [number for number in columns.using(pointer).tolist() if number <= at]
+        for number in reversed(users):
+            other = self.dispatches[number]
+            if any(isinstance(a, TensorArg) and a.pointer == pointer for a in other.arguments):
+                yield other
+
+    def of_kernels(self, func_ids: Sequence[int] = ()) -> list[int]:
+        """The numbers of the dispatches of exactly those members; without any, of all whose kernel is known."""
+        columns = getattr(self.dispatches, "columns", None)
+        if columns is not None:
+            found: list[int] = columns.of_kernel(func_ids).nonzero()[0].tolist()
+            return found
+        members = set(func_ids)
+        return [
+            number
+            for number, d in enumerate(self.dispatches)
+            if d.func_ids and (not members or set(d.func_ids) == members)
+        ]
+
+    def kernels(self) -> dict[tuple[int, ...], int]:
+        """The members of every kernel and mix that ran, and the number of its first dispatch; in that order."""
+        columns = getattr(self.dispatches, "columns", None)
+        if columns is not None:
+            firsts = ((columns.func_ids[kernel], number) for kernel, number in columns.first_of_kernels())
+        else:
+            firsts = ((d.func_ids, number) for number, d in enumerate(self.dispatches))
+        found: dict[tuple[int, ...], int] = {}
+        for func_ids, number in firsts:
+            found.setdefault(func_ids, number)
+        return found
+
+    def steps(self) -> Sequence[int]:
+        """How many dispatches of the same members come before each."""
+        columns = getattr(self.dispatches, "columns", None)
+        if columns is not None:
+            steps: Sequence[int] = columns.steps()
+            return steps
+        seen: dict[frozenset[int], int] = {}
+        found = []
+        for d in self.dispatches:
+            kind = frozenset(d.func_ids)
+            found.append(seen.get(kind, 0))
+            seen[kind] = found[-1] + 1
+        return found
+
+    def forms(self, numbers: Sequence[int]) -> list[Hashable]:
+        """What is equal for dispatches that take the same time, of each of those numbers."""
+        columns = getattr(self.dispatches, "columns", None)
+        if columns is not None:
+            found: list[Hashable] = columns.forms[numbers].tolist()
+            return found
+        return [self.dispatches[number].form for number in numbers]
 
     def dispatch(
         self, *, func_ids: Sequence[int] = (), dispatch_id: int | None = None, task_id: int | None = None

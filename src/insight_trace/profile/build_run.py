@@ -126,7 +126,7 @@ class _BuildRun:
     def _workload(self, dispatch: Dispatch, dump: Dump, mine: Sequence[Ran]) -> Workload:
         assert self.scene is not None
         by_id = {k.func_id: k for k in self.scene.kernels}
-        arguments = from_dispatch(dispatch, others=dump.dispatches)
+        arguments = from_dispatch(dispatch, earlier=dump.earlier)
         return Workload(
             kernels=tuple(by_id[func_id] for func_id in dispatch.func_ids),
             arguments=arguments,

@@ -89,7 +89,7 @@ def members_of(dump: Path, scene: Path, kernel: str) -> str:
     known = any(wished in (k.name.casefold(), k.source.stem.casefold()) for k in declared.kernels)
     by_map = len(mapped) == 1 and not known
     wanted = mapped[0] if by_map else select_kernels(declared, name=kernel)[0].func_id
-    tasks = [d.func_ids for d in load_dump(dump, declared).dispatches if wanted in d.func_ids]
+    tasks = [ids for ids in load_dump(dump, declared).kernels() if wanted in ids]
     if not tasks:
         raise RequestError(f"no task of {dump} runs {kernel}", hint="--list-tasks shows what ran")
     members = min(tasks, key=len)

@@ -82,7 +82,7 @@ def recorded_job(
 
     dispatch = recorded.dispatch
     signature = kernels[0].signature if len(kernels) == 1 else None
-    arguments = from_dispatch(dispatch, signature=signature, others=recorded.dump.dispatches)
+    arguments = from_dispatch(dispatch, signature=signature, earlier=recorded.dump.earlier)
     if "scalars" in dispatch.missing:
         arguments = _with_recipe_scalars(arguments, case, kernels, recorded.step)
     if recorded.dump.warnings:
@@ -223,20 +223,25 @@ def held_slots(dump_dir: Path | None, dispatch: Dispatch | None) -> tuple[tuple[
             "--l2 trace needs a dump: it is what earlier dispatches left",
             hint="give --dump-dir, or --l2 cold or warm",
         )
-    last: dict[int, tuple[int, bool]] = {}  # by address: when it was used last, and whether it was written
-    for when, earlier in enumerate(load_dump(dump_dir).dispatches):
-        if earlier.dispatch_id >= dispatch.dispatch_id:
+    dump = load_dump(dump_dir)
+    used = []
+    for argument in dispatch.arguments:
+        if not isinstance(argument, TensorArg) or not argument.pointer:
             continue
-        for argument in earlier.arguments:
-            if isinstance(argument, TensorArg) and argument.pointer is not None:
-                written = argument.role in (Role.OUTPUT, Role.INOUT)
-                before = last.get(argument.pointer, (0, False))
-                last[argument.pointer] = (when, written or before[1])
-    used = (
-        (*last[argument.pointer], argument.slot)
-        for argument in dispatch.arguments
-        if isinstance(argument, TensorArg) and argument.pointer in last
-    )
+        last, written = -1, False  # when it was used last, and whether it was ever written
+        for earlier in dump.earlier(dispatch, argument.pointer):
+            if earlier.dispatch_id < dispatch.dispatch_id:
+                last = max(last, earlier.dispatch_id)
+                written = any(
+                    isinstance(a, TensorArg)
+                    and a.pointer == argument.pointer
+                    and a.role in (Role.OUTPUT, Role.INOUT)
+                    for a in earlier.arguments
+                )
+                if written:
+                    break
+        if last >= 0:
+            used.append((last, written, argument.slot))
     return tuple((slot, written) for _, written, slot in sorted(used))
 
 
@@ -279,26 +284,23 @@ def jobs_of(
         else:
             # what is dispatched is found by a run without payload; then each is recorded once
             listed = _captured(request, folder / "list", CaptureOptions(level=3))
-            first: dict[tuple[int, ...], int] = {}
-            for dispatch in load_dump(listed, scene).dispatches:
-                first.setdefault(dispatch.func_ids, dispatch.dispatch_id)
-            options = CaptureOptions(only_dispatches=tuple(first.values()))
+            ran = load_dump(listed, scene)
+            first = tuple(ran.dispatches[number].dispatch_id for number in ran.kernels().values())
+            options = CaptureOptions(only_dispatches=first)
         dump = _captured(request, folder / "dump", options)
-    seen = set()
-    for dispatch in load_dump(dump, scene).dispatches:
-        if dispatch.func_ids not in seen:
-            seen.add(dispatch.func_ids)
-            yield job_of(
-                replace(
-                    request,
-                    kernel=None,
-                    kernel_source=None,
-                    task_id=None,
-                    func_ids=dispatch.func_ids,
-                    dump_dir=dump,
-                    dispatch_id=dispatch.dispatch_id,
-                )
+    recorded = load_dump(dump, scene)
+    for func_ids, number in recorded.kernels().items():
+        yield job_of(
+            replace(
+                request,
+                kernel=None,
+                kernel_source=None,
+                task_id=None,
+                func_ids=func_ids,
+                dump_dir=dump,
+                dispatch_id=recorded.dispatches[number].dispatch_id,
             )
+        )
 
 
 def _captured(request: ReplayRequest, folder: Path, options: CaptureOptions) -> Path:

@@ -150,9 +150,4 @@ def select_dispatch(
     require_complete(path)
     dump = load_dump(path, scene)
     dispatch = dump.dispatch(func_ids=func_ids, dispatch_id=dispatch_id, task_id=task_id)
-    step = 0
-    for other in dump.dispatches:
-        if other.dispatch_id == dispatch.dispatch_id:
-            break
-        step += set(other.func_ids) == set(func_ids)
-    return RecordedDispatch(dump, dispatch, step)
+    return RecordedDispatch(dump, dispatch, int(dump.steps()[dump.number_of(dispatch)]))

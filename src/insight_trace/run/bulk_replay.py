@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from insight_trace.dump.load import Dump, load_dump
 from insight_trace.errors import InsightTraceError, RequestError
 from insight_trace.finding import Severity
 from insight_trace.job import Job
-from insight_trace.model import Case, Dispatch, Scene
+from insight_trace.model import Case, Scene
 from insight_trace.options import RunOptions
 from insight_trace.replay.jobs import recorded_job, target_of
 from insight_trace.replay.pipeline import execute
@@ -24,7 +24,6 @@ from insight_trace.replay.selection import (
     select_kernels,
 )
 from insight_trace.replay.verification import Status, verdict
-from insight_trace.run.calibration import same_form
 from insight_trace.run.job_journal import JobJournal
 from insight_trace.scene.static import load_scene
 from insight_trace.simulate.embedded.toolchain import Toolchain
@@ -89,43 +88,38 @@ def plan(request: BulkRequest) -> Plan:
     scene = load_scene(request.scene)
     dump = load_dump(request.dump_dir, scene)
     case = case_of_dump(dump, scene, request.case)
-    wanted = set(request.func_ids)
-    chosen = [d for d in dump.dispatches if d.func_ids and (not wanted or set(d.func_ids) == wanted)]
+    chosen = dump.of_kernels(request.func_ids)
     if not chosen:
         raise RequestError(
             f"no dispatch of {request.dump_dir} is of these kernels",
             hint="`insight-trace dump list DIR` shows them",
         )
     if request.sample is not None:
-        chosen = sampled(chosen, request.sample)
-    steps: dict[frozenset[int], int] = {}
-    place = {}
-    for dispatch in dump.dispatches:
-        kind = frozenset(dispatch.func_ids)
-        place[dispatch.dispatch_id] = steps.get(kind, 0)
-        steps[kind] = steps.get(kind, 0) + 1
+        chosen = [chosen[i] for i in sampled(dump.forms(chosen), request.sample)]
+    steps = dump.steps()
     toolchain = Toolchain.find(request.options.pto_isa_root)
     # of the host's cores the others run other dispatches
     options = replace(request.options, simulator="embedded", host_cores=1)
     jobs = []
-    for dispatch in chosen:
+    for number in chosen:
+        dispatch = dump.dispatches[number]
         kernels = select_kernels(scene, func_ids=tuple(dict.fromkeys(dispatch.func_ids)))
         target = target_of(options, case, kernels)
-        recorded = RecordedDispatch(dump, dispatch, place[dispatch.dispatch_id])
+        recorded = RecordedDispatch(dump, dispatch, int(steps[number]))
         job = replace(recorded_job(recorded, scene, case, kernels, target), scene=None, case=None)
         name = job_digest(job, options, toolchain, dispatch.dispatch_id, dispatch.task_id)
         jobs.append(ReplayJob(job, options, dispatch.dispatch_id, dispatch.task_id, name))
     return Plan(scene, case, dump, jobs)
 
 
-def sampled(dispatches: Sequence[Dispatch], count: int) -> list[Dispatch]:
-    """As many of them, each form of arguments in its turn, the rarest kernels too; of a form evenly spread ones."""
-    forms: dict[object, list[Dispatch]] = {}
-    for dispatch in dispatches:
-        forms.setdefault(same_form(dispatch), []).append(dispatch)
-    groups = sorted(forms.values(), key=lambda group: group[0].dispatch_id)
+def sampled(forms: Sequence[Hashable], count: int) -> list[int]:
+    """The places of as many of them, each form of arguments in its turn; of a form evenly spread ones."""
+    places: dict[Hashable, list[int]] = {}
+    for place, form in enumerate(forms):
+        places.setdefault(form, []).append(place)
+    groups = list(places.values())
     takes = [0] * len(groups)
-    left = min(count, len(dispatches))
+    left = min(count, len(forms))
     while left:
         for number, group in enumerate(groups):
             if left and takes[number] < len(group):
@@ -134,7 +128,7 @@ def sampled(dispatches: Sequence[Dispatch], count: int) -> list[Dispatch]:
     found = []
     for group, take in zip(groups, takes, strict=True):
         found += [group[i * len(group) // take] for i in range(take)]
-    return sorted(found, key=lambda dispatch: dispatch.dispatch_id)
+    return sorted(found)
 
 
 def run_replay_job(job: ReplayJob) -> ReplayRow:

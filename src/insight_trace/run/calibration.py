@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import InputError, JobError
-from insight_trace.model import CoreType, Dispatch, Instructions, Kernel, Pipe, TensorArg
+from insight_trace.model import CoreType, Instructions, Kernel, Pipe
 from insight_trace.outcome import Simulation
 from insight_trace.recording.intervals import union
 from insight_trace.recording.kinds import Kind, kinds
@@ -131,17 +131,6 @@ def _counted(run: Simulation) -> dict[str, float]:
             "requests to memory, writes": memory.written_back / _REQUEST / cores,
         }
     return found
-
-
-def same_form(dispatch: Dispatch) -> tuple[Any, ...]:
-    """What must be equal for two dispatches to take the same time."""
-    arguments = tuple(
-        (a.slot, a.dtype.name, a.shape, a.strides)
-        if isinstance(a, TensorArg)
-        else (a.slot, getattr(a, "bits", None))
-        for a in dispatch.arguments
-    )
-    return (dispatch.func_ids, dispatch.block_count, arguments)
 
 
 def quantities_of(tasks: Sequence[Task], measured: Iterable[MeasuredTask]) -> list[Quantity]:

@@ -9,7 +9,7 @@ from insight_trace.model import Dispatch, Role, TensorArg
 from insight_trace.options import RunOptions
 from insight_trace.replay.jobs import job_of
 from insight_trace.replay.request import ReplayRequest
-from insight_trace.run.calibration import Task, same_form
+from insight_trace.run.calibration import Task
 from insight_trace.scene.static import load_scene
 
 
@@ -22,7 +22,7 @@ def recorded_tasks(scene_path: Path, dump_dir: Path, case: str | None, wanted: s
         tensors = [a for a in dispatch.arguments if isinstance(a, TensorArg)]
         if dispatch.func_ids and dispatch.task_id in wanted:
             held = frozenset(a.slot for a in tensors if a.role is not Role.OUTPUT and a.pointer in used)
-            forms.setdefault((same_form(dispatch), held), []).append(dispatch)
+            forms.setdefault((dispatch.form, held), []).append(dispatch)
         used.update(a.pointer for a in tensors)
     tasks = []
     for dispatches in forms.values():
