@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 MACHINE ?= $(shell uname -m)
 AARCH64 := CXX=aarch64-linux-gnu-g++ INSIGHT_TRACE_EMULATOR="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 
-.PHONY: fuzz soak storm faults demo test pytest test-upstream test-aarch64 wheel sbom lint bench format clean browser
+.PHONY: fuzz soak storm faults demo test pytest test-upstream test-aarch64 wheel sbom lint bench format clean browser docs
 demo: $(RUNS)
 	$(BIN)/insight-trace demo
 
@@ -49,6 +49,11 @@ wheel: $(STAMP)
 sbom: $(STAMP)
 	$(BIN)/python tools/sbom.py --check
 	$(BIN)/python tools/sbom.py -o sbom.json
+
+# A searchable site of README and docs/ in site/; every link is checked.
+docs: $(STAMP)
+	@$(BIN)/python -c 'import material' 2>/dev/null || $(PIP) 'mkdocs-material>=9.5'
+	$(BIN)/python tools/build_docs.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
