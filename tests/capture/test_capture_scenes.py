@@ -62,6 +62,22 @@ def test_what_one_task_writes_is_what_the_next_one_reads(tmp_path):
     assert view.buffer_size == 1024
 
 
+def test_a_tensor_dump_lies_beside_the_other_and_holds_the_same(tmp_path):
+    scene = str(EXAMPLES / "vector_chain" / "scene.py")
+    assert main(["capture", scene, "-o", str(tmp_path / "run"), "--tensor-dump"]) == 0
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "run" / "tensor_dump").rename(tmp_path / "alone" / "tensor_dump")
+    assert (tmp_path / "alone" / "tensor_dump" / "kernel_args_dump.json").is_file()
+    with_payload = [
+        [(d.kernel, d.task_id, [a.before.size for a in d.arguments if isinstance(a, TensorArg) and a.before])
+         for d in insight_trace.load_dump(tmp_path / place).dispatches]
+        for place in ("run", "alone")
+    ]  # fmt: skip
+    assert with_payload[0] == with_payload[1]
+    command = ["replay", scene, "--func-id", "0", "--dump-dir", str(tmp_path / "alone"), "--dispatch-id", "0"]
+    assert main([*command, "-o", str(tmp_path / "replayed")]) == 0
+
+
 def test_the_dump_says_what_ran_where(tmp_path):
     insight_trace.capture(EXAMPLES / "mixed_example" / "scene.py", "Default", output=tmp_path / "mix")
     (mix,) = insight_trace.load_dump(tmp_path / "mix").dispatches

@@ -206,7 +206,7 @@ def test_every_slice_of_an_instruction_has_its_exact_cycles(replayed, name):
     columns = open_recording(run.directory.parent).instructions
     slices = [
         event for event in events_of(run)
-        if event["ph"] in "XB" and event["tid"] not in (*ADDED_LANES, "USERMARK")
+        if event["ph"] in "XB" and event["tid"] not in (*ADDED_LANES, "USERMARK", "CACHEMISS")
     ]  # fmt: skip
     said = sorted((event["pid"], event["args"]["start_cycle"], event["args"]["cycles"]) for event in slices)
     cores = [columns.cores[core] for core in columns.core.tolist()]
@@ -248,6 +248,32 @@ def test_tile_ops_and_the_critical_path_have_lanes_above_the_pipes(replayed, nam
     assert all(event["tid"] == "TILE OPS" for event in flows)
     # what reads the directory without its recording finds instructions only
     assert len(open_trace(run.bin).instructions) == len(trace.instructions)
+
+
+@everywhere
+def test_scalar_loads_and_the_lines_that_they_fetch_have_lanes_of_their_own(replayed, name):
+    run = replayed(name)
+    columns = open_recording(run.directory.parent).instructions
+    loads = np.array([each.startswith(("LD_", "ST_")) for each in columns.names])[columns.name]
+    slices = [event for event in events_of(run) if event["ph"] == "X"]
+    drawn = [event["args"]["start_cycle"] for event in slices if event["tid"] == "SCALARLDST"]
+    assert sorted(drawn) == sorted(columns.start[loads].tolist())
+    assert not any(event["name"].startswith(("LD_", "ST_")) for event in slices if event["tid"] == "SCALAR")
+    misses = [event for event in slices if event["tid"] == "CACHEMISS"]
+    assert misses  # every kernel fetches its arguments
+    assert {event["args"]["start_cycle"] for event in misses} <= set(drawn)
+    assert all(event["name"].startswith("0x") and event["args"]["cycles"] == 1 for event in misses)
+
+
+def test_what_to_import_ends_in_the_kernel_and_its_dispatch(replayed):
+    """Insight's Data Manager shows the first letters of a path and about sixteen of its last."""
+    run = replayed("mix")
+    workspace = run.directory.parents[2]
+    (file,) = workspace.glob("*.bin")
+    assert file.name == "MATMUL_d0.bin"
+    assert file.samefile(run.bin)
+    assert not file.is_symlink()  # which Insight refuses
+    assert validate(file) == []
 
 
 def test_flags_between_cores_are_arrows_of_their_own(replayed, tmp_path):

@@ -98,6 +98,31 @@ def test_a_build_and_the_dump_of_its_run_are_enough(capsys):
     assert main(["replay", "--build-dir", "build", "--args-dump", str(dump), "--func", "nobody"]) == 2
 
 
+def test_the_kernel_of_a_build_gets_the_folder_that_its_users_present(capsys):
+    shutil.copytree(BUILD, "build")
+    assert main(["capture", "build", "-o", "build/dfx_outputs"]) == 0
+    assert main(["replay", "--build-dir", "build", "--func", "square_rows"]) == 0
+    (folder,) = Path("build_output").glob("incore_square_rows_build_*")
+    assert {"square_rows.clean.json", "instr_metrics.json", "raw_simulator", "summary.txt"} <= {
+        path.name for path in folder.iterdir()
+    }
+    assert (folder / "raw_simulator" / "visualize_data.bin").stat().st_size > 0
+    text = (folder / "summary.txt").read_text()
+    assert "square_rows (aiv)" in text
+    assert "task 0x" in text
+    assert "exact in" in text
+    capsys.readouterr()
+    # and of any trace in a workspace of ours
+    assert main(["clean", str(folder), "--build-output-root", "again"]) == 0
+    (same,) = Path("again").glob("incore_square_rows_build_*")
+    assert {path.name for path in same.iterdir()} == {
+        "square_rows.clean.json",
+        "instr_metrics.json",
+        "raw_simulator",
+        "summary.txt",
+    }
+
+
 def test_the_dump_of_one_chip_of_several_belongs_to_the_program_it_ran(capsys):
     shutil.copytree(BUILD, "whole/next_levels/decode")
     place = Path("whole/dfx_outputs/rank1/d0")

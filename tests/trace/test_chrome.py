@@ -72,7 +72,8 @@ def test_each_arrow_is_one_start_and_one_end_that_lie_on_slices(trace):
 def test_cores_and_lanes_are_numbers_with_names():
     events = _events(softmax_trace(2))
     names = {event["args"]["name"] for event in events if event["name"] in ("process_name", "thread_name")}
-    assert {"core0.veccore0", "core0.veccore1", "MTE2 GM→UB", "VECTOR", "MTE3 UB→GM"} <= names
+    lanes = ("MTE2 GM→UB", "VECTOR", "MTE3 UB→GM")
+    assert {"core0", *(f"vector {core} {lane}" for core in (0, 1) for lane in lanes)} <= names
     assert all(isinstance(event["pid"], int) and isinstance(event.get("tid", 0), int) for event in events)
     assert len({event["tid"] for event in events if event["ph"] == "X"}) == 6
 

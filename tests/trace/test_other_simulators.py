@@ -64,6 +64,10 @@ def test_the_counters_are_read_as_a_devices(mix, figures):
     assert [task.cube for task in tasks] == [True, False, False]
     assert tasks[0].cycles["CUBE"] == figures.pipe("core0.cubecore0", "CUBE").busy
     assert tasks[0].cycles["total"] == figures.cores[0].cycles
+    with (mix / "pmu.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["func_id"] for row in rows] == ["0", "1", "2"]
+    assert {row["task_id"] for row in rows} == {"0x0000000100000000"}
 
 
 def test_npusims_summary_and_trace_hold_every_instruction(mix, figures):

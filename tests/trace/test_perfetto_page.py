@@ -82,22 +82,30 @@ def test_a_mix_has_named_lanes_in_the_order_of_the_dataflow_below_tile_ops_and_t
     assert main(["replay", scene, "--func-id", "0,1,2", "-o", str(tmp_path / "mix")]) == 0
     (trace,) = (tmp_path / "mix").glob("*_trace_perfetto.json")
     shown = perfetto(trace, "MB/s")
-    cube = shown.index("core0.cubecore0")
-    assert shown[cube + 1 : cube + 3] == ["Critical path", "Tile ops"]
-    lanes = [title for title in shown[cube + 1 :] if "#" not in title][:7]
-    assert lanes == [
-        "Critical path",
-        "Tile ops",
-        "MTE2 GM→L1",
-        "MTE1 L1→L0",
-        "CUBE",
-        "FIXPIPE L0C→out",
-        "SCALAR",
+    block = shown.index("core0")
+    lanes = [title for title in shown[block + 1 :] if "#" not in title]
+    cube, first, second = (
+        [title for title in lanes if title.lower().startswith(core)]
+        for core in ("cube ", "vector 0 ", "vector 1 ")
+    )
+    assert lanes[: len(cube + first + second)] == cube + first + second  # in this order, nothing between
+    assert cube == [
+        "Cube critical path",
+        "Cube tile ops",
+        "cube MTE2 GM→L1",
+        "cube MTE1 L1→L0",
+        "cube CUBE",
+        "cube FIXPIPE L0C→out",
+        "cube SCALAR",
     ]
-    assert {"core0.veccore0", "core0.veccore1"} <= set(shown)
-    vector = shown.index("core0.veccore0")
-    lanes = [title for title in shown[vector + 1 :] if "#" not in title][:4]
-    assert lanes[-4:] == ["Tile ops", "MTE2 GM→UB", "VECTOR", "MTE3 UB→GM"]
+    assert first[-5:] == [
+        "Vector 0 tile ops",
+        "vector 0 MTE2 GM→UB",
+        "vector 0 VECTOR",
+        "vector 0 MTE3 UB→GM",
+        "vector 0 SCALAR",
+    ]
+    assert second[-4:] == [title.replace("vector 0", "vector 1") for title in first[-4:]]
     assert any("GM_TO_L1" in title for title in shown)
     assert not any("\\u" in title or "main thread" in title.lower() for title in shown)
     # a flag is a moment, however long it waited for its pipe

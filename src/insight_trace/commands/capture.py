@@ -49,6 +49,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check", action="store_true", help="also check the first dispatch of every kernel that was recorded"
     )
+    parser.add_argument(
+        "--tensor-dump", action="store_true", help="also write tensor_dump/kernel_args_dump.json below DIR"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -70,6 +73,10 @@ def run(options: argparse.Namespace) -> int:
             force=options.force,
             max_payload=None if options.max_payload is None else int(options.max_payload * 1e9),
         )
+    if options.tensor_dump and result.directory is not None and result.records:
+        from insight_trace.dump.write_kernel_args import write_tensor_dump
+
+        write_tensor_dump(result.directory, force=options.force)
     examined = _examined(options, result) if options.check else []
     if options.json:
         found = {"kernels": [examined_data(one) for one in examined]} if options.check else {}

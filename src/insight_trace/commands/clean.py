@@ -9,10 +9,18 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from insight_trace.commands.replay_text import add_also, also_of
+
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", type=Path, help="an OPPROF_* or simulator folder, a .bin or a trace.json")
     parser.add_argument("-o", "--output-dir", type=Path, metavar="OUT", help="make a run folder there")
+    parser.add_argument(
+        "--build-output-root",
+        type=Path,
+        metavar="DIR",
+        help="make a run folder DIR/incore_<kernel>_<source>_<time>/, as PyPTO's skill has it (DIR: build_output)",
+    )
     parser.add_argument("--keep-scalar", action="store_true", help="keep the SCALAR lane")
     parser.add_argument("--raw-metrics", action="store_true", help="copy the instruction table unchanged")
     parser.add_argument(
@@ -29,9 +37,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--note", action="append", default=[], metavar="KEY=VALUE", help="with -o, a line of the summary"
     )
-    parser.add_argument(
-        "--also", metavar="LIST", help="also write the files of other simulators: npusim, perf-sim, pmu"
-    )
+    add_also(parser)
     parser.add_argument("--force", action="store_true", help="replace what is there")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -48,22 +54,29 @@ def _run(options: argparse.Namespace) -> int:
 
     from insight_trace.insight import open_trace
     from insight_trace.trace.clean import clean
-    from insight_trace.trace.other_simulators import forms_of, write_also
+    from insight_trace.trace.other_simulators import write_also
     from insight_trace.trace.run_folder import (
         CleanForm,
         beside,
         clean_lines,
         kernel_name,
+        presentable_name,
         raw_metrics,
         run_folder,
+        workspace_of,
     )
 
     notes = _notes(options.note)
-    also = forms_of(options.also) if options.also is not None else ()
+    also = also_of(options)
     trace = open_trace(options.path)
     cleaned = clean(trace, keep_scalar=options.keep_scalar)
     form = CleanForm(perfetto=options.format == "perfetto", gzip=options.gzip)
     raw = raw_metrics(trace.path) if options.raw_metrics else None
+    known = workspace_of(trace)
+    kernel = _safe(options.kernel or known.get("kernel") or kernel_name(trace))
+    if options.build_output_root is not None and options.output_dir is None:
+        name = presentable_name(kernel, known.get("source") or kernel_name(trace))
+        options.output_dir = options.build_output_root / name
     if options.output_dir is None:
         path = trace.path or options.path
         written = list(
@@ -74,7 +87,7 @@ def _run(options: argparse.Namespace) -> int:
             cleaned,
             options.output_dir,
             form,
-            kernel=_safe(options.kernel or kernel_name(trace)),
+            kernel=kernel,
             provenance=notes,
             raw=raw,
             copy_raw=options.copy_raw,
@@ -83,8 +96,7 @@ def _run(options: argparse.Namespace) -> int:
     if also:
         path = trace.path or options.path
         place = options.output_dir or (path if path.is_dir() else path.parent)
-        named = _safe(options.kernel or kernel_name(trace))
-        written += write_also(trace, place, named, also, force=options.force)
+        written += write_also(trace, place, kernel, also, force=options.force)
     if options.json:
         arrows = cleaned.arrows
         facts = {

@@ -55,9 +55,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"{check.status:<10} {check.text}")
     print(f"took       {time.perf_counter() - begun:.1f} s")
     print(f"view       {_our_command()} view {replay.directory}")
-    print(
-        "insight    import visualize_data.bin of this folder: the folder by itself has no Source and no Details"
-    )
+    print(f"insight    import {replay.to_import}: the folder by itself has no Source and no Details")
     print(f"open       {replay.directory}/")
     verified = verdict(replay.checks) is Status.VERIFIED
     return 0 if capture.passed and verified else 1

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from insight_trace.commands.replay_text import add_also, also_of
 from insight_trace.errors import RequestError
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help="folder of the workspaces (outputs/exec_<time>)"
     )
+    add_also(parser)
     parser.add_argument(
         "--json",
         action="store_true",
@@ -66,10 +68,12 @@ def run(options: argparse.Namespace) -> int:
     from insight_trace.limits import seconds_given
     from insight_trace.program.products import make_products
     from insight_trace.program.session import ProgramOptions, run_program
+    from insight_trace.trace.other_simulators import add_to_workspace
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
         raise RequestError("there is no command to run", hint="insight-trace exec [options] -- COMMAND …")
+    also = also_of(options)
     how = ProgramOptions(
         soc_version=options.soc_version,
         preset=options.preset,
@@ -84,6 +88,9 @@ def run(options: argparse.Namespace) -> int:
     with run_program(command, how) as ran:
         sys.stdout.flush()
         products = make_products(ran, how, options.output)
+        for product in products.values():
+            if product.workspace is not None:
+                add_to_workspace(product.directory, product.workspace, product.kernel, also)
         if options.json:
             print(json.dumps(_data(ran.launches, products), indent=1), file=sys.stderr)
         else:

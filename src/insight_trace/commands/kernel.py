@@ -10,6 +10,7 @@ import argparse
 import json
 from pathlib import Path
 
+from insight_trace.commands.replay_text import add_also, also_of
 from insight_trace.errors import RequestError
 
 
@@ -51,6 +52,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS", help="of the run (60)")
     parser.add_argument("-o", "--output", type=Path, metavar="WORKSPACE", help="the folder to write")
+    add_also(parser)
     parser.add_argument("--force", action="store_true", help="replace a workspace that is there")
     parser.add_argument("--json", action="store_true", help="the result as JSON")
 
@@ -63,9 +65,11 @@ def run(options: argparse.Namespace) -> int:
     from insight_trace.model import CoreType
     from insight_trace.program.kernel_file import KernelFile, parse_value, plan_kernel
     from insight_trace.program.run_kernel import replay_kernel
+    from insight_trace.trace.other_simulators import add_to_workspace
 
     if not 1 <= options.blocks <= BLOCKS:
         raise RequestError(f"--blocks {options.blocks}: from 1 to {BLOCKS:,}")
+    also = also_of(options)
     target = options.target or target_of_chip(options.soc_version or "") or "a2a3"
     values = {name: parse_value(text) for name, text in map(_pair, options.arg)}
     expected = {name: Path(text) for name, text in map(_pair, options.expect)}
@@ -86,6 +90,7 @@ def run(options: argparse.Namespace) -> int:
         seconds=seconds_given(options.time_limit, "--time-limit"),
         force=options.force,
     )
+    add_to_workspace(replay.directory, replay.workspace, planned.name, also)
     if options.json:
         print(json.dumps(as_json(replay), indent=1))
     else:

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.commands.replay_all import prepare_all, run_all
-from insight_trace.commands.replay_text import as_json, mismatch_text, show, task_lines
+from insight_trace.commands.replay_text import add_also, also_of, as_json, mismatch_text, show, task_lines
 from insight_trace.options import RunOptions, VendorOptions, add_options, options_of
 
 if TYPE_CHECKING:
+    from insight_trace.replay.replaying import Replay
     from insight_trace.replay.request import ReplayRequest
 
 
@@ -135,9 +136,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         "--no-collect", "--dry-run", action="store_true", dest="no_collect", help="stop after the workspace"
     )
     add_options(out, RunOptions, "include_source", "dump_logs")
-    out.add_argument(
-        "--also", metavar="LIST", help="also write the files of other simulators: npusim, perf-sim, pmu"
-    )
+    add_also(out)
     out.add_argument(
         "--force",
         action="store_true",
@@ -176,7 +175,7 @@ def run(options: argparse.Namespace) -> int:
 
         options.func_id = members_of(options.dump_dir, options.scene, options.kernel)
         options.kernel = None
-    also = _also(options)
+    also = also_of(options)
     request = _request(options)
     if options.shadow and (options.timing_only or options.no_collect):
         raise RequestError(
@@ -185,11 +184,12 @@ def run(options: argparse.Namespace) -> int:
     if (options.scene / RECORD).is_file() and not options.json:
         print(f"source     {source_line(options.scene)}")
     replay = run_replay(request, progress)
-    if also and replay.directory is not None:
-        from insight_trace.insight import open_trace
-        from insight_trace.trace.other_simulators import write_also
+    if options.build_dir is not None and replay.directory is not None:
+        _presentable(replay, options.build_dir)
+    if also:
+        from insight_trace.trace.other_simulators import add_to_workspace
 
-        write_also(open_trace(replay.directory), replay.workspace, replay.job.kernels[0].name, also)
+        add_to_workspace(replay.directory, replay.workspace, replay.job.kernels[0].name, also)
     precision, table = _precision(replay.workspace) if options.shadow else ({}, [])
     if options.json:
         print(json.dumps(as_json(replay) | precision, indent=2))
@@ -201,12 +201,21 @@ def run(options: argparse.Namespace) -> int:
     return 1 if replay.mismatched or wrong else 0
 
 
-def _also(options: argparse.Namespace) -> tuple[str, ...]:
-    if options.also is None:
-        return ()
-    from insight_trace.trace.other_simulators import forms_of
+def _presentable(replay: Replay, build: Path) -> None:
+    """What the skill's users look for beside a profile of an extern kernel: the clean trace, figures, a page of text."""
+    from insight_trace.insight import open_trace
+    from insight_trace.trace.run_folder import add_to_workspace
 
-    return forms_of(options.also)
+    assert replay.directory is not None
+    dispatch, members = replay.dispatch, replay.job.kernels
+    about = {
+        "build": str(build),
+        "kernels": ", ".join(f"{kernel.name} ({kernel.core_type}) {kernel.source}" for kernel in members),
+        "workload": replay.job.origin + (f", task 0x{dispatch.task_id:016x}" if dispatch else ""),
+        "verified": "; ".join(check.text for check in replay.checks) or "nothing compared",
+        "simulator": replay.simulator,
+    }
+    add_to_workspace(open_trace(replay.directory), replay.workspace, members[0].name, about)
 
 
 def _precision(workspace: Path) -> tuple[dict[str, Any], list[str]]:
@@ -268,6 +277,7 @@ def _request(options: argparse.Namespace) -> ReplayRequest:
         options=options_of(options, RunOptions),
         vendor=options_of(options, VendorOptions),
         output=options.output or _below_root(options),
+        build=options.build_dir.resolve().name if options.build_dir is not None else "",
         collect=not options.no_collect,
         force=options.force,
     )

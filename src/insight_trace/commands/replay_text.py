@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,21 @@ if TYPE_CHECKING:
     from insight_trace.replay.replaying import Replay
 
 _CORES_SHOWN = 3
+
+
+def add_also(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--also", metavar="LIST", help="also write the files of other simulators: npusim, perf-sim, pmu"
+    )
+
+
+def also_of(options: argparse.Namespace) -> tuple[str, ...]:
+    """The forms that `--also` names; a wrong one is refused before anything runs."""
+    if options.also is None:
+        return ()
+    from insight_trace.trace.other_simulators import forms_of
+
+    return forms_of(options.also)
 
 
 def mismatch_text(replay: Replay) -> str:
@@ -56,6 +72,7 @@ def as_json(replay: Replay) -> dict[str, Any]:
 
     return {
         "directory": str(replay.directory) if replay.directory else None,
+        "import": str(replay.to_import) if replay.to_import else None,
         "workspace": str(replay.workspace),
         "simulator": replay.simulator,
         "cycles": replay.cycles,
@@ -123,9 +140,7 @@ def show(replay: Replay, *, check: bool, table: Sequence[str] = ()) -> None:
     if replay.directory is None:
         print(f"workspace  {replay.workspace}")
         return
-    print(
-        "insight    import visualize_data.bin of this folder: the folder by itself has no Source and no Details"
-    )
+    print(f"insight    import {replay.to_import}: the folder by itself has no Source and no Details")
     print(f"open       {replay.directory}/")
 
 

@@ -60,8 +60,11 @@ def newest_dump(outputs: Path = Path("outputs")) -> Path:
 
 
 def unified_beside(manifest: Path) -> Path | None:
-    """The unified manifest next to a kernel_args_dump.json, if there is one."""
-    for folder in (manifest.parent, *(manifest.parent / name for name in _FOLDERS[1:])):
+    """The unified manifest next to a kernel_args_dump.json, or in the other folder of its run, if there is one."""
+    near = [manifest.parent, *(manifest.parent / name for name in _FOLDERS[1:])]
+    if manifest.parent.name in _FOLDERS[1:]:
+        near += [manifest.parent.parent / name for name in _FOLDERS[1:]]
+    for folder in near:
         for name in _NAMES[1:]:
             if (folder / name).is_file():
                 return folder / name

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,11 +17,24 @@ from insight_trace.dump.entries import plain_number
 from insight_trace.dump.manifest_writer import context_rows, write_manifest
 from insight_trace.dump.recorded_bytes import PayloadCopy
 from insight_trace.model import ContextArg, Dispatch, Payload, ScalarArg, Stage, TensorArg
-from insight_trace.storage import refuse_existing, whole_file
+from insight_trace.storage import refuse_existing, whole_directory, whole_file
 
 SCHEMA_VERSION = 1
 MANIFEST = "kernel_args_dump.json"
 BIN = "kernel_args_dump.bin"
+
+
+def write_tensor_dump(run: Path, *, force: bool = False) -> Path:
+    """`tensor_dump/kernel_args_dump.json` of a run that has an `args_dump/`: the same, where other tools look for it."""
+    source, place = run / "args_dump", run / "tensor_dump"
+    with whole_directory(place, force=force, record=(MANIFEST,)) as folder:
+        shutil.copyfile(source / MANIFEST, folder / MANIFEST)
+        for payload in source.glob("*.bin"):
+            try:
+                os.link(payload, folder / payload.name)
+            except OSError:  # a file system without links
+                shutil.copyfile(payload, folder / payload.name)
+    return place / MANIFEST
 
 
 def write_kernel_args(

@@ -161,14 +161,14 @@ def _places(
     if processes and all(isinstance(each, int) for each in processes):
         names = [gathered.process_names.get(each, "") for each in processes]
         pipes = np.array([pipe_of(each) for each in names], dtype=np.int64)[core]
-        # the vendor draws scalar loads and stores on a lane of their own; the instruction is a scalar one
-        pipes[pipes == Pipe.SCALARLDST] = Pipe.SCALAR
         warps = np.array([each.startswith(_WARP) for each in names], dtype=bool)[core]
         cores, core = [gathered.default_core], np.zeros_like(core)
     else:
         cores = [str(each) for each in processes]
         pipes = np.array([pipe_of(str(each)) for each in lanes], dtype=np.int64)[lane]
         warps = np.array([str(each).startswith(_WARP) for each in lanes], dtype=bool)[lane]
+    # scalar loads and stores are drawn on a lane of their own; the instruction is a scalar one
+    pipes[pipes == Pipe.SCALARLDST] = Pipe.SCALAR
     if unknown:
         shown = ", ".join(sorted(unknown)[:5])
         warnings.append(f"lanes that are no pipe were read as ALL: {shown}")

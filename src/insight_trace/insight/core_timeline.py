@@ -10,7 +10,7 @@ import numpy as np
 from insight_trace.insight.encoding import Durations, floats, integers, lay, micros, pick, texts
 from insight_trace.insight.event_text import Fragments, warp_colour
 from insight_trace.insight.flags import drawn_wait_starts
-from insight_trace.insight.lanes import PROCESS_CODES
+from insight_trace.insight.lanes import PROCESS_CODES, SCALAR_MEMORY
 from insight_trace.insight.prepared import CHUNK, Prepared, chunks
 from insight_trace.insight.timeline import DOCUMENT_TAIL, document_head, mark_args
 from insight_trace.model import Pipe
@@ -73,6 +73,10 @@ def _lane_codes(prepared: Prepared, rows: NDArray[np.int64]) -> NDArray[np.int64
     columns = prepared.instructions
     lane = columns.pipe[rows].astype(np.int64)
     scalar = np.flatnonzero(lane == Pipe.SCALAR)
+    if prepared.annotated:
+        named = np.array([name.startswith(SCALAR_MEMORY) for name in columns.names], dtype=bool)
+        lane[scalar[named[columns.name[rows[scalar]]]]] = Pipe.SCALARLDST
+        return lane
     for begin in range(0, len(scalar), CHUNK):
         part = scalar[begin : begin + CHUNK]
         targets = [_REGISTER_TARGET in detail for detail in details_of(columns.detail, rows[part])]

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from insight_trace.insight.encoding import json_text, json_texts, pick, texts
-from insight_trace.insight.lanes import pipe_colour, simt_colour
+from insight_trace.insight.lanes import SCALAR_MEMORY, pipe_colour, simt_colour
 from insight_trace.insight.prepared import Prepared
 from insight_trace.model import Pipe, Stall
 from insight_trace.recording.kinds import FLAG_NAMES
@@ -180,8 +180,9 @@ def fragments_of(prepared: Prepared) -> Fragments:
         columns.pc[first].tolist(),
         strict=True,
     ):
-        lane = pipes[pipe]
         text = columns.names[name]
+        scalar_memory = prepared.annotated and pipe == Pipe.SCALAR and text.startswith(SCALAR_MEMORY)
+        lane = pipes[int(Pipe.SCALARLDST) if scalar_memory else pipe]
         colour = pipe_colour(text if text in FLAG_NAMES else lane.decode()).encode()
         addresses.append(b'","pc_addr":"0x%x' % pc)
         colours.append(b',"cname":"%s"' % colour)

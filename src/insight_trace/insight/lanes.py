@@ -16,6 +16,9 @@ WARP_LANE_BASE = 100
 CRITICAL_PATH, TILE_OPS = "CRITICAL PATH", "TILE OPS"
 ADDED_LANES = (CRITICAL_PATH, TILE_OPS)
 
+# Scalar accesses to memory: the vendor draws them apart in a core's own trace, and a recording everywhere.
+SCALAR_MEMORY = ("LD_", "ST_")
+
 CACHE_MISS = "CACHEMISS"  # name of a cache-miss row; events and files show its address instead
 COUNTER_PROCESS = "MTE Throughput"
 THROUGHPUT = "throughput(MB/s)"

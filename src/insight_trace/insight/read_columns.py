@@ -133,7 +133,7 @@ class EventColumns:
         length = size - opening.start
         for events in read_events(file, begin, length, where, EVENTS, self.warnings):
             # what we add above the pipes says of instructions what they say themselves
-            slices = [event for event in events if event.ph == "X" and event.tid not in ADDED_LANES]
+            slices = [event for event in events if event.ph == "X" and not _is_added(event)]
             if len(slices) != len(events):
                 self._others([event for event in events if event.ph != "X"])
             if slices:
@@ -235,6 +235,13 @@ def _renumbered(column: NDArray[Any], values: dict[Any, int], table: Numbering) 
     for number in used[np.argsort(first)].tolist():
         found[number] = table[texts[number]]
     return np.asarray(found[column])
+
+
+def _is_added(event: Event) -> bool:
+    """Whether this is of a lane that no instruction is on; the vendor's cache misses have an address, ours are loads'."""
+    if event.tid == CACHE_MISS:
+        return event.args is not None and not event.args.pc_addr
+    return event.tid in ADDED_LANES
 
 
 def _has_marks(lanes: dict[Any, int], cores: dict[Any, int]) -> bool:

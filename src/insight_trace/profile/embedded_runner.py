@@ -30,7 +30,7 @@ from insight_trace.ptoas.planned_kernel import BufferArg, Content, KernelArg, Pr
 from insight_trace.ptoas.python_lines import python_lines, tile_names
 from insight_trace.replay.pipeline import Execution, execute
 from insight_trace.replay.verification import Status
-from insight_trace.replay.workspace import write_insight, write_record
+from insight_trace.replay.workspace import write_counters, write_import, write_insight, write_record
 from insight_trace.simulate.embedded.embedded_simulator import EmbeddedSimulator
 from insight_trace.simulate.embedded.toolchain import Toolchain
 from insight_trace.simulate.embedded.typed_entry import ENTRY, LANE, EntryCall, EntryParameter, wrapper_source
@@ -180,7 +180,9 @@ class EmbeddedRunner:
         digest = hashlib.sha256(kernel.name.encode()).digest()
         letters = "".join(chr(ord("A") + byte % 26) for byte in digest[:16])
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(kernel.source.stat().st_mtime))
-        write_insight(done, places.out, self.options, name=letters, timestamp=stamp)
+        simulator = write_insight(done, places.out, self.options, name=letters, timestamp=stamp)
+        write_import(done.job, simulator, places.folder)
+        write_counters(done.recording, done.job, places.folder)
         write_record(done, self.options, places.folder, done.warnings)
         if self.options.keep_outputs:
             _keep_outputs(done.job.arguments, done.simulation, places.folder / "outputs")

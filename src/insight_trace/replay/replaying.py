@@ -25,9 +25,12 @@ from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.verification import OutputCheck, Status
 from insight_trace.replay.workspace import (
     RECORD,
+    import_name,
     label_of,
     read_record,
     workspace_path,
+    write_counters,
+    write_import,
     write_insight,
     write_named_traces,
     write_record,
@@ -65,6 +68,11 @@ class Replay(Struct, frozen=True, eq=False):
     @property
     def target(self) -> str:
         return self.job.target
+
+    @property
+    def to_import(self) -> Path | None:
+        """What to import into MindStudio Insight, under a name that its Data Manager shows."""
+        return self.workspace / import_name(self.job) if self.directory is not None else None
 
     @property
     def instructions(self) -> Instructions | None:
@@ -127,7 +135,7 @@ def replay_job(job: Job, request: ReplayRequest, progress: Progress = lambda _st
     recorded = job.dispatch.block_count if job.dispatch is not None else 0
     if job.arguments.block_count < recorded:
         said.append(f"only {job.arguments.block_count} of the {recorded} blocks are replayed")
-    path = workspace_path(request.output, job)
+    path = workspace_path(request.output, job, request.build)
     with _workspace(path, request, job) as workspace:
         if simulator is None:
             from insight_trace.simulate.msprof.msprof_simulator import vendor_job
@@ -146,6 +154,9 @@ def replay_job(job: Job, request: ReplayRequest, progress: Progress = lambda _st
         if folder is not None:
             label = request.label or label_of(job)
             warnings = (*warnings, *write_named_traces(done.recording, folder, workspace, label))
+            write_import(job, folder, workspace)
+        if done.recording is not None:
+            write_counters(done.recording, job, workspace)
         replay = Replay(
             job,
             done.simulator,

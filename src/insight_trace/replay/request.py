@@ -30,6 +30,7 @@ class ReplayRequest(Struct, frozen=True):
     vendor: VendorOptions = field(default_factory=VendorOptions)
     # what to write
     output: Path | None = None
+    build: str = ""  # the name of a PyPTO build, whose extern kernel is profiled: decides the usual workspace
     label: str | None = None  # of the named traces in the workspace; None: class, case, target, kernel
     collect: bool = True  # False: stop when the workspace is written
     force: bool = False  # replace a workspace that is there

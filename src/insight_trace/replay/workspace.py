@@ -7,6 +7,8 @@
 | `kernel/` | the kernels, and below `include/` every file that they include, under its own path | `write_record` |
 | `insight_export/OPPROF_*/simulator/` | what MindStudio Insight opens (`collect/out/` in a profile) | `write_insight` |
 | `insight_export/OPPROF_*/recording/` | the recording that everything else reads | `write_insight` |
+| `<kernel>_d<dispatch>.bin` | its `visualize_data.bin`, by a name that Insight's Data Manager shows | `write_import` |
+| `pmu.csv` | the counters of the device, group PIPE_UTILIZATION | `write_counters` |
 | `<label>_trace.json`, `<label>_trace_perfetto.json` | the traces of core_swimlane | `write_named_traces` |
 | `<label>_memory_info.json` | Insight's On-Chip Memory page | `write_named_traces` |
 | `shadow.json` | which lines lose precision (`replay --shadow`) | `debug.shadow` |
@@ -51,10 +53,17 @@ MOST_INSTRUCTIONS = 1_000_000  # of a Perfetto trace as JSON: 290 MB, and as lon
 # --- places and names
 
 
-def workspace_path(output: Path | None, job: Job) -> Path:
-    """Where the user asked for it, else outputs/insight_trace_<scene>_<case>_<kernel>_<time>."""
+def workspace_path(output: Path | None, job: Job, build: str = "") -> Path:
+    """Where the user asked for it, else outputs/insight_trace_<scene>_<case>_<kernel>_<time>.
+
+    The kernel of a PyPTO `build` goes where its users look for one: build_output/incore_<kernel>_<build>_<time>.
+    """
     if output is not None:
         return output
+    if build:
+        from insight_trace.trace.run_folder import BUILD_OUTPUT, presentable_name
+
+        return BUILD_OUTPUT / presentable_name(job.label, build)
     case = job.case.name if job.case else "nocase"
     stamp = datetime.datetime.now().strftime("%Y%m%d_%H%M%S_%f")[:-3]
     words = [job.scene.name if job.scene else "kernel", case, job.label]
@@ -70,6 +79,12 @@ def label_of(job: Job) -> str:
     if all(kernel.func_id is not None for kernel in job.kernels):
         words.append("mix" + "_".join(str(kernel.func_id) for kernel in job.kernels))
     return "_".join(re.sub(r"[^A-Za-z0-9._-]+", "-", word) for word in words)
+
+
+def import_name(job: Job) -> str:
+    """Of the file to import: Insight's Data Manager shows where a path ends, about sixteen letters of it."""
+    kernel = re.sub(r"[^A-Za-z0-9_-]+", "_", job.name or job.kernels[0].name)
+    return kernel[:60] + (f"_d{job.dispatch.dispatch_id}" if job.dispatch else "") + ".bin"
 
 
 # --- what Insight and other viewers open
@@ -102,6 +117,33 @@ def write_insight(
     )
 
 
+def write_import(job: Job, simulator: Path, workspace: Path) -> None:
+    """The container under the kernel's name; a link where the file system has links (Insight takes no symbolic ones)."""
+    _same_file(simulator / "visualize_data.bin", workspace / import_name(job))
+
+
+def write_counters(recording: Recording, job: Job, workspace: Path) -> None:
+    """pmu.csv, as the runtime writes one on a device."""
+    from insight_trace.recording.busy import Cores
+    from insight_trace.trace.other_simulators import pmu
+
+    task = job.dispatch.task_id if job.dispatch else 0
+    by_side: dict[bool, list[int]] = {True: [], False: []}
+    for kernel in job.kernels:
+        by_side[kernel.core_type is CoreType.AIC].append(kernel.func_id or 0)
+    text = pmu(Cores(recording.trace), task=task, cube=by_side[True], vector=by_side[False])
+    write_whole(workspace / "pmu.csv", text, sync=False)
+
+
+def _same_file(path: Path, name: Path) -> None:
+    if not path.is_file():
+        return
+    try:
+        os.link(path, name)
+    except OSError:
+        shutil.copyfile(path, name)
+
+
 def write_named_traces(
     recording: Recording | None, simulator: Path, workspace: Path, label: str
 ) -> tuple[str, ...]:
@@ -120,11 +162,7 @@ def write_named_traces(
     timeline = simulator / "trace.json"
     if not timeline.is_file():
         return ()
-    plain = workspace / f"{label}{PLAIN}"
-    try:
-        os.link(timeline, plain)
-    except OSError:
-        shutil.copyfile(timeline, plain)
+    _same_file(timeline, workspace / f"{label}{PLAIN}")
     if recording is not None:
         trace = recording.trace
     else:  # the vendor's simulator leaves no recording

@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING
 
+from msgspec import Struct
+
 from insight_trace.insight.added_events import Spans
 from insight_trace.insight.lanes import COUNTER_PROCESS
 from insight_trace.recording.flag_pairs import Flag, flags_at
 from insight_trace.recording.kinds import Kind, kinds
-from insight_trace.recording.pipes import ORDER, pipe_name
+from insight_trace.recording.pipes import pipe_name
 from insight_trace.recording.stream import details_of
 from insight_trace.trace.clean import Clean
 from insight_trace.trace.sublanes import sublanes
@@ -32,9 +34,10 @@ _COLOURS = {
 }
 
 
-# Viewers call a thread whose number is its process's the main thread, and put those with lower numbers first: cores have
-# the numbers from 1 on, lanes above the pipes a million each, pipes those behind them.
-_SPANS_FROM, _PIPES_FROM, _PER_CORE = 1_000_000, 10_000_000, 1000
+# Perfetto puts processes in the order of how many slices they have, whatever a file asks for, and threads in the order of
+# their numbers: the cores of a block are therefore one process, and its threads are numbered by core, lanes above the
+# pipes first. A thread whose number is its process's would be called the main thread.
+_PER_CORE, _PIPES_FROM, _PER_SPAN = 1_000_000, 500_000, 10_000
 
 
 def write_chrome(
@@ -56,7 +59,7 @@ def write_chrome(
 def _pieces(cleaned: Clean, counters: bool, spans: Sequence[Spans]) -> Iterator[list[str]]:
     yield _metadata(cleaned)
     for number, each in enumerate(spans):
-        yield _span_lanes(cleaned, each, _SPANS_FROM * (number + 1))
+        yield _span_lanes(cleaned, each, number)
     if counters:
         yield _counters(cleaned)
     for first in range(0, len(cleaned.rows), _ROWS_AT_ONCE):
@@ -66,22 +69,52 @@ def _pieces(cleaned: Clean, counters: bool, spans: Sequence[Spans]) -> Iterator[
         yield _flows(cleaned, lane_of, first, first + _ROWS_AT_ONCE)
 
 
-def _process_of(cleaned: Clean) -> dict[int, int]:
-    """By core, its process: numbered in the order in which lanes stand, which viewers follow."""
-    return {core: place for place, core in enumerate(dict.fromkeys(lane.core for lane in cleaned.lanes), 1)}
+class _Core(Struct, frozen=True):
+    """Where the lanes of a core stand."""
+
+    process: int
+    process_name: str
+    threads: int  # they are numbered from here on
+    prefix: str  # of their names, where a block has several cores
+
+
+def _cores_of(cleaned: Clean) -> dict[int, _Core]:
+    """By core, in the order in which lanes stand: cube, vector 0, vector 1 of each block."""
+    names = cleaned.trace.instructions.cores
+    shown = list(dict.fromkeys(lane.core for lane in cleaned.lanes))
+    blocks: dict[str, list[int]] = {}
+    for core in shown:
+        blocks.setdefault(names[core].partition(".")[0], []).append(core)
+    found: dict[int, _Core] = {}
+    for process, (block, cores) in enumerate(blocks.items(), 1):
+        for core in cores:
+            _, _, part = names[core].partition(".")
+            prefix = part.replace("cubecore0", "cube").replace("veccore", "vector ") + " "
+            together = len(cores) > 1
+            found[core] = _Core(
+                process,
+                block if together else names[core],
+                _PER_CORE * (len(found) + 1),
+                prefix if together else "",
+            )
+    return found
+
+
+def _pipe_threads(cleaned: Clean, cores: dict[int, _Core]) -> list[int]:
+    """By lane, the number of its thread."""
+    return [cores[lane.core].threads + _PIPES_FROM + place for place, lane in enumerate(cleaned.lanes)]
 
 
 def _metadata(cleaned: Clean) -> list[str]:
-    cores = cleaned.trace.instructions.cores
+    cores = _cores_of(cleaned)
     events: list[dict[str, object]] = []
-    for core, pid in _process_of(cleaned).items():
-        events.append(_meta("process_name", pid, None, {"name": cores[core]}))
+    for pid, name in {core.process: core.process_name for core in cores.values()}.items():
+        events.append(_meta("process_name", pid, None, {"name": name}))
         events.append(_meta("process_sort_index", pid, None, {"sort_index": pid}))
-    for tid, lane in enumerate(cleaned.lanes, _PIPES_FROM):
-        pid = _process_of(cleaned)[lane.core]
-        place = ORDER.get(lane.pipe, 99) * 100 + lane.part
-        events.append(_meta("thread_name", pid, tid, {"name": lane.label}))
-        events.append(_meta("thread_sort_index", pid, tid, {"sort_index": 100 + place}))
+    for tid, lane in zip(_pipe_threads(cleaned, cores), cleaned.lanes, strict=True):
+        core = cores[lane.core]
+        events.append(_meta("thread_name", core.process, tid, {"name": core.prefix + lane.label}))
+        events.append(_meta("thread_sort_index", core.process, tid, {"sort_index": tid}))
     return [_text(event) for event in events]
 
 
@@ -90,29 +123,30 @@ def _text(event: dict[str, object]) -> str:
     return json.dumps(event, separators=(",", ":"), ensure_ascii=False)
 
 
-def _span_lanes(cleaned: Clean, spans: Spans, first: int) -> list[str]:
+def _span_lanes(cleaned: Clean, spans: Spans, rank: int) -> list[str]:
     """Slices of a lane that is no pipe, on as many lanes as it takes for none to hide another, and its arrows."""
-    process = _process_of(cleaned)
+    cores = _cores_of(cleaned)
     part, _ = sublanes(spans.core, spans.begin, spans.end)
     begin = nanoseconds(cleaned, spans.begin)
     length = nanoseconds(cleaned, spans.end) - begin
     places = [
-        (process.get(core, 0), first + _PER_CORE * process.get(core, 0) + number)
+        (cores[core].process, cores[core].threads + _PER_SPAN * (rank + 1) + number)
         for core, number in zip(spans.core.tolist(), part.tolist(), strict=True)
     ]
     events: list[dict[str, object]] = []
-    label = spans.lane.capitalize()
-    for pid, tid in sorted(set(places)):
-        number = tid - first - _PER_CORE * pid
-        events.append(_meta("thread_name", pid, tid, {"name": f"{label} #{number}" if number else label}))
-        events.append(_meta("thread_sort_index", pid, tid, {"sort_index": first // _SPANS_FROM}))
+    label = spans.lane.lower()
+    for core, number in sorted(set(zip(spans.core.tolist(), part.tolist(), strict=True))):
+        pid, tid = cores[core].process, cores[core].threads + _PER_SPAN * (rank + 1) + number
+        name = f"{cores[core].prefix}{label}" + (f" #{number}" if number else "")
+        events.append(_meta("thread_name", pid, tid, {"name": name[:1].upper() + name[1:]}))
+        events.append(_meta("thread_sort_index", pid, tid, {"sort_index": tid}))
     for (pid, tid), at, lasting, name, args in zip(
         places, begin.tolist(), length.tolist(), spans.names, spans.args, strict=True
     ):
         place = {"pid": pid, "tid": tid, "ts": at / 1e3, "dur": lasting / 1e3}
         events.append({"args": args, "cname": spans.colour, "name": name, "ph": "X", **place})
     for number, (source, target) in enumerate([] if spans.arrows is None else spans.arrows.tolist()):
-        head = {"cat": spans.category, "id": first + number, "name": spans.category}
+        head = {"cat": spans.category, "id": _PER_CORE * (rank + 1) + number, "name": spans.category}
         ends = (("s", source, begin[source] + max(0, length[source] - 1)), ("f", target, begin[target]))
         for phase, at, time in ends:
             pid, tid = places[at]
@@ -172,10 +206,10 @@ def _slices(cleaned: Clean, first: int, past: int) -> list[str]:
     ends = _ends(cleaned, rows)
     begin = nanoseconds(cleaned, _drawn_from(cleaned, rows, ends))
     length = nanoseconds(cleaned, ends) - begin
-    process = _process_of(cleaned)
+    cores = _cores_of(cleaned)
     lanes = [
-        f'"cname":"{_COLOURS.get(pipe_name(lane.pipe), "grey")}","pid":{process[lane.core]},"tid":{tid}'
-        for tid, lane in enumerate(cleaned.lanes, _PIPES_FROM)
+        f'"cname":"{_COLOURS.get(pipe_name(lane.pipe), "grey")}","pid":{cores[lane.core].process},"tid":{tid}'
+        for tid, lane in zip(_pipe_threads(cleaned, cores), cleaned.lanes, strict=True)
     ]
     names = [json.dumps(name) for name in instructions.names]
     stacks = [json.dumps(stack) for stack in instructions.stacks] or ['""']
@@ -241,9 +275,10 @@ def _flows(cleaned: Clean, lane_of: NDArray[np.int32], first: int, past: int) ->
     leave = np.maximum(begin, nanoseconds(cleaned, _ends(cleaned, producer)) - 1)
     arrive = nanoseconds(cleaned, instructions.start[consumer])
     labels: dict[Flag, str] = {}
-    process = _process_of(cleaned)
+    cores = _cores_of(cleaned)
     lanes = [
-        f'"pid":{process[lane.core]},"tid":{tid},"ts":' for tid, lane in enumerate(cleaned.lanes, _PIPES_FROM)
+        f'"pid":{cores[lane.core].process},"tid":{tid},"ts":'
+        for tid, lane in zip(_pipe_threads(cleaned, cores), cleaned.lanes, strict=True)
     ]
     events: list[str] = []
     for number, (source, target, flag, out, into) in enumerate(

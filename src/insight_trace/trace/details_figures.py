@@ -21,7 +21,7 @@ from insight_trace.trace.details_roofs import ceilings, roofline
 from insight_trace.trace.element_types import TypeUse, type_use
 from insight_trace.trace.memory_paths import CorePath
 from insight_trace.trace.stats import Stats, stats
-from insight_trace.trace.timeline_spans import timeline_spans
+from insight_trace.trace.timeline_spans import cache_misses, timeline_spans
 
 GIB = 2**30
 _MOST_REASONS = 20
@@ -83,7 +83,9 @@ def details_of(trace: Trace, kernels: Sequence[str], target: str) -> DetailsPage
         said = [f"There is no Cache page: {why_not}."]
         tables = [replace(each, advice=[*each.advice, *said]) for each in found.memory_tables.table_per_block]
         found = replace(found, memory_tables=page.MemoryTables(tables))
-    return replace(found, cache=cache, spans=timeline_spans(trace, figures.path))
+    missed = cache_misses(trace)
+    spans = (*timeline_spans(trace, figures.path), *((missed,) if missed else ()))
+    return replace(found, cache=cache, spans=spans)
 
 
 def details_figures(

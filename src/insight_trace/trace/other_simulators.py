@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from insight_trace.errors import RequestError
 from insight_trace.model import Pipe, Trace
-from insight_trace.recording.busy import CoreStats, PipeStats
+from insight_trace.recording.busy import Cores, CoreStats, PipeStats
 from insight_trace.recording.kinds import WAITS
 from insight_trace.recording.pipes import core_order
 from insight_trace.recording.stream import details_of
@@ -67,7 +67,16 @@ def write_also(
     return [folder / name for name in written]
 
 
-def _sides(figures: Stats) -> list[tuple[int, str, CoreStats, dict[str, PipeStats]]]:
+def add_to_workspace(directory: Path | None, workspace: Path, kernel: str, forms: Iterable[str]) -> None:
+    """Puts the files into the workspace of an Insight directory, which has a pmu.csv already."""
+    wanted = [form for form in forms if form != "pmu"]
+    if wanted and directory is not None:
+        from insight_trace.insight import open_trace
+
+        write_also(open_trace(directory), workspace, kernel, wanted)
+
+
+def _sides(figures: Stats | Cores) -> list[tuple[int, str, CoreStats, dict[str, PipeStats]]]:
     """Of every core its block, AIC, AIV0 or AIV1, and its pipes by name."""
     pipes: dict[str, dict[str, PipeStats]] = defaultdict(dict)
     for pipe in figures.pipes:
@@ -84,12 +93,19 @@ def _sides(figures: Stats) -> list[tuple[int, str, CoreStats, dict[str, PipeStat
     return found
 
 
-def pmu(figures: Stats) -> str:
-    """pmu.csv: total and busy cycles of every core, as the counters of group 2 hold them."""
+def pmu(
+    figures: Stats | Cores, *, task: int = 0, cube: Sequence[int] = (), vector: Sequence[int] = ()
+) -> str:
+    """pmu.csv: total and busy cycles of every core, as the counters of group 2 hold them.
+
+    `task` is the dispatch's; `cube` and `vector` the func ids of its kernels on either side, one or one for each core.
+    """
     lines = [",".join([*PMU_HEAD, *(name for name, _ in PIPE_COUNTERS), "event_type"])]
     for number, (_, unit, core, pipes) in enumerate(_sides(figures)):
         busy = [pipes[pipe].busy if pipe in pipes else 0 for _, pipe in PIPE_COUNTERS]
-        cells = [0, number, f"0x{0:016x}", 0, int(unit != "AIC"), core.cycles, *busy, PIPE_UTILIZATION]
+        ids = cube if unit == "AIC" else vector
+        func = ids[min(int(unit[-1]) if unit != "AIC" else 0, len(ids) - 1)] if ids else 0
+        cells = [0, number, f"0x{task:016x}", func, int(unit != "AIC"), core.cycles, *busy, PIPE_UTILIZATION]
         lines.append(",".join(map(str, cells)))
     return "\n".join(lines) + "\n"
 

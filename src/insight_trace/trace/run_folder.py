@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import gzip
 import re
 import shutil
@@ -13,18 +14,21 @@ from typing import IO
 
 from insight_trace.errors import InputError, RequestError
 from insight_trace.insight.container import BlockType, blocks_of
+from insight_trace.limits import RECORD_BYTES
 from insight_trace.model import Trace
+from insight_trace.reading import load_json
 from insight_trace.recording.frames import split_frame
 from insight_trace.recording.kinds import works
 from insight_trace.storage import refuse_existing, whole_directory, whole_file, whole_files
 from insight_trace.trace.advice import advise
 from insight_trace.trace.chrome import write_chrome
-from insight_trace.trace.clean import Clean
+from insight_trace.trace.clean import Clean, clean
 from insight_trace.trace.instr_metrics import write_metrics
 from insight_trace.trace.perfetto import write_perfetto
 from insight_trace.trace.stats import Stats, stats
 from insight_trace.trace.text import head_line, pipe_table
 
+BUILD_OUTPUT = Path("build_output")  # where users of PyPTO look for results
 _RAW_FILES = ("trace.json", "visualize_data.bin")
 _CORE_FOLDER = re.compile(r"core\d+(\.\w+)?")
 
@@ -90,6 +94,19 @@ def _writable(folder: Path) -> Iterator[None]:
         raise RequestError(f"{folder} cannot be written to", hint="name another place with -o") from error
 
 
+def presentable_name(kernel: str, source: str) -> str:
+    """`incore_<kernel>_<source>_<time>`, as PyPTO's skill calls such a folder."""
+    words = (kernel, source.removeprefix("_jit_"))
+    named = "_".join(re.sub(r"[^\w.+-]+", "-", word).strip("-.")[:80] for word in words)
+    return f"incore_{named}_{datetime.datetime.now().strftime('%Y%m%d_%H%M%S')}"
+
+
+def add_to_workspace(trace: Trace, workspace: Path, kernel: str, provenance: Mapping[str, str]) -> None:
+    """The files of a run folder among those of a workspace."""
+    with whole_files(workspace) as place:
+        _fill(clean(trace), place, CleanForm(), kernel=kernel, provenance=provenance, raw=None, copy_raw=True)
+
+
 def run_folder(
     cleaned: Clean,
     folder: Path,
@@ -105,16 +122,30 @@ def run_folder(
     trace = cleaned.trace
     inputs = () if trace.path is None else (trace.path,)
     with whole_directory(folder, force=force, record=("instr_metrics.json",), inputs=inputs) as place:
-        with whole_file(place / f"{kernel}{form.suffix}") as file:
-            write_clean(cleaned, file, form)
-        with whole_file(place / "instr_metrics.json") as file:
-            _write_table(trace, file, raw)
-        with whole_file(place / "summary.txt") as file:
-            file.write(summary_text(trace, cleaned, stats(trace), kernel, provenance).encode())
-        if copy_raw and trace.path is not None:
-            _copy_raw(trace.path, place / "raw_simulator")
+        _fill(cleaned, place, form, kernel=kernel, provenance=provenance, raw=raw, copy_raw=copy_raw)
         names = sorted(path.name for path in place.iterdir())
     return [folder / name for name in names]
+
+
+def _fill(
+    cleaned: Clean,
+    place: Path,
+    form: CleanForm,
+    *,
+    kernel: str,
+    provenance: Mapping[str, str],
+    raw: bytes | None,
+    copy_raw: bool,
+) -> None:
+    trace = cleaned.trace
+    with whole_file(place / f"{kernel}{form.suffix}") as file:
+        write_clean(cleaned, file, form)
+    with whole_file(place / "instr_metrics.json") as file:
+        _write_table(trace, file, raw)
+    with whole_file(place / "summary.txt") as file:
+        file.write(summary_text(trace, cleaned, stats(trace), kernel, provenance).encode())
+    if copy_raw and trace.path is not None:
+        _copy_raw(trace.path, place / "raw_simulator")
 
 
 def _write_table(trace: Trace, file: IO[bytes], raw: bytes | None) -> None:
@@ -140,6 +171,17 @@ def _copy_raw(path: Path, target: Path) -> None:
                     shutil.copyfile(part, target / item.name / part.name)
     if path.is_file() and path.name not in _RAW_FILES:
         shutil.copyfile(path, target / path.name)
+
+
+def workspace_of(trace: Trace) -> dict[str, str]:
+    """Kernel and source of a trace that lies in a workspace of ours; nothing of another."""
+    for folder in trace.path.resolve().parents[:5] if trace.path is not None else ():
+        if (folder / "replay.json").is_file():
+            record = load_json(folder / "replay.json", most=RECORD_BYTES)
+            if isinstance(record, dict) and record.get("kernels"):
+                kernel = record.get("name") or record["kernels"][0]["name"]
+                return {"kernel": str(kernel), "source": Path(str(record["scene"]["path"] or kernel)).stem}
+    return {}
 
 
 def kernel_name(trace: Trace) -> str:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.insight.added_events import Spans
-from insight_trace.insight.lanes import CRITICAL_PATH, TILE_OPS
+from insight_trace.insight.lanes import CACHE_MISS, CRITICAL_PATH, SCALAR_MEMORY, TILE_OPS, pipe_colour
 from insight_trace.model import Instructions, Operands, Pipe, Trace
 from insight_trace.recording.frames import user_frames
-from insight_trace.recording.operands import NONE, READS, WRITES, all_operands, instruction_of_operands
+from insight_trace.recording.operands import (
+    MEMORIES,
+    NONE,
+    READS,
+    WRITES,
+    all_operands,
+    instruction_of_operands,
+)
 from insight_trace.recording.stream import distinct
 from insight_trace.trace.critical import CriticalPath
 
@@ -43,6 +50,32 @@ def _critical(trace: Trace, path: CriticalPath) -> Spans | None:
         args.append({"code": frames[int(columns.stack[row])], "pipe": pipe})
     core = columns.core[rows].astype(np.int64)
     return Spans(CRITICAL_PATH, "rail_response", core, path.begin[shown], path.end[shown], names, args)
+
+
+def cache_misses(trace: Trace) -> Spans | None:
+    """Scalar loads and stores that had to fetch their line of global memory: those that hit take no row."""
+    import numpy as np
+
+    columns, operands = trace.instructions, trace.instructions.operands
+    if operands is None:
+        return None
+    named = np.array([name.startswith(SCALAR_MEMORY) for name in columns.names], bool)[columns.name]
+    rows = np.flatnonzero(named & (operands.count > 0))
+    footprint = operands.rows["footprint"][operands.first[rows]]
+    rows = rows[operands.footprints["memory"][footprint] == MEMORIES.index("GM")][:MOST_SPANS]
+    if not len(rows):
+        return None
+    frames = user_frames(columns.stacks) or [""]
+    begin = columns.start[rows]
+    args = [
+        {"code": frames[stack], "missed": "data cache of the scalar unit", "took_cycles": took}
+        for stack, took in zip(
+            columns.stack[rows].tolist(), (columns.end[rows] - begin).tolist(), strict=True
+        )
+    ]
+    names = [f"0x{address:x}" for address in operands.value[rows].tolist()]
+    core = columns.core[rows].astype(np.int64)
+    return Spans(CACHE_MISS, pipe_colour(CACHE_MISS), core, begin, begin + 1, names, args)
 
 
 def tile_ops(trace: Trace) -> Spans | None:
