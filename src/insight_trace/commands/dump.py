@@ -8,12 +8,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from insight_trace.dump.entries import EntryFilter
     from insight_trace.model import Scene
+
+_LINES_AT_ONCE = 4096
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
@@ -184,9 +187,10 @@ def _list(options: argparse.Namespace, path: Path, scene: Scene | None, selectio
         from insight_trace.dump.load import load_dump
 
         dump = load_dump(path, scene)
-        for line in dispatch_lines(dump.dispatches, selection):
-            sys.stdout.write(f"{LIST_HEADING}\n{line}\n" if not found else f"{line}\n")
-            found += 1
+        lines = dispatch_lines(dump.dispatches, selection)
+        while some := list(islice(lines, _LINES_AT_ONCE)):
+            sys.stdout.write("\n".join([*([] if found else [LIST_HEADING]), *some, ""]))
+            found += len(some)
         _warn(list(dump.warnings))
         if not found:
             raise _nothing(selection, path)

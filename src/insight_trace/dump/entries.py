@@ -151,6 +151,8 @@ LIST_HEADING = f"{'disp':>7}  {'task':<18}  {'func':<8}  {'kernel':<16}  {'block
 
 def dispatch_lines(dispatches: Iterable[Dispatch], selection: EntryFilter) -> Iterator[str]:
     """One aligned row of `dump list` for each selected dispatch."""
+    import numpy as np
+
     columns = getattr(dispatches, "columns", None)
     if columns is None:
         for d in dispatches:
@@ -163,11 +165,18 @@ def dispatch_lines(dispatches: Iterable[Dispatch], selection: EntryFilter) -> It
         return
     kernels = [_kernel_text(*kernel) for kernel in zip(columns.func_ids, columns.names, strict=True)]
     found = columns.selected(selection)
-    shown = (columns.ids, columns.tasks, columns.kernels, columns.blocks, columns.arguments, columns.payload)
-    for number, task, kernel, blocks, arguments, payload in zip(
-        *(column[found].tolist() for column in shown), strict=True
-    ):
-        yield f"{number:>7}  0x{task:016x}  {kernels[kernel]}  {blocks:>6}  {arguments:>4}  {payload:>14,}"
+    # of a million rows few differ in more than their ids
+    rest = np.stack([columns.kernels, columns.blocks, columns.arguments, columns.payload], axis=1)[found]
+    kinds, kind_of = np.unique(rest, axis=0, return_inverse=True)
+    texts = [
+        f"{kernels[kernel]}  {blocks:>6}  {arguments:>4}  {payload:>14,}"
+        for kernel, blocks, arguments, payload in kinds.tolist()
+    ]
+    rows = zip(
+        columns.ids[found].tolist(), columns.tasks[found].tolist(), kind_of.ravel().tolist(), strict=True
+    )
+    for number, task, kind in rows:
+        yield f"{number:>7}  0x{task:016x}  {texts[kind]}"
 
 
 def _kernel_text(func_ids: Sequence[int], name: str, uncertain: bool = False) -> str:
