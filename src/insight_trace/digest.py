@@ -1,4 +1,5 @@
-"""A name for a job that changes with everything that its result depends on.
+"""A name for a job that changes with everything that its result depends on: the one that replay --all, profile and run keep
+results under. The other products keep none, and always simulate.
 
 Kernels count as what they compile to, which covers the source, every header, flags and the compiler; the engine as its
 program; the chip as the numbers that the engine gets; arguments as the bytes that a kernel reads and that its outputs are
@@ -9,13 +10,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from insight_trace import __version__
 from insight_trace.arguments.buffers import payload_bytes
 from insight_trace.arguments.content import FromFile, Given, OtherRecord, Recorded
-from insight_trace.arguments.slots import ReplayScalar, ReplayTensor
+from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplayTensor
 from insight_trace.chips import load_chip
 from insight_trace.errors import InputError, InsightTraceError
 from insight_trace.job import Job
@@ -23,6 +25,7 @@ from insight_trace.options import RunOptions
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 _VERSION = 1  # of what is made of a result
+_INCLUDED = (".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".def", ".cpp", ".cc", ".c")
 
 
 def job_digest(job: Job, options: RunOptions, toolchain: Toolchain, *more: object) -> str:
@@ -55,12 +58,30 @@ def job_digest(job: Job, options: RunOptions, toolchain: Toolchain, *more: objec
             options.chosen,
             job.arguments.block_count,
             job.held,
-            [_argument(item) for item in job.arguments.slots],
+            argument_hashes(job.arguments),
             *more,
         )
     except (InsightTraceError, OSError):
         return ""
+    return name_of(*parts)
+
+
+def name_of(*parts: object) -> str:
+    """A name that changes with each part, as Python writes it."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:40]
+
+
+def headers_hash(folder: Path) -> str:
+    """Of everything below a folder that a compiler of somebody else's may include; ours says itself what it reads."""
+    found = sorted(
+        Path(at, name) for at, _, names in os.walk(folder) for name in names if name.endswith(_INCLUDED)
+    )
+    return name_of([(str(path.relative_to(folder)), file_hash(path)) for path in found if path.is_file()])
+
+
+def argument_hashes(arguments: ReplayArguments) -> list[tuple[object, ...]]:
+    """What stands for each argument in a digest: its form and the bytes that are read or compared with."""
+    return [_argument(item) for item in arguments.slots]
 
 
 def _argument(item: ReplayTensor | ReplayScalar) -> tuple[object, ...]:
@@ -99,7 +120,7 @@ def file_hash(path: Path) -> str:
     return _content_hash(path, status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=4096)
 def _content_hash(path: Path, _changed: int, _size: int, _inode: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -23,7 +23,9 @@ from typing import IO
 from msgspec import Struct
 
 from insight_trace import limits
+from insight_trace.errors import RequestError
 
+NO_RUN = "INSIGHT_TRACE_NO_RUN"  # --no-run: nothing is started, and nobody's Python is imported
 MARK = "INSIGHT_TRACE_SUPERVISED"  # in the environment of everything that is started: who it belongs to
 _F_SETSIG = 10
 _PR_SET_CHILD_SUBREAPER = 36
@@ -53,6 +55,13 @@ class Ended(Struct, frozen=True):
     over: str = ""
 
 
+def require_running(what: str) -> None:
+    """Refuses where the user only wants to read."""
+    if os.environ.get(NO_RUN):
+        hint = "leave --no-run out, or take a command that only reads: SECURITY.md has the table"
+        raise RequestError(f"--no-run: {what} would be run", hint=hint)
+
+
 class Child:
     """A running program. `wait` is to be called, or `end`; a `with` block does."""
 
@@ -72,6 +81,7 @@ class Child:
         """Starts it; OSError where that cannot be. `output` gets what it prints, `only_errors` without stdout.
 
         `leash=False`: it sees to its own end when we die."""
+        require_running(Path(words[0]).name)
         self.bounds = bounds
         self._started = time.monotonic()
         self._mark = f"{os.getpid()}-{'leashed' if leash else 'own'}-{os.urandom(8).hex()}"
@@ -234,6 +244,7 @@ def in_foreground(words: Sequence[str | Path], *, environment: Mapping[str, str]
 
     Ctrl-C of the terminal reaches the program itself; what it does then is its own business.
     """
+    require_running(str(words[0]))
     child = subprocess.Popen(words, env=environment)
     before = (
         signal.signal(signal.SIGINT, signal.SIG_IGN)

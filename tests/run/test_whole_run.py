@@ -131,6 +131,18 @@ def test_a_run_that_was_ended_goes_on_and_repeats_nothing(small, tmp_path):
         assert (getattr(done.schedule, column) == getattr(whole.schedule, column)).all()
 
 
+def test_results_that_are_not_used_are_not_counted_as_known(small, tmp_path):
+    """Four entries of a journal that nothing asks for: every dispatch is simulated, and that is what is said."""
+    whole, _ = small
+    with JobJournal(tmp_path / "jobs.jsonl", Timed) as journal:
+        for number in range(4):
+            journal.add(f"of another engine {number}", whole.variants[0].timed)
+    again = Counted()
+    done = run_case(RunRequest(SCENE, "CaseSmall1"), tmp_path, again)
+    assert len(again.names) == len(whole.variants)
+    assert done.reused == 0
+
+
 def test_with_values_every_kernel_is_run_and_the_golden_is_compared(tmp_path, capsys):
     words = ["run", str(SCENE), "--case", "CaseSmall1", "-o", str(tmp_path / "run"), "--values", "--json"]
     assert main(words) == 0

@@ -74,7 +74,8 @@ def _overview() -> str:
         lines += ["", title, *(f"  {name:<{width}}  {text}" for name, text in group.items())]
     lines += [
         "",
-        "`insight-trace help COMMAND` says more. --debug shows the traceback of an error.",
+        "`insight-trace help COMMAND` says more. --debug shows the traceback of an error; with --no-run nothing is run:",
+        "no kernel, no scene's Python, no compiler. What only reads does as always, the others refuse (SECURITY.md).",
     ]
     return "\n".join(lines)
 
@@ -151,6 +152,12 @@ def _bounds_of(options: argparse.Namespace) -> Iterator[None]:
             seconds_given(seconds, flag)
     if getattr(options, "compile_limit", None) is not None:
         variables["INSIGHT_TRACE_COMPILE_SECONDS"] = str(options.compile_limit)
+    with _variables(variables):
+        yield
+
+
+@contextlib.contextmanager
+def _variables(variables: dict[str, str]) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -180,12 +187,14 @@ class CollectorPaused:
 
 def run_line(argv: list[str]) -> int:
     """Runs one command line; returns the exit code (0 done, 1 the job failed, 2 the request was wrong)."""
-    debug = "--debug" in argv
-    argv = [word for word in argv if word != "--debug"]
+    ours = argv[: argv.index("--")] if "--" in argv else argv  # what follows is somebody else's command line
+    debug, no_run = "--debug" in ours, "--no-run" in ours
+    argv = [word for word in ours if word not in ("--debug", "--no-run")] + argv[len(ours) :]
     name = argv[0] if argv and argv[0] in COMMANDS else ""
     told = f"insight-trace {name}".strip()
     try:
-        code = _run(argv)
+        with _variables({"INSIGHT_TRACE_NO_RUN": "1"} if no_run else {}):
+            code = _run(argv)
         error = flushed()
         if error is not None and not isinstance(error, BrokenPipeError):
             raise error
@@ -231,10 +240,13 @@ def _run(argv: list[str]) -> int:
         options = _parser(name, command, "--help-all" in rest).parse_args(rest)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 2
+    runs = getattr(command, "RUNS", "kernels" if getattr(command, "RUNS_KERNELS", False) else "")
     with _bounds_of(options):
-        if not getattr(command, "RUNS_KERNELS", False):
+        if not runs:
             return int(command.run(options))
-        from insight_trace.supervisor import adopting
+        from insight_trace.supervisor import adopting, require_running
 
-        with adopting():
+        if not getattr(command, "only_reads", lambda _options: False)(options):
+            require_running(runs)
+        with adopting() if runs == "kernels" else contextlib.nullcontext():
             return int(command.run(options))

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _REFUSED_SHOWN = 8
 
+RUNS = "kernels and the compiler"  # what --no-run refuses
+
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scene", type=Path, metavar="SCENE", help="the scene, or a PyPTO build directory")

@@ -10,6 +10,8 @@ import argparse
 import json
 from pathlib import Path
 
+RUNS = "compilers and tools, to see whether they work"  # what --no-run refuses
+
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

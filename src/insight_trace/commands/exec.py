@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from insight_trace.program.products import Product
     from insight_trace.program.session import Launched
 
+RUNS = "the program that is named"  # what --no-run refuses
+
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trace", choices=("none", "first", "slowest", "all"), default="first",

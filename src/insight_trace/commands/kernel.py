@@ -13,6 +13,8 @@ from pathlib import Path
 from insight_trace.commands.replay_text import add_also, also_of
 from insight_trace.errors import RequestError
 
+RUNS = "the kernel"  # what --no-run refuses
+
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE.cpp", help="the file that the kernel is in")

@@ -277,6 +277,10 @@ def _print_json(planned: tuple[PlannedKernel, ...], build: Path) -> None:
     print(json.dumps({"build_dir": str(build), "kernels": listed}, indent=2))
 
 
+def only_reads(options: argparse.Namespace) -> bool:
+    return bool(options.list_funcs)
+
+
 def run(options: argparse.Namespace) -> int:
     from insight_trace.profile import list_kernels, profile
     from insight_trace.profile.profile_progress import reporting

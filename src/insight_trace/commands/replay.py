@@ -148,6 +148,10 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     out.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def only_reads(options: argparse.Namespace) -> bool:
+    return bool(options.list_tasks)
+
+
 def run(options: argparse.Namespace) -> int:
     from insight_trace.errors import RequestError
     from insight_trace.finding import Severity

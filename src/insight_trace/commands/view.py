@@ -55,6 +55,10 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace a file that is no such page")
 
 
+def only_reads(options: argparse.Namespace) -> bool:
+    return not options.values
+
+
 def run(options: argparse.Namespace) -> int:
     from insight_trace.commands import CollectorPaused
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from insight_trace.capture.growing_dump import Ran
 from insight_trace.capture.session import Capture, CaptureOptions, run_capture
 from insight_trace.dump.load import Dump, load_dump
 from insight_trace.errors import InsightTraceError, RequestError
-from insight_trace.model import Dispatch, Scene, TensorArg
+from insight_trace.model import Dispatch, Scene
 from insight_trace.ptoas.planned_kernel import PlannedKernel, ProfileKernel, Workload
 from insight_trace.scene.build_directory import CONFIG, GOLDEN
 from insight_trace.scene.static import load_scene
@@ -133,7 +132,6 @@ class _BuildRun:
             dispatch_id=dispatch.dispatch_id,
             number=[ran.dispatch_id for ran in mine].index(dispatch.dispatch_id),
             count=len(mine),
-            digest=_digest(dispatch),
             golden=self.passed,
             scene=self.scene,
             dispatch=dispatch,
@@ -203,29 +201,6 @@ def _recorder(
         return load_dump(part.directory, capture.scene)
 
     return record
-
-
-def _digest(dispatch: Dispatch) -> str:
-    """Of everything that the kernel starts with."""
-    digest = hashlib.sha256(repr((dispatch.func_ids, dispatch.block_count)).encode())
-    for argument in dispatch.arguments:
-        if isinstance(argument, TensorArg):
-            digest.update(
-                repr((argument.slot, argument.dtype.name, argument.shape, argument.strides)).encode()
-            )
-            if argument.before is not None:
-                with argument.before.path.open("rb") as file:
-                    file.seek(argument.before.offset)
-                    left = argument.before.size
-                    while left:
-                        piece = file.read(min(left, 1 << 22))
-                        if not piece:
-                            break
-                        digest.update(piece)
-                        left -= len(piece)
-        else:
-            digest.update(repr(argument).encode())
-    return digest.hexdigest()
 
 
 def workload_columns(kernel: ProfileKernel) -> Mapping[str, str]:

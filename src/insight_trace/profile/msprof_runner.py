@@ -85,6 +85,11 @@ class MsprofRunner:
         parts += [] if options.debug_lines else ["without lines"]
         return " · ".join(parts)
 
+    @property
+    def include(self) -> tuple[Path, ...]:
+        """Folders outside CANN that kernels include from."""
+        return (self.pto_isa_root / "include",)
+
     def stop(self) -> None:
         self._stopped.set()
 

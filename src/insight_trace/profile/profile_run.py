@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import threading
@@ -13,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace import __version__
-from insight_trace.errors import InputError, InsightTraceError, as_error
+from insight_trace.digest import argument_hashes, file_hash, headers_hash, name_of
+from insight_trace.errors import InsightTraceError, as_error
 from insight_trace.profile.build_run import workload_columns
 from insight_trace.profile.kernel_runner import (
     EXPORT_FAILED,
@@ -52,30 +52,19 @@ class ProfileResult:
         return sum(row.exported for row in self.rows)
 
 
-def fingerprint(kernel: ProfileKernel, runner: str) -> str:
-    """What a result depends on, for runners that do not say it themselves: the named files, and who runs them."""
-    digest = hashlib.sha256()
-    given = [a.file for a in kernel.arguments if isinstance(a, BufferArg) and a.file is not None]
-    sources = [kernel.source, kernel.pto, *given]
-    sources += [member.source for member in kernel.workload.kernels] if kernel.workload else []
-    for path in sources:
-        try:
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
+def fingerprint(kernel: ProfileKernel, runner: str, include: Sequence[Path] = ()) -> str:
+    """The digest of a kernel for simulators that compile it themselves: every file that they may include counts."""
     work = kernel.workload
-    about: tuple[object, ...] = (
-        __version__,
-        runner,
-        kernel.entry,
-        kernel.kind.value,
-        kernel.arch,
-        kernel.seed,
+    given = [a.file for a in kernel.arguments if isinstance(a, BufferArg) and a.file is not None]
+    files = [kernel.source, kernel.pto, *given, *(member.source for member in (work.kernels if work else ()))]
+    folders = dict.fromkeys((kernel.source.parent, *include))
+    arguments = (
+        kernel.arguments if work is None else (argument_hashes(work.arguments), work.number, work.count)
     )
-    about += (kernel.arguments,) if work is None else (work.digest, work.number, work.count)
-    digest.update(repr(about).encode())
-    return digest.hexdigest()[:32]
+    return name_of(
+        __version__, runner, kernel.entry, kernel.kind.value, kernel.arch, kernel.seed,
+        [file_hash(path) for path in files], [headers_hash(folder) for folder in folders], arguments,
+    )  # fmt: skip
 
 
 def _artifacts(out: Path) -> dict[str, str]:
@@ -248,7 +237,8 @@ class ProfileRun:
         def mark(kernel: ProfileKernel) -> str | InsightTraceError:
             try:
                 digest: Callable[[ProfileKernel], str] | None = getattr(self.runner, "digest", None)
-                return digest(kernel) if digest else fingerprint(kernel, self.runner.name)
+                include: Sequence[Path] = getattr(self.runner, "include", ())
+                return digest(kernel) if digest else fingerprint(kernel, self.runner.name, include)
             except InsightTraceError as error:
                 return error
 

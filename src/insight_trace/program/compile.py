@@ -19,6 +19,7 @@ from insight_trace.program.core_kinds import Reach, declared, infer, kernels_in
 from insight_trace.program.launches import LaunchSite, rewrite_launches
 from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.embedded import compiled_from
+from insight_trace.simulate.embedded.compiler import searched_variables
 from insight_trace.simulate.embedded.engine_objects import INCLUDE
 from insight_trace.simulate.embedded.entry_link import SECTIONS, entries_only, tool
 from insight_trace.simulate.embedded.memory import escape
@@ -75,7 +76,7 @@ def preprocess(toolchain: Toolchain, line: CommandLine, source: Input, side: str
         "-include", str(PRELUDE), "-include", str(PROGRAM_HEADER), *line.preprocessor, *depends,
         *(["-fopenmp"] if "-fopenmp" in line.kept else []), "-x", "c++", source.path, "-o", str(made),
     ]  # fmt: skip
-    done = toolchain.compiler.run(command)
+    done = toolchain.compiler.run(command, searched_variables())
     if done.code != 0 or done.over:
         raise CompileError(done.said.decode("utf-8", errors="replace"))
     text = made.read_text(encoding="utf-8", errors="surrogateescape")
@@ -102,6 +103,8 @@ def compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> P
         key = content_key([
             toolchain.identity, *(f"{side}\n{text}" for side, (text, _) in sorted(rewritten.items())),
             line.standard, line.optimisation, *line.kept, line.target, Path(__file__).read_bytes(),
+            # what assembler code includes is in no text here: such a source is compiled every time
+            os.urandom(16) if any(".incbin" in text for text in texts.values()) else b"",
         ])  # fmt: skip
 
         def build(into: Path) -> None:

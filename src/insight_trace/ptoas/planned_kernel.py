@@ -90,7 +90,6 @@ class Workload:
     dispatch_id: int
     number: int  # among the dispatches of this kernel
     count: int  # how many there are
-    digest: str  # of what it starts with
     golden: bool | None  # whether the run gave what its golden says; None: it has none
     scene: Scene | None = None
     dispatch: Dispatch | None = None

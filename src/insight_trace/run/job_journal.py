@@ -24,9 +24,21 @@ class JobJournal(Generic[T]):
         self.path = path
         self._decoder = msgspec.json.Decoder(tuple[str, kind])  # type: ignore[valid-type]
         self.known: dict[str, T] = dict(self._read())
+        self._earlier = frozenset(self.known)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-        self.found = len(self.known)
+        self._used: set[str] = set()
+
+    @property
+    def used(self) -> int:
+        """How many results of an earlier run were asked for."""
+        return len(self._used)
+
+    def get(self, name: str) -> T | None:
+        """What is known of a job."""
+        if name in self._earlier:
+            self._used.add(name)
+        return self.known.get(name)
 
     def _read(self) -> Mapping[str, T]:
         try:

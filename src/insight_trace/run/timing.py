@@ -91,15 +91,16 @@ def _results(
     """What the journal has, then the others as they are done; equal jobs are run once."""
     places: dict[str, list[int]] = {}
     for place, name in enumerate(names):
-        places.setdefault(name, []).append(place)
+        places.setdefault(name or f"no name: {place}", []).append(place)
     new = []
     for name, wanted in places.items():
-        if name in journal.known:
-            yield from ((place, journal.known[name]) for place in wanted)
-        else:
+        known = journal.get(name)
+        if known is None:
             new.append(name)
+        else:
+            yield from ((place, known) for place in wanted)
     for number, timed in execute([jobs[places[name][0]] for name in new]):
-        if not timed.failure:
+        if names[places[new[number]][0]] and not timed.failure:
             journal.add(new[number], timed)
         yield from ((place, timed) for place in places[new[number]])
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from insight_trace.arguments.content import Content, Given, Zero
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
+from insight_trace.digest import job_digest
 from insight_trace.dtypes import dtype_named
 from insight_trace.errors import InputError
+from insight_trace.job import Job
 from insight_trace.model import Kernel, Role, Tier
+from insight_trace.options import RunOptions
 from insight_trace.outcome import Simulation
 from insight_trace.run.calibration import core_times
 from insight_trace.run.measured import TOTAL
@@ -123,41 +123,12 @@ def _content(tensor: TensorSlot, dtype: DType) -> tuple[Content, Tier]:
 
 
 def digest(job: TimingJob, toolchain: Toolchain) -> str:
-    """A name for the job: equal where kernels (with all they include), engine, chip and arguments are equal."""
-    options = options_of(job)
-    chip = chip_of(options)
-    objects = [
-        (
-            _file_hash(
-                toolchain.kernel(k.source, k.core_type, target=chip.target, include_dirs=k.include_dirs)
-            ),
-            k.entry,
-        )
-        for k in job.kernels
-    ]
-    tensors = [
-        (t.slot, t.dtype, t.shape, t.strides, t.start_offset, t.role, t.shares, _hash(t.content))
-        for t in job.tensors
-    ]
-    parts = (
-        _VERSION, objects, _file_hash(toolchain.runner()), chip.name, chip.job_lines, tensors,
-        [(s.slot, s.dtype, s.bits) for s in job.scalars], job.block_count, job.held, job.computes,
-    )  # fmt: skip
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
-
-
-def _file_hash(path: Path) -> str:
-    status = path.stat()
-    return _content_hash(path, status.st_mtime_ns, status.st_size)
-
-
-@functools.lru_cache(maxsize=1024)
-def _content_hash(path: Path, _changed: int, _size: int) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _hash(content: bytes | None) -> str:
-    return "" if content is None else hashlib.sha256(content).hexdigest()
+    """The job's name among kept results; "" for one that has none, and is always run."""
+    options = RunOptions(
+        soc_version=job.soc_version, preset=job.preset, timing_only=not job.computes, l2="trace"
+    )
+    whole = Job(job.kernels, arguments_of(job), job.target, held=job.held)
+    return job_digest(whole, options, toolchain, _VERSION)
 
 
 def options_of(job: TimingJob) -> EmbeddedOptions:

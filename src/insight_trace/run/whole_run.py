@@ -60,7 +60,7 @@ class WholeRun:
     path: list[Part]
     variants: list[Variant]  # empty where every dispatch was run
     variant_of: NDArray[np.int64]  # task -> variant, or -1
-    reused: int  # distinct dispatches that an earlier run had timed
+    reused: int  # jobs whose result was kept from an earlier run
 
     @property
     def total(self) -> int:
@@ -99,7 +99,7 @@ def run_case(
             try:
                 cycles = {name: round(micros * chip.mhz) for name, micros in assumed.items()}
                 variants = time_all(Dispatches(graph, how), execute, journal, timed, cycles)
-                return _placed(_with_deps(graph, request.deps), chip, machine, variants, journal.found)
+                return _placed(_with_deps(graph, request.deps), chip, machine, variants, journal.used)
             except NeedsValuesError as error:
                 why = str(error)
         graph = take_graph(

@@ -24,6 +24,7 @@ from insight_trace.scene.scene_memory import within_memory
 from insight_trace.scene.stand_in_modules import runtime_is_installed, standing_in
 from insight_trace.scene.static import completed, load_scene
 from insight_trace.scene.tensors import tensor_array
+from insight_trace.supervisor import require_running
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -169,6 +170,7 @@ def load_scene_live(path: str | Path) -> LiveScene:
     only if the module imports it.
     """
     scene = load_scene(path)
+    require_running(f"the Python of {scene.path.name}")
     if scene.path.is_dir():
         return _live_build(scene)
     if scene.level > 3:
