@@ -37,6 +37,7 @@ ORDER = [
     "run",
     "batch",
     "profile",
+    "guard",  # two builds, judged by running both
     "report",
     "demo",
     "doctor",

@@ -17,6 +17,7 @@ _EXPORTS: dict[str, str] = {
     "replay": "insight_trace.replay",
     "capture": "insight_trace.capture",
     "profile": "insight_trace.profile",
+    "diff": "insight_trace.guard",
     "kernel": "insight_trace.program.run_kernel",
     "open_trace": "insight_trace.insight",
     "load_dump": "insight_trace.dump.load",

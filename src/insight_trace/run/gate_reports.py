@@ -18,14 +18,18 @@ _WHOLE = "(the case)"
 def junit(cases: Sequence[CaseFigures], changes: Sequence[BaselineChange]) -> str:
     """A suite for each case, a test for each of its kernels and for the case itself; what is worse is a failure."""
     worse = [change for change in changes if change.worse]
-    names = {case.name: ["", *case.kernels] for case in cases}
+    return junit_of("insight-trace gate", {case.name: ["", *case.kernels] for case in cases}, worse)
+
+
+def junit_of(title: str, names: dict[str, list[str]], worse: Sequence[BaselineChange]) -> str:
+    """Tests by their suites; each that a change names has failed."""
     for change in worse:  # what is gone has a test, too
         known = names.setdefault(change.case, [""])
         if change.kernel not in known:
             known.append(change.kernel)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>']
     total, failed = sum(map(len, names.values())), len({(c.case, c.kernel) for c in worse})
-    lines.append(f'<testsuites name="insight-trace gate" tests="{total}" failures="{failed}">')
+    lines.append(f'<testsuites name="{title}" tests="{total}" failures="{failed}">')
     for case, kernels in names.items():
         mine = [change for change in worse if change.case == case]
         count = len({change.kernel for change in mine})

@@ -1,0 +1,123 @@
+"""Two builds of the same kernels, judged on the same data: what the second does that the first did not.
+
+insight-trace diff BUILD_A BUILD_B          PyPTO builds, scenes, folders that replay, profile or exec wrote, gate baselines
+insight-trace diff GOOD OUT --bisect 'make build REV={rev}' --revisions v0.60..v0.61
+                                            the first revision whose build in OUT has an error that GOOD has not
+
+Exit 1 if the second build has a new error: a race, another value, a hang, a kernel that does not compile.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from insight_trace.guard.difference import Difference
+
+RUNS_KERNELS = True
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    from insight_trace.options import KERNEL_SECONDS, RunOptions, add_options
+
+    parser.add_argument("a", type=Path, metavar="A", help="the build that is right")
+    parser.add_argument(
+        "b", metavar="B", help="the other one; with --bisect where the command leaves its build"
+    )
+    parser.add_argument("--case", metavar="C", help="of a scene with several cases")
+    parser.add_argument(
+        "--synthetic", action="store_true", help="made-up arguments, without a run of the first build"
+    )
+    parser.add_argument("--all", action="store_true", help="also run and show kernels whose code is the same")
+    parser.add_argument(
+        "--threshold", type=float, default=0.01, metavar="R", help="what counts as slower, relative (0.01)"
+    )
+    parser.add_argument("--fail-slower", action="store_true", help="exit 1 also for a kernel that is slower")
+    parser.add_argument("--bisect", metavar="CMD", help="a build command with {rev} in it, run for revisions")
+    parser.add_argument(
+        "--revisions", metavar="LIST", help="OLD..NEW of this folder's git, or r1,r2,r3 from older to newer"
+    )
+    parser.add_argument(
+        "--build-limit", type=float, default=3600.0, metavar="S", help="seconds of one build command (3600)"
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one for each core)")
+    add_options(
+        parser, RunOptions, "soc_version", "preset", "pto_isa_root", "seconds", seconds=KERNEL_SECONDS
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--sarif", type=Path, metavar="F", help="also write SARIF 2.1.0 (replaced if it is there)"
+    )
+    parser.add_argument(
+        "--junit", type=Path, metavar="F", help="also write a JUnit report (replaced if it is there)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    import json
+
+    from insight_trace.errors import RequestError
+    from insight_trace.guard.difference import Grade, difference_data
+    from insight_trace.guard.reports import junit, sarif_of, table
+    from insight_trace.storage import write_whole
+
+    if not 0 <= options.threshold < 10:
+        raise RequestError(f"--threshold {options.threshold}: a share such as 0.02 for 2 % is wanted")
+    if (options.bisect is None) != (options.revisions is None):
+        raise RequestError("--bisect and --revisions go together")
+    if options.bisect is not None:
+        return _bisect(options)
+    found = _diff(options, Path(options.b))
+    if options.sarif is not None:
+        write_whole(options.sarif, json.dumps(sarif_of(found, Path.cwd()), indent=1) + "\n", force=True)
+    if options.junit is not None:
+        write_whole(options.junit, junit(found), force=True)
+    if options.json:
+        print(json.dumps(difference_data(found), indent=1))
+    else:
+        print("\n".join(table(found, everything=options.all)))
+    slower = options.fail_slower and found.count(Grade.SLOWER)
+    return 1 if found.errors or slower else 0
+
+
+def _diff(options: argparse.Namespace, b: Path) -> Difference:
+    from insight_trace.commands.run import Progress
+    from insight_trace.guard import diff
+
+    say = Progress()
+    found = diff(
+        options.a, b, case=options.case, synthetic=options.synthetic, run_same=options.all, threshold=options.threshold,
+        jobs=options.jobs, progress=say.step, soc_version=options.soc_version, preset=options.preset,
+        pto_isa_root=options.pto_isa_root, seconds=options.seconds,
+    )  # fmt: skip
+    say.end()
+    return found
+
+
+def _bisect(options: argparse.Namespace) -> int:
+    import json
+
+    import msgspec
+
+    from insight_trace.commands.run import Progress
+    from insight_trace.guard.bisecting import bisect, builder, revisions_of
+    from insight_trace.guard.reports import table
+
+    build = builder(options.bisect, options.b, options.build_limit)
+    say = Progress()
+    found = bisect(revisions_of(options.revisions), build, lambda folder: _diff(options, folder), say.step)
+    say.end()
+    if options.json:
+        print(json.dumps(msgspec.to_builtins(found), indent=1))
+        return 1
+    for one in found.tried:
+        print(f"{one.trial:<10} {one.revision}" + (f"  {one.sentence}" if one.sentence else ""))
+    if len(found.candidates) > 1:
+        print(f"{'first bad':<10} one of {', '.join(found.candidates)}: those between cannot be built")
+    else:
+        print(f"{'first bad':<10} {found.first_bad}")
+    if found.difference is not None:
+        print("\n".join(table(found.difference)))
+    return 1
