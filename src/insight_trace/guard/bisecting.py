@@ -116,9 +116,7 @@ def builder(command: str, output: str, seconds: float) -> Callable[[str], Path]:
 
     def build(revision: str) -> Path:
         line = command.replace(_HOLE, shlex.quote(revision))
-        done = supervisor.run(
-            ["sh", "-c", line], bounds=supervisor.Limits(seconds=seconds, output=GIB)
-        )
+        done = supervisor.run(["sh", "-c", line], bounds=supervisor.Limits(seconds=seconds, output=GIB))
         folder = Path(output.replace(_HOLE, revision))
         if done.over or done.code:
             said = done.said.decode("utf-8", "replace").strip().splitlines()
