@@ -89,5 +89,10 @@ def simpler_checkout() -> Path:
 
 
 @pytest.fixture(scope="session")
+def ptoas_checkout() -> Path:
+    return _checkout("INSIGHT_TRACE_PTOAS", "PTOAS")
+
+
+@pytest.fixture(scope="session")
 def pto_isa_checkout() -> Path:
     return _checkout("INSIGHT_TRACE_TEST_PTO_ISA", "pto-isa")

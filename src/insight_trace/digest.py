@@ -100,7 +100,7 @@ def _argument(item: ReplayTensor | ReplayScalar) -> tuple[object, ...]:
     expected = item.expected and (item.expected.truncated, _hash([payload_bytes(item.expected).data]))
     return (
         item.slot, item.dtype.name, item.shape, item.strides, item.start_offset, item.declared_size, item.buffer_size,
-        str(item.role), str(item.tier), item.shares, content, expected,
+        str(item.role), str(item.tier), item.shares, item.address, content, expected,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from recorded_dispatches import dispatch, payload, real_dispatches, scalar, tensor
 from tests.materialised import materialise_all
 
@@ -47,8 +48,10 @@ def test_every_kind_of_content_comes_back(tmp_path):
         )
     ]
     odd = make_tensor(20, F32, (2,), other, Tier.RECONSTRUCTED, strides=(4,), recorded_size=32)
-    arguments = ReplayArguments((*recorded.slots, *more, odd), 24, recorded.notes)
+    placed = replace(make_tensor(21, F32, (2,), Zero(), Tier.EXACT), address=0x2000_0000_1000)
+    arguments = ReplayArguments((*recorded.slots, *more, odd, placed), 24, recorded.notes)
     back = through_disk(arguments, tmp_path)
+    assert back.at(21).address == placed.address
     again = through_disk(back, tmp_path)
     assert back == again
     assert back.warnings == arguments.warnings

@@ -355,7 +355,8 @@ def test_torch_has_an_npu_device_and_pytest_runs_on_it(tmp_path: Path) -> None:
     )
     (tmp_path / "test_it.py").write_text("""
 import ctypes, subprocess
-import pytest, torch, torch_npu
+import torch_npu  # before torch, as build files import it
+import pytest, torch
 
 @pytest.fixture(scope="session")
 def lib():

@@ -1,6 +1,5 @@
 """A build directory to play with."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -16,11 +15,3 @@ def example_build(tmp_path: Path) -> Path:
     build = tmp_path / "build"
     shutil.copytree(EXAMPLE, build)
     return build
-
-
-@pytest.fixture(scope="session")
-def ptoas_checkout() -> Path:
-    value = os.environ.get("INSIGHT_TRACE_PTOAS")
-    if not value:
-        pytest.skip("set INSIGHT_TRACE_PTOAS to a checkout of PTOAS to run this test")
-    return Path(value)

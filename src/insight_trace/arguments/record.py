@@ -132,6 +132,7 @@ def _slot_record(item: ReplaySlot, directory: Path) -> dict[str, Any]:
         "declared_size": item.declared_size,
         "buffer_size": item.buffer_size,
         "shares": item.shares,
+        **({} if item.address is None else {"address": item.address}),
         "content": _content_record(item, directory),
         "expected": item.expected and _payload_record(item.expected, directory),
     }
@@ -209,6 +210,7 @@ def _slot(entry: Mapping[str, Any], directory: Path) -> ReplaySlot:
         name=name,
         origin=origin,
         shares=None if entry["shares"] is None else int(entry["shares"]),
+        address=None if entry.get("address") is None else int(entry["address"]),
     )
 
 

@@ -37,6 +37,7 @@ class ReplayTensor(Struct, frozen=True):
     name: str = ""
     origin: str = ""  # where the content comes from, as people read it
     shares: int | None = None  # the lower slot whose buffer this one also uses
+    address: int | None = None  # where its buffer has to lie, as other buffers hold pointers to it
 
     @property
     def numel(self) -> int:

@@ -38,9 +38,16 @@ _MACROS = {
     "host as a core": (_HOST, "-D__DAV_VEC__"),
 }
 _DEVICE_FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fsigned-char")
-_ENTRY = re.compile(r"^\S* \w (_ZN21insight_trace_program5EntryI\S*4callEPl)$", re.M)
+_ENTRY_PREFIX = "_ZN21insight_trace_program5EntryI"
+_ENTRY = re.compile(r"^\S* \w (_ZN21insight_trace_program5EntryI\S*4callEPNS_6PackedE)$", re.M)
+# generated sources make these up where the vendor's compiler lacks them; here they are there for every chip
+_TYPES_OF_ITS_OWN = re.compile(
+    r"\btypedef\s+struct\s*\{[^{}]*\}\s*(?:hifloat8_t|float8_e4m3_t|float8_e5m2_t|float8_e8m0_t|float4_e1m2x2_t|"
+    r"float4_e2m1x2_t)\s*;"
+)
 _ENTRIES = "program"  # of the cache
 _FUNCTION = re.compile(r"^\S+ [TW] (\S+)$", re.M)
+_ANY_FUNCTION = re.compile(r"^(?:\S+ [TW]| +U) (\S+)$", re.M)
 _ELSEWHERE = "elsewhere"  # the kind of a launch whose kernel another source defines
 _KINDS = {CoreType.AIC: "aic", CoreType.AIV: "aiv", CoreType.MIX: "mix"}
 
@@ -81,6 +88,7 @@ def preprocess(toolchain: Toolchain, line: CommandLine, source: Input, side: str
         raise CompileError(done.said.decode("utf-8", errors="replace"))
     text = made.read_text(encoding="utf-8", errors="surrogateescape")
     text = text.replace("[[maybe_unused]]", "")
+    text = _TYPES_OF_ITS_OWN.sub(lambda found: "\n" * found[0].count("\n"), text)
     if not rule.is_file():
         return text
     read = [Path(os.fsdecode(name)).absolute() for name in compiled_from.rule_paths(rule.read_bytes())]
@@ -207,6 +215,16 @@ def _compile_side(
         _run(toolchain, ["-c", str(code), "-o", str(compiled)])
         code.unlink()
     listed = tool(["nm", str(compiled)])
+    # cube and vector cores have a function each of the same name: the engine loads both
+    named = {
+        name
+        for name in _ANY_FUNCTION.findall(listed)
+        if _is_one_of(name, kernels) and not name.startswith(_ENTRY_PREFIX)
+    }
+    if named:
+        renamed = [word for name in sorted(named) for word in ("--redefine-sym", f"{name}={name}.{side}")]
+        tool(["objcopy", *renamed, str(compiled)])
+        listed = tool(["nm", str(compiled)])
     entries = sorted(set(_ENTRY.findall(listed)))
     exported = [name for name in _FUNCTION.findall(listed) if _is_one_of(name, kernels)]
     if entries or exported:
@@ -218,8 +236,8 @@ def _compile_side(
 
 
 def _is_one_of(symbol: str, names: set[str]) -> bool:
-    """Whether a symbol is one of these functions, mangled or not."""
-    return symbol in names or (
+    """Whether a symbol is one of these functions, mangled or not, also as one kind of core has it."""
+    return symbol.partition(".")[0] in names or (
         symbol.startswith("_Z") and any(f"{len(name)}{name}" in symbol for name in names)
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from insight_trace.arguments.content import Recorded
 from insight_trace.arguments.slots import ReplayArguments, ReplaySlot, make_tensor
@@ -17,6 +18,7 @@ from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import InsightTraceError
 from insight_trace.model import CoreType, Kernel, Payload, Role, Tier
 from insight_trace.program.kernel_file import MEMBERS, PlannedKernel, keep_source
+from insight_trace.program.launches import split_arguments
 from insight_trace.program.run_kernel import replay_kernel
 from insight_trace.program.session import Launched, ProgramOptions, Ran
 from insight_trace.simulate.embedded.entry_link import tool
@@ -104,37 +106,32 @@ def planned_launch(folder: Path, toolchain: Toolchain) -> PlannedKernel:
     roles = dict(job["used"])
     types = _pointer_types(job["entry"])
     slots: list[ReplaySlot] = []
-    relocations: list[str] = []
     for number, buffer in enumerate(job["buffers"][:_SLOTS]):
         start, size = buffer["address"], buffer["size"]
         at = [index for index, value in enumerate(values) if start <= value < start + max(size, 1)]
-        for index in at:
-            relocations.append(
-                f"    words[{index}] = ((const uint64_t *)args[{number}])[0] + {values[index] - start}ull;"
-            )
         dtype = _dtype_of(at, values, job["buffers"], types)
         if size % dtype.size:
             dtype = _plain()
         after = folder / f"{number}.after"
         role = {1: Role.INPUT, 2: Role.OUTPUT, 3: Role.INOUT}.get(roles.get(start, 0), Role.INPUT)
-        slots.append(
-            make_tensor(
-                number,
-                dtype,
-                (size // dtype.size,),
-                Recorded(Payload(folder / buffer["before"], 0, size)),
-                Tier.EXACT,
-                role=role,
-                expected=Payload(after, 0, size) if after.is_file() else None,
-                name=buffer["name"],
-                origin="the program",
-            )
+        tensor = make_tensor(
+            number,
+            dtype,
+            (size // dtype.size,),
+            Recorded(Payload(folder / buffer["before"], 0, size)),
+            Tier.EXACT,
+            role=role,
+            expected=Payload(after, 0, size) if after.is_file() else None,
+            name=buffer["name"],
+            origin="the program",
         )
+        # at the address that it had: arguments and buffers hold pointers to it
+        slots.append(replace(tensor, address=start, buffer_size=buffer["room"]))
     kind = _KINDS[job["kind"]]
     sides = MEMBERS[kind][: 1 + job.get("lanes", 2)] if kind is CoreType.MIX else MEMBERS[kind]
-    entry = _WRAPPER.format(
+    entry = (_CALLED if job["elsewhere"] else _WRAPPER).format(
         symbol=job["entry"], entry=ENTRY, count=max(1, len(values)), values=", ".join(f"{v}ull" for v in values),
-        relocations="\n".join(relocations),
+        kernel=job["elsewhere"], types=", ".join(_argument_types(job["entry"])),
     )  # fmt: skip
     source = Path(job["file"])
     sources = {}
@@ -156,8 +153,15 @@ void insight_trace_launched(int64_t *packed) asm("{symbol}");
 extern "C" __attribute__((no_sanitize("thread"))) void {entry}(int64_t *args) {{
     (void)args;
     uint64_t words[{count}] = {{{values}}};
-{relocations}
     insight_trace_launched((int64_t *)words);
+}}
+"""
+# a kernel that another source launches: what it is called with is in the entry point's name
+_CALLED = """
+extern "C" __attribute__((no_sanitize("thread"))) void {entry}(int64_t *args) {{
+    (void)args;
+    uint64_t words[{count}] = {{{values}}};
+    std::apply([](auto... a) {{ {kernel}(a...); }}, *(std::tuple<{types}> *)words);
 }}
 """
 _NAMES = {
@@ -173,14 +177,19 @@ def _plain() -> DType:
     return found
 
 
-def _pointer_types(symbol: str) -> list[str]:
-    """What the pointers among a launch's arguments point to, in order, from the entry point's name."""
+def _argument_types(symbol: str) -> list[str]:
+    """The types of a launch's arguments, from the entry point's name."""
     text = tool(["c++filt", symbol]).strip()
-    inside = text[text.rfind("}") + 1 :].removesuffix(">::call(long*)")
+    inside = text[text.rfind("}") + 1 :].removesuffix(">::call(insight_trace_program::Packed*)")
+    return [part for part in split_arguments(inside) if part]
+
+
+def _pointer_types(symbol: str) -> list[str]:
+    """What the pointers among a launch's arguments point to, in order."""
     return [
-        part.strip().removesuffix("*").removesuffix(" const").strip()
-        for part in inside.split(",")
-        if part.strip().endswith("*")
+        part.removesuffix("*").removesuffix(" const").strip()
+        for part in _argument_types(symbol)
+        if part.endswith("*")
     ]
 
 

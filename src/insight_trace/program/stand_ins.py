@@ -17,9 +17,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from insight_trace.chips import TARGETS, family_named, load_chip
 from insight_trace.errors import InsightTraceError, RequestError
 from insight_trace.program.products import Product, make_products
 from insight_trace.program.session import ProgramOptions, Ran, run_program
+from insight_trace.simulate.embedded.entry_link import tool
 
 _MSPROF_VALUES = frozenset(
     {
@@ -61,6 +63,12 @@ def _msprof(words: Sequence[str]) -> int:
             f"msprof {' '.join(words[:2])}: there is no device to profile",
             hint="`msprof op simulator` runs on the simulated chip",
         )
+    if {"--help", "-h"} & set(words[2:3]):
+        print(
+            "msprof op simulator as insight-trace has it: the program runs on the simulated chip.\n\nOptions:"
+        )
+        print("\n".join(f"  --{name}=<value>" for name in sorted(_MSPROF_VALUES)))
+        return 0
     values, command = _split(words[2:])
     if "export" in values:
         raise RequestError(
@@ -76,7 +84,7 @@ def _msprof(words: Sequence[str]) -> int:
     count = int(values.get("launch-count", "1"))
     names = values.get("kernel-name", "")
     options = ProgramOptions(
-        soc_version=values.get("soc-version") or os.environ.get("CAMODEL_SOC_VERSION") or None,
+        soc_version=_chip(values.get("soc-version") or os.environ.get("CAMODEL_SOC_VERSION") or ""),
         preset="camodel",
         trace="all",
         kernel_name=_pattern(names),
@@ -97,6 +105,13 @@ def _msprof(words: Sequence[str]) -> int:
         return ran.code
 
 
+def _chip(name: str) -> str | None:
+    """A chip by its name, or by the folder of a simulator, which is one family's."""
+    families = {f"dav_{family_named(target).npu_arch}": target for target in TARGETS}
+    target = families.get(name.casefold())
+    return load_chip(None, target=target).name if target else name or None
+
+
 def _split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """Options of msprof, and the program behind them."""
     values: dict[str, str] = {}
@@ -110,9 +125,14 @@ def _split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _pattern(names: str) -> str:
-    """`add|abs*` as a regular expression: beginnings of names, with wildcards."""
-    parts = [re.escape(name).replace(r"\*", ".*") for name in names.split("|") if name]
+    """`add|abs*` as a regular expression: beginnings of names, with wildcards; mangled names are those of functions."""
+    plain = [_demangled(name) if name.startswith("_Z") else name for name in names.split("|") if name]
+    parts = [re.escape(name).replace(r"\*", ".*") for name in plain]
     return "^(" + "|".join(parts) + ")" if parts else ""
+
+
+def _demangled(name: str) -> str:
+    return re.split(r"[<(]", tool(["c++filt", name]).strip())[0].split("::")[-1]
 
 
 def _products(ran: Ran, options: ProgramOptions, opened: Path) -> list[Product]:
@@ -163,7 +183,7 @@ def _cannsim(words: Sequence[str]) -> int:
     command = [*shlex.split(app), *shlex.split(extra)]
     if command[0].endswith(".py"):
         command.insert(0, "python3")
-    options = ProgramOptions(soc_version=chip or None, preset="camodel", trace="all", seconds=3600.0)
+    options = ProgramOptions(soc_version=_chip(chip), preset="camodel", trace="all", seconds=3600.0)
     with run_program(command, options) as ran:
         products = make_products(ran, options, ran.folder / "workspaces")
         results = output / "report" / "results"

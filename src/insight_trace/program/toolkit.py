@@ -34,8 +34,10 @@ _COMMANDS = {
     "bisheng": "bisheng", "ccec": "bisheng", "bisheng++": "bisheng", "msprof": "stand_ins", "cannsim": "stand_ins",
     "npusim": "stand_ins", "npu-smi": "stand_ins", "insight-trace-launchers": "launchers",
 }  # fmt: skip
+# CMake puts the compiler that a project chose into CXX: there, ours would take itself for the host's
 _SCRIPT = """\
 #!/bin/sh
+case "$CXX" in *bisheng* | *ccec*) if [ -n "$INSIGHT_TRACE_CXX" ]; then CXX="$INSIGHT_TRACE_CXX"; else unset CXX; fi ;; esac
 exec "{python}" -I -c 'import sys; sys.path.insert(0, "{place}"); sys.argv[0] = "{name}"
 from insight_trace.program.{module} import main
 sys.exit(main())' "$@"
@@ -205,6 +207,7 @@ def environment(folder: Path, session: Path, given: dict[str, str]) -> dict[str,
     known.setdefault("ASCEND_LAUNCH_BLOCKING", "1")
     known.setdefault("PYTHONFAULTHANDLER", "1")  # which Python line touched device memory
     known[VARIABLE] = str(folder)
+    known.setdefault("INSIGHT_TRACE_CXX", known.get("CXX", ""))
     known["INSIGHT_TRACE_PROGRAM"] = str(session)
     known["INSIGHT_TRACE_PROGRAM_CACHE"] = str(Toolchain.find().cache.root)
     return known

@@ -22,6 +22,8 @@ namespace insight_trace_program {
 
 namespace {
 
+constexpr uint64_t kMayHoldPointers = 4 << 20; // tables of addresses are smaller
+
 std::string unescaped(const std::string &text) {
     std::string out;
     for (size_t i = 0; i < text.size(); ++i) {
@@ -416,10 +418,10 @@ void Device::launch(const insight_trace_launch_request &request) {
                       "this program runs on a simulated chip only under `insight-trace exec -- COMMAND`");
     if (getpid() != owner_)
         return refuse(kInternal, "a process that was forked after the device was used cannot launch kernels");
-    // the type's name is N…E, the entry point's _ZN…4callEPl
+    // the type's name is N…E, the entry point's the same with `call` in it
     std::string symbol = request.entry;
     if (!symbol.empty() && symbol.front() == '*') symbol.erase(0, 1);
-    symbol = "_Z" + symbol.substr(0, symbol.size() - 1) + "4callEPl";
+    symbol = "_Z" + symbol.substr(0, symbol.size() - 1) + "4callEPNS_6PackedE";
     auto found = entries_.find(symbol);
     if (found == entries_.end()) return refuse(kInternal, "no compiled kernel belongs to this launch");
     KernelEntry entry = found->second;
@@ -468,18 +470,29 @@ void Device::launch(const insight_trace_launch_request &request) {
         bound = kept->bound;
     } else {
         if (!start_engine()) return refuse(kInternal, "the engine cannot be started");
-        // what the buffers hold before
+        // what the buffers hold before: those of the arguments, and those that they point to
         std::vector<std::pair<const Buffer *, uint64_t>> before;
         uint64_t total = 0;
-        for (const auto &[offset, address] : pointers)
-            if (const Buffer *buffer = memory.find(address)) {
-                const bool known = std::any_of(before.begin(), before.end(),
-                                               [&](const auto &one) { return one.first == buffer; });
-                if (!known) {
-                    before.emplace_back(buffer, 0);
-                    total += buffer->size;
-                }
+        auto add = [&](uint64_t address) {
+            const Buffer *buffer = memory.find(address);
+            if (!buffer || std::any_of(before.begin(), before.end(),
+                                       [&](const auto &one) { return one.first == buffer; }))
+                return;
+            before.emplace_back(buffer, 0);
+            total += buffer->size;
+        };
+        // in the order of the kernel's parameters: a tuple's last member lies first
+        for (auto at = pointers.rbegin(); at != pointers.rend(); ++at) add(at->second);
+        for (size_t i = 0; i < before.size(); ++i) {
+            const Buffer *buffer = before[i].first;
+            if (buffer->size > kMayHoldPointers) continue;
+            const uint8_t *bytes = memory.host(reinterpret_cast<void *>(buffer->address));
+            for (uint64_t at = 0; at + 8 <= buffer->size; at += 8) {
+                uint64_t word;
+                memcpy(&word, bytes + at, 8);
+                if (memory.is_device(reinterpret_cast<void *>(word))) add(word);
             }
+        }
         const bool may_keep = total <= 256ull << 20;
         if (may_keep)
             for (auto &[buffer, hash] : before)
@@ -497,7 +510,7 @@ void Device::launch(const insight_trace_launch_request &request) {
                 write_file(job_folder + "/" + name, memory.host(reinterpret_cast<void *>(buffer->address)),
                            buffer->size);
                 rows << (index > 1 ? "," : "") << "{\"address\":" << buffer->address
-                     << ",\"size\":" << buffer->size << ",\"name\":" << json(buffer->name)
+                     << ",\"size\":" << buffer->size << ",\"room\":" << buffer->room << ",\"name\":" << json(buffer->name)
                      << ",\"before\":" << json(name) << "}";
             }
         }
@@ -613,11 +626,13 @@ void Device::launch(const insight_trace_launch_request &request) {
         }
         if (!job_folder.empty()) {
             std::ostringstream out;
+            const KernelSet &defined = entry.also ? *entry.also : *entry.set;
             out << "{\"kernel\":" << json(kernel) << ",\"entry\":" << json(symbol)
                 << ",\"kind\":" << json(entry.kind) << ",\"lanes\":" << entry.lanes
                 << ",\"blocks\":" << request.blocks << ",\"target\":" << json(entry.set->target)
                 << ",\"file\":" << json(request.file) << ",\"line\":" << request.line << ",\"texts\":["
-                << json(entry.set->texts[0]) << "," << json(entry.set->texts[1]) << "],\"arguments\":\""
+                << json(defined.texts[0]) << "," << json(defined.texts[1])
+                << "],\"elsewhere\":" << json(entry.also ? entry.kernel : "") << ",\"arguments\":\""
                 << hex_of(request.arguments, request.argument_bytes) << "\",\"buffers\":[" << rows.str()
                 << "],\"used\":[";
             bool first = true;

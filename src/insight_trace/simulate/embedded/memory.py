@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 # Above every address that a sanitizer or the loader uses on x86-64 and aarch64, so that it is always free:
 # the same job sees the same addresses on every run.
 BASE = 0x2000_0000_0000
+_HIGHEST = BASE + 2**38
 _PAGE = 4096
-_GUARD = 64 * 1024
+GUARD = 64 * 1024
 
 
 class Buffer(Struct, frozen=True):
@@ -49,6 +50,18 @@ class GlobalMemory:
         self._map: mmap.mmap | None = None
         self._file = -1
 
+    def reserve_at(
+        self, address: int, name: str, size: int, padded: int, view: int, only_output: bool
+    ) -> Buffer:
+        """A buffer at an address that others point to; these are reserved first, in the order of their addresses."""
+        padded = max(size, padded, 1)
+        if not self.end <= address <= _HIGHEST - padded:
+            raise JobError(f"{name} cannot lie at {address:#x}", hint="its record was changed, or is damaged")
+        buffer = Buffer(name, address, size, padded, view, only_output)
+        self.buffers.append(buffer)
+        self.end = (address + padded + _PAGE - 1) // _PAGE * _PAGE
+        return buffer
+
     def reserve(
         self, name: str, size: int, padded: int | None = None, view: int = 0, only_output: bool = False
     ) -> Buffer:
@@ -56,7 +69,7 @@ class GlobalMemory:
         buffer = Buffer(name, self.end, size, padded, view, only_output)
         self.buffers.append(buffer)
         # a gap that is never mapped follows every buffer
-        self.end += (padded + _PAGE - 1) // _PAGE * _PAGE + _GUARD
+        self.end += (padded + _PAGE - 1) // _PAGE * _PAGE + GUARD
         return buffer
 
     def create(self, path: Path) -> None:

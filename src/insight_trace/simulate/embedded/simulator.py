@@ -32,7 +32,7 @@ from insight_trace.simulate.embedded.core_plan import CorePlan, core_line, plan_
 from insight_trace.simulate.embedded.job_files import job_directory, with_job_directory
 from insight_trace.simulate.embedded.journaling import JournalRequest, OperandChange
 from insight_trace.simulate.embedded.kernel_sources import files_read, readable_sources
-from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory, escape
+from insight_trace.simulate.embedded.memory import GUARD, Buffer, GlobalMemory, escape
 from insight_trace.simulate.embedded.records import Site, load_instructions
 from insight_trace.simulate.embedded.runner import RunnerResult, run_job
 from insight_trace.simulate.embedded.sandbox import Sandbox
@@ -183,14 +183,17 @@ class MemoryLayout:
         per_core = ARGS_SIZE + LOCAL_CONTEXT_SIZE + GLOBAL_CONTEXT_SIZE
         self.row_size = (per_core + 63) // 64 * 64
         self.rows = {(p.block, p.cube, p.sub_block): i for i, p in enumerate(plans)}
-        self.args = self.memory.reserve("the args array", self.row_size * len(plans))
         tensors = arguments.tensors
+        placed = self._place_fixed(tensors)
+        self.args = self.memory.reserve("the args array", self.row_size * len(plans))
         self.descriptors = self.memory.reserve(
             "the tensor descriptors", DESCRIPTOR_SIZE * max(1, len(tensors))
         )
         self.buffers: dict[int, Buffer] = {}
         sizes: dict[int, tuple[int, int, int, bool]] = {}
         for tensor in tensors:
+            if tensor.address is not None:
+                continue
             declared, padded, view, only_output = sizes.get(_owner(tensor), (0, 0, 0, True))
             sizes[_owner(tensor)] = (
                 max(declared, tensor.declared_size),
@@ -198,9 +201,27 @@ class MemoryLayout:
                 max(view, tensor.extent * tensor.dtype.size),
                 only_output and tensor.role is Role.OUTPUT,
             )
-        owned = {slot: self.memory.reserve(f"slot {slot}", *size) for slot, size in sizes.items()}
+        owned = placed | {slot: self.memory.reserve(f"slot {slot}", *size) for slot, size in sizes.items()}
         for tensor in tensors:
             self.buffers[tensor.slot] = owned[_owner(tensor)]
+
+    def _place_fixed(self, tensors: Sequence[ReplayTensor]) -> dict[int, Buffer]:
+        """Buffers that have to lie where they lay, by slot; a gap as after every other one follows the last."""
+        fixed = sorted((t.address, t.slot, t) for t in tensors if t.address is not None)
+        made = {
+            slot: self.memory.reserve_at(
+                address,
+                f"slot {slot}",
+                t.declared_size,
+                t.buffer_size,
+                t.extent * t.dtype.size,
+                t.role is Role.OUTPUT,
+            )
+            for address, slot, t in fixed
+        }
+        if fixed:
+            self.memory.end += GUARD
+        return made
 
     def args_address(self, plan: CorePlan) -> int:
         return self.args.address + self.row_size * self.rows[plan.block, plan.cube, plan.sub_block]

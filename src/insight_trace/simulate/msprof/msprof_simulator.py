@@ -54,12 +54,14 @@ def simulate(
     if job.pto_isa_root is None:
         raise RequestError(_NO_HEADERS, hint=_NAME_HEADERS)
     job = dataclasses.replace(job, soc_version=ready.soc_version)
+    named, workspace = workspace, workspace.absolute()  # build and run have it as their own working directory
     progress("workspace")
     write_workspace(job, workspace)
     progress("build")
     application = build(job, ready, workspace)
     progress("simulate")
-    return collect(job, ready, workspace, application, limit_seconds=limit_seconds)
+    collected = collect(job, ready, workspace, application, limit_seconds=limit_seconds)
+    return dataclasses.replace(collected, directory=named / collected.directory.relative_to(workspace))
 
 
 class MsprofSimulator:

@@ -61,9 +61,11 @@ struct Zero {
     template <class T> constexpr operator T() const { return T{}; }
 };
 
-// The entry point of one launch: it takes the arguments as the host packed them.
+// The entry point of one launch: it takes the arguments as the host packed them. No argument has their type, so that
+// its mangled name ends in the same letters for all.
+struct Packed;
 template <uint64_t Site, class Call, class... Values> struct Entry {
-    [[gnu::used]] static void call(int64_t *packed) {
+    [[gnu::used]] static void call(Packed *packed) {
         alignas(Call) char none[sizeof(Call)];
         auto &values = *reinterpret_cast<std::tuple<Values...> *>(packed);
         std::apply(*reinterpret_cast<Call *>(none), values);

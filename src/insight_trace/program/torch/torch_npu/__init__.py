@@ -10,9 +10,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import torch
 
-from torch_npu import _build
+def _autoload() -> None:
+    """What torch calls when it is imported: also while this module imports it, so that this stands before."""
+
+
+import torch  # noqa: E402
+
+from torch_npu import _build  # noqa: E402
 
 _PLACE = _build.library()
 __file__ = str(_PLACE / "__init__.py")  # builds look for include/ and lib/ beside it
@@ -33,10 +38,6 @@ npu._initialise()
 
 from torch_npu import _operators, profiler  # noqa: E402
 from torch_npu._operators import *  # noqa: E402, F403
-
-
-def _autoload() -> None:
-    """What torch calls when it is imported."""
 
 
 def get_npu_format(_tensor: torch.Tensor) -> int:
