@@ -510,8 +510,8 @@ void Device::launch(const insight_trace_launch_request &request) {
                 write_file(job_folder + "/" + name, memory.host(reinterpret_cast<void *>(buffer->address)),
                            buffer->size);
                 rows << (index > 1 ? "," : "") << "{\"address\":" << buffer->address
-                     << ",\"size\":" << buffer->size << ",\"room\":" << buffer->room << ",\"name\":" << json(buffer->name)
-                     << ",\"before\":" << json(name) << "}";
+                     << ",\"size\":" << buffer->size << ",\"room\":" << buffer->room
+                     << ",\"name\":" << json(buffer->name) << ",\"before\":" << json(name) << "}";
             }
         }
         const std::string text = request_text(request, entry, symbol);

@@ -61,8 +61,8 @@ struct Zero {
     template <class T> constexpr operator T() const { return T{}; }
 };
 
-// The entry point of one launch: it takes the arguments as the host packed them. No argument has their type, so that
-// its mangled name ends in the same letters for all.
+// The entry point of one launch: it takes the arguments as the host packed them. No argument has their type,
+// so that its mangled name ends in the same letters for all.
 struct Packed;
 template <uint64_t Site, class Call, class... Values> struct Entry {
     [[gnu::used]] static void call(Packed *packed) {
