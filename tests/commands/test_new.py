@@ -19,9 +19,11 @@ def test_what_new_writes_runs_passes_its_golden_and_has_no_findings(tmp_path, mo
         "source     my_first.cpp as it was replayed, which is what it is now"
     )
     text = kernel.read_text()
-    kernel.write_text(text + "// changed\n")
-    assert main(["replay", "replayed", "-o", "again"]) == 0
-    assert "my_first.cpp has changed since: replay the scene again" in capsys.readouterr().out.splitlines()[0]
+    kernel.write_text(text.replace("TADD(", "TSUB("))
+    assert main(["replay", "replayed", "-o", "again"]) == 1
+    assert "my_first.cpp as it is now: my_first.cpp has changed" in capsys.readouterr().out.splitlines()[0]
+    assert main(["replay", "replayed", "--as-recorded", "-o", "then"]) == 0
+    assert "as it was replayed; my_first.cpp has changed since" in capsys.readouterr().out.splitlines()[0]
     kernel.write_text(text)
     assert main(["check", "my_first/scene.py"]) == 0
     assert "MY_FIRST: nothing to remark\n1 kernel · 0 errors" in capsys.readouterr().out

@@ -67,9 +67,13 @@ def test_a_workspace_holds_every_file_that_its_kernel_included(tmp_path, capsys,
     monkeypatch.chdir(tmp_path)
     assert main(["replay", str(scene / "scene.py"), "--func-id", "0", "-o", "first", "--json"]) == 0
     first = json.loads(capsys.readouterr().out)
-    # headers of now do not matter to a replay of then
+    # the files of now are taken, unless the text of then is asked for: headers of now do not matter to that
     (kernel.parent.parent / "above.h").write_text("#define INSIGHT_STEPS 2\n")
-    assert main(["replay", "first", "-o", "second", "--json"]) == 0
+    assert main(["replay", "first", "-o", "second"]) == 1
+    told = capsys.readouterr()
+    assert "as it is now: above.h has changed since" in told.out
+    assert "static assertion failed" in told.err
+    assert main(["replay", "first", "--as-recorded", "-o", "second", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cycles"] == first["cycles"]
     shutil.rmtree(scene)
     assert main(["replay", "second", "-o", "third", "--json"]) == 0

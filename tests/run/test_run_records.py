@@ -13,7 +13,12 @@ from insight_trace.run.device_records import find_records, read_deps, read_names
 from insight_trace.run.measured import read_pmu, read_swimlane
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SCENES = {"paged_attention": "CaseSmall1", "mixed_example": "Default", "spmd_multiblock": "Blocks4"}
+SCENES = {
+    "paged_attention": "CaseSmall1",
+    "mixed_example": "Many",
+    "spmd_multiblock": "Blocks4",
+    "vector_chain": "Default",
+}
 
 
 @pytest.fixture(scope="module")
@@ -134,17 +139,19 @@ def test_their_critical_path_is_ours(runs, tools, scene):
     code = (
         "import json; from pathlib import Path; from simpler_setup.tools import critical_path as c\n"
         f"root = Path({str(folder)!r}); g = c.build_graph(root, root, 2); r = c.analyze_rank(g, 2)\n"
-        "print(json.dumps([r.cpm_len, [s.task for s in r.segments], r.makespan]))"
+        "print(json.dumps([r.cpm_len, r.cpm_path, [s.task for s in r.segments], r.makespan]))"
     )
-    length, tasks, makespan = json.loads(tools(code=code))
+    length, path, walked, makespan = json.loads(tools(code=code))
     summary = json.loads((runs / scene / "run.json").read_text())
     stamps = [row[3:5] for row in lane["aicore_tasks"]]
     assert makespan == max(end for _, end in stamps) - min(start for start, _ in stamps)
-    assert length == pytest.approx(summary["longest_chain"], rel=0.02)
-    # both end with the same task; ours goes through the schedulers, too, where theirs goes by data and cores alone
+    # task by task, and cycle by cycle
+    assert [int(task) for task in path] == [int(task, 16) for task in summary["longest_chain_tasks"]]
+    assert length == summary["longest_chain"]
+    # what was observed ends with the same task; ours goes through the schedulers, theirs by data and cores alone
     rows = [line.split(",") for line in (runs / scene / "tasks.csv").read_text().splitlines()[1:]]
     ours = {str(int(row[1], 16)): int(row[7]) for row in rows if row[-1] == "1"}
-    assert max(ours, key=ours.get) == tasks[-1]
+    assert max(ours, key=ours.get) == walked[-1]
 
 
 def test_every_task_of_the_timeline_says_how_to_look_inside(runs):

@@ -4,6 +4,9 @@ import functools
 import http.server
 import importlib.util
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -57,7 +60,7 @@ def perfetto(tmp_path_factory):
         serving.daemon_threads = True
         threading.Thread(target=serving.serve_forever, daemon=True).start()
 
-        def titles(trace: Path, last: str) -> list[str]:
+        def titles(trace: Path, last: str, picture: Path | None = None) -> list[str]:
             _Viewer.trace = trace.read_bytes()
             address = f"http://127.0.0.1:{serving.server_address[1]}/"
             browser.open("about:blank")
@@ -68,6 +71,18 @@ def perfetto(tmp_path_factory):
                 browser.evaluate(_UNFOLD)
                 shown = browser.evaluate(_TITLES) or []
             time.sleep(1)
+            if picture is not None:
+                browser.call(
+                    "Emulation.setDeviceMetricsOverride",
+                    width=1280,
+                    height=860,
+                    deviceScaleFactor=1,
+                    mobile=False,
+                )
+                time.sleep(3)
+                browser.screenshot(picture)
+                browser.call("Emulation.clearDeviceMetricsOverride")
+                time.sleep(1)
             return [title.rstrip("0123456789").strip() for title in browser.evaluate(_TITLES)]
 
         yield titles
@@ -81,7 +96,8 @@ def test_a_mix_has_named_lanes_in_the_order_of_the_dataflow_below_tile_ops_and_t
     scene = str(EXAMPLES / "mixed_example" / "scene.py")
     assert main(["replay", scene, "--func-id", "0,1,2", "-o", str(tmp_path / "mix")]) == 0
     (trace,) = (tmp_path / "mix").glob("*_trace_perfetto.json")
-    shown = perfetto(trace, "MB/s")
+    folder = EXAMPLES.parent / "docs" if os.environ.get("INSIGHT_TRACE_WRITE_PICTURES") else tmp_path
+    shown = perfetto(trace, "MB/s", folder / "insight-timeline.png")
     block = shown.index("core0")
     lanes = [title for title in shown[block + 1 :] if "#" not in title]
     cube, first, second = (
@@ -90,8 +106,8 @@ def test_a_mix_has_named_lanes_in_the_order_of_the_dataflow_below_tile_ops_and_t
     )
     assert lanes[: len(cube + first + second)] == cube + first + second  # in this order, nothing between
     assert cube == [
-        "Cube critical path",
-        "Cube tile ops",
+        "cube critical path",
+        "cube tile ops",
         "cube MTE2 GM→L1",
         "cube MTE1 L1→L0",
         "cube CUBE",
@@ -99,7 +115,7 @@ def test_a_mix_has_named_lanes_in_the_order_of_the_dataflow_below_tile_ops_and_t
         "cube SCALAR",
     ]
     assert first[-5:] == [
-        "Vector 0 tile ops",
+        "vector 0 tile ops",
         "vector 0 MTE2 GM→UB",
         "vector 0 VECTOR",
         "vector 0 MTE3 UB→GM",
@@ -123,3 +139,19 @@ def test_a_run_shows_its_critical_path_orchestrator_schedulers_and_cores(perfett
         assert name in shown
     assert any(title.startswith("AIV") for title in shown)
     assert not any("\\u" in title or "main thread" in title.lower() for title in shown)
+
+
+@pytest.mark.upstream
+def test_the_trace_that_simplers_converter_makes_of_a_run_opens(perfetto, simpler_checkout, tmp_path):
+    (tmp_path / "simpler_setup").mkdir()
+    (tmp_path / "simpler_setup" / "__init__.py").touch()
+    (tmp_path / "simpler_setup" / "tools").symlink_to(simpler_checkout / "simpler_setup" / "tools")
+    scene = str(EXAMPLES / "vector_chain" / "scene.py")
+    assert main(["run", scene, "-o", str(tmp_path / "run")]) == 0
+    records = tmp_path / "run" / "dfx_outputs" / "chip_swimlane_records.json"
+    command = [sys.executable, "-m", "simpler_setup.tools.swimlane_converter", str(records)]
+    environment = {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1", "PATH": "/usr/bin:/bin"}
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    shown = perfetto(records.with_name("merged_swimlane.json"), "AIV")
+    assert any(title.startswith("Worker View") for title in shown)
+    assert any("AICPU" in title for title in shown)

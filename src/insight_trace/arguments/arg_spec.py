@@ -50,7 +50,11 @@ def read_arg_spec(path: Path) -> ReplayArguments:
     except OSError as error:
         raise RequestError(f"the spec cannot be read: {error.strerror}", where=str(path)) from None
     except (ValueError, RecursionError) as error:
-        raise RequestError(f"the spec is not JSON: {error}", where=str(path)) from None
+        raise RequestError(
+            f"the spec is not JSON: {error}",
+            where=str(path),
+            hint='a JSON list of slots, or an object with the list under "args": docs/arg-spec.md has an example',
+        ) from None
     return parse_arg_spec(document, where=str(path), directory=path.parent)
 
 

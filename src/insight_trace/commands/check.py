@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from insight_trace.commands.replay_text import AS_RECORDED
 from insight_trace.options import RunOptions, add_options, options_of
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     # what is the default now: scripts that say so go on working
     parser.add_argument("--strict", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--sarif", type=Path, metavar="F", help="also write the findings as SARIF 2.1.0")
+    parser.add_argument("--as-recorded", action="store_true", help=AS_RECORDED)
     parser.add_argument("--force", action="store_true", help="replace an existing SARIF file")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -64,6 +66,7 @@ def run(options: argparse.Namespace) -> int:
         dump_dir=options.dump_dir,
         dispatch_id=options.dispatch_id,
         arg_spec=options.arg_spec,
+        as_recorded=options.as_recorded,
         options=options_of(options, RunOptions),
     )
     if options.sarif is not None:
@@ -71,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     if options.orders < 0:
         raise RequestError(f"--perturb takes a number of orders, not {options.orders}")
     if (options.scene / RECORD).is_file() and not options.json:
-        print(f"source     {source_line(options.scene)}")
+        print(f"source     {source_line(options.scene, current=not options.as_recorded)}")
     allowed = in_file(options.allow) if options.allow else []
     examined = examine(request, allowed)
     if options.sarif is not None:

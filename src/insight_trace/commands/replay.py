@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.commands.replay_all import prepare_all, run_all
-from insight_trace.commands.replay_text import add_also, also_of, as_json, mismatch_text, show, task_lines
+from insight_trace.commands.replay_text import (
+    AS_RECORDED,
+    add_also,
+    also_of,
+    as_json,
+    mismatch_text,
+    show,
+    task_lines,
+)
 from insight_trace.options import RunOptions, VendorOptions, add_options, options_of
 
 if TYPE_CHECKING:
@@ -74,6 +82,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--list-tasks", action="store_true", help="print the tasks of the dump and stop")
     what.add_argument("--kernel-source", type=Path, metavar="PATH", help="the kernel by its source file")
+    what.add_argument("--as-recorded", action="store_true", help=AS_RECORDED)
     source = parser.add_argument_group("where its arguments come from (none of these: a capture of the case)")
     source.add_argument(
         "--dump-dir", "--args-dump", type=Path, metavar="D", dest="dump_dir",
@@ -186,7 +195,7 @@ def run(options: argparse.Namespace) -> int:
             "--shadow needs a run that computes", hint="leave --timing-only and --no-collect out"
         )
     if (options.scene / RECORD).is_file() and not options.json:
-        print(f"source     {source_line(options.scene)}")
+        print(f"source     {source_line(options.scene, current=not options.as_recorded)}")
     replay = run_replay(request, progress)
     if options.build_dir is not None and replay.directory is not None:
         _presentable(replay, options.build_dir)
@@ -272,6 +281,7 @@ def _request(options: argparse.Namespace) -> ReplayRequest:
         task_id=task_number(options.task_id),
         arg_spec=options.arg_spec,
         recipe=options.recipe,
+        as_recorded=options.as_recorded,
         overrides=parse_overrides(
             [*options.set_arg, *(f"{slot}=0" for slot in options.zero_arg)],
             options.restore_arg,
@@ -296,7 +306,10 @@ def numbers(text: str | None, flag: str) -> tuple[int, ...]:
     try:
         return tuple(int(word) for word in text.split(","))
     except ValueError:
-        raise RequestError(f"{flag} '{text}' is not a number or a list like 0,1,2") from None
+        raise RequestError(
+            f"{flag} '{text}' is not a number or a list like 0,1,2",
+            hint="`insight-trace scene SCENE` lists kernels and func ids",
+        ) from None
 
 
 def task_number(text: str | None) -> int | None:

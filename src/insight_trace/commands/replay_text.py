@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from insight_trace.replay.replaying import Replay
 
 _CORES_SHOWN = 3
+AS_RECORDED = "of a workspace: the text that it holds, where its kernel has changed since"
 
 
 def add_also(parser: argparse._ActionsContainer) -> None:

@@ -63,7 +63,10 @@ def named_element(session: Session, text: str) -> tuple[ReplayTensor, tuple[int,
         )
     for place, extent in zip(index, tensor.shape, strict=True):
         if not 0 <= place < extent:
-            raise RequestError(f"element {list(index)} lies outside slot {tensor.slot}, {list(tensor.shape)}")
+            raise RequestError(
+                f"element {list(index)} lies outside slot {tensor.slot}, {list(tensor.shape)}",
+                hint=f"elements are counted from 0: the last is {[extent - 1 for extent in tensor.shape]}",
+            )
     return tensor, index
 
 

@@ -171,6 +171,9 @@ class Dump(msgspec.Struct, frozen=True):
         elif func_seen and dispatch_id is not None:
             ran = " or ".join(",".join(map(str, ids)) for ids in sorted(func_seen))
             hint = f"that dispatch ran func id {ran}"
+        elif mix := next((ids for ids in sorted(func_seen) if set(func_ids) < set(ids)), None):
+            together = ",".join(map(str, mix))
+            hint = f"it is part of a mix, {together}: use --func-id {together}"
         elif ids_seen:
             hint = f"dispatches of that kernel: {', '.join(ids_seen)}"
         raise RequestError(

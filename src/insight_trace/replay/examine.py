@@ -73,7 +73,7 @@ def dispatches(
 ) -> Iterator[tuple[Job, ReplayRequest]]:
     """Each job that the request names, and the request as it holds for it; captures go into `folder`."""
     if (request.scene / RECORD).is_file():
-        job, record = read_record(request.scene)
+        job, record = read_record(request.scene, current=not request.as_recorded)
         options = repeated(request.options, {**record, "simulator": None, "timing_only": None})
         yield replace(job, target=options.target or job.target), replace(request, options=options)
         return

@@ -61,6 +61,7 @@ def job_of(request: ReplayRequest, progress: Progress = lambda _step: None) -> J
         from insight_trace.arguments.arg_spec import read_arg_spec
 
         spec = read_arg_spec(request.arg_spec)
+        _require_every_slot(spec, kernels, request.arg_spec)
         job = Job(kernels, spec, target, scene, case, origin=f"arg spec {request.arg_spec}")
     elif request.recipe:
         job = _from_recipe(scene, case, kernels, target)
@@ -89,6 +90,22 @@ def recorded_job(
         arguments = replace(arguments, notes=(*arguments.notes, *recorded.dump.warnings))
     members = recorded_members(kernels, dispatch)
     return Job(members, arguments, target, scene, case, dispatch, f"dump {recorded.dump.path}")
+
+
+def _require_every_slot(spec: ReplayArguments, kernels: tuple[Kernel, ...], path: Path) -> None:
+    """A slot that a spec leaves out is a null pointer or a zero to the kernel: not what anybody means."""
+    from insight_trace.scene.kernel_source import kernel_shape
+
+    reads = sorted({slot for kernel in kernels for slot in kernel_shape(kernel).slots})
+    have = {item.slot for item in spec.slots}
+    lacks = [str(slot) for slot in reads if slot not in have]
+    if lacks:
+        raise RequestError(
+            f"the spec has no slot {', '.join(lacks)}; the source of {kernels[0].name} reads slots "
+            f"{', '.join(map(str, reads))}",
+            where=str(path),
+            hint=f'add an entry with "index": {lacks[0]}; docs/arg-spec.md has the form of one',
+        )
 
 
 def _from_recipe(scene: Scene, case: Case | None, kernels: tuple[Kernel, ...], target: str) -> Job:
@@ -153,6 +170,8 @@ def _captured_dispatch(
         raise
     if capture.directory is None or capture.failure is not None:
         shutil.rmtree(output, ignore_errors=True)
+        if capture.failure is None and request.task_id is None:
+            _require_whole_mix(request, func_ids, output)
         why = str(capture.failure) if capture.failure else capture.note
         which = f" task 0x{request.task_id:x} of" if request.task_id is not None else ""
         raise JobError(
@@ -160,6 +179,28 @@ def _captured_dispatch(
             hint="`insight-trace capture SCENE --dump-args 3` lists what is dispatched; or give --dump-dir",
         )
     return select_dispatch(capture.directory, scene, func_ids, None, request.task_id)
+
+
+def _require_whole_mix(request: ReplayRequest, func_ids: tuple[int, ...], folder: Path) -> None:
+    """Kernels that the case dispatches with others only are named with those."""
+    from insight_trace.capture.session import CaptureOptions
+
+    try:
+        ran = load_dump(_captured(request, folder, CaptureOptions(level=3))).kernels()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    asked = ",".join(map(str, func_ids))
+    whole = next((members for members in ran if set(func_ids) < set(members)), None)
+    if whole is not None:
+        together = ",".join(map(str, whole))
+        raise RequestError(
+            f"func id {asked} is part of a mix: the case dispatches {together} together",
+            hint=f"use --func-id {together}",
+        )
+    listed = " · ".join(",".join(map(str, members)) for members in ran)
+    raise RequestError(
+        f"the case dispatches no func id {asked}", hint=f"it dispatches {listed}: use one of these"
+    )
 
 
 # --- the target

@@ -34,6 +34,7 @@ class ReplayRequest(Struct, frozen=True):
     label: str | None = None  # of the named traces in the workspace; None: class, case, target, kernel
     collect: bool = True  # False: stop when the workspace is written
     force: bool = False  # replace a workspace that is there
+    as_recorded: bool = False  # of a workspace: the text that it holds, not the files as they are now
 
     def __post_init__(self) -> None:
         if self.dump_dir is not None and not self.func_ids:
@@ -45,4 +46,7 @@ class ReplayRequest(Struct, frozen=True):
         if sources > 1:
             raise RequestError("choose one of --dump-dir, --arg-spec and --recipe")
         if self.dump_dir is None and self.dispatch_id is not None:
-            raise RequestError("--dispatch-id chooses from a dump: give --dump-dir")
+            raise RequestError(
+                "--dispatch-id chooses from a dump: give --dump-dir",
+                hint="`insight-trace capture SCENE -o DIR` makes one, `insight-trace dump list DIR` shows what it holds",
+            )

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 RECORD = "replay.json"
 _VERSION = 1
 _INCLUDE = "kernel/include"
+_SOURCES = (".cpp", ".cc", ".cxx", ".cce", ".c", ".h", ".hpp", ".hh", ".inc")
 PLAIN, PERFETTO = "_trace.json", "_trace_perfetto.json"
 MOST_INSTRUCTIONS = 1_000_000  # of a Perfetto trace as JSON: 290 MB, and as long as all other files together
 
@@ -272,8 +273,12 @@ def _kept_includes(read: Sequence[Path] | None, job: Job, workspace: Path) -> st
     return _INCLUDE
 
 
-def read_record(workspace: Path) -> tuple[Job, dict[str, Any]]:
-    """The job that a workspace repeats (its kernels are the copies), and the record itself."""
+def read_record(workspace: Path, *, current: bool = False) -> tuple[Job, dict[str, Any]]:
+    """The job that a workspace repeats, and the record itself.
+
+    Its kernels are the copies that the workspace holds; with `current`, the files that those are copies of, where one of
+    them, or of what they include, is another now.
+    """
     path = workspace / RECORD
     try:
         record = json.loads(read_regular(path, most=RECORD_BYTES).decode("utf-8"))
@@ -284,7 +289,9 @@ def read_record(workspace: Path) -> tuple[Job, dict[str, Any]]:
     if not isinstance(record, Mapping) or record.get("version") != _VERSION:
         raise InputError(f"not a replay record of version {_VERSION}", where=str(path))
     try:
-        kernels = tuple(_kernel(entry, record.get("included"), workspace) for entry in record["kernels"])
+        kept = record.get("included")
+        changed = _changed(record, workspace) if current else ()
+        kernels = tuple(_kernel(entry, kept, workspace, now=bool(changed)) for entry in record["kernels"])
         if not kernels:
             raise ValueError("its kernels")
         scene = record["scene"]
@@ -313,27 +320,47 @@ def read_record(workspace: Path) -> tuple[Job, dict[str, Any]]:
     return job, dict(record)
 
 
-def source_line(workspace: Path) -> str:
+def source_line(workspace: Path, *, current: bool) -> str:
     """Which text of its kernels a workspace repeats, and whether that is what lies where it came from."""
-    job, record = read_record(workspace)
-    changed: list[str] = []
-    gone: list[str] = []
-    for kernel, entry in zip(job.kernels, record["kernels"], strict=True):
-        original = Path(str(entry["source"]))
-        if kernel.written:
-            continue
-        try:
-            same = read_regular(original, most=SOURCE_BYTES) == read_regular(kernel.source, most=SOURCE_BYTES)
-        except (OSError, InputError):
-            gone.append(original.name)
-            continue
-        if not same:
-            changed.append(original.name)
+    _, record = read_record(workspace)
     names = ", ".join(dict.fromkeys(Path(str(entry["source"])).name for entry in record["kernels"]))
-    if changed:
-        files = ", ".join(dict.fromkeys(changed))
-        return f"{names} as it was replayed; {files} has changed since: replay the scene again for what it is now"
-    return f"{names} as it was replayed" + ("" if gone else ", which is what it is now")
+    changed = _changed(record, workspace)
+    if not changed:
+        gone = any(not Path(str(entry["source"])).is_file() for entry in record["kernels"])
+        return f"{names} as it was replayed" + ("" if gone else ", which is what it is now")
+    files = ", ".join(changed)
+    if current:
+        return f"{names} as it is now: {files} has changed since it was replayed (--as-recorded takes the text of then)"
+    return f"{names} as it was replayed; {files} has changed since"
+
+
+def _changed(record: Mapping[str, Any], workspace: Path) -> tuple[str, ...]:
+    """Names of the files that are not what the workspace holds of them; of files that are gone nothing is known.
+
+    Nothing is read for a stranger: with a strict sandbox, and of files that are no source.
+    """
+    if Sandbox.chosen() is Sandbox.STRICT:
+        return ()
+    pairs = [
+        (Path(str(entry["source"])), inside(workspace, str(entry["copy"])))
+        for entry in record["kernels"]
+        if not entry.get("written")
+    ]
+    if any(not original.is_file() for original, _ in pairs):
+        return ()
+    folder = workspace / _INCLUDE
+    if record.get("included") is not None:
+        pairs += [
+            (Path("/") / copy.relative_to(folder), copy) for copy in folder.rglob("*") if copy.is_file()
+        ]
+    found: dict[str, None] = {}
+    for original, copy in pairs:
+        if original.suffix.lower() not in _SOURCES:
+            continue
+        with contextlib.suppress(OSError, InputError):
+            if read_regular(original, most=SOURCE_BYTES) != read_regular(copy, most=SOURCE_BYTES):
+                found[original.name] = None
+    return tuple(found)
 
 
 def _original_names(
@@ -346,11 +373,14 @@ def _original_names(
     return shown
 
 
-def _kernel(entry: Mapping[str, Any], included: object, workspace: Path) -> Kernel:
+def _kernel(entry: Mapping[str, Any], included: object, workspace: Path, *, now: bool = False) -> Kernel:
     original = Path(entry["source"])
     signature = entry["signature"]
     folders = (str(original.parent), *entry["include_dirs"])
-    if included is not None:
+    now = now and not entry.get("written") and original.suffix.lower() in _SOURCES
+    if now:
+        pass  # headers as they are
+    elif included is not None:
         # headers of then, in the order in which they were found
         folders = tuple(str((workspace / _INCLUDE).resolve() / folder.lstrip("/")) for folder in folders)
     elif (
@@ -361,7 +391,7 @@ def _kernel(entry: Mapping[str, Any], included: object, workspace: Path) -> Kern
     # else a workspace of before: what the copy includes may still lie beside the original
     return Kernel(
         entry["name"],
-        inside(workspace, entry["copy"]).resolve(),
+        original if now else inside(workspace, entry["copy"]).resolve(),
         CoreType(entry["core_type"]),
         entry["func_id"],
         tuple(signature) if signature is not None else None,

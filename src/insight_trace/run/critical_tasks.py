@@ -67,8 +67,16 @@ def shares(parts: list[Part]) -> dict[str, int]:
     return {what: cycles for what, cycles in found.items() if cycles}
 
 
-def longest_chain(work: Work) -> int:
-    """Cycles of the longest chain of kernels that wait for each other: no chip is faster, however large."""
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Tasks that wait for each other, in order, and the cycles of their kernels."""
+
+    tasks: tuple[int, ...] = ()
+    cycles: int = 0
+
+
+def longest_chain(work: Work) -> Chain:
+    """The longest chain of kernels that wait for each other: no chip is faster, however large. The first of several."""
     import numpy as np
 
     count = len(work.members)
@@ -81,17 +89,26 @@ def longest_chain(work: Work) -> int:
         ],
         np.int64,
     )
-    own, done = longest.tolist(), [0] * count
+    own, done, last = longest.tolist(), [0] * count, [-1] * count
     order = np.argsort(work.after, kind="stable")
     before, after = work.before[order].tolist(), work.after[order].tolist()
     edge = 0
     for task in range(count):  # tasks only wait for those that were submitted before them
         latest = 0
         while edge < len(after) and after[edge] == task:
-            latest = max(latest, done[before[edge]])
+            if done[before[edge]] > latest:
+                latest, last[task] = done[before[edge]], before[edge]
             edge += 1
         done[task] = latest + own[task]
-    return max(done, default=0)
+    if not count:
+        return Chain()
+    now = max(range(count), key=done.__getitem__)
+    tasks, cycles = [], done[now]
+    while now >= 0:
+        if own[now]:  # not what only allocates, or was switched off
+            tasks.append(now)
+        now = last[now]
+    return Chain(tuple(tasks[::-1]), cycles)
 
 
 def busy(schedule: Schedule) -> NDArray[np.int64]:

@@ -64,7 +64,12 @@ def read_pmu(path: Path) -> list[MeasuredTask]:
                         hint="a run with --enable-pmu N writes them",
                     ) from None  # fmt: skip
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"the counters cannot be read: {error}", where=str(path)) from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(
+            f"the counters cannot be read: {why}",
+            where=str(path),
+            hint="give the pmu.csv of a run with --enable-pmu N",
+        ) from None
     return tasks
 
 

@@ -147,6 +147,7 @@ def as_data(run: WholeRun, rows: list[KernelRow]) -> dict[str, Any]:
     import dataclasses
 
     graph = run.graph
+    chain = longest_chain(run.work)
     return {
         "version": 1,
         "scene": str(graph.scene.path),
@@ -164,7 +165,8 @@ def as_data(run: WholeRun, rows: list[KernelRow]) -> dict[str, Any]:
         "why_kernels_ran": graph.why_ran,
         "golden": None if graph.golden is None or not graph.golden.compared else graph.golden.passed,
         "machine": dataclasses.asdict(run.machine),
-        "longest_chain": longest_chain(run.work),
+        "longest_chain": chain.cycles,
+        "longest_chain_tasks": [f"0x{int(graph.tasks['id'][task]):016x}" for task in chain.tasks],
         "path": shares(run.path),
         "occupancy": occupancy(run),
         "kernels": [
@@ -195,7 +197,9 @@ def text_lines(run: WholeRun, rows: list[KernelRow]) -> list[str]:
         lines.append(f"           every kernel was run: {graph.why_ran}")
     spent = sorted(shares(run.path).items(), key=lambda item: -item[1])
     lines.append("path       " + " · ".join(f"{what} {cycles / total:.1%}" for what, cycles in spent))
-    lines.append(f"           kernels that wait for each other alone: {_time(run, longest_chain(run.work))}")
+    lines.append(
+        f"           kernels that wait for each other alone: {_time(run, longest_chain(run.work).cycles)}"
+    )
     lines.append("busy       " + " · ".join(f"{who} {share:.1%}" for who, share in occupancy(run).items()))
     width = max(6, *(len(row.name) for row in rows)) if rows else 6
     lines.append(

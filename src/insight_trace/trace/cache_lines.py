@@ -47,16 +47,16 @@ def cache_lines(instructions: Instructions) -> tuple[CacheLines | None, str]:
         )
     transfer, sector, missed = found
     line = sector // (LINE // REQUEST)
-    lines = distinct(line)
-    if len(lines) > SETS:
-        line %= SETS
-    lines, line = np.unique(line, return_inverse=True)
+    if len(distinct(line)) > SETS:
+        lines, line = np.arange(SETS), line % SETS  # every set, so that a cell stands at its number
+    else:
+        lines, line = np.unique(line, return_inverse=True)
     counts = np.bincount(line * 2 + missed, minlength=2 * len(lines)).reshape(-1, 2)
     ranges = _addresses(instructions.pc[use.rows][transfer], line, missed)
     records = []
     for place, (hits, misses) in enumerate(counts.tolist()):
         parts = [
-            LineUse((count, count / (hits + misses)), ranges.get((place, bool(side)), []))
+            LineUse((count, count / max(1, hits + misses)), ranges.get((place, bool(side)), []))
             for side, count in enumerate((hits, misses))
         ]
         records.append(CacheLine(int(lines[place]), *parts))

@@ -37,7 +37,7 @@ _COLOURS = {
 # Perfetto puts processes in the order of how many slices they have, whatever a file asks for, and threads in the order of
 # their numbers: the cores of a block are therefore one process, and its threads are numbered by core, lanes above the
 # pipes first. A thread whose number is its process's would be called the main thread.
-_PER_CORE, _PIPES_FROM, _PER_SPAN = 1_000_000, 500_000, 10_000
+_PER_CORE, _PIPES_FROM, _PER_SPAN = 10_000, 5_000, 1_000
 
 
 def write_chrome(
@@ -102,7 +102,13 @@ def _cores_of(cleaned: Clean) -> dict[int, _Core]:
 
 def _pipe_threads(cleaned: Clean, cores: dict[int, _Core]) -> list[int]:
     """By lane, the number of its thread."""
-    return [cores[lane.core].threads + _PIPES_FROM + place for place, lane in enumerate(cleaned.lanes)]
+    first: dict[int, int] = {}
+    for place, lane in enumerate(cleaned.lanes):
+        first.setdefault(lane.core, place)
+    return [
+        cores[lane.core].threads + _PIPES_FROM + place - first[lane.core]
+        for place, lane in enumerate(cleaned.lanes)
+    ]
 
 
 def _metadata(cleaned: Clean) -> list[str]:
@@ -137,8 +143,8 @@ def _span_lanes(cleaned: Clean, spans: Spans, rank: int) -> list[str]:
     label = spans.lane.lower()
     for core, number in sorted(set(zip(spans.core.tolist(), part.tolist(), strict=True))):
         pid, tid = cores[core].process, cores[core].threads + _PER_SPAN * (rank + 1) + number
-        name = f"{cores[core].prefix}{label}" + (f" #{number}" if number else "")
-        events.append(_meta("thread_name", pid, tid, {"name": name[:1].upper() + name[1:]}))
+        name = f"{cores[core].prefix}{label}" if cores[core].prefix else label.capitalize()
+        events.append(_meta("thread_name", pid, tid, {"name": f"{name} #{number}" if number else name}))
         events.append(_meta("thread_sort_index", pid, tid, {"sort_index": tid}))
     for (pid, tid), at, lasting, name, args in zip(
         places, begin.tolist(), length.tolist(), spans.names, spans.args, strict=True
@@ -146,7 +152,7 @@ def _span_lanes(cleaned: Clean, spans: Spans, rank: int) -> list[str]:
         place = {"pid": pid, "tid": tid, "ts": at / 1e3, "dur": lasting / 1e3}
         events.append({"args": args, "cname": spans.colour, "name": name, "ph": "X", **place})
     for number, (source, target) in enumerate([] if spans.arrows is None else spans.arrows.tolist()):
-        head = {"cat": spans.category, "id": _PER_CORE * (rank + 1) + number, "name": spans.category}
+        head = {"cat": spans.category, "id": 1_000_000 * (rank + 1) + number, "name": spans.category}
         ends = (("s", source, begin[source] + max(0, length[source] - 1)), ("f", target, begin[target]))
         for phase, at, time in ends:
             pid, tid = places[at]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from insight_trace import limits
-from insight_trace.dtypes import DType, dtype_named
+from insight_trace.dtypes import DTYPES, DType, dtype_named
 from insight_trace.errors import InputError, RequestError
 from insight_trace.outcome import Simulation
 from insight_trace.reading import read_regular
@@ -135,7 +135,9 @@ def mean_precision(rows: Sequence[TableRow]) -> float:
 def named_dtype(name: str) -> DType:
     found = dtype_named(name)
     if found is None:
-        raise RequestError(f"there is no element type '{name}'")
+        raise RequestError(
+            f"there is no element type '{name}'", hint="known: " + ", ".join(known.short for known in DTYPES)
+        )
     return found
 
 
