@@ -72,6 +72,9 @@ def as_error(error: Exception) -> InsightTraceError:
         return _of_the_system(error)
     if isinstance(error, MemoryError):
         return JobError("the machine has no memory left for this", hint=_NEXT_STEP[errno.ENOMEM])
+    if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
+        name = error.object[max(0, error.start - 40) : error.end + 20]
+        return InputError(f"a name in it is not UTF-8: …{shown(name)}…", hint="rename that file or folder")
     if isinstance(error, RecursionError):
         return InputError("the input is nested too deeply", hint="docs/limits.md says what is taken")
     return JobError(

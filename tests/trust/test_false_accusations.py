@@ -1,10 +1,12 @@
 """What is not the kernel's fault is not told as the kernel's, and nothing waits for what never comes."""
 
+import errno
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +15,9 @@ import pytest
 from insight_trace import simulate
 from insight_trace.__main__ import main
 from insight_trace.doctor import cache as cache_part
-from insight_trace.errors import JobError
+from insight_trace.errors import InputError, JobError, as_error
 from insight_trace.outcome import Fault
+from insight_trace.simulate.embedded import job_files
 from insight_trace.simulate.embedded.toolchain import _require_room
 from tests.simulate.kernel_text import write_kernel
 
@@ -97,3 +100,83 @@ def test_doctor_says_that_no_program_runs_from_a_cache_on_a_noexec_mount(tmp_pat
     monkeypatch.setattr(os, "statvfs", lambda _path: NoExec)
     assert not cache_part().found
     assert "noexec" in cache_part().advice
+
+
+@pytest.mark.parametrize("where", ["the working folder", "a word"])
+def test_a_name_that_is_not_utf_8_is_refused_before_anything_is_done(where, tmp_path):
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/d\xff\xe9r")
+    shutil.copytree(EXAMPLES / "vector_chain", f"{odd}/chain")
+    scene = "chain/scene.py" if where == "the working folder" else f"{odd}/chain/scene.py"
+    for words in (["capture", scene, "-o", "dump"], ["scene", scene], ["run", scene, "-o", "run"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "insight_trace", *words],
+            cwd=odd if where == "the working folder" else tmp_path, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert "r'" not in done.stderr
+        assert "this name is not UTF-8" in done.stderr
+        assert "\\udcff" in done.stderr
+        assert "rename it" in done.stderr
+    assert os.listdir(odd) == ["chain"]
+
+
+def test_a_file_with_such_a_name_among_the_inputs_is_the_inputs_fault():
+    try:
+        "a folder \udcff".encode()
+    except UnicodeEncodeError as error:
+        found = as_error(error)
+    assert found.exit_code == InputError("").exit_code
+    assert "is not UTF-8" in found.what
+
+
+@pytest.mark.parametrize("full", ["memory", "memory and disk"])
+def test_no_room_for_a_jobs_files_is_the_machines_fault(full, tmp_path, monkeypatch, capsys):
+    """Both places of a job's files are folders of a file system that is full, as posix_fallocate says it."""
+    real = os.posix_fallocate
+    places = (
+        (job_files._SHARED_MEMORY, tmp_path) if full == "memory and disk" else (job_files._SHARED_MEMORY,)
+    )
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def fallocate(file: int, start: int, size: int) -> None:
+        at = Path(f"/proc/self/fd/{file}").readlink()
+        if any(at.is_relative_to(place) for place in places):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(file, start, size)
+
+    monkeypatch.setattr(os, "posix_fallocate", fallocate)
+    source = write_kernel(tmp_path, "")
+    if full == "memory":
+        assert simulate(source, {0: np.zeros(8, np.float32)}).failure is None
+        return
+    with pytest.raises(JobError) as found:
+        simulate(source, {0: np.zeros(8, np.float32)})
+    assert "no room for" in found.value.what
+    assert "TMPDIR" in found.value.hint
+    assert not list(tmp_path.glob("insight-trace-*"))
+
+
+def test_a_disk_that_becomes_full_while_a_kernel_runs_is_the_machines_fault(tmp_path):
+    """On a real file system of 40 MB, in a mount namespace of its own, with two million instructions to record."""
+    flags = "set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0); wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);"
+    source = write_kernel(tmp_path, f"for (int i = 0; i < 1000000; ++i) {{ {flags} }}")
+    small = tmp_path / "small"
+    small.mkdir()
+    script = f"""
+import pathlib, tempfile
+import numpy as np
+from insight_trace import simulate
+from insight_trace.simulate.embedded import job_files
+job_files._SHARED_MEMORY = pathlib.Path({str(small)!r})
+tempfile.tempdir = {str(small)!r}
+try:
+    print("ran", simulate({str(source)!r}, {{0: np.zeros(8, np.float32)}}).failure)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    mount = ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=40m none {small} && exec "$@"', "sh"]
+    if shutil.which("unshare") is None or subprocess.run([*mount, "true"], capture_output=True).returncode:
+        pytest.skip("only who may mount can have a small disk")
+    done = subprocess.run([*mount, sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.stdout.startswith("NoRoomError no room for")
+    assert "TMPDIR" in done.stdout

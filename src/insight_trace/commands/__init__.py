@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from insight_trace import __version__
 from insight_trace.commands.ending import Terminated, abandon, flushed
-from insight_trace.errors import as_error, shown
+from insight_trace.errors import RequestError, as_error, shown
 
 # what people come for -> command -> its line in `insight-trace --help`; the module is insight_trace.commands.<command>
 GROUPS: dict[str, dict[str, str]] = {
@@ -194,6 +194,7 @@ def run_line(argv: list[str]) -> int:
     name = argv[0] if argv and argv[0] in COMMANDS else ""
     told = f"insight-trace {name}".strip()
     try:
+        _require_names(ours)
         with _variables({"INSIGHT_TRACE_NO_RUN": "1"} if no_run else {}):
             code = _run(argv)
         error = flushed()
@@ -213,6 +214,22 @@ def run_line(argv: list[str]) -> int:
         known = as_error(error)
         _say(f"{told}: {shown(str(known))}")
         return known.exit_code
+
+
+def _require_names(words: list[str]) -> None:
+    """Refuses names that are not UTF-8 before anything is done: JSON, pages and traces are, and name what they are of."""
+    with contextlib.suppress(
+        FileNotFoundError
+    ):  # a working folder that is gone is reported where it is needed
+        words = [os.getcwd(), *words]  # noqa: PTH109
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise RequestError(
+                f"{shown(word)}: this name is not UTF-8, and what is written here names it",
+                hint="rename it, or copy what is in it to a folder whose name is UTF-8",
+            ) from None
 
 
 def _say(text: str) -> None:
