@@ -71,8 +71,9 @@ def test_the_command_says_what_a_run_is_made_of_and_leaves_it(tmp_path, capsys):
     for row in data["kernels"]:
         assert row["least"] <= row["median"] <= row["most"]
         assert row["verified"] == "no"
-        # other tasks on other cores may come out a little later
-        assert 0 < row["without"] <= 1.01 * data["cycles"]
+        # a scheduler that places what is ready may do worse with less to do (Graham's anomaly), not by much
+        assert 0 < row["without"] <= 1.005 * data["cycles"]
+    assert sum(row["without"] > data["cycles"] for row in data["kernels"]) <= 1
     assert data["longest_chain"] <= data["cycles"]
     kept = json.loads((out / "run.json").read_text())
     assert kept["cycles"] == data["cycles"]

@@ -236,7 +236,26 @@ def test_tests_that_choose_a_family_choose_each():
         for test in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
             if not test.name.startswith("test_") or "target" not in {arg.arg for arg in test.args.args}:
                 continue
-            marks = [ast.unparse(mark) for mark in test.decorator_list]
-            every = ("ON_BOTH", "TARGETS", "['a2a3', 'a5']")
-            both = any("'a2a3'" in mark and "'a5'" in mark for mark in marks)
-            assert both or any(word in mark for mark in marks for word in every), f"{name}: {test.name}"
+            chosen = [_families(mark) for mark in test.decorator_list if _chooses_target(mark)]
+            assert set(TARGETS) in chosen, f"{name}: {test.name}"
+
+
+def _chooses_target(mark: ast.expr) -> bool:
+    """Whether this is pytest.mark.parametrize with `target` among its names, or a name that stands for one."""
+    if isinstance(mark, ast.Name):
+        return mark.id == "ON_BOTH"
+    if not isinstance(mark, ast.Call) or not mark.args or not ast.unparse(mark.func).endswith("parametrize"):
+        return False
+    return any(
+        isinstance(node, ast.Constant) and "target" in str(node.value).replace(" ", "").split(",")
+        for node in ast.walk(mark.args[0])
+    )
+
+
+def _families(mark: ast.expr) -> set[str]:
+    """The families among its values; TARGETS stands for all of them."""
+    values = mark.args[1] if isinstance(mark, ast.Call) else mark
+    nodes = list(ast.walk(values))
+    if any(isinstance(node, ast.Name) and node.id in ("TARGETS", "ON_BOTH") for node in nodes):
+        return set(TARGETS)
+    return {str(node.value) for node in nodes if isinstance(node, ast.Constant)} & set(TARGETS)
