@@ -1,95 +1,103 @@
-"""Lets every call of every command that changes a file fail in turn, and looks at what is left.
+"""Lets calls of every command that change a file fail, one in each run, and looks at what is left.
 
-    python tools/fault_sweep.py [--command NAME]... [--kinds turn|all] [--points N] [--jobs N] [--json FILE]
+    python tools/fault_sweep.py [--command NAME]... [--points 6]
 
-At a call: no room (ENOSPC), a broken device (EIO), no permission (EACCES) or SIGKILL. `turn` (the default) gives every
-call one of the four, `all` each of them. Prints a table; exit code 1 if anything was broken, alive, or not told.
-`--jobs` takes as many commands at once, each in folders of its own.
+At a call: no room (ENOSPC), a broken device (EIO), no permission (EACCES) or SIGKILL, in turns; `--points 0` tries every
+call. Two runs without a fault tell what the outputs are. Prints a table; exit code 1 if an output was neither as it was nor
+whole, a process lived on, an error was not reported, or the next run in the same place failed.
 """
 
 from __future__ import annotations
 
 import argparse
-import collections
-import concurrent.futures
-import contextlib
-import json
+import errno
+import shutil
+import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
-_SLOW_SECONDS = 20.0  # shown, because something large was made again
-COLUMNS = ("traceback", "exit code", "silent", "broken", "alive", "next run")
-Rows = list[dict[str, object]]
+
+from tests.trust.interrupted import COMMANDS, HERE, Trial  # noqa: E402
+
+FAULTS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO, "EACCES": errno.EACCES, "kill": -1}
 
 
-def tried(
-    name: str, shim: Path, folder: Path, kinds: str, points: int
-) -> tuple[dict[str, object], Rows, float]:
-    """What the runs without fault and those with one gave, and how long that took."""
-    from tests.trust.fault_commands import swept
+def compiled_shim(folder: Path) -> Path | None:
+    """faults.c as a library to preload; None without a C compiler."""
+    if shutil.which("gcc") is None:
+        return None
+    made = folder / "faults.so"
+    words = ["gcc", "-shared", "-fPIC", "-O1", "-w", "-o", str(made), str(HERE / "faults.c"), "-ldl"]
+    subprocess.run(words, check=True)
+    return made
 
-    begin = time.monotonic()
-    first, rows = swept(name, shim, folder, kinds, points)
-    return first, rows, time.monotonic() - begin
+
+def calls_of(trial: Trial, shim: Path, at: int = 0, error: int = 0, mark: str = "") -> tuple[int, str, int]:
+    """Exit code, what was said, and how many calls change a file, of one run in which the call `at` fails."""
+    count = shim.with_name(f"{shim.stem}.count")
+    count.unlink(missing_ok=True)
+    trial.restore()
+    armed = {
+        "LD_PRELOAD": str(shim),
+        "FAULT_AT": str(at),
+        "FAULT_ERROR": str(error),
+        "FAULT_COUNT": str(count),
+    }
+    child = trial.start(trial.command.words, mark, **armed)
+    said = child.communicate(timeout=600)[0].decode(errors="replace")
+    return child.returncode, said, int(count.read_text()) if count.is_file() else 0
+
+
+def swept(
+    name: str, shim: Path, folder: Path, points: int
+) -> tuple[int, Iterator[tuple[int, str, list[str]]]]:
+    """How many calls there are, and for each that is tried: which, with which fault, and what was wrong."""
+    trial = Trial(name, folder)
+    count = calls_of(trial, shim)[2]
+    step = max(1, count // points) if points else 1
+    chosen = sorted({*range(1, count + 1, step), count} - {0})
+
+    def rows() -> Iterator[tuple[int, str, list[str]]]:
+        for number, at in enumerate(chosen):
+            fault = list(FAULTS)[number % len(FAULTS)]
+            mark = f"{folder.name}-{at}"
+            code, said, _ = calls_of(trial, shim, at, FAULTS[fault], mark)
+            yield at, fault, trial.wrong(code, said, mark, again=True)
+
+    return count, rows()
 
 
 def main() -> int:
-    from tests.trust.fault_commands import ALL, COMMANDS, TURN, compiled_shim, wrong
-
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
         "--command", action="append", choices=tuple(COMMANDS), help="only this one (repeatable)"
     )
-    parser.add_argument("--kinds", choices=(TURN, ALL), default=TURN)
-    parser.add_argument("--points", type=int, default=0, help="so many calls of each, instead of every one")
-    parser.add_argument("--jobs", type=int, default=1, help="commands at once")
-    parser.add_argument("--json", type=Path, help="what went wrong, and the counts, go here too")
-    options = parser.parse_args()
-    results: dict[str, dict[str, object]] = {}
-    bad = 0
-    print(
-        f"{'command':28}{'calls':>7}{'faults':>8}{'again':>7}" + "".join(f"{c:>11}" for c in COLUMNS),
-        flush=True,
+    parser.add_argument(
+        "--points", type=int, default=6, help="calls of each command (%(default)s); 0: every one"
     )
-    with contextlib.ExitStack() as stack:
-        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="insight-trace-faults-"))
-        shim = compiled_shim(Path(scratch))
+    options = parser.parse_args()
+    tried = bad = 0
+    with tempfile.TemporaryDirectory(prefix="insight-trace-faults-") as root:
+        shim = compiled_shim(Path(root))
         if shim is None:
             sys.exit("gcc is needed")
-        names = options.command or tuple(COMMANDS)
-        pool = stack.enter_context(concurrent.futures.ThreadPoolExecutor(options.jobs))
-        waiting = {
-            pool.submit(tried, name, shim, Path(scratch) / str(number), options.kinds, options.points): name
-            for number, name in enumerate(names)
-        }
-        for done in concurrent.futures.as_completed(waiting):
-            name, (first, rows, seconds) = waiting[done], done.result()
-            found = collections.Counter(wrong(row) for row in rows)
-            reached = sum(bool(row["reached"]) for row in rows)  # two runs may differ by a call
-            again = sum(row["again"] is not None for row in rows)
-            print(
-                f"{name:28}{first['calls']:>7}{reached:>8}{again:>7}" + "".join(f"{found[c]:>11}" for c in COLUMNS)
-                + f"  {seconds:.0f} s",
-                flush=True,
-            )  # fmt: skip
-            if first["code"]:
-                print(f"    without a fault: {first}")
-            for row in rows:
-                if wrong(row):
-                    print(f"    {wrong(row)}: {json.dumps(row)}", flush=True)
-            slowest = max(rows, key=lambda row: float(str(row["seconds"])), default=None)
-            if slowest and float(str(slowest["seconds"])) > _SLOW_SECONDS:
-                print(f"    slow: {json.dumps(slowest)}", flush=True)
-            bad += len(rows) - found[""] + bool(first["code"])
-            results[name] = {"calls": first["calls"], "faults": reached, "again": again, **found}
-            if options.json:
-                options.json.write_text(json.dumps(results, indent=1) + "\n")
+        print(f"{'command':28}{'calls':>7}{'faults':>8}{'wrong':>8}")
+        for number, name in enumerate(options.command or COMMANDS):
+            calls, rows = swept(name, shim, Path(root) / str(number), options.points)
+            found = list(rows)
+            wrong = [row for row in found if row[2]]
+            print(f"{name:28}{calls:>7}{len(found):>8}{len(wrong):>8}", flush=True)
+            for at, fault, what in wrong:
+                print(f"    call {at}, {fault}: {'; '.join(what)}", flush=True)
+            tried, bad = tried + len(found), bad + len(wrong)
+            shutil.rmtree(Path(root) / str(number), ignore_errors=True)
+    print(f"{'all':35}{tried:>8}{bad:>8}")
     return 1 if bad else 0
 
 
