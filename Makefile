@@ -97,7 +97,8 @@ $(STAMP): $(RUNS) requirements-dev.lock
 # Every reader over mutated inputs, soaking, killing, and every call failing: figures in docs/internals/reliability.md. `make fuzz SECONDS=600`;
 # READER=NAME lets atheris, which is installed for that, drive one reader by coverage.
 SECONDS ?= 60
-KILLS ?= 1000
+KILLS ?= 60
+POINTS ?= 6
 fuzz: $(STAMP)
 ifdef READER
 	$(PIP) atheris
@@ -107,10 +108,10 @@ else
 endif
 
 soak: $(STAMP)
-	$(BIN)/python tools/soak.py --seconds $(SECONDS) --at-once 64
+	$(BIN)/python tools/soak.py --seconds $(SECONDS)
 
 storm: $(STAMP)
 	$(BIN)/python tools/kill_storm.py --kills $(KILLS)
 
 faults: $(STAMP)
-	$(BIN)/python tools/fault_sweep.py
+	$(BIN)/python tools/fault_sweep.py --points $(POINTS)

@@ -25,7 +25,7 @@ sys.excepthook = _ended
 def main(argv: list[str] | None = None) -> int:
     """Runs one command line in this process and ends with it everything that it started."""
     from insight_trace.commands import run_line
-    from insight_trace.commands.ending import orderly
+    from insight_trace.commands.signals import orderly
 
     with orderly():
         return run_line(sys.argv[1:] if argv is None else argv)

@@ -54,6 +54,7 @@ REFUSES = {
     "op": ("TADD", "--dtype", "float32", "--rows", "16", "--cols", "64"),
     "core-swimlane": ("--test", "{r}/chain/scene.py", "--func-id", "0"),
     "check": ("{r}/ws",),
+    "diff": ("{r}/build", "{r}/build"),
     "debug": ("{r}/ws",),
     "why": ("{r}/ws", "--first-mismatch"),
     "diverge": ("{r}/ws", "{r}/ws"),

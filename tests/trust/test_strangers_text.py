@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from insight_trace.__main__ import main
-from insight_trace.commands.ending import orderly
+from insight_trace.commands.signals import orderly
 from insight_trace.errors import InputError
 from insight_trace.limits import cell
 from insight_trace.replay.workspace import read_record

@@ -71,7 +71,7 @@ def test_a_child_that_left_its_session_ends_too(tmp_path):
 def test_everything_ends_with_the_tool_however_it_ends(tmp_path, sent):
     mark = str(tmp_path)
     code = (
-        "from insight_trace.commands.ending import orderly\nfrom insight_trace.supervisor import Limits, run\n"
+        "from insight_trace.commands.signals import orderly\nfrom insight_trace.supervisor import Limits, run\n"
         "with orderly():\n    print('up', flush=True)\n    run(['sh', '-c', 'sleep 1000 & sleep 1000'], bounds=Limits())\n"
     )
     tool = subprocess.Popen(

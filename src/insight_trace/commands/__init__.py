@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from insight_trace import __version__
-from insight_trace.commands.ending import Terminated, abandon, flushed
+from insight_trace.commands.signals import Terminated, abandon, flushed
 from insight_trace.errors import RequestError, as_error, shown
 
 # what people come for -> command -> its line in `insight-trace --help`; the module is insight_trace.commands.<command>
@@ -192,7 +192,7 @@ def run_line(argv: list[str]) -> int:
     debug, no_run = "--debug" in ours, "--no-run" in ours
     argv = [word for word in ours if word not in ("--debug", "--no-run")] + argv[len(ours) :]
     name = argv[0] if argv and argv[0] in COMMANDS else ""
-    told = f"insight-trace {name}".strip()
+    label = f"insight-trace {name}".strip()
     try:
         _require_names(ours)
         with _variables({"INSIGHT_TRACE_NO_RUN": "1"} if no_run else {}):
@@ -206,13 +206,13 @@ def run_line(argv: list[str]) -> int:
         abandon(sys.stdout)
         return 0
     except KeyboardInterrupt as interrupt:
-        _say(f"{told}: {'ended' if isinstance(interrupt, Terminated) else 'interrupted'}")
+        _say(f"{label}: {'ended' if isinstance(interrupt, Terminated) else 'interrupted'}")
         return interrupt.code if isinstance(interrupt, Terminated) else 130
     except Exception as error:
         if debug:
             raise
         known = as_error(error)
-        _say(f"{told}: {shown(str(known))}")
+        _say(f"{label}: {shown(str(known))}")
         return known.exit_code
 
 

@@ -1,4 +1,4 @@
-"""How a command line ends: by signals, with what it started, and with streams that may be gone."""
+"""Signals and streams of a command line: a signal ends what was started, and streams may be gone or show strangers' text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Terminated(KeyboardInterrupt):
 def orderly() -> Iterator[None]:
     """While it lasts, signals end what we started; the streams are such that printing never fails or misleads."""
     prepare_streams()
-    with _visible_streams(), _ending_by_signals():
+    with _visible_streams(), _signals_end_us():
         yield
 
 
@@ -73,7 +73,7 @@ def _visible(plain: Callable[[str], int], pattern: re.Pattern[str]) -> Callable[
 
 
 @contextlib.contextmanager
-def _ending_by_signals() -> Iterator[None]:
+def _signals_end_us() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return

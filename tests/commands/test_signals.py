@@ -10,7 +10,7 @@ import weakref
 
 import pytest
 
-from insight_trace.commands.ending import Terminated, orderly
+from insight_trace.commands.signals import Terminated, orderly
 from insight_trace.scratch import scratch_folder
 
 
