@@ -179,6 +179,27 @@ int main() {
     assert ran.stdout.strip() == "4.5 10.25 1 <<<not a launch>>>"
 
 
+def test_kernels_may_be_compiled_for_one_kind_of_core_only(tmp_path: Path) -> None:
+    (tmp_path / "program.cpp").write_text(
+        HEAD
+        + KERNEL
+        + """
+int main() {
+    float *x = on_device<float>(64);
+    aclrtMemset(x, 256, 0, 256);
+    plus_one<<<1, nullptr, nullptr>>>(x, x, 1);
+    const int error = aclrtSynchronizeDevice();
+    float h[64];
+    aclrtMemcpy(h, 256, x, 256, ACL_MEMCPY_DEVICE_TO_HOST);
+    printf("%d %g\\n", error, h[63]);
+}
+"""
+    )
+    line = "bisheng -xcce --cce-aicore-arch=dav-c220-vec program.cpp -o program -lascendcl && ./program"
+    ran = run_exec(tmp_path, "sh", "-c", line)
+    assert ran.stdout.strip() == "0 1", ran.stderr
+
+
 def test_a_store_past_the_end_is_reported_with_its_line_and_an_acl_error(tmp_path: Path) -> None:
     text = (
         HEAD

@@ -214,10 +214,10 @@ Request read_request(const std::string &text) {
             request.also[0] = f[1];
         else if (f[0] == "also_vector" && f.size() > 1)
             request.also[1] = f[1];
-        else if (f[0] == "cube")
-            request.images[0] = f.at(1);
-        else if (f[0] == "vector")
-            request.images[1] = f.at(1);
+        else if (f[0] == "cube" && f.size() > 1)
+            request.images[0] = f[1];
+        else if (f[0] == "vector" && f.size() > 1)
+            request.images[1] = f[1];
         else if (f[0] == "kind")
             request.kind = f.at(1);
         else if (f[0] == "entry")
