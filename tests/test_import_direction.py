@@ -38,6 +38,7 @@ ORDER = [
     "batch",
     "profile",
     "guard",  # two builds, judged by running both
+    "judge",
     "report",
     "demo",
     "doctor",

@@ -18,6 +18,7 @@ _EXPORTS: dict[str, str] = {
     "capture": "insight_trace.capture",
     "profile": "insight_trace.profile",
     "diff": "insight_trace.guard",
+    "judge": "insight_trace.judge",
     "kernel": "insight_trace.program.run_kernel",
     "open_trace": "insight_trace.insight",
     "load_dump": "insight_trace.dump.load",

@@ -50,6 +50,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "diverge": "two replays: the first op, line and element where their values part",
     },
     "keep": {
+        "judge": "candidate kernels for a task: right, wrong, racing, slow, and why; for tools that write kernels",
         "diff": "two builds of the same kernels: new races, changed values, cycles; exit 1 on a new error",
         "gate": "cases against a committed baseline: cycles, verdicts, findings; exit 1 if something is worse",
         "runs": "runs that were made: list, show, compare, prune",

@@ -9,7 +9,7 @@ import difflib
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -200,3 +200,13 @@ def _common(a: tuple[str, ...], b: tuple[str, ...]) -> float:
     if common < 0.5 or longest > 2000:
         return common
     return difflib.SequenceMatcher(None, a, b, autojunk=False).ratio()
+
+
+def code_tokens(text: str) -> Iterator[tuple[str, int]]:
+    """Words and signs of C++ with their lines, without comments."""
+    line, at = 1, 0
+    for found in _TOKEN.finditer(text):
+        line += text.count("\n", at, found.start())
+        at = found.start()
+        if not found[0].startswith(("//", "/*")):
+            yield found[0], line

@@ -1,0 +1,57 @@
+"""Candidate kernels for a task: compiled, run, compared with its reference, checked, timed, explained.
+
+insight-trace judge TASK CANDIDATE.cpp …    one line each: outcome, score, and the reason with what to do next
+insight-trace judge TASK CANDIDATE.cpp … --json
+
+TASK is a JSON file (docs/judge.md), a task folder of cann-bench, or a reference file of MultiKernelBench.
+Exit 1 if one of the candidates is not right.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+RUNS_KERNELS = True
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("task", type=Path, metavar="TASK", help="what to compute, and a reference")
+    parser.add_argument(
+        "candidates", nargs="+", type=Path, metavar="CANDIDATE", help="a C++ file with a kernel"
+    )
+    parser.add_argument("--case", type=int, metavar="N", help="of a task of cann-bench (1)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one for each core)")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object, a verdict for each candidate"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    import json
+
+    from insight_trace.commands.run import Progress
+    from insight_trace.errors import RequestError
+    from insight_trace.judge import judge_all, read_task
+    from insight_trace.judge.verdict import Verdict, verdict_data
+
+    for path in options.candidates:
+        if not path.is_file():
+            raise RequestError(f"there is no candidate {path}")
+    task = read_task(options.task, options.case)
+    say, found = Progress(), dict[int, Verdict]()
+    for place, verdict in judge_all(options.candidates, task, jobs=options.jobs):
+        found[place] = verdict
+        say.step(f"{len(found)} of {len(options.candidates)}")
+    say.end()
+    verdicts = [found[place] for place in range(len(options.candidates))]
+    if options.json:
+        print(json.dumps({"task": task.name, "verdicts": [verdict_data(one) for one in verdicts]}, indent=1))
+    else:
+        for one in verdicts:
+            print(f"{one.outcome:<13} {one.score:.3f}  {one.candidate}: {one.reason}")
+            if one.fix:
+                print(f"{'':<21}to fix it: {one.fix}")
+            for advice in one.advice[1:]:
+                print(f"{'':<21}or: {advice.text}")
+    return 0 if all(one.right for one in verdicts) else 1

@@ -1,0 +1,227 @@
+"""The judge: every kind of candidate is called what it is, twice the same, and none reads what it should compute."""
+
+import importlib.util
+import json
+import re
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import insight_trace
+from insight_trace.__main__ import main
+from insight_trace.errors import InsightTraceError, JobError
+from insight_trace.judge import judge_all, read_task
+from insight_trace.judge.forbidden import forbidden
+from insight_trace.judge.inputs import made_inputs, poison, seed_of
+from tests.judge.candidates import COMPUTE, body, candidates, flag, text, write_candidates
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARE = 9  # every ninth of 200
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    """24 candidates, every kind among them."""
+    task, paths, outcomes = write_candidates(tmp_path_factory.mktemp("candidates"), SHARE)
+    found = dict(judge_all(paths, task))
+    return task, paths, outcomes, [found[place] for place in range(len(paths))]
+
+
+def test_every_candidate_is_called_what_it_is(judged) -> None:
+    _, _, outcomes, verdicts = judged
+    assert [str(verdict.outcome) for verdict in verdicts] == outcomes
+    assert {"right", "slow", "wrong", "fault", "hang", "incomplete", "forbidden"} == set(outcomes)
+
+
+def test_the_same_candidate_gets_the_same_verdict_in_another_process(judged) -> None:
+    task, paths, outcomes, verdicts = judged
+    again = [outcomes.index(kind) for kind in ("right", "wrong", "fault", "incomplete")]
+    for place in again:
+        assert insight_trace.judge(paths[place], task) == verdicts[place]
+
+
+def test_a_reason_is_short_and_says_where(judged) -> None:
+    _, _, outcomes, verdicts = judged
+    for outcome, verdict in zip(outcomes, verdicts, strict=True):
+        assert 5 < len(verdict.reason) < 500
+        assert "/tmp" not in verdict.reason
+        if outcome in ("wrong", "fault"):
+            assert verdict.line > 0, verdict
+        if outcome == "fault":
+            assert verdict.fix
+    right = verdicts[outcomes.index("right")]
+    assert right.advice[0].simulated
+    assert right.work.read == {"x": 1.0, "y": 1.0}
+    assert right.floor < right.cycles < right.high
+    assert 0.5 < verdicts[outcomes.index("slow")].score < right.score < 1
+
+
+def test_all_two_hundred_differ_and_every_cheat_is_there_three_times() -> None:
+    every = candidates()
+    assert len(every) == len({made for _, made in every}) == 200
+    assert sum(kind in ("incomplete", "forbidden") for kind, _ in every) == 30
+
+
+def test_a_line_that_does_not_compile_is_named(tmp_path: Path) -> None:
+    task, _, _ = write_candidates(tmp_path, 200)
+    path = tmp_path / "broken.cpp"
+    path.write_text(text(body(COMPUTE.replace("TADD(", "TADDED("))))
+    verdict = insight_trace.judge(path, task)
+    assert (verdict.outcome, verdict.score, verdict.line) == ("compile error", 0.0, 18)
+    path.write_text(text(body()).replace("__gm__ float *z", "__gm__ float *z, int n"))
+    verdict = insight_trace.judge(path, task)
+    assert verdict.outcome == "compile error"
+    assert "takes 4 parameters (x, y, z, n); the task gives 3: x, y, z" in verdict.reason
+
+
+def test_a_kernel_that_opens_a_file_gets_nothing_from_it(tmp_path: Path) -> None:
+    """Not by the list of words: by the sandbox."""
+    task, _, _ = write_candidates(tmp_path, 200)
+    (tmp_path / "answer").write_bytes(b"\0" * 100)
+    path = tmp_path / "reader.cpp"
+    opens = f'        if (open("{tmp_path / "answer"}", 0) < 0) return;\n'
+    path.write_text(text(opens + body(), before='extern "C" int open(const char *, int, ...);\n'))
+    verdict = insight_trace.judge(path, task)
+    assert verdict.outcome in ("incomplete", "forbidden"), verdict
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ('#include <pto/pto-inst.hpp>\n#include "../reference.py"\n', 2),
+        ('// asm\nint a;\nasm("nop");\n', 3),
+        ("# include WHAT\n", 1),
+        ("int x = 0;\n__attribute__((constructor)) void f();\n", 2),
+    ],
+)
+def test_what_a_kernel_has_no_use_for_is_named_with_its_line(source: str, line: int) -> None:
+    assert forbidden(source)[1] == line
+
+
+def test_an_honest_kernel_has_nothing_forbidden() -> None:
+    for path in (ROOT / "examples" / "kernels").glob("*.cpp"):
+        assert forbidden(path.read_text()) == ("", 0), path
+
+
+def test_inputs_depend_on_the_candidates_text_and_poison_is_no_number(tmp_path: Path) -> None:
+    task = read_task(write_candidates(tmp_path, 200)[0])
+    seeds = [seed_of(task, b"kernel", 0), seed_of(task, b"kernel", 1), seed_of(task, b"kernel ", 0)]
+    drawn = [made_inputs(task, seed)["x"] for seed in seeds]
+    assert not np.array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(drawn[0], drawn[2])
+    assert np.array_equal(drawn[0], made_inputs(task, seeds[0])["x"])
+    assert np.isnan(poison(task.outputs[0], seeds[0])).all()
+
+
+def test_judging_many_can_be_stopped(tmp_path: Path) -> None:
+    task, paths, _ = write_candidates(tmp_path, 60)
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(JobError, match="interrupted"):
+        list(judge_all(paths, task, stop=stop))
+
+
+# --- forms of tasks --------------------------------------------------------------------------------------
+
+
+def _cann_bench(folder: Path, attrs: str = '{"scale": 2.0}', shapes: str = "[[64, 64], [64, 64]]") -> Path:
+    folder.mkdir()
+    (folder / "proto.yaml").write_text(
+        "operator:\n  name: Axpy\n  schema: axpy(Tensor x, Tensor y, float scale=1.0) -> Tensor z\n"
+    )
+    row = f'Axpy,1,"{shapes}","[""float32""]","{attrs.replace(chr(34), chr(34) * 2)}","[-1, 1]",note'
+    (folder / "cases.csv").write_text(f"operator,case_id,input_shape,dtype,attrs,value_range,note\n{row}\n")
+    (folder / "golden.py").write_text("def axpy(x, y, scale=1.0):\n    return scale * x + y\n")
+    return folder
+
+
+def test_a_task_of_cann_bench_is_taken_and_a_kernel_judged_by_it(tmp_path: Path) -> None:
+    task = read_task(_cann_bench(tmp_path / "axpy"))
+    assert (task.name, task.outputs[0].shape, task.outputs[0].dtype) == ("axpy_1", (64, 64), "f32")
+    assert [scalar.name for scalar in task.scalars] == ["scale"]
+    path = tmp_path / "kernel.cpp"
+    path.write_text(
+        text(body(COMPUTE.replace("2.0f", "scale"))).replace("float *z)", "float *z, float scale)")
+    )
+    assert insight_trace.judge(path, task).outcome == "right"
+
+
+def test_what_cannot_be_taken_of_other_forms_is_said(tmp_path: Path, capsys) -> None:
+    with pytest.raises(InsightTraceError, match="only numbers are given to a kernel"):
+        read_task(_cann_bench(tmp_path / "a", '{"mode": "tanh"}'))
+    with pytest.raises(InsightTraceError, match="has no case 7"):
+        read_task(_cann_bench(tmp_path / "b"), 7)
+    with pytest.raises(InsightTraceError, match="a task may have"):
+        read_task(_cann_bench(tmp_path / "c", shapes="[[65536, 65536], [64, 64]]"))
+    model = tmp_path / "model.py"
+    model.write_text(
+        "import a_package_that_is_not_there\nclass Model: ...\ndef get_inputs(): ...\ndef get_init_inputs(): ...\n"
+    )
+    with pytest.raises(InsightTraceError, match="needs the Python package 'a_package_that_is_not_there'"):
+        read_task(model)
+    (tmp_path / "task.json").write_text('{"name": "t", "outputs": []}')
+    assert main(["judge", str(tmp_path / "task.json"), str(model)]) == 1
+    assert "this is no task" in capsys.readouterr().err
+    assert main(["judge", str(tmp_path / "nothing.json"), "nothing.cpp"]) == 2
+
+
+def test_a_model_of_multi_kernel_bench_is_a_task(tmp_path: Path) -> None:
+    path = tmp_path / "square.py"
+    path.write_text(
+        "import numpy as np\n"
+        "class Model:\n"
+        "    def __init__(self, times): self.times = times\n"
+        "    def parameters(self): return []\n"
+        "    def forward(self, x): return self.times * x * x\n"
+        "    __call__ = forward\n"
+        "def get_inputs(): return [np.zeros((16, 64), np.float32)]\n"
+        "def get_init_inputs(): return [3.0]\n"
+    )
+    task = read_task(path)
+    x = np.full((16, 64), 2.0, np.float32)
+    assert task.inputs[0].shape == (16, 64)
+    assert (task.expected({"x": x})[0] == 12.0).all()
+
+
+# --- what the guide shows --------------------------------------------------------------------------------
+
+
+def test_the_example_of_the_guide_says_what_the_guide_shows(monkeypatch, capsys) -> None:
+    monkeypatch.chdir(ROOT)
+    shown = re.search(
+        r"```\n\$ insight-trace (judge [^\n]*)\n(.*?)```", (ROOT / "docs" / "judge.md").read_text(), re.DOTALL
+    )
+    assert shown is not None
+    assert main(shown[1].split()) == 1
+
+    def plain(said: str) -> list[str]:
+        """Without the model's own figures, which a better model changes."""
+        return [re.sub(r"[\d,.]+", "N", " ".join(line.split())) for line in said.splitlines()]
+
+    said = capsys.readouterr().out
+    assert plain(said) == plain(shown[2])
+    assert "(TMULS) every element is right" in said
+
+
+def test_the_table_of_rank_correlations_is_what_the_script_computes() -> None:
+    spec = importlib.util.spec_from_file_location(
+        "rank_correlation", ROOT / "benchmarks" / "rank_correlation.py"
+    )
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert script.table() in (ROOT / "docs" / "judge.md").read_text()
+    assert script.tau(list(script.families().values())) >= 0.85
+    assert script.tau([[(1, 1), (2, 2), (3, 3)]]) == 1
+    assert script.tau([[(1, 3), (2, 2), (3, 1)]]) == -1
+
+
+def test_the_json_holds_every_verdict(tmp_path: Path, capsys) -> None:
+    task, _, _ = write_candidates(tmp_path, 200)
+    path = tmp_path / "racing.cpp"
+    path.write_text(text(body().replace(flag("V", "MTE3"), "")))
+    assert main(["judge", str(task), str(path), "--json", "--jobs", "1"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["task"] == "axpy"
+    assert found["verdicts"][0]["outcome"] == "fault"
