@@ -148,9 +148,26 @@ def test_a_task_of_cann_bench_is_taken_and_a_kernel_judged_by_it(tmp_path: Path)
     assert insight_trace.judge(path, task).outcome == "right"
 
 
+def test_words_and_lists_of_a_case_go_to_its_reference_alone(tmp_path: Path) -> None:
+    folder = _cann_bench(tmp_path / "axpy", '{"scale": 2.0, "mode": "sub", "axes": [0, 1]}')
+    (folder / "golden.py").write_text(
+        "def axpy(x, y, scale, mode, axes):\n    return scale * x - y if mode == 'sub' and axes == [0, 1] else None\n"
+    )
+    task = read_task(folder)
+    assert [scalar.name for scalar in task.scalars] == ["scale"]
+    ones = np.ones((64, 64), np.float32)
+    assert (task.expected({"x": ones, "y": ones})[0] == 1.0).all()
+
+
 def test_what_cannot_be_taken_of_other_forms_is_said(tmp_path: Path, capsys) -> None:
-    with pytest.raises(InsightTraceError, match="only numbers are given to a kernel"):
-        read_task(_cann_bench(tmp_path / "a", '{"mode": "tanh"}'))
+    with pytest.raises(
+        InsightTraceError, match="one shape and one range of values for each of x, y are wanted"
+    ):
+        read_task(_cann_bench(tmp_path / "a", shapes="[[64, 64]]"))
+    broken = _cann_bench(tmp_path / "d")
+    (broken / "golden.py").write_text("def axpy(x, y, scale):\n    raise ValueError('no')\n")
+    with pytest.raises(InsightTraceError, match="the reference of axpy_1 fails: ValueError: no"):
+        read_task(broken)
     with pytest.raises(InsightTraceError, match="has no case 7"):
         read_task(_cann_bench(tmp_path / "b"), 7)
     with pytest.raises(InsightTraceError, match="a task may have"):
