@@ -320,6 +320,37 @@ int main() {
     assert re.search(rf"(:|line ){line_of(text, 'TADDS(a, a, 1.0f)')}\b", ran.stderr)
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_check_finds_two_streams_without_an_event_between_them(tmp_path: Path, ordered: bool) -> None:
+    wait = "aclrtRecordEvent(e, s); aclrtStreamWaitEvent(t, e);" if ordered else ""
+    text = (
+        HEAD
+        + KERNEL
+        + f"""
+int main() {{
+    float *x = on_device<float>(64), *y = on_device<float>(64), *z = on_device<float>(64);
+    std::vector<float> h(64, 2.0f);
+    aclrtMemcpy(x, 256, h.data(), 256, ACL_MEMCPY_HOST_TO_DEVICE);
+    aclrtStream s = nullptr, t = nullptr;
+    aclrtEvent e;
+    aclrtCreateStream(&s);
+    aclrtCreateStream(&t);
+    aclrtCreateEvent(&e);
+    plus_one<<<1, nullptr, s>>>(x, y, 1); // the writer
+    {wait}
+    plus_one<<<1, nullptr, t>>>(y, z, 1); // the reader
+    return aclrtSynchronizeDevice();
+}}
+"""
+    )
+    ran = run_program(tmp_path, text, options=("--check", "--trace", "none"))
+    assert ran.returncode == 0, ran.stderr
+    assert ("race between streams" in ran.stderr) is not ordered, ran.stderr
+    if not ordered:
+        assert f"program.cpp:{line_of(text, '// the writer')}" in ran.stderr
+        assert f"program.cpp:{line_of(text, '// the reader')}" in ran.stderr
+
+
 def test_functions_that_are_not_there_say_so_by_name(tmp_path: Path) -> None:
     text = """
 #include <cstdio>

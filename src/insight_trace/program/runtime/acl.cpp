@@ -430,6 +430,7 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
     Event *one = event_of("aclrtRecordEvent", event);
     if (!one) return kInvalidParameter;
     one->clock = device().stream(stream).clock;
+    one->known = device().stream(stream).known;
     one->recorded = true;
     return kSuccess;
 }
@@ -444,7 +445,11 @@ aclError aclrtQueryEventStatus(aclrtEvent, aclrtEventRecordedStatus *status) {
     return *status = ACL_EVENT_RECORDED_STATUS_COMPLETE, kSuccess;
 }
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
-    return event_of("aclrtSynchronizeEvent", event) ? kSuccess : kInvalidParameter;
+    Lock lock(device().mutex);
+    Event *one = event_of("aclrtSynchronizeEvent", event);
+    if (!one) return kInvalidParameter;
+    device().host.learn(one->known);
+    return kSuccess;
 }
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t) { return aclrtSynchronizeEvent(event); }
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent start, aclrtEvent end) {
@@ -468,6 +473,7 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
     if (!one) return kInvalidParameter;
     Stream &waits = device().stream(stream);
     if (one->recorded && one->clock > waits.clock) waits.clock = one->clock;
+    if (one->recorded) waits.known.learn(one->known);
     return kSuccess;
 }
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t) {

@@ -373,7 +373,32 @@ bool Device::is_stream(void *handle) const {
            std::find(streams.begin(), streams.end(), handle) != streams.end();
 }
 
-int Device::synchronize(Stream &one) { return std::exchange(one.error, 0); }
+int Device::synchronize(Stream &one) {
+    host.learn(one.known);
+    return std::exchange(one.error, 0);
+}
+
+// Two launches of different streams, neither certainly before the other, that begin at the same byte.
+void Device::compare_streams(const Stream &on, const Access &fresh, uint64_t buffer) {
+    std::vector<Access> &before = accesses_[buffer];
+    before.erase(std::remove_if(before.begin(), before.end(),
+                                [&](const Access &one) { return one.buffer != fresh.buffer; }),
+                 before.end());
+    for (const Access &one : before) {
+        const auto known = on.known.launches.find(one.stream);
+        const uint64_t certain = known == on.known.launches.end() ? 0 : known->second;
+        if (one.stream == fresh.stream || one.count <= certain || one.address != fresh.address ||
+            (!one.writes && !fresh.writes))
+            continue;
+        say("race between streams: %s %s %s while %s %s it, and no event or synchronize lies between them\n"
+            "  launched at %s\n  launched at %s",
+            one.kernel.c_str(), one.writes ? "writes" : "reads", fresh.buffer.c_str(), fresh.kernel.c_str(),
+            fresh.writes ? "writes" : "reads", one.place.c_str(), fresh.place.c_str());
+        break;
+    }
+    if (before.size() > 64) before.erase(before.begin());
+    before.push_back(fresh);
+}
 
 int Device::synchronize_all() {
     int error = synchronize(default_stream);
@@ -436,6 +461,8 @@ void Device::launch(const insight_trace_launch_request &request) {
     if (!is_stream(request.stream)) return refuse(107003, "the launch names a stream that does not exist");
     const double began = seconds_now();
     const uint64_t number = launches_++;
+    on.known.learn(host);
+    const uint64_t count = ++on.known.launches[on.number];
     const bool chosen = session().matches(kernel);
     static uint64_t matched = 0, taken = 0;
     bool wanted = false;
@@ -654,6 +681,17 @@ void Device::launch(const insight_trace_launch_request &request) {
     }
     for (const auto &[address, role] : used)
         if (const Buffer *buffer = memory.find(address)) hold(address, buffer->size, (role & 2) != 0, false);
+    if (session().check)
+        for (const auto &[address, role] : used) {
+            const Buffer *buffer = memory.find(address);
+            if (!buffer || address == sync_address) continue;
+            auto at = std::find_if(pointers.begin(), pointers.end(),
+                                   [&](const auto &one) { return memory.find(one.second) == buffer; });
+            compare_streams(on,
+                            {on.number, count, at == pointers.end() ? address : at->second, (role & 2) != 0,
+                             kernel, place, buffer->name},
+                            address);
+        }
     const ChipFacts &facts = chip_of(entry.set->target);
     const double micros = code ? 0 : (cycles + facts.head + facts.tail) / facts.mhz;
     const double start = on.clock;

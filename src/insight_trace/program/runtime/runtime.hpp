@@ -2,6 +2,7 @@
 // streams with a simulated clock, and launches that an engine in a process of its own runs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -64,14 +65,24 @@ class DeviceMemory {
     bool tried_ = false;
 };
 
+// By stream: how many of its launches certainly came before.
+struct Known {
+    std::map<int, uint64_t> launches;
+    void learn(const Known &other) {
+        for (const auto &[stream, count] : other.launches)
+            launches[stream] = std::max(launches[stream], count);
+    }
+};
 struct Stream {
     double clock = 0; // microseconds
     int error = 0;
     int number = 0;
+    Known known;
 };
 struct Event {
     double clock = 0;
     bool recorded = false;
+    Known known;
 };
 
 struct ChipFacts {
@@ -107,6 +118,7 @@ class Device {
     Stream default_stream;
     std::vector<Stream *> streams;
     uint64_t sync_address = 0;
+    Known host; // what the host has waited for
 
     const ChipFacts &chip();
     void add_kernels(const char *facts, uint64_t facts_size, const uint8_t *const images[2],
@@ -134,6 +146,15 @@ class Device {
         double cycles = 0;
         std::string bound;
     };
+    struct Access { // of a buffer, by a launch
+        int stream;
+        uint64_t count, address;
+        bool writes;
+        std::string kernel, place, buffer;
+    };
+    void compare_streams(const Stream &on, const Access &fresh, uint64_t buffer);
+    std::map<uint64_t, std::vector<Access>> accesses_; // by the buffer's address
+
     const ChipFacts &chip_of(const std::string &target);
     bool start_engine();
     void end_engine();

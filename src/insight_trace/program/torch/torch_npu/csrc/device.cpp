@@ -8,6 +8,7 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/CPUFallback.h>
+#include <ATen/ops/convolution.h>
 #include <ATen/ops/_neg_view.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/as_strided_cpu_dispatch.h>
@@ -208,6 +209,17 @@ at::Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
     return made;
 }
 
+// Dense in the order of its sizes, whatever the strides of the other: as the vendor's device does, and as
+// launchers that hand over addresses rely on.
+at::Tensor empty_like(const at::Tensor &self, std::optional<at::ScalarType> dtype,
+                      std::optional<at::Layout> layout, std::optional<at::Device> device,
+                      std::optional<bool> pinned, std::optional<at::MemoryFormat> format) {
+    const auto options = self.options().merge_in(
+        c10::TensorOptions().dtype(dtype).layout(layout).device(device).pinned_memory(pinned));
+    const bool kept = format && *format != at::MemoryFormat::Preserve;
+    return at::empty(self.sizes(), options, kept ? *format : at::MemoryFormat::Contiguous);
+}
+
 // The same memory as a tensor of the CPU.
 at::Tensor on_host(const at::Tensor &tensor) {
     if (tensor.device().type() != kNpu) return tensor;
@@ -315,7 +327,20 @@ at::Tensor &addmm_out(const at::Tensor &c, const at::Tensor &a, const at::Tensor
     return keep(out, npu_addmm(c, a, b, beta, alpha));
 }
 
+at::Tensor convolution(const at::Tensor &input, const at::Tensor &weight,
+                       const std::optional<at::Tensor> &bias, at::IntArrayRef stride, at::IntArrayRef padding,
+                       at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
+                       int64_t groups) {
+    std::optional<at::Tensor> on_cpu;
+    if (bias && bias->defined()) on_cpu = bias->cpu();
+    return at::convolution(input.cpu(), weight.cpu(), on_cpu, stride, padding, dilation, transposed,
+                           output_padding, groups)
+        .to(input.device());
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    m.impl("empty_like", TORCH_FN(empty_like));
+    m.impl("convolution_overrideable", TORCH_FN(convolution));
     m.impl("empty.memory_format", TORCH_FN(empty));
     m.impl("empty_strided", TORCH_FN(empty_strided));
     m.impl("as_strided", TORCH_FN(as_strided));
