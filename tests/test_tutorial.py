@@ -9,6 +9,8 @@ import pytest
 from insight_trace.__main__ import main
 from insight_trace.insight import open_trace
 from insight_trace.report.page import write_page
+from insight_trace.trace.advice import advise
+from insight_trace.trace.stats import stats
 from tests.chromium import Browser, find_chromium
 from tests.conftest import ROOT
 
@@ -87,6 +89,10 @@ def test_the_tutorial_works_as_it_is_written(tmp_path, monkeypatch, capsys):
                 found = next((i for i in range(place, len(told)) if pattern.match(told[i])), None)
                 assert found is not None, f"{line!r} is not printed by {words}:\n" + "\n".join(told)
                 place = found + 1
+    # the second buffer that was advised brings what was said
+    before, after = (open_trace(tmp_path / name) for name in ("before", "after"))
+    promised = next(each.saves for each in advise(before, stats(before)) if each.topic == "buffer")
+    assert promised == pytest.approx(stats(before).cycles - stats(after).cycles, rel=0.1)
     pictures = re.findall(r"!\[[^\]]*\]\((tutorial-\w+\.png)\)", text)
     assert pictures == ["tutorial-before.png", "tutorial-compare.png"]
     assert all((DOCS / name).is_file() for name in pictures)
@@ -96,7 +102,6 @@ def test_the_tutorial_works_as_it_is_written(tmp_path, monkeypatch, capsys):
     folder = DOCS if os.environ.get(PICTURES) else tmp_path
     browser = Browser(executable, tmp_path / "profile")
     try:
-        before, after = (open_trace(tmp_path / name) for name in ("before", "after"))
         page = tmp_path / "page.html"
         _picture(browser, folder / pictures[0], page, [before], ["mine · one buffer"], 720)
         _picture(browser, folder / pictures[1], page, [before, after], ["one buffer", "two buffers"], 900)

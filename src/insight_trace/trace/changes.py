@@ -158,7 +158,7 @@ def _room(retiming: Retiming, waits: Sequence[int], chip: Chip | None) -> tuple[
     row = waits[len(waits) // 2]
     core, pipe = retiming.core[row], retiming.pipe[row]
     rows = retiming.order[core]
-    written: dict[str, int] = defaultdict(int)
+    at_address: dict[tuple[str, int], int] = defaultdict(int)  # the tiles that are written, each once
     for other in rows[rows.index(row) + 1 :]:
         if retiming.pipe[other] != pipe:
             continue
@@ -168,7 +168,11 @@ def _room(retiming: Retiming, waits: Sequence[int], chip: Chip | None) -> tuple[
             footprint = operands.footprints[operands.rows["footprint"][operand]]
             if footprint["role"] & WRITES and MEMORIES[footprint["memory"]] in _MEMORY_KEYS:
                 size = int(touched_bytes(np.atleast_1d(footprint))[0])
-                written[MEMORIES[footprint["memory"]]] = max(written[MEMORIES[footprint["memory"]]], size)
+                tile = MEMORIES[footprint["memory"]], int(operands.rows["address"][operand])
+                at_address[tile] = max(at_address[tile], size)
+    written: dict[str, int] = defaultdict(int)
+    for (name, _), size in at_address.items():
+        written[name] += size
     if not written:
         return "", 0, True
     memory = max(written, key=lambda name: written[name])

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 
 from insight_trace.chips import roofs_of
-from insight_trace.model import Pipe, Stall, Trace
+from insight_trace.model import Pipe, Trace
 from insight_trace.recording.flag_pairs import partners
 from insight_trace.recording.kinds import KERNEL_END, Kind, kinds
 from insight_trace.recording.pipes import VECTOR_LANES, units
@@ -85,7 +85,6 @@ class Retiming:
         self.pipe = units(instructions.pipe).tolist()
         self.core = instructions.core.tolist()
         self.bytes = np.where(kind == Kind.WORK, instructions.process_bytes, 0).tolist()
-        self.stall = instructions.stall.tolist()
         self.partner = partners(instructions, kind).tolist()
         ends = np.array([name == KERNEL_END for name in instructions.names] or [False], bool)
         self.is_end = frozenset(np.flatnonzero(ends[instructions.name]).tolist())
@@ -98,7 +97,7 @@ class Retiming:
         }
         issued = counted[~np.isin(instructions.pipe[counted], tuple(_SCALAR))]
         self.dispatch = int((start - issue)[issued].min()) if len(issued) else 0
-        self.depth = self._queue_depth()
+        self.depths = self._queue_depths()
         count = len(instructions)
         self.gap, self.occupies, self.takes = [0] * count, [0] * count, [0] * count
         self.data, self.free = [0] * count, [0] * count  # of transfers
@@ -110,24 +109,28 @@ class Retiming:
         self.handover = 2 * min(flags, default=0)  # what a flag costs between two pipes, set and wait
         self.recorded = self.place(Change())
 
-    def _queue_depth(self) -> int:
-        """How many a pipe's queue holds: an issue that found it full came when the one so many before it started.
+    def _queue_depths(self) -> dict[tuple[int, int], int]:
+        """By core and pipe, how many its queue holds: an issue into a full one came when the one so many before it started.
 
-        0 where none was full.
+        Whatever else held the row later: its stall names the longest wait alone. Queues that were never full have no entry.
         """
-        votes: dict[int, int] = defaultdict(int)
-        for rows in self.order.values():
+        usual = self._usual_gap()
+        votes: dict[tuple[int, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        for core, rows in self.order.items():
             taken: dict[int, list[int]] = defaultdict(list)
+            before = self.start[rows[0]]
             for row in rows:
                 if self.pipe[row] in _SCALAR or row in self.inner:
+                    before = max(before, self.end[row]) if self.pipe[row] in _SCALAR else before
                     continue
                 mine = taken[self.pipe[row]]
-                if self.stall[row] == Stall.QUEUE:
+                if self.issue[row] - before > usual:
                     last = mine[: -_MOST_QUEUED - 1 : -1]
                     if self.issue[row] in last:
-                        votes[last.index(self.issue[row]) + 1] += 1
+                        votes[core, self.pipe[row]][last.index(self.issue[row]) + 1] += 1
                 mine.append(self.start[row])
-        return max(votes, key=lambda depth: votes[depth]) if votes else 0
+                before = max(before, self.issue[row])
+        return {key: max(found, key=found.__getitem__) for key, found in votes.items()}
 
     def _learn(self) -> None:
         usual = self._usual_gap()
@@ -137,7 +140,8 @@ class Retiming:
                 pipe, own = self.pipe[row], self.pipe[row] in _SCALAR
                 begin = self.start[row] if own else self.issue[row]
                 self.gap[row] = max(0, begin - at.clock)
-                if self.stall[row] == Stall.QUEUE and self.depth and not own:
+                depth = 0 if own or row in self.inner else self.depths.get((self.core[row], pipe), 0)
+                if depth and len(at.queues[pipe]) >= depth and begin == at.queues[pipe][-depth]:
                     self.gap[row] = min(self.gap[row], usual)
                 elif row in self.is_end:
                     self.gap[row] = max(0, begin - max(at.clock, *at.drained.values(), at.begin))
@@ -146,6 +150,8 @@ class Retiming:
                     at.clock = self.end[row]
                     continue
                 at.clock = max(at.clock, begin)
+                if row not in self.inner:
+                    at.queues[pipe].append(self.start[row])
                 self._learn_occupied(row, at)
                 at.last_on[pipe] = row
                 at.drained[pipe] = max(at.drained[pipe], self.end[row])
@@ -262,8 +268,9 @@ class Retiming:
                 begin = max(begin, *drained.values(), at.begin)
             elif not own:
                 queue = at.queues[pipe]
-                if self.depth and len(queue) >= self.depth and row not in self.inner:
-                    begin = max(begin, queue[-self.depth])
+                depth = self.depths.get((self.core[row], pipe), 0)
+                if depth and len(queue) >= depth and row not in self.inner:
+                    begin = max(begin, queue[-depth])
                 at.clock = begin
                 begin = max(begin + self.dispatch, self._pipe_free(at, pipe, change, start_of, end_of))
             if row in change.after:

@@ -58,10 +58,13 @@ def pipe_table(figures: Stats) -> list[str]:
 
 def head_line(figures: Stats) -> str:
     chip = f" · {figures.soc_version}" if figures.soc_version else ""
+    # a recording counts from the kernel's start, which its total in `replay` is from, too
+    before = min((core.begin for core in figures.cores), default=0) if figures.memory is not None else 0
+    started = f", {before:,} after the kernel's start" if before > 0 else ""
     return (
         f"{figures.cycles:,} cycles · {figures.micros:.3f} us at {figures.mhz:g} MHz{chip} · "
         f"{figures.instructions:,} instructions on {len(figures.cores)} "
-        f"{'core' if len(figures.cores) == 1 else 'cores'}"
+        f"{'core' if len(figures.cores) == 1 else 'cores'}{started}"
     )
 
 
