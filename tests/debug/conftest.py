@@ -51,6 +51,7 @@ def wrong_softmax(tmp_path_factory):
     mistakes = {
         "": ("", ""),
         "wrong tile": ("TROWSUM(sum, weight, scratch)", "TROWSUM(sum, tile, scratch)"),
+        "wrong op": ("TROWMAX(", "TROWSUM("),
         "race": ("wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);", ""),
         "nan": ("TEXP(weight, weight)", "TLOG(weight, weight)"),
         "truncated": (

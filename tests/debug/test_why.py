@@ -43,6 +43,18 @@ def test_the_first_suspect_of_a_wrong_kernel_is_its_wrong_line_and_the_mend_is_e
     assert "operand 1" in first["mend"]
 
 
+@pytest.mark.parametrize(
+    ("mistake", "op", "line", "meant"),
+    [("wrong op", "TROWSUM", "TROWMAX", "TROWMAX"), ("nan", "TLOG", "TEXP", "TEXP")],
+)
+def test_a_wrong_op_is_found_by_trying_others_of_its_class(wrong_softmax, capsys, mistake, op, line, meant):
+    found = answer(capsys, "why", wrong_softmax[mistake], "--first-mismatch")
+    first = found["suspects"][0]
+    assert (first["op"], first["line"]) == (op, line_of(line))
+    assert first["mend"] == f"{meant} instead of {op}"
+    assert first["exact"]
+
+
 def test_a_wrong_rounding_mode_is_found_though_every_difference_is_tolerated(wrong_softmax, capsys):
     found = answer(capsys, "why", wrong_softmax["truncated"], "--first-mismatch")
     first = found["suspects"][0]

@@ -1,6 +1,7 @@
-"""What a line might have been meant to do instead: operands that differ by little from what it was given.
+"""What a line might have been meant to do instead: operands that differ by little from what it was given, or another op.
 
-Each is a guess that holds for any kernel (another size, type, place, rounding mode or number); one more run tells.
+Each is a guess that holds for any kernel (another size, type, place, rounding mode, number, or op of the same class); one
+more run tells.
 """
 
 from __future__ import annotations
@@ -16,11 +17,24 @@ from insight_trace.debug.tile_calls import Number, TileCall, TileCalls
 from insight_trace.debug.tile_layout import Tile, element_size, numpy_type, type_name
 from insight_trace.dtypes import DTYPES
 from insight_trace.simulate.embedded.journaling import OperandChange
+from insight_trace.simulate.embedded.op_script import op_numbers
 
 _MOST_SINGLE = 12  # executions of a line that are mended one by one
 _MOST_PLACES = 24  # other places for one operand
 _MOST_SCORE = 3.0  # so that no line alone takes all the time
 _COMMON = -3.5
+# Ops that take the same operands, and that a person may write for each other.
+_CLASSES = (
+    ("TABS", "TRELU", "TNEG", "TEXP", "TLOG", "TSQRT", "TRSQRT", "TRECIP", "TNOT", "TMOV"),
+    ("TADD", "TSUB", "TMUL", "TDIV", "TMAX", "TMIN", "TREM", "TAND", "TOR", "TXOR", "TSHL", "TSHR"),
+    ("TADDS", "TSUBS", "TMULS", "TDIVS", "TMAXS", "TMINS", "TREMS", "TANDS", "TORS", "TXORS", "TSHLS", "TSHRS", "TLRELU"),
+    ("TROWMAX", "TROWMIN", "TROWSUM", "TROWPROD"),
+    ("TROWARGMAX", "TROWARGMIN"),
+    ("TCOLMAX", "TCOLMIN", "TCOLSUM", "TCOLPROD"),
+    ("TCOLARGMAX", "TCOLARGMIN"),
+    ("TROWEXPANDADD", "TROWEXPANDSUB", "TROWEXPANDMUL", "TROWEXPANDDIV", "TROWEXPANDMAX", "TROWEXPANDMIN"),
+    ("TCOLEXPANDADD", "TCOLEXPANDSUB", "TCOLEXPANDMUL", "TCOLEXPANDDIV", "TCOLEXPANDMAX", "TCOLEXPANDMIN"),
+)  # fmt: skip
 _LIMITS = (127.0, 255.0, 448.0, 57344.0, 65504.0)  # of narrow types: what scales and clamps are made of
 
 
@@ -103,6 +117,7 @@ class Catalogue:
             # tiles that are elsewhere or of another form hardly differ in the last digit alone
             *((guess(site, scope), -2.0 if small else 0.0) for guess in places),
             (self._other_numbers(scope), 0.0),
+            (self._other_ops(scope), -2.0 if small else 0.5),
         ]
         for kind, fits in kinds:
             guesses = [guess for guess in kind if guess[2]]
@@ -111,6 +126,16 @@ class Catalogue:
                 weight = min(site.score, _MOST_SCORE) + likely + scope.likely + fits
                 weight -= 0.5 * math.log2(len(guesses))
                 yield Mend(site, text + scope.text, tuple(changes), weight), weight > _COMMON
+
+    def _other_ops(self, scope: MendScope) -> Iterator[tuple[str, float, list[OperandChange]]]:
+        """Ops of the same class that this build of the engine has."""
+        some = scope.calls[0]
+        numbers = op_numbers()
+        for ops in _CLASSES:
+            for op in ops if some.op in ops else ():
+                if op != some.op and op in numbers:
+                    changes = [OperandChange(call.number, 0, "op", numbers[op]) for call in scope.calls]
+                    yield f"{op} instead of {some.op}", 0.0, changes
 
     def _round_modes(self, scope: MendScope) -> Iterator[tuple[str, float, list[OperandChange]]]:
         some = scope.calls[0]

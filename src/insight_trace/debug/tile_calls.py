@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from insight_trace.debug.journal import GLOBAL, GM, OPTION, SCALAR, TILE
 from insight_trace.debug.tile_layout import Tile, numpy_type, tile_on_chip, type_name
+from insight_trace.simulate.embedded.op_script import op_numbers
 
 if TYPE_CHECKING:
     from insight_trace.debug.debug_session import Session
@@ -108,8 +109,12 @@ class ChangedCalls:
     def __init__(self, calls: CallList, changes: Sequence[OperandChange]) -> None:
         self._calls = calls
         self._changed: dict[int, TileCall] = {}
+        names = {number: name for name, number in op_numbers().items()}
         for change in changes:
             call = self[change.call]
+            if change.field == "op":
+                self._changed[change.call] = dataclasses.replace(call, op=names[change.value])
+                continue
             operands = list(call.operands)
             operands[change.operand] = _changed(operands[change.operand], change)
             tiles, numbers = _by_kind(tuple(operands))

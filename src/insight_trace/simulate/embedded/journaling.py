@@ -20,7 +20,7 @@ class OperandChange(Struct, frozen=True):
 
     call: int  # in the order of execution, all cores together
     operand: int
-    field: str  # address, valid_rows, valid_cols, type, option, scalar
+    field: str  # address, valid_rows, valid_cols, type, option, scalar; op: another op, whatever the operand
     value: int
 
     @property

@@ -3,7 +3,8 @@
 namespace insight_trace::engine {
 
 bool find_field(const std::string &name, Change::Field &found) {
-    static const char *const names[] = {"address", "valid_rows", "valid_cols", "type", "option", "scalar"};
+    static const char *const names[] = {"address", "valid_rows", "valid_cols", "type",
+                                        "option",  "scalar",     "op"};
     for (int i = 0; i < int(sizeof names / sizeof names[0]); ++i)
         if (name == names[i]) {
             found = static_cast<Change::Field>(i);
@@ -37,6 +38,8 @@ static void apply(Operand &operand, Change::Field field, int64_t value) {
     case Change::Field::Scalar:
         if (operand.kind == Operand::Scalar) operand.scalar.bits = static_cast<uint64_t>(value);
         break;
+    case Change::Field::Op:
+        break; // of the call, not of an operand
     }
 }
 
@@ -47,6 +50,14 @@ std::vector<Operand> changed_operands(const std::vector<Change> &changes, uint32
         if (change.call == call && change.operand < list.size())
             apply(list[change.operand], change.field, change.value);
     return list;
+}
+
+Op changed_op(const std::vector<Change> &changes, uint32_t call, Op op) {
+    for (const Change &change : changes)
+        if (change.call == call && change.field == Change::Field::Op && change.value >= 0 &&
+            change.value < int64_t(Op::COUNT))
+            op = static_cast<Op>(change.value);
+    return op;
 }
 
 } // namespace insight_trace::engine

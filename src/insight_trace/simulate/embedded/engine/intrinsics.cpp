@@ -64,7 +64,9 @@ static void run_op(Core &core, Op op, const Operands &operands) {
 // A call that is written down, or that a change makes another one.
 [[gnu::noinline, gnu::cold]] static void run_watched(Machine &machine, Core &core, Op op,
                                                      const Operands &operands) {
-    const std::vector<Operand> list = changed_operands(machine.job().changes, machine.next_call(), operands);
+    const uint32_t call = machine.next_call();
+    const std::vector<Operand> list = changed_operands(machine.job().changes, call, operands);
+    op = changed_op(machine.job().changes, call, op);
     const Operands given{list.data(), static_cast<uint32_t>(list.size())};
     Journal *journal = core.journal();
     if (journal) journal->begin_call(op, core.identity.index, given.list, given.count, core.rows());
