@@ -206,7 +206,9 @@ def test_every_type_and_file_of_the_architecture_page_is_found():
         files = [next(package.rglob(word)).read_text() for word in words if word.endswith(".py")]
         for word in words:
             if not word.endswith(".py"):
-                frozen = rf"frozen=True.*\nclass {word}\b|class {word}\((msgspec\.)?Struct, frozen=True"
+                frozen = (
+                    rf"frozen=True.*\nclass {word}\b|class {word}\(([\w.]+, )?(msgspec\.)?Struct, frozen=True"
+                )
                 assert any(re.search(frozen, file) for file in files), word
     known = {
         path.name

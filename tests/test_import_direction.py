@@ -8,6 +8,7 @@ from tests.source_trees import trees
 ORDER = [
     "errors",
     "limits",
+    "results",
     "reading",
     "dtypes",
     "chips",
@@ -42,6 +43,7 @@ ORDER = [
     "report",
     "demo",
     "doctor",
+    "api",
     "commands",
     "simpler_names",  # started by its .pth file, as __main__ is by Python
     "__main__",

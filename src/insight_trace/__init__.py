@@ -1,36 +1,128 @@
 """From one kernel dispatch observed at run time to a trace that opens in MindStudio Insight.
 
-Names are loaded when they are first used, so that `import insight_trace` costs nothing.
+Every command is one of these functions and printing (docs/python.md). Names are loaded when they are first used, so that
+`import insight_trace` costs nothing.
 """
 
 from __future__ import annotations
 
-# Nothing is imported here: an interruption meanwhile would come before there is somebody to tell it.
+# Nothing is imported here: an interruption meanwhile would come before there is somebody to report it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from insight_trace.api.correctness import check as check
+    from insight_trace.api.correctness import diverge as diverge
+    from insight_trace.api.correctness import open_session as open_session
+    from insight_trace.api.correctness import why as why
+    from insight_trace.api.data import capture as capture
+    from insight_trace.api.data import diff_dumps as diff_dumps
+    from insight_trace.api.data import dump_entries as dump_entries
+    from insight_trace.api.data import export_dump as export_dump
+    from insight_trace.api.projects import calibrate as calibrate
+    from insight_trace.api.projects import demo as demo
+    from insight_trace.api.projects import doctor as doctor
+    from insight_trace.api.projects import gate as gate
+    from insight_trace.api.projects import new as new
+    from insight_trace.api.projects import runs as runs
+    from insight_trace.api.simulation import list_kernels as list_kernels
+    from insight_trace.api.simulation import profile as profile
+    from insight_trace.api.simulation import replay as replay
+    from insight_trace.api.simulation import replay_all as replay_all
+    from insight_trace.api.simulation import run as run
+    from insight_trace.api.simulation import run_program as run_program
+    from insight_trace.api.simulation import time_op as time_op
+    from insight_trace.api.simulation import time_table as time_table
+    from insight_trace.api.traces import clean as clean
+    from insight_trace.api.traces import compare as compare
+    from insight_trace.api.traces import export as export
+    from insight_trace.api.traces import query as query
+    from insight_trace.api.traces import stats as stats
+    from insight_trace.api.traces import table as table
+    from insight_trace.api.traces import validate as validate
+    from insight_trace.api.traces import view as view
+    from insight_trace.capture.session import Capture as Capture
+    from insight_trace.dump.load import load_dump as load_dump
+    from insight_trace.guard import diff as diff
+    from insight_trace.insight.reader import open_trace as open_trace
+    from insight_trace.model import Trace as Trace
+    from insight_trace.outcome import Simulation as Simulation
+    from insight_trace.profile.profile_run import ProfileResult as ProfileResult
+    from insight_trace.program.run_kernel import kernel as kernel
+    from insight_trace.replay.examine import CheckResult as CheckResult
+    from insight_trace.replay.replaying import Replay as Replay
+    from insight_trace.run.bulk_summary import ReplayAllResult as ReplayAllResult
+    from insight_trace.run.gate_reports import GateResult as GateResult
+    from insight_trace.run.run_tables import RunResult as RunResult
+    from insight_trace.scene.live import load_scene_live as load_scene_live
+    from insight_trace.scene.static import load_scene as load_scene
+    from insight_trace.simulate import simulate as simulate
+    from insight_trace.trace.compare import Comparison as Comparison
+    from insight_trace.trace.text import StatsResult as StatsResult
+
 __version__ = "0.1.0"
 
-_EXPORTS: dict[str, str] = {
+# the functions, by the module that each is in
+FUNCTIONS: dict[str, str] = {
+    "capture": "insight_trace.api.data",
+    "dump_entries": "insight_trace.api.data",
+    "export_dump": "insight_trace.api.data",
+    "diff_dumps": "insight_trace.api.data",
+    "replay": "insight_trace.api.simulation",
+    "replay_all": "insight_trace.api.simulation",
+    "profile": "insight_trace.api.simulation",
+    "list_kernels": "insight_trace.api.simulation",
+    "run": "insight_trace.api.simulation",
+    "run_program": "insight_trace.api.simulation",
+    "time_op": "insight_trace.api.simulation",
+    "time_table": "insight_trace.api.simulation",
+    "stats": "insight_trace.api.traces",
+    "compare": "insight_trace.api.traces",
+    "table": "insight_trace.api.traces",
+    "query": "insight_trace.api.traces",
+    "view": "insight_trace.api.traces",
+    "clean": "insight_trace.api.traces",
+    "validate": "insight_trace.api.traces",
+    "export": "insight_trace.api.traces",
+    "check": "insight_trace.api.correctness",
+    "open_session": "insight_trace.api.correctness",
+    "why": "insight_trace.api.correctness",
+    "diverge": "insight_trace.api.correctness",
+    "gate": "insight_trace.api.projects",
+    "calibrate": "insight_trace.api.projects",
+    "runs": "insight_trace.api.projects",
+    "demo": "insight_trace.api.projects",
+    "doctor": "insight_trace.api.projects",
+    "new": "insight_trace.api.projects",
     "simulate": "insight_trace.simulate",
-    "replay": "insight_trace.replay",
-    "capture": "insight_trace.capture",
-    "profile": "insight_trace.profile",
     "diff": "insight_trace.guard",
     "judge": "insight_trace.judge",
     "kernel": "insight_trace.program.run_kernel",
-    "open_trace": "insight_trace.insight",
+    "open_trace": "insight_trace.insight.reader",
     "load_dump": "insight_trace.dump.load",
     "load_scene": "insight_trace.scene.static",
     "load_scene_live": "insight_trace.scene.live",
 }
+# what they return
+_TYPES: dict[str, str] = {
+    "Capture": "insight_trace.capture.session",
+    "CheckResult": "insight_trace.replay.examine",
+    "Comparison": "insight_trace.trace.compare",
+    "GateResult": "insight_trace.run.gate_reports",
+    "ProfileResult": "insight_trace.profile.profile_run",
+    "Replay": "insight_trace.replay.replaying",
+    "ReplayAllResult": "insight_trace.run.bulk_summary",
+    "RunResult": "insight_trace.run.run_tables",
+    "Simulation": "insight_trace.outcome",
+    "StatsResult": "insight_trace.trace.text",
+    "Trace": "insight_trace.model",
+}
 
-__all__ = ["__version__", *_EXPORTS]
+__all__ = ["__version__", *FUNCTIONS, *_TYPES]
 
 
 def __getattr__(name: str) -> Any:
-    module = _EXPORTS.get(name)
+    module = FUNCTIONS.get(name) or _TYPES.get(name)
     if module is None:
         raise AttributeError(f"module 'insight_trace' has no attribute {name!r}")
     import importlib
@@ -38,8 +130,12 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def make_callable(package: str) -> None:
-    """Lets a package be called like the function in it that it is named for: `insight_trace.simulate(...)`.
+    """Lets a package be called like the function that it is named for: `insight_trace.simulate(...)`.
 
     Package and function share one name here; whichever was imported first, both uses work.
     """
@@ -48,7 +144,17 @@ def make_callable(package: str) -> None:
 
     class CallablePackage(types.ModuleType):
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            verb = self.__name__.rpartition(".")[2]
-            return getattr(self, verb)(*args, **kwargs)
+            return self.__wrapped__(*args, **kwargs)
+
+        @property
+        def __wrapped__(self) -> Any:
+            """The function, also for who asks for its signature."""
+            return __getattr__(self.__name__.rpartition(".")[2])
+
+        @property
+        def __signature__(self) -> Any:
+            import inspect
+
+            return inspect.signature(self.__wrapped__)
 
     sys.modules[package].__class__ = CallablePackage

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from insight_trace import make_callable
 from insight_trace.errors import JobError
 
 if TYPE_CHECKING:
@@ -70,3 +71,6 @@ def run_demo(output: Path, say: Callable[[str], None] = lambda _text: None) -> D
         )
     )
     return Demo(scene, capture, dispatches, replay)
+
+
+make_callable(__name__)

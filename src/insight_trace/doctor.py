@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from insight_trace import __version__
+from insight_trace import __version__, make_callable
 from insight_trace.errors import InsightTraceError
 
 OLDEST_GCC, OLDEST_CLANG = 11, 14
@@ -196,3 +196,6 @@ def module(name: str, use: str, how: str) -> MachinePart:
     return MachinePart(
         name, there, use if there else "not installed", "" if there else f"with it, {use}: {how}"
     )
+
+
+make_callable(__name__)

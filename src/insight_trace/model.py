@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from insight_trace.results import TracedResult
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -309,7 +311,7 @@ class Counter(Struct, frozen=True, eq=False):
     megabytes_per_second: NDArray[np.float64]
 
 
-class Trace(Struct, frozen=True, eq=False):
+class Trace(TracedResult, Struct, frozen=True, eq=False):
     """One run as it is written to, or read from, an Insight directory."""
 
     instructions: Instructions
@@ -324,6 +326,19 @@ class Trace(Struct, frozen=True, eq=False):
     memory: MemoryUse | None = None
     launch: Launch | None = None
     confidence: Confidence | None = None
+
+    def summary(self) -> str:
+        rows = self.instructions
+        cycles = int(rows.end.max()) if len(rows) else 0
+        cores = f"{len(rows.cores)} {'core' if len(rows.cores) == 1 else 'cores'}"
+        where = self.path or self.soc_version
+        return f"{len(rows):,} instructions on {cores} · {cycles:,} cycles at {self.mhz:g} MHz · {where}"
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per executed instruction."""
+        from insight_trace import table
+
+        return table(self)
 
 
 # --- simulation -------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import fields, force_setattr, replace
@@ -62,6 +62,30 @@ class RunOptions(Struct, frozen=True):
         return (
             self.soc_version, self.preset, self.timing_only, self.check, self.orders, self.l2, self.launch, self.mark_cost,
         )  # fmt: skip
+
+
+class RunKeywords(TypedDict, total=False):
+    """The fields of RunOptions, as functions take them by name; RunOptions has the defaults and says what they mean."""
+
+    simulator: str
+    soc_version: str | None
+    target: str | None
+    platform: str | None
+    any_target: bool
+    preset: str
+    blocks: int | None
+    timing_only: bool
+    check: bool
+    orders: int
+    l2: str | None
+    launch: str | None
+    mark_cost: bool
+    pto_isa_root: Path | None
+    seconds: float
+    host_cores: int | None
+    include_source: bool
+    dump_logs: bool
+    keep_outputs: bool
 
 
 class VendorOptions(Struct, frozen=True):

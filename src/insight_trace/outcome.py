@@ -11,10 +11,13 @@ from msgspec import Struct, field
 
 from insight_trace.finding import Finding
 from insight_trace.model import Instructions, Launch, MemoryUse
+from insight_trace.results import Result
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from insight_trace import StatsResult
 
 
 class Fault(enum.StrEnum):
@@ -47,7 +50,7 @@ class Failure(Struct, frozen=True):
         return f"{self.message}{place} [{self.fault}]"
 
 
-class Simulation(Struct, frozen=True, eq=False):
+class Simulation(Result, Struct, frozen=True, eq=False):
     """What one run of a dispatch gave."""
 
     outputs: Mapping[int, NDArray[Any]]  # by slot, in the shape of the argument's view
@@ -67,6 +70,24 @@ class Simulation(Struct, frozen=True, eq=False):
     memory: MemoryUse | None = None
     launch: Launch | None = None
     chip_file: str = ""  # where the chip is a file of the user's own
+
+    def summary(self) -> str:
+        if self.failure is not None:
+            return f"failed: {self.failure}"
+        micros = self.cycles / self.mhz
+        return f"{self.cycles:,} cycles · {micros:.3f} us on {self.soc_version} · {len(self.instructions):,} instructions"
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per executed instruction."""
+        from insight_trace import table
+
+        return table(self)
+
+    def stats(self) -> StatsResult:
+        """Where its cycles go, and what to fix first."""
+        import insight_trace
+
+        return insight_trace.stats(self)
 
     @property
     def cycles(self) -> int:

@@ -16,7 +16,7 @@ _PROGRAM = """
 import os, signal, sys
 from pathlib import Path
 from insight_trace.profile import local_runner
-from insight_trace.profile import ProfileRequest, profile
+from insight_trace.profile import ProfileRequest, run_profile
 
 made, ran = [], []
 start, run = local_runner.in_processes, local_runner.LocalRunner.run
@@ -35,7 +35,7 @@ local_runner.LocalRunner.run = lambda self, kernel, places: ran.append(kernel.na
 def results(jobs):
     request = ProfileRequest(Path(sys.argv[1]), funcs=("vector_add", "matmul_64"), jobs=jobs, synthetic=True,
                              output_root=Path(sys.argv[3]) / str(jobs))
-    done = profile(request, simulator="embedded")
+    done = run_profile(request, simulator="embedded")
     assert done.exported == 2, done.rows
     return {str(p.relative_to(done.root)): p.read_bytes() for p in (done.root / "funcs").rglob("*") if p.is_file()}
 

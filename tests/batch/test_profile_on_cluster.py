@@ -12,7 +12,7 @@ from insight_trace.__main__ import main
 from insight_trace.errors import InputError
 from insight_trace.insight.validator import validate_directory
 from insight_trace.options import RunOptions
-from insight_trace.profile import ProfileRequest, list_kernels, profile
+from insight_trace.profile import ProfileRequest, list_kernels, run_profile
 from insight_trace.profile.embedded_runner import EmbeddedRunner
 from insight_trace.profile.kernel_runner import EXPORTED, FAILED
 from insight_trace.profile.manifest import latest_run, read_manifest
@@ -170,7 +170,7 @@ def test_a_worker_that_dies_fails_its_kernel_alone(cluster, build, monkeypatch):
     monkeypatch.setattr(module, "run_parcel", fatal)
     with contextlib.closing(module.ClusterRunner(cluster, RunOptions())) as runner:
         request = ProfileRequest(build, funcs=("vector_add", "matmul_64"), jobs=1)
-        rows = {row.func: row for row in profile(request, runner).rows}
+        rows = {row.func: row for row in run_profile(request, runner).rows}
     assert rows["matmul_64"].exported
     assert rows["vector_add"].status == FAILED
     assert "did not finish the kernel" in rows["vector_add"].cell("message")

@@ -20,7 +20,7 @@ from insight_trace.__main__ import main
 from insight_trace.errors import JobError
 from insight_trace.insight import validate_directory, write_insight_directory
 from insight_trace.options import RunOptions, VendorOptions
-from insight_trace.profile import ProfileRequest, list_kernels, profile, testcase
+from insight_trace.profile import ProfileRequest, list_kernels, run_profile, testcase
 from insight_trace.profile.msprof_runner import MsprofRunner
 from insight_trace.ptoas.buffer_content import content_of
 from insight_trace.simulate.msprof import building
@@ -73,7 +73,7 @@ class Bench:
         run = RunOptions(seconds=60.0, **asked)
         request = ProfileRequest(build, jobs=2, resume=resume, options=run, vendor=VendorOptions(**how))
         said: list[str] = []
-        result = profile(request, warn=said.append)
+        result = run_profile(request, warn=said.append)
         return result, said
 
 
@@ -492,7 +492,7 @@ def test_script_2_an_interrupt_ends_msprof_and_all_that_it_started(bench, tmp_pa
     runner.require(["a2a3"])
     request = ProfileRequest(build, output_root=tmp_path / "out")
     rows = []
-    worker = threading.Thread(target=lambda: rows.extend(profile(request, runner).rows))
+    worker = threading.Thread(target=lambda: rows.extend(run_profile(request, runner).rows))
     worker.start()
     deadline = time.monotonic() + 60
     pids = []

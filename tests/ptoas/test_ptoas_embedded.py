@@ -21,7 +21,7 @@ from insight_trace.errors import InputError
 from insight_trace.insight import open_trace
 from insight_trace.insight.validator import validate_directory
 from insight_trace.options import RunOptions
-from insight_trace.profile import ProfileRequest, list_kernels, profile
+from insight_trace.profile import ProfileRequest, list_kernels, run_profile
 from insight_trace.profile.embedded_runner import EmbeddedRunner, entry_source
 from insight_trace.profile.manifest import COLUMNS, OUR_COLUMNS, latest_run, read_manifest
 from insight_trace.profile.profile_run import ProfileRun
@@ -205,7 +205,7 @@ def test_the_same_kernel_gives_the_same_bytes(example_build, tmp_path, runner):
     runs = []
     for place in ("one", "two"):
         request = ProfileRequest(example_build, funcs=("strided_copy",), output_root=tmp_path / place)
-        out = profile(request, runner).root / "funcs" / "strided_copy" / "collect" / "out"
+        out = run_profile(request, runner).root / "funcs" / "strided_copy" / "collect" / "out"
         runs.append({str(p.relative_to(out)): p.read_bytes() for p in out.rglob("*") if p.is_file()})
     assert runs[0] == runs[1]
     assert runs[0]
@@ -238,10 +238,10 @@ def test_a_pto_without_cpp_becomes_a_kernel_through_the_assembler_and_runs(examp
     )
     ptoas.chmod(0o700)
     request = ProfileRequest(example_build, funcs=("softmax_rows",), ptoas_bin=ptoas)
-    first = profile(request, runner)
+    first = run_profile(request, runner)
     assert [(row.func, row.status) for row in first.rows] == [("softmax_rows", "exported")]
     assert first.rows[0].cell("source_cpp").endswith("assembled/0005/softmax_rows.cpp")
-    again = profile(dataclasses.replace(request, output_root=tmp_path / "again"), runner)
+    again = run_profile(dataclasses.replace(request, output_root=tmp_path / "again"), runner)
     traces = [Path(run.rows[0].cell("trace_json")) for run in (first, again)]
     assert traces[0].parent.parent.name == traces[1].parent.parent.name
     assert not source.exists()
@@ -250,7 +250,7 @@ def test_a_pto_without_cpp_becomes_a_kernel_through_the_assembler_and_runs(examp
 def test_a_kernel_run_as_the_second_chip_is_not_taken_for_idle(example_build, runner):
     wanted = ("softmax_rows", "up_group_0", "matmul_64")
     request = ProfileRequest(example_build, funcs=wanted, settings=Settings(target="a5"))
-    rows = {row.func: row for row in profile(request, runner).rows}
+    rows = {row.func: row for row in run_profile(request, runner).rows}
     assert {row.cell("warnings") for row in rows.values()} == {
         "built for a2a3, run as a5 because --target says so"
     }
@@ -262,7 +262,7 @@ def test_a_kernel_run_as_the_second_chip_is_not_taken_for_idle(example_build, ru
 def test_a_kernel_that_does_not_compile_says_where(example_build, runner):
     source = example_build / "ptoas" / "strided_copy.cpp"
     source.write_text(source.read_text().replace("TSTORE(", "TSTOER("))
-    result = profile(ProfileRequest(example_build, funcs=("strided_copy",)), runner)
+    result = run_profile(ProfileRequest(example_build, funcs=("strided_copy",)), runner)
     message = result.rows[0].cell("message")
     assert "TSTOER" in message
     assert f"{source}:" in message

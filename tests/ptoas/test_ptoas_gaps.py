@@ -33,7 +33,7 @@ from insight_trace.__main__ import main
 from insight_trace.commands import profile as command
 from insight_trace.errors import JobError, RequestError
 from insight_trace.options import RunOptions, VendorOptions, options_of
-from insight_trace.profile import ProfileRequest, list_kernels, profile
+from insight_trace.profile import ProfileRequest, list_kernels, run_profile
 from insight_trace.profile.foreign_case import find_generator, generate_case, input_sizes
 from insight_trace.profile.kernel_runner import CorePipes
 from insight_trace.profile.testcase import entry_symbol, render_testcase
@@ -95,7 +95,7 @@ def test_script_2_the_log_can_be_read_while_the_step_runs(tmp_path):
 def test_script_3_equal_stems_do_not_share_their_results(tmp_path):
     for where in ("next_levels/a/ptoas", "next_levels/b/ptoas"):
         write_kernel(tmp_path / where, "same")
-    result = profile(ProfileRequest(tmp_path), ScriptedRunner())
+    result = run_profile(ProfileRequest(tmp_path), ScriptedRunner())
     traces = [row.cell("trace_json") for row in result.rows]
     assert len(set(traces)) == 2
     assert [row.cell("artifact_count") for row in result.rows] == ["4", "4"]
@@ -156,7 +156,7 @@ def test_script_6_a_failure_carries_its_cause(tmp_path):
     log = tmp_path / "log"
     run_step(["bash", "-c", "echo compiling; echo 'k.cpp:7:3: error: no TFOO'; echo 1 error; exit 1"], log)
     assert cause_in(log) == "k.cpp:7:3: error: no TFOO"
-    result = profile(
+    result = run_profile(
         ProfileRequest(write_kernel(tmp_path / "b/ptoas", "k").parent.parent), ScriptedRunner(("k",))
     )
     assert result.rows[0].cell("message") == "kernel.cpp:7: error: 'TFOO' was not declared"
@@ -188,10 +188,10 @@ def test_script_12_kernels_run_side_by_side_and_finished_ones_are_kept(tmp_path)
     for index in range(6):
         write_kernel(tmp_path / "ptoas", f"k{index}")
     runner = ScriptedRunner(fail=("k5",), seconds=0.05)
-    profile(ProfileRequest(tmp_path, jobs=3), runner)
+    run_profile(ProfileRequest(tmp_path, jobs=3), runner)
     assert runner.most_at_once == 3
     again = ScriptedRunner()
-    profile(ProfileRequest(tmp_path, resume=True), again)
+    run_profile(ProfileRequest(tmp_path, resume=True), again)
     assert again.ran == ["k5"]
 
 

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from scripted_runner import ScriptedRunner
 from small_kernels import write_kernel
 
-from insight_trace import profile as profile_module
+import insight_trace.profile as profile_module
 from insight_trace.errors import InputError, RequestError
 from insight_trace.limits import cell
-from insight_trace.profile import ProfileRequest, profile
+from insight_trace.profile import ProfileRequest, run_profile
 from insight_trace.profile.manifest import (
     COLUMNS,
     OUR_COLUMNS,
@@ -55,7 +55,7 @@ def lasting(root: Path) -> list[dict[str, str]]:
 
 
 def test_a_run_leaves_the_documented_tree(build):
-    result = profile(ProfileRequest(build, jobs=2), ScriptedRunner())
+    result = run_profile(ProfileRequest(build, jobs=2), ScriptedRunner())
     assert result.exported == 8
     assert result.root.parent == build
     assert result.root.name.startswith("kernel_insight_all_funcs_20")
@@ -76,15 +76,15 @@ def test_a_run_leaves_the_documented_tree(build):
 
 
 def test_directories_of_a_run_are_private(build):
-    root = profile(ProfileRequest(build), ScriptedRunner()).root
+    root = run_profile(ProfileRequest(build), ScriptedRunner()).root
     for path in (root, root / "funcs", root / "logs", root / "funcs" / "k0", root / "logs" / "k0"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o700, path
 
 
 def test_kernels_run_side_by_side_and_the_result_does_not_depend_on_it(build, tmp_path):
     side, single = ScriptedRunner(seconds=0.05), ScriptedRunner()
-    many = profile(ProfileRequest(build, jobs=4, output_root=tmp_path / "a"), side)
-    one = profile(ProfileRequest(build, jobs=1, output_root=tmp_path / "b"), single)
+    many = run_profile(ProfileRequest(build, jobs=4, output_root=tmp_path / "a"), side)
+    one = run_profile(ProfileRequest(build, jobs=1, output_root=tmp_path / "b"), single)
     assert side.most_at_once == 4
     assert single.most_at_once == 1
     assert lasting(many.root) == lasting(one.root)
@@ -92,7 +92,7 @@ def test_kernels_run_side_by_side_and_the_result_does_not_depend_on_it(build, tm
 
 def test_a_failure_says_its_cause_and_the_others_go_on(build):
     runner = ScriptedRunner(fail=("k1", "raise:k2", "bug:k3"))
-    result = profile(ProfileRequest(build, jobs=3), runner)
+    result = run_profile(ProfileRequest(build, jobs=3), runner)
     assert result.exported == 5
     status = {row.func: (row.status, row.cell("message")) for row in result.rows}
     assert status["k1"] == ("collect_failed", "kernel.cpp:7: error: 'TFOO' was not declared")
@@ -109,7 +109,7 @@ def test_a_full_disk_is_no_fault_of_the_simulator(build):
         if kernel.name == "k1":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/some/place")
 
-    result = profile(ProfileRequest(build, jobs=1), ScriptedRunner(hook=full))
+    result = run_profile(ProfileRequest(build, jobs=1), ScriptedRunner(hook=full))
     (message,) = [row.cell("message") for row in result.rows if row.func == "k1"]
     assert message.startswith("/some/place: No space left on device")
     assert "make room" in message
@@ -118,7 +118,7 @@ def test_a_full_disk_is_no_fault_of_the_simulator(build):
 
 def test_no_keep_going_stops_and_names_what_was_not_run(build):
     runner = ScriptedRunner(fail=("k2",))
-    result = profile(ProfileRequest(build, jobs=1, keep_going=False), runner)
+    result = run_profile(ProfileRequest(build, jobs=1, keep_going=False), runner)
     assert runner.ran == ["k0", "k1", "k2"]
     assert [row.status for row in result.rows] == ["exported"] * 2 + ["collect_failed"] + ["skipped"] * 5
 
@@ -131,23 +131,23 @@ def test_the_books_are_rewritten_after_every_kernel(build, tmp_path):
         found = list(root.glob("*/manifest_export.csv"))
         seen.append(len(manifest(found[0].parent)) if found else 0)
 
-    profile(ProfileRequest(build, jobs=1, output_root=root), ScriptedRunner(hook=look))
+    run_profile(ProfileRequest(build, jobs=1, output_root=root), ScriptedRunner(hook=look))
     assert seen == list(range(8))
 
 
 def test_resume_keeps_what_is_finished_and_runs_the_rest(build):
-    first = profile(ProfileRequest(build, jobs=2), ScriptedRunner(fail=("k1", "k4")))
+    first = run_profile(ProfileRequest(build, jobs=2), ScriptedRunner(fail=("k1", "k4")))
     runner = ScriptedRunner()
-    second = profile(ProfileRequest(build, jobs=2, resume=True), runner)
+    second = run_profile(ProfileRequest(build, jobs=2, resume=True), runner)
     assert second.root == first.root
     assert sorted(runner.ran) == ["k1", "k4"]
     assert second.exported == 8
 
 
 def test_a_resumed_run_never_has_fewer_rows_in_its_books_than_before(build):
-    first = profile(ProfileRequest(build, jobs=2), ScriptedRunner(fail=("k7",)))
+    first = run_profile(ProfileRequest(build, jobs=2), ScriptedRunner(fail=("k7",)))
     seen = []
-    profile(
+    run_profile(
         ProfileRequest(build, resume=True),
         ScriptedRunner(),
         report=lambda _: seen.append(len(manifest(first.root))),
@@ -157,26 +157,26 @@ def test_a_resumed_run_never_has_fewer_rows_in_its_books_than_before(build):
 
 
 def test_resume_runs_again_what_changed_or_was_lost(build):
-    first = profile(ProfileRequest(build), ScriptedRunner())
+    first = run_profile(ProfileRequest(build), ScriptedRunner())
     (build / "ptoas" / "k0.cpp").write_text((build / "ptoas" / "k0.cpp").read_text() + "// newer\n")
     (first.root / "funcs" / "k1" / "collect/out/OPPROF_20261115_AAAA/simulator/trace.json").unlink()
     runner = ScriptedRunner()
-    profile(ProfileRequest(build, resume=True), runner)
+    run_profile(ProfileRequest(build, resume=True), runner)
     assert sorted(runner.ran) == ["k0", "k1"]
     again = ScriptedRunner()
-    profile(ProfileRequest(build, resume=True, settings=Settings(seed=5)), again)
+    run_profile(ProfileRequest(build, resume=True, settings=Settings(seed=5)), again)
     assert len(again.ran) == 8
 
 
 def test_resume_in_a_copied_build_leaves_the_run_of_the_build_it_was_copied_from_alone(build, tmp_path):
-    profile(ProfileRequest(build), ScriptedRunner())
+    run_profile(ProfileRequest(build), ScriptedRunner())
     root = latest_run(build)
     assert root is not None
     books = (root / "manifest_export.csv").read_bytes()
     shutil.copytree(build, tmp_path / "copy", ignore=shutil.ignore_patterns("kernel_insight_*"))
     for named in (None, root):
         with pytest.raises(RequestError, match="a run of another build"):
-            profile(
+            run_profile(
                 ProfileRequest(tmp_path / "copy", resume=True, resume_root=named, settings=Settings(seed=5)),
                 ScriptedRunner(),
             )
@@ -184,17 +184,17 @@ def test_resume_in_a_copied_build_leaves_the_run_of_the_build_it_was_copied_from
 
 
 def test_a_build_that_was_moved_with_its_runs_may_be_resumed(build, tmp_path):
-    profile(ProfileRequest(build), ScriptedRunner())
+    run_profile(ProfileRequest(build), ScriptedRunner())
     root = latest_run(build)
     assert root is not None
     moved = build.rename(tmp_path / "moved")
-    again = profile(ProfileRequest(moved, resume=True, resume_root=moved / root.name), ScriptedRunner())
+    again = run_profile(ProfileRequest(moved, resume=True, resume_root=moved / root.name), ScriptedRunner())
     assert again.exported == len(again.rows)
 
 
 def test_resume_without_a_run_is_a_wrong_request(build):
     with pytest.raises(RequestError, match="no run to continue"):
-        profile(ProfileRequest(build, resume=True), ScriptedRunner())
+        run_profile(ProfileRequest(build, resume=True), ScriptedRunner())
 
 
 DRIVER = """
@@ -202,14 +202,14 @@ import sys
 sys.path[:0] = [{here!r}]
 from pathlib import Path
 from scripted_runner import ScriptedRunner
-from insight_trace.profile import ProfileRequest, profile
-profile(ProfileRequest(Path({build!r}), jobs=2, resume="resume" in sys.argv), ScriptedRunner(seconds=0.03))
+from insight_trace.profile import ProfileRequest, run_profile
+run_profile(ProfileRequest(Path({build!r}), jobs=2, resume="resume" in sys.argv), ScriptedRunner(seconds=0.03))
 """
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_run_killed_at_any_moment_and_resumed_equals_an_undisturbed_one(build, tmp_path, seed):
-    undisturbed = profile(
+    undisturbed = run_profile(
         ProfileRequest(build, jobs=2, output_root=tmp_path / "whole"), ScriptedRunner()
     ).root
     (build / POINTER).unlink()
@@ -236,7 +236,7 @@ def test_a_simulator_that_leaves_nothing_is_not_believed(build):
             (out / "OPPROF_20261115_AAAA" / "simulator" / "trace.json").unlink()
             return outcome
 
-    result = profile(ProfileRequest(build), Liar())
+    result = run_profile(ProfileRequest(build), Liar())
     assert {row.status for row in result.rows} == {"export_failed"}
 
 
@@ -247,12 +247,12 @@ def test_an_interrupt_stops_the_runner_and_leaves_true_books(build):
 
     runner = ScriptedRunner()
     with pytest.raises(KeyboardInterrupt):
-        profile(ProfileRequest(build, jobs=2), runner, interrupt)
+        run_profile(ProfileRequest(build, jobs=2), runner, interrupt)
     assert runner.stopped
     (root,) = build.glob("kernel_insight_all_funcs_*")
     assert all(row["status"] == "exported" for row in manifest(root))
     again = ScriptedRunner()
-    assert profile(ProfileRequest(build, resume=True), again).exported == 8
+    assert run_profile(ProfileRequest(build, resume=True), again).exported == 8
     assert len(again.ran) < 8
 
 
@@ -263,7 +263,9 @@ def test_a_build_that_cannot_be_written_is_profiled_to_elsewhere(build, tmp_path
 
     monkeypatch.setattr(profile_module, "write_pointer", refuse)
     said = []
-    result = profile(ProfileRequest(build, output_root=tmp_path / "out"), ScriptedRunner(), warn=said.append)
+    result = run_profile(
+        ProfileRequest(build, output_root=tmp_path / "out"), ScriptedRunner(), warn=said.append
+    )
     assert result.exported == 8
     assert said == [f"{build}: the pointer to this run cannot be written: Permission denied"]
 
@@ -275,7 +277,7 @@ def test_a_source_that_went_away_fails_alone(build):
             (build / "ptoas" / "k3.cpp").unlink(missing_ok=True)
             return "hasty"
 
-    result = profile(ProfileRequest(build), Hasty())
+    result = run_profile(ProfileRequest(build), Hasty())
     assert [row.func for row in result.rows if not row.exported] == ["k3"]
     assert "cannot be read" in result.rows[3].cell("message")
 

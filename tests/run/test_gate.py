@@ -21,7 +21,7 @@ from insight_trace.run.baseline import (
     update_baseline,
     write_baseline,
 )
-from insight_trace.run.gate_reports import junit, sarif_of
+from insight_trace.run.gate_reports import junit_text, sarif_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -88,7 +88,7 @@ def test_reports_name_the_kernel(tmp_path):
     before = with_kernel(forty(random.Random(1)), "K1", source="kernels/one.cpp")
     now = with_kernel(before, "K1", cycles=before.kernels["K1"].cycles * 2)
     changes = differences([before], [now], 0.01)
-    suites = ET.fromstring(junit([now], changes))
+    suites = ET.fromstring(junit_text([now], changes))
     assert suites.attrib["tests"] == "41"
     assert suites.attrib["failures"] == "1"
     (failed,) = [test for test in suites.iter("testcase") if test.find("failure") is not None]

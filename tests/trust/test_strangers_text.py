@@ -14,7 +14,7 @@ from insight_trace.errors import InputError
 from insight_trace.limits import cell
 from insight_trace.replay.workspace import read_record
 from insight_trace.run.baseline import BaselineChange, CaseFigures, KernelFigures
-from insight_trace.run.gate_reports import junit
+from insight_trace.run.gate_reports import junit_text
 
 EVIL = "K\x1b]0;mine\x07\x1b[2J\u202egnp.exe\x9b31m"
 
@@ -43,7 +43,7 @@ def test_a_command_of_a_scene_with_such_names_prints_none_of_them(tmp_path, caps
 def test_a_junit_report_is_well_formed_whatever_a_kernel_is_called():
     figures = CaseFigures("s.py", EVIL, "chip", 1, "passed", {EVIL: KernelFigures(1, 1, 1)})
     change = BaselineChange(figures.name, EVIL, "slower", f"<{EVIL}&", True)
-    assert ET.fromstring(junit([figures], [change])).attrib["failures"] == "1"
+    assert ET.fromstring(junit_text([figures], [change])).attrib["failures"] == "1"
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1"])

@@ -7,7 +7,7 @@ import random
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from insight_trace.chips import family_named, load_chip
 from insight_trace.errors import RequestError
 from insight_trace.model import Case, CoreType, Scene
 from insight_trace.outcome import Failure
+from insight_trace.results import Result
 from insight_trace.scene.live import LiveScalar, LiveScene, LiveTensor, load_scene_live
 from insight_trace.simulate.embedded.job_files import job_directory
 from insight_trace.simulate.embedded.memory import escape
@@ -59,8 +60,8 @@ class CaptureOptions:
         return bool(self.only_dispatches or self.only_kernels)
 
 
-@dataclass(frozen=True)
-class Capture:
+@dataclass(frozen=True, repr=False)
+class Capture(Result):
     """What one run of a scene gave."""
 
     scene: Scene
@@ -77,10 +78,56 @@ class Capture:
     task: str = ""  # the one that failed
     note: str = ""  # why there is no dump, what the orchestration logged
     ran: tuple[Ran, ...] = ()  # the tasks that were recorded, by dispatch id
+    checked: tuple[Any, ...] | None = None  # replay.examine.Examined of each kernel, where that was asked for
 
     @property
     def passed(self) -> bool:
         return self.failure is None and (self.golden is None or self.golden.passed)
+
+    def summary(self) -> str:
+        golden = self.golden.verdict if self.golden else "not compared"
+        ended = f"failed: {self.failure}" if self.failure else f"golden {golden}"
+        return f"{self.scene.class_name} · {self.case} · {self.tasks:,} tasks · {ended} · {self.directory or 'no dump'}"
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per task that was recorded."""
+        names = ("dispatch_id", "task_id", "func_ids", "block_count", "cycles")
+        return {name: [getattr(task, name) for task in self.ran] for name in names}
+
+    def data(self) -> dict[str, Any]:
+        failure, golden = self.failure, self.golden
+        found = {} if self.checked is None else {"kernels": [one.data() for one in self.checked]}
+        return {
+            "scene": str(self.scene.path),
+            "case": self.case,
+            "level": self.level,
+            "passed": self.passed,
+            "directory": str(self.directory) if self.directory else None,
+            "tasks": self.tasks,
+            "dispatches": self.dispatches,
+            "records": self.records,
+            "payload_bytes": self.payload_bytes,
+            "seconds": round(self.seconds, 6),
+            "golden": None
+            if golden is None
+            else {
+                "passed": golden.passed if golden.verdict != "nothing compared" else None,
+                "compared": golden.compared,
+                "message": golden.message,
+                "largest_difference": dict(golden.differences),
+            },
+            "failure": None
+            if failure is None
+            else {
+                "fault": failure.fault.value,
+                "message": failure.message,
+                "where": failure.where,
+                "limit": failure.limit,
+                "task": self.task,
+            },
+            "note": self.note,
+            **found,
+        }
 
 
 def run_capture(path: Path, case: str | None, output: Path | None, options: CaptureOptions) -> Capture:

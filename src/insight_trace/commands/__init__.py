@@ -12,11 +12,14 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from types import ModuleType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from insight_trace import __version__
 from insight_trace.commands.signals import Terminated, abandon, flushed
 from insight_trace.errors import RequestError, as_error, shown
+
+if TYPE_CHECKING:
+    from insight_trace.results import Progress
 
 # what people come for -> command -> its line in `insight-trace --help`; the module is insight_trace.commands.<command>
 GROUPS: dict[str, dict[str, str]] = {
@@ -171,20 +174,41 @@ def _variables(variables: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-class CollectorPaused:
-    """Inside, Python looks for no cycles: of the millions of small objects of a large file none is part of one."""
+def numbers(text: str | None, flag: str) -> tuple[int, ...]:
+    """`0,1,2` as numbers."""
+    from insight_trace.errors import RequestError
 
-    def __enter__(self) -> None:
-        import gc
+    if text is None:
+        return ()
+    try:
+        return tuple(int(word) for word in text.split(","))
+    except ValueError:
+        raise RequestError(
+            f"{flag} '{text}' is not a number or a list like 0,1,2",
+            hint="`insight-trace scene SCENE` lists kernels and func ids",
+        ) from None
 
-        self._was_on = gc.isenabled()
-        gc.disable()
 
-    def __exit__(self, *_: object) -> None:
-        import gc
+@contextlib.contextmanager
+def shown_progress(quiet: bool = False) -> Iterator[Progress]:
+    """One line on a terminal's stderr that says what is being done; nothing elsewhere."""
+    from insight_trace.results import silent
 
-        if self._was_on:
-            gc.enable()
+    if quiet or not sys.stderr.isatty():
+        yield silent
+        return
+    from insight_trace.batch.local_pool import Remaining
+
+    rest = Remaining()
+
+    def show(step: str, done: int = 0, total: int = 0, /) -> None:
+        counted = f": {rest.text(done, total)}" if total else " …"
+        print(f"\r\x1b[K{step}{counted}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def run_line(argv: list[str]) -> int:

@@ -7,10 +7,11 @@ stay as they are. The result is a chip file for `--soc-version`.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from insight_trace.run.calibration import Calibration
@@ -40,29 +41,21 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.errors import RequestError
-    from insight_trace.run.calibration import calibrate
-    from insight_trace.run.measured import read_pmu, read_swimlane
-    from insight_trace.run.overlay import write_overlay
-    from insight_trace.run.recorded_tasks import recorded_tasks
+    from insight_trace import calibrate
 
-    if not options.pmu and options.swimlane is None:
-        raise RequestError("nothing to calibrate with", hint="give --pmu, --swimlane or both")
-    measured = [
-        *(row for path in options.pmu for row in read_pmu(path)),
-        *(read_swimlane(options.swimlane) if options.swimlane else ()),
-    ]
-    tasks = recorded_tasks(options.scene, options.dump_dir, options.case, {m.task_id for m in measured})
-    files = " and ".join(path.name for path in (*options.pmu, options.swimlane) if path)
-    source = f"calibrated from {files}: {len(measured)} measurements of {len(tasks)} kinds of tasks"
-    name = options.output.stem if options.output else "Calibrated"
-    done = calibrate(tasks, measured, options.soc_version, options.target, source, name, _progress())
-    if options.output is not None and done.result.fitted:
-        write_overlay(options.output, done.overlay)
+    done = calibrate(
+        options.scene,
+        options.dump_dir,
+        case=options.case,
+        pmu=options.pmu,
+        swimlane=options.swimlane,
+        soc_version=options.soc_version,
+        target=options.target,
+        output=options.output,
+        progress=_progress(),
+    )
     if options.json:
-        import json
-
-        print(json.dumps(as_data(done), indent=2))
+        print(json.dumps(done.data(), indent=2))
     else:
         _show(done, options.output)
     return 0
@@ -73,27 +66,6 @@ def _progress() -> Callable[[int], None]:
     if not sys.stderr.isatty():
         return lambda _runs: None
     return lambda runs: print(f"\r\033[K{runs:,} runs simulated \r", end="", file=sys.stderr, flush=True)
-
-
-def as_data(done: Calibration) -> dict[str, Any]:
-    result = done.result
-    return {
-        "chip": done.chip.name,
-        "quantities": [
-            {"task": q.task, "what": q.what, "measured": q.measured, "simulated": before, "calibrated": after}
-            for q, before, after in zip(done.quantities, result.simulated, result.after, strict=True)
-        ],
-        "counters": [
-            {"task": c.task, "what": c.what, "measured": c.measured, "simulated": c.simulated}
-            for c in done.counters
-        ],
-        "fitted": [{"parameter": p.name, "factor": p.factor, "within": p.within} for p in result.fitted],
-        "refused": [{"parameter": p.name, "why": p.why} for p in result.refused],
-        "error_before": result.before,
-        "held_out_error": result.held_out,
-        "unseen_kind_error": result.unseen,
-        "scatter": result.scatter,
-    }
 
 
 def _show(done: Calibration, output: Path | None) -> None:

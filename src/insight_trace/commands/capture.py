@@ -13,15 +13,12 @@ import argparse
 import contextlib
 import json
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from insight_trace.commands.check import examined_data, show_examined
-from insight_trace.errors import RequestError
+from insight_trace.commands.check import show_examined
 
 if TYPE_CHECKING:
     from insight_trace.capture.session import Capture
-    from insight_trace.replay.examine import Examined
 
 RUNS_KERNELS = True
 
@@ -56,7 +53,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.capture import capture
+    from insight_trace import capture
 
     # what a scene prints is not part of the answer
     with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
@@ -72,77 +69,20 @@ def run(options: argparse.Namespace) -> int:
             golden=not options.skip_golden,
             force=options.force,
             max_payload=None if options.max_payload is None else int(options.max_payload * 1e9),
+            check=options.check,
+            tensor_dump=options.tensor_dump,
         )
-    if options.tensor_dump and result.directory is not None and result.records:
-        from insight_trace.dump.write_kernel_args import write_tensor_dump
-
-        write_tensor_dump(result.directory, force=options.force)
-    examined = _examined(options, result) if options.check else []
     if options.json:
-        found = {"kernels": [examined_data(one) for one in examined]} if options.check else {}
-        print(json.dumps(as_json(result) | found, indent=2))
+        print(json.dumps(result.data(), indent=2))
     else:
         print("\n".join(_lines(result)))
-        for one in examined:
+        for one in result.checked or ():
             show_examined(one, notes=False)
     if result.failure is not None and not options.json:
         where = f"{result.failure.where}: " if result.failure.where else ""
         print(f"insight-trace capture: {where}{result.failure.message}", file=sys.stderr)
         print(f"  {_next_step(result)}", file=sys.stderr)
     return 0 if result.passed else 1
-
-
-def _examined(options: argparse.Namespace, result: Capture) -> list[Examined]:
-    """What is wrong in the kernels that were recorded."""
-    from insight_trace.options import RunOptions
-    from insight_trace.replay.examine import examine
-    from insight_trace.replay.request import ReplayRequest
-
-    if result.directory is None or result.failure is not None:
-        return []
-    if options.dump_args != 2:
-        raise RequestError("--check needs every payload", hint="leave --dump-args at 2")
-    request = ReplayRequest(
-        Path(options.scene),
-        result.case,
-        options=RunOptions(platform=options.platform, seconds=options.time_limit),
-    )
-    return examine(request, dump=result.directory)
-
-
-def as_json(result: Capture) -> dict[str, Any]:
-    """What `--json` prints."""
-    failure, golden = result.failure, result.golden
-    return {
-        "scene": str(result.scene.path),
-        "case": result.case,
-        "level": result.level,
-        "passed": result.passed,
-        "directory": str(result.directory) if result.directory else None,
-        "tasks": result.tasks,
-        "dispatches": result.dispatches,
-        "records": result.records,
-        "payload_bytes": result.payload_bytes,
-        "seconds": round(result.seconds, 6),
-        "golden": None
-        if golden is None
-        else {
-            "passed": golden.passed if golden.verdict != "nothing compared" else None,
-            "compared": golden.compared,
-            "message": golden.message,
-            "largest_difference": dict(golden.differences),
-        },
-        "failure": None
-        if failure is None
-        else {
-            "fault": failure.fault.value,
-            "message": failure.message,
-            "where": failure.where,
-            "limit": failure.limit,
-            "task": result.task,
-        },
-        "note": result.note,
-    }
 
 
 def _lines(result: Capture) -> list[str]:

@@ -12,8 +12,9 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from insight_trace.commands import numbers
 from insight_trace.commands.replay_text import AS_RECORDED
 from insight_trace.options import RunOptions, add_options, options_of
 
@@ -49,66 +50,32 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.check.sarif import sarif
-    from insight_trace.check.suppressions import in_file
-    from insight_trace.commands.replay import numbers
-    from insight_trace.errors import RequestError
-    from insight_trace.replay.examine import examine
-    from insight_trace.replay.request import ReplayRequest
+    from insight_trace import check
     from insight_trace.replay.workspace import RECORD, source_line
-    from insight_trace.storage import refuse_existing, write_whole
 
-    request = ReplayRequest(
-        scene=options.scene,
+    if (options.scene / RECORD).is_file() and not options.json:
+        print(f"source     {source_line(options.scene, current=not options.as_recorded)}")
+    found = check(
+        options.scene,
         case=options.case,
-        func_ids=numbers(options.func_id, "--func-id"),
+        func_id=numbers(options.func_id, "--func-id"),
         kernel=options.kernel,
         dump_dir=options.dump_dir,
         dispatch_id=options.dispatch_id,
         arg_spec=options.arg_spec,
+        allow=options.allow,
+        sarif=options.sarif,
+        force=options.force,
         as_recorded=options.as_recorded,
         options=options_of(options, RunOptions),
     )
-    if options.sarif is not None:
-        refuse_existing(options.sarif, force=options.force)
-    if options.orders < 0:
-        raise RequestError(f"--perturb takes a number of orders, not {options.orders}")
-    if (options.scene / RECORD).is_file() and not options.json:
-        print(f"source     {source_line(options.scene, current=not options.as_recorded)}")
-    allowed = in_file(options.allow) if options.allow else []
-    examined = examine(request, allowed)
-    if options.sarif is not None:
-        findings = [finding for one in examined for finding in one.findings]
-        text = json.dumps(sarif(findings, Path.cwd()), indent=1) + "\n"
-        write_whole(options.sarif, text, force=options.force)
     if options.json:
-        print(json.dumps({"kernels": [examined_data(one) for one in examined]}, indent=1))
+        print(json.dumps(found.data(), indent=1))
     else:
-        for one in examined:
+        for one in found.examined:
             show_examined(one, options.notes)
-    failed = [one for one in examined if one.failure is not None]
-    errors = sum(one.errors for one in examined)
-    if not options.json:
-        count = f"{len(examined)} {'kernel' if len(examined) == 1 else 'kernels'}"
-        wrong = f"{errors} {'error' if errors == 1 else 'errors'}"
-        print(
-            f"{count} · {wrong} · {len(failed)} did not run to {'its' if len(failed) == 1 else 'their'} end"
-        )
-    return 1 if failed or (errors and not options.no_fail) else 0
-
-
-def examined_data(one: Examined) -> dict[str, Any]:
-    """The same as `--json` prints it."""
-    from insight_trace.finding import finding_data
-
-    return {
-        "kernels": list(one.kernels),
-        "func_ids": list(one.func_ids),
-        "findings": [finding_data(finding) for finding in one.findings],
-        "allowed": [finding_data(finding) for finding in one.allowed],
-        "unused_allowances": [allowance.where for allowance in one.unused],
-        "failure": str(one.failure) if one.failure else None,
-    }
+        print(found.summary())
+    return 1 if found.failed or (found.errors and not options.no_fail) else 0
 
 
 def show_examined(one: Examined, notes: bool) -> None:

@@ -7,9 +7,10 @@ a summary, and a copy of the raw result.
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
-from insight_trace.commands.replay_text import add_also, also_of
+from insight_trace.commands.replay_text import add_also
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
@@ -43,79 +44,30 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.commands import CollectorPaused
+    from insight_trace import clean
+    from insight_trace.trace.run_folder import clean_lines
 
-    with CollectorPaused():
-        return _run(options)
-
-
-def _run(options: argparse.Namespace) -> int:
-    import json
-
-    from insight_trace.insight import open_trace
-    from insight_trace.trace.clean import clean
-    from insight_trace.trace.other_simulators import write_also
-    from insight_trace.trace.run_folder import (
-        CleanForm,
-        beside,
-        clean_lines,
-        kernel_name,
-        presentable_name,
-        raw_metrics,
-        run_folder,
-        workspace_of,
+    done = clean(
+        options.path,
+        keep_scalar=options.keep_scalar,
+        perfetto=options.format == "perfetto",
+        gzip=options.gzip,
+        output_dir=options.output_dir,
+        kernel=options.kernel,
+        notes=_notes(options.note),
+        raw_metrics=options.raw_metrics,
+        copy_raw=options.copy_raw,
+        also=options.also,
+        build_output_root=options.build_output_root,
+        force=options.force,
     )
-
-    notes = _notes(options.note)
-    also = also_of(options)
-    trace = open_trace(options.path)
-    cleaned = clean(trace, keep_scalar=options.keep_scalar)
-    form = CleanForm(perfetto=options.format == "perfetto", gzip=options.gzip)
-    raw = raw_metrics(trace.path) if options.raw_metrics else None
-    known = workspace_of(trace)
-    kernel = _safe(options.kernel or known.get("kernel") or kernel_name(trace))
-    if options.build_output_root is not None and options.output_dir is None:
-        name = presentable_name(kernel, known.get("source") or kernel_name(trace))
-        options.output_dir = options.build_output_root / name
-    if options.output_dir is None:
-        path = trace.path or options.path
-        written = list(
-            beside(cleaned, path if path.is_dir() else path.parent, form, raw=raw, force=options.force)
-        )
-    else:
-        written = run_folder(
-            cleaned,
-            options.output_dir,
-            form,
-            kernel=kernel,
-            provenance=notes,
-            raw=raw,
-            copy_raw=options.copy_raw,
-            force=options.force,
-        )
-    if also:
-        path = trace.path or options.path
-        place = options.output_dir or (path if path.is_dir() else path.parent)
-        written += write_also(trace, place, kernel, also, force=options.force)
     if options.json:
-        arrows = cleaned.arrows
-        facts = {
-            "kept": len(cleaned.rows),
-            "lanes": len(cleaned.lanes),
-            "dropped": cleaned.dropped,
-            "arrows": len(arrows.producer),
-            "arrows_hidden": arrows.hidden,
-            "arrows_unanchored": arrows.unanchored,
-            "flags_unpaired": arrows.unpaired,
-            "notes": list(cleaned.notes),
-            "written": [str(path) for path in written],
-        }
-        print(json.dumps(facts, indent=2))
+        print(json.dumps(done.data(), indent=2))
         return 0
-    print("\n".join(clean_lines(cleaned)))
-    for note in cleaned.notes:
+    print("\n".join(clean_lines(done.cleaned)))
+    for note in done.cleaned.notes:
         print(f"note       {note}")
-    for path in written:
+    for path in done.written:
         print(f"wrote      {path}")
     return 0
 
@@ -130,10 +82,3 @@ def _notes(pairs: list[str]) -> dict[str, str]:
             raise RequestError(f"--note {pair!r} is not KEY=VALUE")
         notes[key.strip()] = " ".join(value.split())
     return notes
-
-
-def _safe(name: str) -> str:
-    """A kernel's name becomes part of a file name; what cannot stand in one becomes an underscore."""
-    import re
-
-    return re.sub(r"[^\w.+-]", "_", name).lstrip(".")[:120] or "trace"

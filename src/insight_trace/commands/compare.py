@@ -7,6 +7,7 @@ shows the same in a page.
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 
@@ -17,22 +18,8 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.commands import CollectorPaused
+    from insight_trace import compare
 
-    with CollectorPaused():
-        return _run(options)
-
-
-def _run(options: argparse.Namespace) -> int:
-    from insight_trace.insight import open_trace
-    from insight_trace.trace.compare import compare
-    from insight_trace.trace.compare_text import comparison_data, comparison_text
-
-    result = compare(open_trace(options.before), open_trace(options.after))
-    if options.json:
-        import json
-
-        print(json.dumps(comparison_data(result), indent=2))
-    else:
-        print(comparison_text(result), end="")
+    found = compare(options.before, options.after)
+    print(json.dumps(found.data(), indent=2) + "\n" if options.json else found.text(), end="")
     return 0

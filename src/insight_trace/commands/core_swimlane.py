@@ -14,13 +14,12 @@ import datetime
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from insight_trace.options import RunOptions, VendorOptions, add_options
 
 if TYPE_CHECKING:
     from insight_trace.model import Scene
-    from insight_trace.replay.request import ReplayRequest
 
 RUNS_KERNELS = True
 # flag -> why it changes nothing here
@@ -69,8 +68,8 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from insight_trace import replay as replay_one
     from insight_trace.commands.replay_text import mismatch_text, show
-    from insight_trace.replay.replaying import run_replay
     from insight_trace.replay.workspace import PERFETTO, PLAIN
 
     ignored = [
@@ -80,11 +79,11 @@ def run(options: argparse.Namespace) -> int:
     ]
     if ignored:
         print(f"core-swimlane: without effect: {', '.join(ignored)}", file=sys.stderr)
-    request, label = _request(options)
-    replay = run_replay(request)
+    asked = _asked(options)
+    replay = replay_one(**asked)
     show(replay, check=False)
     if replay.directory is not None:
-        for trace in (replay.workspace / f"{label}{ending}" for ending in (PLAIN, PERFETTO)):
+        for trace in (replay.workspace / f"{asked['label']}{ending}" for ending in (PLAIN, PERFETTO)):
             if trace.is_file():  # else `show` has said why there is none
                 print(f"trace      {trace}")
     if replay.mismatched:
@@ -92,11 +91,11 @@ def run(options: argparse.Namespace) -> int:
     return 1 if replay.mismatched else 0
 
 
-def _request(options: argparse.Namespace) -> tuple[ReplayRequest, str]:
+def _asked(options: argparse.Namespace) -> dict[str, Any]:
     from insight_trace.arguments.overrides import parse_overrides
-    from insight_trace.commands.replay import numbers, task_number
+    from insight_trace.commands import numbers
+    from insight_trace.commands.replay import task_number
     from insight_trace.errors import RequestError
-    from insight_trace.replay.request import ReplayRequest
     from insight_trace.scene.static import load_scene
 
     if options.spmd_block_num is not None and options.spmd_block_num < 1:
@@ -113,25 +112,24 @@ def _request(options: argparse.Namespace) -> tuple[ReplayRequest, str]:
     words = [scene.class_name, case, options.platform, kernel, f"mix{'_'.join(map(str, func_ids))}"]
     label = "_".join(words)
     stamp = datetime.datetime.now().strftime("%Y%m%d_%H%M%S")
-    request = ReplayRequest(
-        scene=test,
-        case=case,
-        func_ids=func_ids,
-        dump_dir=options.dump_json,
-        task_id=task_number(options.task_id),
-        overrides=parse_overrides(options.set_arg, options.restore_arg, None, None),
-        options=RunOptions(
+    return {
+        "scene": test,
+        "case": case,
+        "func_id": func_ids,
+        "dump_dir": options.dump_json,
+        "task_id": task_number(options.task_id),
+        "overrides": parse_overrides(options.set_arg, options.restore_arg, None, None),
+        "options": RunOptions(
             simulator=options.simulator,
             platform=options.platform,
             blocks=options.spmd_block_num,
             seconds=options.seconds,
         ),
-        vendor=VendorOptions(timeout_minutes=options.msprof_timeout),
-        output=Path("outputs") / f"core_swimlane_{label}_{stamp}",
-        label=label,
-        collect=not options.no_collect,
-    )
-    return request, label
+        "vendor": VendorOptions(timeout_minutes=options.msprof_timeout),
+        "output": Path("outputs") / f"core_swimlane_{label}_{stamp}",
+        "label": label,
+        "collect": not options.no_collect,
+    }
 
 
 def _first_case(scene: Scene, platform: str) -> str:

@@ -47,8 +47,8 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from insight_trace import open_session
     from insight_trace.debug.answer_text import as_data, as_lines
-    from insight_trace.debug.debug_session import open_session
     from insight_trace.debug.looks import Looks
 
     session = open_session(options.workspace)

@@ -32,12 +32,14 @@ def _our_command() -> str:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.demo import CASE, run_demo
+    from insight_trace import demo as run_demo
+    from insight_trace.commands import shown_progress
+    from insight_trace.demo import CASE
     from insight_trace.replay.verification import Status, verdict
 
     begun = time.perf_counter()
-    say = (lambda text: print(f"… {text}", file=sys.stderr)) if sys.stderr.isatty() else (lambda _text: None)
-    demo = run_demo(options.output, say)
+    with shown_progress() as progress:
+        demo = run_demo(options.output, progress=progress)
     capture, replay = demo.capture, demo.replay
     golden = f"golden {capture.golden.verdict if capture.golden else 'not compared'}"
     print(f"captured   {capture.scene.name} · {CASE} · {capture.tasks} tasks · {golden}")

@@ -83,17 +83,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _diff(options: argparse.Namespace, b: Path) -> Difference:
-    from insight_trace.commands.run import Progress
-    from insight_trace.guard import diff
+    from insight_trace import diff
+    from insight_trace.commands import shown_progress
 
-    say = Progress()
-    found = diff(
-        options.a, b, case=options.case, synthetic=options.synthetic, run_same=options.all, threshold=options.threshold,
-        jobs=options.jobs, progress=say.step, soc_version=options.soc_version, preset=options.preset,
-        pto_isa_root=options.pto_isa_root, seconds=options.seconds,
-    )  # fmt: skip
-    say.end()
-    return found
+    with shown_progress() as progress:
+        return diff(
+            options.a, b, case=options.case, synthetic=options.synthetic, run_same=options.all,
+            threshold=options.threshold, jobs=options.jobs, progress=progress, soc_version=options.soc_version,
+            preset=options.preset, pto_isa_root=options.pto_isa_root, seconds=options.seconds,
+        )  # fmt: skip
 
 
 def _bisect(options: argparse.Namespace) -> int:
@@ -101,14 +99,15 @@ def _bisect(options: argparse.Namespace) -> int:
 
     import msgspec
 
-    from insight_trace.commands.run import Progress
+    from insight_trace.commands import shown_progress
     from insight_trace.guard.bisecting import bisect, builder, revisions_of
     from insight_trace.guard.reports import table
 
     build = builder(options.bisect, options.b, options.build_limit)
-    say = Progress()
-    found = bisect(revisions_of(options.revisions), build, lambda folder: _diff(options, folder), say.step)
-    say.end()
+    with shown_progress() as progress:
+        found = bisect(
+            revisions_of(options.revisions), build, lambda folder: _diff(options, folder), progress
+        )
     if options.json:
         print(json.dumps(msgspec.to_builtins(found), indent=1))
         return 1

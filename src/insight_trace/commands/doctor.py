@@ -21,9 +21,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.doctor import examine
+    from insight_trace import doctor
 
-    findings = examine(options.ptoas_bin)
+    findings = doctor(options.ptoas_bin)
     if options.json:
         table = {f.name: {"found": f.found, "value": f.value, "advice": f.advice} for f in findings}
         print(json.dumps(table, indent=2))

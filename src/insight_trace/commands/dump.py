@@ -6,15 +6,14 @@ DIR is a dump's JSON file, its directory or the run directory; without it the ne
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from insight_trace.dump.entries import EntryFilter
-    from insight_trace.model import Scene
 
 _LINES_AT_ONCE = 4096
 
@@ -97,16 +96,18 @@ def _tolerance(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     from insight_trace.dump.dump_place import find_manifest, newest_dump
-    from insight_trace.scene.static import load_scene
 
-    scene = load_scene(options.scene) if options.scene else None
     if options.dump is None:
         path = newest_dump()
         print(f"newest dump: {path}", file=sys.stderr)
     else:
         path = find_manifest(options.dump)
     action = {"list": _list, "show": _show, "export": _export, "diff": _diff}[options.action]
-    return action(options, path, scene, _selection(options))
+    warnings: list[str] = []
+    code = action(options, path, _selection(options), warnings)
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    return code
 
 
 def _selection(options: argparse.Namespace) -> EntryFilter:
@@ -124,26 +125,6 @@ def _selection(options: argparse.Namespace) -> EntryFilter:
         slot=options.slot,
         index=options.index,
     )
-
-
-def _selected(path: Path, scene: Scene | None, selection: EntryFilter, warnings: list[str]) -> Iterator[Any]:
-    from insight_trace.dump.entries import selected
-    from insight_trace.dump.load import load_dump, stream_dispatches
-
-    if not selection.names_dispatches:
-        return selected(stream_dispatches(path, scene, warnings), selection)
-    dump = load_dump(path, scene)
-    warnings += dump.warnings
-    return selected(dump.dispatches, selection)
-
-
-def _entries(path: Path, scene: Scene | None, selection: EntryFilter, warnings: list[str]) -> Iterator[Any]:
-    return (entry for _, entries in _selected(path, scene, selection, warnings) for entry in entries)
-
-
-def _warn(warnings: list[str]) -> None:
-    for warning in warnings:
-        print(f"warning: {warning}", file=sys.stderr)
 
 
 def _nothing(selection: EntryFilter, path: Path) -> Exception:
@@ -166,91 +147,79 @@ def _nothing(selection: EntryFilter, path: Path) -> Exception:
     )
 
 
-def _list(options: argparse.Namespace, path: Path, scene: Scene | None, selection: EntryFilter) -> int:
+def _list(options: argparse.Namespace, path: Path, selection: EntryFilter, warnings: list[str]) -> int:
+    from insight_trace import dump_entries, load_dump, load_scene
     from insight_trace.dump.entries import HEADING, LIST_HEADING, dispatch_json, dispatch_lines, entry_line
 
-    warnings: list[str] = []
     found = 0
+    if not options.json and not options.args and not selection.selects_entries:
+        dump = load_dump(path, load_scene(options.scene) if options.scene else None)
+        lines = dispatch_lines(dump.dispatches, selection)
+        while some := list(islice(lines, _LINES_AT_ONCE)):
+            sys.stdout.write("\n".join([*([] if found else [LIST_HEADING]), *some, ""]))
+            found += len(some)
+        warnings += dump.warnings
+        if not found:
+            raise _nothing(selection, path)
+        return 0
+    chosen = dump_entries(path, selection, scene=options.scene, warnings=warnings)
     if options.json:
-        import json
-
         print("[", end="")
-        for dispatch, entries in _selected(path, scene, selection, warnings):
+        for dispatch, entries in chosen:
             arguments = {e.argument.slot: e.argument for e in entries}
             row = dispatch_json(dispatch, [arguments[slot] for slot in sorted(arguments)])
             print(",\n" if found else "\n", json.dumps(row), sep="", end="")
             found += 1
         print("\n]" if found else "]")
-        _warn(warnings)
         return 0
-    if not options.args and not selection.selects_entries:
-        from insight_trace.dump.load import load_dump
-
-        dump = load_dump(path, scene)
-        lines = dispatch_lines(dump.dispatches, selection)
-        while some := list(islice(lines, _LINES_AT_ONCE)):
-            sys.stdout.write("\n".join([*([] if found else [LIST_HEADING]), *some, ""]))
-            found += len(some)
-        _warn(list(dump.warnings))
-        if not found:
-            raise _nothing(selection, path)
-        return 0
-    for entry in _entries(path, scene, selection, warnings):
-        if not found:
-            print(HEADING)
-        found += 1
-        print(entry_line(entry))
-    _warn(warnings)
+    for _, entries in chosen:
+        for entry in entries:
+            if not found:
+                print(HEADING)
+            found += 1
+            print(entry_line(entry))
     if not found:
         raise _nothing(selection, path)
     return 0
 
 
-def _show(options: argparse.Namespace, path: Path, scene: Scene | None, selection: EntryFilter) -> int:
+def _show(options: argparse.Namespace, path: Path, selection: EntryFilter, warnings: list[str]) -> int:
+    from insight_trace import dump_entries
     from insight_trace.dump.show import entry_json, entry_lines
 
-    warnings: list[str] = []
     found = 0
     rows = []
-    for entry in _entries(path, scene, selection, warnings):
-        found += 1
-        if options.json:
-            rows.append(entry_json(entry))
-            continue
-        for line in entry_lines(entry):
-            print(line)
+    for _, entries in dump_entries(path, selection, scene=options.scene, warnings=warnings):
+        for entry in entries:
+            found += 1
+            if options.json:
+                rows.append(entry_json(entry))
+                continue
+            for line in entry_lines(entry):
+                print(line)
     if options.json:
-        import json
-
         print(json.dumps(rows, indent=2))
-    _warn(warnings)
     if not found:
         raise _nothing(selection, path)
     return 0
 
 
-def _export(options: argparse.Namespace, path: Path, scene: Scene | None, selection: EntryFilter) -> int:
-    from insight_trace.dump.export import export_entry
-    from insight_trace.storage import whole_files
+def _export(options: argparse.Namespace, path: Path, selection: EntryFilter, warnings: list[str]) -> int:
+    from insight_trace import export_dump
 
-    warnings: list[str] = []
     folder = options.output or path.parent / options.format
-    written: list[Path] = []
-    found = empty = 0
-    with whole_files(folder, force=options.force) as beside:
-        for entry in _entries(path, scene, selection, warnings):
-            found += 1
-            file = export_entry(entry, beside, options.format)
-            if file is None:
-                empty += 1
-            else:
-                written.append(folder / file.name)
-        _warn(warnings)
-        if not found:
-            raise _nothing(selection, path)
+    written, empty = export_dump(
+        path,
+        folder,
+        selection,
+        form=options.format,
+        scene=options.scene,
+        force=options.force,
+        warnings=warnings,
+    )
+    if not written and not empty:
+        raise _nothing(selection, path)
     if options.json:
-        import json
-
         print(json.dumps({"files": [str(p) for p in written], "without_content": empty}, indent=2))
         return 0
     without = f", {empty} without recorded content left out" if empty else ""
@@ -258,27 +227,19 @@ def _export(options: argparse.Namespace, path: Path, scene: Scene | None, select
     return 0
 
 
-def _diff(options: argparse.Namespace, path: Path, scene: Scene | None, selection: EntryFilter) -> int:
-    from insight_trace.dump.compare_golden import compare_with_golden
-    from insight_trace.dump.dump_diff import DiffTolerance, compare_dumps
-    from insight_trace.dump.load import load_dump
+def _diff(options: argparse.Namespace, path: Path, selection: EntryFilter, warnings: list[str]) -> int:
+    from insight_trace import diff_dumps
 
-    tolerance = DiffTolerance(options.rtol, options.atol)
-    left = load_dump(path, scene)
-    _warn([f"{options.dump}: {w}" for w in left.warnings])
-    if Path(options.other).suffix in (".npy", ".bin"):
-        comparison = compare_with_golden(left.dispatches, selection, Path(options.other), tolerance)
-    else:
-        right = load_dump(options.other, scene)
-        _warn([f"{options.other}: {w}" for w in right.warnings])
-        chosen = [
-            [d for d in dump.dispatches if selection.has_dispatch(d)] if str(selection) else dump.dispatches
-            for dump in (left, right)
-        ]
-        comparison = compare_dumps(chosen[0], chosen[1], tolerance)
+    comparison = diff_dumps(
+        path,
+        options.other,
+        selection,
+        scene=options.scene,
+        rtol=options.rtol,
+        atol=options.atol,
+        warnings=warnings,
+    )
     if options.json:
-        import json
-
         print(json.dumps(comparison.as_json(), indent=2))
     else:
         for line in comparison.lines():

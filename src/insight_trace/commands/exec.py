@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from insight_trace.commands.replay_text import add_also, also_of
-from insight_trace.errors import RequestError
+from insight_trace.commands.replay_text import add_also
 
 if TYPE_CHECKING:
     from insight_trace.program.products import Product
@@ -67,16 +67,10 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.limits import seconds_given
-    from insight_trace.program.products import make_products
-    from insight_trace.program.session import ProgramOptions, run_program
-    from insight_trace.trace.other_simulators import add_to_workspace
+    from insight_trace import run_program
 
-    command = options.command[1:] if options.command[:1] == ["--"] else options.command
-    if not command:
-        raise RequestError("there is no command to run", hint="insight-trace exec [options] -- COMMAND …")
-    also = also_of(options)
-    how = ProgramOptions(
+    done = run_program(
+        options.command[1:] if options.command[:1] == ["--"] else options.command,
         soc_version=options.soc_version,
         preset=options.preset,
         trace=options.trace,
@@ -85,36 +79,19 @@ def run(options: argparse.Namespace) -> int:
         skip=options.launch_skip_before_match,
         check=options.check,
         timing_only=options.timing_only,
-        seconds=seconds_given(options.time_limit, "--time-limit"),
+        seconds=options.time_limit,
+        output=options.output,
+        also=options.also,
     )
-    with run_program(command, how) as ran:
-        sys.stdout.flush()
-        products = make_products(ran, how, options.output)
-        for product in products.values():
-            if product.workspace is not None:
-                add_to_workspace(product.directory, product.workspace, product.kernel, also)
-        if options.json:
-            print(json.dumps(_data(ran.launches, products), indent=1), file=sys.stderr)
-        else:
-            print(_table(ran.launches, products), file=sys.stderr, end="")
-        return ran.code
+    sys.stdout.flush()
+    if options.json:
+        print(json.dumps(done.data(), indent=1), file=sys.stderr)
+    else:
+        print(_table(done.launches, done.products), file=sys.stderr, end="")
+    return done.code
 
 
-def _data(launches: tuple[Launched, ...], products: dict[str, Product]) -> dict[str, object]:
-    from msgspec.structs import asdict
-
-    rows = []
-    for one in launches:
-        row = asdict(one)
-        job = row.pop("job")
-        product = products.get(job)
-        row["workspace"] = str(product.workspace) if product and product.workspace else None
-        row["findings"] = list(product.findings) if product else None
-        rows.append(row)
-    return {"launches": rows}
-
-
-def _table(launches: tuple[Launched, ...], products: dict[str, Product]) -> str:
+def _table(launches: tuple[Launched, ...], products: Mapping[str, Product]) -> str:
     if not launches:
         return "insight-trace: the program launched no kernel\n"
     groups: dict[tuple[str, int, str, str], list[Launched]] = {}

@@ -8,6 +8,7 @@ insight-trace export --validate PATH      checks any such directory, bin or trac
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -55,12 +56,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _validate(path: Path, *, as_json: bool) -> int:
-    from insight_trace.insight import RULES, validate
+    from insight_trace import validate
+    from insight_trace.insight import RULES
 
     broken = validate(path)
     if as_json:
-        import json
-
         found = [{"rule": each.rule, "where": each.where, "what": each.what} for each in broken]
         print(json.dumps({"path": str(path), "rules": len(RULES), "broken": found}))
         return 1 if broken else 0
@@ -95,15 +95,14 @@ def _core_ids(text: str | None) -> frozenset[int]:
 
 
 def _export(options: argparse.Namespace) -> int:
-    import warnings
-
-    from insight_trace.insight import LargeTraceWarning, write_insight_directory
-    from insight_trace.insight.camodel.read import ExportOptions, read_dump
+    from insight_trace import export
+    from insight_trace.insight.camodel.read import ExportOptions
 
     metrics = _metrics(options.aic_metrics)
-    trace, extras = read_dump(
+    done = export(
         options.dump,
-        ExportOptions(
+        options.output,
+        options=ExportOptions(
             soc_version=options.soc_version,
             flags="ResourceConflictRatio" in metrics,
             overhead="Overhead" in metrics,
@@ -111,31 +110,17 @@ def _export(options: argparse.Namespace) -> int:
             core_ids=_core_ids(options.core_id),
             source_root=options.source_root,
         ),
+        name=options.name,
+        timestamp=options.timestamp,
+        include_source=not options.no_source,
+        split=options.split,
+        force=options.force,
     )
-    told = list(trace.warnings)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", LargeTraceWarning)
-        directory = write_insight_directory(
-            trace,
-            options.output,
-            name=options.name,
-            timestamp=options.timestamp,
-            include_source=not options.no_source,
-            split=options.split,
-            force=options.force,
-            extras=extras,
-        )
-    told += [str(each.message) for each in caught if issubclass(each.category, LargeTraceWarning)]
     if options.json:
-        import json
-
-        print(
-            json.dumps(
-                {"directory": str(directory), "instructions": len(trace.instructions), "warnings": told}
-            )
-        )
+        print(json.dumps(done.data()))
         return 0
-    for text in told:
+    trace = done.trace
+    for text in done.warnings:
         print(f"warning    {text}", file=sys.stderr)
     cores = ", ".join(trace.instructions.cores)
     chip = trace.soc_version if options.soc_version else f"taken as {trace.soc_version} (--soc-version)"
@@ -143,5 +128,5 @@ def _export(options: argparse.Namespace) -> int:
     print(
         "insight    import visualize_data.bin of this folder: the folder by itself has no Source and no Details"
     )
-    print(f"open       {directory}/")
+    print(f"open       {done.directory}/")
     return 0

@@ -10,7 +10,7 @@ import argparse
 import json
 from pathlib import Path
 
-from insight_trace.commands.replay_text import add_also, also_of
+from insight_trace.commands.replay_text import add_also
 from insight_trace.errors import RequestError
 
 RUNS = "the kernel"  # what --no-run refuses
@@ -60,41 +60,37 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.chips import target_of_chip
-    from insight_trace.commands.replay_text import as_json, mismatch_text, show
+    from insight_trace import kernel
+    from insight_trace.commands.replay_text import mismatch_text, show
     from insight_trace.errors import JobError
-    from insight_trace.limits import BLOCKS, seconds_given
-    from insight_trace.model import CoreType
-    from insight_trace.program.kernel_file import KernelFile, parse_value, plan_kernel
-    from insight_trace.program.run_kernel import replay_kernel
-    from insight_trace.trace.other_simulators import add_to_workspace
+    from insight_trace.limits import BLOCKS
+    from insight_trace.program.kernel_file import parse_value
 
     if not 1 <= options.blocks <= BLOCKS:
         raise RequestError(f"--blocks {options.blocks}: from 1 to {BLOCKS:,}")
-    also = also_of(options)
-    target = options.target or target_of_chip(options.soc_version or "") or "a2a3"
-    values = {name: parse_value(text) for name, text in map(_pair, options.arg)}
-    expected = {name: Path(text) for name, text in map(_pair, options.expect)}
-    core = CoreType(options.core) if options.core else None
-    file = KernelFile(
-        options.file, options.entry, target, tuple(options.include_dirs), tuple(options.defines), core
-    )
-    planned = plan_kernel(file, values, blocks=options.blocks, expected=expected)
-    replay = replay_kernel(
-        planned,
+    function = kernel(
         options.file,
-        target=target,
-        output=options.output,
+        options.entry,
+        target=options.target,
         soc_version=options.soc_version,
+        include_dirs=options.include_dirs,
+        defines=options.defines,
+        core=options.core,
+        seconds=options.time_limit,
+    )
+    replay = function.replay(
+        {name: parse_value(text) for name, text in map(_pair, options.arg)},
+        blocks=options.blocks,
+        expected={name: Path(text) for name, text in map(_pair, options.expect)},
+        output=options.output,
         preset=options.preset,
         timing_only=options.timing_only,
         check=options.check,
-        seconds=seconds_given(options.time_limit, "--time-limit"),
         force=options.force,
+        also=options.also,
     )
-    add_to_workspace(replay.directory, replay.workspace, planned.name, also)
     if options.json:
-        print(json.dumps(as_json(replay), indent=1))
+        print(json.dumps(replay.data(), indent=1))
     else:
         show(replay, check=options.check)
     if replay.mismatched:

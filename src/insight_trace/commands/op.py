@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from insight_trace.simulate.embedded.simulator import EmbeddedOptions
     from insight_trace.simulate.embedded.single_op import OpTiming, TableRow
 
 RUNS_KERNELS = True
@@ -49,39 +49,33 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from insight_trace import time_op, time_table
     from insight_trace.errors import RequestError
-    from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 
-    engine = EmbeddedOptions(soc_version=options.soc_version, preset=options.preset, l2=options.l2)
+    how = {"soc_version": options.soc_version, "preset": options.preset, "l2": options.l2}
     if options.table is not None:
         if options.op:
             raise RequestError("give an op or --table, not both")
-        return _table(options, engine)
+        _show_table(time_table(options.table, **how), as_json=options.json)
+        return 0
     if not options.op or options.rows is None or options.cols is None:
         raise RequestError(
             "name an op and its size, or a table",
             hint="insight-trace op TADD --dtype float --rows 64 --cols 64",
         )
-    return _one(options, engine)
-
-
-def _one(options: argparse.Namespace, engine: EmbeddedOptions) -> int:
-    from insight_trace.simulate.embedded.op_forms import OpRequest
-    from insight_trace.simulate.embedded.single_op import named_dtype, time_op
-
-    request = OpRequest(
+    timing = time_op(
         options.op,
-        named_dtype(options.dtype),
+        options.dtype,
         options.rows,
         options.cols,
         valid_rows=options.valid_rows,
         valid_cols=options.valid_cols,
-        to=named_dtype(options.to) if options.to else None,
-        depth=options.k,
+        to=options.to,
+        k=options.k,
         addresses=_addresses(options.addresses),
+        **how,
     )
-    timing = time_op(request, engine)
-    print(json.dumps(_as_json(timing), indent=2)) if options.json else _show(timing)
+    print(json.dumps(timing.data(), indent=2)) if options.json else _show(timing)
     return 0
 
 
@@ -96,41 +90,9 @@ def _addresses(text: str | None) -> tuple[int, ...]:
         raise RequestError(f"--addresses '{text}' is not a list of numbers") from None
 
 
-def _rows(timing: OpTiming) -> list[dict[str, Any]]:
-    from insight_trace.model import Pipe
-
-    columns = timing.simulation.instructions
-    first = int(columns.start.min()) if len(columns) else 0
-    return [
-        {
-            "instruction": columns.names[columns.name[i]],
-            "pipe": Pipe(int(columns.pipe[i])).name,
-            "start": int(columns.start[i]) - first,
-            "end": int(columns.end[i]) - first,
-            "read_conflict": int(columns.read_conflict[i]),
-            "write_conflict": int(columns.write_conflict[i]),
-            "detail": columns.detail[i],
-        }
-        for i in range(max(0, len(columns) - 1))  # without the closing END
-    ]
-
-
-def _as_json(timing: OpTiming) -> dict[str, Any]:
-    return {
-        "op": timing.request.op,
-        "dtype": timing.request.dtype.name,
-        "rows": timing.request.rows,
-        "cols": timing.request.cols,
-        "soc_version": timing.simulation.soc_version,
-        "cycles": timing.cycles,
-        "micros": timing.cycles / timing.simulation.mhz,
-        "instructions": _rows(timing),
-    }
-
-
 def _show(timing: OpTiming) -> None:
     request, simulation = timing.request, timing.simulation
-    rows = _rows(timing)
+    rows = timing.rows()
     micros = timing.cycles / simulation.mhz
     what = f"{request.op} {request.dtype.short} {request.rows} x {request.cols}"
     print(
@@ -147,19 +109,15 @@ def _show(timing: OpTiming) -> None:
         )
 
 
-def _table(options: argparse.Namespace, engine: EmbeddedOptions) -> int:
-    from insight_trace.simulate.embedded.single_op import mean_precision, time_table
+def _show_table(rows: Sequence[TableRow], *, as_json: bool) -> None:
+    from insight_trace.simulate.embedded.single_op import mean_precision
 
-    rows = time_table(options.table, engine)
     mean = mean_precision(rows)
-    if options.json:
+    sound = sum(row.sound for row in rows)
+    if as_json:
         listed = [_row_json(row) for row in rows]
-        print(
-            json.dumps(
-                {"rows": listed, "mean_precision": mean, "sound_rows": sum(r.sound for r in rows)}, indent=2
-            )
-        )
-        return 0
+        print(json.dumps({"rows": listed, "mean_precision": mean, "sound_rows": sound}, indent=2))
+        return
     print(f"{'op':<12} {'case':<42} {'ours':>7} {'measured':>9} {'precision':>9} {'peer':>6}  remark")
     for row in rows:
         ours = f"{row.cycles:,}" if row.cycles is not None else "-"
@@ -168,8 +126,7 @@ def _table(options: argparse.Namespace, engine: EmbeddedOptions) -> int:
         print(
             f"{row.op:<12} {row.case:<42} {ours:>7} {row.measured:>9,.0f} {row.precision:>9.2f} {peer:>6}  {remark}"
         )
-    print(f"mean precision {mean:.3f} over {sum(r.sound for r in rows)} sound rows of {len(rows)}")
-    return 0
+    print(f"mean precision {mean:.3f} over {sound} sound rows of {len(rows)}")
 
 
 def _row_json(row: TableRow) -> dict[str, Any]:

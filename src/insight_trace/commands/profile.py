@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -22,7 +22,7 @@ from insight_trace.errors import RequestError
 from insight_trace.options import KERNEL_SECONDS, RunOptions, VendorOptions, add_options, options_of
 
 if TYPE_CHECKING:
-    from insight_trace.profile import ProfileRequest
+    from insight_trace.profile.case_run import BuildCommand
     from insight_trace.ptoas.planned_kernel import KernelArg, PlannedKernel
 
 RUNS_KERNELS = True
@@ -173,9 +173,27 @@ def _assignments(given: list[str], flag: str) -> dict[str, str]:
     return found
 
 
-def _build(options: argparse.Namespace) -> Path:
-    """The build to profile, made first when a command was given."""
-    from insight_trace.profile.case_run import case_command, run_for_build, shell_command, submitted
+def _asked(options: argparse.Namespace) -> dict[str, Any]:
+    """Which kernels with which values, as `profile` and `list_kernels` take it."""
+    scalars = {k: _number(v, k) for k, v in _assignments(options.scalar, "--scalar").items()}
+    inputs = {k: _path(v) for k, v in _assignments(options.input, "--input").items()}
+    return {
+        "build": options.build_dir,
+        "command": _command(options),
+        "build_output_root": options.build_output_root,
+        "funcs": options.func,
+        "ptoas_dir": options.ptoas_dir,
+        "source_glob": options.source_glob,
+        "dynamic_dim": options.dynamic_dim,
+        "scalars": scalars,
+        "inputs": inputs,
+        "seed": options.seed,
+    }
+
+
+def _command(options: argparse.Namespace) -> BuildCommand | None:
+    """What makes the build first."""
+    from insight_trace.profile.case_run import case_command, shell_command, submitted
 
     given = [flag for flag in ("build_dir", "case", "run_cmd") if getattr(options, flag) is not None]
     if len(given) != 1:
@@ -186,51 +204,14 @@ def _build(options: argparse.Namespace) -> Path:
     if options.case_args and options.case is None:
         raise RequestError(f"'{options.case_args[0]}' is no option; arguments after -- are for --case")
     if options.build_dir is not None:
-        build: Path = options.build_dir
-        return build
+        return None
     if options.case is not None:
         command = case_command(options.case, options.case_args, options.run_env, options.python)
     else:
         if options.run_env:
             raise RequestError("--run-env goes with --case; write variables into --run-cmd itself")
         command = shell_command(options.run_cmd)
-    if options.task_submit:
-        command = submitted(command, options.task_device)
-    root = options.build_output_root or Path.cwd() / "build_output"
-    return run_for_build(command, root, root / "kernel_insight_case_run" / "case_run.log")
-
-
-def _request(options: argparse.Namespace) -> ProfileRequest:
-    from insight_trace.profile import ProfileRequest
-    from insight_trace.ptoas.kernel_plan import Settings
-
-    scalars = {k: _number(v, k) for k, v in _assignments(options.scalar, "--scalar").items()}
-    inputs = {k: _path(v) for k, v in _assignments(options.input, "--input").items()}
-    for name, path in inputs.items():
-        if not path.is_file():
-            raise RequestError(f"--input {name}: {path} is not a file")
-    if options.seed < 0:
-        raise RequestError("--seed: a seed is not negative")
-    if Path(options.name).name != options.name or options.name.startswith("."):
-        raise RequestError(f"--name {options.name!r}: a plain name was expected")
-    return ProfileRequest(
-        _build(options),
-        options.ptoas_dir,
-        options.source_glob,
-        tuple(options.func),
-        Settings(options.target or "", options.dynamic_dim, options.seed, scalars, inputs),
-        options.output_root,
-        options.name,
-        options.jobs,
-        options.keep_going,
-        options.resume is not None,
-        options.resume if isinstance(options.resume, Path) else None,
-        options.ptoas_bin,
-        options.dispatch,
-        options.synthetic,
-        options_of(options, RunOptions),
-        replace(options_of(options, VendorOptions), step_seconds=options.seconds),
-    )
+    return submitted(command, options.task_device) if options.task_submit else command
 
 
 def _print_list(planned: tuple[PlannedKernel, ...], build: Path) -> None:
@@ -282,23 +263,31 @@ def only_reads(options: argparse.Namespace) -> bool:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.profile import list_kernels, profile
+    from insight_trace import list_kernels, profile
     from insight_trace.profile.profile_progress import reporting
 
     if options.json and not options.list_funcs:
         raise RequestError("--json goes with --list-funcs; a run writes manifest_export.csv")
-    request = _request(options)
     if options.list_funcs:
-        planned = list_kernels(request)
-        _print_json(planned, request.build) if options.json else _print_list(planned, request.build)
+        build, planned = list_kernels(**_asked(options), options=options_of(options, RunOptions))
+        _print_json(planned, build) if options.json else _print_list(planned, build)
         return 0
     with reporting() as report:
         result = profile(
-            request,
-            None,
-            report,
-            lambda text: print(text, file=sys.stderr),
+            **_asked(options),
+            dispatch=options.dispatch,
+            synthetic=options.synthetic,
+            output_root=options.output_root,
+            name=options.name,
+            jobs=options.jobs,
             cluster=options.cluster,
+            keep_going=options.keep_going,
+            resume=options.resume or False,
+            ptoas_bin=options.ptoas_bin,
+            options=options_of(options, RunOptions),
+            vendor=replace(options_of(options, VendorOptions), step_seconds=options.seconds),
+            report=report,
+            warn=lambda text: print(text, file=sys.stderr),
         )
     print(f"RUN_ROOT {result.root}")
     failed = [f"{row.func}:{row.status}" for row in result.rows if not row.exported]

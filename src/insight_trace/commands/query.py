@@ -34,15 +34,14 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from insight_trace import query
     from insight_trace.errors import RequestError
-    from insight_trace.recording import open_recording
-    from insight_trace.trace.sql import ask
 
     if options.limit < 0:
         raise RequestError(f"--limit {options.limit} is no number of rows", hint="0 shows all")
     if options.sql is None:
         return _show_tables(options.json)
-    answer = ask(open_recording(options.path), options.sql)
+    answer = query(options.path, options.sql)
     if options.json:
         _print_json(answer)
     elif options.csv:

@@ -11,26 +11,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from insight_trace.commands import numbers
 from insight_trace.commands.replay_all import prepare_all, run_all
-from insight_trace.commands.replay_text import (
-    AS_RECORDED,
-    add_also,
-    also_of,
-    as_json,
-    mismatch_text,
-    show,
-    task_lines,
-)
+from insight_trace.commands.replay_text import AS_RECORDED, add_also, mismatch_text, show, task_lines
 from insight_trace.options import RunOptions, VendorOptions, add_options, options_of
-
-if TYPE_CHECKING:
-    from insight_trace.replay.replaying import Replay
-    from insight_trace.replay.request import ReplayRequest
-
 
 RUNS_KERNELS = True
 # what `--help` leaves to `--help-all`: names of other tools, and what has a command of its own
@@ -162,9 +148,11 @@ def only_reads(options: argparse.Namespace) -> bool:
 
 
 def run(options: argparse.Namespace) -> int:
+    from insight_trace import replay as replay_one
+    from insight_trace.arguments.overrides import parse_overrides
+    from insight_trace.commands import shown_progress
     from insight_trace.errors import RequestError
     from insight_trace.finding import Severity
-    from insight_trace.replay.replaying import run_replay
     from insight_trace.replay.workspace import RECORD, source_line
 
     if options.backend == "ptoas":
@@ -172,75 +160,54 @@ def run(options: argparse.Namespace) -> int:
             "--backend ptoas profiles the kernels of a PyPTO build",
             hint="insight-trace profile --build-dir DIR",
         )
-    progress = _progress(options)
     if (options.scene is None) == (options.build_dir is None):
         raise RequestError("give either SCENE or --build-dir B", hint="insight-trace replay --help")
-    if options.build_dir is not None:
-        from insight_trace.replay.build_dump import build_and_dump
+    if options.list_tasks or options.all or options.sample is not None:
+        if options.build_dir is not None:
+            from insight_trace.replay.build_dump import build_and_dump
 
-        options.scene, options.dump_dir = build_and_dump(options.build_dir, options.dump_dir)
-    if options.list_tasks:
-        return _list_tasks(options)
-    if options.all or options.sample is not None:
-        return run_all(options)
-    if options.dump_dir is not None and options.kernel is not None and options.func_id is None:
-        from insight_trace.replay.build_dump import members_of
-
-        options.func_id = members_of(options.dump_dir, options.scene, options.kernel)
-        options.kernel = None
-    also = also_of(options)
-    request = _request(options)
-    if options.shadow and (options.timing_only or options.no_collect):
-        raise RequestError(
-            "--shadow needs a run that computes", hint="leave --timing-only and --no-collect out"
+            options.scene, options.dump_dir = build_and_dump(options.build_dir, options.dump_dir)
+        return _list_tasks(options) if options.list_tasks else run_all(options)
+    scene: Path = options.scene or options.build_dir
+    if (scene / RECORD).is_file() and not options.json:
+        print(f"source     {source_line(scene, current=not options.as_recorded)}")
+    with shown_progress(quiet=options.json) as progress:
+        replay = replay_one(
+            scene,
+            case=options.case,
+            func_id=numbers(options.func_id, "--func-id"),
+            kernel=options.kernel,
+            kernel_source=options.kernel_source,
+            dump_dir=options.dump_dir,
+            own_dump=options.build_dir is not None,
+            dispatch_id=options.dispatch_id,
+            task_id=task_number(options.task_id),
+            arg_spec=options.arg_spec,
+            recipe=options.recipe,
+            overrides=parse_overrides(
+                [*options.set_arg, *(f"{slot}=0" for slot in options.zero_arg)],
+                options.restore_arg,
+                options.fill,
+                options.seed,
+            ),
+            output=options.output or _below_root(options),
+            force=options.force,
+            as_recorded=options.as_recorded,
+            collect=not options.no_collect,
+            also=options.also,
+            shadow=options.shadow,
+            options=options_of(options, RunOptions),
+            vendor=options_of(options, VendorOptions),
+            progress=progress,
         )
-    if (options.scene / RECORD).is_file() and not options.json:
-        print(f"source     {source_line(options.scene, current=not options.as_recorded)}")
-    replay = run_replay(request, progress)
-    if options.build_dir is not None and replay.directory is not None:
-        _presentable(replay, options.build_dir)
-    if also:
-        from insight_trace.trace.other_simulators import add_to_workspace
-
-        add_to_workspace(replay.directory, replay.workspace, replay.job.kernels[0].name, also)
-    precision, table = _precision(replay.workspace) if options.shadow else ({}, [])
     if options.json:
-        print(json.dumps(as_json(replay) | precision, indent=2))
+        print(json.dumps(replay.data(), indent=2))
     else:
-        show(replay, check=options.check, table=table)
-    if replay.mismatched and not options.json:
-        print(f"insight-trace replay: {mismatch_text(replay)}", file=sys.stderr)
+        show(replay, check=options.check)
+        if replay.mismatched:
+            print(f"insight-trace replay: {mismatch_text(replay)}", file=sys.stderr)
     wrong = options.strict and any(finding.severity is Severity.ERROR for finding in replay.findings)
     return 1 if replay.mismatched or wrong else 0
-
-
-def _presentable(replay: Replay, build: Path) -> None:
-    """What the skill's users look for beside a profile of an extern kernel: the clean trace, figures, a page of text."""
-    from insight_trace.insight import open_trace
-    from insight_trace.trace.run_folder import add_to_workspace
-
-    assert replay.directory is not None
-    dispatch, members = replay.dispatch, replay.job.kernels
-    about = {
-        "build": str(build),
-        "kernels": ", ".join(f"{kernel.name} ({kernel.core_type}) {kernel.source}" for kernel in members),
-        "workload": replay.job.origin + (f", task 0x{dispatch.task_id:016x}" if dispatch else ""),
-        "verified": "; ".join(check.text for check in replay.checks) or "nothing compared",
-        "simulator": replay.simulator,
-    }
-    add_to_workspace(open_trace(replay.directory), replay.workspace, members[0].name, about)
-
-
-def _precision(workspace: Path) -> tuple[dict[str, Any], list[str]]:
-    """Double arithmetic beside the run: for JSON, and as lines."""
-    from insight_trace.debug.debug_session import open_session
-    from insight_trace.debug.shadow import shadow, shadow_data, shadow_lines
-    from insight_trace.storage import write_whole
-
-    found = shadow(open_session(workspace))
-    data = shadow_data(found)
-    write_whole(workspace / "shadow.json", json.dumps(data, indent=1) + "\n", sync=False)
-    return {"shadow": data}, shadow_lines(found)
 
 
 def _below_root(options: argparse.Namespace) -> Path | None:
@@ -266,52 +233,6 @@ def _list_tasks(options: argparse.Namespace) -> int:
     return 0
 
 
-def _request(options: argparse.Namespace) -> ReplayRequest:
-    from insight_trace.arguments.overrides import parse_overrides
-    from insight_trace.replay.request import ReplayRequest
-
-    return ReplayRequest(
-        scene=options.scene,
-        case=options.case,
-        func_ids=numbers(options.func_id, "--func-id"),
-        kernel=options.kernel,
-        kernel_source=options.kernel_source,
-        dump_dir=options.dump_dir,
-        dispatch_id=options.dispatch_id,
-        task_id=task_number(options.task_id),
-        arg_spec=options.arg_spec,
-        recipe=options.recipe,
-        as_recorded=options.as_recorded,
-        overrides=parse_overrides(
-            [*options.set_arg, *(f"{slot}=0" for slot in options.zero_arg)],
-            options.restore_arg,
-            options.fill,
-            options.seed,
-        ),
-        options=options_of(options, RunOptions),
-        vendor=options_of(options, VendorOptions),
-        output=options.output or _below_root(options),
-        build=options.build_dir.resolve().name if options.build_dir is not None else "",
-        collect=not options.no_collect,
-        force=options.force,
-    )
-
-
-def numbers(text: str | None, flag: str) -> tuple[int, ...]:
-    """`0,1,2` as numbers."""
-    from insight_trace.errors import RequestError
-
-    if text is None:
-        return ()
-    try:
-        return tuple(int(word) for word in text.split(","))
-    except ValueError:
-        raise RequestError(
-            f"{flag} '{text}' is not a number or a list like 0,1,2",
-            hint="`insight-trace scene SCENE` lists kernels and func ids",
-        ) from None
-
-
 def task_number(text: str | None) -> int | None:
     """A task id in hex or decimal."""
     from insight_trace.errors import RequestError
@@ -322,16 +243,3 @@ def task_number(text: str | None) -> int | None:
         return int(text, 0)
     except ValueError:
         raise RequestError(f"--task-id '{text}' is not a number", hint="e.g. 0x0000000200000005") from None
-
-
-def _progress(options: argparse.Namespace) -> Callable[[str], None]:
-    """One line that says what is being done, on a terminal only."""
-    if options.json or not sys.stderr.isatty():
-        return lambda _step: None
-
-    def show(step: str) -> None:
-        print(f"\r\033[K{step} …", end="", file=sys.stderr, flush=True)
-        if step == "export":
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
-
-    return show

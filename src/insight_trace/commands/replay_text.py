@@ -1,21 +1,22 @@
-"""A replay as people and as scripts read it."""
+"""A replay as people read it."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from insight_trace.finding import finding_data, finding_lines
+from insight_trace.finding import finding_lines
 
 if TYPE_CHECKING:
     from insight_trace.dump.load import Dump
-    from insight_trace.model import Confidence, Scene
+    from insight_trace.model import Scene
     from insight_trace.replay.replaying import Replay
 
 _CORES_SHOWN = 3
+
+
 AS_RECORDED = "of a workspace: the text that it holds, where its kernel has changed since"
 
 
@@ -23,15 +24,6 @@ def add_also(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--also", metavar="LIST", help="also write the files of other simulators: npusim, perf-sim, pmu"
     )
-
-
-def also_of(options: argparse.Namespace) -> tuple[str, ...]:
-    """The forms that `--also` names; a wrong one is refused before anything runs."""
-    if options.also is None:
-        return ()
-    from insight_trace.trace.other_simulators import forms_of
-
-    return forms_of(options.also)
 
 
 def mismatch_text(replay: Replay) -> str:
@@ -67,46 +59,7 @@ def task_lines(dump: Dump, scene: Scene) -> list[str]:
     return lines
 
 
-def as_json(replay: Replay) -> dict[str, Any]:
-    """What `--json` prints."""
-    from insight_trace.arguments.slots import ReplayTensor
-
-    return {
-        "directory": str(replay.directory) if replay.directory else None,
-        "import": str(replay.to_import) if replay.to_import else None,
-        "workspace": str(replay.workspace),
-        "simulator": replay.simulator,
-        "cycles": replay.cycles,
-        **_time_data(replay),
-        "outputs": [
-            {
-                "slot": c.slot,
-                "status": str(c.status),
-                "max_error": c.max_error,
-                "why": c.why,
-                "compared": c.compared,
-                "ulp": c.ulp,
-                "furthest": c.furthest,
-                "against": "recorded after completion" if c.compared else None,
-            }
-            for c in replay.checks
-        ],
-        "arguments": [
-            {
-                "slot": item.slot,
-                "kind": "tensor" if isinstance(item, ReplayTensor) else "scalar",
-                "dtype": item.dtype.name,
-                "tier": str(item.tier),
-            }
-            for item in replay.arguments.slots
-        ],
-        "differences": list(replay.differences),
-        "warnings": list(replay.warnings),
-        "findings": [finding_data(finding) for finding in replay.findings],
-    }
-
-
-def show(replay: Replay, *, check: bool, table: Sequence[str] = ()) -> None:
+def show(replay: Replay, *, check: bool) -> None:
     """Prints it; the last line is what to open."""
     from insight_trace.arguments.table import slot_table
 
@@ -136,8 +89,10 @@ def show(replay: Replay, *, check: bool, table: Sequence[str] = ()) -> None:
             print(f"found      {line}")
     if replay.simulation is not None:
         _show_pipes(replay)
-    for line in table:
-        print(line)
+    if replay.shadow is not None:
+        from insight_trace.debug.shadow import shadow_lines
+
+        print("\n".join(shadow_lines(replay.shadow)))
     if replay.directory is None:
         print(f"workspace  {replay.workspace}")
         return
@@ -155,7 +110,7 @@ def _show_result(replay: Replay) -> None:
             f"simulated  {simulation.cycles:,} cycles · {micros:.3f} us at {simulation.mhz:.0f} MHz · "
             f"{simulation.soc_version} · {len(simulation.instructions):,} instructions · {_estimates(replay)}"
         )
-        if trusted := _confidence(replay):
+        if trusted := replay.confidence:
             print(f"expect     {trusted.text}")
         for line in around_lines(simulation.cycles, simulation.mhz, simulation.launch, simulation.memory):
             print(line)
@@ -175,29 +130,6 @@ def _estimates(replay: Replay) -> str:
 
     assert replay.simulation is not None
     return estimate_share(replay.simulation, chip_that_ran(replay.simulation, replay.preset)).text
-
-
-def _confidence(replay: Replay) -> Confidence | None:
-    """How far the total can be trusted; None where the vendor's simulator ran."""
-    from insight_trace.simulate.embedded.confidence import confidence
-    from insight_trace.simulate.embedded.simulator import chip_that_ran
-
-    if replay.simulation is None or replay.simulator != "embedded":
-        return None
-    return confidence(replay.simulation, chip_that_ran(replay.simulation, replay.preset))
-
-
-def _time_data(replay: Replay) -> dict[str, Any]:
-    """The total's interval, what is around the kernel, and what it asked of the memory."""
-    from insight_trace.trace.text import time_data
-
-    simulation, trusted = replay.simulation, _confidence(replay)
-    if simulation is None or trusted is None:
-        return {}
-    return {
-        "micros": simulation.cycles / simulation.mhz,
-        **time_data(simulation.cycles, trusted, simulation.launch, simulation.memory),
-    }
 
 
 def _show_pipes(replay: Replay) -> None:

@@ -10,13 +10,10 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from insight_trace.run.beside import Beside
-    from insight_trace.run.run_tables import KernelRow
-    from insight_trace.run.timing import Execute
-    from insight_trace.run.whole_run import RunRequest, WholeRun
+    from insight_trace.run.run_tables import RunResult
 
 RUNS_KERNELS = True
 
@@ -59,55 +56,53 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.run.beside import as_data as measured_data
-    from insight_trace.run.beside import beside
-    from insight_trace.run.beside import text_lines as measured_lines
-    from insight_trace.run.run_directory import keep, open_folder
-    from insight_trace.run.run_tables import as_data, kernel_rows, text_lines
-    from insight_trace.run.whole_run import RunRequest, run_case
+    from insight_trace import run as run_case
+    from insight_trace.commands import shown_progress
 
-    request = RunRequest(
-        options.scene, options.case, options.chip, platform=options.platform, seed=options.seed,
-        seconds=options.time_limit, values=options.values, assumed=tuple(options.assume), deps=_deps(options),
-    )  # fmt: skip
-    say = Progress()
-    with open_folder(options.output, request, force=options.force) as folder:
-        done = run_case(request, folder, executor(options), say.step, say.timed)
-        rows = kernel_rows(done, say.step)
-        data = as_data(done, rows)
-        data["assumed"] = dict(request.assumed)
-        found = beside(done, options.measured) if options.measured is not None else None
-        if found is not None:
-            data["measured"] = measured_data(found)
-        if options.replay_slowest:
-            data["replayed"] = _replayed(done, request, rows, folder, options.replay_slowest)
-        say.step("write")
-        keep(done, data, folder)
-        number = _indexed(data, folder)
-    say.end()
-    if options.json:
-        print(json.dumps({**data, "directory": str(folder)}, indent=2))
-        return 0
-    print("\n".join(text_lines(done, rows)))
-    for name, micros in request.assumed:
-        print(f"assumed    {name} takes {micros:g} us: it was not simulated")
-    if found is not None:
-        print("\n".join(measured_lines(found)))
-    task = _task_to_look_at(done, rows, found)
-    if task >= 0:
-        case = done.graph.case.name
-        ids = ",".join(str(f) for f in done.graph.tasks["func"][task].tolist() if f >= 0)
-        task = int(done.graph.tasks["id"][task])
-        print(
-            f"look at    insight-trace replay {options.scene} --case {case} --func-id {ids} --task-id 0x{task:x}"
+    with shown_progress() as progress:
+        done = run_case(
+            options.scene,
+            options.case,
+            chip=options.chip,
+            platform=options.platform,
+            seed=options.seed,
+            values=options.values,
+            measured=options.measured,
+            deps=options.deps,
+            assume=dict(options.assume),
+            jobs=options.jobs,
+            cluster=options.cluster,
+            seconds=options.time_limit,
+            replay_slowest=options.replay_slowest,
+            output=options.output,
+            force=options.force,
+            progress=progress,
         )
-    for place in data.get("replayed", []):
-        print(f"open       {place}")
-    print(
-        f"written    {folder}: index.html, timeline.json (Perfetto), tasks.csv, run.json, dfx_outputs/ (simpler's records)"
-        + (f" · run {number}" if number else "")
-    )
+    for note in done.notes:
+        print(f"insight-trace run: {note}", file=sys.stderr)
+    print(json.dumps(done.data(), indent=2) if options.json else "\n".join(_lines(done, options.scene)))
     return 0
+
+
+def _lines(done: RunResult, scene: Path) -> list[str]:
+    from insight_trace.run.beside import text_lines as measured_lines
+    from insight_trace.run.run_tables import text_lines
+
+    graph, task = done.run.graph, done.slowest_task
+    lines = text_lines(done.run, done.rows)
+    lines += [f"assumed    {name} takes {us:g} us: it was not simulated" for name, us in done.assumed.items()]
+    if done.measured is not None:
+        lines += measured_lines(done.measured)
+    if task >= 0:
+        ids = ",".join(str(f) for f in graph.tasks["func"][task].tolist() if f >= 0)
+        lines.append(
+            f"look at    insight-trace replay {scene} --case {graph.case.name} --func-id {ids} "
+            f"--task-id 0x{int(graph.tasks['id'][task]):x}"
+        )
+    lines += [f"open       {place}" for place in done.figures.get("replayed", [])]
+    files = "index.html, timeline.json (Perfetto), tasks.csv, run.json, dfx_outputs/ (simpler's records)"
+    number = f" · run {done.number}" if done.number else ""
+    return [*lines, f"written    {done.directory}: {files}{number}"]
 
 
 def _assumed(text: str) -> tuple[str, float]:
@@ -119,76 +114,3 @@ def _assumed(text: str) -> tuple[str, float]:
     if not name or not 0 <= value <= 1e9:
         raise argparse.ArgumentTypeError(f"{text!r} is not KERNEL=MICROSECONDS")
     return name, value
-
-
-def _deps(options: argparse.Namespace) -> Path | None:
-    """The file that was named, or that of the measured run."""
-    if options.deps is not None or options.measured is None:
-        return options.deps  # type: ignore[no-any-return]
-    from insight_trace.run.device_records import find_records
-
-    return find_records(options.measured).deps
-
-
-def _task_to_look_at(done: WholeRun, rows: list[KernelRow], found: Beside | None) -> int:
-    """The slowest that was measured; without measurements the one that has most of the path."""
-    if found is not None:
-        known = {task_id: number for number, task_id in enumerate(done.graph.tasks["id"].tolist())}
-        return next((known[task.task_id] for task in found.tasks if task.task_id in known), -1)
-    return rows[0].slowest if rows else -1
-
-
-def _indexed(data: dict[str, Any], folder: Path) -> int:
-    """Its number in the index of runs; a run is none the worse if there cannot be one."""
-    from insight_trace.errors import InsightTraceError
-    from insight_trace.run.run_store import RunStore, default_index
-
-    try:
-        return RunStore(default_index()).add(data, folder)
-    except (InsightTraceError, OSError) as error:
-        print(f"insight-trace run: not in the index of runs: {error}", file=sys.stderr)
-        return 0
-
-
-def executor(options: argparse.Namespace) -> Execute:
-    from insight_trace.batch.local_pool import run_jobs, usual_jobs
-    from insight_trace.run.timing_job import run_timing_job
-
-    if options.cluster:
-        from insight_trace.batch.cluster_jobs import ClusterJobs
-
-        return ClusterJobs(options.cluster).time
-    processes = options.jobs if options.jobs is not None else usual_jobs()
-    return lambda jobs: run_jobs(run_timing_job, jobs, processes)
-
-
-def _replayed(
-    done: WholeRun, request: RunRequest, rows: list[KernelRow], folder: Path, count: int
-) -> list[str]:
-    from insight_trace.run.drill import replay_task
-
-    return [str(replay_task(done, request, row.slowest, folder)) for row in rows[:count]]
-
-
-class Progress:
-    """One line on a terminal's stderr; nothing elsewhere."""
-
-    def __init__(self) -> None:
-        from insight_trace.batch.local_pool import Remaining
-
-        self._shown = sys.stderr.isatty()
-        self._rest = Remaining()
-
-    def step(self, what: str) -> None:
-        if self._shown:
-            print(f"\r\x1b[K{what} …", end="", file=sys.stderr, flush=True)
-
-    def timed(self, done: int, total: int) -> None:
-        self.step(f"time distinct dispatches: {self._rest.text(done, total)}")
-
-    def replayed(self, done: int, total: int) -> None:
-        self.step(f"replay: {self._rest.text(done, total)}")
-
-    def end(self) -> None:
-        if self._shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -30,10 +30,10 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from insight_trace import runs
     from insight_trace.errors import RequestError
-    from insight_trace.run.run_store import RunStore, default_index
 
-    store = RunStore(options.index or default_index())
+    store = runs(options.index)
     wanted = {"list": (0, 0), "show": (1, 1), "compare": (2, 2), "prune": (0, 0)}[options.what]
     if not wanted[0] <= len(options.runs) <= wanted[1]:
         raise RequestError(f"runs {options.what} takes {wanted[0]} runs", hint="insight-trace runs --help")

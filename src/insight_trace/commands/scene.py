@@ -18,7 +18,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.scene.static import load_scene
+    from insight_trace import load_scene
 
     scene = load_scene(options.scene)
     if options.json:

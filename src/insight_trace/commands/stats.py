@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 
@@ -12,30 +13,8 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.commands import CollectorPaused
+    from insight_trace import stats
 
-    with CollectorPaused():
-        return _run(options)
-
-
-def _run(options: argparse.Namespace) -> int:
-    from insight_trace.insight import open_trace
-    from insight_trace.trace.advice import advise
-    from insight_trace.trace.idle_sync import idle_sync, recorded_findings
-    from insight_trace.trace.stats import stats
-    from insight_trace.trace.text import stats_data, stats_text
-
-    trace = open_trace(options.path)
-    figures = stats(trace)
-    advice = (*advise(trace, figures), *idle_sync(recorded_findings(options.path), figures))
-    if options.json:
-        import json
-
-        print(json.dumps(stats_data(trace, figures, advice), indent=2))
-        return 0
-    print(stats_text(figures, advice), end="")
-    for warning in trace.warnings:
-        print(f"note       {warning}")
-    if trace.origin:
-        print(f"read from  {trace.origin}")
+    found = stats(options.path)
+    print(json.dumps(found.data(), indent=2) + "\n" if options.json else found.text(), end="")
     return 0

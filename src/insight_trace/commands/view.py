@@ -11,14 +11,8 @@ whose rows open a page each; they lie together in one folder.
 from __future__ import annotations
 
 import argparse
-import contextlib
-from collections.abc import Iterator
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from insight_trace.report.kernel_table import Found
-    from insight_trace.report.payload import Section
 
 _STDERR = 2
 
@@ -60,123 +54,30 @@ def only_reads(options: argparse.Namespace) -> bool:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.commands import CollectorPaused
-
-    with CollectorPaused():
-        return _run(options)
-
-
-def _run(options: argparse.Namespace) -> int:
-    from insight_trace.report.kernel_table import traces_below
+    from insight_trace import view
+    from insight_trace.commands import shown_progress
 
     if options.perfetto:
         return _perfetto(options)
-    found = [traces_below(path) for path in options.path]
-    if options.table or len(found) > 2 or any(len(runs) > 1 for runs in found):
-        return _table(options, [run for runs in found for run in runs])
-    return _page(options)
-
-
-def _page(options: argparse.Namespace) -> int:
-    from insight_trace.errors import RequestError
-    from insight_trace.insight import open_trace
-    from insight_trace.report.kernel_table import title_of
-    from insight_trace.report.page import is_page, write_page
-    from insight_trace.storage import refuse_existing, whole_file
-
-    paths = options.path
-    if len(options.title) > len(paths):
-        raise RequestError(f"{len(options.title)} titles for {len(paths)} runs")
-    traces = [open_trace(path) for path in paths]
-    titles = [*options.title, *(title_of(path) for path in paths[len(options.title) :])]
-    first = traces[0].path or paths[0]
-    output = options.output or (first if first.is_dir() else first.parent) / "report.html"
-    force = options.force or is_page(output)
-    refuse_existing(output, force=force, inputs=paths)
-    with _writable(output), whole_file(output, force=force, inputs=paths) as file:
-        write_page(file, traces, titles, confidential=options.confidential, sections=_values(options))
-    return _shown(options, output)
-
-
-def _values(options: argparse.Namespace) -> list[Section]:
-    """What the page says of values, where it was asked for."""
-    import sys
-
-    from insight_trace.debug.debug_session import open_session
-    from insight_trace.debug.page_values import value_sections
-    from insight_trace.report.payload import Section
-
-    if not options.values:
-        return []
-    print(
-        "note: --values runs the workspace's kernel again (--sandbox says with which rights)", file=sys.stderr
-    )
-    sections, left_out = value_sections(open_session(options.path[0]))
-    if left_out:
-        print(
-            f"note: the page has no values of the last {left_out:,} tile ops; `debug` has them",
-            file=sys.stderr,
+    with shown_progress() as progress:
+        page = view(
+            *options.path,
+            output=options.output,
+            titles=options.title,
+            table=options.table,
+            values=options.values,
+            confidential=options.confidential,
+            browser=not options.no_browser,
+            force=options.force,
+            warn=lambda text: print(f"note: {text}", file=sys.stderr),
+            progress=progress,
         )
-    return [Section(title, entries) for title, entries in sections]
-
-
-def _table(options: argparse.Namespace, found: list[Found]) -> int:
-    import sys
-
-    from insight_trace.errors import RequestError
-    from insight_trace.report.kernel_table import INDEX, title_of, write_table
-    from insight_trace.report.page import is_page
-    from insight_trace.storage import whole_directory
-
-    paths = options.path
-    if len(options.title) > 1:
-        raise RequestError(
-            f"{len(options.title)} titles for one table",
-            hint="name the table once; its rows have the kernels' names",
-        )
-    one = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
-    output = options.output or (one / "pages" if one else Path("insight_pages"))
-    title = options.title[0] if options.title else title_of(one) if one else f"{len(found)} runs"
-    force = options.force or is_page(output / INDEX)
-
-    def told(number: int, name: str) -> None:
-        if sys.stderr.isatty():
-            print(f"page {number + 1} of {len(found)}: {name}", file=sys.stderr)
-
-    with (
-        _writable(output),
-        whole_directory(
-            output, force=force, record=(INDEX,), inputs=[run.path for run in found if run.path]
-        ) as folder,
-    ):
-        write_table(folder, found, title, confidential=options.confidential, told=told)
-    return _shown(options, output / INDEX)
-
-
-@contextlib.contextmanager
-def _writable(output: Path) -> Iterator[None]:
-    from insight_trace.errors import RequestError
-
-    try:
-        yield
-    except PermissionError as error:
-        raise RequestError(
-            f"{output.parent} cannot be written to", hint="name another place with -o"
-        ) from error
-
-
-def _shown(options: argparse.Namespace, page: Path) -> int:
-    if not options.no_browser:
-        import webbrowser
-
-        webbrowser.open(page.resolve().as_uri())
     print(page)
     return 0
 
 
 def _perfetto(options: argparse.Namespace) -> int:
     import importlib.util
-    import sys
 
     from insight_trace.errors import JobError, RequestError
     from insight_trace.insight import open_trace

@@ -11,11 +11,11 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from insight_trace.debug.debug_session import Session
-    from insight_trace.debug.slices import Slice
+    from insight_trace.debug.explained import Explained
     from insight_trace.debug.why import Mismatch
 
 RUNS_KERNELS = True
@@ -35,87 +35,30 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace.debug.debug_session import open_session
-    from insight_trace.debug.why import first_mismatch
+    from insight_trace import why
     from insight_trace.errors import RequestError
 
     if (options.element is None) != options.first_mismatch:
         raise RequestError("give either an element, SLOT[i,j], or --first-mismatch")
-    session = open_session(options.workspace)
-    if options.first_mismatch:
-        found = first_mismatch(session, options.search)
-        if options.json:
-            print(json.dumps(_mismatch_data(session, found), indent=1))
-        else:
-            _show_mismatch(session, found)
-        return 0
-    head, slice_ = _element(session, options.element)
+    found = why(options.workspace, options.element, seconds=options.search)
     if options.json:
-        print(json.dumps(head | _slice_data(session, slice_), indent=1))
+        print(json.dumps(found.data(), indent=1))
+    elif found.mismatch is not None:
+        _show_mismatch(found.session, found.mismatch)
     else:
-        _show_element(session, head, slice_)
+        _show_element(found)
     return 0
 
 
-def _element(session: Session, text: str) -> tuple[dict[str, Any], Slice]:
-    import re
-
-    import numpy as np
-
-    from insight_trace.debug.looks import tile_named
-    from insight_trace.debug.mismatch import addresses_in, named_element
-    from insight_trace.debug.slices import Backward
-    from insight_trace.debug.why import why_element
-    from insight_trace.errors import RequestError
-
-    of_tile = re.fullmatch(r"(?P<row>\d+):(?P<tile>dst|src\d+)\[(?P<r>\d+),\s*(?P<c>\d+)\]", text.strip())
-    if of_tile is not None:
-        moment = session.moment(int(of_tile["row"]))
-        tile = tile_named(moment, of_tile["tile"])
-        row, col = int(of_tile["r"]), int(of_tile["c"])
-        shown = moment.show(tile)
-        if row >= shown.values.shape[0] or col >= shown.values.shape[1]:
-            raise RequestError(f"element [{row},{col}] lies outside the tile, {list(shown.values.shape)}")
-        address = np.array([tile.address + int(tile.offsets()[row, col])], np.int64)
-        found = Backward(session).slice(moment.core, tile.memory, address, moment.row + 1)
-        return {"element": text, "value": _number(shown.values[row, col])}, found
-    tensor, index = named_element(session, text)
-    flat = np.array([np.ravel_multi_index(index, tensor.shape) if index else 0], np.int64)
-    address = addresses_in(session, tensor, flat)
-    last = session.moment(len(session.instructions) - 1)
-    raw = last.bytes(0, 10, int(address[0]), int(address[0]) + tensor.dtype.size)
-    return {"element": text, "value": _number(raw.view(tensor.dtype.numpy)[0])}, why_element(
-        session, tensor, index
-    )
-
-
-def _number(value: Any) -> Any:
-    import math
-
-    plain = value.item() if value.dtype.kind in "iufb" else float(value)
-    return plain if not isinstance(plain, float) or math.isfinite(plain) else str(plain)
-
-
-def _slice_data(session: Session, found: Slice) -> dict[str, Any]:
-    from insight_trace.debug.chain import chain, link_data
-
-    return {
-        "chain": [link_data(link) for link in chain(session, found)],
-        "inputs": {str(slot): len(offsets) for slot, offsets in sorted(found.inputs.items())},
-        "unwritten": found.unwritten + sum(step.unwritten for step in found.steps.values()),
-        "cut": found.cut,
-        "remarks": list(session.remarks),
-    }
-
-
-def _show_element(session: Session, head: dict[str, Any], found: Slice) -> None:
+def _show_element(found: Explained) -> None:
     from insight_trace.debug.chain import chain, input_lines, link_lines
 
-    links = chain(session, found)
-    print(f"{head['element']} = {head['value']}")
+    session = found.session
+    links = chain(session, found.slice)
+    print(f"{found.element} = {found.value}")
     print("made by" if links else "no instruction wrote it")
     print("\n".join(link_lines(links)))
-    came = input_lines(session, found)
+    came = input_lines(session, found.slice)
     if came:
         print("from\n" + "\n".join(came))
     worst = max((link for link in links if link.error), key=lambda link: link.error or 0.0, default=None)
@@ -124,31 +67,16 @@ def _show_element(session: Session, head: dict[str, Any], found: Slice) -> None:
     _remarks(session)
 
 
-def _mismatch_data(session: Session, found: Mismatch) -> dict[str, Any]:
-    return {
-        "wrong": [
-            {"slot": one.tensor.slot, "first": list(one.first), "wrong": len(one.flat), "compared": one.tensor.numel,
-             "got": _number(one.got[one.first]), "expected": _number(one.want[one.first]), "tolerated": one.tolerated}
-            for one in found.wrong
-        ],
-        "suspects": [
-            {"file": s.file, "line": s.line, "op": s.op, "reasons": list(s.reasons), "mend": s.mend,
-             "explained": s.explained, "exact": s.exact}
-            for s in found.suspects
-        ],
-        "runs": found.runs,
-    } | _slice_data(session, found.slice)  # fmt: skip
-
-
 def _show_mismatch(session: Session, found: Mismatch) -> None:
     from insight_trace.debug.chain import chain, input_lines, link_lines
+    from insight_trace.debug.explained import plain_number
 
     for one in found.wrong:
         at = ",".join(map(str, one.first))
         within = " (all within the tolerance)" if one.tolerated else ""
         print(
             f"slot {one.tensor.slot}     {len(one.flat):,} of {one.tensor.numel:,} elements differ{within}; first "
-            f"[{at}]: {_number(one.got[one.first])}, recorded {_number(one.want[one.first])}"
+            f"[{at}]: {plain_number(one.got[one.first])}, recorded {plain_number(one.want[one.first])}"
         )
     print(f"suspects   the most likely first; {found.runs} runs with a line changed")
     for number, suspect in enumerate(found.suspects[:8], 1):

@@ -6,14 +6,17 @@ is its result against that of inputs that were never rounded at all.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from insight_trace.debug.debug_session import Session, open_session
 from insight_trace.debug.forward import Forward
 from insight_trace.debug.journal import GM, PAGE
 from insight_trace.debug.mismatch import addresses_in, expected_of
@@ -21,9 +24,7 @@ from insight_trace.debug.op_double import Doubles, quiet_result
 from insight_trace.debug.tile_calls import TileCall, TileCalls
 from insight_trace.debug.tile_layout import Tile, as_double, element_size, is_float, largest, smallest
 from insight_trace.recording.stream import distinct
-
-if TYPE_CHECKING:
-    from insight_trace.debug.debug_session import Session
+from insight_trace.storage import write_whole
 
 _CANCELLED = 1024.0  # a sum so much smaller than its terms has lost ten bits of them
 
@@ -63,6 +64,15 @@ class Shadow:
     lines: tuple[LineError, ...]  # the largest introduced error, relative to its result, first
     slots: tuple[SlotError, ...]
     without: dict[str, int]  # ops without a double form, and how often: their own results stand
+
+    def data(self) -> dict[str, Any]:
+        return {
+            "lines": [vars(line) for line in self.lines],
+            "slots": [
+                vars(slot) | {"exceeds": list(slot.exceeds) if slot.exceeds else None} for slot in self.slots
+            ],
+            "without_double_form": self.without,
+        }
 
 
 class _Beside:
@@ -334,15 +344,11 @@ def _largest(gaps: Doubles) -> float:
     return float(finite.max()) if finite.size else 0.0
 
 
-def shadow_data(found: Shadow) -> dict[str, Any]:
-    """For JSON."""
-    return {
-        "lines": [vars(line) for line in found.lines],
-        "slots": [
-            vars(slot) | {"exceeds": list(slot.exceeds) if slot.exceeds else None} for slot in found.slots
-        ],
-        "without_double_form": found.without,
-    }
+def write_shadow(workspace: Path) -> Shadow:
+    """The precision of a workspace's run, also kept in it."""
+    found = shadow(open_session(workspace))
+    write_whole(workspace / "shadow.json", json.dumps(found.data(), indent=1) + "\n", sync=False)
+    return found
 
 
 def shadow_lines(found: Shadow, most: int = 10) -> list[str]:

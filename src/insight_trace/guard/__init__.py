@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from msgspec.structs import replace
 
 from insight_trace.guard.difference import Difference, Grade, KernelDifference, worst_first
-from insight_trace.options import KERNEL_SECONDS, RunOptions, run_options
+from insight_trace.options import KERNEL_SECONDS, RunKeywords, RunOptions, run_options
 
 __all__ = ["Difference", "Grade", "KernelDifference", "diff"]
 
@@ -27,7 +27,7 @@ def diff(
     jobs: int | None = None,
     progress: Callable[[str], None] = lambda _step: None,
     options: RunOptions | None = None,
-    **run: Any,
+    **run: Unpack[RunKeywords],
 ) -> Difference:
     """What the second of two builds does that the first did not, kernel by kernel, worst first.
 

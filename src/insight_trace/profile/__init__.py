@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from insight_trace import make_callable
 from insight_trace.errors import RequestError
-from insight_trace.options import KERNEL_SECONDS, RunOptions, VendorOptions, run_options
+from insight_trace.options import KERNEL_SECONDS, RunOptions, VendorOptions
 from insight_trace.profile.build_run import check_choice, with_workloads
 from insight_trace.profile.kernel_runner import KernelRunner
 from insight_trace.profile.manifest import ABOUT, MANIFEST, build_of, latest_run, write_pointer
@@ -164,24 +164,18 @@ def _with_cause(kernel: PlannedKernel, problems: Mapping[Path, str]) -> PlannedK
     return kernel
 
 
-def profile(
-    request: ProfileRequest | Path | str,
+def run_profile(
+    request: ProfileRequest,
     runner: KernelRunner | None = None,
     report: Callable[[Progress], None] = lambda _: None,
     warn: Callable[[str], None] = lambda _: None,
     *,
     cluster: str | None = None,
-    **run: object,
 ) -> ProfileResult:
-    """Runs every kernel of a request, or of a build; what is exported stands in the result's directory.
+    """Runs every kernel of a request; what is exported stands in the result's directory.
 
-    Without a runner the simulator of the request's options serves, or the workers of a Dask cluster. `run` are fields of
-    RunOptions.
+    Without a runner the simulator of the request's options serves, or the workers of a Dask cluster.
     """
-    if not isinstance(request, ProfileRequest):
-        request = ProfileRequest(Path(request).expanduser().absolute())
-    if run:
-        request = dataclasses.replace(request, options=run_options(request.options, run))
     sources = find_sources(request.build, ptoas_dir=request.ptoas_dir, source_glob=request.source_glob)
     planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
     refuse_unused_names(planned, request.settings)

@@ -6,10 +6,11 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from insight_trace import __version__
 from insight_trace.digest import argument_hashes, file_hash, headers_hash, name_of
@@ -24,9 +25,10 @@ from insight_trace.profile.kernel_runner import (
     Places,
     RunOutcome,
 )
-from insight_trace.profile.manifest import ManifestRow, read_manifest, write_books
+from insight_trace.profile.manifest import COLUMNS, OUR_COLUMNS, ManifestRow, read_manifest, write_books
 from insight_trace.profile.verdict import near_empty
 from insight_trace.ptoas.planned_kernel import BrokenKernel, BufferArg, PlannedKernel, ProfileKernel
+from insight_trace.results import Result
 from insight_trace.storage import whole_directory
 
 
@@ -42,14 +44,24 @@ class Progress:
     reused: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileResult:
+@dataclass(frozen=True, repr=False)
+class ProfileResult(Result):
+    """The kernels of a build, each with what came of it."""
+
     root: Path
     rows: tuple[ManifestRow, ...]  # in the order of the plan
 
     @property
     def exported(self) -> int:
         return sum(row.exported for row in self.rows)
+
+    def summary(self) -> str:
+        return f"{self.exported} of {len(self.rows)} kernels exported · {self.root}"
+
+    def columns(self) -> Mapping[str, Any]:
+        """The manifest: one row per kernel."""
+        names = (*COLUMNS, *OUR_COLUMNS)
+        return {name: [row.cell(name) for row in self.rows] for name in names}
 
 
 def fingerprint(kernel: ProfileKernel, runner: str, include: Sequence[Path] = ()) -> str:

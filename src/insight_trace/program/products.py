@@ -6,11 +6,12 @@ import datetime
 import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from insight_trace.arguments.content import Recorded
 from insight_trace.arguments.slots import ReplayArguments, ReplaySlot, make_tensor
@@ -21,6 +22,7 @@ from insight_trace.program.kernel_file import MEMBERS, PlannedKernel, keep_sourc
 from insight_trace.program.launches import split_arguments
 from insight_trace.program.run_kernel import replay_kernel
 from insight_trace.program.session import Launched, ProgramOptions, Ran
+from insight_trace.results import Result
 from insight_trace.simulate.embedded.entry_link import tool
 from insight_trace.simulate.embedded.toolchain import Toolchain
 from insight_trace.simulate.embedded.typed_entry import ENTRY
@@ -38,6 +40,33 @@ class Product(Struct, frozen=True):
     directory: Path | None = None
     findings: tuple[str, ...] = ()
     error: str = ""
+
+
+class ProgramResult(Result, Struct, frozen=True, eq=False):
+    """How a program ended, what it launched, and the workspaces that were made of it."""
+
+    code: int
+    launches: tuple[Launched, ...]
+    products: Mapping[str, Product]  # by the folder that a launch was kept in
+
+    def summary(self) -> str:
+        made = sum(product.workspace is not None for product in self.products.values())
+        return f"exit code {self.code} · {len(self.launches):,} launches · {made} workspaces"
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per launch."""
+        names = ("name", "blocks", "kind", "soc", "cycles", "us", "bound", "error")
+        return {name: [getattr(one, name) for one in self.launches] for name in names}
+
+    def data(self) -> dict[str, Any]:
+        rows = []
+        for one in self.launches:
+            row = asdict(one)
+            product = self.products.get(row.pop("job"))
+            row["workspace"] = str(product.workspace) if product and product.workspace else None
+            row["findings"] = list(product.findings) if product else None
+            rows.append(row)
+        return {"launches": rows}
 
 
 def make_products(ran: Ran, options: ProgramOptions, output: Path | None) -> dict[str, Product]:

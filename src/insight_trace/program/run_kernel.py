@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from insight_trace.chips import target_of_chip
 from insight_trace.errors import JobError, next_step
+from insight_trace.limits import RUN_SECONDS, seconds_given
 from insight_trace.model import Case, CoreType, Scene
 from insight_trace.program.kernel_file import KernelFile, PlannedKernel, Value, plan_kernel
 
@@ -47,19 +49,56 @@ class KernelFunction:
         path: str | Path,
         entry: str | None = None,
         *,
-        target: str = "a2a3",
+        target: str | None = None,
         soc_version: str | None = None,
         include_dirs: Sequence[str] = (),
         defines: Sequence[str] = (),
         core: str | None = None,
-        seconds: float = 60.0,
+        seconds: float = RUN_SECONDS,
     ) -> None:
-        self.file = KernelFile(
-            Path(path), entry, target, tuple(include_dirs), tuple(defines), CoreType(core) if core else None
-        )
+        family = target or target_of_chip(soc_version or "") or "a2a3"
+        kind = CoreType(core) if core else None
+        self.file = KernelFile(Path(path), entry, family, tuple(include_dirs), tuple(defines), kind)
         self.soc_version = soc_version
-        self.seconds = seconds
+        self.seconds = seconds_given(seconds, "--time-limit")
         self.simulation: Simulation | None = None  # of the last call
+
+    def replay(
+        self,
+        arguments: Mapping[str, Value] | Sequence[Value],
+        *,
+        blocks: int = 1,
+        expected: Mapping[str, Path] | None = None,
+        output: str | Path | None = None,
+        preset: str = "device",
+        timing_only: bool = False,
+        check: bool = False,
+        force: bool = False,
+        also: str | None = None,
+    ) -> Replay:
+        """Runs it and writes a workspace. Arguments go by name or in order, `expected` are .npy files of them afterwards."""
+        from insight_trace.trace.other_simulators import add_to_workspace, forms_of
+
+        planned = plan_kernel(self.file, arguments, blocks=blocks, expected=expected)
+        forms = forms_of(also) if also is not None else ()
+        done = replay_kernel(
+            planned,
+            self.file.path,
+            target=self.file.target,
+            output=None if output is None else Path(output),
+            soc_version=self.soc_version,
+            preset=preset,
+            timing_only=timing_only,
+            check=check,
+            seconds=self.seconds,
+            force=force,
+        )
+        add_to_workspace(done.directory, done.workspace, planned.name, forms)
+        return done
+
+    def __repr__(self) -> str:
+        last = f" · {self.simulation.cycles:,} cycles in its last call" if self.simulation else ""
+        return f"<KernelFunction {self.file.entry or 'kernel_entry'} of {self.file.path}{last}>"
 
     def __call__(self, *values: Value, blocks: int = 1, **named: Value) -> int:
         """Runs it to its end; the cycles that it takes. NumPy arrays and torch tensors get their new content."""
@@ -67,8 +106,7 @@ class KernelFunction:
 
         given: Mapping[str, Value] | Sequence[Value] = values
         if named:
-            planned_names = plan_names(self.file)
-            given = {**dict(zip(planned_names, values, strict=False)), **named}
+            given = {**dict(zip(plan_names(self.file), values, strict=False)), **named}
         planned = plan_kernel(self.file, given, blocks=blocks)
         how = EmbeddedOptions(self.soc_version, self.file.target, seconds=self.seconds, launch=True)
         simulation = run_embedded(planned.kernels, planned.arguments, how)
@@ -109,6 +147,22 @@ def _write_back(value: Value, simulation: Simulation, slot: int | None) -> None:
         value[...] = made
 
 
-def kernel(path: str | Path, entry: str | None = None, **how: Any) -> KernelFunction:
-    """A kernel of a C++ file as a function of arrays: `kernel("f.cpp", "f")(x, y, n, blocks=20)`."""
-    return KernelFunction(path, entry, **how)
+def kernel(
+    path: str | Path,
+    entry: str | None = None,
+    *,
+    target: str | None = None,
+    soc_version: str | None = None,
+    include_dirs: Sequence[str] = (),
+    defines: Sequence[str] = (),
+    core: str | None = None,
+    seconds: float = RUN_SECONDS,
+) -> KernelFunction:
+    """A kernel of a C++ file as a function of arrays: `kernel("f.cpp", "f")(x, y, n, blocks=20)`.
+
+    `.replay(arguments)` writes a workspace as well.
+    """
+    return KernelFunction(
+        path, entry, target=target, soc_version=soc_version, include_dirs=include_dirs, defines=defines, core=core,
+        seconds=seconds,
+    )  # fmt: skip

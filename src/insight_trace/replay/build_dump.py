@@ -75,8 +75,8 @@ def kernel_names(dump: Path) -> dict[int, str]:
     return names
 
 
-def members_of(dump: Path, scene: Path, kernel: str) -> str:
-    """The func ids of the first task that runs the kernel of that name, as `--func-id` takes them.
+def members_of(dump: Path, scene: Path, kernel: str) -> tuple[int, ...]:
+    """The func ids of the first task that runs the kernel of that name.
 
     A kernel that runs alone and in a mix is taken alone. A name that the scene does not know may be one of the
     run's own names.
@@ -93,4 +93,4 @@ def members_of(dump: Path, scene: Path, kernel: str) -> str:
     if not tasks:
         raise RequestError(f"no task of {dump} runs {kernel}", hint="--list-tasks shows what ran")
     members = min(tasks, key=len)
-    return ",".join(map(str, dict.fromkeys(members)))
+    return tuple(dict.fromkeys(members))

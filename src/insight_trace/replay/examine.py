@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from insight_trace.check.suppressions import Allowance, apply, in_sources
-from insight_trace.finding import Finding, Severity
+from insight_trace.finding import Finding, Severity, finding_data
 from insight_trace.job import Job
 from insight_trace.options import repeated
 from insight_trace.outcome import Failure
@@ -17,6 +18,7 @@ from insight_trace.replay.jobs import Progress, jobs_of
 from insight_trace.replay.pipeline import execute
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.workspace import RECORD, read_record
+from insight_trace.results import Result
 from insight_trace.scratch import scratch_folder
 
 
@@ -34,6 +36,57 @@ class Examined:
     @property
     def errors(self) -> int:
         return sum(finding.severity is Severity.ERROR for finding in self.findings)
+
+    def data(self) -> dict[str, Any]:
+        return {
+            "kernels": list(self.kernels),
+            "func_ids": list(self.func_ids),
+            "findings": [finding_data(finding) for finding in self.findings],
+            "allowed": [finding_data(finding) for finding in self.allowed],
+            "unused_allowances": [allowance.where for allowance in self.unused],
+            "failure": str(self.failure) if self.failure else None,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class CheckResult(Result):
+    """What the checker says of every kernel that was looked at."""
+
+    examined: tuple[Examined, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(finding for one in self.examined for finding in one.findings)
+
+    @property
+    def errors(self) -> int:
+        return sum(one.errors for one in self.examined)
+
+    @property
+    def failed(self) -> int:
+        """Kernels that did not run to their end."""
+        return sum(one.failure is not None for one in self.examined)
+
+    def summary(self) -> str:
+        count, errors = len(self.examined), self.errors
+        return (
+            f"{count} {'kernel' if count == 1 else 'kernels'} · {errors} {'error' if errors == 1 else 'errors'} · "
+            f"{self.failed} did not run to {'its' if self.failed == 1 else 'their'} end"
+        )
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per finding."""
+        rows = [(" + ".join(one.kernels), finding) for one in self.examined for finding in one.findings]
+        return {
+            "kernel": [name for name, _ in rows],
+            "severity": [finding.severity.value for _, finding in rows],
+            "category": [finding.category for _, finding in rows],
+            "message": [finding.message for _, finding in rows],
+            "place": [f"{f.places[0].file}:{f.places[0].line}" if f.places else "" for _, f in rows],
+        }
+
+    def data(self) -> dict[str, Any]:
+        return {"kernels": [one.data() for one in self.examined]}
 
 
 def examine(

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from insight_trace.arguments.slots import ReplayArguments
+from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
 from insight_trace.dump.dump_place import find_manifest
 from insight_trace.errors import InputError
-from insight_trace.finding import Finding
+from insight_trace.finding import Finding, finding_data
 from insight_trace.job import Job
-from insight_trace.model import Dispatch, Instructions, Tier
+from insight_trace.model import Confidence, Dispatch, Instructions, Tier
 from insight_trace.options import repeated
 from insight_trace.outcome import Simulation
 from insight_trace.replay.jobs import job_of
 from insight_trace.replay.pipeline import Execution, execute
 from insight_trace.replay.request import ReplayRequest
-from insight_trace.replay.verification import OutputCheck, Status
+from insight_trace.replay.verification import OutputCheck, Status, verdict
 from insight_trace.replay.workspace import (
     RECORD,
     import_name,
@@ -35,6 +35,7 @@ from insight_trace.replay.workspace import (
     write_named_traces,
     write_record,
 )
+from insight_trace.results import TracedResult
 from insight_trace.simulate.simulators import find_simulator
 from insight_trace.storage import whole_directory
 
@@ -45,7 +46,7 @@ Progress = Callable[[str], None]
 _NULL_PAGE = 4096  # bytes of an address that a null pointer and an offset give
 
 
-class Replay(Struct, frozen=True, eq=False):
+class Replay(TracedResult, Struct, frozen=True, eq=False):
     """What one replay gave."""
 
     job: Job
@@ -56,6 +57,21 @@ class Replay(Struct, frozen=True, eq=False):
     warnings: tuple[str, ...]
     simulation: Simulation | None = None
     preset: str = "device"
+    shadow: Any = None  # debug.shadow.Shadow: the run in double arithmetic, where it was asked for
+
+    def summary(self) -> str:
+        found = f" · {len(self.findings)} findings" if self.findings else ""
+        if self.simulation is None:
+            return f"{self.job.label} · {self.simulator or 'not simulated'} · {self.workspace}"
+        micros = self.simulation.cycles / self.simulation.mhz
+        outputs = verdict(self.checks) if self.checks else "nothing compared"
+        return f"{self.job.label} · {self.cycles:,} cycles · {micros:.3f} us · {outputs}{found} · {self.workspace}"
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per executed instruction."""
+        from insight_trace.trace.dataframe import columns_of
+
+        return columns_of(self.simulation.instructions) if self.simulation else {}
 
     @property
     def arguments(self) -> ReplayArguments:
@@ -113,6 +129,60 @@ class Replay(Struct, frozen=True, eq=False):
         if platforms and job.target not in {platform.removesuffix("sim") for platform in platforms}:
             found.append(f"it ran on {job.target}, the case is for {', '.join(platforms)}")
         return tuple(found)
+
+    @property
+    def confidence(self) -> Confidence | None:
+        """How far the total can be trusted; None where the vendor's simulator ran."""
+        from insight_trace.simulate.embedded.confidence import confidence
+        from insight_trace.simulate.embedded.simulator import chip_that_ran
+
+        if self.simulation is None or self.simulator != "embedded":
+            return None
+        return confidence(self.simulation, chip_that_ran(self.simulation, self.preset))
+
+    def data(self) -> dict[str, Any]:
+        from insight_trace.trace.text import time_data
+
+        about: dict[str, Any] = {}
+        if self.simulation is not None and (trusted := self.confidence) is not None:
+            run = self.simulation
+            about = {
+                "micros": run.cycles / run.mhz, **time_data(run.cycles, trusted, run.launch, run.memory)
+            }  # fmt: skip
+        found = {
+            "directory": str(self.directory) if self.directory else None,
+            "import": str(self.to_import) if self.to_import else None,
+            "workspace": str(self.workspace),
+            "simulator": self.simulator,
+            "cycles": self.cycles,
+            **about,
+            "outputs": [
+                {
+                    "slot": c.slot,
+                    "status": str(c.status),
+                    "max_error": c.max_error,
+                    "why": c.why,
+                    "compared": c.compared,
+                    "ulp": c.ulp,
+                    "furthest": c.furthest,
+                    "against": "recorded after completion" if c.compared else None,
+                }
+                for c in self.checks
+            ],
+            "arguments": [
+                {
+                    "slot": item.slot,
+                    "kind": "tensor" if isinstance(item, ReplayTensor) else "scalar",
+                    "dtype": item.dtype.name,
+                    "tier": str(item.tier),
+                }
+                for item in self.arguments.slots
+            ],
+            "differences": list(self.differences),
+            "warnings": list(self.warnings),
+            "findings": [finding_data(finding) for finding in self.findings],
+        }
+        return found if self.shadow is None else found | {"shadow": self.shadow.data()}
 
 
 def run_replay(request: ReplayRequest, progress: Progress = lambda _step: None) -> Replay:

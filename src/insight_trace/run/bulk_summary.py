@@ -7,19 +7,34 @@ import importlib
 import importlib.util
 import io
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, fields
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from insight_trace import limits
-from insight_trace.errors import JobError
+from insight_trace.errors import JobError, RequestError
 from insight_trace.limits import cell
+from insight_trace.results import Result
 from insight_trace.run.bulk_replay import FAILED, ReplayRow
-from insight_trace.storage import whole_files
+from insight_trace.storage import visible_names, whole_files
 
+JOURNAL = "replays.jsonl"
+_WRITTEN = {JOURNAL, "summary.csv", "summary.json", "summary.parquet"}
 VERDICTS = ("verified", "mismatch", "unverifiable", FAILED)
+
+
+def open_folder(wanted: Path | None, name: str, *, force: bool) -> Path:
+    """Where the user asked for it; a folder of an earlier call is gone on with."""
+    folder = wanted or Path("outputs") / f"replay_all_{re.sub(r'[^A-Za-z0-9.-]+', '-', name)}"
+    if folder.exists():
+        held = visible_names(folder) if folder.is_dir() else {"a file"}
+        if held - _WRITTEN and not force:
+            raise RequestError(f"{folder} holds other things", hint="name another place with -o")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def totals(rows: Sequence[ReplayRow]) -> list[dict[str, Any]]:
@@ -114,3 +129,54 @@ def text_lines(rows: Sequence[ReplayRow]) -> list[str]:
     if len(wrong) > 10:
         lines.append(f"           and {len(wrong) - 10} more: summary.csv")
     return lines
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReplayAllResult(Result):
+    """Every dispatch that was replayed, and what its verdict is."""
+
+    rows: tuple[ReplayRow, ...]
+    directory: Path
+    about: Mapping[str, Any]  # scene, case and dump
+    known: int = 0  # of them, replayed by an earlier call
+    lost: int = 0  # records and payloads that the dump does not have though they were made
+    notes: tuple[str, ...] = ()
+
+    @property
+    def verified(self) -> int:
+        return sum(row.verdict == "verified" for row in self.rows)
+
+    @property
+    def wrong(self) -> int:
+        return sum(row.verdict in ("mismatch", FAILED) for row in self.rows)
+
+    @property
+    def errors(self) -> int:
+        """What the checker found."""
+        return sum(row.errors for row in self.rows)
+
+    @property
+    def unproven(self) -> str:
+        """Why "nothing is wrong" cannot be said of the dump, though no dispatch was found wrong."""
+        if not self.verified:
+            return (
+                f"none of the {len(self.rows):,} dispatches could be verified: nothing is known to be right"
+            )
+        if self.lost:
+            return f"the dump lost {self.lost:,} records or payloads: what they held was not replayed"
+        return ""
+
+    def summary(self) -> str:
+        unverified = len(self.rows) - self.verified - self.wrong
+        more = f" · {unverified:,} could not be verified" if unverified else ""
+        more += f" · {self.known:,} known before" if self.known else ""
+        return f"{len(self.rows):,} dispatches · {self.verified:,} verified · {self.wrong:,} wrong{more}"
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per dispatch."""
+        return {field.name: [getattr(row, field.name) for row in self.rows] for field in fields(ReplayRow)}
+
+    def data(self) -> dict[str, Any]:
+        counts = {"dispatches": len(self.rows), "verified": self.verified, "wrong": self.wrong}
+        kernels = {"directory": str(self.directory), "kernels": totals(self.rows)}
+        return {**self.about, **kernels, **counts, "records_lost": self.lost}

@@ -19,6 +19,7 @@ from insight_trace.outcome import Simulation
 from insight_trace.recording.intervals import union
 from insight_trace.recording.kinds import Kind, kinds
 from insight_trace.recording.pipes import ENGINE_PIPES
+from insight_trace.results import Result
 from insight_trace.run.fitting import Fit, Quantity, fit
 from insight_trace.run.measured import DURATION, TOTAL, MeasuredTask
 from insight_trace.run.overlay import base_of, candidates, overlay_text
@@ -63,13 +64,50 @@ class CounterRow:
     simulated: float | None  # None: nothing here counts that
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, repr=False)
+class Calibration(Result):
+    """A chip before and after it was fitted to measurements."""
+
     chip: Chip
     quantities: tuple[Quantity, ...]
     result: Fit
     overlay: str  # the chip's file with what was fitted
     counters: tuple[CounterRow, ...] = ()
+
+    def summary(self) -> str:
+        fit = self.result
+        return f"{self.chip.name} · {len(fit.fitted)} parameters fitted · error {fit.before:.1%}, then {fit.held_out:.1%}"
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per quantity that was measured."""
+        rows = self.data()["quantities"]
+        return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+
+    def data(self) -> dict[str, Any]:
+        result = self.result
+        return {
+            "chip": self.chip.name,
+            "quantities": [
+                {
+                    "task": q.task,
+                    "what": q.what,
+                    "measured": q.measured,
+                    "simulated": before,
+                    "calibrated": after,
+                }
+                for q, before, after in zip(self.quantities, result.simulated, result.after, strict=True)
+            ],
+            "counters": [
+                {"task": c.task, "what": c.what, "measured": c.measured, "simulated": c.simulated}
+                for c in self.counters
+            ],
+            "fitted": [{"parameter": p.name, "factor": p.factor, "within": p.within} for p in result.fitted],
+            "refused": [{"parameter": p.name, "why": p.why} for p in result.refused],
+            "error_before": result.before,
+            "held_out_error": result.held_out,
+            "unseen_kind_error": result.unseen,
+            "scatter": result.scatter,
+        }
 
 
 # What columns count together, of both families, and how a simulation counts it (requests are of 128 bytes).

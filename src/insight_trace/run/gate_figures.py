@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from insight_trace.finding import Finding
 from insight_trace.options import RunOptions
 from insight_trace.replay.examine import examine
 from insight_trace.replay.request import ReplayRequest
-from insight_trace.run.baseline import CaseFigures, KernelFigures
+from insight_trace.run.baseline import Baseline, CaseFigures, KernelFigures
 from insight_trace.run.run_tables import kernel_rows
 from insight_trace.run.timing import Execute
 from insight_trace.run.whole_run import RunRequest, run_case
@@ -28,6 +28,17 @@ class Subject:
     scene: Path
     case: str | None
     chip: str | None = None
+
+
+def subjects_of(words: Sequence[str], chip: str | None, baseline: Baseline, root: Path) -> list[Subject]:
+    """What SCENE::CASE words name; without any, the cases of the baseline in the folder `root`."""
+    if not words:
+        return [Subject(root / case.scene, case.case, case.chip) for case in baseline.cases]
+    found = []
+    for text in words:
+        scene, _, case = text.rpartition("::") if "::" in text else (text, "", "")
+        found.append(Subject(Path(scene), case or None, chip))
+    return found
 
 
 def measure(

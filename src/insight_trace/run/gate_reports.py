@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -10,12 +12,13 @@ from xml.sax.saxutils import escape, quoteattr
 from insight_trace.check.sarif import sarif
 from insight_trace.finding import Finding, Place, Severity
 from insight_trace.limits import visible
+from insight_trace.results import Result
 from insight_trace.run.baseline import BaselineChange, CaseFigures
 
 _WHOLE = "(the case)"
 
 
-def junit(cases: Sequence[CaseFigures], changes: Sequence[BaselineChange]) -> str:
+def junit_text(cases: Sequence[CaseFigures], changes: Sequence[BaselineChange]) -> str:
     """A suite for each case, a test for each of its kernels and for the case itself; what is worse is a failure."""
     worse = [change for change in changes if change.worse]
     return junit_of("insight-trace gate", {case.name: ["", *case.kernels] for case in cases}, worse)
@@ -65,3 +68,37 @@ def sarif_of(changes: Sequence[BaselineChange], findings: Sequence[Finding], roo
         if change.worse and change.what != "finding"
     ]
     return sarif([*about, *findings], root)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GateResult(Result):
+    """What differs from a baseline."""
+
+    cases: tuple[CaseFigures, ...]
+    changes: tuple[BaselineChange, ...]
+    findings: tuple[Finding, ...]
+    threshold: float
+
+    @property
+    def worse(self) -> int:
+        return sum(change.worse for change in self.changes)
+
+    @property
+    def kernels(self) -> int:
+        return sum(len(case.kernels) for case in self.cases)
+
+    def summary(self) -> str:
+        other = len(self.changes) - self.worse
+        return (
+            f"{len(self.cases)} cases · {self.kernels} kernels · {self.worse} worse · {other} other changes"
+        )
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per change."""
+        names = ("case", "kernel", "what", "worse", "text")
+        return {name: [getattr(change, name) for change in self.changes] for name in names}
+
+    def data(self) -> dict[str, Any]:
+        counts = {"cases": len(self.cases), "kernels": self.kernels, "threshold": self.threshold}
+        changes = [dataclasses.asdict(change) for change in self.changes]
+        return {**counts, "worse": self.worse, "changes": changes}

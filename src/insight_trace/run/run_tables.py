@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from insight_trace.results import Result
 from insight_trace.run.critical_tasks import busy, longest_chain, shares
 from insight_trace.run.whole_run import WholeRun, task_names, without
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from insight_trace.run.beside import Beside
 
 MOST_ASKED = 12  # kernels whose absence is worked out: each takes as long as placing all tasks again
 
@@ -181,7 +185,7 @@ def as_data(run: WholeRun, rows: list[KernelRow]) -> dict[str, Any]:
     }
 
 
-def text_lines(run: WholeRun, rows: list[KernelRow]) -> list[str]:
+def text_lines(run: WholeRun, rows: Sequence[KernelRow]) -> list[str]:
     """As the command prints it."""
     graph, total = run.graph, max(run.total, 1)
     dispatches = sum(row.dispatches for row in rows)
@@ -219,3 +223,46 @@ def text_lines(run: WholeRun, rows: list[KernelRow]) -> list[str]:
 def _time(run: WholeRun, cycles: int) -> str:
     micros = run.micros(cycles)
     return f"{micros / 1000:,.3f} ms" if micros >= 1000 else f"{micros:,.2f} us"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunResult(Result):
+    """A case on a chip, and the folder that was written of it."""
+
+    run: WholeRun
+    rows: tuple[KernelRow, ...]
+    directory: Path
+    figures: Mapping[str, Any]  # what run.json holds
+    measured: Beside | None = None  # what a device measured of the same case
+    number: int = 0  # in the index of runs; 0: it is in none
+    notes: tuple[str, ...] = ()
+    assumed: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def cycles(self) -> int:
+        return self.run.total
+
+    @property
+    def micros(self) -> float:
+        return self.run.micros(self.run.total)
+
+    @property
+    def slowest_task(self) -> int:
+        """Which task to replay, -1 where there is none: the slowest measured, else the one with most of the path."""
+        if self.measured is None:
+            return self.rows[0].slowest if self.rows else -1
+        known = {task_id: number for number, task_id in enumerate(self.run.graph.tasks["id"].tolist())}
+        return next((known[task.task_id] for task in self.measured.tasks if task.task_id in known), -1)
+
+    def summary(self) -> str:
+        graph = self.run.graph
+        took = f"{_time(self.run, self.cycles)} on {self.run.chip.name}"
+        return f"{graph.scene.name} · {graph.case.name} · {took} · {self.directory}"
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per kernel or mix."""
+        names = ("name", "core_type", "dispatches", "distinct", "least", "median", "most", "on_path", "bound")
+        return {name: [getattr(row, name) for row in self.rows] for name in names}
+
+    def data(self) -> dict[str, Any]:
+        return {**self.figures, "directory": str(self.directory)}

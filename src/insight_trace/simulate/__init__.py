@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from insight_trace import make_callable
 
@@ -12,20 +12,22 @@ if TYPE_CHECKING:
     from insight_trace.arguments.slots import ReplayArguments
     from insight_trace.model import CoreType, Kernel
     from insight_trace.outcome import Simulation
+    from insight_trace.simulate.embedded.simulator import EmbeddedKeywords
 
 
 def simulate(
     kernel: Kernel | str | Path | Sequence[Kernel],
-    arguments: ReplayArguments | Mapping[int, Any],
+    arguments: ReplayArguments | Mapping[int, Any] | Sequence[Any],
     *,
     core_type: CoreType | str | None = None,
     block_count: int = 1,
-    **options: Any,
+    **options: Unpack[EmbeddedKeywords],
 ) -> Simulation:
     """Runs a kernel, or the members of a mix, on the embedded core.
 
     `kernel` is a source file (its core type given, or guessed from the source), a Kernel, or several.
-    `arguments` are ReplayArguments, or arrays and numbers by slot. The rest are EmbeddedOptions.
+    `arguments` are ReplayArguments, or arrays and numbers by slot or in the order of the slots. The rest are fields of
+    EmbeddedOptions.
     A kernel that fails gives a Simulation with its `failure`; a request that is wrong raises.
     """
     from insight_trace.arguments.given import from_arrays
@@ -41,7 +43,8 @@ def simulate(
     else:
         kernels = list(kernel)
     if not isinstance(arguments, ReplayArguments):
-        arguments = from_arrays(arguments, block_count=block_count)
+        by_slot = arguments if isinstance(arguments, Mapping) else dict(enumerate(arguments))
+        arguments = from_arrays(by_slot, block_count=block_count)
     run = run_checked if options.get("check") else run_embedded
     return run(kernels, arguments, EmbeddedOptions(**options))
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 from insight_trace.model import Trace
 from insight_trace.recording.busy import pipes
 from insight_trace.recording.frames import short_frame, split_frame, user_frames
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import pipe_name
+from insight_trace.results import Result
 from insight_trace.simulate.embedded.confidence import kernel_kind, model_spread
 from insight_trace.trace.critical import critical_path
 from insight_trace.trace.stats import path_shares
@@ -78,8 +79,8 @@ class Fidelity:
     total_ratio: float  # after / before
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Result):
     """Everything `insight-trace compare` knows."""
 
     total: TraceChange
@@ -93,6 +94,26 @@ class Comparison:
     fidelity: Fidelity
     notes: tuple[str, ...]
     reason: str = ""  # one sentence: what made it faster or slower
+
+    def summary(self) -> str:
+        before, after = self.total.before, self.total.after
+        change = f" ({after / before - 1:+.1%})" if before else ""
+        return f"{before:,} cycles, then {after:,}{change}" + (f": {self.reason}" if self.reason else "")
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per source line, the largest difference first."""
+        names = [field.name for field in fields(TraceChange)]
+        return {name: [getattr(change, name) for change in self.lines] for name in names}
+
+    def data(self) -> dict[str, Any]:
+        from insight_trace.trace.compare_text import comparison_data
+
+        return comparison_data(self)
+
+    def text(self) -> str:
+        from insight_trace.trace.compare_text import comparison_text
+
+        return comparison_text(self)
 
 
 def compare(before: Trace, after: Trace) -> Comparison:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
-from insight_trace.errors import RequestError
-from insight_trace.model import Stall, Trace
+from insight_trace.model import Instructions, Stall, Trace
 from insight_trace.recording.frames import user_frames
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import pipe_name
+from insight_trace.results import installed
 
 
 def table(trace: Trace) -> dict[str, Any]:
     """One column per fact and one row per execution."""
-    import numpy as np
+    return columns_of(trace.instructions)
 
-    instructions = trace.instructions
+
+def columns_of(instructions: Instructions) -> dict[str, Any]:
+    """The same of the instructions alone."""
+    import numpy as np
 
     def texts(values: list[str], index: Any) -> Any:
         return np.array(values or [""], object)[index] if len(index) else np.zeros(0, object)
@@ -45,16 +47,9 @@ def table(trace: Trace) -> dict[str, Any]:
 
 def to_pandas(trace: Trace) -> Any:
     """A `pandas.DataFrame`; its index is the row that `partner` counts in."""
-    return _module("pandas").DataFrame(table(trace))
+    return installed("pandas").DataFrame(table(trace))
 
 
 def to_arrow(trace: Trace) -> Any:
     """A `pyarrow.Table` of the same columns."""
-    return _module("pyarrow").table(table(trace))
-
-
-def _module(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise RequestError(f"{name} is not installed", hint=f"pip install {name}") from error
+    return installed("pyarrow").table(table(trace))

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from insight_trace.errors import InputError, RequestError
 from insight_trace.insight.container import BlockType, blocks_of
@@ -19,11 +19,13 @@ from insight_trace.model import Trace
 from insight_trace.reading import load_json
 from insight_trace.recording.frames import split_frame
 from insight_trace.recording.kinds import works
+from insight_trace.results import Result
 from insight_trace.storage import refuse_existing, whole_directory, whole_file, whole_files
 from insight_trace.trace.advice import advise
 from insight_trace.trace.chrome import write_chrome
 from insight_trace.trace.clean import Clean, clean
 from insight_trace.trace.instr_metrics import write_metrics
+from insight_trace.trace.other_simulators import forms_of, write_also
 from insight_trace.trace.perfetto import write_perfetto
 from insight_trace.trace.stats import Stats, stats
 from insight_trace.trace.text import head_line, pipe_table
@@ -43,6 +45,69 @@ class CleanForm:
     @property
     def suffix(self) -> str:
         return ".clean" + (".pftrace" if self.perfetto else ".json") + (".gz" if self.gzip else "")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CleanResult(Result):
+    """A clean trace, and the files that were written of it."""
+
+    cleaned: Clean
+    written: tuple[Path, ...]
+
+    def summary(self) -> str:
+        return clean_lines(self.cleaned)[0].partition(" ")[2].strip()
+
+    def data(self) -> dict[str, Any]:
+        cleaned, arrows = self.cleaned, self.cleaned.arrows
+        return {
+            "kept": len(cleaned.rows),
+            "lanes": len(cleaned.lanes),
+            "dropped": cleaned.dropped,
+            "arrows": len(arrows.producer),
+            "arrows_hidden": arrows.hidden,
+            "arrows_unanchored": arrows.unanchored,
+            "flags_unpaired": arrows.unpaired,
+            "notes": list(cleaned.notes),
+            "written": [str(path) for path in self.written],
+        }
+
+
+def clean_files(
+    trace: Trace,
+    path: Path,
+    form: CleanForm,
+    *,
+    keep_scalar: bool,
+    output: Path | None,
+    below: Path | None,
+    kernel: str | None,
+    notes: Mapping[str, str],
+    raw: bool,
+    copy_raw: bool,
+    also: str | None,
+    force: bool,
+) -> CleanResult:
+    """Cleans a trace that was read from `path` and writes it into `output`, or where it was read."""
+    forms = forms_of(also) if also is not None else ()
+    cleaned = clean(trace, keep_scalar=keep_scalar)
+    copied = raw_metrics(trace.path) if raw else None
+    known = workspace_of(trace)
+    # part of a file name: what cannot stand in one becomes an underscore
+    name = re.sub(r"[^\w.+-]", "_", kernel or known.get("kernel") or kernel_name(trace))
+    name = name.lstrip(".")[:120] or "trace"
+    if below is not None and output is None:
+        output = below / presentable_name(name, known.get("source") or kernel_name(trace))
+    path = trace.path or path
+    here = path if path.is_dir() else path.parent
+    if output is None:
+        written = list(beside(cleaned, here, form, raw=copied, force=force))
+    else:
+        written = run_folder(
+            cleaned, output, form, kernel=name, provenance=notes, raw=copied, copy_raw=copy_raw, force=force
+        )
+    if forms:
+        written += write_also(trace, output or here, name, forms, force=force)
+    return CleanResult(cleaned, tuple(written))
 
 
 def write_clean(cleaned: Clean, file: IO[bytes], form: CleanForm) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from insight_trace.model import Confidence, Launch, MemoryUse, Trace
 from insight_trace.recording.frames import short_frame
+from insight_trace.results import Result
 from insight_trace.trace.advice import Advice
 from insight_trace.trace.stats import Stats
 
@@ -271,3 +273,32 @@ def stats_data(trace: Trace, figures: Stats, advice: Sequence[Advice]) -> dict[s
         "advice": [asdict(item) for item in advice],
         "warnings": list(trace.warnings),
     }
+
+
+class StatsResult(Result, Struct, frozen=True, eq=False):
+    """Where the cycles of a trace go, and what to fix first."""
+
+    trace: Trace
+    figures: Stats
+    advice: tuple[Advice, ...]
+
+    @property
+    def cycles(self) -> int:
+        return self.figures.cycles
+
+    def summary(self) -> str:
+        return head_line(self.figures)
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per pipe of each core."""
+        names = ("core", "pipe", "instructions", "busy", "waiting", "idle")
+        return {name: [getattr(pipe, name) for pipe in self.figures.pipes] for name in names}
+
+    def data(self) -> dict[str, Any]:
+        return stats_data(self.trace, self.figures, self.advice)
+
+    def text(self) -> str:
+        lines = [f"note       {warning}\n" for warning in self.trace.warnings]
+        if self.trace.origin:
+            lines.append(f"read from  {self.trace.origin}\n")
+        return stats_text(self.figures, self.advice) + "".join(lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
@@ -75,6 +75,30 @@ class EmbeddedOptions(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         force_setattr(self, "sandbox", Sandbox(self.sandbox))  # by its name, too
+
+
+class EmbeddedKeywords(TypedDict, total=False):
+    """The fields of EmbeddedOptions, as functions take them by name."""
+
+    soc_version: str | None
+    target: str
+    preset: str
+    timing_only: bool
+    seconds: float
+    memory_limit: int
+    sandbox: Sandbox
+    perturb: int
+    l2: str | None
+    held: tuple[tuple[int, bool], ...]
+    launch: bool
+    mark_cost: bool
+    check: bool
+    numbers: bool
+    unwritten: int
+    left_out: tuple[tuple[str, int], ...]
+    changes: tuple[OperandChange, ...]
+    journal: JournalRequest | None
+    host_cores: int | None
 
 
 def chip_of(options: EmbeddedOptions) -> Chip:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,10 @@ from msgspec.structs import replace
 from insight_trace import limits
 from insight_trace.dtypes import DTYPES, DType, dtype_named
 from insight_trace.errors import InputError, RequestError
+from insight_trace.model import Pipe
 from insight_trace.outcome import Simulation
 from insight_trace.reading import read_regular
+from insight_trace.results import Result
 from insight_trace.simulate.embedded.op_forms import OpRequest, operands_of
 from insight_trace.simulate.embedded.op_script import run_op
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, chip_of
@@ -30,13 +32,55 @@ if TYPE_CHECKING:
 _LONGEST_WORD = 64
 
 
-@dataclass(frozen=True, eq=False)
-class OpTiming:
+@dataclass(frozen=True, eq=False, repr=False)
+class OpTiming(Result):
     """What one op costs."""
 
     request: OpRequest
     cycles: int
     simulation: Simulation
+
+    @property
+    def micros(self) -> float:
+        return self.cycles / self.simulation.mhz
+
+    def summary(self) -> str:
+        request = self.request
+        what = f"{request.op} {request.dtype.short} {request.rows} x {request.cols}"
+        return f"{what} · {self.cycles:,} cycles · {self.micros:.3f} us"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Its instructions, from the first one's start on."""
+        columns = self.simulation.instructions
+        first = int(columns.start.min()) if len(columns) else 0
+        return [
+            {
+                "instruction": columns.names[columns.name[i]],
+                "pipe": Pipe(int(columns.pipe[i])).name,
+                "start": int(columns.start[i]) - first,
+                "end": int(columns.end[i]) - first,
+                "read_conflict": int(columns.read_conflict[i]),
+                "write_conflict": int(columns.write_conflict[i]),
+                "detail": columns.detail[i],
+            }
+            for i in range(max(0, len(columns) - 1))  # without the closing END
+        ]
+
+    def columns(self) -> Mapping[str, Any]:
+        rows = self.rows()
+        return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+
+    def data(self) -> dict[str, Any]:
+        return {
+            "op": self.request.op,
+            "dtype": self.request.dtype.name,
+            "rows": self.request.rows,
+            "cols": self.request.cols,
+            "soc_version": self.simulation.soc_version,
+            "cycles": self.cycles,
+            "micros": self.micros,
+            "instructions": self.rows(),
+        }
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,159 @@
+"""Keep figures, and set up: baselines, chips from measurements, runs that were made, the machine, a first kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from insight_trace.api import PathName, as_path
+from insight_trace.errors import RequestError
+from insight_trace.results import Progress, silent, steps_of
+
+if TYPE_CHECKING:
+    from insight_trace.demo import Demo
+    from insight_trace.doctor import MachinePart
+    from insight_trace.run.calibration import Calibration
+    from insight_trace.run.gate_reports import GateResult
+    from insight_trace.run.run_store import RunStore
+
+
+def gate(
+    baseline: PathName,
+    subjects: Sequence[str] = (),
+    *,
+    update: bool = False,
+    threshold: float | None = None,
+    chip: str | None = None,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    junit: PathName | None = None,
+    sarif: PathName | None = None,
+    progress: Progress = silent,
+) -> GateResult:
+    """Cases, SCENE::CASE or those of the baseline, against a committed baseline: cycles, verdicts, findings.
+
+    `update` writes the figures of now into the baseline; `junit` and `sarif` are files to write.
+    """
+    import json
+
+    from insight_trace.api.simulation import timing
+    from insight_trace.run.baseline import Baseline, differences, read_baseline, update_baseline
+    from insight_trace.run.gate_figures import measure, subjects_of
+    from insight_trace.run.gate_reports import GateResult, junit_text, sarif_of
+    from insight_trace.scratch import scratch_folder
+    from insight_trace.storage import write_whole
+
+    if threshold is not None and not 0 <= threshold < 10:
+        raise RequestError(f"--threshold {threshold}: a share such as 0.02 for 2 % is wanted")
+    file = Path(baseline)
+    kept = Baseline(()) if update and not file.exists() else read_baseline(file)
+    root = file.resolve().parent
+    wanted = subjects_of(subjects, chip, kept, root)
+    if not wanted:
+        raise RequestError("no case to look at", hint="insight-trace gate BASELINE SCENE::CASE --update")
+    now, findings = [], []
+    execute = timing(jobs, cluster)
+    for subject in wanted:
+        with scratch_folder("gate") as folder:
+            figures, found = measure(subject, root, execute, folder, steps_of(progress))
+        now.append(figures)
+        findings += found
+    asked = {(case.name, case.chip) for case in now}
+    before = [case for case in kept.cases if not subjects or (case.name, case.chip) in asked]
+    limit = threshold if threshold is not None else kept.threshold
+    changes = differences(before, now, limit)
+    if junit is not None:
+        write_whole(Path(junit), junit_text(now, changes), force=True)
+    if sarif is not None:
+        write_whole(Path(sarif), json.dumps(sarif_of(changes, findings, root), indent=1) + "\n", force=True)
+    if update:
+        update_baseline(file, kept.cases, now, threshold, replace_all=not subjects)
+    return GateResult(tuple(now), tuple(changes), tuple(findings), limit)
+
+
+def calibrate(
+    scene: PathName,
+    dump_dir: PathName,
+    *,
+    case: str | None = None,
+    pmu: Sequence[PathName] = (),
+    swimlane: PathName | None = None,
+    soc_version: str | None = None,
+    target: str = "a2a3",
+    output: PathName | None = None,
+    progress: Callable[[int], None] = lambda _runs: None,
+) -> Calibration:
+    """A chip's numbers from what a device measured of a run; written to `output` where something could be fitted."""
+    from insight_trace.run.calibration import calibrate as fitted
+    from insight_trace.run.measured import read_pmu, read_swimlane
+    from insight_trace.run.overlay import write_overlay
+    from insight_trace.run.recorded_tasks import recorded_tasks
+
+    if not pmu and swimlane is None:
+        raise RequestError("nothing to calibrate with", hint="give --pmu, --swimlane or both")
+    files = [*map(Path, pmu), *([Path(swimlane)] if swimlane is not None else [])]
+    measured = [
+        *(row for path in pmu for row in read_pmu(Path(path))),
+        *(read_swimlane(Path(swimlane)) if swimlane is not None else ()),
+    ]
+    tasks = recorded_tasks(Path(scene), Path(dump_dir), case, {m.task_id for m in measured})
+    named = " and ".join(path.name for path in files)
+    source = f"calibrated from {named}: {len(measured)} measurements of {len(tasks)} kinds of tasks"
+    place = as_path(output)
+    name = place.stem if place else "Calibrated"
+    done = fitted(tasks, measured, soc_version, target, source, name, progress)
+    if place is not None and done.result.fitted:
+        write_overlay(place, done.overlay)
+    return done
+
+
+def runs(index: PathName | None = None) -> RunStore:
+    """The runs that `run` made: list, show, compare, forget."""
+    from insight_trace.run.run_store import RunStore, default_index
+
+    return RunStore(Path(index) if index is not None else default_index())
+
+
+def demo(output: PathName = "outputs/demo", *, progress: Progress = silent) -> Demo:
+    """The whole way on the bundled paged attention."""
+    from insight_trace.demo import run_demo
+
+    return run_demo(Path(output), steps_of(progress))
+
+
+def doctor(ptoas_bin: PathName | None = None) -> Sequence[MachinePart]:
+    """What this machine has: compiler, CANN, msprof, ptoas, and what follows."""
+    from insight_trace.doctor import examine
+
+    return examine(as_path(ptoas_bin))
+
+
+def new(name: str, output: PathName | None = None) -> tuple[Path, Path]:
+    """A kernel and a scene that run, to begin with; both files."""
+    import importlib.resources
+    import re
+
+    from insight_trace.storage import write_whole
+
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise RequestError(
+            f"'{name}' is no name for a kernel", hint="use letters, digits and _, and begin with a letter"
+        )
+    folder = Path(name if output is None else output)
+    if folder.exists():
+        raise RequestError(
+            f"{folder} is there already", hint="choose another name, or another folder with -o"
+        )
+    words = {
+        "NAME": name,
+        "CLASS": "".join(part.capitalize() for part in name.split("_") if part) or "Scene",
+        "KERNEL": name.upper(),
+    }
+    folder.mkdir(parents=True)
+    files = importlib.resources.files("insight_trace").joinpath("starter")
+    kernel, scene = folder / f"{name}.cpp", folder / "scene.py"
+    write_whole(kernel, files.joinpath("kernel.cpp").read_text("utf-8"))
+    text = files.joinpath("scene.txt").read_text("utf-8")
+    write_whole(scene, re.sub("|".join(words), lambda found: words[found[0]], text))
+    return kernel, scene
