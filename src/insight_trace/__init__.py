@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from insight_trace.dump.load import load_dump as load_dump
     from insight_trace.guard import diff as diff
     from insight_trace.insight.reader import open_trace as open_trace
+    from insight_trace.judge import judge as judge
     from insight_trace.model import Trace as Trace
     from insight_trace.outcome import Simulation as Simulation
     from insight_trace.profile.profile_run import ProfileResult as ProfileResult

@@ -30,7 +30,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     import json
 
-    from insight_trace.commands.run import Progress
+    from insight_trace.commands import shown_progress
     from insight_trace.errors import RequestError
     from insight_trace.judge import judge_all, read_task
     from insight_trace.judge.verdict import Verdict, verdict_data
@@ -39,11 +39,11 @@ def run(options: argparse.Namespace) -> int:
         if not path.is_file():
             raise RequestError(f"there is no candidate {path}")
     task = read_task(options.task, options.case)
-    say, found = Progress(), dict[int, Verdict]()
-    for place, verdict in judge_all(options.candidates, task, jobs=options.jobs):
-        found[place] = verdict
-        say.step(f"{len(found)} of {len(options.candidates)}")
-    say.end()
+    found: dict[int, Verdict] = {}
+    with shown_progress() as progress:
+        for place, verdict in judge_all(options.candidates, task, jobs=options.jobs):
+            found[place] = verdict
+            progress("judge", len(found), len(options.candidates))
     verdicts = [found[place] for place in range(len(options.candidates))]
     if options.json:
         print(json.dumps({"task": task.name, "verdicts": [verdict_data(one) for one in verdicts]}, indent=1))
