@@ -150,7 +150,7 @@ def test_a_build_that_can_be_run_is_judged_on_dispatches_of_its_run(tmp_path: Pa
     assert one.data == "dispatch 0 of 1 of A's run"
     assert one.grade is Grade.ERROR
     assert one.sentence.startswith(
-        "`scale_blocks`: TADDS at line 49 is given something else (operand 1: address 0x1000 and 0x0"
+        "`scale_blocks`: TADDS at line 49 takes other operands (operand 1: address 0x1000 and 0x0"
     )
 
 

@@ -295,9 +295,9 @@ def _diverged(found: Divergence, sessions: Sequence[Any]) -> tuple[str, str, int
     file, line = b.place_of(calls[1].first) if calls[1].first >= 0 else ("", 0)
     line_a = a.place_of(calls[0].first)[1] if calls[0].first >= 0 else 0
     if found.given:
-        given = _worded(found.given)
+        operands = "; ".join(found.given[:3])
         return (
-            f"{calls[1].op} at line {line} is given something else ({given}; A line {line_a})",
+            f"{calls[1].op} at line {line} takes other operands ({operands}; A line {line_a})",
             file,
             line,
             True,
@@ -313,10 +313,6 @@ def _diverged(found: Divergence, sessions: Sequence[Any]) -> tuple[str, str, int
         line,
         bool(left_out or added),
     )
-
-
-def _worded(given: Sequence[str]) -> str:
-    return "; ".join(given[:3])
 
 
 # --- findings --------------------------------------------------------------------------------------------

@@ -215,9 +215,15 @@ def _failed(name: str, simulation: Simulation, folder: Path) -> Verdict:
     if failure.signal == _SIGSYS:
         outcome, score = Outcome.FORBIDDEN, 0.0
         said = "it asks the system for something that a kernel may not have"
-    elif failure.limit == "time":
+    elif failure.limit in ("time", "memory"):  # which of the two comes first is a matter of the machine
         # where it was when its time was over is chance
-        return Verdict(name, Outcome.HANG, score, "it does not end in time", fix="see what ends its loops")
+        return Verdict(
+            name,
+            Outcome.HANG,
+            score,
+            "it does not end within the limits of time and memory",
+            fix="see what ends its loops",
+        )
     elif "deadlock" in failure.message:
         outcome = Outcome.HANG
     elif failure.limit:
@@ -330,7 +336,7 @@ def _why(run: _Run) -> tuple[int, str]:
         much = "every element is right" if lead.exact else f"{lead.explained:.0%} of the difference goes"
         return lead.line, f"; with {lead.mend} in line {lead.line} ({lead.op}) {much}"
     reason = f" ({lead.reasons[0]})" if lead.reasons else ""
-    return lead.line, f"; look at line {lead.line}, {lead.op}{reason}"
+    return lead.line, f"; suspected: line {lead.line}, {lead.op}{reason}"
 
 
 # --- work ------------------------------------------------------------------------------------------------

@@ -225,9 +225,15 @@ def _function(module: types.ModuleType, name: str, path: Path) -> Callable[..., 
 def _called(call: Callable[..., Any], given: Mapping[str, Any], with_torch: bool) -> Any:
     if not with_torch:
         return call(**given)
+    return call(**{k: _as_torch(v) if hasattr(v, "shape") else v for k, v in given.items()})
+
+
+def _as_torch(value: NDArray[Any]) -> Any:
     import torch
 
-    return call(**{k: torch.from_numpy(v.copy()) if hasattr(v, "shape") else v for k, v in given.items()})
+    if value.dtype.name == "bfloat16":  # NumPy's is ml_dtypes', which torch does not know
+        return torch.from_numpy(value.view("i2").copy()).view(torch.bfloat16)
+    return torch.from_numpy(value.copy())
 
 
 def _as_array(value: Any) -> Any:

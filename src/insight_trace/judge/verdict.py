@@ -21,7 +21,7 @@ class Outcome(enum.StrEnum):
     HANG = "hang"
     CRASH = "crash"
     COMPILE_ERROR = "compile error"
-    TOO_LARGE = "too large"  # it reached a limit of memory or output
+    TOO_LARGE = "too large"  # it reached a limit, such as that of what it prints
     NOT_JUDGED = "not judged"  # something that is not the candidate's fault
 
 
