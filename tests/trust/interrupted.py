@@ -316,8 +316,10 @@ class Trial:
     def wrong(self, code: int, said: str, mark: str, *, again: bool) -> list[str]:
         """What a run that was cut off did wrong, and the run after it."""
         found = [f"alive: {one}" for one in alive(mark)]
-        if "Traceback" in said or "a fault of Insight Trace" in said:
-            found.append("traceback")
+        if (
+            "Traceback" in said and "insight_trace/" in said
+        ) or "a fault of Insight Trace" in said:  # not Python's own start
+            found.append(f"traceback: {said[-600:]}")
         if code in (1, 2) and not said.strip():
             found.append("silent")
         now = state(self.folder, self.command)
