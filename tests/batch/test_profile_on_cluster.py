@@ -73,6 +73,27 @@ def test_a_cluster_gives_the_same_manifest_and_the_same_bytes_as_this_machine(
 
 
 @pytest.mark.filterwarnings("default")
+def test_a_cluster_runs_dispatches_of_the_builds_own_run_with_what_was_recorded(cluster, tmp_path, capsys):
+    """The same verified results as here, to the byte: sources with their headers, payload and the user's Python go along."""
+    build = tmp_path / "build"
+    shutil.copytree(EXAMPLE.with_name("pypto_run"), build)
+    kernel = build / "kernels" / "aiv" / "square_rows.cpp"
+    kernel.with_name("mine.h").write_text("// one of the user's\n")
+    kernel.write_text('#include "mine.h"\n' + kernel.read_text())
+    words = ["profile", "--build-dir", str(build), "--target", "a2a3"]
+    assert main([*words, "--cluster", cluster, "--output-root", str(tmp_path / "there")]) == 0
+    assert capsys.readouterr().out.endswith("EXPORTED 2/2\n")
+    there = latest_run(tmp_path / "there")
+    assert main([*words, "--simulator", "embedded", "--output-root", str(tmp_path / "here")]) == 0
+    here = latest_run(tmp_path / "here")
+    rows = lasting(there)
+    assert {row["workload"] for row in rows.values()} == {"run"}
+    assert all("exact" in row["verified"] for row in rows.values()), rows
+    assert rows == lasting(here)
+    assert files(there) == files(here)
+
+
+@pytest.mark.filterwarnings("default")
 def test_a_kernel_that_fails_on_a_worker_says_where_in_the_users_own_file(cluster, build, capsys):
     source = build / "ptoas" / "strided_copy.cpp"
     source.write_text(source.read_text().replace("TSTORE(", "TSTOER("))

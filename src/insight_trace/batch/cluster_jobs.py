@@ -49,7 +49,7 @@ class ClusterJobs:
     def replay(self, jobs: Sequence[ReplayJob]) -> Iterator[tuple[int, ReplayRow]]:
         """The same for replays; what was recorded of a dispatch goes with it."""
         wanted = [(job.job.kernels, job.job.target) for job in jobs]
-        return self._run(run_sent_replay, wanted, (_with_payload(job) for job in jobs), ReplayRow)
+        return self._run(run_sent_replay, wanted, (_sent(job) for job in jobs), ReplayRow)
 
     def _run(
         self,
@@ -116,8 +116,8 @@ def _name(files: Mapping[str, bytes]) -> str:
 # --- payload
 
 
-def _with_payload(job: ReplayJob) -> tuple[ReplayJob, bytes]:
-    """The job, and what it reads from files here as one piece; places in it stand for the files."""
+def with_payload(arguments: ReplayArguments) -> tuple[ReplayArguments, bytes]:
+    """The arguments, and what they read from files here as one piece; places in it stand for the files."""
     piece = bytearray()
 
     def moved(payload: Payload) -> Payload:
@@ -128,11 +128,15 @@ def _with_payload(job: ReplayJob) -> tuple[ReplayJob, bytes]:
         piece.extend(content)
         return replace(payload, path=Path(), offset=place)
 
-    arguments = _with_payloads(job.job.arguments, moved)
-    return dataclasses.replace(job, job=replace(job.job, arguments=arguments)), bytes(piece)
+    return with_payloads(arguments, moved), bytes(piece)
 
 
-def _with_payloads(arguments: ReplayArguments, moved: Callable[[Payload], Payload]) -> ReplayArguments:
+def _sent(job: ReplayJob) -> tuple[ReplayJob, bytes]:
+    arguments, piece = with_payload(job.job.arguments)
+    return dataclasses.replace(job, job=replace(job.job, arguments=arguments)), piece
+
+
+def with_payloads(arguments: ReplayArguments, moved: Callable[[Payload], Payload]) -> ReplayArguments:
     return replace(
         arguments,
         slots=tuple(_moved_slot(s, moved) if isinstance(s, ReplayTensor) else s for s in arguments.slots),
@@ -162,7 +166,7 @@ def run_sent_timing(name: str, files: Mapping[str, bytes], job: TimingJob) -> by
     try:
         root = _unpacked(name, files)
         return msgspec.msgpack.encode(
-            run_timing_job(dataclasses.replace(job, kernels=_moved(job.kernels, root)))
+            run_timing_job(dataclasses.replace(job, kernels=moved(job.kernels, root)))
         )
     except InsightTraceError as error:
         return msgspec.msgpack.encode(Timed(0, (), {}, 0.0, 0, failure=str(error)))
@@ -174,8 +178,8 @@ def run_sent_replay(name: str, files: Mapping[str, bytes], job: ReplayJob, piece
     with scratch_folder("payload") as folder:
         path = folder / "payload"
         path.write_bytes(piece)
-        arguments = _with_payloads(job.job.arguments, lambda payload: replace(payload, path=path))
-        here = replace(job.job, kernels=_moved(job.job.kernels, root), arguments=arguments)
+        arguments = with_payloads(job.job.arguments, lambda payload: replace(payload, path=path))
+        here = replace(job.job, kernels=moved(job.job.kernels, root), arguments=arguments)
         row = run_replay_job(dataclasses.replace(job, job=here))
     return msgspec.msgpack.encode(row)
 
@@ -192,7 +196,7 @@ def _unpacked(name: str, files: Mapping[str, bytes]) -> Path:
     return Toolchain.find().cache.put("sent", name, unpack)
 
 
-def _moved(kernels: Sequence[Kernel], root: Path) -> tuple[Kernel, ...]:
+def moved(kernels: Sequence[Kernel], root: Path) -> tuple[Kernel, ...]:
     def there(path: Path) -> Path:
         return root / str(path.resolve()).lstrip("/")
 

@@ -18,7 +18,7 @@ from insight_trace.ptoas.planned_kernel import ProfileKernel
 class ClusterRunner:
     """Sends one kernel per call; calls may come from several threads."""
 
-    why_made_up = "a cluster runs kernels on made-up arguments"  # a dispatch of the build's run is not sent
+    why_made_up = ""  # dispatches of the build's own run are sent with what was recorded
 
     def __init__(
         self, address: str, options: RunOptions, warn: Callable[[str], None] = lambda _: None

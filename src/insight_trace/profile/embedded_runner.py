@@ -84,10 +84,10 @@ class EmbeddedRunner:
             self.toolchain.runner()
         return execute(job, self.options, simulator=self.simulator, record=record, progress=step)
 
-    def job(self, kernel: ProfileKernel, origin: Path | None = None) -> Job:
-        """A kernel of the plan as a job. `origin` is the folder that a source came from, where this one is a copy."""
+    def job(self, kernel: ProfileKernel, copies: Path | None = None) -> Job:
+        """A kernel of the plan as a job; traces name files in `copies` as those that they are copies of."""
         work = kernel.workload
-        shown = {} if origin is None else {f"{kernel.source.parent}/": f"{origin}/"}
+        shown = {} if copies is None else {f"{copies}/": "/"}
         # the user's Python may lie beside the build, or above it
         lines = {str(path): python_lines(kernel.pto, path) for path in _generated(kernel)}
         python = PythonSource(lines, tuple(kernel.pto.parents)[1:4], tile_names(kernel.pto))
@@ -97,7 +97,7 @@ class EmbeddedRunner:
                 origin=f"dispatch {work.number} of {work.count} of the build's run", python=python, shown_as=shown,
             )  # fmt: skip
         entry = self._entry(kernel)
-        written = kernel.source if origin is None else origin / kernel.source.name
+        written = _original(kernel.source, copies)
         folders = (str(kernel.source.parent),)
         members = tuple(
             Kernel(kernel.name, entry, side, include_dirs=folders, entry=ENTRY, written=written)
@@ -135,7 +135,7 @@ class EmbeddedRunner:
     def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
         if self._stopped.is_set():
             raise JobError("interrupted")
-        job = self.job(kernel, places.origin)
+        job = self.job(kernel, places.copies)
         done = self._execute(job, step=places.step)
         simulation = done.simulation
         assert simulation is not None
@@ -191,7 +191,7 @@ class EmbeddedRunner:
             (places.folder / "python_lines.json").write_text(
                 json.dumps(rows, indent=1) + "\n", encoding="utf-8"
             )
-        source = kernel.source if places.origin is None else places.origin / kernel.source.name
+        source = _original(kernel.source, places.copies)
         shown = {"source": str(source), "simulator": f"embedded, preset {self.options.preset}"}
         write_figures(done.recording.trace, places.folder, kernel.name, shown)
         write_memory_page(done.recording, places.folder, kernel.name)
@@ -202,6 +202,11 @@ def runner_name(options: RunOptions, toolchain: str) -> str:
     launched = "launched" if options.launch == "kernel" else None
     words = (options.soc_version, options.l2, launched, "checked" if options.check else None)
     return " ".join(["embedded", options.preset, *(word for word in words if word), toolchain])
+
+
+def _original(path: Path, copies: Path | None) -> Path:
+    """The file that this one is a copy of."""
+    return path if copies is None else Path("/") / path.relative_to(copies)
 
 
 def _generated(kernel: ProfileKernel) -> list[Path]:

@@ -49,7 +49,9 @@ class Places:
     case: Path  # a launcher's sources, kept for a later run of the same kernel
     build: Path  # what was built of them
     mark: str = ""  # of everything that the result depends on: what is kept of another mark is stale
-    origin: Path | None = None  # the folder that a source came from, where the kernel's own is only a copy
+    copies: Path | None = (
+        None  # the folder below which the kernel's files are copies, each under its own path
+    )
     step: Callable[[str], None] = lambda _: None  # tells what is being done now
 
 

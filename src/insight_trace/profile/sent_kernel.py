@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Mapping
@@ -10,15 +11,19 @@ from functools import lru_cache
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace as struct_replace
 
+from insight_trace.batch.cluster_jobs import moved, sources, with_payload, with_payloads
 from insight_trace.errors import InputError, InsightTraceError
 from insight_trace.limits import BUFFER_BYTES, cut
 from insight_trace.options import RunOptions
 from insight_trace.profile.embedded_runner import EmbeddedRunner
 from insight_trace.profile.kernel_runner import FAILED, Places, RunOutcome
 from insight_trace.ptoas.planned_kernel import BufferArg, ProfileKernel
+from insight_trace.ptoas.python_trace import python_files
 from insight_trace.reading import read_regular
 from insight_trace.scratch import scratch_folder
+from insight_trace.simulate.embedded.toolchain import KernelBuildError
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,9 @@ class Parcel:
     files: Mapping[str, bytes]  # path here -> content
     changed: int  # when the source was last changed, in nanoseconds: it dates the result
     options: RunOptions
+    payload: bytes = (
+        b""  # what the dispatch of the build's run was recorded with; arguments name places in it
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +49,39 @@ class Returned:
 
 
 def pack(kernel: ProfileKernel, options: RunOptions) -> Parcel:
-    """Reads what the kernel names."""
-    given = [a.file for a in kernel.arguments if isinstance(a, BufferArg) and a.file is not None]
+    """Reads what the kernel names: sources with all that they include, the user's Python, files, recorded payload."""
+    runner, kernel = _runner(options), _resolved(kernel)
+    named = [a.file for a in kernel.arguments if isinstance(a, BufferArg) and a.file is not None]
+    paths = [kernel.source, kernel.pto, *named]
+    job = runner.job(kernel)
+    with contextlib.suppress(KernelBuildError):  # the worker reports it
+        paths += [Path(name) for name in sources(job.kernels, job.target, runner.toolchain)]
+    if job.python is not None:
+        paths += python_files(job.python.lines, job.python.roots)
     files = {}
-    for path in (kernel.source, kernel.pto, *given):
+    for path in dict.fromkeys(path.resolve() for path in paths):
         try:
             files[str(path)] = read_regular(path, most=BUFFER_BYTES)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    return Parcel(kernel, files, kernel.source.stat().st_mtime_ns, options)
+    payload = b""
+    if kernel.workload is not None:
+        arguments, payload = with_payload(kernel.workload.arguments)
+        kernel = replace(kernel, workload=replace(kernel.workload, arguments=arguments))
+    return Parcel(kernel, files, kernel.source.stat().st_mtime_ns, options, payload)
+
+
+def _resolved(kernel: ProfileKernel) -> ProfileKernel:
+    """Without links in its paths, which another machine does not have."""
+    arguments = tuple(
+        replace(a, file=a.file.resolve()) if isinstance(a, BufferArg) and a.file is not None else a
+        for a in kernel.arguments
+    )
+    work = kernel.workload
+    if work is not None:
+        work = replace(work, kernels=moved(work.kernels, Path("/")))
+    source, pto = kernel.source.resolve(), kernel.pto.resolve()
+    return replace(kernel, source=source, pto=pto, arguments=arguments, workload=work)
 
 
 @lru_cache(maxsize=4)
@@ -88,44 +120,52 @@ def opened(content: object) -> Returned:
 
 
 def _run_here(parcel: Parcel) -> Returned:
-    with scratch_folder("parcel") as root:
-        kernel = _unpack(parcel, root)
+    with scratch_folder("sent") as root:
+        copies = root / "copies"
+        kernel = _unpack(parcel, copies, root / "payload")
         folder, logs = root / "folder", root / "logs"
         out = folder / "collect" / "out"
         for place in (out, logs):
             place.mkdir(parents=True, mode=0o700)
-        origin = parcel.kernel.source.parent
-        places = Places(folder, out, logs, root / "case", root / "build", origin=origin)
+        places = Places(folder, out, logs, root / "case", root / "build", copies=copies)
         outcome = _runner(parcel.options).run(kernel, places)
-        here, there = str(kernel.source.parent), str(origin)
         outcome = replace(
             outcome,
-            message=outcome.message.replace(here, there),
-            warnings=tuple(text.replace(here, there) for text in outcome.warnings),
+            message=outcome.message.replace(str(copies), ""),
+            warnings=tuple(text.replace(str(copies), "") for text in outcome.warnings),
+            facts={name: text.replace(str(copies), "") for name, text in outcome.facts.items()},
         )
         return Returned(outcome, _read(folder), _read(logs))
 
 
-def _unpack(parcel: Parcel, root: Path) -> ProfileKernel:
-    """The kernel with its files in a folder of this machine, under their own names."""
-    moved = {}
-    for number, (path, content) in enumerate(parcel.files.items()):
-        # A source and its .pto stay beside each other; files of the user's may share a name.
-        own = path in (str(parcel.kernel.source), str(parcel.kernel.pto))
-        target = root / ("source" if own else f"given{number}") / Path(path).name
-        target.parent.mkdir(exist_ok=True, mode=0o700)
+def _unpack(parcel: Parcel, copies: Path, payload: Path) -> ProfileKernel:
+    """The kernel with its files in a folder of this machine, each under its own path."""
+
+    def there(path: Path) -> Path:
+        return copies / str(path).lstrip("/")
+
+    for name, content in parcel.files.items():
+        target = copies / name.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         target.write_bytes(content)
-        moved[path] = target
-    kernel = parcel.kernel
-    source = moved[str(kernel.source)]
-    os.utime(source, ns=(parcel.changed, parcel.changed))
+    kernel, work = parcel.kernel, parcel.kernel.workload
+    os.utime(there(kernel.source), ns=(parcel.changed, parcel.changed))
     arguments = tuple(
-        replace(argument, file=moved[str(argument.file)])
+        replace(argument, file=there(argument.file))
         if isinstance(argument, BufferArg) and argument.file is not None
         else argument
         for argument in kernel.arguments
     )
-    return replace(kernel, source=source, pto=moved[str(kernel.pto)], arguments=arguments)
+    if work is not None:
+        payload.write_bytes(parcel.payload)
+        work = replace(
+            work,
+            kernels=moved(work.kernels, copies),
+            arguments=with_payloads(work.arguments, lambda one: struct_replace(one, path=payload)),
+        )
+    return replace(
+        kernel, source=there(kernel.source), pto=there(kernel.pto), arguments=arguments, workload=work
+    )
 
 
 def _read(folder: Path) -> dict[str, bytes]:

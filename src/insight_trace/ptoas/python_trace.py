@@ -75,6 +75,12 @@ def with_python(trace: Trace, lines: Mapping[str, Mapping[int, PythonLine]], roo
     return replace(trace, instructions=replace(trace.instructions, stacks=stacks), sources=sources)
 
 
+def python_files(lines: Mapping[str, Mapping[int, PythonLine]], roots: Sequence[Path]) -> list[Path]:
+    """The files of the user's program that these lines name, those that there are."""
+    names = dict.fromkeys(line.file for found in lines.values() for line in found.values())
+    return [path for name in names if (path := _existing(name, roots)) is not None]
+
+
 def _existing(file: str, roots: Sequence[Path]) -> Path | None:
     for root in (Path(), *roots):
         path = (root / file).absolute()

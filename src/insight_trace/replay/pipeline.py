@@ -102,7 +102,8 @@ def execute(
     said = (*warned, *degenerate(simulation.instructions, job.arguments, checks))
     plain = make_trace(simulation, options.preset)
     trace, hot = annotated(plain, job)
-    recording = recording_of(simulation, trace, job.kernels, job.arguments, checks, _about(job, options))
+    kernels = tuple(replace(kernel, source=Path(job.shown(str(kernel.source)))) for kernel in job.kernels)
+    recording = recording_of(simulation, trace, kernels, job.arguments, checks, _about(job, options))
     return replace(done, recording=recording, warnings=said, hot_lines=hot)
 
 
