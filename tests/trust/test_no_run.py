@@ -55,6 +55,7 @@ REFUSES = {
     "core-swimlane": ("--test", "{r}/chain/scene.py", "--func-id", "0"),
     "check": ("{r}/ws",),
     "diff": ("{r}/build", "{r}/build"),
+    "judge": ("{r}/task.json", "{r}/chain/kernels/add.cpp"),
     "debug": ("{r}/ws",),
     "why": ("{r}/ws", "--first-mismatch"),
     "diverge": ("{r}/ws", "{r}/ws"),
