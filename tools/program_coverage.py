@@ -104,7 +104,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     with tempfile.TemporaryDirectory(prefix="program-coverage-") as scratch:
         copy = Path(scratch) / "project"
-        copytree(options.project, copy, ignore=ignore_patterns(".git"))
+        copytree(options.project, copy, symlinks=True, ignore=ignore_patterns(".git"))
         (Path(scratch) / "program_coverage_plugin.py").write_text(_PLUGIN)
         site = (options.site or Path(scratch) / "site").resolve()
         place = Place(copy, site, options.python, options.cases, options.seconds)

@@ -42,7 +42,20 @@ def test_a_kernel_of_a_program_runs_from_its_file_alone(tmp_path: Path) -> None:
         "--blocks",
         "2",
     ]
-    ran = run(tmp_path, str(ADD), *words, "--expect", "z=z.npy", "-o", "w", "--also", "perf-sim", "--json")
+    ran = run(
+        tmp_path,
+        str(ADD),
+        *words,
+        "--expect",
+        "z=z.npy",
+        "-o",
+        "w",
+        "--also",
+        "perf-sim",
+        "--sandbox",
+        "default",
+        "--json",
+    )
     assert ran.returncode == 0, ran.stderr
     said = json.loads(ran.stdout)
     assert sorted(path.name for path in (tmp_path / "w").glob("*.csv")) == [

@@ -13,6 +13,7 @@ from pathlib import Path
 from insight_trace.commands.replay_text import add_also
 from insight_trace.errors import RequestError
 
+RUNS_KERNELS = True
 RUNS = "the kernel"  # what --no-run refuses
 
 
