@@ -36,12 +36,20 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Named in the environment of the tool it means that kernels compile against its headers; here it is a checkout for
 # the tests that ask for one.
-_PTO_ISA = os.environ.pop("INSIGHT_TRACE_PTO_ISA", "")
-if _PTO_ISA:
-    os.environ["INSIGHT_TRACE_TEST_PTO_ISA"] = _PTO_ISA
+for _library in ("PTO_ISA", "ASCENDC"):
+    _named = os.environ.pop(f"INSIGHT_TRACE_{_library}", "")
+    if _named:
+        os.environ[f"INSIGHT_TRACE_TEST_{_library}"] = _named
 
 UPSTREAM = frozenset(
-    {"shared_data", "simpler_checkout", "pto_isa_checkout", "pypto_checkout", "ptoas_checkout"}
+    {
+        "shared_data",
+        "simpler_checkout",
+        "pto_isa_checkout",
+        "pypto_checkout",
+        "ptoas_checkout",
+        "asc_devkit_checkout",
+    }
 )
 
 
@@ -91,6 +99,11 @@ def simpler_checkout() -> Path:
 @pytest.fixture(scope="session")
 def ptoas_checkout() -> Path:
     return _checkout("INSIGHT_TRACE_PTOAS", "PTOAS")
+
+
+@pytest.fixture(scope="session")
+def asc_devkit_checkout() -> Path:
+    return _checkout("INSIGHT_TRACE_TEST_ASCENDC", "asc-devkit")
 
 
 @pytest.fixture(scope="session")

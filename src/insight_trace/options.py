@@ -40,6 +40,7 @@ class RunOptions(Struct, frozen=True):
     launch: str | None = None  # task (None): started by a scheduler; kernel: launched by itself
     mark_cost: bool = False  # TRACE_START and TRACE_STOP take the time that they take on a device
     pto_isa_root: Path | None = None  # checkout whose headers kernels compile against; None: bundled ones
+    ascendc_root: Path | None = None  # checkout of asc-devkit for AscendC kernels; None: our own subset
     seconds: float = RUN_SECONDS  # that the kernel may run
     host_cores: int | None = None  # that blocks may be run on at once; None: all of this process
     include_source: bool = True  # source text in the Insight directory
@@ -185,6 +186,7 @@ FLAGS: dict[str, Flag] = {
     "cann_home": Flag("--cann-home", "the toolkit to use", "P", kind=Path),
     "cann_set_env": Flag("--cann-set-env", "the toolkit's set_env.sh", "P", kind=Path),
     "pto_isa_root": Flag("--pto-isa-root", "checkout of pto-isa whose headers kernels compile against", "P", kind=Path),
+    "ascendc_root": Flag("--ascendc-root", "checkout of asc-devkit, for kernels in AscendC", "P", kind=Path),
     "ptoas_root": Flag("--ptoas-root", "PTOAS checkout whose test case generator is used", "P", kind=Path),
     "aicore_arch": Flag("--aicore-arch", "--cce-aicore-arch of CANN builds", "A"),
     "msopprof": Flag("--msopprof", "worker binary for msprof", "FILE", kind=Path),
@@ -237,8 +239,9 @@ def repeated(options: RunOptions, kept: dict[str, Any]) -> RunOptions:
     open_ = {
         n: kept[n] for n in names if kept.get(n) is not None and getattr(options, n) == getattr(usual, n)
     }
-    if options.pto_isa_root is None and isinstance(kept.get("pto_isa_root"), str):
-        open_["pto_isa_root"] = Path(kept["pto_isa_root"])
+    for name in ("pto_isa_root", "ascendc_root"):
+        if getattr(options, name) is None and isinstance(kept.get(name), str):
+            open_[name] = Path(kept[name])
     return replace(options, **open_)
 
 

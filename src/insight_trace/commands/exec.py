@@ -41,6 +41,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         "--soc-version", metavar="CHIP", help="the chip (usual: that of the kernels' architecture)"
     )
     parser.add_argument(
+        "--ascendc-root", type=Path, metavar="P", help="checkout of asc-devkit, for kernels in AscendC"
+    )
+    parser.add_argument(
         "--preset", choices=("device", "camodel"), default="device", help="whose times to show"
     )
     parser.add_argument(
@@ -68,7 +71,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from insight_trace import run_program
+    from insight_trace.simulate.embedded import ascendc
 
+    ascendc.name_checkout(options.ascendc_root)
     done = run_program(
         options.command[1:] if options.command[:1] == ["--"] else options.command,
         soc_version=options.soc_version,

@@ -38,6 +38,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--soc-version", metavar="CHIP", help="the chip")
     parser.add_argument(
+        "--ascendc-root", type=Path, metavar="P", help="checkout of asc-devkit, for kernels in AscendC"
+    )
+    parser.add_argument(
         "--core", choices=("aic", "aiv", "mix"), help="which cores run it (usual: what it does decides)"
     )
     parser.add_argument(
@@ -66,7 +69,9 @@ def run(options: argparse.Namespace) -> int:
     from insight_trace.errors import JobError
     from insight_trace.limits import BLOCKS
     from insight_trace.program.kernel_file import parse_value
+    from insight_trace.simulate.embedded import ascendc
 
+    ascendc.name_checkout(options.ascendc_root)
     if not 1 <= options.blocks <= BLOCKS:
         raise RequestError(f"--blocks {options.blocks}: from 1 to {BLOCKS:,}")
     function = kernel(

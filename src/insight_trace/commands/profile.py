@@ -151,7 +151,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         tools, VendorOptions, "ptoas_root", "cann_set_env", "aicore_arch", "msopprof", "auto_msopprof",
         "launch_count", "timeout_minutes", "debug_lines", "build_seconds",
     )  # fmt: skip
-    add_options(tools, RunOptions, "pto_isa_root")
+    add_options(tools, RunOptions, "pto_isa_root", "ascendc_root")
 
 
 def _number(text: str, flag: str) -> int | float:

@@ -103,6 +103,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         how, RunOptions, "simulator", "soc_version", "target", "platform", "any_target", "preset", "blocks", "l2",
         "launch", "mark_cost", "timing_only", "seconds", "check",
         "pto_isa_root",
+        "ascendc_root",
     )  # fmt: skip
     how.add_argument("--backend", choices=("simpler", "ptoas"), default="simpler", help=argparse.SUPPRESS)
     how.add_argument(

@@ -30,7 +30,16 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         "--sample", type=int, metavar="N", help="N of them, spread over kernels and forms of arguments"
     )
     add_options(
-        parser, RunOptions, "soc_version", "target", "platform", "preset", "check", "seconds", "pto_isa_root"
+        parser,
+        RunOptions,
+        "soc_version",
+        "target",
+        "platform",
+        "preset",
+        "check",
+        "seconds",
+        "pto_isa_root",
+        "ascendc_root",
     )
     parser.add_argument(
         "--strict", action="store_true", help="exit 1 also for what could not be verified, and for findings"

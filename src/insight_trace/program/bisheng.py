@@ -10,7 +10,7 @@ from pathlib import Path
 
 from insight_trace import supervisor
 from insight_trace.errors import InsightTraceError
-from insight_trace.program import toolkit
+from insight_trace.program import tiling_library, toolkit
 from insight_trace.program.command_line import CommandLine, Input, parse
 from insight_trace.program.compile import HEADERS, CompileError, compile_program, report
 from insight_trace.simulate.embedded.toolchain import Toolchain
@@ -125,6 +125,17 @@ def _link(toolchain: Toolchain, line: CommandLine, objects: dict[int, str]) -> i
     ]  # fmt: skip
     done = toolchain.compiler.run(command)
     said = done.said.decode("utf-8", errors="replace")
+    made: list[str] = []
+    for _ in range(4):  # what is found may call more
+        if done.code == 0 or not (names := tiling_library.missing(said)):
+            break
+        more = [name for name in tiling_library.objects(toolchain, names) if name not in made]
+        if not more:
+            break
+        made += more
+        done = toolchain.compiler.run([*command, *made])
+        said = done.said.decode("utf-8", errors="replace")
+    command += made
     if done.code != 0:
         missing = sorted(
             set(re.findall(r"undefined reference to [`'](?:\w+ )?((?:acl|rt|Hccl|ge)[A-Z]\w+|acl\w+)'", said))

@@ -18,7 +18,7 @@ from insight_trace.program.command_line import CommandLine, Input
 from insight_trace.program.core_kinds import Reach, declared, infer, kernels_in
 from insight_trace.program.launches import LaunchSite, rewrite_launches
 from insight_trace.scratch import scratch_folder
-from insight_trace.simulate.embedded import compiled_from
+from insight_trace.simulate.embedded import ascendc, compiled_from
 from insight_trace.simulate.embedded.compiler import searched_variables
 from insight_trace.simulate.embedded.engine_objects import INCLUDE
 from insight_trace.simulate.embedded.entry_link import SECTIONS, entries_only, tool
@@ -65,8 +65,13 @@ def device_defines(target: str) -> list[str]:
     return list(family_named(target).defines)
 
 
-def preprocess(toolchain: Toolchain, line: CommandLine, source: Input, side: str, into: Path) -> str:
-    """The source for one kind of core, or for the host, with our headers before it."""
+def preprocess(
+    toolchain: Toolchain, line: CommandLine, source: Input, side: str, into: Path, *, whole: bool = True
+) -> str:
+    """The source for one kind of core, or for the host, with our headers before it.
+
+    Not `whole`: what is precompiled stands in the text as its name, for a compilation with the flags of that side.
+    """
     depends: list[str] = []
     if side.startswith("host") and line.depends:
         depends = [word for word in line.depends if word not in ("-MD", "-MMD")]
@@ -79,21 +84,76 @@ def preprocess(toolchain: Toolchain, line: CommandLine, source: Input, side: str
     if not side.startswith("host"):
         depends = ["-MD", "-MF", str(rule)]
     command = [
-        line.standard, "-E", "-w", *_MACROS[side], *device_defines(line.target), f"-I{HEADERS}", f"-I{INCLUDE}",
-        "-include", str(PRELUDE), "-include", str(PROGRAM_HEADER), *line.preprocessor, *depends,
+        "-E", *_first(toolchain, line, source, side, whole), *line.preprocessor, *depends,
         *(["-fopenmp"] if "-fopenmp" in line.kept else []), "-x", "c++", source.path, "-o", str(made),
     ]  # fmt: skip
     done = toolchain.compiler.run(command, searched_variables())
     if done.code != 0 or done.over:
         raise CompileError(done.said.decode("utf-8", errors="replace"))
     text = made.read_text(encoding="utf-8", errors="surrogateescape")
-    text = text.replace("[[maybe_unused]]", "")
+    text = with_workspaces(text.replace("[[maybe_unused]]", ""))
     text = _TYPES_OF_ITS_OWN.sub(lambda found: "\n" * found[0].count("\n"), text)
     if not rule.is_file():
         return text
     read = [Path(os.fsdecode(name)).absolute() for name in compiled_from.rule_paths(rule.read_bytes())]
     named = [str(path) for path in read if not is_ours(str(path)) and not path.is_relative_to("/usr")]
     return f"{compiled_from.TRANSLATED.decode()}{json.dumps(named)}\n{text}"
+
+
+_WORKSPACE = re.compile(r"__attribute__\(\(insight_trace_kfc_workspace\)\)")
+
+
+def with_workspaces(text: str) -> str:
+    """Kernels with a `__kfc_workspace__` parameter say so to the library first, and see what is behind its part."""
+    made, done = [], 0
+    for match in _WORKSPACE.finditer(text):
+        made.append(text[done : match.start()])
+        done = match.end()
+        name = re.compile(r"\b([A-Za-z_]\w*)\s*[,)]").search(text, done)
+        if not name:
+            continue
+        depth, at = 1, match.end()
+        while depth and at < len(text):
+            depth += {"(": 1, ")": -1}.get(text[at], 0)
+            at += 1
+        body = re.compile(r"\s*(?:#[^\n]*\s*)*\{").match(text, at)
+        if body:
+            made.append(text[done : body.end()])
+            done = body.end()
+            made.append(
+                f"::__set_kfc_workspace_addr({name[1]}); {name[1]} = ::AscendC::GetUserWorkspace({name[1]});"
+            )
+    return "".join([*made, text[done:]])
+
+
+def is_ascendc(toolchain: Toolchain, line: CommandLine, source: Input) -> bool:
+    """Whether the source compiles against the headers of an asc-devkit checkout."""
+    if not toolchain.ascendc_root or line.target not in ascendc.FAMILIES:
+        return False
+    folders = [Path(word[2:]) for word in line.preprocessor if word.startswith("-I")]
+    return ascendc.is_ascendc(Path(source.path), folders)
+
+
+def _first(toolchain: Toolchain, line: CommandLine, source: Input, side: str, whole: bool) -> list[str]:
+    """Flags, folders of headers, and what is read before the source."""
+    words = [line.standard, "-w", *_MACROS[side], *device_defines(line.target), f"-I{HEADERS}"]
+    if not is_ascendc(toolchain, line, source):
+        return [*words, f"-I{INCLUDE}", "-include", str(PRELUDE), "-include", str(PROGRAM_HEADER)]
+    folders = [f"-I{folder}" for folder in toolchain.ascendc_folders]
+    words = [*words, *folders, f"-I{INCLUDE}", "-DINSIGHT_TRACE_PROGRAM"]
+    if whole or toolchain.compiler.is_clang:  # which has no way to name it
+        return [*words, "-include", str(ascendc.PRELUDE), "-include", str(PROGRAM_HEADER)]
+    words = [*_code_flags(toolchain, line, side), *words]
+    return [*words, "-fpch-preprocess", *toolchain.ascendc_header(words, PROGRAM_HEADER)]
+
+
+def _code_flags(toolchain: Toolchain, line: CommandLine, side: str) -> list[str]:
+    """How one side is compiled."""
+    if side.startswith("host"):
+        kept = [flag for flag in line.kept if not flag.startswith("-std=") and flag not in ("-fno-rtti",)]
+        return [line.standard, *kept, "-g1", "-fPIC", "-w"]
+    unshared = [] if toolchain.compiler.is_clang else ["-fno-gnu-unique"]
+    return [line.standard, *_DEVICE_FLAGS, *toolchain._hooks(), *unshared, *SECTIONS]
 
 
 def compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> Path:
@@ -103,7 +163,7 @@ def compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> P
         texts = dict(
             zip(
                 sides,
-                pool.map(lambda side: preprocess(toolchain, line, source, side, place), sides),
+                pool.map(lambda side: preprocess(toolchain, line, source, side, place, whole=False), sides),
                 strict=True,
             )
         )
@@ -121,7 +181,7 @@ def compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> P
             except CompileError as error:
                 if not error.on_host:
                     raise
-                text = preprocess(toolchain, line, source, "host as a core", place)
+                text = preprocess(toolchain, line, source, "host as a core", place, whole=False)
                 again = {**rewritten, "host": rewrite_launches(text, host=True)}
                 try:
                     _build(toolchain, line, into, final, texts, again, pool)
@@ -177,24 +237,8 @@ def _run(toolchain: Toolchain, arguments: Sequence[str], *, on_host: bool = Fals
 
 def _compile_host(toolchain: Toolchain, line: CommandLine, into: Path) -> Path:
     made = into / "host.o"
-    kept = [flag for flag in line.kept if not flag.startswith("-std=") and flag not in ("-fno-rtti",)]
-    _run(
-        toolchain,
-        [
-            line.standard,
-            *kept,
-            "-g1",
-            "-fPIC",
-            "-w",
-            "-x",
-            "c++-cpp-output",
-            "-c",
-            str(into / "host.cc"),
-            "-o",
-            str(made),
-        ],
-        on_host=True,
-    )
+    words = [*_code_flags(toolchain, line, "host"), "-x", "c++-cpp-output", "-c", str(into / "host.cc")]
+    _run(toolchain, [*words, "-o", str(made)], on_host=True)
     return made
 
 
@@ -203,11 +247,9 @@ def _compile_side(
 ) -> list[str]:
     """The shared object of one kind of core; its entry points. Other sources may launch its kernels."""
     compiled = into / f"{side}.o"
-    unshared = [] if toolchain.compiler.is_clang else ["-fno-gnu-unique"]
-    hooks = toolchain._hooks()
-    counts = bool(set(HOOKS) & set(hooks))
+    counts = bool(set(HOOKS) & set(toolchain._hooks()))
     code = into / f"{side}.s" if counts else compiled
-    words = [line.standard, *_DEVICE_FLAGS, *hooks, *unshared, *SECTIONS, "-x", "c++-cpp-output"]
+    words = [*_code_flags(toolchain, line, side), "-x", "c++-cpp-output"]
     _run(toolchain, [*words, "-S" if counts else "-c", str(into / f"{side}.cc"), "-o", str(code)])
     if counts:
         text = count_blocks(code.read_text(encoding="utf-8", errors="surrogateescape"))

@@ -227,6 +227,7 @@ def write_record(done: Execution, options: RunOptions, workspace: Path, warnings
         "launch": options.launch,
         "mark_cost": options.mark_cost,
         "pto_isa_root": str(options.pto_isa_root) if options.pto_isa_root else None,
+        "ascendc_root": str(options.ascendc_root) if options.ascendc_root else None,
         "cycles": simulation.cycles if simulation else None,
         "outputs": [
             {

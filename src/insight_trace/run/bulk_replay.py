@@ -97,7 +97,7 @@ def plan(request: BulkRequest) -> Plan:
     if request.sample is not None:
         chosen = [chosen[i] for i in sampled(dump.forms(chosen), request.sample)]
     steps = dump.steps()
-    toolchain = Toolchain.find(request.options.pto_isa_root)
+    toolchain = Toolchain.find(request.options.pto_isa_root, request.options.ascendc_root)
     # of the host's cores the others run other dispatches
     options = replace(request.options, simulator="embedded", host_cores=1)
     jobs = []

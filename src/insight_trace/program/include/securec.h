@@ -3,6 +3,9 @@
 
 #include <cstring>
 
+using errno_t = int;
+constexpr errno_t EOK = 0;
+
 inline int memcpy_s(void *to, size_t most, const void *from, size_t size) {
     if (size > most) return 1;
     memcpy(to, from, size);

@@ -1,5 +1,6 @@
 // The functions of acl.h, rt.h and platform_ascendc.h.
 #include <cmath>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -549,6 +550,15 @@ uint64_t insight_trace_memory_used(void) { return device().memory.used(); }
 #include "not_there.def"
 #undef NOT_THERE
 
+// Messages of the vendor's host libraries: errors are shown.
+extern "C" int CheckLogLevel(int, int level) { return level == 3; }
+extern "C" void DlogRecord(int, int, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+}
+
 namespace platform_ascendc {
 uint32_t PlatformAscendC::GetCoreNumAic() const { return static_cast<uint32_t>(device().chip().cube_cores); }
 uint32_t PlatformAscendC::GetCoreNumAiv() const {
@@ -590,6 +600,9 @@ SocVersion PlatformAscendC::GetSocVersion() const {
 PlatformAscendC *PlatformAscendCManager::GetInstance() {
     static PlatformAscendC one;
     return &one;
+}
+NpuArch PlatformAscendC::GetCurNpuArch() const {
+    return GetSocVersion() == SocVersion::ASCEND950 ? NpuArch::DAV_3510 : NpuArch::DAV_2201;
 }
 PlatformAscendC *PlatformAscendCManager::GetInstance(const char *) { return GetInstance(); }
 } // namespace platform_ascendc

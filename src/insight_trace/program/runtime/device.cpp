@@ -597,12 +597,15 @@ void Device::launch(const insight_trace_launch_request &request) {
                     offset = pc.substr(pc.find('\t') + 1);
                 }
                 char command[2048], said[1024] = "";
-                snprintf(command, sizeof command, "addr2line -e '%s' 0x%llx 2>/dev/null", image.c_str(),
+                snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%llx 2>/dev/null", image.c_str(),
                          std::stoull(offset));
                 if (FILE *pipe = popen(command, "r")) {
-                    if (fgets(said, sizeof said, pipe) && said[0] != '?') {
+                    bool in_library = true; // the innermost line that is none of a library's
+                    while (in_library && fgets(said, sizeof said, pipe) && said[0] != '?') {
                         said[strcspn(said, " \n")] = 0;
                         at = said;
+                        in_library = strstr(said, "/ascendc_headers/") || strstr(said, "/include/pto/") ||
+                                     strstr(said, "/simulate/embedded/include/");
                     }
                     pclose(pipe);
                 }

@@ -23,7 +23,7 @@ class EmbeddedSimulator:
 
     @cached_property
     def toolchain(self) -> Toolchain:
-        return Toolchain.find(self.options.pto_isa_root)
+        return Toolchain.find(self.options.pto_isa_root, self.options.ascendc_root)
 
     def require(self, targets: Iterable[str]) -> None:
         """Nothing: it runs wherever there is a compiler, which is looked for when one is wanted."""

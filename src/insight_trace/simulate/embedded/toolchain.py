@@ -19,7 +19,7 @@ from insight_trace.model import CoreType
 from insight_trace.outcome import Failure, Fault
 from insight_trace.reading import read_regular
 from insight_trace.scratch import scratch_folder
-from insight_trace.simulate.embedded import compiled_from
+from insight_trace.simulate.embedded import ascendc, compiled_from
 from insight_trace.simulate.embedded.carried_core import FOLDER as CARRIED
 from insight_trace.simulate.embedded.carried_core import copy_if_it_runs, fits
 from insight_trace.simulate.embedded.compiler import Compiler, Confinement, find_compiler, searched_variables
@@ -128,10 +128,16 @@ class Toolchain(Struct, frozen=True, dict=True):
     compiler: Compiler
     cache: Cache
     library: Path | None = None  # a pto-isa checkout: its headers take the place of our tile ops
+    ascendc_root: Path | None = None  # an asc-devkit checkout, for kernels that include its headers
 
     @classmethod
-    def find(cls, library: Path | None = None) -> Toolchain:
-        return cls(find_compiler(), Cache(), library_checkout(library))
+    def find(cls, library: Path | None = None, ascendc_root: Path | None = None) -> Toolchain:
+        return cls(find_compiler(), Cache(), library_checkout(library), ascendc.checkout(ascendc_root))
+
+    @cached_property
+    def ascendc_folders(self) -> list[Path]:
+        """Where the headers of the asc-devkit checkout are; none without one."""
+        return ascendc.include_folders(self.ascendc_root, self.cache) if self.ascendc_root else []
 
     @cached_property
     def _compiler_identity(self) -> str:
@@ -254,7 +260,9 @@ class Toolchain(Struct, frozen=True, dict=True):
             _LIBRARY_STANDARD if self.library else _STANDARD, *_KERNEL_FLAGS, *sanitizers(), *self._hooks(),
             _CORE_DEFINES[core_type], *family_named(target).defines, *defines,
         ]  # fmt: skip
+        folders = self._ascendc_folders_of(source, include_dirs, target)
         includes = [
+            *(f"-I{folder}" for folder in folders),
             *self._library_includes,
             f"-I{INCLUDE}",
             f"-I{source.parent.absolute()}",
@@ -267,8 +275,14 @@ class Toolchain(Struct, frozen=True, dict=True):
         # a translated source of a program holds our headers already
         device = source.suffix != PREPROCESSED
         return self._shared_object(
-            "kernel", source, text, flags, includes, device, sandbox or Sandbox.chosen()
+            "kernel", source, text, flags, includes, device, sandbox or Sandbox.chosen(), folders
         )
+
+    def _ascendc_folders_of(self, source: Path, include_dirs: Sequence[str], target: str) -> list[Path]:
+        """Where a kernel's AscendC headers are: a checkout's; none for one of another kind, and without a checkout."""
+        if not self.ascendc_root or target not in ascendc.FAMILIES or source.suffix == PREPROCESSED:
+            return []
+        return self.ascendc_folders if ascendc.is_ascendc(source, [Path(d) for d in include_dirs]) else []
 
     def host_object(
         self, source: Path, what: str, include_dirs: Sequence[Path], defines: Sequence[str] = ()
@@ -284,7 +298,7 @@ class Toolchain(Struct, frozen=True, dict=True):
 
     def _shared_object(
         self, what: str, source: Path, text: bytes, flags: list[str], includes: list[str], device: bool,
-        sandbox: Sandbox,
+        sandbox: Sandbox, library: Sequence[Path] = (),
     ) -> Path:  # fmt: skip
         source = source.absolute()  # one that begins with a dash is no option
         variables = searched_variables()
@@ -293,9 +307,10 @@ class Toolchain(Struct, frozen=True, dict=True):
         key = content_key([self.identity, text, *(name.encode(errors="surrogateescape") for name in names)])
 
         def compilation() -> Compilation:
-            early = self._first_header(flags) if device else []
+            early = self._first_header(flags, library) if device else []
             folders = compiled_from.search_folders(includes, variables)
             readable = (HERE, *folders, *(Path(flag).parent for flag in early if Path(flag).is_absolute()))
+            readable += (self.ascendc_root,) if library and self.ascendc_root else ()
             return Compilation(what, source, (*flags, *early, *includes), tuple(folders), readable, strict)
 
         def usable(entry: Path) -> bool:
@@ -315,12 +330,23 @@ class Toolchain(Struct, frozen=True, dict=True):
         """Before our own: a header that the library has is the library's."""
         return [f"-I{self.library / 'include'}"] if self.library else []
 
-    def _first_header(self, flags: list[str]) -> list[str]:
+    def _first_header(self, flags: list[str], library: Sequence[Path]) -> list[str]:
         """What every kernel reads first."""
+        if library:
+            return self.ascendc_header([*flags, *(f"-I{folder}" for folder in library)])
         if not self.library:
             return self._precompiled("prelude", PRELUDE, flags, self.identity)
         state = content_key([self.identity, str(self.library), *contents(self.library / "include" / "pto")])
         return self._precompiled("library", LIBRARY_PRELUDE, [*flags, *self._library_includes], state)
+
+    def ascendc_header(self, flags: list[str], *more: Path) -> list[str]:
+        """What makes the compiler read the AscendC headers of the checkout, and then `more`, first."""
+        assert self.ascendc_root is not None
+        text = "".join(f'#include "{path}"\n' for path in (ascendc.PRELUDE, *more))
+        read = (path.read_text(encoding="utf-8") for path in more)
+        state = content_key([self.identity, text, *read, ascendc.state(self.ascendc_root)])
+        place = self.cache.put("ascendc_first", state, lambda into: _write(into / "ascendc_first.hpp", text))
+        return self._precompiled("ascendc", place / "ascendc_first.hpp", flags, state)
 
     def _hooks(self) -> tuple[str, ...]:
         """Calls at every plain load and store of a kernel (engine/scalar_memory.hpp) and at every block (scalar_code.py)."""
@@ -484,6 +510,10 @@ class Toolchain(Struct, frozen=True, dict=True):
         except OSError:
             return ""
         return str(path)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
 
 
 # what a compiler says that finds no assembler or linker

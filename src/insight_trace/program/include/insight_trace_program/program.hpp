@@ -9,7 +9,12 @@
 
 // Which cores a kernel is for, where its declaration says so: read from the text by program/core_kinds.py.
 #undef __global__
+#if defined(INSIGHT_TRACE_PROGRAM)
+// The library's functions become part of the kernel, so that debug lines say which line of it called them.
+#define __global__ __attribute__((flatten)) __attribute__((insight_trace_kernel))
+#else
 #define __global__ __attribute__((insight_trace_kernel))
+#endif
 #ifndef __vector__
 #define __vector__ __attribute__((insight_trace_vector_core))
 #endif

@@ -67,6 +67,9 @@ uint64_t Core::offset_of(Space space, uint64_t address) const {
     if (address < kLocalSpan) return address;
     const LocalPlace place = local_place(address);
     if (place.known && place.space == space && place.core == identity.index) return place.offset;
+    // a library whose pointers are offsets, whatever the memory: all of them stand on UB's address
+    if (place.known && plain_offsets && place.space == Space::UB && place.core == identity.index)
+        return place.offset;
     if (place.known)
         kernel_error("an operand in %s has an address in %s of core %d", kSpaceNames[static_cast<int>(space)],
                      kSpaceNames[static_cast<int>(place.space)], int(place.core));

@@ -93,6 +93,7 @@ class Core {
     const CoreIdentity identity;
     // False with --timing-only: issue instructions, do no arithmetic, move no bytes.
     bool computes;
+    bool plain_offsets = false; // pointers of a library are offsets, whatever the memory
     // The other half: arithmetic and bytes, of instructions that were issued before (late_work.hpp).
     bool silent = false;
     mutable uint32_t used_pipes = 0; // by what was issued, as bits

@@ -1,4 +1,5 @@
 // The functions that compiled kernels call (abi.hpp).
+#include <cstdio>
 #include <cstring>
 #include <string>
 
@@ -309,7 +310,12 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         core.atomic_op = static_cast<uint8_t>(a);
         core.set_register(PipeId::S, a);
         return 0;
+    case Intrinsic::Print:
+        core.barrier(PipeId::ALL);
+        fputs(reinterpret_cast<const char *>(a), stderr);
+        return 0;
     case Intrinsic::LocalBase:
+        if (b) core.plain_offsets = true;
         return reinterpret_cast<uint64_t>(core.local(static_cast<Space>(a), 0, 1));
     case Intrinsic::GetSysCnt:
         machine.yield(core);

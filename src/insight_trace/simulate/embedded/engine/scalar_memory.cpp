@@ -1,5 +1,7 @@
 #include "scalar_memory.hpp"
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <unordered_set>
 
@@ -104,6 +106,17 @@ Site site_in_kernel(uint64_t pc) {
     return {};
 }
 
+void assertion_failed(const char *condition, Site at) {
+    Core *core = running_core();
+    if (!core || !g_end) return;
+    core->at = at;
+    try {
+        core->kernel_error("assertion '%s' failed", condition);
+    } catch (const Failure &failure) {
+        g_end(failure);
+    }
+}
+
 void watch_scalar_memory(uint64_t base, uint64_t size, void (*end)(const Failure &)) {
     g_base = base;
     g_size = size;
@@ -123,6 +136,14 @@ void forget_scalar_lines(uint64_t address, bool all) {
 thread_local insight_trace::engine::CodeCounts insight_trace_code;
 
 using insight_trace::engine::touched;
+
+// assert() of a kernel ends the run with its line.
+extern "C" void __assert_fail(const char *condition, const char *file, unsigned line,
+                              const char *) noexcept(true) {
+    insight_trace::engine::assertion_failed(condition, {file, line});
+    fprintf(stderr, "%s:%u: assertion '%s' failed\n", file, line, condition);
+    abort();
+}
 
 // The hooks, as g++ and clang++ call them.
 #define HOOK(name, size, store)                                                                              \

@@ -14,6 +14,8 @@ namespace insight_trace::engine {
 // Which addresses are global memory; nothing is counted before this is said. `end` ends the run when an
 // access goes past every buffer: the hooks are called where the compiler expects no exception.
 void watch_scalar_memory(uint64_t base, uint64_t size, void (*end)(const Failure &));
+// What assert() of a kernel says; returns where no kernel runs.
+void assertion_failed(const char *condition, Site at);
 // The place in a kernel's object that a call returns to, which is looked up in its debug lines afterwards.
 Site site_of(const void *caller);
 // The core whose thread this is forgets the line at `address`, or all lines.

@@ -1,8 +1,13 @@
 // What a chip has, as host code asks for it.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <string>
+
+#include "platform/soc_spec.h"
+
+#define PLATFORM_ASCENDC_H // one of the same names is in asc-devkit
 
 namespace platform_ascendc {
 
@@ -23,10 +28,14 @@ enum class SocVersion {
     ASCEND910B,
     ASCEND310P,
     ASCEND310B,
-    ASCEND910_95,
     ASCEND950,
+    ASCEND910_55,
+    ASCEND910_95 = ASCEND950,
+    ASCEND910_93 = 13,
+    ASCEND350 = 24,
     RESERVED_VERSION = 99999
 };
+enum class ReservedSize { RESERVED_SIZE_8K, RESERVED_SIZE_16K, RESERVED_SIZE_32K };
 
 class PlatformAscendC {
   public:
@@ -43,6 +52,10 @@ class PlatformAscendC {
     void GetCoreMemSize(const CoreMemType &memory, uint64_t &size) const;
     void GetCoreMemBw(const CoreMemType &, uint64_t &bandwidth) const { bandwidth = 0; }
     SocVersion GetSocVersion() const;
+    NpuArch GetCurNpuArch() const;
+    uint32_t CalcTschNumBlocks(uint32_t slices, uint32_t aic, uint32_t aiv) const {
+        return CalcTschBlockDim(slices, aic, aiv);
+    }
 };
 
 class PlatformAscendCManager {

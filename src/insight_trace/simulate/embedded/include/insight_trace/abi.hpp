@@ -132,7 +132,9 @@ enum class Intrinsic : uint16_t {
     Trap,
     Unsupported, // a: text of what was called
     SetAtomicOp, // a: 0 add, 1 max, 2 min; of stores to global memory
-    LocalBase,   // a: Space. The address of its first byte in this core
+    LocalBase,   // a: Space. The address of its first byte in this core. b: 1 where pointers to every memory
+                 // stand on this one's
+    Print,       // a: a text of the kernel's
 };
 
 // Instructions that a kernel issues itself, below the tile ops. An address is a byte offset in its memory, or

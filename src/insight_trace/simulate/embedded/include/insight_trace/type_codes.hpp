@@ -8,6 +8,9 @@
 
 namespace insight_trace {
 
+// A library may have a type of its own for them.
+template <class T> constexpr bool kIsInt4 = std::is_same_v<T, int4b_t>;
+
 template <class T> constexpr Type type_of() {
     using U = std::remove_cv_t<T>;
     if constexpr (std::is_same_v<U, float>)
@@ -30,7 +33,7 @@ template <class T> constexpr Type type_of() {
         return Type::F4E2M1;
     else if constexpr (std::is_same_v<U, float4_e1m2x2_t>)
         return Type::F4E1M2;
-    else if constexpr (std::is_same_v<U, int4b_t>)
+    else if constexpr (kIsInt4<U>)
         return Type::I4;
     else if constexpr (std::is_integral_v<U> && sizeof(U) == 1)
         return std::is_signed_v<U> ? Type::I8 : Type::U8;

@@ -1,0 +1,163 @@
+"""AscendC kernels against the headers of an asc-devkit checkout: which sources need them, and where they are."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from insight_trace.cache import Cache, content_key
+from insight_trace.errors import RequestError
+from insight_trace.simulate.embedded.engine_objects import INCLUDE
+
+VARIABLE = "INSIGHT_TRACE_ASCENDC"
+PRELUDE = INCLUDE / "insight_trace" / "ascendc_prelude.hpp"
+# Of the families whose instructions the library's headers run on here.
+FAMILIES = ("a2a3",)
+# where the library's own headers look for each other
+_FOLDERS = (
+    "", "include", "include/basic_api", "include/adv_api", "include/utils", "impl", "impl/basic_api",
+)  # fmt: skip
+_PLATFORM = "tiling/platform/platform_ascendc.h"
+_ASCENDC = re.compile(
+    r'^\s*#\s*include\s*[<"](?:kernel_operator\w*\.h|kernel_(?:tensor|tpipe|type)\.h|basic_api/\S+|lib/\S+_intf\.h|'
+    r'adv_api/\S+|c_api/\S+|tiling/tiling_api\.h|kernel_tiling/kernel_tiling\.h|utils/debug/\S+)[">]',
+    re.M,
+)
+_INCLUDED = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.M)
+
+
+def checkout(named: Path | None) -> Path | None:
+    """The asc-devkit checkout whose headers AscendC kernels compile against: what was named, else the environment's."""
+    value = named or os.environ.get(VARIABLE)
+    if not value:
+        return None
+    root = Path(value).absolute()
+    if not (root / "include" / "kernel_operator.h").is_file() or not (root / "impl" / "basic_api").is_dir():
+        raise RequestError(
+            f"{root} is no checkout of asc-devkit: it has no include/kernel_operator.h with impl/basic_api",
+            hint=f"name a checkout of asc-devkit with --ascendc-root or {VARIABLE}, or none: our own subset serves then",
+        )
+    return root
+
+
+def name_checkout(root: Path | None) -> None:
+    """What a command names holds for it and for every compiler that it starts."""
+    if root is not None:
+        os.environ[VARIABLE] = str(checkout(root))
+
+
+def is_ascendc(source: Path, folders: Sequence[Path]) -> bool:
+    """Whether a source, or a header of the user's own that it includes, asks for AscendC."""
+    seen: set[Path] = set()
+    wanted = [source]
+    while wanted:
+        path = wanted.pop()
+        if path in seen or len(seen) > 2000:
+            continue
+        seen.add(path)
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        if _ASCENDC.search(text):
+            return True
+        for name in _INCLUDED.findall(text):
+            found = next((f / name for f in (path.parent, *folders) if (f / name).is_file()), None)
+            if found:
+                wanted.append(found.resolve())
+    return False
+
+
+# Two functions that differ only by the memory that their argument lies in are one without address spaces: a type of its own
+# stands for what lies in global memory.
+_IN_GLOBAL_MEMORY = (
+    re.compile(rb"const __gm__ TCubeTiling\b"),
+    b"const ::insight_trace::InGlobalMemory<TCubeTiling>",
+)
+
+
+def include_folders(root: Path, cache: Cache) -> list[Path]:
+    """Where a compiler finds the library: headers that a toolkit generates, then the checkout's own, as links."""
+    forwarded = _forwarded(root)
+
+    def build(into: Path) -> None:
+        for name, target in forwarded.items():
+            place = into / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(f'#pragma once\n#include "{target}"\n')
+        definitions = sorted((root / "include" / "adv_api").rglob("*tilingdata.h"))
+        texts = [path.read_text(encoding="utf-8", errors="replace") for path in definitions]
+        (into / "kernel_tiling").mkdir()
+        (into / "kernel_tiling" / "kernel_tiling.h").write_text(tiling_structs(texts))
+        for path in (*_headers(root), *sorted((root / "impl" / "adv_api").rglob("*.cpp"))):
+            place = into / "tree" / path.relative_to(root)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            text = path.read_bytes() if "matmul" in place.parts else b""
+            if place.exists():  # stood in for
+                continue
+            if _IN_GLOBAL_MEMORY[0].search(text):
+                place.write_bytes(_IN_GLOBAL_MEMORY[0].sub(_IN_GLOBAL_MEMORY[1], text))
+            else:
+                place.symlink_to(path)
+
+    key = content_key([str(root), state(root), *map(str, forwarded.items()), Path(__file__).read_bytes()])
+    made = cache.put("ascendc_headers", key, build)
+    return [made, *((made / "tree" / folder) for folder in _FOLDERS)]
+
+
+def _headers(root: Path) -> list[Path]:
+    return [path for folder in ("include", "impl") for path in sorted((root / folder).rglob("*.h"))]
+
+
+def state(root: Path) -> str:
+    """Names the checkout's headers as they are now, by their times and sizes."""
+    listed = []
+    for path in _headers(root):
+        known = path.stat()
+        listed.append(f"{path} {known.st_size} {known.st_mtime_ns}")
+    return content_key(listed)
+
+
+def _forwarded(root: Path) -> dict[str, Path]:
+    """Names under which a toolkit installs headers, and what they are in the checkout."""
+    high_level = root / "include" / "adv_api"
+    found = {
+        "tiling/tiling_api.h": Path("include/adv_api/tiling_api.h"),
+        f"tree/include/utils/{_PLATFORM}": Path(_PLATFORM),  # ours asks the simulated chip
+    }
+    for path in sorted(high_level.rglob("*.h")):
+        found[f"lib/{path.relative_to(high_level).as_posix()}"] = path.relative_to(root)
+        found.setdefault(f"lib/{path.name}", path.relative_to(root))
+    return found
+
+
+_DEFINITION = re.compile(
+    r"^\s*(BEGIN_TILING_DATA_DEF|TILING_DATA_FIELD_DEF_ARR|TILING_DATA_FIELD_DEF_STRUCT|TILING_DATA_FIELD_DEF|"
+    r"END_TILING_DATA_DEF)\b\s*(?:\(([^)]*)\))?",
+    re.M,
+)
+
+
+def tiling_structs(texts: Iterable[str]) -> str:
+    """The structs that tiling definitions describe, as kernels see them."""
+    lines = ["#pragma once", "#include <cstdint>", "namespace AscendC {", "namespace tiling {"]
+    names = []
+    for text in texts:
+        for kind, given in _DEFINITION.findall(text):
+            words = [word.strip() for word in given.split(",")]
+            if kind == "BEGIN_TILING_DATA_DEF":
+                lines += ["#pragma pack(push, 8)", f"struct {words[0]} {{"]
+                names.append(words[0])
+            elif kind == "END_TILING_DATA_DEF":
+                lines += ["};", "#pragma pack(pop)"]
+            elif kind == "TILING_DATA_FIELD_DEF_ARR":
+                lines.append(f"    {words[0]} {words[2]}[{words[1]}] = {{}};")
+            elif kind == "TILING_DATA_FIELD_DEF_STRUCT":
+                lines.append(f"    {words[0]} {words[1]};")
+            else:
+                lines.append(f"    {words[0]} {words[1]} = 0;")
+    lines += ["} // namespace tiling", "} // namespace AscendC"]
+    lines += [f"using AscendC::tiling::{name};" for name in names]
+    return "\n".join(lines) + "\n"

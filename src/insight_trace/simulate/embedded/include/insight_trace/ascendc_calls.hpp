@@ -1,0 +1,159 @@
+// Instructions and functions of the device compiler that only the AscendC library calls (vector_calls.hpp and
+// cube.hpp have the others).
+#pragma once
+
+#include "insight_trace/vector_calls.hpp"
+
+enum mem_t : uint8_t { L1, L0A, L0B, L0C, UB };
+// Registers of another chip's vector unit: the headers name their types on every chip.
+struct vector_bool {};
+struct vector_align {};
+struct vector_address {};
+
+namespace insight_trace {
+// Something that lies in global memory, where the library tells that by type.
+template <class T> struct InGlobalMemory : T {};
+
+// A cast as the kernel wrote it, but a small number that becomes a pointer is an offset in UB.
+template <class To, class From>
+#if defined(__GNUC__)
+[[gnu::always_inline]]
+#endif
+inline constexpr To on_chip_cast(From &&from, INSIGHT_TRACE_AT) {
+    using Value = std::remove_cv_t<std::remove_reference_t<From>>;
+    if constexpr (std::is_pointer_v<To> && std::is_integral_v<Value>) {
+        const auto address = static_cast<uint64_t>(from);
+        constexpr uint64_t kLargest = 1 << 20;
+        return reinterpret_cast<To>(
+            address < kLargest ? address + INSIGHT_TRACE_CALL(LocalBase, Space::UB, 1, 0) : address);
+    } else {
+        return reinterpret_cast<To>(from);
+    }
+}
+} // namespace insight_trace
+
+// --- registers and hints without a meaning for values here
+template <class T> inline void dc_preload(T *, int64_t) {} // the data cache is filled at the first access
+inline void set_l1_3d_size(uint64_t size, INSIGHT_TRACE_AT) {
+    if (size) insight_trace::not_modelled("set_l1_3d_size: loads of images that wrap around in L1", at);
+}
+inline void set_lrelu_alpha(uint64_t) {} // the relu that reads it is refused where it is asked for
+inline uint64_t get_pc() { return reinterpret_cast<uint64_t>(__builtin_return_address(0)); }
+inline int64_t get_fpc(INSIGHT_TRACE_AT) {
+    return static_cast<int64_t>(INSIGHT_TRACE_CALL(GetSpr, ::insight_trace::Spr::FPC, 0, 0));
+}
+namespace bisheng::cce {
+inline void metrics_prof_start() {}
+inline void metrics_prof_stop() {}
+} // namespace bisheng::cce
+inline void asc_prof_start() {}
+inline void asc_prof_stop() {}
+// Where checking tools hook in.
+inline void __sync_all_stub(int, bool) {}
+template <class... T> inline void __ib_set_stub(T...) {}
+template <class... T> inline void __ib_wait_stub(T...) {}
+
+// Where the messages between the cube and the vector cores of a block lie.
+inline __attribute__((section("insight_trace_block_local"))) uint8_t *insight_trace_kfc_workspace = nullptr;
+template <class T> inline void __set_kfc_workspace_addr(T *address) {
+    insight_trace_kfc_workspace = reinterpret_cast<uint8_t *>(address);
+}
+inline uint8_t *__get_kfc_workspace_addr() { return insight_trace_kfc_workspace; }
+
+// --- other forms of instructions
+// The bias table by its number.
+template <class S>
+inline void copy_cbuf_to_bt(uint64_t dst, S *src, uint16_t convert, uint16_t pieces, uint16_t length,
+                            uint16_t src_gap, uint16_t dst_gap, INSIGHT_TRACE_AT) {
+    copy_cbuf_to_bt(reinterpret_cast<void *>(dst), src, convert, pieces, length, src_gap, dst_gap, at);
+}
+#define INSIGHT_TRACE_FLAGGED(name)                                                                          \
+    template <class T, class V>                                                                              \
+    inline void name(T *dst, T *src, V value, uint8_t repeats, uint16_t dst_block, uint16_t src_block,       \
+                     uint8_t dst_repeat, uint8_t src_repeat, bool first, bool second, INSIGHT_TRACE_AT) {    \
+        if (first || second) insight_trace::not_modelled(#name " with a flag", at);                          \
+        name(dst, src, value, repeats, dst_block, src_block, uint16_t(dst_repeat), uint16_t(src_repeat),     \
+             at);                                                                                            \
+    }
+INSIGHT_TRACE_FLAGGED(vmaxs)
+INSIGHT_TRACE_FLAGGED(vmins)
+#undef INSIGHT_TRACE_FLAGGED
+// An immediate in pieces of 16 bits.
+constexpr uint64_t get_imm(uint64_t a, uint64_t b) { return a | b << 16; }
+constexpr uint64_t get_imm(uint64_t a, uint64_t b, uint64_t c) { return a | b << 16 | c << 32; }
+constexpr uint64_t get_imm(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
+    return a | b << 16 | c << 32 | d << 48;
+}
+
+// --- what is not modelled: a kernel that comes to it ends with its name and line
+#define INSIGHT_TRACE_REFUSED(name)                                                                          \
+    template <class... T> inline void name(T...) {                                                           \
+        ::insight_trace::not_modelled(#name " is not modelled", ::insight_trace::Site{});                    \
+    }
+#define INSIGHT_TRACE_REFUSED_VALUE(name)                                                                    \
+    inline int64_t name() {                                                                                  \
+        ::insight_trace::not_modelled(#name " is not modelled", ::insight_trace::Site{});                    \
+        return 0;                                                                                            \
+    }
+#define INSIGHT_TRACE_AIPP(number) INSIGHT_TRACE_REFUSED(set_aipp_spr_##number)
+INSIGHT_TRACE_AIPP(0)
+INSIGHT_TRACE_AIPP(1)
+INSIGHT_TRACE_AIPP(2)
+INSIGHT_TRACE_AIPP(3)
+INSIGHT_TRACE_AIPP(4)
+INSIGHT_TRACE_AIPP(5)
+INSIGHT_TRACE_AIPP(6)
+INSIGHT_TRACE_AIPP(7)
+INSIGHT_TRACE_AIPP(8)
+INSIGHT_TRACE_AIPP(9)
+INSIGHT_TRACE_AIPP(10)
+INSIGHT_TRACE_AIPP(11)
+INSIGHT_TRACE_AIPP(12)
+INSIGHT_TRACE_AIPP(13)
+INSIGHT_TRACE_AIPP(14)
+INSIGHT_TRACE_AIPP(15)
+INSIGHT_TRACE_AIPP(16)
+INSIGHT_TRACE_AIPP(17)
+INSIGHT_TRACE_AIPP(18)
+INSIGHT_TRACE_AIPP(19)
+INSIGHT_TRACE_AIPP(20)
+INSIGHT_TRACE_AIPP(21)
+INSIGHT_TRACE_AIPP(22)
+INSIGHT_TRACE_AIPP(23)
+INSIGHT_TRACE_AIPP(24)
+#undef INSIGHT_TRACE_AIPP
+INSIGHT_TRACE_REFUSED(set_data_exp_0)
+INSIGHT_TRACE_REFUSED(set_data_exp_1)
+INSIGHT_TRACE_REFUSED(set_data_exp_2)
+INSIGHT_TRACE_REFUSED(set_data_exp_3)
+INSIGHT_TRACE_REFUSED(set_l0_set_value_bf16)
+INSIGHT_TRACE_REFUSED(set_l0_set_value_h)
+INSIGHT_TRACE_REFUSED(set_l0a_2d)
+INSIGHT_TRACE_REFUSED(set_l0b_2d)
+INSIGHT_TRACE_REFUSED(set_l1_2d)
+INSIGHT_TRACE_REFUSED(set_pcie_rd_ctrl)
+INSIGHT_TRACE_REFUSED(set_lpcnt)
+INSIGHT_TRACE_REFUSED(set_condition_flag)
+INSIGHT_TRACE_REFUSED(load_gm_to_ca_s4)
+INSIGHT_TRACE_REFUSED(load_gm_to_cb_s4)
+INSIGHT_TRACE_REFUSED(vaddreluconv_vdeqs162b8)
+INSIGHT_TRACE_REFUSED(vreduce)
+INSIGHT_TRACE_REFUSED(vstas)
+INSIGHT_TRACE_REFUSED(vstus)
+INSIGHT_TRACE_REFUSED_VALUE(get_arch_ver)
+INSIGHT_TRACE_REFUSED_VALUE(get_condition_flag)
+INSIGHT_TRACE_REFUSED_VALUE(get_l2_in_main)
+INSIGHT_TRACE_REFUSED_VALUE(get_l2_vaddr_base)
+INSIGHT_TRACE_REFUSED_VALUE(get_lpcnt)
+INSIGHT_TRACE_REFUSED_VALUE(get_overflow_status)
+INSIGHT_TRACE_REFUSED_VALUE(get_para_base)
+INSIGHT_TRACE_REFUSED_VALUE(get_shmem_sz)
+INSIGHT_TRACE_REFUSED_VALUE(get_smmu_tag_ver)
+INSIGHT_TRACE_REFUSED_VALUE(get_st_atomic_cfg)
+INSIGHT_TRACE_REFUSED_VALUE(get_stack_phy_base)
+INSIGHT_TRACE_REFUSED_VALUE(get_status)
+INSIGHT_TRACE_REFUSED_VALUE(get_sys_va_base)
+INSIGHT_TRACE_REFUSED_VALUE(get_thread_dim)
+INSIGHT_TRACE_REFUSED_VALUE(get_thread_id)
+#undef INSIGHT_TRACE_REFUSED
+#undef INSIGHT_TRACE_REFUSED_VALUE

@@ -1,0 +1,74 @@
+// What is force-included before a kernel that compiles against the AscendC headers of an asc-devkit checkout:
+// the device compiler's own words, types and instructions, then the library's headers as they are.
+#pragma once
+
+#define INSIGHT_TRACE_LIBRARY
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <tuple>
+#include <typeinfo>
+#include <utility>
+
+// The library has an int4b_t of its own.
+#define int4b_t insight_trace_int4b_t
+#include "insight_trace/device.hpp"
+#include "insight_trace/vector_calls.hpp"
+#undef int4b_t
+#include "insight_trace/ascendc_calls.hpp"
+
+#define __CCE_IS_AICORE__ 1
+#define __NPU_DEVICE__    1
+#define __ssbuf__
+// The parameter in which the messages between the cores of a block lie (program/compile.py sets it at entry).
+#define __kfc_workspace__ __attribute__((insight_trace_kfc_workspace))
+#define __simd_vf__
+#define __simd_callee__
+#define __simt_vf__
+#define __simt_callee__
+#define __sync_noalias__
+#define __check_sync_alias__
+#define __in_pipe__(...)
+#define __out_pipe__(...)
+#define __inout_pipe__(...)
+#define __forceinline__ inline
+#if !defined(INSIGHT_TRACE_PROGRAM) // a program's launches read these (program.hpp)
+#define __cube__
+#define __vector__
+#define __mix__(...)
+#endif
+using float16_t = half;
+using float32_t = float;
+using __cce_scalar::dec;
+using __cce_scalar::inc;
+
+#include "impl/utils/common_types.h"
+namespace insight_trace {
+template <> constexpr bool kIsInt4<::int4b_t> = true;
+}
+
+// Text of a kernel is printed as it runs, not through a buffer that the host reads later; and of the
+// library's functions that dump tensors some differ only by the memory that a pointer is of.
+#define IMPL_UTILS_DEBUG_ASC_AICORE_PRINTF_IMPL_H
+#define IMPL_UTILS_DEBUG_ASC_AICORE_DUMP_IMPL_H
+#define g_sysPrintFifoSpace insight_trace_no_print_buffer
+#include "impl/utils/debug/asc_debug_utils.h"
+#undef g_sysPrintFifoSpace
+
+#include "insight_trace/ascendc_print.hpp"
+
+// The library's tensors keep offsets, and read and write UB by turning them into pointers. A number below
+// 1 MiB that becomes a pointer is an offset in UB; instructions take the low 20 bits of an address anyway.
+#if defined(__DAV_VEC__) && !defined(__INSIGHT_TRACE_HOST__)
+#define reinterpret_cast ::insight_trace::on_chip_cast
+#endif
+#include "kernel_operator.h"
+
+#include "utils/debug/asc_assert.h"
+using __asc_aicore::__assert_fail_msg; // the device compiler finds it without its namespace
+#if defined(__INSIGHT_TRACE_HOST__)
+// Kernels are read as device code on the host, too; what follows is host code.
+#undef __NPU_DEVICE__
+#define __NPU_HOST__ 1
+#endif

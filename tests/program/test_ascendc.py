@@ -1,0 +1,261 @@
+"""AscendC kernels over an asc-devkit checkout (INSIGHT_TRACE_ASCENDC): right ones pass, a mistake has its line.
+
+Nothing of the checkout is kept. The first tests need none.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from insight_trace.errors import RequestError
+from insight_trace.program import tiling_library
+from insight_trace.simulate.embedded import ascendc
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import ascendc_coverage
+
+# --- without a checkout ----------------------------------------------------------------------------------
+
+
+def test_a_folder_that_is_no_checkout_is_a_wrong_request(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="no checkout of asc-devkit"):
+        ascendc.checkout(tmp_path)
+
+
+def test_a_source_is_ascendc_when_it_or_a_header_of_its_own_includes_the_library(tmp_path: Path) -> None:
+    (tmp_path / "kernel.h").write_text('#include "kernel_operator.h"\n')
+    (tmp_path / "direct.cpp").write_text("  #  include <kernel_operator.h>\n")
+    (tmp_path / "indirect.cpp").write_text('#include "kernel.h"\n')
+    (tmp_path / "tiles.cpp").write_text("#include <pto/pto-inst.hpp>\n")
+    found = {path.stem: ascendc.is_ascendc(path, [tmp_path]) for path in tmp_path.glob("*.cpp")}
+    assert found == {"direct": True, "indirect": True, "tiles": False}
+
+
+def test_tiling_definitions_become_structs_in_the_order_of_their_fields() -> None:
+    text = """
+    BEGIN_TILING_DATA_DEF(Shape)
+    TILING_DATA_FIELD_DEF(uint32_t, rows);
+    TILING_DATA_FIELD_DEF_ARR(int64_t, 4, dims);
+    TILING_DATA_FIELD_DEF_STRUCT(Other, other);
+    END_TILING_DATA_DEF;
+    """
+    made = ascendc.tiling_structs([text])
+    fields = re.search(r"struct Shape \{(.*)\};", made, re.S)
+    assert fields
+    assert fields[1].split(";")[:3] == [
+        "\n    uint32_t rows = 0",
+        "\n    int64_t dims[4] = {}",
+        "\n    Other other",
+    ]
+    assert "using AscendC::tiling::Shape;" in made
+
+
+def test_what_the_linker_misses_is_named_by_class_and_function() -> None:
+    said = (
+        "x.o: undefined reference to `AscendC::GetErfMaxMinTmpSize(ge::Shape const&, unsigned int)'\n"
+        "x.o: undefined reference to `matmul_tiling::MatmulApiTilingBase::SetBias(bool)'\n"
+        "x.o: undefined reference to `aclrtMalloc'\n"
+    )
+    assert tiling_library.missing(said) == {"GetErfMaxMinTmpSize", "MatmulApiTilingBase::SetBias"}
+
+
+def test_the_commands_of_a_readme_are_those_of_its_first_build(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text(
+        "```cpp\ncmake is no command here\n```\n  ```bash\n  N=1 # a number\n"
+        "  cmake -DCMAKE_ASC_ARCHITECTURES=dav-3510 ..;make -j;\n"
+        "  ./demo   # run\n  ```\n```bash\ncmake -DCMAKE_ASC_RUN_MODE=cpu ..\n```\n"
+    )
+    found = ascendc_coverage.commands(page, "dav-2201")
+    assert found == ("N=1", "cmake -DCMAKE_ASC_ARCHITECTURES=dav-2201 ..;make;", "./demo")
+
+
+# --- with one --------------------------------------------------------------------------------------------
+
+HEAD = """
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+#include "acl/acl.h"
+#include "kernel_operator.h"
+using namespace AscendC;
+constexpr int kCount = 1000, kTile = 256;
+"""
+KERNEL = """
+class Plus {
+public:
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR y, TPipe *pipe) {
+        gx.SetGlobalBuffer((__gm__ float *)x, kCount);
+        gy.SetGlobalBuffer((__gm__ float *)y, kCount);
+        pipe->InitBuffer(in, 2, kTile * sizeof(float));
+        pipe->InitBuffer(out, 2, kTile * sizeof(float));
+    }
+    __aicore__ inline void Process() {
+        for (int first = 0; first < kCount; first += kTile) {
+            const uint32_t count = kCount - first < kTile ? kCount - first : kTile;
+            LocalTensor<float> a = in.AllocTensor<float>();
+            DataCopyPad(a, gx[first], {1, uint32_t(count * sizeof(float)), 0, 0, 0}, {false, 0, 0, 0});
+            in.EnQue(a);
+            LocalTensor<float> b = in.DeQue<float>();
+            LocalTensor<float> c = out.AllocTensor<float>();
+            Adds(c, b, 1.0f, count);
+            c.SetValue(0, c.GetValue(0) * 2.0f); // by the scalar unit
+            out.EnQue(c);
+            in.FreeTensor(b);
+            LocalTensor<float> d = out.DeQue<float>();
+            DataCopyPad(gy[first], d, {1, uint32_t(count * sizeof(float)), 0, 0, 0});
+            out.FreeTensor(d);
+        }
+    }
+private:
+    GlobalTensor<float> gx, gy;
+    TQue<QuePosition::VECIN, 1> in;
+    TQue<QuePosition::VECOUT, 1> out;
+};
+__global__ __vector__ void plus_one(GM_ADDR x, GM_ADDR y) {
+    TPipe pipe;
+    Plus op;
+    op.Init(x, y, &pipe);
+    op.Process();
+}
+"""
+MAIN = """
+int main() {
+    aclInit(nullptr);
+    aclrtSetDevice(0);
+    aclrtStream stream;
+    aclrtCreateStream(&stream);
+    std::vector<float> x(kCount), y(kCount, -1.0f);
+    for (int i = 0; i < kCount; ++i) x[i] = float(i) * 0.5f;
+    void *dx, *dy;
+    aclrtMalloc(&dx, kCount * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMalloc(&dy, kCount * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemcpy(dx, kCount * sizeof(float), x.data(), kCount * sizeof(float), ACL_MEMCPY_HOST_TO_DEVICE);
+    plus_one<<<1, nullptr, stream>>>((uint8_t *)dx, (uint8_t *)dy);
+    if (aclrtSynchronizeStream(stream)) return 3;
+    aclrtMemcpy(y.data(), kCount * sizeof(float), dy, kCount * sizeof(float), ACL_MEMCPY_DEVICE_TO_HOST);
+    int wrong = 0;
+    for (int i = 0; i < kCount; ++i) wrong += y[i] != (x[i] + 1.0f) * (i % kTile ? 1.0f : 2.0f);
+    printf("%d of %d wrong\\n", wrong, kCount);
+    return wrong != 0;
+}
+"""
+# The scalar unit reads what the vector unit wrote: a flag between them, both ways.
+WAITED = """
+            event_t written = static_cast<event_t>(GetTPipePtr()->FetchEventID(HardEvent::V_S));
+            SetFlag<HardEvent::V_S>(written);
+            WaitFlag<HardEvent::V_S>(written);
+            c.SetValue(0, c.GetValue(0) * 2.0f); // by the scalar unit
+            event_t read = static_cast<event_t>(GetTPipePtr()->FetchEventID(HardEvent::S_MTE3));
+            SetFlag<HardEvent::S_MTE3>(read);
+            WaitFlag<HardEvent::S_MTE3>(read);
+"""
+SCALAR = "            c.SetValue(0, c.GetValue(0) * 2.0f); // by the scalar unit\n"
+RIGHT = HEAD + KERNEL.replace(SCALAR, WAITED) + MAIN
+
+
+def run(folder: Path, root: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+    (folder / "program.asc").write_text(text)
+    line = "bisheng -xasc --npu-arch=dav-2201 -O2 program.asc -o program && ./program"
+    words = [sys.executable, "-m", "insight_trace", "exec", *options, "--", "sh", "-c", line]
+    environment = {**os.environ, "INSIGHT_TRACE_ASCENDC": str(root)}
+    return subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, timeout=600, env=environment, check=False
+    )
+
+
+def test_a_kernel_with_queues_and_scalar_accesses_is_right(tmp_path: Path, asc_devkit_checkout: Path) -> None:
+    ran = run(tmp_path, asc_devkit_checkout, RIGHT, "--check", "-o", "traces")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "0 of 1000 wrong" in ran.stdout
+    assert not re.search("nothing that orders them|past the end|which nothing has written", ran.stderr)
+
+
+def test_a_checkout_can_be_named_on_the_command_line(tmp_path: Path, asc_devkit_checkout: Path) -> None:
+    (tmp_path / "program.asc").write_text(RIGHT)
+    line = "bisheng -xasc --npu-arch=dav-2201 -O2 program.asc -o program && ./program"
+    words = [
+        sys.executable,
+        "-m",
+        "insight_trace",
+        "exec",
+        "--trace",
+        "none",
+        "--ascendc-root",
+        str(asc_devkit_checkout),
+    ]
+    ran = subprocess.run(
+        [*words, "--", "sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=600
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_printf_assert_and_dump_tensor_of_a_kernel_are_shown(
+    tmp_path: Path, asc_devkit_checkout: Path
+) -> None:
+    text = RIGHT.replace(
+        "            in.FreeTensor(b);\n",
+        "            in.FreeTensor(b);\n            DumpTensor(c, 7, 8);\n",
+        1,
+    )
+    text = text.replace(
+        "    op.Process();\n", '    AscendC::printf("number %d and %f\\n", 42, 0.5f);\n    op.Process();\n', 1
+    )
+    ran = run(tmp_path, asc_devkit_checkout, text, "--trace", "none")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "[AIV Block 0/1] number 42 and 0.500000" in ran.stderr
+    assert "DumpTensor: desc=7, 8 elements" in ran.stderr
+    assert "2.000000 1.500000 2.000000" in ran.stderr
+
+
+MISTAKES = {
+    "a store without DeQue": (
+        "LocalTensor<float> d = out.DeQue<float>();", "LocalTensor<float> d = c;", "out.EnQue(c)"
+    ),
+    "a computation before the load is there": (
+        "LocalTensor<float> b = in.DeQue<float>();", "LocalTensor<float> b = a;", "Adds(c, b"
+    ),
+    "a load past the end in the tail": (
+        "DataCopyPad(a, gx[first], {1, uint32_t(count * sizeof(float)), 0, 0, 0}, {false, 0, 0, 0});",
+        "DataCopy(a, gx[first], kTile * 4);", "DataCopy(a, gx[first]",
+    ),
+    "a store past the end in the tail": (
+        "DataCopyPad(gy[first], d, {1, uint32_t(count * sizeof(float)), 0, 0, 0});",
+        "DataCopy(gy[first], d, kTile);", "DataCopy(gy[first], d",
+    ),
+    "a scalar read without a flag": (
+        "SetFlag<HardEvent::V_S>(written);\n            WaitFlag<HardEvent::V_S>(written);", "", "c.SetValue(0",
+    ),
+    "a wait for a flag that nobody sets": (
+        "SetFlag<HardEvent::V_S>(written);\n", "", "WaitFlag<HardEvent::V_S>",
+    ),
+    "a computation past the end of UB": ("Adds(c, b, 1.0f, count);", "Adds(c[49000], b, 1.0f, count);", "Adds(c[49000]"),
+    "buffers that are larger than UB": (
+        "pipe->InitBuffer(out, 2, kTile * sizeof(float));", "pipe->InitBuffer(out, 2, 200 << 10);", "Adds(c, b",
+    ),
+    "a scalar read past every buffer": (
+        "const uint32_t count =", "if (gx.GetValue(1 << 20) > 0) return;\n            const uint32_t count =",
+        "gx.GetValue(1 << 20)",
+    ),
+    "an assertion": (
+        "const uint32_t count =", "ascendc_assert(first < 512);\n            const uint32_t count =", "ascendc_assert",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_found_with_the_users_line(
+    mistake: str, tmp_path: Path, asc_devkit_checkout: Path
+) -> None:
+    before, after, marker = MISTAKES[mistake]
+    assert before in RIGHT
+    text = RIGHT.replace(before, after, 1)
+    ran = run(tmp_path, asc_devkit_checkout, text, "--check", "-o", "traces")
+    line = next(number for number, one in enumerate(text.splitlines(), 1) if marker in one)
+    assert re.search(rf"(?:program\.asc:|line ){line}\b", ran.stderr), (
+        f"line {line}\n{ran.stdout}{ran.stderr}"
+    )

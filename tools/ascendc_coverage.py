@@ -1,0 +1,220 @@
+"""Builds and runs the samples of an asc-devkit checkout as their README files say, each under `insight-trace exec`.
+
+A sample counts for one chip: its own CMake project, data, program and verification, in a copy of its folder.
+
+right        every command of the README ended well, and its verification said so
+wrong        the program ran and its verification did not agree, or it ended with an error that is no refusal of ours
+refused      we said what is not simulated, or the time was up
+uncompiled   it does not build
+nodata       it has nothing to verify, or its data cannot be made
+
+With --without-kernels kernels compute nothing: no sample may be right then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+KINDS = ("right", "wrong", "refused", "uncompiled", "nodata")
+_PASSED = re.compile(r"test pass|verify (?:pass|success)|\bpass(?:ed)?!|precision.{0,20}pass|success", re.I)
+_NOT_OURS = re.compile(r"npu_op_library|aclnn|add_ops_|msopgen|hccl|aicpu|torch", re.I)
+_REFUSED = re.compile(
+    r"insight-trace: [^\n]*?: ([^\n:]*(?:below the tile ops|not modelled|not published)[^\n]*)|"
+    r"(?:insight-trace|error|not supported)[^\n]*?((?:\S+ )?(?:is|are) not (?:supported|simulated|modelled|there)[^\n]*)|"
+    r"(not supported: [^\n]*)|(went over its limit[^\n]*|time limit[^\n]*)",
+)
+
+
+@dataclass(frozen=True)
+class Sample:
+    folder: Path
+    name: str
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    name: str
+    kind: str
+    reason: str
+    seconds: float
+
+
+def samples(root: Path, arch: str) -> list[Sample]:
+    """Samples of the C++ API for one chip: no packages of operators, no torch, no several cards."""
+    found = []
+    base = root / "examples" / "01_simd_cpp_api"
+    for build in sorted(base.rglob("CMakeLists.txt")):
+        text, folder = build.read_text(encoding="utf-8", errors="replace"), build.parent
+        named = re.search(r'CMAKE_ASC_ARCHITECTURES\s+"([^"]*)"(?:\s+CACHE\s+STRING\s+"([^"]*)")?', text)
+        if not named or arch not in named[0] or "not supported" in named[0]:
+            continue
+        name = folder.relative_to(base).as_posix()
+        if _NOT_OURS.search(text) or "add_executable" not in text or not (folder / "README.md").is_file():
+            continue
+        found.append(Sample(folder, name, commands(folder / "README.md", arch)))
+    return found
+
+
+def commands(readme: Path, arch: str) -> tuple[str, ...]:
+    """The lines of the README that build, run and verify."""
+    text = readme.read_text(encoding="utf-8", errors="replace")
+    blocks = [
+        block for block in fenced(text) if re.search(r"^\s*cmake\b", block, re.M) and "RUN_MODE" not in block
+    ]
+    if not blocks:
+        return ()
+    chosen = next((block for block in blocks if arch in block), blocks[0])
+    lines = [re.sub(r"(?:^|\s)#.*", "", line).strip() for line in chosen.splitlines()]
+    made = [re.sub(r"dav-\d{4}", arch, line).replace("make -j", "make") for line in lines if line]
+    return tuple(
+        line for line in made if not line.startswith(("source ", "cat ", "export ", "msprof", "msopprof"))
+    )
+
+
+def fenced(text: str) -> list[str]:
+    """The blocks of shell commands of a page."""
+    found: list[str] = []
+    language: str | None = None
+    lines: list[str] = []
+    for line in text.splitlines():
+        if not line.strip().startswith("```"):
+            lines.append(line)
+        elif language is None:
+            language, lines = line.strip()[3:].strip(), []
+        else:
+            if language in ("", "bash", "shell", "sh"):
+                found.append("\n".join(lines))
+            language = None
+    return found
+
+
+def run(sample: Sample, root: Path, limit: float, without_kernels: bool, scratch: Path) -> Result:
+    import time
+
+    began = time.monotonic()
+
+    def result(kind: str, reason: str) -> Result:
+        return Result(sample.name, kind, reason, time.monotonic() - began)
+
+    if not sample.commands:
+        return result("nodata", "the README names no commands")
+    place = Path(tempfile.mkdtemp(dir=scratch))
+    try:
+        shutil.copytree(sample.folder, place / "sample")
+        script = place / "run.sh"
+        steps = "\n".join(
+            f"echo '@@ {i}' >&2\n{line} || exit 91" for i, line in enumerate(_steps(sample.commands))
+        )
+        script.write_text(f"set -o pipefail\n{steps}\necho '@@ done' >&2\n")
+        words = [
+            sys.executable, "-m", "insight_trace", "exec", "--trace", "none", "--time-limit", str(limit),
+            *(["--timing-only"] if without_kernels else []), "--", "bash", str(script),
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(
+                words, cwd=place / "sample", capture_output=True, text=True, errors="replace", timeout=2 * limit + 120,
+                env={**os.environ, "INSIGHT_TRACE_ASCENDC": str(root)}, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return result("refused", "over the time limit")
+        return result(*judge(sample, done.stdout, done.stderr, done.returncode))
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _steps(lines: tuple[str, ...]) -> list[str]:
+    """One command a line: what stands between semicolons."""
+    return [part.strip() for line in lines for part in line.split(";") if part.strip()]
+
+
+def judge(sample: Sample, out: str, err: str, code: int) -> tuple[str, str]:
+    steps = _steps(sample.commands)
+    reached = [int(number) for number in re.findall(r"^@@ (\d+)$", err, re.M)]
+    last = steps[reached[-1]] if reached else ""
+    said = out + err
+    ended = re.search(r"^@@ done$", err, re.M) is not None and code == 0
+    refusal = _REFUSED.search(err)
+    if not ended and re.match(r"(?:cmake|make|mkdir)", last):
+        error = re.search(
+            r"^.*?((?:fatal )?error: .*|undefined reference.*|CMake Error.*|not simulated.*)$", said, re.M
+        )
+        return "uncompiled", error[1][:160] if error else "the build failed"
+    if refusal and not (ended and _PASSED.search(out)):
+        return "refused", next(group for group in refusal.groups() if group)[:160]
+    if not ended and "python" in last and "gen" in last:
+        return "nodata", _last_line(err)
+    if ended and _PASSED.search(out):
+        return "right", ""
+    if ended and "verify" not in " ".join(steps) and not re.search(r"fail|error", out, re.I):
+        return "nodata", "nothing is verified"
+    return "wrong", _error_of(said) or _last_line(said)
+
+
+def _error_of(said: str) -> str:
+    found = re.findall(r"^(?:insight-trace: |error: |.*(?:kernel error|fault|stuck).*)(.*)$", said, re.M)
+    line = re.search(r"^(insight-trace: .*|.*: error: .*)$", said, re.M)
+    return (line[1] if line else found[0] if found else "")[:200]
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("@@")]
+    return lines[-1][:160] if lines else ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--asc-devkit", type=Path, required=True, metavar="PATH", help="the checkout")
+    parser.add_argument("--arch", choices=("dav-2201", "dav-3510"), default="dav-2201")
+    parser.add_argument("--only", default="", metavar="RE", help="samples whose path matches")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N")
+    parser.add_argument(
+        "--time-limit", type=float, default=120.0, metavar="SECONDS", help="of one launch (120)"
+    )
+    parser.add_argument(
+        "--without-kernels", action="store_true", help="kernels compute nothing: nothing may be right"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="name the samples and their commands, run nothing"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write each sample's result there, too")
+    options = parser.parse_args()
+    root = options.asc_devkit.resolve()
+    chosen = [sample for sample in samples(root, options.arch) if re.search(options.only, sample.name)]
+    if options.list:
+        for sample in chosen:
+            print(sample.name, *sample.commands, sep="\n    ")
+        return 0
+    results = []
+    with tempfile.TemporaryDirectory(prefix="ascendc-") as scratch, ThreadPoolExecutor(options.jobs) as pool:
+        for result in pool.map(
+            lambda one: run(one, root, options.time_limit, options.without_kernels, Path(scratch)), chosen
+        ):
+            print(f"{result.kind:10} {result.seconds:6.1f}s {result.name}  {result.reason}", flush=True)
+            results.append(result)
+    counts = Counter(result.kind for result in results)
+    for reason, number in Counter((r.kind, r.reason) for r in results if r.kind != "right").most_common(20):
+        print(f"    {number:3} {reason[0]}: {reason[1]}")
+    if options.json:
+        options.json.write_text(json.dumps([vars(result) for result in results], indent=1))
+    print(
+        f"ASCENDC {options.arch} total={len(results)} " + " ".join(f"{kind}={counts[kind]}" for kind in KINDS)
+    )
+    return int(bool(counts["right" if options.without_kernels else "wrong"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
