@@ -32,7 +32,7 @@ _NOT_OURS = re.compile(r"npu_op_library|aclnn|add_ops_|msopgen|hccl|aicpu|torch"
 _REFUSED = re.compile(
     r"insight-trace: [^\n]*?: ([^\n:]*(?:below the tile ops|not modelled|not published)[^\n]*)|"
     r"(?:insight-trace|error|not supported)[^\n]*?((?:\S+ )?(?:is|are) not (?:supported|simulated|modelled|there)[^\n]*)|"
-    r"(not supported: [^\n]*)|(went over its limit[^\n]*|time limit[^\n]*)",
+    r"(not supported: [^\n]*)|(did not end within its limit[^\n]*|went over its limit[^\n]*|time limit[^\n]*)",
 )
 
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "securec.h"
+
 namespace optiling {
 
 // Fields in their order, aligned as plain members are.
