@@ -15,7 +15,7 @@ namespace {
 // A device hands out memory in steps of 512 bytes and reads a little past an end without a word.
 constexpr uint64_t kStep = 512, kPage = 4096, kGap = 4096;
 constexpr uint64_t kFilled = 64ull << 20; // larger buffers keep the zeros of fresh pages
-constexpr uint64_t kUnwritten = 0xa5;     // what fresh device memory holds: nobody may rely on it
+constexpr uint64_t kUnwritten = 0xa5;     // what memory holds that somebody had before: nobody may rely on it
 } // namespace
 
 bool DeviceMemory::ready() { return alias_ || (!tried_ && map()); }
@@ -72,8 +72,10 @@ void *DeviceMemory::allocate(uint64_t bytes, const char *what) {
     ++generation_;
     Buffer &made = buffers_[address];
     made = {address, bytes, room, std::string(what) + " " + std::to_string(++count_)};
-    if (bytes <= kFilled)
+    // pages that nobody had are zero, as on a device
+    if (bytes <= kFilled && address < reached_)
         memset(host(reinterpret_cast<void *>(address)), static_cast<int>(kUnwritten), bytes);
+    reached_ = std::max(reached_, end_);
     return reinterpret_cast<void *>(address);
 }
 

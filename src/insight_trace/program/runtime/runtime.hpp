@@ -60,6 +60,7 @@ class DeviceMemory {
     std::map<uint64_t, Buffer> freed_;       // by address, for messages
     std::multimap<uint64_t, uint64_t> free_; // room, address
     uint64_t size_ = 0, end_ = kBase, used_ = 0, capacity_ = 0, generation_ = 1, count_ = 0;
+    uint64_t reached_ = kBase; // where buffers ever ended
     uint8_t *alias_ = nullptr;
     int file_ = -1;
     bool tried_ = false;
