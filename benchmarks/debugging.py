@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from insight_trace.arguments.given import from_arrays
+from insight_trace.arguments.arrays import from_arrays
 from insight_trace.debug.debug_session import Session
 from insight_trace.debug.writers import Writers
 from insight_trace.model import CoreType, Kernel

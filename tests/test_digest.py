@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from insight_trace.arguments.content import Fill, FromFile, Given, OtherRecord, Random, Recorded, Zero
+from insight_trace.arguments.content import CallerArray, Fill, FromFile, OtherRecord, Random, Recorded, Zero
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, make_tensor
 from insight_trace.digest import job_digest
 from insight_trace.dtypes import dtype_named
@@ -94,7 +94,7 @@ JOBS = {
     "content that is zero": lambda _: slot(0, content=Zero()),
     "a fill": lambda _: slot(0, content=Fill(2.0)),
     "a seed": lambda _: slot(0, content=Random(1)),
-    "an array": lambda _: slot(0, content=Given(np.ones(16, np.float32))),
+    "an array": lambda _: slot(0, content=CallerArray(np.ones(16, np.float32))),
     "nothing to compare with": lambda _: slot(1, expected=None),
     "a cut-off recording": lambda p: slot(1, expected=Payload(p / "payload.bin", 64, 64, truncated=True)),
     "one slot less": lambda _: {"slots": lambda slots: slots[:-1]},

@@ -76,9 +76,15 @@ def api_page() -> str:
             continue
         found = getattr(insight_trace, name)
         if inspect.ismodule(found):  # a package that is called as the function it is named for
-            found = getattr(found, name)
-        kind = "class" if inspect.isclass(found) else "def"
-        signature = f"{kind} {name}{inspect.signature(found)}".replace("insight_trace.", "")
+            found = found.__wrapped__
+        if inspect.isclass(found):  # a type of results: its fields, as they are written
+            fields = "".join(
+                f"\n    {field}: {kind}" for field, kind in inspect.get_annotations(found).items()
+            )
+            signature = f"class {name}{':' if fields else ''}{fields}"
+        else:
+            signature = f"def {name}{inspect.signature(found)}"
+        signature = signature.replace("insight_trace.", "")
         lines += [f"## {name}", "", "```python", signature, "```", "", inspect.getdoc(found) or "", ""]
     return "\n".join(lines)
 

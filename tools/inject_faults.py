@@ -77,7 +77,7 @@ def asked(good: Session, fault: Fault, bad: Session, seconds: float) -> Result:
         "kind": fault.kind, "op": fault.op, "line": fault.line, "fault": fault.text, "executions": fault.executions,
         "rank": rank(said), "rank_without_runs": rank(plain), "suspects": len(said.suspects), "runs": said.runs,
         "diverge": place == wanted, "seconds": round(between - middle, 2), "seconds_without": round(middle - begin, 2),
-        "first": f"{first.op}:{first.line} {first.mend} {first.explained:.2f}" if first else "",
+        "first": f"{first.op}:{first.line} {first.fix} {first.explained:.2f}" if first else "",
         "diverged": f"{place[2]}:{place[1]}" if place else "",
     }  # fmt: skip
 

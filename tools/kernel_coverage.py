@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from msgspec.structs import replace
 
-from insight_trace.arguments.content import Fill, Given, Random
+from insight_trace.arguments.content import CallerArray, Fill, Random
 from insight_trace.arguments.packing import DESCRIPTOR_SIZE
 from insight_trace.arguments.slots import (
     ReplayArguments,
@@ -171,7 +171,7 @@ def _pointed_to(raw: dict[int, str], before: list[ReplaySlot]) -> list[ReplaySlo
             windows += [0] * (_MOST_RANKS - _RANKS)
             words = [0, 0, _RANK | _RANKS << 32, _PEER, *windows, *windows]
             context = np.array(words, np.uint64).view(np.int64)
-            held.append(make_tensor(_SPARE_SLOT + i, _INT64, context.shape, Given(context), Tier.SYNTHETIC,
+            held.append(make_tensor(_SPARE_SLOT + i, _INT64, context.shape, CallerArray(context), Tier.SYNTHETIC,
                                     role=Role.INOUT, origin="made up"))  # fmt: skip
         else:
             held.append(

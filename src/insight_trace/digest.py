@@ -16,7 +16,7 @@ from pathlib import Path
 
 from insight_trace import __version__
 from insight_trace.arguments.buffers import payload_bytes
-from insight_trace.arguments.content import FromFile, Given, OtherRecord, Recorded
+from insight_trace.arguments.content import CallerArray, FromFile, OtherRecord, Recorded
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplayTensor
 from insight_trace.chips import load_chip
 from insight_trace.errors import InputError, InsightTraceError
@@ -95,7 +95,7 @@ def _argument(item: ReplayTensor | ReplayScalar) -> tuple[object, ...]:
         content = ("other", view, _hash([payload_bytes(content.payload).data]))
     elif isinstance(content, FromFile):
         content = ("file", content.path.suffix, file_hash(content.path))
-    elif isinstance(content, Given):
+    elif isinstance(content, CallerArray):
         content = ("array", content.array.dtype.name, content.array.shape, _hash([content.array.tobytes()]))
     expected = item.expected and (item.expected.truncated, _hash([payload_bytes(item.expected).data]))
     return (

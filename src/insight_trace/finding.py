@@ -36,7 +36,7 @@ class Finding(Struct, frozen=True):
     category: str
     severity: Severity
     message: str
-    mend: str = ""
+    fix: str = ""
     places: tuple[Place, ...] = ()  # in the order in which they were executed
     memory: str = ""
     begin: int = -1  # bytes that are concerned
@@ -67,9 +67,9 @@ def finding_data(finding: Finding) -> dict[str, Any]:
 
 
 def finding_lines(finding: Finding, indent: str = "") -> list[str]:
-    """A finding as a person reads it: what, and how to mend it."""
+    """A finding as a person reads it: what, and how to fix it."""
     times = f" ({finding.count} times)" if finding.count > 1 else ""
     lines = [f"{indent}{finding.severity} [{finding.category}] {finding.message}{times}"]
-    if finding.mend:
-        lines.append(f"{indent}  to mend it: {finding.mend}")
+    if finding.fix:
+        lines.append(f"{indent}  to fix it: {finding.fix}")
     return lines

@@ -382,7 +382,7 @@ class Launch(Struct, frozen=True):
 
 
 class Confidence(Struct, frozen=True):
-    """Nine of ten kernels of this kind take between `low` and `high` cycles where this many are told."""
+    """The 90 % interval of the cycles that kernels of this kind take on a chip, where the model says this many."""
 
     cycles: int
     spread: float  # relative, to either side
@@ -401,5 +401,5 @@ class Confidence(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        told = f"{self.low:,} to {self.high:,} cycles on a chip, nine times of ten ({self.kind} kernels)"
+        told = f"{self.low:,} to {self.high:,} cycles on a chip (90 % interval of {self.kind} kernels)"
         return told + (f"; wider because of {' and '.join(self.rests_on)}" if self.rests_on else "")

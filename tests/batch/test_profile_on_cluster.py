@@ -16,7 +16,7 @@ from insight_trace.profile import ProfileRequest, list_kernels, run_profile
 from insight_trace.profile.embedded_runner import EmbeddedRunner
 from insight_trace.profile.kernel_runner import EXPORTED, FAILED
 from insight_trace.profile.manifest import latest_run, read_manifest
-from insight_trace.profile.sent_kernel import opened, pack, run_parcel, unpack_into
+from insight_trace.profile.sent_kernel import opened, pack, run_sent_job, unpack_into
 from insight_trace.ptoas.planned_kernel import Content
 
 EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "pypto_build"
@@ -106,7 +106,7 @@ def test_a_kernel_that_fails_on_a_worker_says_where_in_the_users_own_file(cluste
 
 
 def test_a_worker_that_has_none_of_the_files_gives_the_same_result(build, tmp_path):
-    """The build is taken away before the parcel is run, as on a machine that never had it."""
+    """The build is taken away before the job is run, as on a machine that never had it."""
     data = tmp_path / "x.bin"
     data.write_bytes(bytes(range(256)) * 128)
     (kernel,) = list_kernels(ProfileRequest(build, funcs=("vector_add",)))
@@ -117,10 +117,10 @@ def test_a_worker_that_has_none_of_the_files_gives_the_same_result(build, tmp_pa
     from insight_trace.profile.profile_run import ProfileRun
 
     ProfileRun(tmp_path / "here", EmbeddedRunner()).run([kernel])
-    parcel = pack(kernel, RunOptions())
+    sent = pack(kernel, RunOptions())
     shutil.rmtree(build)
     data.unlink()
-    returned = opened(run_parcel(parcel))
+    returned = opened(run_sent_job(sent))
     assert returned.outcome.status == EXPORTED
     local = tmp_path / "here" / "funcs" / "vector_add"
     assert dict(returned.results) == {
@@ -181,14 +181,14 @@ def test_workers_of_another_version_and_an_empty_cluster_are_refused(cluster, bu
 def test_a_worker_that_dies_fails_its_kernel_alone(cluster, build, monkeypatch):
     from insight_trace.profile import cluster_runner as module
 
-    def fatal(parcel):
-        if parcel.kernel.name == "vector_add":
+    def fatal(sent):
+        if sent.kernel.name == "vector_add":
             import os
 
             os._exit(1)
-        return run_parcel(parcel)
+        return run_sent_job(sent)
 
-    monkeypatch.setattr(module, "run_parcel", fatal)
+    monkeypatch.setattr(module, "run_sent_job", fatal)
     with contextlib.closing(module.ClusterRunner(cluster, RunOptions())) as runner:
         request = ProfileRequest(build, funcs=("vector_add", "matmul_64"), jobs=1)
         rows = {row.func: row for row in run_profile(request, runner).rows}

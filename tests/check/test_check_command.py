@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from insight_trace.__main__ import main
-from insight_trace.arguments.content import Given
+from insight_trace.arguments.content import CallerArray
 from insight_trace.arguments.slots import ReplayArguments, make_tensor
 from insight_trace.check.suppressions import Allowance, apply, in_file
 from insight_trace.dtypes import dtype_named
@@ -134,7 +134,7 @@ def _add(tmp_path, change):
     path.write_text(changed)
     values = np.ones(4 * 4096, np.float32)
     slots = [
-        make_tensor(slot, dtype_named("FLOAT32"), values.shape, Given(values), Tier.EXACT, role=role)
+        make_tensor(slot, dtype_named("FLOAT32"), values.shape, CallerArray(values), Tier.EXACT, role=role)
         for slot, role in enumerate((Role.INPUT, Role.INPUT, Role.OUTPUT))
     ]
     kernel = Kernel("add", path, CoreType.AIV)
@@ -151,7 +151,7 @@ def test_a_forgotten_wait_is_one_finding_that_names_the_flag(tmp_path, wait, bef
     assert len(errors) == 1
     assert f"nothing waits for the flag {wait}, EVENT_ID0" in errors[0].message
     assert "more conflicts that follow from it" in errors[0].message
-    assert errors[0].mend == f"wait_flag({wait}, EVENT_ID0) before line {before}"
+    assert errors[0].fix == f"wait_flag({wait}, EVENT_ID0) before line {before}"
     assert not [finding for finding in found if finding.category in ("double-set", "set-without-wait")]
 
 

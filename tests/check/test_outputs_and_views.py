@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from insight_trace.arguments.content import Given, Zero
+from insight_trace.arguments.content import CallerArray, Zero
 from insight_trace.arguments.slots import ReplayArguments, make_tensor
 from insight_trace.dtypes import dtype_named
 from insight_trace.finding import Severity
@@ -28,7 +28,7 @@ def _run(source, *, shape=(64,), recorded=0, role=Role.OUTPUT, **options) -> Sim
     assert float32
     ones = np.ones(shape, np.float32)
     given = make_tensor(
-        0, float32, shape, Given(ones), Tier.EXACT, role=Role.INPUT, recorded_size=recorded or None
+        0, float32, shape, CallerArray(ones), Tier.EXACT, role=Role.INPUT, recorded_size=recorded or None
     )
     made = make_tensor(1, float32, (64,), Zero(), Tier.EXACT, role=role)
     kernel = Kernel("kernel", source, CoreType.AIV)
@@ -138,7 +138,7 @@ def test_other_orders_of_the_pipes_change_what_a_race_gives_and_nothing_else(tmp
 def _arguments() -> ReplayArguments:
     float32 = dtype_named("float32")
     assert float32
-    given = make_tensor(0, float32, (64,), Given(np.ones(64, np.float32)), Tier.EXACT, role=Role.INPUT)
+    given = make_tensor(0, float32, (64,), CallerArray(np.ones(64, np.float32)), Tier.EXACT, role=Role.INPUT)
     return ReplayArguments((given, make_tensor(1, float32, (64,), Zero(), Tier.EXACT, role=Role.OUTPUT)))
 
 
@@ -170,7 +170,7 @@ def test_other_orders_of_the_cores_show_a_meeting_that_is_missing(tmp_path):
         float32 = dtype_named("float32")
         assert float32
         slots = (
-            make_tensor(0, float32, (64,), Given(np.ones(64, np.float32)), Tier.EXACT, role=Role.INOUT),
+            make_tensor(0, float32, (64,), CallerArray(np.ones(64, np.float32)), Tier.EXACT, role=Role.INOUT),
             make_tensor(1, float32, (64,), Zero(), Tier.EXACT, role=Role.INOUT),
         )
         arguments = ReplayArguments(slots, block_count=2)

@@ -1,4 +1,4 @@
-"""Every kernel that is wrong on purpose gets exactly its finding, at its line; its mended twin gets none."""
+"""Every kernel that is wrong on purpose gets exactly its finding, at its line; its fixed twin gets none."""
 
 import re
 from functools import cache
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from insight_trace.arguments.given import from_arrays
+from insight_trace.arguments.arrays import from_arrays
 from insight_trace.finding import Finding, Severity
 from insight_trace.model import CoreType, Kernel
 from insight_trace.outcome import Simulation
@@ -41,12 +41,12 @@ def _source(folder: Path, suite: str, target: str) -> tuple[Path, dict[tuple[str
     lines = (HEAD + head).splitlines()
     places = {}
     calls = []
-    chosen = [(kernel, mended) for kernel in kernels if target in kernel.targets for mended in (False, True)]
-    for number, (kernel, mended) in enumerate(chosen):
+    chosen = [(kernel, fixed) for kernel in kernels if target in kernel.targets for fixed in (False, True)]
+    for number, (kernel, fixed) in enumerate(chosen):
         lines.append(f"static __aicore__ void kernel_{number}(__gm__ int64_t *args) {{")
         begin = len(lines) + 1
-        lines += kernel.lines(mended)
-        places[kernel.name, mended] = (number, begin)
+        lines += kernel.lines(fixed)
+        places[kernel.name, fixed] = (number, begin)
         lines.append("}")
         calls.append(f"    if (args[3] == {number}) return kernel_{number}(args);")
     lines += ['extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {', *calls, "}"]
@@ -61,11 +61,11 @@ def folder(tmp_path_factory) -> Path:
 
 
 def _run(
-    folder: Path, suite: str, kernel: WrongKernel, target: str, mended: bool, orders: int = 0
+    folder: Path, suite: str, kernel: WrongKernel, target: str, fixed: bool, orders: int = 0
 ) -> Simulation:
     core_type, _, _ = _SUITES[suite]
     path, places = _source(folder, suite, target)
-    number, _ = places[kernel.name, mended]
+    number, _ = places[kernel.name, fixed]
     vector = core_type is CoreType.AIV
     slots = {
         0: np.ones(64 if vector else 1024, np.float32 if vector else np.float16),
@@ -91,7 +91,7 @@ def _serious(result: Simulation) -> list[Finding]:
 
 @pytest.mark.parametrize(("suite", "kernel", "target"), CASES)
 def test_a_wrong_kernel_gets_its_finding_at_its_line(folder, suite, kernel, target):
-    result = _run(folder, suite, kernel, target, mended=False)
+    result = _run(folder, suite, kernel, target, fixed=False)
     _, places = _source(folder, suite, target)
     _, begin = places[kernel.name, False]
     must, may = set(), set()
@@ -106,8 +106,8 @@ def test_a_wrong_kernel_gets_its_finding_at_its_line(folder, suite, kernel, targ
 
 
 @pytest.mark.parametrize(("suite", "kernel", "target"), CASES)
-def test_a_mended_kernel_gets_none(folder, suite, kernel, target):
-    result = _run(folder, suite, kernel, target, mended=True)
+def test_a_fixed_kernel_gets_none(folder, suite, kernel, target):
+    result = _run(folder, suite, kernel, target, fixed=True)
     assert result.failure is None, str(result.failure)
     assert not _serious(result), [str(finding) for finding in _serious(result)]
     if any("//! unread-write" in line for line in kernel.lines(False)):  # a note
@@ -117,7 +117,7 @@ def test_a_mended_kernel_gets_none(folder, suite, kernel, target):
 def test_other_orders_of_the_pipes_keep_to_unit_flags(folder):
     name = "a store that takes no part in the unit flag of its product"
     kernel = next(one for one in wrong_cube_kernels.CUBE if one.name == name)
-    for mended in (True, False):
-        result = _run(folder, "cube", kernel, "a2a3", mended, orders=6)
+    for fixed in (True, False):
+        result = _run(folder, "cube", kernel, "a2a3", fixed, orders=6)
         changes = [finding for finding in result.findings if finding.category == "order-dependent"]
-        assert bool(changes) is not mended, [str(finding) for finding in result.findings]
+        assert bool(changes) is not fixed, [str(finding) for finding in result.findings]

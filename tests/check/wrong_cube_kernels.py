@@ -1,4 +1,4 @@
-"""Small cube kernels that are wrong on purpose, each with its mended twin (see wrong_vector_kernels)."""
+"""Small cube kernels that are wrong on purpose, each with its fixed twin (see wrong_vector_kernels)."""
 
 from tests.check.wrong_vector_kernels import WrongKernel, flag
 

@@ -1,4 +1,4 @@
-"""Small kernels on several cores that are wrong on purpose, each with its mended twin (see wrong_vector_kernels).
+"""Small kernels on several cores that are wrong on purpose, each with its fixed twin (see wrong_vector_kernels).
 
 A mix is one source for the cube core and its vector core; `CUBE` and `VECTOR` say which lines are whose. Kernels of
 blocks run on the vector cores of two blocks.

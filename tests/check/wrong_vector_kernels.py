@@ -1,6 +1,6 @@
-"""Small vector kernels that are wrong on purpose, each with its mended twin.
+"""Small vector kernels that are wrong on purpose, each with its fixed twin.
 
-A line that begins with + stands in the mended kernel only, one with - in the wrong one only. `//!` marks the line
+A line that begins with + stands in the fixed kernel only, one with - in the wrong one only. `//!` marks the line
 at which the finding must stand, followed by its category. The kernels of one chip are one source: the scalar in
 slot 3 chooses.
 """
@@ -37,9 +37,9 @@ class WrongKernel:
     lanes: int = 1  # vector cores of a mix
     blocks: int = 1
 
-    def lines(self, mended: bool) -> list[str]:
+    def lines(self, fixed: bool) -> list[str]:
         """The kernel's own lines, of one of the two twins."""
-        drop = "-" if mended else "+"
+        drop = "-" if fixed else "+"
         text = (PRELUDE if self.plain else "") + self.body
         return [line[1:] if line[:1] in "+-" else line for line in text.splitlines() if line[:1] != drop]
 

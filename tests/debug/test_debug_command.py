@@ -7,7 +7,7 @@ import pytest
 
 from insight_trace.__main__ import main
 from insight_trace.debug import open_session
-from insight_trace.debug.looks import COMMANDS, Looks
+from insight_trace.debug.questions import COMMANDS, Questions
 from insight_trace.debug.tile_layout import as_double
 
 
@@ -32,7 +32,7 @@ def test_layouts_of_the_cube_are_undone(workspaces):
     products = 0
     for workspace in [*workspaces("paged_attention"), *workspaces("paged_attention", target="a5")]:
         session = open_session(workspace)
-        looks = Looks(session)
+        looks = Questions(session)
         if "TMATMUL" not in {session.op_name(c) for c in range(len(session.operands.calls))}:
             continue
         looks.do("op", ["TMATMUL"])

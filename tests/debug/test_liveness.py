@@ -1,4 +1,4 @@
-"""What becomes of results on chip, in the kernel as it ran and as it would be with a line mended."""
+"""What becomes of results on chip, in the kernel as it ran and as it would be with a line fixed."""
 
 from insight_trace.debug import open_session
 from insight_trace.debug.liveness import liveness
@@ -6,7 +6,7 @@ from insight_trace.debug.tile_calls import ChangedCalls, TileCalls
 from insight_trace.simulate.embedded.journaling import OperandChange
 
 
-def test_a_mended_line_leaves_the_calls_and_the_oddities_of_the_kernel_that_is_right(wrong_softmax):
+def test_a_fixed_line_leaves_the_calls_and_the_oddities_of_the_kernel_that_is_right(wrong_softmax):
     right, wrong = (open_session(wrong_softmax[name]) for name in ("", "wrong tile"))
     wanted, given = TileCalls(right), TileCalls(wrong)
     changes = [
@@ -16,14 +16,12 @@ def test_a_mended_line_leaves_the_calls_and_the_oddities_of_the_kernel_that_is_r
         if given[number].operands[operand] != tile
     ]
     assert changes
-    mended = ChangedCalls(given, changes)
-    assert [mended[n].operands for n in range(len(mended))] == [
-        wanted[n].operands for n in range(len(wanted))
-    ]
-    as_it_is, as_mended, as_right = (
-        liveness(session, calls) for session, calls in ((wrong, given), (wrong, mended), (right, wanted))
+    fixed = ChangedCalls(given, changes)
+    assert [fixed[n].operands for n in range(len(fixed))] == [wanted[n].operands for n in range(len(wanted))]
+    as_it_is, as_fixed, as_right = (
+        liveness(session, calls) for session, calls in ((wrong, given), (wrong, fixed), (right, wanted))
     )
-    assert as_mended == as_right
+    assert as_fixed == as_right
     assert as_it_is.oddities > as_right.oddities
 
 

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from insight_trace.debug import open_session
-from insight_trace.debug.looks import Looks
 from insight_trace.debug.prompt import completions, execute
+from insight_trace.debug.questions import Questions
 
 
 class Terminal:
@@ -92,7 +92,7 @@ def test_a_narrow_window_shows_whole_lines(wrong_softmax, terminal):
 
 
 def test_completion_offers_what_fits_there(wrong_softmax):
-    looks = Looks(open_session(wrong_softmax[""]))
+    looks = Questions(open_session(wrong_softmax[""]))
     assert "show" in completions(looks, "s", [])
     assert completions(looks, "TROW", ["op"]) == ["TROWEXPANDSUB", "TROWMAX", "TROWSUM"]
     execute(looks, "op TROWMAX", 80)
@@ -104,7 +104,7 @@ def test_completion_offers_what_fits_there(wrong_softmax):
 
 
 def test_every_line_gets_an_answer_and_quit_none(wrong_softmax):
-    looks = Looks(open_session(wrong_softmax[""]))
+    looks = Questions(open_session(wrong_softmax[""]))
     assert execute(looks, "", 80) == []
     assert execute(looks, "q", 80) is None
     assert "cannot be read" in execute(looks, "show 'x", 80)[0]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from insight_trace.__main__ import main
-from insight_trace.arguments.given import from_arrays
+from insight_trace.arguments.arrays import from_arrays
 from insight_trace.debug import Session, open_session
 from insight_trace.debug.shadow import shadow
 from insight_trace.model import CoreType, Kernel

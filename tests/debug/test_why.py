@@ -11,7 +11,7 @@ import pytest
 from insight_trace.__main__ import main
 from insight_trace.arguments.buffers import view_of
 from insight_trace.debug import open_session
-from insight_trace.debug.mends import bits_of
+from insight_trace.debug.fixes import bits_of
 from insight_trace.debug.tile_calls import TileCalls
 from insight_trace.dump.load import load_dump
 from insight_trace.simulate.embedded.journaling import OperandChange
@@ -34,13 +34,13 @@ def answer(capsys, *words):
     return json.loads(output.out)
 
 
-def test_the_first_suspect_of_a_wrong_kernel_is_its_wrong_line_and_the_mend_is_exact(wrong_softmax, capsys):
+def test_the_first_suspect_of_a_wrong_kernel_is_its_wrong_line_and_the_fix_is_exact(wrong_softmax, capsys):
     found = answer(capsys, "why", wrong_softmax["wrong tile"], "--first-mismatch")
     assert [one["slot"] for one in found["wrong"]] == [3]
     first = found["suspects"][0]
     assert (first["op"], first["line"]) == ("TROWSUM", line_of("TROWSUM"))
     assert first["exact"]
-    assert "operand 1" in first["mend"]
+    assert "operand 1" in first["fix"]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_wrong_op_is_found_by_trying_others_of_its_class(wrong_softmax, capsys
     found = answer(capsys, "why", wrong_softmax[mistake], "--first-mismatch")
     first = found["suspects"][0]
     assert (first["op"], first["line"]) == (op, line_of(line))
-    assert first["mend"] == f"{meant} instead of {op}"
+    assert first["fix"] == f"{meant} instead of {op}"
     assert first["exact"]
 
 

@@ -352,7 +352,7 @@ def test_what_the_checker_found_is_a_mark_over_each_instruction_it_names(replaye
         "category": "race",
         "severity": "error",
         "message": 'a "race" {of} two',
-        "mend": "a flag",
+        "fix": "a flag",
         "count": 3,
     }
     found = replace(recording, findings=({**finding, "places": [place, {**place, "row": -1}]},))

@@ -139,7 +139,7 @@ def test_a_checked_profile_names_the_kernel_that_is_wrong_and_no_other(tmp_path,
     assert all(line.startswith("FOUND vector_add ") for line in found), found
     add = next(number for number, line in enumerate(kept, 1) if "TADD(" in line)
     assert any("error [race]" in line and f"line {add}, V" in line for line in found), found
-    assert "to mend it: set_flag(PIPE_MTE2, PIPE_V, e)" in said.out
+    assert "to fix it: set_flag(PIPE_MTE2, PIPE_V, e)" in said.out
     assert "orders nothing" not in said.err, "a note is no warning"
     root = latest_run(build)
     assert root

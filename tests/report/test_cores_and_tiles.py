@@ -16,7 +16,7 @@ from tests.synthetic_trace import TraceBuilder, softmax_trace
 def _finding(row, **more):
     place = {"file": VECTOR_PATH, "line": 8, "instruction": "VEXP", "pipe": "V", "core": "core0.veccore0"}
     return {
-        "category": "race", "severity": "error", "message": "VEXP reads what VMULS writes", "mend": "a barrier",
+        "category": "race", "severity": "error", "message": "VEXP reads what VMULS writes", "fix": "a barrier",
         "places": [{**place, "row": row}], "memory": "UB", "begin": 0, "end": 256, "count": 3, "cycles": None, **more,
     }  # fmt: skip
 
@@ -35,7 +35,7 @@ def test_a_finding_leads_to_its_instruction_and_is_marked_on_its_lane(show, reco
     badges = page.evaluate("[...document.querySelectorAll('.findings .badge')].map((b) => b.textContent)")
     assert badges == ["error", "note"], "the worst comes first"
     assert page.evaluate("document.getElementById('finding-notes').open") is False
-    assert "To mend it: a barrier" in _text(page, "#findings li")
+    assert "To fix it: a barrier" in _text(page, "#findings li")
     assert "UB bytes 0 to 256" in _text(page, "#findings li")
     page.evaluate("document.querySelector('#findings button').click()")
     page.wait("document.querySelector('#detail h3')?.textContent === 'VEXP'")
@@ -165,7 +165,7 @@ def test_the_total_has_its_interval_and_transfers_tell_what_l2_had(show, recorde
     memory, confidence = MemoryUse(1 << 20, 3 << 18, 1 << 18, 0), Confidence(4000, 0.25, "mix")
     launch = Launch(1000, 500, 1, (0,), (4000,))
     page = show(replace(trace, memory=memory, confidence=confidence, launch=launch))
-    assert "3,200 to 5,000 cycles on a chip, nine times of ten" in _text(page, "#trust")
+    assert "3,200 to 5,000 cycles on a chip (90 % interval)" in _text(page, "#trust")
     assert "75.0 %of 1.00 MiB found in L2" in _text(page, "#kpis")
     assert "with the launch around it" in _text(page, "#kpis")
     page.evaluate("insightTrace.search('mov_out_to_ub')")

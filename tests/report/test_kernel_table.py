@@ -10,7 +10,7 @@ from tests.report.conftest import READY
 from tests.synthetic_recording import mix_recording
 from tests.synthetic_trace import matmul_trace, softmax_trace
 
-RACE = {"category": "race", "severity": "error", "message": "a race", "mend": "", "places": [], "count": 1}
+RACE = {"category": "race", "severity": "error", "message": "a race", "fix": "", "places": [], "count": 1}
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from insight_trace.__main__ import main
 from insight_trace.errors import InputError
-from insight_trace.run.beside import beside
+from insight_trace.run.device_comparison import beside
 from insight_trace.run.device_records import find_records, read_deps, read_names
 from insight_trace.run.measured import read_swimlane
 from insight_trace.run.timing_job import run_timing_job

@@ -79,7 +79,7 @@ def test_new_findings_verdicts_and_what_is_gone_are_worse():
         ("K5", "gone"): True,
     }
     found = {(c.kernel, c.what): c.worse for c in differences([now], [before], 0.01)}
-    assert found[("K1", "mended")] is False
+    assert found[("K1", "fixed")] is False
     assert found[("", "verdict")] is False
     assert differences([before], [], 0.01)[0].what == "gone"
 

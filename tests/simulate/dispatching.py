@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from insight_trace.arguments.content import Given
+from insight_trace.arguments.content import CallerArray
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
 from insight_trace.dtypes import dtype_named
 from insight_trace.model import CoreType, Kernel, Role, Tier
@@ -42,7 +42,7 @@ def arguments(slots: Sequence[Any], outputs: Sequence[int] = (), blocks: int = 1
             dtype = dtype_named(_NAMES[value.dtype.name])
             assert dtype
             role = Role.INOUT if slot in outputs else Role.INPUT
-            made.append(make_tensor(slot, dtype, value.shape, Given(value), Tier.EXACT, role=role))
+            made.append(make_tensor(slot, dtype, value.shape, CallerArray(value), Tier.EXACT, role=role))
         else:
             dtype = dtype_named("INT64")
             assert dtype

@@ -19,7 +19,7 @@ def test_a_total_lies_within_its_interval_which_has_a_kind() -> None:
     told = confidence(done, load_chip())
     assert told.low < done.cycles < told.high
     assert told.kind == "vector"
-    assert "nine times of ten" in told.text
+    assert "90 % interval" in told.text
 
 
 def test_what_rests_on_estimates_is_told_with_a_wider_interval() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from insight_trace import simulate
-from insight_trace.arguments.given import from_arrays
+from insight_trace.arguments.arrays import from_arrays
 from insight_trace.cache import Cache
 from insight_trace.model import CoreType, Kernel
 from insight_trace.outcome import Simulation
@@ -211,7 +211,7 @@ def test_forty_gigabytes_that_are_hardly_touched_cost_ten_megabytes(tmp_path):
     script = f"""
 import resource, numpy as np, insight_trace
 from insight_trace.arguments.content import Zero
-from insight_trace.arguments.given import from_arrays
+from insight_trace.arguments.arrays import from_arrays
 from insight_trace.arguments.slots import make_tensor
 from insight_trace.dtypes import dtype_named
 from insight_trace.model import Tier

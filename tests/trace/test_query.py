@@ -30,11 +30,11 @@ def made(folder):
         "row": 127,
     }
     overlap = {
-        "category": "tile-overlap", "severity": "error", "message": "weights lies on scaled", "mend": "move it",
+        "category": "tile-overlap", "severity": "error", "message": "weights lies on scaled", "fix": "move it",
         "places": [place], "memory": "UB", "begin": 24576, "end": 32768, "count": 4, "cycles": None,
     }  # fmt: skip
     idle = {
-        "category": "redundant-sync", "severity": "note", "message": "the flag orders nothing", "mend": "",
+        "category": "redundant-sync", "severity": "note", "message": "the flag orders nothing", "fix": "",
         "places": [{**place, "line": 11, "instruction": "SET_FLAG", "row": -1}], "memory": "", "begin": -1, "end": -1,
         "count": 1, "cycles": 2,
     }  # fmt: skip

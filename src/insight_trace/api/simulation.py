@@ -313,13 +313,13 @@ def run(
     `measured` is a folder of a device's records that are shown with it, `deps` its deps.json, `assume` microseconds of
     kernels that are not simulated. `replay_slowest` writes Insight directories of so many kernels.
     """
-    from insight_trace.run.beside import as_data as measured_data
-    from insight_trace.run.beside import beside
+    from insight_trace.run.device_comparison import as_data as measured_data
+    from insight_trace.run.device_comparison import beside
     from insight_trace.run.device_records import find_records
-    from insight_trace.run.drill import replay_task
     from insight_trace.run.run_directory import keep, open_folder
     from insight_trace.run.run_store import RunStore, default_index
     from insight_trace.run.run_tables import RunResult, as_data, kernel_rows
+    from insight_trace.run.task_replay import replay_task
     from insight_trace.run.whole_run import RunRequest, run_case
 
     records = as_path(measured)

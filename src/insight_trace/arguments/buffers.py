@@ -9,7 +9,7 @@ import mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from insight_trace.arguments.content import Fill, FromFile, Given, OtherRecord, Random, Recorded, Zero
+from insight_trace.arguments.content import CallerArray, Fill, FromFile, OtherRecord, Random, Recorded, Zero
 from insight_trace.arguments.slots import ReplayTensor, element_count, view_extent
 from insight_trace.dtypes import DoesNotFitError, encode_element, integer_range
 from insight_trace.dump import recorded_bytes
@@ -49,7 +49,7 @@ def scatter(tensor: ReplayTensor, buffer: NDArray[np.uint8], *, base: int = 0) -
     view = view_of(tensor, buffer, base=base)
     if isinstance(content, Recorded):
         _assign(view, payload_bytes(content.payload), tensor.dtype)
-    elif isinstance(content, Given):
+    elif isinstance(content, CallerArray):
         view[...] = content.array.reshape(view.shape)
     elif isinstance(content, FromFile):
         view[...] = file_elements(content.path, tensor)

@@ -52,10 +52,10 @@ class OtherRecord(Struct, frozen=True):
     start_offset: int
 
 
-class Given(Struct, frozen=True, eq=False):
+class CallerArray(Struct, frozen=True, eq=False):
     """An array that the caller holds, in the view's shape."""
 
     array: NDArray[Any]
 
 
-Content = Zero | Fill | Random | Recorded | FromFile | OtherRecord | Given
+Content = Zero | Fill | Random | Recorded | FromFile | OtherRecord | CallerArray

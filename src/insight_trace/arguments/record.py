@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from insight_trace.arguments.buffers import payload_bytes
 from insight_trace.arguments.content import (
+    CallerArray,
     Content,
     Fill,
     FromFile,
-    Given,
     OtherRecord,
     Random,
     Recorded,
@@ -84,7 +84,7 @@ def _kept(tensor: ReplayTensor, directory: Path) -> ReplayTensor:
         place = stem.with_suffix(".before" + (".npy" if content.path.suffix == ".npy" else ".bin"))
         _copy_file(content.path, place)
         content = FromFile(place)
-    elif isinstance(content, Given):
+    elif isinstance(content, CallerArray):
         place = stem.with_suffix(".before.bin")
         raw = content.array.tobytes()
         with whole_file(place, sync=False) as file:
@@ -159,7 +159,7 @@ def _content_record(item: ReplayTensor, directory: Path) -> dict[str, Any]:
             "strides": list(content.strides),
             "start_offset": content.start_offset,
         }
-    if isinstance(content, Given):
+    if isinstance(content, CallerArray):
         raise InputError(f"slot {item.slot}: an array in memory has no place in a record; keep it first")
     return {"kind": "zero"}
 

@@ -64,7 +64,7 @@ def _missing_wait(flags: Sequence[Finding], follows: Sequence[Finding]) -> Findi
         lead,
         message=f"nothing waits for the flag {names}{also} that line {place.line} sets, so nothing holds {target} back: "
         f"{lead.message}{_more(follows)}",
-        mend=f"wait_flag({names}){before}",
+        fix=f"wait_flag({names}){before}",
         places=(*lead.places, place),
     )
 

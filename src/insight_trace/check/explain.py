@@ -42,12 +42,12 @@ def explain(seen: Sequence[Seen]) -> tuple[Finding, ...]:
 
 
 def _finding(row: Seen) -> Finding:
-    message, mend = _WORDS[row.kind](row)
+    message, fix = _WORDS[row.kind](row)
     return Finding(
         category=row.kind,
         severity=row.severity,
         message=message,
-        mend=mend,
+        fix=fix,
         places=tuple(place for place in (row.first, row.second) if place is not None),
         memory="" if row.kind in _OF_NO_BYTES else row.memory,
         begin=-1 if row.kind in _OF_NO_BYTES else row.begin,
@@ -107,11 +107,11 @@ def _cores(row: Seen) -> tuple[str, str]:
         f"{first.core} {_does(row.first_writes)} it (line {first.line}, {first.pipe}), with nothing that orders "
         "the two cores"
     )
-    mend = (
+    fix = (
         f"signal on PIPE_{first.pipe} after line {first.line} and wait for that flag before line {second.line}, "
         "or give each core bytes of its own"
     )
-    return said, mend
+    return said, fix
 
 
 def _unwritten(row: Seen) -> tuple[str, str]:
@@ -270,7 +270,7 @@ def redundant(places: Sequence[Place], count: int, cycles: int | None = None) ->
         category="redundant-sync",
         severity=Severity.NOTE,
         message=f"{what} orders nothing that is not ordered anyway{cost}, for these inputs",
-        mend="remove it, if it is not needed for other inputs",
+        fix="remove it, if it is not needed for other inputs",
         places=tuple(places),
         count=count,
         cycles=cycles,
@@ -283,7 +283,7 @@ def untried(tried: int, there: int) -> Finding:
         category="sync-untried",
         severity=Severity.NOTE,
         message=f"{tried} of {there} flags and barriers were tried for redundancy, the strongest first: the run is long",
-        mend="check a smaller case to have all of them tried",
+        fix="check a smaller case to have all of them tried",
     )
 
 
@@ -295,19 +295,19 @@ def failed(failure: Failure) -> tuple[Finding, ...]:
     if message.startswith("deadlock"):
         # a flag of one core that nothing sets is a missing set; the rest are circles
         nothing = "which nothing sets" in message
-        category, mend = (
+        category, fix = (
             ("wait-without-set", "add the set, or remove the wait")
             if nothing
             else ("deadlock", "let one of them go on before it waits")
         )
     elif message.startswith("GM access"):
-        category, mend = "gm-out-of-bounds", "stay inside the argument"
+        category, fix = "gm-out-of-bounds", "stay inside the argument"
     elif "goes past its" in message:
-        category, mend = "on-chip-out-of-bounds", "place the tile so that all of it fits (TASSIGN)"
+        category, fix = "on-chip-out-of-bounds", "place the tile so that all of it fits (TASSIGN)"
     else:
-        category, mend = "contract", "use a form that the chip and its library have"
+        category, fix = "contract", "use a form that the chip and its library have"
     place = Place(failure.file, failure.line, "", "")
-    return (Finding(category, Severity.ERROR, message, mend, (place,) if failure.file else ()),)
+    return (Finding(category, Severity.ERROR, message, fix, (place,) if failure.file else ()),)
 
 
 def born(at: Place, op: str, is_nan: bool, row: int, column: int) -> Finding:
@@ -318,7 +318,7 @@ def born(at: Place, op: str, is_nan: bool, row: int, column: int) -> Finding:
         severity=Severity.WARNING,
         message=f"{op} (line {at.line}, {at.instruction} on {at.core}) makes the first {what}, at row {row}, column "
         f"{column} of its result, out of numbers that were finite",
-        mend="look at the inputs of this op at that element",
+        fix="look at the inputs of this op at that element",
         places=(at,),
     )
 
@@ -329,7 +329,7 @@ def output_unwritten(name: str) -> Finding:
         category="output-unwritten",
         severity=Severity.WARNING,
         message=f"{name} is an output, and nothing is written to it",
-        mend="store the result there, or declare the argument as what it is",
+        fix="store the result there, or declare the argument as what it is",
     )
 
 

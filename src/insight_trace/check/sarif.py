@@ -42,7 +42,7 @@ def _result(finding: Finding, rules: Sequence[str], root: Path) -> dict[str, Any
         "ruleIndex": rules.index(finding.category),
         "level": finding.severity.value,
         "message": {
-            "text": f"{finding.message}. To mend it: {finding.mend}." if finding.mend else finding.message
+            "text": f"{finding.message}. To fix it: {finding.fix}." if finding.fix else finding.message
         },
         "occurrenceCount": finding.count,
         "locations": [_location(places[-1].file, places[-1].line, root)] if places else [],

@@ -161,7 +161,7 @@ def _look_at_overlap(
                 severity=Severity.ERROR,
                 message=f"the result of {op} (line {place.line}) lies at {tile(own[0]).text} and an operand at "
                 f"{tile(number).text}: they overlap in part, so what is still to be read is written over",
-                mend="place the two tiles apart, or both at the same address",
+                fix="place the two tiles apart, or both at the same address",
                 places=(place,),
                 memory=MEMORIES[tile(number).memory],
                 begin=max(tile(own[0]).begin, tile(number).begin),
@@ -176,7 +176,7 @@ def _scratch_fault(first: Place, second: Place, victim: _Tile, scratch: _Tile) -
         severity=Severity.ERROR,
         message=f"{second.instruction} (line {second.line}) reads the tile at {victim.text} after the scratch of line "
         f"{first.line} at {scratch.text} was written over it",
-        mend="place the scratch where no tile lies that is still to be read",
+        fix="place the scratch where no tile lies that is still to be read",
         places=(first, second),
         memory=MEMORIES[victim.memory],
         begin=max(victim.begin, scratch.begin),
@@ -214,7 +214,7 @@ def unwritten_parts(instructions: Instructions, name: str, address: int, size: i
         category="output-unwritten",
         severity=Severity.WARNING,
         message=f"{name} is an output, and {missing:,} of its {size:,} bytes are never written: {first}{more}",
-        mend="store all rows and columns, or declare the argument as one that keeps what is in it",
+        fix="store all rows and columns, or declare the argument as one that keeps what is in it",
         memory="GM",
         begin=gaps[0][0],
         end=gaps[0][1],

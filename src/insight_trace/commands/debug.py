@@ -34,7 +34,7 @@ class _InOrder(argparse.Action):
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
-    from insight_trace.debug.looks import COMMANDS
+    from insight_trace.debug.questions import COMMANDS
 
     parser.add_argument("workspace", type=Path, metavar="WORKSPACE", help="what `replay` wrote")
     parser.add_argument("--json", action="store_true", help="print one JSON object with every answer")
@@ -49,10 +49,10 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from insight_trace import open_session
     from insight_trace.debug.answer_text import as_data, as_lines
-    from insight_trace.debug.looks import Looks
+    from insight_trace.debug.questions import Questions
 
     session = open_session(options.workspace)
-    looks = Looks(session)
+    looks = Questions(session)
     if not options.asked:
         from insight_trace.debug.prompt import run_prompt
         from insight_trace.errors import RequestError

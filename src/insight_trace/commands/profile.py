@@ -315,6 +315,6 @@ def _print_findings(root: Path) -> None:
             if severity == "note":
                 continue
             print(f"FOUND {path.parent.name} {severity} [{category}] {message}")
-            if finding.get("mend"):
-                print(f"  to mend it: {finding['mend']}")
+            if finding.get("fix"):
+                print(f"  to fix it: {finding['fix']}")
     print(f"NOTES {notes}, in logs/KERNEL/{FINDINGS} of the run")

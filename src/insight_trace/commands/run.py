@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _lines(done: RunResult, scene: Path) -> list[str]:
-    from insight_trace.run.beside import text_lines as measured_lines
+    from insight_trace.run.device_comparison import text_lines as measured_lines
     from insight_trace.run.run_tables import text_lines
 
     graph, task = done.run.graph, done.slowest_task

@@ -29,7 +29,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seconds", type=float, default=20.0, metavar="S", dest="search",
-        help="for runs with a line changed, which tell whether that mends it; 0: none (default: %(default)s)",
+        help="for runs with a line changed, which tell whether that fixes it; 0: none (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -81,13 +81,13 @@ def _show_mismatch(session: Session, found: Mismatch) -> None:
     print(f"suspects   the most likely first; {found.runs} runs with a line changed")
     for number, suspect in enumerate(found.suspects[:8], 1):
         print(f"  {number}. {Path(suspect.file).name}:{suspect.line}  {suspect.op}")
-        if suspect.mend:
+        if suspect.fix:
             much = (
                 "every output is as recorded"
                 if suspect.exact
                 else f"{suspect.explained:.0%} of the difference goes"
             )
-            print(f"       with {suspect.mend}: {much}")
+            print(f"       with {suspect.fix}: {much}")
         for reason in suspect.reasons[:4]:
             print(f"       {reason}")
     print("the way back from wrong elements")

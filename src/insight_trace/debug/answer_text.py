@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from insight_trace.debug.looks import plain
+from insight_trace.debug.questions import plain
 
 _MOST_ROWS = 24
 

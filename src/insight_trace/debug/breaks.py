@@ -16,7 +16,7 @@ from insight_trace.errors import RequestError
 
 if TYPE_CHECKING:
     from insight_trace.debug.debug_session import Session
-    from insight_trace.debug.looks import Looks
+    from insight_trace.debug.questions import Questions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +27,7 @@ class Break:
     rows: NDArray[np.int64]
 
 
-def parse_break(looks: Looks, words: list[str]) -> Break:
+def parse_break(looks: Questions, words: list[str]) -> Break:
     """`line 71`, `op TADD`, `write dst`, `write UB 0x100 64`, `nan`."""
     kind, rest = words[0], words[1:]
     text = " ".join(words)
@@ -50,8 +50,8 @@ def parse_break(looks: Looks, words: list[str]) -> Break:
     )
 
 
-def _writes(looks: Looks, words: list[str]) -> NDArray[np.int64]:
-    from insight_trace.debug.looks import memory_named, tile_named
+def _writes(looks: Questions, words: list[str]) -> NDArray[np.int64]:
+    from insight_trace.debug.questions import memory_named, tile_named
 
     session = looks.session
     core = looks.core if looks.core is not None else looks.moment.core

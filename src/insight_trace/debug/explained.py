@@ -13,8 +13,8 @@ import numpy as np
 from insight_trace.debug.chain import chain, link_data
 from insight_trace.debug.debug_session import Session
 from insight_trace.debug.journal import GM
-from insight_trace.debug.looks import tile_named
 from insight_trace.debug.mismatch import addresses_in, named_element
+from insight_trace.debug.questions import tile_named
 from insight_trace.debug.slices import Backward, Slice
 from insight_trace.debug.why import Mismatch, first_mismatch, why_element
 from insight_trace.errors import RequestError
@@ -96,7 +96,7 @@ def _mismatch_data(found: Mismatch) -> dict[str, Any]:
             for one in found.wrong
         ],
         "suspects": [
-            {"file": s.file, "line": s.line, "op": s.op, "reasons": list(s.reasons), "mend": s.mend,
+            {"file": s.file, "line": s.line, "op": s.op, "reasons": list(s.reasons), "fix": s.fix,
              "explained": s.explained, "exact": s.exact}
             for s in found.suspects
         ],

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 
 from insight_trace.debug.answer_text import as_lines
-from insight_trace.debug.looks import COMMANDS, Looks
+from insight_trace.debug.questions import COMMANDS, Questions
 from insight_trace.errors import InsightTraceError
 from insight_trace.recording.operands import MEMORIES
 
@@ -24,7 +24,7 @@ _SHORT = {
 }
 
 
-def completions(looks: Looks, text: str, words: list[str]) -> list[str]:
+def completions(looks: Questions, text: str, words: list[str]) -> list[str]:
     """What may stand where `text` was begun, after the words before it."""
     if not words:
         return sorted(name for name in [*COMMANDS, *_ALSO] if name.startswith(text))
@@ -51,7 +51,7 @@ def completions(looks: Looks, text: str, words: list[str]) -> list[str]:
     return sorted(choice for choice in choices if choice.casefold().startswith(text.casefold()))
 
 
-def _ops(looks: Looks) -> list[str]:
+def _ops(looks: Questions) -> list[str]:
     operands = looks.session.operands
     return sorted({operands.ops[op] for op in set(operands.calls["op"].tolist())})
 
@@ -66,7 +66,7 @@ def help_lines() -> list[str]:
     return [*lines, f"{'why':<{width}}  TILE[i,j]  the lines that made an element", f"short: {short}"]
 
 
-def execute(looks: Looks, line: str, width: int) -> list[str] | None:
+def execute(looks: Questions, line: str, width: int) -> list[str] | None:
     """The answer to one line; None: the user is done."""
     try:
         words = shlex.split(line)
@@ -87,13 +87,13 @@ def execute(looks: Looks, line: str, width: int) -> list[str] | None:
         return str(error).splitlines()
 
 
-def _why(looks: Looks, words: list[str]) -> list[str]:
+def _why(looks: Questions, words: list[str]) -> list[str]:
     import re
 
     import numpy as np
 
     from insight_trace.debug.chain import chain, input_lines, link_lines
-    from insight_trace.debug.looks import tile_named
+    from insight_trace.debug.questions import tile_named
     from insight_trace.debug.slices import Backward
 
     found = re.fullmatch(r"(dst|src\d+)\[(\d+),(\d+)\]", "".join(words))
@@ -109,7 +109,7 @@ def _why(looks: Looks, words: list[str]) -> list[str]:
     return [*link_lines(chain(looks.session, slice_), 12), *input_lines(looks.session, slice_)]
 
 
-def run_prompt(looks: Looks) -> None:
+def run_prompt(looks: Questions) -> None:
     """Reads commands until the end of input."""
     _prepare_keys(looks)
     for remark in looks.session.remarks:
@@ -134,7 +134,7 @@ def run_prompt(looks: Looks) -> None:
         sys.stdout.flush()
 
 
-def _prepare_keys(looks: Looks) -> None:
+def _prepare_keys(looks: Questions) -> None:
     try:
         import readline
     except ImportError:  # a Python without it still reads lines

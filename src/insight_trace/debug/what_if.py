@@ -1,4 +1,4 @@
-"""What if a line had been given something else: runs with it mended tell whether the outputs are right then."""
+"""What if a line had been given something else: runs with it fixed tell whether the outputs are right then."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from insight_trace.debug.fixes import Catalogue, Fix, bits_of
 from insight_trace.debug.liveness import liveness
-from insight_trace.debug.mends import Catalogue, Mend, bits_of
 from insight_trace.debug.mismatch import Wrong, distance, expected_of, unlike
 from insight_trace.debug.slices import Backward
 from insight_trace.debug.suspects import Evidence
@@ -21,20 +21,20 @@ from insight_trace.simulate.embedded.journaling import OperandChange
 from insight_trace.simulate.embedded.variants import Outputs, at_most
 
 MOST_RUNS = 4000  # for one answer, so that a quick machine says what a slow one does
-_RUNS_AFTER = 1536  # a mend by which all is right: others may be as good, and likelier
+_RUNS_AFTER = 1536  # a fix by which all is right: others may be as good, and likelier
 _BATCH = 64
 _SECANTS = 7
-_SLOWER = 20.0  # than the run itself a mended one may be
-_LEAST_SECONDS = 1.0  # for one mended run
-_MOST_FOLLOWED = 3  # mends of one line by which all is right
+_SLOWER = 20.0  # than the run itself a fixed one may be
+_LEAST_SECONDS = 1.0  # for one fixed run
+_MOST_FOLLOWED = 3  # fixes of one line by which all is right
 _MOST_OPS = 60_000  # in all runs that are followed
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A mend that was tried."""
+    """A fix that was tried."""
 
-    mend: Mend
+    fix: Fix
     unlike: int  # elements of the outputs that still differ
     explained: float  # 1: all of the difference, 0: none
     oddities: int = 0  # results that nobody reads, and the like, that would be left in the kernel
@@ -87,14 +87,14 @@ class Bench:
             found += self.session.run_variants(some, self._tensors, self._each, self.left)
         return found
 
-    def outcome(self, mend: Mend, found: Outputs) -> Outcome:
+    def outcome(self, fix: Fix, found: Outputs) -> Outcome:
         left = sum(unlike(values, self._expected[slot][1]) for slot, values in found.items())
         far = sum(distance(values, self._expected[slot][1]) for slot, values in found.items())
-        return Outcome(mend, left, max(0.0, 1.0 - far / self._distance))
+        return Outcome(fix, left, max(0.0, 1.0 - far / self._distance))
 
 
-def try_mends(bench: Bench, evidence: Evidence) -> list[Outcome]:
-    """Mends in the order in which they are likely, until some make every output right; the best first."""
+def try_fixes(bench: Bench, evidence: Evidence) -> list[Outcome]:
+    """Fixes in the order in which they are likely, until some make every output right; the best first."""
     catalogue = Catalogue(bench.calls, evidence)
     few, many = catalogue.all()
     outcomes = _tried(bench, few)
@@ -104,38 +104,38 @@ def try_mends(bench: Bench, evidence: Evidence) -> list[Outcome]:
         outcomes += _tried(bench, many)
     return sorted(
         _followed(bench, outcomes),
-        key=lambda o: (not o.exact, -round(o.explained, 3), o.oddities, -o.mend.likely),
+        key=lambda o: (not o.exact, -round(o.explained, 3), o.oddities, -o.fix.likely),
     )
 
 
-def _tried(bench: Bench, mends: Sequence[Mend]) -> list[Outcome]:
+def _tried(bench: Bench, fixes: Sequence[Fix]) -> list[Outcome]:
     outcomes: list[Outcome] = []
     exact: Counter[int] = Counter()
-    after, until, waiting = 0, 0.0, list(mends)
+    after, until, waiting = 0, 0.0, list(fixes)
     while waiting and not bench.over and after < _RUNS_AFTER and bench.left > until:
         some, waiting = waiting[: bench.batch], waiting[bench.batch :]
-        for mend, found in zip(some, bench.outputs([mend.changes for mend in some]), strict=True):
+        for fix, found in zip(some, bench.outputs([fix.changes for fix in some]), strict=True):
             if found is not None:
-                outcomes.append(bench.outcome(mend, found))
-                exact[id(mend.site)] += outcomes[-1].exact
+                outcomes.append(bench.outcome(fix, found))
+                exact[id(fix.site)] += outcomes[-1].exact
         if any(exact.values()):
             after += len(some)
             until = until or bench.left / 2
-            waiting = [mend for mend in waiting if exact[id(mend.site)] < _MOST_FOLLOWED]
+            waiting = [fix for fix in waiting if exact[id(fix.site)] < _MOST_FOLLOWED]
     return outcomes
 
 
 def _followed(bench: Bench, outcomes: list[Outcome]) -> list[Outcome]:
-    """Of mends by which all is right: what would be odd in the kernel then. A kernel that is right has little of it."""
+    """Of fixes by which all is right: what would be odd in the kernel then. A kernel that is right has little of it."""
     tried: Counter[int] = Counter()
     ops = 0
     found = []
-    for outcome in sorted(outcomes, key=lambda outcome: -outcome.mend.likely):
-        site = id(outcome.mend.site)
+    for outcome in sorted(outcomes, key=lambda outcome: -outcome.fix.likely):
+        site = id(outcome.fix.site)
         if outcome.exact and tried[site] < _MOST_FOLLOWED and ops < _MOST_OPS:
             tried[site] += 1
             ops += len(bench.calls)
-            known = liveness(bench.session, ChangedCalls(bench.calls, outcome.mend.changes))
+            known = liveness(bench.session, ChangedCalls(bench.calls, outcome.fix.changes))
             outcome = dataclasses.replace(outcome, oddities=known.oddities if known is not None else 0)
         elif outcome.exact:
             outcome = dataclasses.replace(outcome, oddities=1 << 30)
@@ -150,7 +150,7 @@ def _followed(bench: Bench, outcomes: list[Outcome]) -> list[Outcome]:
 class _Search:
     """Secants towards the number by which the worst element is what was recorded."""
 
-    mend: Mend  # its text and changes are of no use
+    fix: Fix  # its text and changes are of no use
     calls: tuple[int, ...]
     operand: int
     number: Number
@@ -160,12 +160,12 @@ class _Search:
     value: float = 0.0
     over: bool = False
 
-    def at(self, value: float) -> Mend:
+    def at(self, value: float) -> Fix:
         bits = bits_of(value, self.number.type)
         changes = tuple(OperandChange(call, self.operand, "scalar", bits) for call in self.calls)
         shown = Number(bits, self.number.type).value
         text = f"{shown:.9g} instead of {self.number.value:.9g} as operand {self.operand}"
-        return Mend(self.mend.site, text + self.mend.text, changes, self.mend.likely)
+        return Fix(self.fix.site, text + self.fix.text, changes, self.fix.likely)
 
 
 def _solved_numbers(bench: Bench, catalogue: Catalogue, evidence: Evidence) -> list[Outcome]:
@@ -182,20 +182,20 @@ def _solved_numbers(bench: Bench, catalogue: Catalogue, evidence: Evidence) -> l
             for operand, number in scope.calls[0].numbers:
                 if number.type >= 0:
                     x0 = float(number.value)
-                    empty = Mend(site, scope.text, (), site.score + scope.likely)
+                    empty = Fix(site, scope.text, (), site.score + scope.likely)
                     calls = tuple(call.number for call in scope.calls)
                     next_ = x0 * 1.125 if x0 else 0.125
                     searches.append(_Search(empty, calls, operand, number, (x0, next_), got - want))
-    searches.sort(key=lambda search: -search.mend.likely)
+    searches.sort(key=lambda search: -search.fix.likely)
     for _ in range(_SECANTS):
         active = [search for search in searches if not search.over]
-        mends = [search.at(search.x[1]) for search in active]
-        answers = bench.outputs([mend.changes for mend in mends])
-        for search, mend, found in zip(active, mends, answers, strict=True):
+        fixes = [search.at(search.x[1]) for search in active]
+        answers = bench.outputs([fix.changes for fix in fixes])
+        for search, fix, found in zip(active, fixes, answers, strict=True):
             if found is None or one.tensor.slot not in found:
                 search.over = True
                 continue
-            outcome = bench.outcome(mend, found)
+            outcome = bench.outcome(fix, found)
             _step(search, float(as_double(found[one.tensor.slot]).reshape(-1)[worst]) - want, outcome)
         if any(search.best is not None and search.best.exact for search in searches):
             break
@@ -226,9 +226,9 @@ def _rounded(bench: Bench, search: _Search) -> list[Outcome]:
     near = np.float32(search.value)
     values = [float(f"{search.value:.{digits}g}") for digits in range(1, 8)]
     values += [float(np.nextafter(near, np.float32(way))) for way in (-np.inf, np.inf)]
-    mends = [search.at(value) for value in dict.fromkeys(values)]
-    answers = bench.outputs([mend.changes for mend in mends])
+    fixes = [search.at(value) for value in dict.fromkeys(values)]
+    answers = bench.outputs([fix.changes for fix in fixes])
     tried = [
-        bench.outcome(mend, found) for mend, found in zip(mends, answers, strict=True) if found is not None
+        bench.outcome(fix, found) for fix, found in zip(fixes, answers, strict=True) if found is not None
     ]
     return [*tried, search.best]

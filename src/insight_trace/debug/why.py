@@ -13,7 +13,7 @@ from insight_trace.debug.journal import GM
 from insight_trace.debug.mismatch import Wrong, addresses_in, wrong_outputs
 from insight_trace.debug.slices import Backward, Slice
 from insight_trace.debug.suspects import SuspectSite, gather
-from insight_trace.debug.what_if import Bench, Outcome, try_mends
+from insight_trace.debug.what_if import Bench, Outcome, try_fixes
 from insight_trace.errors import RequestError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Suspect:
     line: int
     op: str
     reasons: tuple[str, ...]
-    mend: str = ""  # the change after which outputs are right, or nearer to it
+    fix: str = ""  # the change after which outputs are right, or nearer to it
     explained: float = 0.0  # of the difference, by that change; 1: all of it
     exact: bool = False  # every element is what was recorded then
 
@@ -73,14 +73,14 @@ def first_mismatch(session: Session, seconds: float = SECONDS) -> Mismatch:
     backward = Backward(session)
     evidence = gather(backward, wrong)
     bench = Bench(backward, wrong, seconds, one_run)
-    outcomes = try_mends(bench, evidence) if seconds > 0 else []
+    outcomes = try_fixes(bench, evidence) if seconds > 0 else []
     return Mismatch(tuple(wrong), _ranked(evidence.sites, outcomes), evidence.wrong, bench.runs)
 
 
 def _ranked(sites: list[SuspectSite], outcomes: list[Outcome]) -> tuple[Suspect, ...]:
     best: dict[int, Outcome] = {}
     for outcome in outcomes:
-        best.setdefault(id(outcome.mend.site), outcome)
+        best.setdefault(id(outcome.fix.site), outcome)
     place = {id(site): number for number, site in enumerate(sites)}
 
     def key(site: SuspectSite) -> tuple[float, ...]:
@@ -95,7 +95,7 @@ def _ranked(sites: list[SuspectSite], outcomes: list[Outcome]) -> tuple[Suspect,
         tried = best.get(id(site))
         if tried is not None and tried.explained >= 0.5:
             suspect = dataclasses.replace(
-                suspect, mend=tried.mend.text, explained=tried.explained, exact=tried.exact
+                suspect, fix=tried.fix.text, explained=tried.explained, exact=tried.exact
             )
         found.append(suspect)
     return tuple(found)

@@ -93,7 +93,7 @@ def _baselines(a: Path, b: Path, threshold: float) -> Difference:
 
     before, now = read_baseline(a), read_baseline(b)
     grades = {
-        "slower": Grade.SLOWER, "faster": Grade.FASTER, "finding": Grade.ERROR, "mended": Grade.FIXED,
+        "slower": Grade.SLOWER, "faster": Grade.FASTER, "finding": Grade.ERROR, "fixed": Grade.FIXED,
         "verdict": Grade.ERROR, "dispatches": Grade.WARNING, "new": Grade.NEW, "gone": Grade.GONE,
     }  # fmt: skip
     found: dict[tuple[str, str], list[Cause]] = {}

@@ -194,7 +194,7 @@ def _failed(b: _Ran, a: _Ran | None) -> Cause:
     before = "; A runs to its end" if a is not None and a.failure is None else ""
     if a is not None and a.failure is not None:
         before = f"; A fails otherwise: {_first_line(a.failure.message)}"
-    stuck = [f.mend for f in b.findings if f.category in ("deadlock", "wait-without-set") and f.mend]
+    stuck = [f.fix for f in b.findings if f.category in ("deadlock", "wait-without-set") and f.fix]
     hint = stuck[0] if stuck else next_step(failure.fault, failure.limit, failure.log) or ""
     return Cause("failure", Grade.ERROR, f"{what}{before}", failure.file, failure.line, hint)
 
@@ -371,7 +371,7 @@ def _of_finding(finding: Finding, b: _Ran, a: _Ran | None, sync: tuple[Sites, ..
         text + lost,
         last.file if last else "",
         last.line if last else 0,
-        finding.mend,
+        finding.fix,
         finding=finding,
     )
 

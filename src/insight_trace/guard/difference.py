@@ -33,7 +33,7 @@ class Figures(Struct, frozen=True):
     """One kernel of one build on the data of the pair."""
 
     cycles: int
-    low: int  # nine of ten kernels of this kind take between `low` and `high` cycles on a chip
+    low: int  # `low` to `high`: the 90 % interval of cycles on a chip
     high: int
     instructions: int
     bytes_moved: int  # to and from global memory

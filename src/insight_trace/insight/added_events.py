@@ -133,7 +133,7 @@ def finding_events(prepared: Prepared, findings: Sequence[Mapping[str, Any]]) ->
         severity = str(finding["severity"])
         args = {
             "1 what": finding["message"],
-            "2 fix": finding.get("mend", ""),
+            "2 fix": finding.get("fix", ""),
             "code": lines,
             "count": finding.get("count", 1),
             "severity": severity,

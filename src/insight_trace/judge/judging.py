@@ -173,7 +173,7 @@ def _job(
     task: Task, planned: PlannedKernel, inputs: Mapping[str, NDArray[Any]], seed: bytes, private: Path
 ) -> Job:
     """The compiled kernel on inputs, its outputs poisoned, what the reference says beside them."""
-    from insight_trace.arguments.content import Given
+    from insight_trace.arguments.content import CallerArray
     from insight_trace.arguments.slots import ReplayTensor
 
     order = names_of(task)
@@ -189,13 +189,13 @@ def _job(
     for slot in planned.arguments.slots:
         name = renamed.get(slot.name, slot.name)
         if isinstance(slot, ReplayTensor) and name in inputs:
-            slot = replace(slot, content=Given(inputs[name]), role=Role.INPUT, name=name)
+            slot = replace(slot, content=CallerArray(inputs[name]), role=Role.INPUT, name=name)
         elif isinstance(slot, ReplayTensor):
             place = private / f"expected_{name}_{seed.hex()[:8]}"
             raw = expected[name].tobytes()
             place.write_bytes(raw)
             slot = replace(
-                slot, content=Given(poison(by_name[name], seed)), role=Role.OUTPUT, name=name,
+                slot, content=CallerArray(poison(by_name[name], seed)), role=Role.OUTPUT, name=name,
                 expected=Payload(place, 0, len(raw)),
             )  # fmt: skip
         slots.append(slot)
@@ -210,7 +210,7 @@ def _failed(name: str, simulation: Simulation, folder: Path) -> Verdict:
     said = cut(_first_line(failure.message).replace(f"{folder}/", ""), 240)
     at = f"line {failure.line}: " if failure.line and f"line {failure.line}" not in said else ""
     score = _COMPILES
-    fix = next((f.mend for f in simulation.findings if f.mend and f.severity is Severity.ERROR), "")
+    fix = next((f.fix for f in simulation.findings if f.fix and f.severity is Severity.ERROR), "")
     fix = fix or (next_step(failure.fault, failure.limit) or "")
     if failure.signal == _SIGSYS:
         outcome, score = Outcome.FORBIDDEN, 0.0
@@ -332,9 +332,9 @@ def _why(run: _Run) -> tuple[int, str]:
     if not found.suspects:
         return 0, ""
     lead = found.suspects[0]
-    if lead.mend:
+    if lead.fix:
         much = "every element is right" if lead.exact else f"{lead.explained:.0%} of the difference goes"
-        return lead.line, f"; with {lead.mend} in line {lead.line} ({lead.op}) {much}"
+        return lead.line, f"; with {lead.fix} in line {lead.line} ({lead.op}) {much}"
     reason = f" ({lead.reasons[0]})" if lead.reasons else ""
     return lead.line, f"; suspected: line {lead.line}, {lead.op}{reason}"
 
@@ -455,7 +455,7 @@ def _of_fault(shell: Verdict, errors: Sequence[Finding], folder: Path) -> Verdic
     more = f"; and {len(errors) - 1} more" if len(errors) > 1 else ""
     said = lead.message.replace(f"{folder}/", "")
     return replace(
-        shell, outcome=Outcome.FAULT, reason=f"{lead.category}: {said}{more}", line=line, fix=lead.mend
+        shell, outcome=Outcome.FAULT, reason=f"{lead.category}: {said}{more}", line=line, fix=lead.fix
     )
 
 

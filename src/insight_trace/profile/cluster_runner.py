@@ -11,7 +11,7 @@ from insight_trace.errors import InsightTraceError, JobError
 from insight_trace.options import RunOptions
 from insight_trace.profile.embedded_runner import EmbeddedRunner, runner_name
 from insight_trace.profile.kernel_runner import FAILED, Places, RunOutcome
-from insight_trace.profile.sent_kernel import opened, pack, parcel_key, run_parcel, unpack_into
+from insight_trace.profile.sent_kernel import opened, pack, run_sent_job, sent_job_key, unpack_into
 from insight_trace.ptoas.planned_kernel import ProfileKernel
 
 
@@ -45,9 +45,9 @@ class ClusterRunner:
         return EmbeddedRunner(self.options).digest(kernel)
 
     def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
-        parcel = pack(kernel, self.options)
+        sent = pack(kernel, self.options)
         places.step("on the cluster")
-        future = self._client.submit(run_parcel, parcel, key=parcel_key(parcel), pure=False, retries=0)
+        future = self._client.submit(run_sent_job, sent, key=sent_job_key(sent), pure=False, retries=0)
         with self._lock:
             self._running.add(future)
         try:

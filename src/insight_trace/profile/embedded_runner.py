@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from insight_trace.arguments.content import Given, Zero
+from insight_trace.arguments.content import CallerArray, Zero
 from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
 from insight_trace.cache import content_key
 from insight_trace.digest import file_hash, job_digest
@@ -254,7 +254,7 @@ def replay_arguments(kernel: ProfileKernel) -> ReplayArguments:
                 argument.dtype,
                 (argument.elements,),
                 (1,),
-                Zero() if zero else Given(content_of(argument, kernel.seed)),
+                Zero() if zero else CallerArray(content_of(argument, kernel.seed)),
                 Tier.FILLED if argument.content is Content.FILE else Tier.SYNTHETIC,
                 argument.nbytes,
                 argument.nbytes + TILE_MARGIN,

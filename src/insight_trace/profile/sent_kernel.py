@@ -27,7 +27,7 @@ from insight_trace.simulate.embedded.toolchain import KernelBuildError
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class SentJob:
     """A kernel with the content of every file that it names."""
 
     kernel: ProfileKernel
@@ -48,7 +48,7 @@ class Returned:
     logs: Mapping[str, bytes]
 
 
-def pack(kernel: ProfileKernel, options: RunOptions) -> Parcel:
+def pack(kernel: ProfileKernel, options: RunOptions) -> SentJob:
     """Reads what the kernel names: sources with all that they include, the user's Python, files, recorded payload."""
     runner, kernel = _runner(options), _resolved(kernel)
     named = [a.file for a in kernel.arguments if isinstance(a, BufferArg) and a.file is not None]
@@ -68,7 +68,7 @@ def pack(kernel: ProfileKernel, options: RunOptions) -> Parcel:
     if kernel.workload is not None:
         arguments, payload = with_payload(kernel.workload.arguments)
         kernel = replace(kernel, workload=replace(kernel.workload, arguments=arguments))
-    return Parcel(kernel, files, kernel.source.stat().st_mtime_ns, options, payload)
+    return SentJob(kernel, files, kernel.source.stat().st_mtime_ns, options, payload)
 
 
 def _resolved(kernel: ProfileKernel) -> ProfileKernel:
@@ -90,13 +90,13 @@ def _runner(options: RunOptions) -> EmbeddedRunner:
     return EmbeddedRunner(options)
 
 
-def run_parcel(parcel: Parcel) -> bytes:
+def run_sent_job(sent: SentJob) -> bytes:
     """Runs the kernel here, as if its files stood where they came from; what came of it as plain bytes.
 
     Who asked must not have to build objects of ours to read it: see `opened`.
     """
     try:
-        return _closed(_run_here(parcel))
+        return _closed(_run_here(sent))
     except InsightTraceError as error:
         return _closed(Returned(RunOutcome(FAILED, str(error)), {}, {}))
     except Exception as error:
@@ -119,16 +119,16 @@ def opened(content: object) -> Returned:
         raise InputError(f"a worker sent something else than a result: {cut(str(error))}") from None
 
 
-def _run_here(parcel: Parcel) -> Returned:
+def _run_here(sent: SentJob) -> Returned:
     with scratch_folder("sent") as root:
         copies = root / "copies"
-        kernel = _unpack(parcel, copies, root / "payload")
+        kernel = _unpack(sent, copies, root / "payload")
         folder, logs = root / "folder", root / "logs"
         out = folder / "collect" / "out"
         for place in (out, logs):
             place.mkdir(parents=True, mode=0o700)
         places = Places(folder, out, logs, root / "case", root / "build", copies=copies)
-        outcome = _runner(parcel.options).run(kernel, places)
+        outcome = _runner(sent.options).run(kernel, places)
         outcome = replace(
             outcome,
             message=outcome.message.replace(str(copies), ""),
@@ -138,18 +138,18 @@ def _run_here(parcel: Parcel) -> Returned:
         return Returned(outcome, _read(folder), _read(logs))
 
 
-def _unpack(parcel: Parcel, copies: Path, payload: Path) -> ProfileKernel:
+def _unpack(sent: SentJob, copies: Path, payload: Path) -> ProfileKernel:
     """The kernel with its files in a folder of this machine, each under its own path."""
 
     def there(path: Path) -> Path:
         return copies / str(path).lstrip("/")
 
-    for name, content in parcel.files.items():
+    for name, content in sent.files.items():
         target = copies / name.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         target.write_bytes(content)
-    kernel, work = parcel.kernel, parcel.kernel.workload
-    os.utime(there(kernel.source), ns=(parcel.changed, parcel.changed))
+    kernel, work = sent.kernel, sent.kernel.workload
+    os.utime(there(kernel.source), ns=(sent.changed, sent.changed))
     arguments = tuple(
         replace(argument, file=there(argument.file))
         if isinstance(argument, BufferArg) and argument.file is not None
@@ -157,7 +157,7 @@ def _unpack(parcel: Parcel, copies: Path, payload: Path) -> ProfileKernel:
         for argument in kernel.arguments
     )
     if work is not None:
-        payload.write_bytes(parcel.payload)
+        payload.write_bytes(sent.payload)
         work = replace(
             work,
             kernels=moved(work.kernels, copies),
@@ -186,7 +186,7 @@ def unpack_into(files: Mapping[str, bytes], folder: Path) -> None:
         target.write_bytes(content)
 
 
-def parcel_key(parcel: Parcel) -> str:
+def sent_job_key(sent: SentJob) -> str:
     """A name for the task that people can tell apart in the cluster's own pages."""
-    digest = hashlib.sha256(repr((parcel.kernel.name, parcel.changed, os.getpid())).encode())
-    return f"insight-trace-{parcel.kernel.name}-{digest.hexdigest()[:8]}-{os.urandom(4).hex()}"
+    digest = hashlib.sha256(repr((sent.kernel.name, sent.changed, os.getpid())).encode())
+    return f"insight-trace-{sent.kernel.name}-{digest.hexdigest()[:8]}-{os.urandom(4).hex()}"

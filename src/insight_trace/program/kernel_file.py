@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from insight_trace.arguments.content import Given, Random, Zero
+from insight_trace.arguments.content import CallerArray, Random, Zero
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
 from insight_trace.cache import content_key
 from insight_trace.dtypes import DTYPES, DType, dtype_named
@@ -238,7 +238,7 @@ def _tensor(slot: int, name: str, value: Value, expected: Path | None) -> Replay
     if dtype is None:
         raise RequestError(f"{name}: elements of type {array.dtype} are not simulated")
     return make_tensor(
-        slot, dtype, tuple(array.shape), Given(array), Tier.EXACT, role=Role.INOUT if expected else None,
+        slot, dtype, tuple(array.shape), CallerArray(array), Tier.EXACT, role=Role.INOUT if expected else None,
         expected=_payload(expected, dtype), name=name, origin="given",
     )  # fmt: skip
 

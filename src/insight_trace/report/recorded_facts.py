@@ -68,7 +68,7 @@ def shown_findings(trace: Trace, facts: Mapping[str, Any], rows: PageRows) -> li
                 "category",
                 "severity",
                 "message",
-                "mend",
+                "fix",
                 "memory",
                 "begin",
                 "end",

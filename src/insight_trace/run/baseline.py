@@ -58,7 +58,7 @@ class BaselineChange:
 
     case: str
     kernel: str  # "": the case as a whole
-    what: str  # slower, faster, finding, mended, verdict, dispatches, new, gone
+    what: str  # slower, faster, finding, fixed, verdict, dispatches, new, gone
     text: str
     worse: bool
     source: str = ""
@@ -205,6 +205,6 @@ def _kernel(
             text = f"{name}: {kind}: {old} before, {new} now"
             worse = new > old and not kind.startswith("note ")
             found.append(
-                BaselineChange(case, name, "finding" if new > old else "mended", text, worse, now.source)
+                BaselineChange(case, name, "finding" if new > old else "fixed", text, worse, now.source)
             )
     return found

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from insight_trace.run.beside import Beside
+    from insight_trace.run.device_comparison import DeviceComparison
 
 MOST_ASKED = 12  # kernels whose absence is worked out: each takes as long as placing all tasks again
 
@@ -233,7 +233,7 @@ class RunResult(Result):
     rows: tuple[KernelRow, ...]
     directory: Path
     figures: Mapping[str, Any]  # what run.json holds
-    measured: Beside | None = None  # what a device measured of the same case
+    measured: DeviceComparison | None = None  # what a device measured of the same case
     number: int = 0  # in the index of runs; 0: it is in none
     notes: tuple[str, ...] = ()
     assumed: Mapping[str, float] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from insight_trace.arguments.content import Content, Given, Zero
+from insight_trace.arguments.content import CallerArray, Content, Zero
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
 from insight_trace.digest import job_digest
 from insight_trace.dtypes import dtype_named
@@ -119,7 +119,7 @@ def _content(tensor: TensorSlot, dtype: DType) -> tuple[Content, Tier]:
 
     if tensor.content is None:
         return Zero(), Tier.OUTPUT if tensor.role == Role.OUTPUT else Tier.SYNTHETIC
-    return Given(np.frombuffer(tensor.content, dtype.numpy).reshape(tensor.shape)), Tier.EXACT
+    return CallerArray(np.frombuffer(tensor.content, dtype.numpy).reshape(tensor.shape)), Tier.EXACT
 
 
 def digest(job: TimingJob, toolchain: Toolchain) -> str:

@@ -30,7 +30,7 @@ def simulate(
     EmbeddedOptions.
     A kernel that fails gives a Simulation with its `failure`; a request that is wrong raises.
     """
-    from insight_trace.arguments.given import from_arrays
+    from insight_trace.arguments.arrays import from_arrays
     from insight_trace.arguments.slots import ReplayArguments
     from insight_trace.model import Kernel
     from insight_trace.simulate.embedded.checked_run import run_checked

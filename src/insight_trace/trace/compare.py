@@ -134,7 +134,7 @@ def compare(before: Trace, after: Trace) -> Comparison:
     if first and first != second and abs(second - first) < spread * first:
         notes.append(
             f"the difference is smaller than what totals of {kernel_kind(before.instructions.cores)} kernels are off "
-            f"(up to {spread:.0%}, nine times of ten): believe it where the instructions below explain it"
+            f"(up to {spread:.0%}, the 90 % interval): believe it where the instructions below explain it"
         )
     return Comparison(
         total=TraceChange("total", "", first, second, len(before.instructions), len(after.instructions)),

@@ -152,7 +152,7 @@ def _objects(values: Iterable[Any]) -> list[Mapping[str, Any]]:
 
 
 def findings(recording: Recording) -> Rows:
-    keys = ("category", "severity", "message", "mend", "memory", "begin", "end", "count", "cycles")
+    keys = ("category", "severity", "message", "fix", "memory", "begin", "end", "count", "cycles")
     for number, finding in enumerate(_objects(recording.findings)):
         values = [finding.get(key) for key in keys]
         yield number, *(None if value in (-1, "") else value for value in values)

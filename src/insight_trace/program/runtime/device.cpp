@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <regex.h>
-#include <sstream>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "runtime.hpp"
+#include "text.hpp"
 
 namespace insight_trace_program {
 
@@ -24,59 +24,6 @@ namespace {
 
 constexpr uint64_t kMayHoldPointers = 4 << 20; // tables of addresses are smaller
 
-std::string unescaped(const std::string &text) {
-    std::string out;
-    for (size_t i = 0; i < text.size(); ++i) {
-        if (text[i] == '\\' && i + 1 < text.size()) {
-            const char next = text[++i];
-            out += next == 't' ? '\t' : next == 'n' ? '\n' : next;
-        } else {
-            out += text[i];
-        }
-    }
-    return out;
-}
-std::string escaped(const std::string &text) {
-    std::string out;
-    for (char c : text)
-        if (c == '\\' || c == '\t' || c == '\n')
-            out += {'\\', c == '\t' ? 't' : c == '\n' ? 'n' : c};
-        else
-            out += c;
-    return out;
-}
-std::vector<std::string> fields_of(const std::string &line) {
-    std::vector<std::string> fields;
-    std::string part;
-    std::istringstream in(line);
-    while (std::getline(in, part, '\t')) fields.push_back(unescaped(part));
-    return fields;
-}
-std::string json(const std::string &text) {
-    std::string out = "\"";
-    for (char c : text) {
-        if (c == '"' || c == '\\') out += '\\';
-        if (static_cast<unsigned char>(c) < 0x20) {
-            char code[8];
-            snprintf(code, sizeof code, "\\u%04x", c);
-            out += code;
-        } else {
-            out += c;
-        }
-    }
-    return out + "\"";
-}
-std::string hex_of(const void *bytes, uint64_t count) {
-    static const char digits[] = "0123456789abcdef";
-    std::string out;
-    out.reserve(2 * count);
-    for (uint64_t i = 0; i < count; ++i) {
-        const uint8_t byte = static_cast<const uint8_t *>(bytes)[i];
-        out += digits[byte >> 4];
-        out += digits[byte & 15];
-    }
-    return out;
-}
 double seconds_now() {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);

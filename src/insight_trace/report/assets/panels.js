@@ -60,7 +60,7 @@ function speedOfLight(facts) {
 function paintTrust(runs) {
   const lines = runs.map(({ facts, letter }) => {
     const parts = [];
-    if (facts.expected_cycles) parts.push(`${count(facts.expected_cycles.low)} to ${count(facts.expected_cycles.high)} cycles on a chip, nine times of ten`);
+    if (facts.expected_cycles) parts.push(`${count(facts.expected_cycles.low)} to ${count(facts.expected_cycles.high)} cycles on a chip (90 % interval)`);
     if (facts.estimates) parts.push(`${(100 * facts.estimates.share).toFixed(0)} % of the time rests on estimates`);
     const told = (facts.estimates?.numbers || []).map((one) => `${one.parameter}: ${count(one.cycles)} cycles of ${count(one.instructions)} instructions (${one.source})`);
     return parts.length ? element("p", { title: told.join("\n") || null }, (runs.length > 1 ? `${letter}: ` : "") + parts.join(" · ")) : null;
@@ -94,7 +94,7 @@ function findingItem(run, finding, app) {
   const more = [finding.count > 1 ? `${count(finding.count)} times` : "", finding.memory && finding.begin >= 0 ? `${finding.memory} bytes ${count(finding.begin)} to ${count(finding.end)}` : "", finding.cycles ? `costs ${count(finding.cycles)} cycles` : ""].filter(Boolean);
   return element("li", {},
     element("span", { class: `badge ${finding.severity}` }, finding.severity),
-    element("div", {}, element("span", {}, element("b", {}, finding.category), ` ${finding.message}`), finding.mend ? element("p", {}, `To mend it: ${finding.mend}`) : null,
+    element("div", {}, element("span", {}, element("b", {}, finding.category), ` ${finding.message}`), finding.fix ? element("p", {}, `To fix it: ${finding.fix}`) : null,
       element("div", { class: "places" }, ...where, ...more.map((text) => element("span", {}, text)))));
 }
 
@@ -251,7 +251,7 @@ async function paintDetail(selection, app) {
   const outgoing = run.arrowsOf(run.arrowsOut, row).map((arrow) => link(arrow, run.arrow_to[arrow], "lets go"));
   if (incoming.length + outgoing.length) parts.push(element("h4", {}, "Flags"), element("ul", {}, ...incoming, ...outgoing));
   const found = (run.marked.get(row) || []).map((place) => facts.findings[place]);
-  if (found.length) parts.push(element("h4", {}, "Findings"), element("ul", {}, ...found.map((finding) => element("li", {}, element("b", {}, `${finding.severity} `), finding.message, finding.mend ? ` To mend it: ${finding.mend}` : ""))));
+  if (found.length) parts.push(element("h4", {}, "Findings"), element("ul", {}, ...found.map((finding) => element("li", {}, element("b", {}, `${finding.severity} `), finding.message, finding.fix ? ` To fix it: ${finding.fix}` : ""))));
   // whatever else the writer of the page knows of single instructions
   for (const section of facts.sections) {
     const lines = section.texts[section.entries[row]];

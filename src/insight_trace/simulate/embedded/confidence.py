@@ -33,7 +33,7 @@ def kernel_kind(cores: Sequence[str]) -> str:
 
 
 def model_spread(cores: Sequence[str]) -> float:
-    """How far totals of such kernels are off, nine times of ten, parameters apart."""
+    """How far totals of such kernels are off: the 90 % interval, parameters apart."""
     return math.expm1(_NINE_OF_TEN * MODEL_ERROR[kernel_kind(cores)])
 
 

@@ -57,7 +57,7 @@ def _changed(slot: int, seeds: Sequence[int], orders: int, worst: float, adds: b
         severity=Severity.NOTE if sums else Severity.ERROR,
         message=f"slot {slot} changes in {len(seeds)} of {orders} orders of cores and pipes that the synchronisation "
         f"allows (first in order {seeds[0]}, by up to {worst:.3g} of its largest value){why}",
-        mend="see what the race findings name; --perturb with more orders finds rarer ones",
+        fix="see what the race findings name; --perturb with more orders finds rarer ones",
         count=len(seeds),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from insight_trace.arguments.content import Given
+from insight_trace.arguments.content import CallerArray
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
 from insight_trace.dtypes import DoesNotFitError, DType, dtype_named, scalar_bits
 from insight_trace.errors import RequestError
@@ -29,7 +29,13 @@ def _slot(slot: int, value: Any) -> ReplaySlot:
 
     if isinstance(value, np.ndarray) and value.ndim > 0:
         return make_tensor(
-            slot, _dtype(slot, value), value.shape, Given(value), Tier.EXACT, role=Role.INOUT, origin="given"
+            slot,
+            _dtype(slot, value),
+            value.shape,
+            CallerArray(value),
+            Tier.EXACT,
+            role=Role.INOUT,
+            origin="given",
         )
     if isinstance(value, bool | int | float | np.generic):
         name = value.dtype.name if isinstance(value, np.generic) else _PYTHON_SCALARS[type(value)]

@@ -46,7 +46,7 @@ def memory_named(text: str) -> int:
     return names.index(text.casefold())
 
 
-class Looks:
+class Questions:
     """A place in a session that is moved by commands, each of which gives an answer."""
 
     def __init__(self, session: Session) -> None:
@@ -361,40 +361,40 @@ def _count(words: list[str]) -> int:
     return count
 
 
-Body = Callable[[Looks, list[str]], Answer]
+Body = Callable[[Questions, list[str]], Answer]
 # name -> what it takes, what it does, how
 COMMANDS: dict[str, tuple[str, str, Body]] = {
-    "go": ("ROW", "to an instruction", Looks.go),
-    "start": ("", "before the first instruction", Looks.start),
-    "end": ("", "to the last instruction", Looks.end),
-    "line": ("LINE [N]", "to the Nth instruction of a source line", Looks.line),
-    "op": ("NAME [N]", "to the end of the Nth execution of a tile op", Looks.op),
-    "cycle": ("C", "to what had ended at a cycle", Looks.cycle),
-    "finding": ("N", "to what a finding of the checker names", Looks.finding),
-    "step": ("[N]", "an instruction forward", Looks.step),
-    "back": ("[N]", "an instruction back", Looks.back),
-    "next-op": ("[N]", "to the end of the next tile op", Looks.next_op),
-    "previous-op": ("[N]", "to the end of the tile op before", Looks.previous_op),
-    "next-line": ("[N]", "to another line, forward", Looks.next_line),
-    "previous-line": ("[N]", "to another line, back", Looks.previous_line),
-    "core": ("NAME", "look at this core only", Looks.choose_core),
+    "go": ("ROW", "to an instruction", Questions.go),
+    "start": ("", "before the first instruction", Questions.start),
+    "end": ("", "to the last instruction", Questions.end),
+    "line": ("LINE [N]", "to the Nth instruction of a source line", Questions.line),
+    "op": ("NAME [N]", "to the end of the Nth execution of a tile op", Questions.op),
+    "cycle": ("C", "to what had ended at a cycle", Questions.cycle),
+    "finding": ("N", "to what a finding of the checker names", Questions.finding),
+    "step": ("[N]", "an instruction forward", Questions.step),
+    "back": ("[N]", "an instruction back", Questions.back),
+    "next-op": ("[N]", "to the end of the next tile op", Questions.next_op),
+    "previous-op": ("[N]", "to the end of the tile op before", Questions.previous_op),
+    "next-line": ("[N]", "to another line, forward", Questions.next_line),
+    "previous-line": ("[N]", "to another line, back", Questions.previous_line),
+    "core": ("NAME", "look at this core only", Questions.choose_core),
     "break": (
         "line N | op NAME | write TILE | write MEMORY ADDRESS [BYTES] | nan",
         "stop there",
-        Looks.set_break,
+        Questions.set_break,
     ),
-    "forget": ("", "no more stops", Looks.forget),
-    "continue": ("", "forward to the next stop", Looks.go_on),
-    "reverse": ("", "back to the stop before", Looks.reverse),
-    "where": ("", "the instruction, its line and its op", Looks.where),
-    "tiles": ("", "tiles of the op", Looks.tiles),
-    "show": ("[TILE | MEMORY ADDRESS TYPE RxC]", "a tile as a matrix", Looks.show),
-    "stats": ("[TILE]", "how many, least, largest, NaN", Looks.stats),
-    "diff": ("[TILE]", "what the op changed in a tile", Looks.diff),
-    "export": ("TILE FILE.npy", "a tile as a NumPy file", Looks.export),
-    "bytes": ("MEMORY ADDRESS COUNT", "raw bytes", Looks.bytes),
-    "changed": ("", "all that the instruction changed", Looks.changed),
-    "flags": ("", "flags that are set and not waited for", Looks.flags),
-    "pipes": ("", "what each pipe does when the instruction ends", Looks.pipes),
-    "registers": ("", "registers written last", Looks.registers),
+    "forget": ("", "no more stops", Questions.forget),
+    "continue": ("", "forward to the next stop", Questions.go_on),
+    "reverse": ("", "back to the stop before", Questions.reverse),
+    "where": ("", "the instruction, its line and its op", Questions.where),
+    "tiles": ("", "tiles of the op", Questions.tiles),
+    "show": ("[TILE | MEMORY ADDRESS TYPE RxC]", "a tile as a matrix", Questions.show),
+    "stats": ("[TILE]", "how many, least, largest, NaN", Questions.stats),
+    "diff": ("[TILE]", "what the op changed in a tile", Questions.diff),
+    "export": ("TILE FILE.npy", "a tile as a NumPy file", Questions.export),
+    "bytes": ("MEMORY ADDRESS COUNT", "raw bytes", Questions.bytes),
+    "changed": ("", "all that the instruction changed", Questions.changed),
+    "flags": ("", "flags that are set and not waited for", Questions.flags),
+    "pipes": ("", "what each pipe does when the instruction ends", Questions.pipes),
+    "registers": ("", "registers written last", Questions.registers),
 }

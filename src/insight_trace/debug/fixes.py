@@ -19,7 +19,7 @@ from insight_trace.dtypes import DTYPES
 from insight_trace.simulate.embedded.journaling import OperandChange
 from insight_trace.simulate.embedded.op_script import op_numbers
 
-_MOST_SINGLE = 12  # executions of a line that are mended one by one
+_MOST_SINGLE = 12  # executions of a line that are fixed one by one
 _MOST_PLACES = 24  # other places for one operand
 _MOST_SCORE = 3.0  # so that no line alone takes all the time
 _COMMON = -3.5
@@ -39,7 +39,7 @@ _LIMITS = (127.0, 255.0, 448.0, 57344.0, 65504.0)  # of narrow types: what scale
 
 
 @dataclass(frozen=True)
-class Mend:
+class Fix:
     """Other operands for a line, in all of its executions or in one."""
 
     site: SuspectSite
@@ -49,8 +49,8 @@ class Mend:
 
 
 @dataclass(frozen=True)
-class MendScope:
-    """Executions of a line that are mended together."""
+class FixScope:
+    """Executions of a line that are fixed together."""
 
     calls: tuple[TileCall, ...]
     text: str
@@ -58,7 +58,7 @@ class MendScope:
 
 
 class Catalogue:
-    """The mends of every line that is suspected."""
+    """The fixes of every line that is suspected."""
 
     def __init__(self, calls: TileCalls, evidence: Evidence) -> None:
         self._calls = calls
@@ -79,37 +79,37 @@ class Catalogue:
             for _, given in call.numbers:
                 self._numbers.setdefault(given.type, set()).add(given.bits)
 
-    def all(self) -> tuple[list[Mend], list[Mend]]:
+    def all(self) -> tuple[list[Fix], list[Fix]]:
         """The likeliest first: those that are few, then the many that are left."""
-        few: list[Mend] = []
-        many: list[Mend] = []
+        few: list[Fix] = []
+        many: list[Fix] = []
         for site in self._evidence.sites:
             for scope in self.scopes(site):
-                for mend, common in self._of(site, scope):
-                    (few if common else many).append(mend)
-        return sorted(few, key=lambda mend: -mend.likely), sorted(many, key=lambda mend: -mend.likely)
+                for fix, common in self._of(site, scope):
+                    (few if common else many).append(fix)
+        return sorted(few, key=lambda fix: -fix.likely), sorted(many, key=lambda fix: -fix.likely)
 
-    def scopes(self, site: SuspectSite) -> list[MendScope]:
+    def scopes(self, site: SuspectSite) -> list[FixScope]:
         """All executions of a line; then single ones, those that only wrong elements come from first."""
         everything = tuple(self._calls[number] for number in site.calls)
-        found = [MendScope(everything, "", 0.0)]
+        found = [FixScope(everything, "", 0.0)]
         if len(everything) > 1:
             wrong, right = self._evidence.executions(site)
             only = sorted(wrong - right)
             apart = 0 < len(only) < len(everything)
             if 1 < len(only) < len(everything):
                 found.append(
-                    MendScope(tuple(self._calls[n] for n in only), f" in {len(only)} executions", 0.3)
+                    FixScope(tuple(self._calls[n] for n in only), f" in {len(only)} executions", 0.3)
                 )
             for number in [*only, *sorted(wrong & right), *sorted(set(site.calls) - wrong)][:_MOST_SINGLE]:
                 likely = 0.4 if apart and number in only else -0.6 - 0.5 * math.log2(len(everything))
                 found.append(
-                    MendScope((self._calls[number],), f" at instruction {self._calls[number].first}", likely)
+                    FixScope((self._calls[number],), f" at instruction {self._calls[number].first}", likely)
                 )
         return found
 
-    def _of(self, site: SuspectSite, scope: MendScope) -> Iterator[tuple[Mend, bool]]:
-        """Mends, and whether they are among the few that come first."""
+    def _of(self, site: SuspectSite, scope: FixScope) -> Iterator[tuple[Fix, bool]]:
+        """Fixes, and whether they are among the few that come first."""
         places = (self._other_types, self._sizes, self._starts, self._other_places)
         small = self._evidence.small
         kinds = [
@@ -125,9 +125,9 @@ class Catalogue:
                 # of many ways to be wrong each one is less likely
                 weight = min(site.score, _MOST_SCORE) + likely + scope.likely + fits
                 weight -= 0.5 * math.log2(len(guesses))
-                yield Mend(site, text + scope.text, tuple(changes), weight), weight > _COMMON
+                yield Fix(site, text + scope.text, tuple(changes), weight), weight > _COMMON
 
-    def _other_ops(self, scope: MendScope) -> Iterator[tuple[str, float, list[OperandChange]]]:
+    def _other_ops(self, scope: FixScope) -> Iterator[tuple[str, float, list[OperandChange]]]:
         """Ops of the same class that this build of the engine has."""
         some = scope.calls[0]
         numbers = op_numbers()
@@ -137,7 +137,7 @@ class Catalogue:
                     changes = [OperandChange(call.number, 0, "op", numbers[op]) for call in scope.calls]
                     yield f"{op} instead of {some.op}", 0.0, changes
 
-    def _round_modes(self, scope: MendScope) -> Iterator[tuple[str, float, list[OperandChange]]]:
+    def _round_modes(self, scope: FixScope) -> Iterator[tuple[str, float, list[OperandChange]]]:
         some = scope.calls[0]
         options = [(operand, number) for operand, number in some.numbers if number.type < 0]
         if some.op != "TCVT" or not options:
@@ -149,7 +149,7 @@ class Catalogue:
                 yield f"rounding by {name}", 0.5 if mode < 3 else 0.0, changes
 
     def _other_types(
-        self, site: SuspectSite, scope: MendScope
+        self, site: SuspectSite, scope: FixScope
     ) -> Iterator[tuple[str, float, list[OperandChange]]]:
         some = scope.calls[0]
         told = 1.0 if site.says("is written and") else -1.0
@@ -169,7 +169,7 @@ class Catalogue:
                     yield (f"{type_name(new)} instead of {type_name(old)}{whose}", told + usual - 0.3 * bool(whose),
                            changes)  # fmt: skip
 
-    def _sizes(self, site: SuspectSite, scope: MendScope) -> Iterator[tuple[str, float, list[OperandChange]]]:
+    def _sizes(self, site: SuspectSite, scope: FixScope) -> Iterator[tuple[str, float, list[OperandChange]]]:
         told = 1.0 if site.says("all but") or site.says("valid") or site.says("beside") else -0.5
         tiles = [operand for operand, tile in scope.calls[0].tiles if not tile.in_global]
         for what in ("rows", "cols"):
@@ -182,9 +182,7 @@ class Catalogue:
                     text = f"one valid {what[:-1]} {'more' if by > 0 else 'less'}{whose}"
                     yield text, told - 0.2 * bool(whose) - 0.2 * (by < 0), changes
 
-    def _starts(
-        self, site: SuspectSite, scope: MendScope
-    ) -> Iterator[tuple[str, float, list[OperandChange]]]:
+    def _starts(self, site: SuspectSite, scope: FixScope) -> Iterator[tuple[str, float, list[OperandChange]]]:
         """A tile that begins a row before, and ends where it did."""
         told = 0.8 if site.says("all but") or site.says("valid") or site.says("beside") else -0.8
         tiles = [operand for operand, tile in scope.calls[0].tiles if tile.plain]
@@ -202,7 +200,7 @@ class Catalogue:
             yield f"one row before the first{whose}", told, changes
 
     def _other_places(
-        self, site: SuspectSite, scope: MendScope
+        self, site: SuspectSite, scope: FixScope
     ) -> Iterator[tuple[str, float, list[OperandChange]]]:
         some = scope.calls[0]
         stale = site.says("older") or site.says("nobody") or site.says("another form")
@@ -237,7 +235,7 @@ class Catalogue:
                 text = f"operand {operand} at 0x{address:x} instead of 0x{tile.address:x}"
                 yield text, told - 0.3 * unlike(address) + 0.5 * (address in usually) - 0.1 * place, changes
 
-    def _other_numbers(self, scope: MendScope) -> Iterator[tuple[str, float, list[OperandChange]]]:
+    def _other_numbers(self, scope: FixScope) -> Iterator[tuple[str, float, list[OperandChange]]]:
         """Numbers that are usual, or that this kernel uses elsewhere."""
         for operand, number in scope.calls[0].numbers:
             if number.type < 0:

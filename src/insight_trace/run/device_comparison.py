@@ -15,7 +15,7 @@ from insight_trace.run.whole_run import WholeRun, task_names
 
 
 @dataclass(frozen=True, slots=True)
-class BesideTask:
+class ComparedTask:
     """One task, measured and simulated; microseconds of its longest part."""
 
     task_id: int
@@ -29,7 +29,7 @@ class BesideTask:
 
 
 @dataclass(frozen=True, slots=True)
-class BesideKernel:
+class ComparedKernel:
     name: str
     tasks: int
     measured: float  # microseconds, the median of its tasks
@@ -38,9 +38,9 @@ class BesideKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    tasks: tuple[BesideTask, ...]  # the slowest measured first
-    kernels: tuple[BesideKernel, ...]  # that with most measured time first
+class DeviceComparison:
+    tasks: tuple[ComparedTask, ...]  # the slowest measured first
+    kernels: tuple[ComparedKernel, ...]  # that with most measured time first
     only_here: int  # tasks with a kernel that the device did not measure
 
 
@@ -60,7 +60,7 @@ def read_measured(folder: Path) -> tuple[list[MeasuredTask], dict[int, str], dic
     return found, names, func_of
 
 
-def beside(run: WholeRun, folder: Path) -> Beside:
+def beside(run: WholeRun, folder: Path) -> DeviceComparison:
     """Joins a device's records with a simulated run of the same case, by task id."""
     measured, names, func_of = read_measured(folder)
     longest: dict[int, float] = {}
@@ -75,7 +75,7 @@ def beside(run: WholeRun, folder: Path) -> Beside:
         func_id = func_of.get(task_id)
         name = names.get(func_id, own.get(func_id, "")) if func_id is not None else ""
         tasks.append(
-            BesideTask(task_id, kernels.get(task_id) or name or "(unknown)", micros, ours.get(task_id))
+            ComparedTask(task_id, kernels.get(task_id) or name or "(unknown)", micros, ours.get(task_id))
         )
     if not any(task.simulated is not None for task in tasks):
         raise InputError(
@@ -83,14 +83,14 @@ def beside(run: WholeRun, folder: Path) -> Beside:
             hint="are they of the same scene, case and version?",
         )
     tasks.sort(key=lambda task: (-task.measured, task.task_id))
-    by_kernel: dict[str, list[BesideTask]] = {}
+    by_kernel: dict[str, list[ComparedTask]] = {}
     for task in tasks:
         by_kernel.setdefault(task.kernel, []).append(task)
     rows = []
     for name, mine in by_kernel.items():
         simulated = [task.simulated for task in mine if task.simulated is not None]
         rows.append(
-            BesideKernel(
+            ComparedKernel(
                 name,
                 len(mine),
                 median(t.measured for t in mine),
@@ -99,7 +99,7 @@ def beside(run: WholeRun, folder: Path) -> Beside:
             )
         )
     rows.sort(key=lambda row: -row.measured * row.tasks)
-    return Beside(tuple(tasks), tuple(rows), len(set(ours) - set(longest)))
+    return DeviceComparison(tuple(tasks), tuple(rows), len(set(ours) - set(longest)))
 
 
 def _simulated(run: WholeRun) -> dict[int, float]:
@@ -114,7 +114,7 @@ def _simulated(run: WholeRun) -> dict[int, float]:
     return {ids[task]: run.micros(int(found[task])) for task in np.unique(schedule.task[rows]).tolist()}
 
 
-def as_data(found: Beside) -> dict[str, Any]:
+def as_data(found: DeviceComparison) -> dict[str, Any]:
     import dataclasses
 
     return {
@@ -124,7 +124,7 @@ def as_data(found: Beside) -> dict[str, Any]:
     }
 
 
-def text_lines(found: Beside, shown: int = 5) -> list[str]:
+def text_lines(found: DeviceComparison, shown: int = 5) -> list[str]:
     """Kernels, then the slowest measured tasks."""
     width = max(6, *(len(kernel.name) for kernel in found.kernels))
     lines = [
