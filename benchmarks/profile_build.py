@@ -17,7 +17,7 @@ from pathlib import Path
 from insight_trace.cache import Cache
 from insight_trace.options import RunOptions
 from insight_trace.outcome import Simulation
-from insight_trace.profile import ProfileRequest, list_kernels, profile
+from insight_trace.profile import ProfileRequest, list_kernels, run_profile
 from insight_trace.profile.embedded_runner import EmbeddedRunner
 from insight_trace.profile.kernel_runner import EXPORTED, KernelRunner, Places, RunOutcome
 from insight_trace.ptoas.planned_kernel import ProfileKernel
@@ -68,7 +68,7 @@ def _build(root: Path) -> Path:
 
 def _timed(build: Path, out: Path, runner: KernelRunner, jobs: int) -> tuple[float, float, int]:
     wall, cpu = time.perf_counter(), time.process_time()
-    result = profile(ProfileRequest(build, output_root=out, jobs=jobs), runner)
+    result = run_profile(ProfileRequest(build, output_root=out, jobs=jobs), runner)
     assert result.exported == len(result.rows), [row for row in result.rows if not row.exported]
     return time.perf_counter() - wall, time.process_time() - cpu, len(result.rows)
 

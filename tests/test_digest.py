@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from insight_trace.arguments.content import CallerArray, Fill, FromFile, OtherRecord, Random, Recorded, Zero
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, make_tensor
-from insight_trace.digest import job_digest
+from insight_trace.digest import headers_hash, job_digest
 from insight_trace.dtypes import dtype_named
 from insight_trace.job import Job
 from insight_trace.model import CoreType, Kernel, Payload, Role, Tier
@@ -136,3 +136,15 @@ def test_a_change_of_the_job_is_noticed(change, place, toolchain):
 def test_where_and_how_long_a_job_runs_does_not_matter(change, place, toolchain):
     before = job_digest(job_in(place), RunOptions(), toolchain)
     assert job_digest(job_in(place), RunOptions(**SAME[change]), toolchain) == before
+
+
+def test_another_kernel_in_the_folder_counts_only_where_somebody_includes_it(tmp_path):
+    (tmp_path / "k0.cpp").write_text("int a;\n")
+    (tmp_path / "k1.cpp").write_text("int b;\n")
+    before = headers_hash(tmp_path)
+    (tmp_path / "k1.cpp").write_text("int c;\n")
+    assert headers_hash(tmp_path) == before
+    (tmp_path / "k0.cpp").write_text('  # include "k1.cpp"\n')
+    including = headers_hash(tmp_path)
+    (tmp_path / "k1.cpp").write_text("int d;\n")
+    assert headers_hash(tmp_path) != including != before

@@ -192,7 +192,7 @@ def profile(place: Place) -> object:
     scene = load_scene(place.scene)
     dump = load_dump(place.dump, scene)
     (dispatch,) = dump.dispatches
-    arguments = from_dispatch(dispatch, others=dump.dispatches)
+    arguments = from_dispatch(dispatch, earlier=dump.earlier)
     (kernel,) = scene.kernels
     work = Workload((kernel,), arguments, 0, 0, 1, None, scene, dispatch)
     pto, source = place.root / "k.pto", place.root / "kernels" / "k.cpp"

@@ -25,7 +25,8 @@ from insight_trace.options import RunOptions
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 _VERSION = 1  # of what is made of a result
-_INCLUDED = (".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".def", ".cpp", ".cc", ".c")
+_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".def")
+_SOURCES = (".cpp", ".cc", ".c")
 
 
 def job_digest(job: Job, options: RunOptions, toolchain: Toolchain, *more: object) -> str:
@@ -74,9 +75,18 @@ def name_of(*parts: object) -> str:
 def headers_hash(folder: Path) -> str:
     """Of everything below a folder that a compiler of somebody else's may include; ours says itself what it reads."""
     found = sorted(
-        Path(at, name) for at, _, names in os.walk(folder) for name in names if name.endswith(_INCLUDED)
+        Path(at, name)
+        for at, _, names in os.walk(folder)
+        for name in names
+        if name.endswith((*_HEADERS, *_SOURCES))
     )
-    return name_of([(str(path.relative_to(folder)), file_hash(path)) for path in found if path.is_file()])
+    files = [path for path in found if path.is_file()]
+    included = b"".join(
+        line for path in files for line in path.read_bytes().splitlines() if line.lstrip().startswith(b"#")
+    )
+    # a source beside a kernel is another kernel, unless somebody includes it
+    counted = [p for p in files if p.name.endswith(_HEADERS) or os.fsencode(p.name) in included]
+    return name_of([(str(path.relative_to(folder)), file_hash(path)) for path in counted])
 
 
 def argument_hashes(arguments: ReplayArguments) -> list[tuple[object, ...]]:

@@ -82,6 +82,7 @@ class RunKeywords(TypedDict, total=False):
     launch: str | None
     mark_cost: bool
     pto_isa_root: Path | None
+    ascendc_root: Path | None
     seconds: float
     host_cores: int | None
     include_source: bool

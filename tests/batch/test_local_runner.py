@@ -35,7 +35,7 @@ local_runner.LocalRunner.run = lambda self, kernel, places: ran.append(kernel.na
 def results(jobs):
     request = ProfileRequest(Path(sys.argv[1]), funcs=("vector_add", "matmul_64"), jobs=jobs, synthetic=True,
                              output_root=Path(sys.argv[3]) / str(jobs))
-    done = run_profile(request, simulator="embedded")
+    done = run_profile(request)
     assert done.exported == 2, done.rows
     return {str(p.relative_to(done.root)): p.read_bytes() for p in (done.root / "funcs").rglob("*") if p.is_file()}
 
