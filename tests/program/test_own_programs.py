@@ -264,14 +264,15 @@ int main() {
 
 
 @pytest.mark.parametrize(
-    ("body", "words"),
+    ("body", "words", "code"),
     [
-        ("wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID3);", "deadlock"),
-        ("volatile int forever = 1; while (forever) {}", "did not end within its limit of time"),
+        ("wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID3);", "deadlock", "507034"),
+        ("volatile int forever = 1; while (forever) {}", "did not end within its limit of time", "507034"),
+        ("abort();", "the kernel aborted (signal 6)\n", "507035"),
     ],
 )
-def test_a_kernel_that_never_ends_gives_an_error_and_the_program_goes_on(
-    tmp_path: Path, body: str, words: str
+def test_a_kernel_that_never_ends_or_gives_up_is_an_error_and_the_program_goes_on(
+    tmp_path: Path, body: str, words: str, code: str
 ) -> None:
     text = (
         HEAD
@@ -295,7 +296,7 @@ int main() {{
 """
     )
     ran = run_program(tmp_path, text, options=("--trace", "none", "--time-limit", "3"))
-    assert ran.stdout.split() == ["507034", "0"], ran.stderr
+    assert ran.stdout.split() == [code, "0"], ran.stderr
     assert words in ran.stderr
 
 

@@ -97,7 +97,9 @@ void on_crash(int signal, siginfo_t *info, void *context) {
     static const std::vector<KernelImage> none;
     Crash crash = crash_in_kernel(signal, info, context, g_job ? g_job->kernels : none);
     Core *core = running_core();
-    const uint64_t touched = reinterpret_cast<uint64_t>(info->si_addr);
+    // of other signals the field means something else
+    const bool memory = signal == SIGSEGV || signal == SIGBUS;
+    const uint64_t touched = memory ? reinterpret_cast<uint64_t>(info->si_addr) : 0;
     int size = snprintf(text, sizeof text, "status\tfailed\nfault\t%s\nmessage\t%s\naddress\t%llu\n",
                         fault_name(crash.fault), crash.message, static_cast<unsigned long long>(touched));
     if (crash.image)
