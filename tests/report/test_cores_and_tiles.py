@@ -262,10 +262,10 @@ def test_the_page_is_used_with_the_keyboard_alone(show, recorded):
     )
     page.evaluate("document.getElementById('timeline').focus()")
     page.press("ArrowDown")
-    page.wait("document.querySelector('#detail h3') !== null")
+    page.wait("document.querySelector('#detail .sub') !== null")  # before it the pane lists hot spots
     first = _text(page, "#detail .sub")
     page.press("ArrowDown")
-    page.wait(f"document.querySelector('#detail .sub').textContent !== {first!r}")
+    page.wait(f"document.querySelector('#detail .sub')?.textContent !== {first!r}")
     page.evaluate("document.getElementById('tab-source').focus()")
     page.press("ArrowRight")
     assert page.evaluate("document.activeElement.id") == "tab-instructions"
