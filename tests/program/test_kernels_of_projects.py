@@ -173,7 +173,11 @@ SIMPLER = [
     slots(f"{_VECTOR}/kernel_add.cpp", np.add),
     slots(f"{_VECTOR}/kernel_mul.cpp", np.multiply),
     slots(f"{_MIXED}/aiv/kernel_add_standalone.cpp", np.add),
-    slots(f"{_MIXED}/aic/kernel_matmul.cpp", np.matmul, side=64, tolerance=1e-3),
+    Tried(  # it counts tiles of 128 x 128 in the first extent
+        f"{_MIXED}/aic/kernel_matmul.cpp", None,
+        lambda: [signed(128, 128).ravel(), signed(128, 128).ravel(), np.zeros(128 * 128, np.float32)], 2,
+        lambda x, y, _: (x.reshape(128, 128) @ y.reshape(128, 128)).ravel(), 1e-3,
+    ),
     Tried(
         f"{_VECTOR}/kernel_add_scalar.cpp", None,
         lambda: [signed(128, 128), np.zeros((128, 128), np.float32), 1.5], 1, lambda x, *_: x + np.float32(1.5),
