@@ -1,5 +1,8 @@
 """A folder to begin with: it runs, is right and has nothing to remark."""
 
+import errno
+from pathlib import Path
+
 from insight_trace.__main__ import main
 
 
@@ -37,3 +40,19 @@ def test_a_wrong_name_and_a_folder_that_is_there_are_answered(tmp_path, monkeypa
     assert main(["new", "mine"]) == 2
     assert "choose another name" in capsys.readouterr().err
     assert list((tmp_path / "mine").iterdir()) == []
+
+
+def test_a_failure_on_the_way_leaves_no_half_of_it_and_the_next_call_works(tmp_path, monkeypatch):
+    write = Path.write_text
+
+    def full(path, *words, **more):
+        if path.name == "scene.py":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, *words, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full)
+        assert main(["new", "mine", "-o", str(tmp_path / "mine")]) == 1
+    assert not list(tmp_path.iterdir())
+    assert main(["new", "mine", "-o", str(tmp_path / "mine")]) == 0
+    assert {path.name for path in (tmp_path / "mine").iterdir()} == {"mine.cpp", "scene.py"}

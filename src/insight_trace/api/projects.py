@@ -134,7 +134,7 @@ def new(name: str, output: PathName | None = None) -> tuple[Path, Path]:
     import importlib.resources
     import re
 
-    from insight_trace.storage import write_whole
+    from insight_trace.storage import whole_directory
 
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise RequestError(
@@ -150,10 +150,13 @@ def new(name: str, output: PathName | None = None) -> tuple[Path, Path]:
         "CLASS": "".join(part.capitalize() for part in name.split("_") if part) or "Scene",
         "KERNEL": name.upper(),
     }
-    folder.mkdir(parents=True)
     files = importlib.resources.files("insight_trace").joinpath("starter")
-    kernel, scene = folder / f"{name}.cpp", folder / "scene.py"
-    write_whole(kernel, files.joinpath("kernel.cpp").read_text("utf-8"))
-    text = files.joinpath("scene.txt").read_text("utf-8")
-    write_whole(scene, re.sub("|".join(words), lambda found: words[found[0]], text))
-    return kernel, scene
+    kernel = files.joinpath("kernel.cpp").read_text("utf-8")
+    scene = re.sub(
+        "|".join(words), lambda found: words[found[0]], files.joinpath("scene.txt").read_text("utf-8")
+    )
+    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+    with whole_directory(folder) as made:
+        (made / f"{name}.cpp").write_text(kernel, encoding="utf-8")
+        (made / "scene.py").write_text(scene, encoding="utf-8")
+    return folder / f"{name}.cpp", folder / "scene.py"
