@@ -385,7 +385,7 @@ def run_program(
     output: PathName | None = None,
     also: str | None = None,
 ) -> ProgramResult:
-    """Runs a program of one's own, unchanged, with its kernels on a simulated chip (`insight-trace exec`).
+    """Runs your program, unchanged, with its kernels on a simulated chip (`insight-trace exec`).
 
     Of each kernel the `trace` launches (none, first, slowest, all) get a workspace below `output`.
     """

@@ -21,9 +21,7 @@ RUNS_KERNELS = True
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scene", type=Path, metavar="SCENE", help="the scene, or a PyPTO build directory")
     parser.add_argument("--case", metavar="C", help="case of the scene (default: its first)")
-    parser.add_argument(
-        "--chip", "--soc-version", metavar="NAME", help="the chip, or a chip file of one's own"
-    )
+    parser.add_argument("--chip", "--soc-version", metavar="NAME", help="the chip, or your chip file")
     parser.add_argument("--platform", metavar="P", help="a2a3, a2a3sim, a5 or a5sim")
     parser.add_argument("--seed", type=int, default=0, help="of the case's arguments (default: %(default)s)")
     parser.add_argument(

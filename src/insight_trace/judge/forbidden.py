@@ -1,6 +1,7 @@
 """What a kernel has no use for: files, processes, other code in its process, headers that are not the device's.
 
-This is a net: it makes the reason short. The wall is the sandbox in which candidates are compiled and run.
+The sandbox keeps candidates from files, processes and the network. Against writing over the engine, which shares their
+process, there is only this list (docs/judge.md).
 """
 
 from __future__ import annotations
