@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
@@ -43,6 +44,11 @@ class RunOptions(Struct, frozen=True):
     ascendc_root: Path | None = None  # checkout of asc-devkit for AscendC kernels; None: our own subset
     seconds: float = RUN_SECONDS  # that the kernel may run
     host_cores: int | None = None  # that blocks may be run on at once; None: all of this process
+    insight: bool = True  # write an Insight directory, and not the recording alone
+    cores: str | None = (
+        None  # of the Insight directory: names, blocks as core3, or all; None: what Insight can open
+    )
+    window: str | None = None  # of the Insight directory: BEGIN:END in cycles, or with us behind each
     include_source: bool = True  # source text in the Insight directory
     dump_logs: bool = False  # also the logs that the vendor's exporter reads
     keep_outputs: bool = False  # what the kernel wrote, as .npy
@@ -55,6 +61,8 @@ class RunOptions(Struct, frozen=True):
             raise RequestError(f"--blocks {self.blocks}: a kernel runs in at least one block")
         if self.blocks is not None and self.blocks > BLOCKS:
             raise RequestError(f"--blocks {cut(str(self.blocks))}: at most {BLOCKS:,} blocks are replayed")
+        if self.window is not None:
+            window_of(self.window, 1.0)
         force_setattr(self, "soc_version", self.soc_version or None)
 
     @property
@@ -85,6 +93,9 @@ class RunKeywords(TypedDict, total=False):
     ascendc_root: Path | None
     seconds: float
     host_cores: int | None
+    insight: bool
+    cores: str | None
+    window: str | None
     include_source: bool
     dump_logs: bool
     keep_outputs: bool
@@ -119,6 +130,20 @@ class VendorOptions(Struct, frozen=True):
     def names_the_vendor(self) -> bool:
         """Whether something was said that only the vendor's simulator reads."""
         return any((self.cann_home, self.cann_set_env, self.ptoas_root, self.msopprof))
+
+
+def window_of(text: str, mhz: float) -> tuple[float, float]:
+    """Begin and end of a window in cycles."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(us)?:(\d+(?:\.\d+)?)(us)?", text)
+    if found is None or len(text) > 60:
+        raise RequestError(
+            f"--window {cut(text)}: a window is BEGIN:END in cycles, or in microseconds with us behind each",
+            hint="--window 1000:5000, --window 2us:7.5us",
+        )
+    begin, end = (float(found[i]) * (mhz if found[i + 1] else 1.0) for i in (1, 3))
+    if not begin < end:
+        raise RequestError(f"--window {text}: it ends before it begins")
+    return begin, end
 
 
 def require_known(simulator: str) -> str:
@@ -181,6 +206,9 @@ FLAGS: dict[str, Flag] = {
     "launch": Flag("--launch", "a task of a scheduler, or a kernel launched by itself", choices=("task", "kernel")),
     "mark_cost": Flag("--mark-cost", "TRACE_START and TRACE_STOP take time, as where ASCENDC_TRACE_ON is defined"),
     "seconds": Flag("--time-limit", "seconds that a kernel may run (%(default)g)", "S", kind=float),
+    "insight": Flag("--no-insight", "write the recording, and no Insight directory"),
+    "cores": Flag("--cores", "of the Insight directory: core3, core3.veccore0, all (default: what it can open)", "LIST"),
+    "window": Flag("--window", "of the Insight directory: cycles BEGIN:END, or with us", "A:B"),
     "include_source": Flag("--no-source", "leave source text out of the Insight directory"),
     "dump_logs": Flag("--dump-logs", "also write logs that the vendor's exporter reads"),
     "keep_outputs": Flag("--keep-outputs", "keep what kernels wrote, as .npy"),

@@ -55,8 +55,9 @@ def _place_of(source: Traced) -> Path | None:
 
 def stats(source: Traced) -> StatsResult:
     """Where the cycles of a trace go: pipes, waits, critical path, hot lines, traffic, roofs, and what to fix first."""
+    from insight_trace.recording.store import recorded_findings
     from insight_trace.trace.advice import advise
-    from insight_trace.trace.idle_sync import idle_sync, recorded_findings
+    from insight_trace.trace.idle_sync import idle_sync
     from insight_trace.trace.stats import stats as figures_of
     from insight_trace.trace.text import StatsResult
 

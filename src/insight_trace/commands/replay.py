@@ -36,6 +36,9 @@ SELDOM = frozenset(
         "hardware_blocks",
         "output_root",
         "name",
+        "insight",
+        "cores",
+        "window",
         "include_source",
         "dump_logs",
         "list_tasks",
@@ -131,7 +134,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     out.add_argument(
         "--no-collect", "--dry-run", action="store_true", dest="no_collect", help="stop after the workspace"
     )
-    add_options(out, RunOptions, "include_source", "dump_logs")
+    add_options(out, RunOptions, "insight", "cores", "window", "include_source", "dump_logs")
     add_also(out)
     out.add_argument(
         "--force",

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from insight_trace.errors import InputError, RequestError
 from insight_trace.insight.assemble import assemble
 from insight_trace.insight.container import LARGEST_FILE, Block, BlockType, blocks_of
-from insight_trace.insight.locate import find_simulator
+from insight_trace.insight.locate import find_simulator, find_simulators
 from insight_trace.insight.metrics import Metrics, metrics_of_csvs, metrics_of_table
 from insight_trace.insight.read_columns import EventColumns
 from insight_trace.limits import TABLE_BYTES
 from insight_trace.model import Trace
 from insight_trace.reading import open_regular
-from insight_trace.recording.store import HEADER, beside, open_recording
+from insight_trace.recording.store import HEADER, beside, has_recording, open_recording
 
 
 def open_trace(path: str | Path, *, mhz: float | None = None, recorded: bool = True) -> Trace:
@@ -39,6 +39,8 @@ def open_trace(path: str | Path, *, mhz: float | None = None, recorded: bool = T
 def _open(path: Path, mhz: float | None, recorded: bool) -> Trace:
     if path.is_dir():
         if recorded and (path / HEADER).is_file():
+            return open_recording(path).trace
+        if recorded and not find_simulators(path) and has_recording(path):  # of `replay --no-insight`
             return open_recording(path).trace
         directory = find_simulator(path)
         bin_ = directory / "visualize_data.bin"

@@ -30,7 +30,7 @@ from insight_trace.insight.tables import instruction_table, line_table, usable_s
 from insight_trace.insight.timeline import timeline_pieces
 from insight_trace.insight.validator import validate_directory
 from insight_trace.model import Trace
-from insight_trace.recording.store import FOLDER, Recording, save
+from insight_trace.recording.store import FOLDER, HEADER, Recording, save
 from insight_trace.recording.stream import distinct, take
 from insight_trace.storage import whole_directory
 
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 FILE_MODE = 0o640
 DIRECTORY_MODE = 0o750
 LARGE_TRACE = 500 << 20  # what MindStudio Insight documents as its limit
+TIMELINE_BYTES = 1000  # that an instruction takes of the timeline, about: flags and arrows counted
+_COPIES = 3  # of the timeline: for all cores, by core, and in the container
 SPLITS = ("core", "time")
 _ROWS_PER_PART = 1_000_000
 _ROWS_FOR_TWO = 200_000  # from here on a second process is worth its start
@@ -81,17 +83,20 @@ def write_insight_directory(
     extras: Extras | None = None,
     recording: Recording | None = None,
     details: DetailsPage | None = None,
+    row_shown: NDArray[np.int64] | None = None,
 ) -> Path:
     """Writes `parent/OPPROF_*/simulator/`, checks it, puts it into place, and returns that path.
 
     With `name` and `timestamp` given the same trace gives the same bytes. `split` ("core" or "time") writes
     `OPPROF_*/<part>/simulator/` for each part and returns `OPPROF_*`. `dump_logs` adds `dump/`, logs that the
     vendor's exporter reads. A `recording` is kept beside `simulator/`, and moves with it. `details` fills Insight's
-    Details and Cache pages; a trace that is split has none, since its figures are those of the whole.
+    Details and Cache pages; a trace that is split has none, since its figures are those of the whole. Where `trace` is a
+    part of the recording, `row_shown` has the row of the part by row of the recording, -1 for those that are left out.
     """
     if split is not None and split not in SPLITS:
         raise RequestError(f"split {split!r} is not one of {', '.join(SPLITS)}")
     check_columns(trace.instructions)
+    _require_room(len(trace.instructions), parent)
     directory = parent / run_name(name, timestamp)
     record = ("simulator/visualize_data.bin", "*/simulator/visualize_data.bin")
     core = ""
@@ -111,7 +116,7 @@ def write_insight_directory(
                 stamp=stamp,
                 opens_on=core,
                 details=None if split else details,
-                findings=recording.findings if recording is not None and not split else (),
+                findings=_findings(recording, row_shown) if recording is not None and not split else (),
                 links=recording is not None,
             )
             if dump_logs:
@@ -121,6 +126,49 @@ def write_insight_directory(
         if recording is not None:
             save(recording, beside / FOLDER)
     return directory if split else directory / "simulator"
+
+
+def _findings(recording: Recording, place: NDArray[np.int64] | None) -> tuple[Mapping[str, Any], ...]:
+    """What was found, by rows of the part that is written."""
+    if place is None:
+        return recording.findings
+
+    def moved(at: Mapping[str, Any]) -> Mapping[str, Any]:
+        row = int(at.get("row", -1))
+        return {**at, "row": int(place[row]) if 0 <= row < len(place) else -1}
+
+    return tuple(
+        {**each, "places": [moved(at) for at in each.get("places", ())]} for each in recording.findings
+    )
+
+
+def _require_room(rows: int, parent: Path) -> None:
+    """Refuses before anything is written what the disk cannot hold."""
+    if rows < _ROWS_FOR_TWO:
+        return  # a small one says so itself when it comes to it
+    place = next(folder for folder in (parent, *parent.absolute().parents) if folder.is_dir())
+    facts = os.statvfs(place)
+    need, free = rows * TIMELINE_BYTES * _COPIES, facts.f_bavail * facts.f_frsize
+    if need > free:
+        raise JobError(
+            f"the Insight directory of {rows:,} instructions takes about {need >> 20:,} MiB; {free >> 20:,} MiB are free",
+            where=str(place),
+            hint="--cores and --window write a part of it, --no-insight the recording alone",
+        )
+
+
+def write_recording(
+    recording: Recording,
+    parent: Path,
+    *,
+    name: str | None = None,
+    timestamp: datetime.datetime | str | None = None,
+) -> Path:
+    """Writes `parent/OPPROF_*/recording/` alone; the OPPROF_*."""
+    directory = parent / run_name(name, timestamp)
+    with whole_directory(directory, record=(f"{FOLDER}/{HEADER}",), mode=DIRECTORY_MODE) as beside:
+        save(recording, beside / FOLDER)
+    return directory
 
 
 def write_simulator(

@@ -180,7 +180,7 @@ class EmbeddedRunner:
         digest = hashlib.sha256(kernel.name.encode()).digest()
         letters = "".join(chr(ord("A") + byte % 26) for byte in digest[:16])
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(kernel.source.stat().st_mtime))
-        simulator = write_insight(done, places.out, self.options, name=letters, timestamp=stamp)
+        simulator, _ = write_insight(done, places.out, self.options, name=letters, timestamp=stamp)
         write_import(done.job, simulator, places.folder)
         write_counters(done.recording, done.job, places.folder)
         write_record(done, self.options, places.folder, done.warnings)

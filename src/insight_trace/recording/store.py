@@ -145,14 +145,31 @@ def save(recording: Recording, folder: Path) -> None:
 
 def open_recording(path: str | Path) -> Recording:
     """Opens a recording's folder, or the folder that holds one. Columns are mapped, not read."""
-    folder = Path(path)
-    if not (folder / HEADER).is_file():
-        folder = folder / FOLDER if (folder / FOLDER / HEADER).is_file() else _only_one_below(folder)
+    folder = _folder_of(Path(path))
     header = _header(folder)
     try:
         return _opened(folder, header)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise InputError(f"the recording lacks or garbles {error}", where=str(folder / HEADER)) from error
+
+
+def _folder_of(folder: Path) -> Path:
+    if (folder / HEADER).is_file():
+        return folder
+    return folder / FOLDER if (folder / FOLDER / HEADER).is_file() else _only_one_below(folder)
+
+
+def recorded_findings(path: Path) -> tuple[Mapping[str, Any], ...]:
+    """What a check of the run found; none where no recording of ours lies at or below the path."""
+    folder = path.parent if path.name == "simulator" else path
+    if not path.is_dir() or not ((folder / HEADER).is_file() or has_recording(folder)):
+        return ()
+    return tuple(_header(_folder_of(folder)).get("findings") or ())
+
+
+def has_recording(folder: Path) -> bool:
+    """Whether a recording lies at or below a folder."""
+    return any(folder.glob(f"**/{FOLDER}/{HEADER}"))
 
 
 def _only_one_below(folder: Path) -> Path:

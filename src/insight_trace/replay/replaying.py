@@ -217,13 +217,18 @@ def replay_job(job: Job, request: ReplayRequest, progress: Progress = lambda _st
             done = execute(job, options, simulator=simulator, workspace=workspace, progress=progress)
             _require_slots(done)
             done.require_success()
-        folder = done.directory
-        if done.recording is not None:
-            folder = write_insight(done, workspace / "insight_export", options)
+        folder, shown = done.directory, None
+        if done.recording is not None and options.insight:
+            folder, shown = write_insight(done, workspace / "insight_export", options)
+            said += [shown.said] if shown.said else []
+        elif done.recording is not None:
+            from insight_trace.insight.writer import write_recording
+
+            write_recording(done.recording, workspace / "insight_export")
         warnings = (*job.arguments.warnings, *said, *done.warnings)
         if folder is not None:
             label = request.label or label_of(job)
-            warnings = (*warnings, *write_named_traces(done.recording, folder, workspace, label))
+            warnings = (*warnings, *write_named_traces(done.recording, folder, workspace, label, shown))
             write_import(job, folder, workspace)
         if done.recording is not None:
             write_counters(done.recording, job, workspace)

@@ -28,6 +28,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from insight_trace import __version__
 from insight_trace.arguments.record import from_record, inside, keep, to_record
 from insight_trace.errors import InputError
@@ -42,6 +44,7 @@ from insight_trace.storage import write_whole
 if TYPE_CHECKING:
     from insight_trace.recording.store import Recording
     from insight_trace.replay.pipeline import Execution
+    from insight_trace.trace.shown_part import Shown
 
 RECORD = "replay.json"
 _VERSION = 1
@@ -98,24 +101,30 @@ def write_insight(
     *,
     name: str | None = None,
     timestamp: str | None = None,
-) -> Path:
-    """Writes OPPROF_*/simulator/ with its recording below the folder; the Insight directory."""
+) -> tuple[Path, Shown]:
+    """Writes OPPROF_*/simulator/ with its recording below the folder; where it is, and what of the run it shows."""
     from insight_trace.insight.writer import write_insight_directory
     from insight_trace.trace.details_figures import details_of
+    from insight_trace.trace.shown_part import shown_part
+    from insight_trace.trace.stats import stats
 
     assert done.recording is not None
     job, trace = done.job, done.recording.trace
+    figures = stats(trace)
+    shown = shown_part(trace, figures.path, options)
     names = [job.name] if job.name else [kernel.name for kernel in job.kernels]
-    return write_insight_directory(
-        trace,
+    place = write_insight_directory(
+        shown.trace,
         folder,
         name=name,
         timestamp=timestamp,
         include_source=options.include_source,
         dump_logs=options.dump_logs,
-        details=details_of(trace, names, job.target),
+        details=details_of(trace, names, job.target, figures, shown),
         recording=done.recording,
+        row_shown=shown.place,
     )
+    return place, shown
 
 
 def write_import(job: Job, simulator: Path, workspace: Path) -> None:
@@ -146,12 +155,13 @@ def _same_file(path: Path, name: Path) -> None:
 
 
 def write_named_traces(
-    recording: Recording | None, simulator: Path, workspace: Path, label: str
+    recording: Recording | None, simulator: Path, workspace: Path, label: str, shown: Shown | None = None
 ) -> tuple[str, ...]:
     """Puts the traces of core_swimlane into the workspace, and Insight's On-Chip Memory page; returns what to say.
 
     The first is Insight's own timeline, as a link where the file system has links. The second holds every instruction as
-    one slice on a lane where none overlaps another, which Perfetto needs, and the counters.
+    one slice on a lane where none overlaps another, which Perfetto needs, and the counters. `shown` is the part of the
+    recording that Insight's timeline has.
     """
     from insight_trace.insight.memory_page import write_memory_page
     from insight_trace.storage import whole_file
@@ -164,6 +174,8 @@ def write_named_traces(
     if not timeline.is_file():
         return ()
     _same_file(timeline, workspace / f"{label}{PLAIN}")
+    if recording is not None and shown is not None:
+        recording = replace(recording, trace=shown.trace)
     if recording is not None:
         trace = recording.trace
     else:  # the vendor's simulator leaves no recording
@@ -179,7 +191,7 @@ def write_named_traces(
             "than viewers take as JSON; `insight-trace clean --format perfetto` writes them, `view` shows tiles",
         )
     with whole_file(workspace / f"{label}{PERFETTO}") as file:
-        spans = timeline_spans(trace, critical_path(trace))
+        spans = timeline_spans(trace, shown.path if shown else critical_path(trace))
         write_chrome(whole(trace), file, counters=True, spans=spans)
     if recording is not None:
         write_memory_page(recording, workspace, label)

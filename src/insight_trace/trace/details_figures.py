@@ -20,6 +20,7 @@ from insight_trace.trace.cache_lines import cache_lines
 from insight_trace.trace.details_roofs import ceilings, roofline
 from insight_trace.trace.element_types import TypeUse, type_use
 from insight_trace.trace.memory_paths import CorePath
+from insight_trace.trace.shown_part import Shown
 from insight_trace.trace.stats import Stats, stats
 from insight_trace.trace.timeline_spans import cache_misses, timeline_spans
 
@@ -73,9 +74,15 @@ class _Core(Struct, frozen=True):
         return sum(path.requests or 0 for path in chosen), sum(path.missed or 0 for path in chosen)
 
 
-def details_of(trace: Trace, kernels: Sequence[str], target: str) -> DetailsPage:
-    """The page of a run of these kernels, on a chip of that family."""
-    figures = stats(trace)
+def details_of(
+    trace: Trace,
+    kernels: Sequence[str],
+    target: str,
+    figures: Stats | None = None,
+    shown: Shown | None = None,
+) -> DetailsPage:
+    """The page of a run of these kernels, on a chip of that family; `shown` is what its timeline has of it."""
+    figures = figures or stats(trace)
     name, types = " + ".join(dict.fromkeys(kernels)), type_use(trace.instructions)
     found = details_figures(figures, advise(trace, figures, _MOST_TRIED), name, target, types)
     cache, why_not = cache_lines(trace.instructions)
@@ -83,8 +90,9 @@ def details_of(trace: Trace, kernels: Sequence[str], target: str) -> DetailsPage
         said = [f"There is no Cache page: {why_not}."]
         tables = [replace(each, advice=[*each.advice, *said]) for each in found.memory_tables.table_per_block]
         found = replace(found, memory_tables=page.MemoryTables(tables))
-    missed = cache_misses(trace)
-    spans = (*timeline_spans(trace, figures.path), *((missed,) if missed else ()))
+    part, path = (shown.trace, shown.path) if shown else (trace, figures.path)
+    missed = cache_misses(part)
+    spans = (*timeline_spans(part, path), *((missed,) if missed else ()))
     return replace(found, cache=cache, spans=spans)
 
 

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from insight_trace.insight.locate import find_simulator
-from insight_trace.recording import open_recording
 from insight_trace.recording.frames import short_frame
 from insight_trace.recording.kinds import BARRIER
-from insight_trace.recording.store import HEADER, beside
 from insight_trace.trace.advice import WORTH_SAYING
 from insight_trace.trace.bottleneck import Advice
 from insight_trace.trace.stats import Stats
-
-
-def recorded_findings(path: Path) -> Sequence[Mapping[str, Any]]:
-    """What a check of the run found, where a recording of ours lies beside the trace."""
-    if not path.is_dir():
-        return ()
-    folder = path if (path / HEADER).is_file() else beside(find_simulator(path))
-    return open_recording(folder).findings if (folder / HEADER).is_file() else ()
 
 
 def idle_sync(findings: Sequence[Mapping[str, Any]], figures: Stats) -> tuple[Advice, ...]:

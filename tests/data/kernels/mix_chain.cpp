@@ -1,5 +1,5 @@
 // out[i] = half(relu(a[i] @ b)) @ w for each of `tiles` blocks of 64 rows: from the cube core to the vector cores, back
-// to the cube core, and out through the vector cores.
+// to the cube core, and out through the vector cores. Each block of a launch has its own rows and its own rings.
 #include <cstdint>
 #include <pto/pto-inst.hpp>
 
@@ -10,7 +10,7 @@ using namespace pto;
 
 namespace {
 
-constexpr int N = 64;
+constexpr int N = 64, kBoth = 8 * N * N, kLast = 4 * N * N; // elements of a block's rings
 using Both = TPipe<0, Direction::DIR_BOTH, N * N * sizeof(float), 2>;
 using Last = TPipe<4, Direction::DIR_C2V, N * N * sizeof(float), 2>;
 using Square = Shape<1, 1, 1, N, N>;
@@ -42,9 +42,9 @@ void product(Acc &acc, Mat &a, Mat &b) {
     wait_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
 }
 
-template <TileSplitAxis split> void cube(int64_t *args, int tiles) {
-    Both both(data<float>(args[4]), 0, 0x20000);
-    Last last(data<float>(args[5]), 0x8000, 0);
+template <TileSplitAxis split> void cube(int64_t *args, int block, int tiles) {
+    Both both(data<float>(args[4]) + block * kBoth, 0, 0x20000);
+    Last last(data<float>(args[5]) + block * kLast, 0x8000, 0);
     Mat a, b, w, p;
     Acc acc;
     TASSIGN(a, 0x0);
@@ -54,7 +54,7 @@ template <TileSplitAxis split> void cube(int64_t *args, int tiles) {
     TLOAD(b, b_global);
     TLOAD(w, w_global);
     for (int i = 0; i < tiles; ++i) {
-        GlobalTensor<half, Square, Rows> a_global(data<half>(args[0]) + i * N * N);
+        GlobalTensor<half, Square, Rows> a_global(data<half>(args[0]) + (block * tiles + i) * N * N);
         TLOAD(a, a_global);
         product(acc, a, b);
         TPUSH<Both, Acc, split>(both, acc);
@@ -67,10 +67,10 @@ template <TileSplitAxis split> void cube(int64_t *args, int tiles) {
     }
 }
 #else
-template <TileSplitAxis split> void vector(int64_t *args, int tiles) {
+template <TileSplitAxis split> void vector(int64_t *args, int block, int tiles) {
     constexpr int R = split == TileSplitAxis::TILE_UP_DOWN ? N / 2 : N;
-    Both both(data<float>(args[4]), 0, 0x20000);
-    Last last(data<float>(args[5]), 0x8000, 0);
+    Both both(data<float>(args[4]) + block * kBoth, 0, 0x20000);
+    Last last(data<float>(args[5]) + block * kLast, 0x8000, 0);
     using Vec = Tile<TileType::Vec, float, R, N>;
     using Narrow = Tile<TileType::Vec, half, R, N>;
     Vec s, o;
@@ -90,7 +90,7 @@ template <TileSplitAxis split> void vector(int64_t *args, int tiles) {
         TPOP<Last, Vec, split>(last, o);
         set_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0);
         wait_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0);
-        GlobalTensor<float, Shape<1, 1, 1, R, N>, Rows> out(data<float>(args[3]) + i * N * N +
+        GlobalTensor<float, Shape<1, 1, 1, R, N>, Rows> out(data<float>(args[3]) + (block * tiles + i) * N * N +
                                                             static_cast<int>(get_sub_block_id(args)) * R * N);
         TSTORE(out, o);
         TFREE<Last, split>(last);
@@ -103,12 +103,13 @@ template <TileSplitAxis split> void vector(int64_t *args, int tiles) {
 
 extern "C" void kernel_entry(int64_t *args) {
     const int tiles = static_cast<int>(args[6]);
+    const int block = static_cast<int>(get_block_idx(args));
     const bool one = args[7] != 0; // one of two vector cores has all the work
     const bool two = get_subblockdim() == 2 && !one;
     if (one && get_sub_block_id(args) == 1) return;
 #if defined(__DAV_CUBE__)
-    two ? cube<TileSplitAxis::TILE_UP_DOWN>(args, tiles) : cube<TileSplitAxis::TILE_NO_SPLIT>(args, tiles);
+    two ? cube<TileSplitAxis::TILE_UP_DOWN>(args, block, tiles) : cube<TileSplitAxis::TILE_NO_SPLIT>(args, block, tiles);
 #else
-    two ? vector<TileSplitAxis::TILE_UP_DOWN>(args, tiles) : vector<TileSplitAxis::TILE_NO_SPLIT>(args, tiles);
+    two ? vector<TileSplitAxis::TILE_UP_DOWN>(args, block, tiles) : vector<TileSplitAxis::TILE_NO_SPLIT>(args, block, tiles);
 #endif
 }
