@@ -9,6 +9,7 @@ ORDER = [
     "errors",
     "limits",
     "results",
+    "pages",
     "reading",
     "dtypes",
     "chips",

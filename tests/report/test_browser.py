@@ -146,6 +146,8 @@ def test_two_runs_stand_side_by_side_with_what_changed(show):
     assert "6,182 → 3,367cycles−45.5 %" in _text(page, "#kpis")
     assert _text(page, "#panel-compare h2") == "Busy cycles by pipe"
     assert "WAIT_FLAG" in _text(page, "#panel-compare")
+    rows = page.evaluate("[...document.querySelectorAll('.source.pair .row')].map((row) => row.innerText)")
+    assert rows, "the two sources stand side by side"
     assert _text(page, "#panel-compare details summary") == "Removed: 2"
     heads = page.evaluate("insightTrace.timeline.lanes.filter((lane) => lane.head).map((lane) => lane.head)")
     assert heads == [f"{run} · core0.veccore{core}" for run in "AB" for core in (0, 1)]

@@ -53,15 +53,17 @@ def test_a_profiles_output_is_a_table_of_its_kernels(browser, profiled, capsys):
         "[...document.querySelectorAll('#kernels tbody tr')].map((row) => row.innerText.split('\\t'))"
     )
     scores, softmax, broken = rows
-    assert scores[3] == "4,000 to 6,250"
-    assert scores[6:8] == ["1 wrong", "1 error"]
-    assert softmax[6:8] == ["not compared", "0"]
-    assert "cycles" in softmax[8]
-    assert (broken[1], broken[8]) == ("failed", "it does not compile")
+    assert scores[4] == "4,000 to 6,250"
+    assert scores[8:10] == ["1 wrong", "1 error"]
+    assert softmax[8:10] == ["not compared", "0"]
+    assert "cycles" in softmax[10]
+    assert (broken[1], broken[10]) == ("failed", "it does not compile")
+    shares = [float(row[2].strip().removesuffix("%")) for row in (scores, softmax)]
+    assert shares[0] > shares[1] > 0
+    assert abs(sum(shares) - 100) < 0.11
+    assert all(" MB · " in row[6] for row in (scores, softmax))
+    assert browser.evaluate("document.querySelector('th[aria-sort=descending]').textContent") == "Cycles"
     browser.evaluate("document.querySelector('[data-column=\"1\"]').focus()")
-    browser.press("Enter")
-    browser.wait("document.querySelector('th[aria-sort=descending]') !== null")
-    assert _column(browser, 0) == ["scores", "softmax", "broken"]
     browser.press("Enter")
     assert _column(browser, 0) == ["broken", "softmax", "scores"]
     browser.evaluate("document.getElementById('filter').focus()")
@@ -73,6 +75,7 @@ def test_a_profiles_output_is_a_table_of_its_kernels(browser, profiled, capsys):
         f"location.href.endsWith('softmax.html') && Boolean({READY}) && Boolean(window.insightTrace)"
     )
     assert browser.evaluate("document.getElementById('title').textContent") == "softmax"
+    assert browser.evaluate("document.getElementById('back').getAttribute('href')") == "index.html"
     assert browser.errors == []
 
 

@@ -1,5 +1,6 @@
 """The page of a run opens without a complaint, draws every core, and leads from a task to its own trace."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def folder(tmp_path_factory):
 def test_the_page_holds_its_numbers_and_nothing_from_elsewhere(folder):
     text = (folder / "index.html").read_text()
     assert "PagedAttention" in text or "paged_attention CaseSmall1" in text
-    assert "http" not in text
+    assert not re.findall(r"https?:(?!//www\.w3\.org/2000/svg)", text)
     assert text.count("</script>") == 2
 
 
@@ -42,12 +43,24 @@ def test_the_page_leads_from_a_task_to_its_trace(folder, tmp_path):
     try:
         browser.open((folder / "index.html").as_uri())
         browser.wait("document.querySelectorAll('#kernels tr').length == 5")
-        assert browser.evaluate("d.bars.length") == 12
-        assert browser.evaluate("canvas.height") == 72 * 12
+        assert browser.evaluate("data.bars.length") == 12
+        assert browser.evaluate("data.names.length") == 72
+        assert browser.evaluate("[data.names[0], data.names[24], data.names[71]]") == [
+            "AIC 0",
+            "AIV 0",
+            "AIV 47",
+        ]
+        assert "bound by scheduling" in browser.evaluate("document.getElementById('bound').textContent")
+        legend = browser.evaluate("document.getElementById('kernel-legend').textContent")
+        assert legend == "".join(browser.evaluate("data.kernels.map((kernel) => kernel.name)"))
         browser.evaluate("document.querySelectorAll('#kernels tr')[1].click()")
-        said = browser.evaluate("document.getElementById('told').textContent")
+        said = browser.evaluate("document.getElementById('answer').textContent")
         assert "insight-trace replay" in said
-        link = browser.evaluate("document.querySelector('#told a').getAttribute('href')")
+        assert "AIV" in said or "AIC" in said
+        before = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+        browser.evaluate("document.getElementById('theme').click()")
+        assert browser.evaluate("getComputedStyle(document.body).backgroundColor") != before
+        link = browser.evaluate("document.querySelector('#answer a').getAttribute('href')")
         assert (folder / link / "visualize_data.bin").is_file()
         assert browser.errors == []
     finally:

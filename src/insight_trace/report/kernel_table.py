@@ -13,15 +13,17 @@ from typing import Any
 from insight_trace.errors import InputError, InsightTraceError, RequestError
 from insight_trace.insight import open_trace
 from insight_trace.limits import RECORD_BYTES
+from insight_trace.pages import shared
 from insight_trace.profile.manifest import MANIFEST
 from insight_trace.reading import is_folder, read_regular
 from insight_trace.report.page import asset, write_page
 
 INDEX = "index.html"
 _COLUMNS = (
-    "Kernel", "#Cycles", "#Time", "#On a chip, 9 of 10", "#Estimates", "Bound by", "Outputs", "#Findings",
-    "What to fix first",
+    "Kernel", "#Cycles", "Share", "#Time", "#On a chip, 90 %", "#Estimates", "Workload", "Bound by", "Outputs",
+    "#Findings", "What to fix first",
 )  # fmt: skip
+_SHARE = 2  # the column with bars: cycles of a kernel of those of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,8 @@ def write_table(
             if one.path is None:
                 raise RequestError(one.failure)
             with (folder / link).open("wb") as file:
-                (facts,) = write_page(file, [open_trace(one.path)], [one.title], confidential=confidential)
+                trace = open_trace(one.path)
+                (facts,) = write_page(file, [trace], [one.title], confidential=confidential, table=INDEX)
         except InsightTraceError as error:
             (folder / link).unlink(missing_ok=True)
             rows.append(_Row(one.title, "", _failed(str(error))))
@@ -112,12 +115,17 @@ def write_table(
     (folder / INDEX).write_text(_document(title, rows), encoding="utf-8")
 
 
-def _file_name(title: str, taken: set[str]) -> str:
-    """A name that any file system has, and no two kernels share."""
+def plain_name(title: str) -> str:
+    """A part of a file's name that any file system has."""
     plain = "".join(
         letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "_" for letter in title
     )
-    plain = plain.strip(".")[:80] or "kernel"
+    return plain.strip(".")[:80] or "kernel"
+
+
+def _file_name(title: str, taken: set[str]) -> str:
+    """A name that no two kernels share."""
+    plain = plain_name(title)
     name, number = f"{plain}.html", 2
     while name.lower() in taken or name == INDEX:
         name, number = f"{plain}-{number}.html", number + 1
@@ -139,11 +147,15 @@ def _cells(facts: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
     outputs = f"{wrong} wrong" if wrong else f"{good} verified" if good else "not compared"
     bound, share = _bound(facts)
     advice = facts["advice"][0] if facts["advice"] else None
+    moved = sum(path["bytes"] for path in facts["traffic"])
+    operations = sum(unit["operations"] for unit in facts["arithmetic"])
     return (
         (f"{cycles:,}", cycles),
+        ("", cycles),
         (f"{facts['micros']:,.3f} µs", facts["micros"]),
         (f"{expected['low']:,} to {expected['high']:,}", expected["high"]) if expected else ("", -1),
         (f"{estimates:.0%}", estimates) if estimates is not None else ("", -1),
+        (f"{moved / 1e6:,.2f} MB · {operations / 1e6:,.2f} Mop", operations or moved),
         (f"{bound} {share:.0%}" if bound else "", share),
         (outputs, -wrong or good),
         (_counted(findings), _weight(findings)),
@@ -172,7 +184,13 @@ def _weight(severities: Sequence[str]) -> int:
     return sum({"error": 10**6, "warning": 10**3}.get(severity, 1) for severity in severities)
 
 
+def _bar(cycles: int, total: int) -> str:
+    share = cycles / total if total else 0.0
+    return f'<span class="heat" style="width:{round(60 * share)}px"></span> {share:.1%}'
+
+
 def _document(title: str, rows: Sequence[_Row]) -> str:
+    total = sum(row.cells[_SHARE - 1][1] or 0 for row in rows)
     head = []
     for place, column in enumerate(_COLUMNS):
         kind = ' class="num"' if column.startswith("#") else ""
@@ -185,17 +203,18 @@ def _document(title: str, rows: Sequence[_Row]) -> str:
         name = html.escape(row.title)
         link = f'<a class="jump" href="{html.escape(row.link)}">{name}</a>' if row.link else name
         cells = [f'<th scope="row" data-sort="{name}">{link}</th>']
-        for column, (text, key) in zip(_COLUMNS[1:], row.cells, strict=True):
-            kind = ' class="num"' if column.startswith("#") else ""
-            cells.append(f'<td{kind} data-sort="{html.escape(str(key))}">{html.escape(text)}</td>')
+        for place, (text, key) in enumerate(row.cells, 1):
+            kind = ' class="num"' if _COLUMNS[place].startswith("#") else ""
+            shown = _bar(key, total) if place == _SHARE and key != "" else html.escape(text)
+            cells.append(f'<td{kind} data-sort="{html.escape(str(key))}">{shown}</td>')
         body.append(f"<tr>{''.join(cells)}</tr>")
     parts = {
         "<!-- title -->": html.escape(title),
-        "/* style */": asset("page.css"),
+        "/* style */": shared("page.css"),
         "<!-- count -->": f"{len(rows)} {'kernel' if len(rows) == 1 else 'kernels'}",
         "<!-- head -->": "".join(head),
         "<!-- rows -->": "\n".join(body),
-        "/* script */": asset("kernels.js"),
+        "/* script */": shared("draw.js") + asset("kernels.js"),
     }
     text = asset("kernels.html")
     for mark, content in parts.items():

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 from insight_trace.errors import InputError
 from insight_trace.model import Trace
+from insight_trace.pages import shared
 from insight_trace.reading import open_regular
 from insight_trace.report.payload import PagePayload, Section, payload
 from insight_trace.trace.compare import compare
@@ -18,7 +19,7 @@ from insight_trace.trace.compare_text import comparison_data
 
 _MARK = b"<!DOCTYPE html><!-- insight-trace page -->"
 _SCRIPTS = (
-    *("data.js", "draw.js", "timeline.js", "timeline_strips.js", "timeline_marks.js", "timeline_input.js"),
+    *("data.js", "timeline.js", "timeline_strips.js", "timeline_marks.js", "timeline_input.js"),
     *("panels.js", "source.js", "roofline.js", "memory.js", "tiles.js", "compare.js", "main.js"),
 )
 
@@ -30,10 +31,11 @@ def write_page(
     *,
     confidential: bool = False,
     sections: Sequence[Section] = (),
+    table: str = "",
 ) -> list[dict[str, Any]]:
     """One run, or two side by side with their comparison; gives back their facts.
 
-    `sections` say more about instructions of the first.
+    `sections` say more about instructions of the first; `table` is the page that leads back to all kernels.
     """
     import zlib
 
@@ -58,14 +60,15 @@ def write_page(
     head, data_and_rest = template.split("<!-- data -->")
     middle, tail = data_and_rest.split("<!-- script -->")
     title = " against ".join(titles)
-    head = head.replace("<!-- title -->", html.escape(title)).replace("/* style */", asset("page.css"))
-    file.write(head.encode())
+    head = head.replace("<!-- title -->", html.escape(title)).replace("/* style */", shared("page.css"))
+    back = f'<a class="jump" id="back" href="{html.escape(table)}">← all kernels</a>' if table else ""
+    file.write(head.replace("<!-- back -->", back).encode())
     for name, content in parts:
         file.write(f'<script type="application/octet-stream" id="{name}">'.encode())
         file.write(base64.b64encode(content))
         file.write(b"</script>\n")
     file.write(middle.encode())
-    script = "\n".join(asset(name) for name in _SCRIPTS)
+    script = "\n".join((shared("draw.js"), *map(asset, _SCRIPTS)))
     file.write(f'<script>\n"use strict";\n(() => {{\n{script}\n}})();\n</script>'.encode())
     file.write(tail.encode())
     return facts

@@ -6,12 +6,27 @@ import json
 from pathlib import Path
 from typing import Any
 
+from insight_trace.pages import shared
+from insight_trace.run.run_timeline import core_names
 from insight_trace.run.schedule import ActivityKind
 from insight_trace.run.whole_run import WholeRun, task_names
 
 _MOST_BARS = 20_000  # that the page draws; timeline.json has all
 
-_PAGE = Path(__file__).with_suffix(".html")
+_PAGE, _SCRIPT = (Path(__file__).with_suffix(kind) for kind in (".html", ".js"))
+_FACTS = (
+    "cycles",
+    "mhz",
+    "chip",
+    "dispatches",
+    "distinct",
+    "path",
+    "kernels",
+    "case",
+    "scene",
+    "bound",
+    "occupancy",
+)
 
 
 def page_text(run: WholeRun, data: dict[str, Any], folder: Path) -> str:
@@ -35,11 +50,8 @@ def page_text(run: WholeRun, data: dict[str, Any], folder: Path) -> str:
         for place in data.get("replayed", [])
     }
     content = {
-        **{
-            key: data[key]
-            for key in ("cycles", "mhz", "chip", "dispatches", "distinct", "path", "kernels", "case", "scene")
-        },
-        "lanes": run.machine.cores,
+        **{key: data[key] for key in _FACTS},
+        "names": core_names(run.machine.clusters),
         "all": len(rows),
         "bars": bars,
         "ids": {task: f"0x{ids[task]:x}" for *_, task in bars},
@@ -48,5 +60,9 @@ def page_text(run: WholeRun, data: dict[str, Any], folder: Path) -> str:
     # nothing in it may end the element that it stands in
     text = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
     title = f"{run.graph.scene.name} {run.graph.case.name}".replace("&", "&amp;").replace("<", "&lt;")
+    script = shared("draw.js") + _SCRIPT.read_text(encoding="utf-8")
+    parts = {"@TITLE@": title, "@STYLE@": shared("page.css"), "@SCRIPT@": script, "@DATA@": text}
     page = _PAGE.read_text(encoding="utf-8")
-    return page.replace("@TITLE@", title).replace("@DATA@", text)
+    for mark, part in parts.items():
+        page = page.replace(mark, part)
+    return page

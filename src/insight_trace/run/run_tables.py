@@ -146,6 +146,28 @@ def occupancy(run: WholeRun) -> dict[str, float]:
     }
 
 
+_SCHEDULING = ("submit", "dispatch", "complete", "start", "switch", "doorbell", "seen")
+
+
+def bound_by(run: WholeRun, rows: Sequence[KernelRow]) -> str:
+    """One sentence: what most of the critical path is spent on."""
+    parts, total = shares(run.path), max(run.total, 1)
+    scheduling = sum(parts.get(what, 0) for what in _SCHEDULING) / total
+    kernels = parts.get("kernel", 0) / total
+    if not rows:
+        return ""
+    if scheduling > kernels:
+        dispatches = sum(row.dispatches for row in rows)
+        each = _time(run, round(sum(row.work for row in rows) / max(dispatches, 1)))
+        tasks = f"{dispatches:,} {'task' if dispatches == 1 else 'tasks'}"
+        return (
+            f"bound by scheduling: {scheduling:.0%} of the path hands out {tasks} of {each} in the mean; "
+            f"kernels are {kernels:.0%} of it"
+        )
+    first = rows[0]
+    return f"bound by {first.name}: {first.on_path / total:.0%} of the path, all kernels {kernels:.0%}"
+
+
 def as_data(run: WholeRun, rows: list[KernelRow]) -> dict[str, Any]:
     """All of it, for `--json` and run.json."""
     import dataclasses
@@ -171,6 +193,7 @@ def as_data(run: WholeRun, rows: list[KernelRow]) -> dict[str, Any]:
         "machine": dataclasses.asdict(run.machine),
         "longest_chain": chain.cycles,
         "longest_chain_tasks": [f"0x{int(graph.tasks['id'][task]):016x}" for task in chain.tasks],
+        "bound": bound_by(run, rows),
         "path": shares(run.path),
         "occupancy": occupancy(run),
         "kernels": [
@@ -200,6 +223,9 @@ def text_lines(run: WholeRun, rows: Sequence[KernelRow]) -> list[str]:
     if graph.why_ran:
         lines.append(f"           every kernel was run: {graph.why_ran}")
     spent = sorted(shares(run.path).items(), key=lambda item: -item[1])
+    bound = bound_by(run, rows)
+    if bound:
+        lines.append(f"bound      {bound.removeprefix('bound ')}")
     lines.append("path       " + " · ".join(f"{what} {cycles / total:.1%}" for what, cycles in spent))
     lines.append(
         f"           kernels that wait for each other alone: {_time(run, longest_chain(run.work).cycles)}"

@@ -86,6 +86,11 @@ def _replays(run: WholeRun) -> list[str]:
     return found
 
 
+def core_names(clusters: int) -> list[str]:
+    """By place: the cube cores, then the vector cores."""
+    return [f"AIC {core}" for core in range(clusters)] + [f"AIV {core}" for core in range(2 * clusters)]
+
+
 def _metadata(run: WholeRun) -> list[str]:
     events: list[dict[str, object]] = []
     for order, (process, name) in enumerate(_PROCESSES.items()):
@@ -94,8 +99,10 @@ def _metadata(run: WholeRun) -> list[str]:
             {"ph": "M", "pid": process, "name": "process_sort_index", "args": {"sort_index": order}}
         )
     clusters = run.machine.clusters
-    lanes = [(_CUBES, core, f"AIC {core}") for core in range(clusters)]
-    lanes += [(_VECTORS, core, f"AIV {core - clusters}") for core in range(clusters, 3 * clusters)]
+    lanes = [
+        (_CUBES if core < clusters else _VECTORS, core, name)
+        for core, name in enumerate(core_names(clusters))
+    ]
     lanes += [(_SCHEDULERS, thread, f"scheduler {thread}") for thread in range(run.machine.threads)]
     lanes += [(_ORCHESTRATOR, 0, "orchestrator"), (_PATH, 0, "critical path")]
     for process, lane, name in lanes:

@@ -94,6 +94,7 @@ class Comparison(Result):
     fidelity: Fidelity
     notes: tuple[str, ...]
     reason: str = ""  # one sentence: what made it faster or slower
+    sources: tuple[SourceDiff, ...] = ()
 
     def summary(self) -> str:
         before, after = self.total.before, self.total.after
@@ -136,11 +137,12 @@ def compare(before: Trace, after: Trace) -> Comparison:
             f"the difference is smaller than what totals of {kernel_kind(before.instructions.cores)} kernels are off "
             f"(up to {spread:.0%}, the 90 % interval): believe it where the instructions below explain it"
         )
+    sources = source_diffs(before.sources, after.sources)
     return Comparison(
         total=TraceChange("total", "", first, second, len(before.instructions), len(after.instructions)),
         pipes=_pipes(before, after, cores),
-        instructions=_grouped(before, after, by_line=False),
-        lines=_grouped(before, after, by_line=True),
+        instructions=_grouped(before, after),
+        lines=_grouped(before, after, sources),
         matches=matches,
         added=_places(after, matches.added),
         removed=_places(before, matches.removed),
@@ -148,6 +150,7 @@ def compare(before: Trace, after: Trace) -> Comparison:
         fidelity=_fidelity(before, after, matches, first, second),
         notes=tuple(notes),
         reason=_reason(before, after, second - first),
+        sources=sources,
     )
 
 
@@ -344,10 +347,14 @@ def _pipes(before: Trace, after: Trace, cores: dict[str, str]) -> tuple[TraceCha
     return tuple(changes)
 
 
-def _grouped(before: Trace, after: Trace, *, by_line: bool) -> tuple[TraceChange, ...]:
+def _grouped(
+    before: Trace, after: Trace, diffs: Iterable[SourceDiff] | None = None
+) -> tuple[TraceChange, ...]:
+    """By line where the sources are aligned, else by instruction."""
+    by_line = diffs is not None
     one, two = _sums(before, by_line), _sums(after, by_line)
-    if by_line:
-        same = aligned_lines(before.sources, after.sources)
+    if diffs is not None:
+        same = _aligned_lines(diffs)
         two = _together((same.get(label, label), sums) for label, sums in two.items())
     changes = [
         TraceChange(
@@ -371,20 +378,41 @@ def _together(
     return found
 
 
-def aligned_lines(
-    before: Mapping[str, bytes], after: Mapping[str, bytes]
-) -> dict[tuple[str, str], tuple[str, str]]:
-    """For lines of B the same line of A, by a diff of the two sources; a line of B alone has a + before its number."""
+@dataclass(frozen=True, slots=True)
+class SourceDiff:
+    """One file of both traces, aligned line by line."""
+
+    before: str  # its path in each trace
+    after: str
+    blocks: tuple[tuple[str, int, int, int, int], ...]  # as difflib names them: what, lines of A, lines of B
+
+
+def source_diffs(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[SourceDiff, ...]:
+    """Files of the same name in both; the two builds need not lie in the same directory."""
     import difflib
 
-    named = {short_frame(path): text for path, text in before.items()}
-    found: dict[tuple[str, str], tuple[str, str]] = {}
+    named = {short_frame(path): path for path in before}
+    found = []
     for path, text in after.items():
-        name = short_frame(path)
-        if name not in named or named[name] == text:
+        other = named.get(short_frame(path))
+        if other is None:
             continue
-        old, new = (source.decode("utf-8", "replace").splitlines() for source in (named[name], text))
-        for tag, a0, a1, b0, b1 in difflib.SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
+        old, new = (source.decode("utf-8", "replace").splitlines() for source in (before[other], text))
+        blocks: list[Any] = (
+            [("equal", 0, len(old), 0, len(new))]
+            if old == new
+            else difflib.SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes()
+        )
+        found.append(SourceDiff(other, path, tuple(blocks)))
+    return tuple(found)
+
+
+def _aligned_lines(diffs: Iterable[SourceDiff]) -> dict[tuple[str, str], tuple[str, str]]:
+    """For lines of B the same line of A; a line of B alone has a + before its number."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for diff in diffs:
+        name = short_frame(diff.after)
+        for tag, a0, a1, b0, b1 in diff.blocks:
             for offset in range(b1 - b0):
                 alike = tag == "equal" or (tag == "replace" and offset < a1 - a0)
                 line = f"{a0 + offset + 1}" if alike else f"+{b0 + offset + 1}"

@@ -108,4 +108,5 @@ def comparison_data(result: Comparison) -> dict[str, Any]:
         "fidelity": {key: None if value != value else value for key, value in fidelity.items()},
         "notes": list(result.notes),
         "reason": result.reason,
+        "sources": [asdict(diff) for diff in result.sources],
     }

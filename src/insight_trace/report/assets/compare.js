@@ -19,6 +19,52 @@ function placesOf(comparison) {
   return parts;
 }
 
+// Rows of two files side by side: [line of A, line of B, changed], 0 where a side has none.
+function pairedLines(blocks) {
+  const rows = [];
+  for (const [what, a0, a1, b0, b1] of blocks) {
+    for (let i = 0; i < Math.max(a1 - a0, b1 - b0); i++) rows.push([a0 + i < a1 ? a0 + i + 1 : 0, b0 + i < b1 ? b0 + i + 1 : 0, what !== "equal"]);
+  }
+  return rows;
+}
+
+const AROUND = 3; // lines around what changed, in text or in cycles
+
+function sideBySide(diff, runs) {
+  const texts = [diff.before, diff.after].map((path, number) => (runs[number].facts.sources[path] || "").split("\n"));
+  const costs = [diff.before, diff.after].map((path, number) => runs[number].facts.lines[path] || {});
+  const spent = (side, line) => { const [work, waits] = costs[side][line] || [0, 0]; return work + waits; };
+  const rows = pairedLines(diff.blocks);
+  const most = Math.max(1, ...rows.map(([a, b]) => Math.max(spent(0, a), spent(1, b))));
+  const near = new Uint8Array(rows.length);
+  rows.forEach(([a, b, changed], index) => {
+    if (changed || spent(0, a) !== spent(1, b)) near.fill(1, Math.max(0, index - AROUND), index + AROUND + 1);
+  });
+  const box = element("div", { class: "source pair mono", "data-file": shortFrame(diff.after) });
+  box.append(element("div", { class: "row head" }, ...["A: cycles", "line", shortFrame(diff.before), "B: cycles", "change", "line", shortFrame(diff.after)].map((word) => element("span", {}, word))));
+  let skipped = 0;
+  const rest = () => { if (skipped) box.append(element("div", { class: "row skip-lines" }, `${count(skipped)} ${skipped === 1 ? "line" : "lines"} alike in text and cycles`)); skipped = 0; };
+  rows.forEach(([a, b, changed], index) => {
+    if (!near[index]) { skipped++; return; }
+    rest();
+    const [before, after] = [spent(0, a), spent(1, b)];
+    const cell = (value) => element("span", { class: "cell" }, value ? element("i", { style: `width:${Math.round((100 * value) / most)}%;background:var(--pipe-cube)` }) : null, element("b", {}, value ? count(value) : ""));
+    const delta = after - before;
+    const words = delta ? `${delta > 0 ? "+" : "−"}${count(Math.abs(delta))}` : "";
+    box.append(element("div", { class: changed ? "row changed" : "row" },
+      cell(before), element("span", { class: "no" }, a ? String(a) : ""), element("span", { class: a ? "" : "none" }, ...coloured(a ? texts[0][a - 1] : "")),
+      cell(after), element("span", { class: `cell ${delta < 0 ? "better" : delta > 0 ? "worse" : ""}` }, words), element("span", { class: "no" }, b ? String(b) : ""), element("span", { class: b ? "" : "none" }, ...coloured(b ? texts[1][b - 1] : ""))));
+  });
+  rest();
+  return box;
+}
+
+function sourcePanels(comparison, runs) {
+  const shown = comparison.sources.filter((diff) => [diff.before, diff.after].every((path, number) => runs[number].facts.lines[path]));
+  const parts = shown.map((diff) => sideBySide(diff, runs));
+  return parts.length ? [element("h2", { style: "margin-top:16px" }, "Source, line by line"), ...parts] : [];
+}
+
 function paintCompare(comparison, app) {
   const head = ["#Before", "#After", "#Change", "#", "#Executed"];
   const pipes = comparison.pipes.map((change) => ({ cells: [[dot(change.what), change.what], change.where, ...changeCells(change)] }));
@@ -33,6 +79,7 @@ function paintCompare(comparison, app) {
     ...(comparison.reason ? [element("p", { class: "reason" }, element("b", {}, comparison.reason))] : []),
     element("p", {}, words),
     element("h2", {}, "Busy cycles by pipe"), grid(["Pipe", "Core", ...head], pipes),
+    ...sourcePanels(comparison, app.runs),
     ...placesOf(comparison),
     element("div", { class: "two", style: "margin-top:16px" },
       element("div", {}, element("h2", {}, "Instructions"), grid(["Instruction", "Pipe", ...head], instructions, (name) => app.search(name))),

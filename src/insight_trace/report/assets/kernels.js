@@ -1,12 +1,9 @@
 // The table of kernels: sorted by a click on a column's name, filtered by what is typed.
 (() => {
-  const table = document.getElementById("kernels");
+  const table = $("kernels");
   const body = table.tBodies[0];
   const heads = [...table.tHead.rows[0].cells];
-  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  let theme = dark ? "dark" : "light";
-  try { theme = localStorage.getItem("insight-trace-theme") || theme; } catch { /* a page from disk may have no storage */ }
-  document.documentElement.dataset.theme = theme;
+  setTheme(firstTheme());
 
   function sort(place) {
     // numbers begin with the largest, names with the first
@@ -20,15 +17,16 @@
     body.append(...(up ? order : order.reverse()));
   }
 
+  sort(1); // the longest first
   heads.forEach((head, place) => head.querySelector("button").addEventListener("click", () => sort(place)));
-  document.getElementById("filter").addEventListener("input", (event) => {
+  $("filter").addEventListener("input", (event) => {
     const words = event.target.value.trim().toLowerCase();
     let shown = 0;
     for (const row of body.rows) {
       row.hidden = !row.textContent.toLowerCase().includes(words);
       if (!row.hidden) shown++;
     }
-    document.getElementById("count").textContent = `${shown} ${shown === 1 ? "kernel" : "kernels"}`;
+    $("count").textContent = `${shown} ${shown === 1 ? "kernel" : "kernels"}`;
   });
   document.documentElement.dataset.ready = "1";
 })();

@@ -139,22 +139,12 @@ const app = {
   },
 
   setTheme(name) {
-    document.documentElement.dataset.theme = name;
-    try { localStorage.setItem("insight-trace-theme", name); } catch { /* a page from disk may have no storage */ }
-    theme.read();
+    setTheme(name);
     this.timeline?.refresh();
     this.memory?.paint();
     this.tiles?.paint();
   },
 };
-
-function firstTheme() {
-  try {
-    const kept = localStorage.getItem("insight-trace-theme");
-    if (kept) return kept;
-  } catch { /* as above */ }
-  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-}
 
 function tip(found, event) {
   const box = $("tooltip");
@@ -231,8 +221,7 @@ function firstCores(run) {
 }
 
 async function open() {
-  document.documentElement.dataset.theme = firstTheme();
-  theme.read();
+  setTheme(firstTheme());
   const numbers = [0, 1].filter((number) => $(`run${number}-facts`));
   app.runs = await Promise.all(numbers.map((number) => Run.load(number)));
   if ($("comparison")) app.comparison = await jsonOf("comparison");

@@ -58,6 +58,21 @@ const theme = {
   pipe(name) { return this.pipes[PIPE_KEYS[name] || "other"]; },
 };
 
+// What was chosen before, else what the system prefers. A page from disk may have no storage.
+function firstTheme() {
+  try {
+    const kept = localStorage.getItem("insight-trace-theme");
+    if (kept) return kept;
+  } catch { /* no storage */ }
+  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
+function setTheme(name) {
+  document.documentElement.dataset.theme = name;
+  try { localStorage.setItem("insight-trace-theme", name); } catch { /* no storage */ }
+  theme.read();
+}
+
 function rgb(hex) { return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)); }
 
 function pipeVariable(name) { return `var(--pipe-${PIPE_KEYS[name] || "other"})`; }
