@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -100,9 +101,9 @@ def fenced(text: str) -> list[str]:
     return found
 
 
-def run(sample: Sample, root: Path, limit: float, without_kernels: bool, scratch: Path) -> Result:
-    import time
-
+def run(
+    sample: Sample, root: Path, limit: float, without_kernels: bool, scratch: Path, logs: Path | None
+) -> Result:
     began = time.monotonic()
 
     def result(kind: str, reason: str) -> Result:
@@ -129,6 +130,8 @@ def run(sample: Sample, root: Path, limit: float, without_kernels: bool, scratch
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return result("refused", "over the time limit")
+        if logs:
+            (logs / f"{sample.name.replace('/', '.')}.log").write_text(f"{done.stdout}\n{done.stderr}\n")
         return result(*judge(sample, done.stdout, done.stderr, done.returncode))
     finally:
         shutil.rmtree(place, ignore_errors=True)
@@ -173,6 +176,13 @@ def _last_line(text: str) -> str:
     return lines[-1][:160] if lines else ""
 
 
+def _known(file: Path | None, wanted: set[str]) -> list[Result]:
+    if file is None or not file.is_file():
+        return []
+    rows = [Result(**json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [row for row in rows if row.name in wanted]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -190,7 +200,11 @@ def main() -> int:
     parser.add_argument(
         "--list", action="store_true", help="name the samples and their commands, run nothing"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write each sample's result there, too")
+    parser.add_argument(
+        "--results", type=Path, metavar="FILE",
+        help="a line of JSON for each sample, as it comes; samples that stand there are not run again",
+    )  # fmt: skip
+    parser.add_argument("--logs", type=Path, metavar="FOLDER", help="keep what each sample printed")
     options = parser.parse_args()
     root = options.asc_devkit.resolve()
     chosen = [sample for sample in samples(root, options.arch) if re.search(options.only, sample.name)]
@@ -198,18 +212,25 @@ def main() -> int:
         for sample in chosen:
             print(sample.name, *sample.commands, sep="\n    ")
         return 0
-    results = []
+    results = _known(options.results, {sample.name for sample in chosen})
+    chosen = [sample for sample in chosen if sample.name not in {result.name for result in results}]
+    if options.logs:
+        options.logs.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="ascendc-") as scratch, ThreadPoolExecutor(options.jobs) as pool:
         for result in pool.map(
-            lambda one: run(one, root, options.time_limit, options.without_kernels, Path(scratch)), chosen
+            lambda one: run(
+                one, root, options.time_limit, options.without_kernels, Path(scratch), options.logs
+            ),
+            chosen,
         ):
             print(f"{result.kind:10} {result.seconds:6.1f}s {result.name}  {result.reason}", flush=True)
             results.append(result)
+            if options.results:
+                with options.results.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(vars(result)) + "\n")
     counts = Counter(result.kind for result in results)
     for reason, number in Counter((r.kind, r.reason) for r in results if r.kind != "right").most_common(20):
         print(f"    {number:3} {reason[0]}: {reason[1]}")
-    if options.json:
-        options.json.write_text(json.dumps([vars(result) for result in results], indent=1))
     print(
         f"ASCENDC {options.arch} total={len(results)} " + " ".join(f"{kind}={counts[kind]}" for kind in KINDS)
     )

@@ -13,6 +13,7 @@ import pytest
 
 from insight_trace.errors import RequestError
 from insight_trace.program import tiling_library
+from insight_trace.program.compile import with_workspaces
 from insight_trace.simulate.embedded import ascendc
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
@@ -72,6 +73,15 @@ def test_the_commands_of_a_readme_are_those_of_its_first_build(tmp_path: Path) -
     )
     found = ascendc_coverage.commands(page, "dav-2201")
     assert found == ("N=1", "cmake -DCMAKE_ASC_ARCHITECTURES=dav-2201 ..;make;", "./demo")
+
+
+@pytest.mark.parametrize("matmul", [True, False])
+def test_a_kernel_with_a_workspace_for_messages_names_it_and_with_matmul_clears_it(matmul: bool) -> None:
+    text = "void f(int a, __attribute__((insight_trace_kfc_workspace)) uint8_t *w, int b) { g(w); }"
+    made = with_workspaces("void clearWorkspace(uint8_t *);" * matmul + text)
+    assert "::__set_kfc_workspace_addr(w);" in made
+    assert ("::AscendC::clearWorkspace(w);" in made) == matmul
+    assert made.index("GetUserWorkspace(w)") < made.index("g(w)")
 
 
 # --- with one --------------------------------------------------------------------------------------------

@@ -104,8 +104,14 @@ _WORKSPACE = re.compile(r"__attribute__\(\(insight_trace_kfc_workspace\)\)")
 
 
 def with_workspaces(text: str) -> str:
-    """Kernels with a `__kfc_workspace__` parameter say so to the library first, and see what is behind its part."""
+    """Kernels with a `__kfc_workspace__` parameter say so to the library first, and see what is behind its part.
+
+    With the Matmul of the high-level API the cube core clears the messages and says so to the vector cores.
+    """
     made, done = [], 0
+    clear = "if constexpr (::g_coreType == ::AscendC::AIC) ::AscendC::clearWorkspace({0});"
+    if "clearWorkspace" not in text:  # lib/matmul_intf.h has it
+        clear = ""
     for match in _WORKSPACE.finditer(text):
         made.append(text[done : match.start()])
         done = match.end()
@@ -120,9 +126,8 @@ def with_workspaces(text: str) -> str:
         if body:
             made.append(text[done : body.end()])
             done = body.end()
-            made.append(
-                f"::__set_kfc_workspace_addr({name[1]}); {name[1]} = ::AscendC::GetUserWorkspace({name[1]});"
-            )
+            enter = "::__set_kfc_workspace_addr({0}); " + clear + "{0} = ::AscendC::GetUserWorkspace({0});"
+            made.append(enter.format(name[1]))
     return "".join([*made, text[done:]])
 
 
