@@ -72,16 +72,17 @@ def commands(readme: Path, arch: str) -> tuple[str, ...]:
     """The lines of the README that build, run and verify."""
     text = readme.read_text(encoding="utf-8", errors="replace")
     blocks = [
-        block for block in fenced(text) if re.search(r"^\s*cmake\b", block, re.M) and "RUN_MODE" not in block
+        block
+        for block in fenced(text)
+        if re.search(r"^\s*cmake\b", block, re.M) and not re.search(r"RUN_MODE=cpu", block)
     ]
     if not blocks:
         return ()
-    chosen = next((block for block in blocks if arch in block), blocks[0])
+    # the one that goes from an empty folder to a run, for this chip, on a device rather than on a simulator
+    chosen = max(blocks, key=lambda b: ("mkdir" in b, arch in b, "RUN_MODE=sim" not in b))
     lines = [re.sub(r"(?:^|\s)#.*", "", line).strip() for line in chosen.splitlines()]
     made = [re.sub(r"dav-\d{4}", arch, line).replace("make -j", "make") for line in lines if line]
-    return tuple(
-        line for line in made if not line.startswith(("source ", "cat ", "export ", "msprof", "msopprof"))
-    )
+    return tuple(line for line in made if not line.startswith(("source ", "cat ", "export ")))
 
 
 def fenced(text: str) -> list[str]:
@@ -126,7 +127,7 @@ def run(
         try:
             done = subprocess.run(
                 words, cwd=place / "sample", capture_output=True, text=True, errors="replace", timeout=2 * limit + 120,
-                env={**os.environ, "INSIGHT_TRACE_ASCENDC": str(root)}, check=False,
+                env=_environment(root), check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return result("refused", "over the time limit")
@@ -135,6 +136,12 @@ def run(
         return result(*judge(sample, done.stdout, done.stderr, done.returncode))
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _environment(root: Path) -> dict[str, str]:
+    """With the packages of this Python: samples make their data with them."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    return {**os.environ, "PATH": path, "INSIGHT_TRACE_ASCENDC": str(root)}
 
 
 def _steps(lines: tuple[str, ...]) -> list[str]:
@@ -154,6 +161,9 @@ def judge(sample: Sample, out: str, err: str, code: int) -> tuple[str, str]:
             r"^.*?((?:fatal )?error: .*|undefined reference.*|CMake Error.*|not simulated.*)$", said, re.M
         )
         return "uncompiled", error[1][:160] if error else "the build failed"
+    failed = re.search(r"Assertion `(.*)' failed", err)
+    if failed and failed[1] in (sample.folder / "README.md").read_text(encoding="utf-8", errors="replace"):
+        return "right", ""  # an assertion that fails is what the sample is for
     if refusal and not (ended and _PASSED.search(out)):
         return "refused", next(group for group in refusal.groups() if group)[:160]
     if not ended and "python" in last and "gen" in last:

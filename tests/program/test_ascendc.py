@@ -14,6 +14,7 @@ import pytest
 from insight_trace.errors import RequestError
 from insight_trace.program import tiling_library
 from insight_trace.program.compile import with_workspaces
+from insight_trace.program.specialisations import as_overloads
 from insight_trace.simulate.embedded import ascendc
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
@@ -59,9 +60,31 @@ def test_what_the_linker_misses_is_named_by_class_and_function() -> None:
     said = (
         "x.o: undefined reference to `AscendC::GetErfMaxMinTmpSize(ge::Shape const&, unsigned int)'\n"
         "x.o: undefined reference to `matmul_tiling::MatmulApiTilingBase::SetBias(bool)'\n"
+        "x.o: undefined reference to `vtable for matmul_tiling::MatmulApiTiling'\n"
         "x.o: undefined reference to `aclrtMalloc'\n"
     )
-    assert tiling_library.missing(said) == {"GetErfMaxMinTmpSize", "MatmulApiTilingBase::SetBias"}
+    assert tiling_library.missing(said) == {
+        "GetErfMaxMinTmpSize", "MatmulApiTilingBase::SetBias", "MatmulApiTiling::",
+    }  # fmt: skip
+
+
+def test_a_member_that_is_specialised_in_its_class_becomes_an_overload() -> None:
+    text = """struct Kernel {
+    template <int32_t CORE = g_coreType>
+    inline void operator()(P const &p);
+    template <>
+    inline void operator()<AscendC::AIC>(P const &p) { cube(); }
+    template <>
+    inline void operator()<AscendC::AIV>(P const &p) { vector(); }
+};
+template <> void f<int>(int);
+"""
+    made = as_overloads(text)
+    assert made.count("\n") == text.count("\n")
+    assert made.count("enable_if_t<CORE == (AscendC::AI") == 2
+    assert "operator()<" not in made
+    assert made.endswith("template <> void f<int>(int);\n")
+    assert as_overloads(made) == made
 
 
 def test_the_commands_of_a_readme_are_those_of_its_first_build(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from insight_trace.model import CoreType
 from insight_trace.program.command_line import CommandLine, Input
 from insight_trace.program.core_kinds import Reach, declared, infer, kernels_in
 from insight_trace.program.launches import LaunchSite, rewrite_launches
+from insight_trace.program.specialisations import as_overloads
 from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.embedded import ascendc, compiled_from
 from insight_trace.simulate.embedded.compiler import searched_variables
@@ -91,7 +92,7 @@ def preprocess(
     if done.code != 0 or done.over:
         raise CompileError(done.said.decode("utf-8", errors="replace"))
     text = made.read_text(encoding="utf-8", errors="surrogateescape")
-    text = with_workspaces(text.replace("[[maybe_unused]]", ""))
+    text = as_overloads(with_workspaces(_SIDE_OF_A_FUNCTION.sub("", text)))
     text = _TYPES_OF_ITS_OWN.sub(lambda found: "\n" * found[0].count("\n"), text)
     if not rule.is_file():
         return text
@@ -100,6 +101,8 @@ def preprocess(
     return f"{compiled_from.TRANSLATED.decode()}{json.dumps(named)}\n{text}"
 
 
+# `[aicore]` and `[host, aicore]`, as device.hpp has them
+_SIDE_OF_A_FUNCTION = re.compile(r"\[\[maybe_unused\]\]|\[host, ?\[maybe_unused\]\]")
 _WORKSPACE = re.compile(r"__attribute__\(\(insight_trace_kfc_workspace\)\)")
 
 

@@ -14,17 +14,23 @@ from insight_trace.simulate.embedded.toolchain import Toolchain
 
 _FOLDERS = ("impl/adv_api/tiling", "impl/adv_api/detail")
 _UNDEFINED = re.compile(
-    r"undefined reference to [`'](?:vtable for )?(?:\w[\w ]* )?((?:AscendC|matmul_tiling|optiling|ConvApi)::[^']+?)'"
+    r"undefined reference to [`'](vtable for )?(?:\w[\w ]* )?((?:AscendC|matmul_tiling|optiling|ConvApi)::[^']+?)'"
 )
 # what every source of them logs with
 _ALWAYS = "host_log.cpp"
 
 
 def missing(said: str) -> set[str]:
-    """Functions that a linker did not find, without their arguments and namespaces: `Class::name` or `name`."""
+    """Functions that a linker did not find, without their arguments and namespaces: `Class::name` or `name`.
+
+    `Class::` is any function of a class, with whose first one the table of its virtual functions is defined.
+    """
     found = set()
-    for name in _UNDEFINED.findall(said):
-        words = re.split(r"[(<\[]", name.removeprefix("vtable for "))[0].split("::")
+    for table, name in _UNDEFINED.findall(said):
+        words = re.split(r"[(<\[]", name)[0].split("::")
+        if table:
+            found.add(f"{words[-1]}::")
+            continue
         of_class = len(words) > 2 and words[-2][:1].isupper() and words[-2] != "AscendC"
         found.add("::".join(words[-2:]) if of_class else words[-1])
     return found
@@ -39,10 +45,14 @@ def objects(toolchain: Toolchain, names: Iterable[str]) -> list[str]:
     wanted = {
         path
         for path, text in sources.items()
-        if any(re.search(rf"\b{re.escape(name)}\s*\(", text) for name in names) or path.name == _ALWAYS
+        if any(re.search(_called(name), text) for name in names) or path.name == _ALWAYS
     }
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(lambda path: _object(toolchain, root, path), sorted(wanted)))
+
+
+def _called(name: str) -> str:
+    return rf"\b{re.escape(name)}" + (r"~?\w+" if name.endswith("::") else "") + r"\s*\("
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from insight_trace.cache import Cache, content_key
@@ -70,11 +71,29 @@ def is_ascendc(source: Path, folders: Sequence[Path]) -> bool:
     return False
 
 
-# Two functions that differ only by the memory that their argument lies in are one without address spaces: a type of its own
-# stands for what lies in global memory.
-_IN_GLOBAL_MEMORY = (
-    re.compile(rb"const __gm__ TCubeTiling\b"),
-    b"const ::insight_trace::InGlobalMemory<TCubeTiling>",
+@dataclass(frozen=True)
+class _Edit:
+    """What our compiler wants differently from the device's, in headers whose path has this word."""
+
+    where: str
+    found: re.Pattern[bytes]
+    made: bytes
+
+
+_EDITS = (
+    # Two functions that differ only by the memory that their argument lies in are one without address spaces: a type of its
+    # own stands for what lies in global memory.
+    _Edit(
+        "matmul",
+        re.compile(rb"const __gm__ TCubeTiling\b"),
+        b"const ::insight_trace::InGlobalMemory<TCubeTiling>",
+    ),
+    # Kernels and the library turn the address of a tensor into a pointer with a C cast and read through it.
+    _Edit(
+        "kernel_tensor_impl.h",
+        re.compile(rb"return (this->address_\.bufferAddr \+ offset \* sizeof\(PrimType\));"),
+        rb"return GetPhyType(TPosition(this->GetPosition())) == Hardware::UB ? ::insight_trace::on_chip_address(\1) : \1;",
+    ),
 )
 
 
@@ -94,11 +113,14 @@ def include_folders(root: Path, cache: Cache) -> list[Path]:
         for path in (*_headers(root), *sorted((root / "impl" / "adv_api").rglob("*.cpp"))):
             place = into / "tree" / path.relative_to(root)
             place.parent.mkdir(parents=True, exist_ok=True)
-            text = path.read_bytes() if "matmul" in place.parts else b""
             if place.exists():  # stood in for
                 continue
-            if _IN_GLOBAL_MEMORY[0].search(text):
-                place.write_bytes(_IN_GLOBAL_MEMORY[0].sub(_IN_GLOBAL_MEMORY[1], text))
+            edits = [edit for edit in _EDITS if edit.where in place.parts]
+            text = edited = path.read_bytes() if edits else b""
+            for edit in edits:
+                edited = edit.found.sub(edit.made, edited)
+            if edited != text:
+                place.write_bytes(edited)
             else:
                 place.symlink_to(path)
 

@@ -209,7 +209,7 @@ void execute_requantisation(Core &core, const VectorInstruction &i) {
     const uint64_t word = core.spr[static_cast<size_t>(Spr::DEQSCALE)];
     uint64_t words[in_block];
     std::fill_n(words, in_block, word);
-    if (by_lane) memcpy(words, core.local(Space::UB, (word << 5) & 0xffffff, sizeof words), sizeof words);
+    if (by_lane) memcpy(words, core.local(Space::UB, (word << 5) & 0xfffff, sizeof words), sizeof words);
     const LaneOperand from(core, i.src0, 2, repeats, last);
     const VectorOperand &dst = i.dst;
     core.local(Space::UB, dst.address,

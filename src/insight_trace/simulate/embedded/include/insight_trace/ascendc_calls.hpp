@@ -14,6 +14,21 @@ namespace insight_trace {
 // Something that lies in global memory, where the library tells that by type.
 template <class T> struct InGlobalMemory : T {};
 
+// Where UB of the running core begins; asked for once.
+inline __attribute__((section("insight_trace_block_local"))) uint64_t ub_base = 0;
+
+// An offset in UB, as the library keeps it in its tensors, as an address.
+inline uint64_t on_chip_address(uint64_t address, INSIGHT_TRACE_AT) {
+#if defined(__DAV_VEC__) && !defined(__INSIGHT_TRACE_HOST__)
+    constexpr uint64_t kLargest = 1 << 20;
+    if (address >= kLargest) return address;
+    if (!ub_base) ub_base = INSIGHT_TRACE_CALL(LocalBase, Space::UB, 1, 0);
+    return address + ub_base;
+#else
+    return address;
+#endif
+}
+
 // A cast as the kernel wrote it, but a small number that becomes a pointer is an offset in UB.
 template <class To, class From>
 #if defined(__GNUC__)
@@ -21,14 +36,10 @@ template <class To, class From>
 #endif
 inline constexpr To on_chip_cast(From &&from, INSIGHT_TRACE_AT) {
     using Value = std::remove_cv_t<std::remove_reference_t<From>>;
-    if constexpr (std::is_pointer_v<To> && std::is_integral_v<Value>) {
-        const auto address = static_cast<uint64_t>(from);
-        constexpr uint64_t kLargest = 1 << 20;
-        return reinterpret_cast<To>(
-            address < kLargest ? address + INSIGHT_TRACE_CALL(LocalBase, Space::UB, 1, 0) : address);
-    } else {
+    if constexpr (std::is_pointer_v<To> && std::is_integral_v<Value>)
+        return reinterpret_cast<To>(on_chip_address(static_cast<uint64_t>(from), at));
+    else
         return reinterpret_cast<To>(from);
-    }
 }
 } // namespace insight_trace
 

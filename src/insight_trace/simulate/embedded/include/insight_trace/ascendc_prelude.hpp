@@ -63,7 +63,9 @@ template <> constexpr bool kIsInt4<::int4b_t> = true;
 #if defined(__DAV_VEC__) && !defined(__INSIGHT_TRACE_HOST__)
 #define reinterpret_cast ::insight_trace::on_chip_cast
 #endif
+#define workgroup_local gnu::weak // one of all sources of a program
 #include "kernel_operator.h"
+#undef workgroup_local
 
 #include "utils/debug/asc_assert.h"
 using __asc_aicore::__assert_fail_msg; // the device compiler finds it without its namespace

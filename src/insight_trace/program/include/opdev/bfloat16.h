@@ -1,0 +1,3 @@
+#pragma once
+
+#include "opdev/fp16_t.h"
