@@ -12,6 +12,7 @@ def core_pipes(columns: Instructions) -> tuple[CorePipes, ...]:
     """Busy cycles and working instructions of each pipe of each core."""
     import numpy as np
 
+    from insight_trace.recording.busy import prologues
     from insight_trace.recording.intervals import union
     from insight_trace.recording.kinds import SETTINGS, Kind, kinds
     from insight_trace.recording.pipes import pipe_name
@@ -19,7 +20,7 @@ def core_pipes(columns: Instructions) -> tuple[CorePipes, ...]:
     kind = kinds(columns)
     settings = [index for index, name in enumerate(columns.names) if name in SETTINGS]
     works = ((kind == Kind.WORK) | (kind == Kind.SCALAR)) & ~np.isin(columns.name, settings)
-    found = []
+    before, found = prologues(columns), []
     for number, core in enumerate(columns.cores):
         cycles, counts = {}, {}
         mine = works & (columns.core == number)
@@ -28,13 +29,17 @@ def core_pipes(columns: Instructions) -> tuple[CorePipes, ...]:
             label = pipe_name(int(pipe))
             cycles[label] = union(columns.start[rows], columns.end[rows]).length
             counts[label] = int(rows.sum())
-        found.append(CorePipes(core, cycles, counts))
+        found.append(CorePipes(core, cycles, counts, before[number]))
     return tuple(found)
 
 
 def bound_by(pipes: tuple[CorePipes, ...]) -> str:
     """The pipe that is busy longest on any core; the parts of the 950's vector unit are one pipe here."""
-    busy = [(cycles, pipe) for core in pipes for pipe, cycles in core.cycles.items()]
+    busy = [
+        (cycles - (core.prologue if pipe == "SCALAR" else 0), pipe)
+        for core in pipes
+        for pipe, cycles in core.cycles.items()
+    ]
     longest = max(busy, default=(0, ""), key=lambda pair: pair[0])[1]
     return "VECTOR" if longest.startswith(("RVEC", "PUSHQ")) else longest
 

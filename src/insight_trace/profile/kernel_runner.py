@@ -23,6 +23,7 @@ class CorePipes:
     core: str  # core0.cubecore0, core0.veccore1, …
     cycles: Mapping[str, int]
     instructions: Mapping[str, int]
+    prologue: int = 0  # cycles before any pipe but the scalar unit works
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,23 +240,32 @@ Request read_request(const std::string &text) {
 
 constexpr const char *kPipeNames[] = {"SCALAR", "VECTOR", "CUBE", "MTE1", "MTE2", "MTE3", "ALL", "FIXP"};
 
-// The pipe that works longest on one core.
+// The pipe that works longest on one core. What overlaps counts once; what the scalar unit does before any
+// other pipe works is in no loop, and bounds nothing.
 std::string busiest(const Records &records, size_t cores) {
-    std::vector<std::array<int64_t, kPipes>> busy(cores);
+    struct Pipe {
+        int64_t busy = 0, until = 0;
+    };
+    std::vector<std::array<Pipe, kPipes>> pipes(cores);
+    std::vector<uint8_t> begun(cores);
     for (uint32_t row = 0; row < records.size(); ++row) {
         const Record &record = records[row];
-        const SiteRow &site = records.sites()[record.site];
+        const PipeId unit = records.sites()[record.site].pipe;
         const Form form = static_cast<Form>(record.form);
         if (record.core >= cores || form == Form::Flag || form == Form::Barrier || form == Form::Plain)
             continue;
-        busy[record.core][static_cast<size_t>(site.pipe)] += record.end - record.start;
+        if (unit != PipeId::S) begun[record.core] = 1;
+        if (!begun[record.core]) continue;
+        Pipe &pipe = pipes[record.core][static_cast<size_t>(unit)];
+        pipe.busy += std::max<int64_t>(0, record.end - std::max(record.start, pipe.until));
+        pipe.until = std::max(pipe.until, record.end);
     }
     int64_t most = 0;
     const char *name = "";
-    for (const auto &core : busy)
+    for (const auto &core : pipes)
         for (size_t pipe = 0; pipe < core.size() && pipe < std::size(kPipeNames); ++pipe)
-            if (core[pipe] > most) {
-                most = core[pipe];
+            if (core[pipe].busy > most) {
+                most = core[pipe].busy;
                 name = kPipeNames[pipe];
             }
     return name;

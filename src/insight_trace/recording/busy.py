@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from insight_trace.model import Pipe, Trace
+from insight_trace.model import Instructions, Pipe, Trace
 from insight_trace.recording.intervals import Spans, together, union
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import ORDER, VECTOR_LANES, core_order, pipe_name, units
@@ -35,6 +35,18 @@ class CoreStats(Struct, frozen=True):
     scalar_alone: int  # cycles in which only the scalar unit worked
     nothing: int  # cycles in which no pipe worked
     overlap: dict[str, int]  # "MTE2+VECTOR" -> cycles in which both worked
+
+
+def prologues(instructions: Instructions) -> list[int]:
+    """By core, cycles before any pipe but the scalar unit works: they are in no loop, and bound nothing."""
+    import numpy as np
+
+    never = np.iinfo(np.int64).max
+    begin, work = (np.full(len(instructions.cores), never) for _ in range(2))
+    works = kinds(instructions) == Kind.WORK
+    np.minimum.at(begin, instructions.core, instructions.start)
+    np.minimum.at(work, instructions.core[works], instructions.start[works])
+    return [int(cycles) for cycles in np.where(work < never, work - begin, 0)]
 
 
 def pipes(trace: Trace) -> tuple[PipeStats, ...]:

@@ -13,9 +13,10 @@ from insight_trace.digest import job_digest
 from insight_trace.dtypes import dtype_named
 from insight_trace.errors import InputError
 from insight_trace.job import Job
-from insight_trace.model import Kernel, Role, Tier
+from insight_trace.model import Kernel, Pipe, Role, Tier
 from insight_trace.options import RunOptions
 from insight_trace.outcome import Simulation
+from insight_trace.recording.busy import prologues
 from insight_trace.run.calibration import core_times
 from insight_trace.run.measured import TOTAL
 from insight_trace.simulate.embedded.estimates import estimate_share
@@ -167,12 +168,19 @@ def run_timing_job(job: TimingJob) -> Timed:
 
 
 def _busy(run: Simulation) -> dict[str, float]:
-    """Of each pipe, the larger share of its kinds of cores."""
+    """Of each pipe, the larger share of its kinds of cores; of the scalar unit without the prologue."""
     found: dict[str, float] = {}
-    for cycles in core_times(run).values():
+    columns = run.instructions
+    prologue = prologues(columns)
+    for kind, cycles in core_times(run).items():
         total = max(cycles[TOTAL], 1.0)
+        cores = [
+            number for number, name in enumerate(columns.cores) if ("cubecore" in name) == (kind == "aic")
+        ]
+        before = sum(prologue[number] for number in cores) / len(cores)
         for pipe, busy in cycles.items():
             if pipe != TOTAL:
+                busy = max(0.0, busy - before) if pipe == Pipe.SCALAR.name else busy
                 found[pipe] = max(found.get(pipe, 0.0), round(busy / total, 4))
     return found
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from insight_trace.model import Trace
-from insight_trace.recording.busy import CoreStats
+from insight_trace.recording.busy import CoreStats, prologues
 from insight_trace.recording.frames import short_frame, user_frames
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import pipe_name, units
@@ -88,10 +88,7 @@ class _Places:
         self.frames = user_frames(instructions.stacks) or [""]
         mine = instructions.core == instructions.cores.index(core)
         self.rows = np.flatnonzero(mine)
-        work = self.rows[self.kind[self.rows] == Kind.WORK]
-        begin = int(instructions.start[self.rows].min()) if len(self.rows) else 0
-        # what a core does before any other pipe works is in no loop, and bounds nothing
-        self.prologue = int(instructions.start[work].min()) - begin if len(work) else 0
+        self.prologue = prologues(instructions)[instructions.cores.index(core)]
         self.path = figures.path
 
     def frame(self, row: int) -> str:
