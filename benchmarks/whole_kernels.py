@@ -9,10 +9,13 @@ chip that the publication names. What is compared is modelled time: the same on 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import math
 import re
+import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from collections.abc import Sequence
@@ -96,9 +99,10 @@ def run(point: Whole, checkout: Path, scratch: Path) -> Result:
     assert done.launch is not None
     assert done.memory is not None
     inside = done.cycles / done.mhz
+    around = 0.0 if point.method == "cnt" else done.launch.around / done.mhz
     return Result(
         point,
-        inside + done.launch.around / done.mhz,
+        inside + around,
         inside,
         seconds,
         len(done.instructions),
@@ -112,7 +116,7 @@ def kernels_of(point: Whole, checkout: Path, scratch: Path) -> list[Kernel]:
     folder = scratch / re.sub(r"\W+", "_", f"{point.kernel}_{point.case}_{point.chip}")
     folder.mkdir(exist_ok=True)
     if point.source:
-        source = checkout / point.source
+        source = at_commit(checkout, point.commit, scratch) / point.source
         text = source.read_text(encoding="utf-8")
         (folder / source.name).write_text(_LAUNCH.sub("", text), encoding="utf-8")
         acl = folder / "acl" / "acl.h"  # what a kernel's header says of the host
@@ -133,6 +137,21 @@ def kernels_of(point: Whole, checkout: Path, scratch: Path) -> list[Kernel]:
     return [
         Kernel(point.kernel, wrapper, types[kind], include_dirs=tuple(map(str, folders))) for kind in kinds
     ]
+
+
+def at_commit(checkout: Path, commit: str, scratch: Path) -> Path:
+    """The kernels of a checkout as they were at a commit of its history."""
+    if not commit:
+        return checkout
+    folder = scratch / f"at_{commit}"
+    if not folder.is_dir():
+        folder.mkdir()
+        archive = subprocess.run(
+            ["git", "-C", str(checkout), "archive", commit, "kernels"], capture_output=True, check=True
+        ).stdout
+        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+            files.extractall(folder, filter="data")
+    return folder
 
 
 def _busy(done: Simulation) -> list[tuple[str, float]]:
@@ -171,7 +190,9 @@ def mean_ratio(results: Sequence[Result]) -> float:
 def summary(results: Sequence[Result]) -> list[str]:
     """How good, for points that a parameter was set from and for those that only test, apart."""
     lines = []
-    for role, what in (("test", "only tested"), ("fit", "set a parameter")):
+    for role, what in (
+        ("test", "only tested"), ("dropped", "contradicted by their own table"), ("fit", "set a parameter"),
+    ):  # fmt: skip
         mine = [r for r in results if r.point.role == role and not r.problem]
         if not mine:
             continue

@@ -13,11 +13,38 @@ static const char *pipe_name(PipeId pipe) {
     return names[static_cast<int>(pipe)];
 }
 
-Clock::Clock(const Parameters &parameters, Records &records, bool cube)
-    : records_(records), issue_cost_(parameters.scalar_issue), barrier_cost_(parameters.barrier_cost) {
-    for (int i = 0; i < kPipes; ++i)
-        depth_[static_cast<size_t>(i)] = parameters.queue_depth(static_cast<PipeId>(i), cube);
+PipeStep sync_of(const CoreStep &step, const Access *access) {
+    PipeStep sync;
+    sync.pipe = step.pipe;
+    switch (step.kind) {
+    case StepKind::Set:
+        sync.kind = Sync::Set;
+        sync.from = step.pipe;
+        sync.to = step.to;
+        sync.event = step.event;
+        break;
+    case StepKind::Wait:
+        sync.kind = Sync::Wait;
+        sync.from = step.to;
+        sync.to = step.pipe;
+        sync.event = step.event;
+        break;
+    case StepKind::Barrier:
+        sync.kind = Sync::Barrier;
+        break;
+    case StepKind::Transfer:
+        sync.unit = UnitUse::of(access->unit);
+        break;
+    default:
+        if (step.link != kNone) sync.unit = UnitUse::of(step.link);
+        break;
+    }
+    return sync;
 }
+
+Clock::Clock(const Parameters &parameters, Records &records, bool cube)
+    : records_(records), issue_cost_(parameters.scalar_issue), barrier_cost_(parameters.barrier_cost),
+      depth_(queue_depths(parameters, cube)) {}
 
 void Clock::keep(const CoreStep &step) {
     constexpr uint32_t kAtOnce = 512; // placed while they and their rows are in the processor's caches
@@ -41,53 +68,29 @@ void Clock::keep(const CoreStep &step) {
 // The pipe itself goes on to it, and its queue knows nothing of it.
 static bool follows(const CoreStep &step) { return step.kind == StepKind::Work && step.event; }
 
-uint32_t Clock::enqueue(const Record &record, CoreStep &step, Site at) {
-    Pipe &pipe = pipes_[step.pipe];
-    if (pipe.queued >= depth_[step.pipe] && !follows(step)) deadlock(static_cast<PipeId>(step.pipe), at);
-    step.row = records_.append(record);
+size_t Clock::queued(int pipe) const {
+    const Fifo<Item> &pending = network_.pending(pipe);
+    size_t count = 0;
+    for (size_t i = 0; i < pending.size(); ++i) count += !follows(pending[i].step);
+    return count;
+}
+
+uint32_t Clock::enqueue(const Record &record, CoreStep &step, const Access *access, Site at) {
+    const size_t depth = depth_[step.pipe];
+    if (network_.pending(step.pipe).size() >= depth && !follows(step) && queued(step.pipe) >= depth)
+        deadlock(static_cast<PipeId>(step.pipe), at);
+    Item item{step, at, sync_of(step, access)};
+    if (item.sync.unit) item.sync.after = network_.reserve(step.pipe, item.sync.unit);
+    step.row = item.step.row = records_.append(record);
     keep(step);
-    if (!pipe.pending.empty() || !go_on(step)) {
-        pipe.pending.push({step, at});
-        pipe.queued += !follows(step);
-    } else if (step.kind == StepKind::Set) {
-        raise(step);
-    }
+    network_.give(*this, item, step.pipe);
     return step.row;
-}
-
-bool Clock::go_on(const CoreStep &step) {
-    if (step.kind != StepKind::Wait) return true;
-    Flag &waited = flag(step.to, step.pipe, step.event);
-    if (!waited.count) return false;
-    --waited.count;
-    return true;
-}
-
-void Clock::raise(const CoreStep &set) {
-    Flag &raised = flag(set.pipe, set.to, set.event);
-    ++raised.count;
-    raised.row = set.row;
-    if (set.to != static_cast<uint8_t>(PipeId::S)) resume(set.to);
-}
-
-void Clock::resume(int id) {
-    Pipe &pipe = pipes_[id];
-    while (!pipe.pending.empty()) {
-        // taken off first: a set among them may come back here through another pipe
-        const CoreStep step = pipe.pending.pop().step;
-        if (!go_on(step)) {
-            pipe.pending.put_back();
-            return;
-        }
-        pipe.queued -= !follows(step);
-        if (step.kind == StepKind::Set) raise(step);
-    }
 }
 
 uint32_t Clock::issue(PipeId pipe, const Record &record, const Cost &cost, Site at) {
     CoreStep step{};
     step.pipe = static_cast<uint8_t>(pipe);
-    step.link = cost.access ? steps_.accesses.append(*cost.access) : kNone;
+    step.link = cost.access ? steps_.accesses.append(*cost.access) : cost.unit ? cost.unit.packed() : kNone;
     step.occupy = cost.occupy;
     step.latency = cost.latency;
     if (pipe == PipeId::S) {
@@ -99,7 +102,7 @@ uint32_t Clock::issue(PipeId pipe, const Record &record, const Cost &cost, Site 
     step.kind = cost.access ? StepKind::Transfer : StepKind::Work;
     step.to = static_cast<uint8_t>(cost.stretched); // of work that conflicts in banks, why
     step.event = cost.follows;
-    return enqueue(record, step, at);
+    return enqueue(record, step, cost.access, at);
 }
 
 uint32_t Clock::set_flag(PipeId from, PipeId to, int event, const Record &record, Site at) {
@@ -108,10 +111,10 @@ uint32_t Clock::set_flag(PipeId from, PipeId to, int event, const Record &record
     step.pipe = static_cast<uint8_t>(from);
     step.to = static_cast<uint8_t>(to);
     step.event = static_cast<uint8_t>(event);
-    if (from != PipeId::S) return enqueue(record, step, at);
+    if (from != PipeId::S) return enqueue(record, step, nullptr, at);
     step.row = records_.append(record);
     keep(step);
-    raise(step);
+    network_.raise(*this, step.pipe, step.to, event, step.row);
     return step.row;
 }
 
@@ -122,12 +125,12 @@ uint32_t Clock::wait_flag(PipeId from, PipeId to, int event, const Record &recor
     if (to != PipeId::S) {
         step.pipe = static_cast<uint8_t>(to);
         step.to = static_cast<uint8_t>(from);
-        return enqueue(record, step, at);
+        return enqueue(record, step, nullptr, at);
     }
     step.pipe = static_cast<uint8_t>(from);
-    Flag &waited = flag(step.pipe, 0, event);
-    if (!waited.count) {
-        if (!pipes_[step.pipe].pending.empty())
+    Token raised;
+    if (!network_.take(step.pipe, kScalarPipe, event, raised)) {
+        if (!network_.pending(step.pipe).empty())
             deadlock(from, at,
                      std::string("the scalar unit waits for flag ") + pipe_name(from) + " -> S, event " +
                          std::to_string(event) + "; ");
@@ -135,7 +138,6 @@ uint32_t Clock::wait_flag(PipeId from, PipeId to, int event, const Record &recor
              "deadlock: the scalar unit waits for flag %s -> S, event %d, which nothing sets",
              pipe_name(from), event);
     }
-    --waited.count;
     step.row = records_.append(record);
     keep(step);
     return step.row;
@@ -157,7 +159,7 @@ uint32_t Clock::barrier(PipeId pipe, const Record &record, Site at) {
     step.latency = barrier_cost_;
     step.kind = StepKind::Barrier;
     step.pipe = static_cast<uint8_t>(pipe);
-    if (pipe != PipeId::ALL && pipe != PipeId::S) return enqueue(record, step, at);
+    if (pipe != PipeId::ALL && pipe != PipeId::S) return enqueue(record, step, nullptr, at);
     step.pipe = 0;
     if (pipe == PipeId::ALL)
         for (int i = 0; i < kPipes; ++i) require_no_wait(static_cast<PipeId>(i), at);
@@ -174,7 +176,7 @@ uint32_t Clock::signal(PipeId pipe, const Record &record, Site at) {
     step.kind = StepKind::Barrier;
     step.pipe = static_cast<uint8_t>(pipe);
     step.event = 1;
-    const uint32_t row = enqueue(record, step, at);
+    const uint32_t row = enqueue(record, step, nullptr, at);
     require_no_wait(pipe, at); // the other core would wait for ever
     return row;
 }
@@ -213,11 +215,11 @@ uint32_t Clock::repeat(const Record &record, CoreStep step, const Access *access
         keep(step);
         return step.row;
     }
-    return enqueue(record, step, at);
+    return enqueue(record, step, access, at);
 }
 
 void Clock::require_no_wait(PipeId id, Site at) const {
-    if (!pipes_[static_cast<int>(id)].pending.empty()) deadlock(id, at);
+    if (!network_.pending(static_cast<int>(id)).empty()) deadlock(id, at);
 }
 
 // From a pipe that cannot go on to the wait that nothing will ever end, or round in a circle.
@@ -225,23 +227,29 @@ std::string Clock::chain(PipeId id, Site &cause) const {
     std::string text;
     std::array<bool, kPipes> seen{};
     while (true) {
-        const Pipe &pipe = pipes_[static_cast<int>(id)];
-        const Pending &first = pipe.pending.front(); // a wait
-        const auto from = static_cast<PipeId>(first.step.to);
-        text += std::string(text.empty() ? "pipe " : "; pipe ") + pipe_name(id) + " waits for flag " +
-                pipe_name(from) + " -> " + pipe_name(id) + ", event " + std::to_string(first.step.event);
+        const Fifo<Item> &pending = network_.pending(static_cast<int>(id));
+        const Item &first = pending.front(); // a wait, or work under a unit flag
+        const bool unit = first.sync.kind == Sync::Work;
+        const PipeId from = !unit             ? static_cast<PipeId>(first.sync.from)
+                            : id == PipeId::M ? PipeId::FIX
+                                              : PipeId::M;
+        text += std::string(text.empty() ? "pipe " : "; pipe ") + pipe_name(id) + " waits for " +
+                (unit ? "the unit flag of " : "flag ") + pipe_name(from);
+        if (!unit)
+            text += std::string(" -> ") + pipe_name(id) + ", event " + std::to_string(first.sync.event);
         cause = first.at;
         seen[static_cast<size_t>(id)] = true;
-        const Pipe &source = pipes_[static_cast<int>(from)];
-        const auto sets = [&](const CoreStep &step) {
-            return step.kind == StepKind::Set && step.to == first.step.pipe && step.event == first.step.event;
+        const Fifo<Item> &source = network_.pending(static_cast<int>(from));
+        const auto ends_it = [&](const PipeStep &step) {
+            if (unit) return step.unit.flips && step.unit.meets(first.sync.unit);
+            return step.kind == Sync::Set && step.to == first.sync.to && step.event == first.sync.event;
         };
         size_t behind = 0;
-        while (behind < source.pending.size() && !sets(source.pending[behind].step)) ++behind;
-        if (behind == source.pending.size())
-            return text + ", which nothing sets (" + std::to_string(pipe.pending.size() - 1) +
+        while (behind < source.size() && !ends_it(source[behind].sync)) ++behind;
+        if (behind == source.size())
+            return text + ", which nothing sets (" + std::to_string(pending.size() - 1) +
                    " instructions behind it)";
-        text += ", which line " + std::to_string(source.pending[behind].at.line) + " sets behind a wait";
+        text += ", which line " + std::to_string(source[behind].at.line) + " sets behind a wait";
         id = from;
         if (seen[static_cast<size_t>(id)]) return text + " that is part of this circle";
     }
@@ -276,14 +284,10 @@ void Clock::take_over(const Access *accesses, size_t count) {
 
 std::vector<Clock::LeftOver> Clock::unused_flags() const {
     std::vector<LeftOver> left;
-    for (int from = 0; from < kPipes; ++from)
-        for (int to = 0; to < kPipes; ++to)
-            for (int event = 0; event < kEvents; ++event) {
-                const Flag &flag = flags_[from][to][event];
-                if (flag.count)
-                    left.push_back({static_cast<PipeId>(from), static_cast<PipeId>(to), event,
-                                    static_cast<int>(flag.count), flag.row});
-            }
+    network_.each_left([&](int from, int to, int event, const Fifo<Token> &rows) {
+        left.push_back({static_cast<PipeId>(from), static_cast<PipeId>(to), event,
+                        static_cast<int>(rows.size()), rows.back()});
+    });
     return left;
 }
 

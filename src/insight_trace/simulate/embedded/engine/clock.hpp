@@ -1,7 +1,7 @@
 // The program of one core as it issues it: steps without times, which the timeline (timeline.hpp) places.
 //
-// Flags are counted here as well, so that a core that can never go on ends at the instruction where it stops:
-// a pipe that waits for a flag nobody has set yet keeps what comes after it until the set arrives.
+// Its pipes are followed here as well (pipe_network.hpp), so that a core that can never go on ends at the
+// instruction where it stops.
 #pragma once
 
 #include <array>
@@ -12,14 +12,11 @@
 
 #include "core_step.hpp"
 #include "failure.hpp"
-#include "fifo.hpp"
 #include "parameters.hpp"
+#include "pipe_network.hpp"
 #include "record.hpp"
 
 namespace insight_trace::engine {
-
-constexpr int kPipes = static_cast<int>(PipeId::COUNT);
-constexpr int kEvents = 16;
 
 // Why an instruction started late; values as model.Stall.
 enum class Stall : uint8_t { None, Pipe, Queue, Flag, Barrier, Bank, Bandwidth, CrossCore };
@@ -32,10 +29,14 @@ struct Cost {
     Stall stretched = Stall::None;
     bool follows = false;           // the pipe itself goes on to it: the scalar unit does not issue it
     const Access *access = nullptr; // what it reads or writes in global memory
+    UnitUse unit;                   // of the accumulator
 };
 
 // The run has ended while a core was busy: whatever it does next, it stops there.
 inline std::atomic<bool> run_is_over{false};
+
+// What a step of a pipe is to the network of pipes; `access` is that of a transfer.
+PipeStep sync_of(const CoreStep &step, const Access *access);
 
 class Records;  // where rows live (records.cpp)
 class Timeline; // what gives them times
@@ -81,43 +82,48 @@ class Clock {
     void take_over(const CoreStep *steps, size_t count, uint32_t row, uint32_t meeting);
     void take_over(const Access *accesses, size_t count);
     void take_over(const LeftOver &flag) {
-        flags_[static_cast<size_t>(flag.from)][static_cast<size_t>(flag.to)]
-              [static_cast<size_t>(flag.event)] = {static_cast<uint32_t>(flag.count), flag.row};
+        for (int i = 0; i < flag.count; ++i)
+            network_.raise(*this, static_cast<int>(flag.from), static_cast<int>(flag.to), flag.event,
+                           flag.row);
     }
 
-  private:
-    struct Pending { // an instruction behind a wait
+    // As a follower of its pipes (pipe_network.hpp): a flag carries the row of its set.
+    struct Item {
         CoreStep step;
         Site at;
+        PipeStep sync;
     };
-    struct Pipe {
-        size_t queued = 0; // of those behind a wait, what the scalar unit issued
-        Fifo<Pending> pending;
-    };
-    struct Flag { // sets that no wait has consumed yet
-        uint32_t count = 0;
-        uint32_t row = 0; // of the last one
-    };
+    using Token = uint32_t;
+    static constexpr bool kGoesOn = true;
+    PipeStep step_of(const Item &item) const { return item.sync; }
+    bool ready(const Item &) const { return true; }
+    bool work(const Item &item) {
+        if (item.sync.unit.flips) network_.flip(*this, item.step.pipe, item.sync.unit, item.step.row);
+        return true;
+    }
+    bool set(const Item &item, Token &row) {
+        row = item.step.row;
+        return true;
+    }
+    void waited(const Item &, Token) {}
+    bool barrier(const Item &) { return true; }
 
+  private:
     void keep(const CoreStep &step);
-    uint32_t enqueue(const Record &record, CoreStep &step, Site at);
-    bool go_on(const CoreStep &step); // false: it must wait for a flag
-    void raise(const CoreStep &set);
-    void resume(int pipe);
+    uint32_t enqueue(const Record &record, CoreStep &step, const Access *access, Site at);
+    size_t queued(int pipe) const; // of those behind a wait, what the scalar unit issued
     void require_no_wait(PipeId pipe, Site at) const;
     [[noreturn]] void deadlock(PipeId pipe, Site at, const std::string &before = "") const;
     std::string chain(PipeId pipe, Site &cause) const;
-    Flag &flag(int from, int to, int event) { return flags_[from][to][event]; }
 
     Records &records_;
     CoreSteps steps_;
     int64_t work_ = 0;
     uint64_t placings_ = 0;
     const int64_t issue_cost_, barrier_cost_;
-    std::array<size_t, kPipes> depth_; // of each pipe's queue
+    const QueueDepths depth_;
     Timeline *timeline_ = nullptr;
-    std::array<Pipe, kPipes> pipes_;
-    std::array<std::array<std::array<Flag, kEvents>, kPipes>, kPipes> flags_;
+    PipeNetwork<Clock> network_;
 };
 
 } // namespace insight_trace::engine

@@ -230,6 +230,23 @@ void Core::move(Instr instr, Type type, const Area &dst, const Area &src, int64_
     clock.issue(pipe, r, move_cost(parameters, instr, repeat, bytes), at);
 }
 
+// The blocks of the accumulator that the running instruction has under its unit flag.
+UnitUse Core::unit_of(const Area &area, int64_t bytes) {
+    if (!unit_flag_) return {};
+    uint64_t end = static_cast<uint64_t>(bytes);
+    for (int i = 0; i < area.parts; ++i) {
+        const Traversal &walk = area.walk[i];
+        int64_t last = walk.offset + walk.run;
+        for (int d = 0; d < 4; ++d) last += std::max<int64_t>(0, walk.step[d] * (int64_t(walk.count[d]) - 1));
+        end = i ? std::max(end, static_cast<uint64_t>(last)) : static_cast<uint64_t>(last);
+    }
+    const UnitUse unit = UnitUse::of(unit_flag_, area.address, end);
+    const uint32_t until = std::max(used_unit.end(), unit.end());
+    const uint16_t first = used_unit ? std::min(used_unit.first, unit.first) : unit.first;
+    used_unit = {first, static_cast<uint16_t>(until - first), used_unit.flips || unit.flips};
+    return unit;
+}
+
 void Core::multiply(Type type, int64_t m, int64_t k, int64_t n, const Area &dst, const Area &left,
                     const Area &right) {
     if (silent) return;
@@ -248,7 +265,9 @@ void Core::multiply(Type type, int64_t m, int64_t k, int64_t n, const Area &dst,
     operand(1, kReads, Space::L0A, type, left, m * k * size);
     operand(2, kReads, Space::L0B, type, right, k * n * size);
     take_further_operands();
-    clock.issue(PipeId::M, r, multiply_cost(parameters, type, m, k, n), at);
+    Cost cost = multiply_cost(parameters, type, m, k, n);
+    cost.unit = unit_of(dst, m * n * 4);
+    clock.issue(PipeId::M, r, cost, at);
 }
 
 void Core::fixpipe(Instr instr, Type type, const Area &gm, const Area &dst, const Area &src, int64_t rows,
@@ -262,7 +281,9 @@ void Core::fixpipe(Instr instr, Type type, const Area &gm, const Area &dst, cons
     take_further_operands();
     Access access;
     if (!gm_step) gm_step = bytes / std::max<int64_t>(1, rows);
-    const Cost cost = fixpipe_cost(parameters, instr, rows, cols, bytes, to_nd, gm.address, gm_step, access);
+    Cost cost = fixpipe_cost(parameters, instr, rows, cols, bytes, to_nd, gm.address, gm_step, access);
+    cost.unit = unit_of(src, rows * cols * 4);
+    access.unit = cost.unit.packed();
     access.atomic = out && (atomic_store || atomic_type);
     clock.issue(PipeId::FIX, r, cost, at);
 }

@@ -97,6 +97,7 @@ class Core {
     // The other half: arithmetic and bytes, of instructions that were issued before (late_work.hpp).
     bool silent = false;
     mutable uint32_t used_pipes = 0; // by what was issued, as bits
+    UnitUse used_unit;               // and of the accumulator
     std::unique_ptr<LateWork> late;  // null: everything happens when it is issued
     Site at{};                       // the kernel line that is being executed
 
@@ -201,6 +202,7 @@ class Core {
     uint8_t store_atomic_type = 0, store_atomic_op = 0; // of scalar stores: set_st_atomic_cfg
 
   private:
+    UnitUse unit_of(const Area &area, int64_t bytes);
     void execute_vector(const Operation &operation, Type type, int64_t repeat, int64_t elements,
                         const VectorOperand &dst, const VectorOperand &src0, const VectorOperand &src1,
                         bool counted);
@@ -235,6 +237,7 @@ class Core {
         Record record;
         CoreStep step; // `before` as the op has it
         uint32_t operands;
+        bool has_access;
     };
     struct Repeated { // a tile op with these operands, and what it issues
         enum State : uint8_t { Seen, Kept, Refused } state = Seen;

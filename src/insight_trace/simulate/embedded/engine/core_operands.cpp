@@ -54,6 +54,9 @@ void Core::check_tile(Op op, const TileRef &tile) {
 void Core::begin_call(Op op, const Operands &operands) {
     in_call_ = true;
     pieces_ = 0;
+    unit_flag_ = 0;
+    for (uint32_t i = 0; i < operands.count; ++i)
+        if (operands[i].kind == Operand::Tile) unit_flag_ |= operands[i].tile.unit_flag;
     if (!detailed_) {
         for (uint32_t i = 0; i < operands.count; ++i)
             if (operands[i].kind == Operand::Tile) check_tile(op, operands[i].tile);
@@ -71,9 +74,6 @@ void Core::begin_call(Op op, const Operands &operands) {
     KnownCall &known = known_calls_[hash * 0xff51afd7ed558ccdull >> 56];
     if (!known.list_is_known || !known.is(operands)) know_call(op, operands, known);
     call_tiles_ = &known.tiles;
-    unit_flag_ = 0;
-    for (uint32_t i = 0; i < operands.count; ++i)
-        if (operands[i].kind == Operand::Tile) unit_flag_ |= operands[i].tile.unit_flag;
     call_ = records_.call(op, identity.index, known.list);
 }
 

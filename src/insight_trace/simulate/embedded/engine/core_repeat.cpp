@@ -98,7 +98,7 @@ void Core::keep_issued() {
     if (globals > 1) return;
     int64_t before = work_before_;
     for (uint32_t i = 0; i < count; ++i) {
-        Issued one{records_[first_row_ + i], steps.list[first_step_ + i], 0};
+        Issued one{records_[first_row_ + i], steps.list[first_step_ + i], 0, false};
         if (!Clock::can_repeat(one.step) || one.record.form == static_cast<uint8_t>(Form::Scalar)) return;
         const uint32_t end = i + 1 < count ? records_[first_row_ + i + 1].operands : records_.operand_count();
         for (uint32_t row = one.record.operands; row < end; ++row) {
@@ -109,12 +109,9 @@ void Core::keep_issued() {
             known->rows.push_back({operand, global});
         }
         one.operands = end - one.record.operands;
-        if (one.step.link != kNone && one.step.kind != StepKind::Set && one.step.kind != StepKind::Wait) {
-            known->accesses.push_back(steps.accesses[one.step.link]);
-            one.step.link = 0;
-        } else {
-            one.step.link = kNone;
-        }
+        one.has_access = one.step.kind == StepKind::Transfer ||
+                         (one.step.kind == StepKind::Scalar && one.step.link != kNone);
+        if (one.has_access) known->accesses.push_back(steps.accesses[one.step.link]);
         one.step.before -= static_cast<uint32_t>(before);
         before = 0;
         // what the timeline fills in
@@ -152,7 +149,7 @@ void Core::issue_again(const Repeated &known, const Operands &operands) {
             }
             records_.operand(operand);
         }
-        if (one.step.link == kNone) {
+        if (!one.has_access) {
             clock.repeat(record, one.step, nullptr, at);
             continue;
         }

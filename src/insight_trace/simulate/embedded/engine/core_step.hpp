@@ -28,6 +28,7 @@ struct Access {
     bool to_l1 = false;  // loads of the cube core, which reach a little less of the chip's rate
     Turn turn = Turn::Free;
     uint8_t in_flight = 0; // transfers that its pipe has under way at most; 0: no limit
+    uint32_t unit = 0;     // of the accumulator, as UnitUse packs it
 };
 
 enum class StepKind : uint8_t {
@@ -54,7 +55,7 @@ struct CoreStep {
     // of a flag; of Work: 1 when the pipe itself goes on to it; of Scalar, Barrier: 1 when other cores may
     // wait for it
     uint8_t event;
-    uint32_t link; // Transfer, Scalar: its access; Meet: the meeting
+    uint32_t link; // Transfer, Scalar: its access; Work: its use of the accumulator; Meet: the meeting
     int64_t occupy;
     int64_t latency;
 };

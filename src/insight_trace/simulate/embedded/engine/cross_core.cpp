@@ -6,54 +6,26 @@
 
 namespace insight_trace::engine {
 
-int CrossCore::core_index(const Core &core) { return core.identity.index; }
+struct CrossCore::Identities {
+    Machine &machine;
+    size_t size() const { return machine.core_count(); }
+    const CoreIdentity &operator[](size_t i) const { return machine.core(i).identity; }
+};
 
-void CrossCore::set(Machine &machine, Core &from, int mode, int flag, uint32_t row) {
-    const CoreIdentity &me = from.identity;
+void CrossCore::set(Machine &machine, const Core &from, int mode, int flag, uint32_t row) {
     if (mode == 0) machine.meets_other_blocks();
-    if (mode == 2 && me.cube) {
-        const uint32_t raised = machine.add_meeting({row});
-        for (size_t i = 0; i < machine.core_count(); ++i) {
-            Core &other = machine.core(i);
-            if (!other.identity.cube && other.identity.block == me.block) deliver(other, flag, raised);
-        }
-        return;
-    }
-    // The receivers get the flag once every sender of the group has raised it.
-    std::vector<Core *> senders, receivers;
-    for (size_t i = 0; i < machine.core_count(); ++i) {
-        Core &other = machine.core(i);
-        bool same_block = other.identity.block == me.block;
-        bool same_kind = other.identity.cube == me.cube;
-        bool sends = same_kind && (mode == 0 || same_block);
-        if (sends) senders.push_back(&other);
-        if (mode == 2 ? (other.identity.cube && same_block) : sends) receivers.push_back(&other);
-    }
-    int group = mode == 0 ? (me.cube ? -1 : -2) : me.block;
-    arrived_[{group, flag, me.index}].push_back(row);
-    for (Core *sender : senders) {
-        auto found = arrived_.find({group, flag, sender->identity.index});
-        if (found == arrived_.end() || found->second.empty()) return;
-    }
-    std::vector<uint32_t> rows;
-    for (Core *sender : senders) {
-        auto &sets = arrived_[{group, flag, sender->identity.index}];
-        rows.push_back(sets.front());
-        sets.pop_front();
-    }
-    const uint32_t raised = machine.add_meeting(rows);
-    for (Core *receiver : receivers) deliver(*receiver, flag, raised);
-}
-
-void CrossCore::set_intra(Machine &machine, Core &from, int flag, uint32_t row) {
-    const CoreIdentity &me = from.identity;
-    const uint32_t raised = machine.add_meeting({row});
-    for (size_t i = 0; i < machine.core_count(); ++i) {
-        Core &other = machine.core(i);
-        if (other.identity.block != me.block || other.identity.cube == me.cube) continue;
-        if (me.cube && other.identity.sub_block == flag / 16) deliver(other, flag % 16, raised);
-        if (!me.cube) deliver(other, flag % 16 + 16 * me.sub_block, raised);
-    }
+    std::vector<uint32_t> rows{row};
+    uint32_t meeting = kNone; // made when somebody gets it
+    flags_.set(
+        Identities{machine}, from.identity.index, mode, flag, row,
+        [&](const std::vector<uint32_t> &all) {
+            rows = all;
+            return row;
+        },
+        [&](size_t core, int number, uint32_t) {
+            if (meeting == kNone) meeting = machine.add_meeting(rows);
+            raised_[{core, number}].push(meeting);
+        });
 }
 
 std::string CrossCore::wait_text(const Core &to, bool intra_block, int flag) const {
@@ -69,11 +41,6 @@ bool CrossCore::ready(const Core &to, int flag) const {
     return found != raised_.end() && !found->second.empty();
 }
 
-uint32_t CrossCore::take(const Core &to, int flag) {
-    std::deque<uint32_t> &raised = raised_[{to.identity.index, flag}];
-    const uint32_t first = raised.front();
-    raised.pop_front();
-    return first;
-}
+uint32_t CrossCore::take(const Core &to, int flag) { return raised_[{to.identity.index, flag}].pop(); }
 
 } // namespace insight_trace::engine

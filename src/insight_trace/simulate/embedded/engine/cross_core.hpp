@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <string>
-#include <tuple>
 #include <utility>
+
+#include "pipe_network.hpp"
 
 namespace insight_trace::engine {
 
@@ -15,24 +15,17 @@ class Core;
 
 class CrossCore {
   public:
-    // ffts_cross_core_sync: `mode` 0 all cores of a kind, 1 the vector cores of a block, 2 cube <-> vector of
-    // a block.
-    void set(Machine &machine, Core &from, int mode, int flag, uint32_t row);
-    // set_intra_block (a5): one cube core to one vector core, or back.
-    void set_intra(Machine &machine, Core &from, int flag, uint32_t row);
+    // ffts_cross_core_sync, and with kOneToOne set_intra_block (a5).
+    void set(Machine &machine, const Core &from, int mode, int flag, uint32_t row);
     // What `to` waits for and who has to raise it, for a deadlock report.
     std::string wait_text(const Core &to, bool intra_block, int flag) const;
     bool ready(const Core &to, int flag) const;
     uint32_t take(const Core &to, int flag); // the meeting of those that raised it
 
   private:
-    void deliver(const Core &to, int flag, uint32_t meeting) {
-        raised_[{core_index(to), flag}].push_back(meeting);
-    }
-    static int core_index(const Core &core);
-    std::map<std::pair<int, int>, std::deque<uint32_t>> raised_; // (core index, flag): meetings
-    // (group, flag, core index): rows of sets not yet matched
-    std::map<std::tuple<int, int, int>, std::deque<uint32_t>> arrived_;
+    struct Identities;                                        // of the cores of a machine
+    CoreFlags<uint32_t> flags_;                               // by the rows of sets
+    std::map<std::pair<size_t, int>, Fifo<uint32_t>> raised_; // by core and flag: meetings
 };
 
 } // namespace insight_trace::engine

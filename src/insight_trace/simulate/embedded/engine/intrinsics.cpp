@@ -87,6 +87,7 @@ static void run_op(Core &core, Op op, const Operands &operands) {
         return run_op(core, op, operands);
     }
     core.used_pipes = 0;
+    core.used_unit = {};
     core.computes = false;
     run_op(core, op, operands);
     core.late->op(core.used_pipes, op, operands);
@@ -396,7 +397,7 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         r.a = b;
         if (core.late && pipe != PipeId::S) core.late->drain(pipe);
         uint32_t row = core.clock.signal(pipe, r, at);
-        machine.cross_core.set_intra(machine, core, static_cast<int>(b), row);
+        machine.cross_core.set(machine, core, kOneToOne, static_cast<int>(b), row);
         return 0;
     }
     case Intrinsic::WaitIntraBlock:

@@ -52,60 +52,61 @@ void LateWork::put(uint32_t pipes, std::function<void()> work) {
             if (others >> i & 1) drain(static_cast<PipeId>(i));
         return later();
     }
-    auto item = std::make_shared<Item>(Item{Kind::Work, others, {}, std::move(later)});
-    for (int i = 0; i < kPipes; ++i)
-        if (others >> i & 1) queues_[size_t(i)].push_back(item);
+    Item item{std::make_shared<Task>(Task{others, std::move(later)}), {}};
+    for (int i = 0; i < kPipes; ++i) {
+        if (!(others >> i & 1)) continue;
+        item.sync = {};
+        item.sync.pipe = static_cast<uint8_t>(i);
+        if (i == static_cast<int>(PipeId::M) || i == static_cast<int>(PipeId::FIX)) {
+            item.sync.unit = core_.used_unit;
+            if (item.sync.unit) item.sync.after = network_.reserve(i, item.sync.unit);
+        }
+        network_.pending(i).push(item);
+    }
 }
 
 void LateWork::op(uint32_t pipes, Op op, const Operands &operands) {
     core_.computes = true; // what is done from here on is work, not issue
-    for (uint32_t i = 0; i < operands.count; ++i)
-        if (operands[i].kind == Operand::Tile && operands[i].tile.unit_flag) wait_for_other_side(pipes);
     std::vector<Operand> kept(operands.list, operands.list + operands.count);
     put(pipes, [this, op, kept = std::move(kept)] {
         op_bodies[static_cast<int>(op)](core_, {kept.data(), static_cast<uint32_t>(kept.size())});
     });
 }
 
-// A unit flag: what the other side has of the accumulator is done first.
-void LateWork::wait_for_other_side(uint32_t pipes) {
-    const PipeId other = pipes & bit(PipeId::M) ? PipeId::FIX : PipeId::M;
-    while (!queues_[static_cast<size_t>(other)].empty() && step_anywhere()) {
-    }
-}
-
 void LateWork::raw(uint32_t pipes, Raw which, const uint64_t *values) {
     core_.computes = true;
-    if ((which == Raw::Multiply && values[7] & kUnitFlagBits) ||
-        (which == Raw::StoreAcc && values[4] >> 32 & kUnitFlagBits))
-        wait_for_other_side(pipes);
     std::vector<uint64_t> kept(values, values + raw_values(which));
     put(pipes, [this, which, kept = std::move(kept)] { perform(core_, which, kept.data()); });
 }
 
-void LateWork::push(PipeId pipe, Kind kind, const Flag &flag) {
-    queues_[static_cast<size_t>(pipe)].push_back(std::make_shared<Item>(Item{kind, bit(pipe), flag, {}}));
+void LateWork::push(PipeId pipe, Sync kind, PipeId from, PipeId to, int event) {
+    Item item;
+    item.sync.kind = kind;
+    item.sync.pipe = static_cast<uint8_t>(pipe);
+    item.sync.from = static_cast<uint8_t>(from);
+    item.sync.to = static_cast<uint8_t>(to);
+    item.sync.event = static_cast<uint8_t>(event);
+    network_.pending(static_cast<int>(pipe)).push(item);
 }
 
 void LateWork::set(PipeId from, PipeId to, int event) {
     if (from == PipeId::S)
-        ++raised_[{from, to, event}];
+        network_.raise(*this, kScalarPipe, static_cast<int>(to), event, {});
     else
-        push(from, Kind::Set, {from, to, event});
+        push(from, Sync::Set, from, to, event);
 }
 
 void LateWork::wait(PipeId from, PipeId to, int event) {
-    if (to != PipeId::S) return push(to, Kind::Wait, {from, to, event});
-    int &count = raised_[{from, to, event}];
-    while (!count) need_progress();
-    --count;
+    if (to != PipeId::S) return push(to, Sync::Wait, from, to, event);
+    Token raised;
+    while (!network_.take(static_cast<int>(from), kScalarPipe, event, raised)) need_progress();
 }
 
 void LateWork::barrier(PipeId pipe) {
     if (pipe == PipeId::ALL)
         drain();
     else if (pipe != PipeId::S)
-        push(pipe, Kind::Barrier);
+        push(pipe, Sync::Barrier);
 }
 
 bool LateWork::overtakes(int pipe) const {
@@ -115,36 +116,36 @@ bool LateWork::overtakes(int pipe) const {
 }
 
 bool LateWork::step(int pipe) {
-    constexpr size_t kInFlight = 8;
-    Queue &queue = queues_[size_t(pipe)];
+    Fifo<Item> &queue = network_.pending(pipe);
     if (queue.empty()) return false;
-    size_t pick = 0;
     if (overtakes(pipe)) {
-        auto alone = [&](const Item &item) { return item.kind == Kind::Work && item.pipes == 1u << pipe; };
+        const size_t most = std::min(queue.size(), depths_[static_cast<size_t>(pipe)]);
+        auto alone = [&](const Item &item) {
+            return item.sync.kind == Sync::Work && !item.sync.unit && item.task->pipes == 1u << pipe;
+        };
         size_t able = 0;
-        while (able < queue.size() && able < kInFlight && alone(*queue[able])) ++able;
-        if (able > 1) pick = dice_() % able;
+        while (able < most && alone(queue[able])) ++able;
+        if (able > 1)
+            for (size_t pick = dice_() % able; pick; --pick) std::swap(queue[pick], queue[pick - 1]);
     }
-    const std::shared_ptr<Item> item = queue[pick];
-    switch (item->kind) {
-    case Kind::Work:
+    if (!network_.take_up(*this, Item(queue.front()))) return false;
+    queue.drop();
+    return true;
+}
+
+bool LateWork::work(const Item &item) {
+    const int pipe = item.sync.pipe;
+    auto others = [&](auto &&visit) {
         for (int i = 0; i < kPipes; ++i)
-            if ((item->pipes >> i & 1) && i != pipe && queues_[size_t(i)].front() != item) return false;
-        item->work();
-        for (int i = 0; i < kPipes; ++i)
-            if ((item->pipes >> i & 1) && i != pipe) queues_[size_t(i)].pop_front();
-        break;
-    case Kind::Set:
-        ++raised_[item->flag];
-        break;
-    case Kind::Wait:
-        if (!raised_[item->flag]) return false;
-        --raised_[item->flag];
-        break;
-    case Kind::Barrier:
-        break;
-    }
-    queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(pick));
+            if ((item.task->pipes >> i & 1) && i != pipe) visit(i);
+    };
+    bool first_everywhere = true;
+    others(
+        [&](int i) { first_everywhere = first_everywhere && network_.pending(i).front().task == item.task; });
+    if (!first_everywhere) return false;
+    item.task->work();
+    if (item.sync.unit.flips) network_.flip(*this, pipe, item.sync.unit, {});
+    others([&](int i) { network_.pending(i).drop(); });
     return true;
 }
 
@@ -166,7 +167,7 @@ void LateWork::some() {
 }
 
 void LateWork::drain(PipeId pipe) {
-    while (!queues_[static_cast<size_t>(pipe)].empty())
+    while (!network_.pending(static_cast<int>(pipe)).empty())
         if (!step(static_cast<int>(pipe))) need_progress();
 }
 

@@ -5,14 +5,10 @@
 // around it, and queues go on at random. What the scalar unit waits for has been done when it goes on.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <random>
-#include <tuple>
 
 #include "core.hpp"
 
@@ -23,7 +19,9 @@ void perform(Core &core, Raw which, const uint64_t *values);
 
 class LateWork {
   public:
-    LateWork(Core &core, uint64_t seed) : core_(core), dice_(seed * 0x9e3779b97f4a7c15ull) {}
+    LateWork(Core &core, uint64_t seed)
+        : core_(core), dice_(seed * 0x9e3779b97f4a7c15ull),
+          depths_(queue_depths(core.parameters, core.identity.cube)) {}
 
     // Ops whose instructions depend on the data are done when they are issued.
     static bool can_wait(Op op);
@@ -33,24 +31,31 @@ class LateWork {
     void set(PipeId from, PipeId to, int event);
     void wait(PipeId from, PipeId to, int event);
     void barrier(PipeId pipe);
-    void some(); // a few steps, or none
-    void wait_for_other_side(uint32_t pipes);
+    void some();             // a few steps, or none
     void drain(PipeId pipe); // all that the pipe was given
     void drain();            // all that every pipe was given
 
-  private:
-    enum class Kind : uint8_t { Work, Set, Wait, Barrier };
-    using Flag = std::tuple<PipeId, PipeId, int>;
-    struct Item {
-        Kind kind;
+    // As a follower of the pipes (pipe_network.hpp), one that chooses who goes on: a flag is there or not.
+    struct Task {
         uint32_t pipes;
-        Flag flag;
         std::function<void()> work;
     };
-    using Queue = std::deque<std::shared_ptr<Item>>;
+    struct Item {
+        std::shared_ptr<Task> task; // of work
+        PipeStep sync;
+    };
+    struct Token {};
+    static constexpr bool kGoesOn = false;
+    PipeStep step_of(const Item &item) const { return item.sync; }
+    bool ready(const Item &) const { return true; }
+    bool work(const Item &item);
+    bool set(const Item &, Token &) { return true; }
+    void waited(const Item &, Token) {}
+    bool barrier(const Item &) { return true; }
 
+  private:
     void put(uint32_t pipes, std::function<void()> work);
-    void push(PipeId pipe, Kind kind, const Flag &flag = {});
+    void push(PipeId pipe, Sync kind, PipeId from = PipeId::S, PipeId to = PipeId::S, int event = 0);
     bool overtakes(int pipe) const; // transfers of one pipe may end in any order
     bool step(int pipe);            // false: it has nothing that can be done now
     bool step_anywhere();
@@ -58,8 +63,8 @@ class LateWork {
 
     Core &core_;
     std::mt19937_64 dice_;
-    std::array<Queue, kPipes> queues_;
-    std::map<Flag, int> raised_;
+    const QueueDepths depths_;
+    PipeNetwork<LateWork> network_;
 };
 
 } // namespace insight_trace::engine

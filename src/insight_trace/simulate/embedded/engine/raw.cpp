@@ -33,6 +33,7 @@ extern "C" void insight_trace_raw(Raw which, const uint64_t *values, Site at) {
     current_machine().interrupt(core);
     core.late->some();
     core.used_pipes = 0;
+    core.used_unit = {};
     core.computes = false;
     perform(core, which, values);
     core.late->raw(core.used_pipes, which, values);

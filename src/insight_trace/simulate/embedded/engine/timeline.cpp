@@ -30,6 +30,17 @@ Timeline::Timeline(const Parameters &parameters, Records &records, const std::ve
 
 Timeline::~Timeline() = default;
 
+Timeline::Core::Core(Timeline &timeline_, uint32_t index_, const TimelineCore &given)
+    : timeline(timeline_), index(index_), steps(given.steps), block(given.block) {
+    const QueueDepths depths = queue_depths(timeline.parameters_, given.cube);
+    for (size_t i = 0; i < pipes.size(); ++i) {
+        pipes[i].depth = depths[i];
+        size_t ring = 1; // its places wrap around without a division
+        while (ring < depths[i]) ring *= 2;
+        pipes[i].taken.assign(ring, 0);
+    }
+}
+
 // How many blocks the chip runs at once: a cluster has a cube core and two vector cores.
 static size_t slots_of(const std::vector<TimelineCore> &cores, const std::vector<uint32_t> &block,
                        int cube_cores) {
@@ -48,19 +59,8 @@ void Timeline::begin(L2Cache &cache, bool write_records) {
     whole_ = overfull_ = false;
     memory_ = std::make_unique<MemorySystem>(rates_, cache, static_cast<uint32_t>(given_.size()), kPipes);
     cores_.clear();
-    for (const TimelineCore &given : given_) {
-        auto core = std::make_unique<Core>();
-        core->steps = given.steps;
-        core->block = given.block;
-        for (size_t i = 0; i < core->pipes.size(); ++i) {
-            Pipe &pipe = core->pipes[i];
-            pipe.depth = parameters_.queue_depth(static_cast<PipeId>(i), given.cube);
-            size_t ring = 1; // its places wrap around without a division
-            while (ring < pipe.depth) ring *= 2;
-            pipe.taken.assign(ring, 0);
-        }
-        cores_.push_back(std::move(core));
-    }
+    for (uint32_t i = 0; i < given_.size(); ++i)
+        cores_.push_back(std::make_unique<Core>(*this, i, given_[i]));
     signalled_.clear();
     done_ = begun_ = 0;
     left_.clear();
@@ -193,25 +193,23 @@ bool Timeline::take(Core &core, uint32_t index, const CoreStep &step) {
         const int64_t start = core.now + step.before;
         core.now = start + flag_cost_;
         put(step.row, start, start, core.now, Stall::None);
-        core.flag(0, step.to, step.event).push({core.now, step.row});
-        if (step.to != 0) resume(core, index, step.to);
+        core.network.raise(core, kScalarPipe, step.to, step.event, {core.now, step.row});
         return true;
     }
     case StepKind::ScalarWait: {
-        Flag &sets = core.flag(step.pipe, 0, step.event);
-        if (sets.empty()) return false;
+        Raised raised;
+        if (!core.network.take(step.pipe, kScalarPipe, step.event, raised)) return false;
         const int64_t start = core.now + step.before;
-        auto [time, row] = sets.pop();
-        core.now = std::max(start, time) + flag_latency_;
-        put(step.row, start, start, core.now, time > start ? Stall::Flag : Stall::None, row);
+        core.now = std::max(start, raised.time) + flag_latency_;
+        put(step.row, start, start, core.now, raised.time > start ? Stall::Flag : Stall::None, raised.row);
         return true;
     }
     case StepKind::BarrierAll: {
         int64_t end = core.now + step.before;
         const int64_t start = end;
-        for (const Pipe &pipe : core.pipes) {
-            if (!drained(pipe)) return false;
-            end = std::max(end, pipe.busy_until);
+        for (size_t i = 0; i < core.pipes.size(); ++i) {
+            if (!drained(core, i)) return false;
+            end = std::max(end, core.pipes[i].busy_until);
         }
         core.now = end + step.latency;
         if (step.row != kNone)
@@ -256,110 +254,133 @@ bool Timeline::take(Core &core, uint32_t index, const CoreStep &step) {
         core.now += issue_cost_;
         ++pipe.issued;
     }
-    const Access *access = step.kind == StepKind::Transfer ? &core.steps->accesses[step.link] : nullptr;
-    if (!pipe.pending.empty() || !schedule(core, index, step, marked, access)) {
-        if (writes_) records_[step.row].issue = issue;
-        pipe.pending.push({step, marked, access ? *access : Access()});
-    }
+    Pending item{step, marked, 0, {}};
+    if (step.kind == StepKind::Transfer) item.access = core.steps->accesses[step.link];
+    const PipeStep sync = sync_of(step, &item.access);
+    if (sync.unit) item.after = core.network.reserve(step.pipe, sync.unit);
+    if (!core.network.give(core, item, step.pipe) && writes_) records_[step.row].issue = issue;
     return true;
 }
 
-bool Timeline::schedule(Core &core, uint32_t index, const CoreStep &step, int64_t marked,
-                        const Access *access) {
-    Pipe &pipe = core.pipes[step.pipe];
-    if (pipe.held) return false;
+Timeline::Taken Timeline::Core::take_up(const Pending &item) {
+    const CoreStep &step = item.step;
     const bool follows = step.kind == StepKind::Work && step.event;
-    const int64_t issue = marked < 0 ? -marked - 1 : marked;
-    const int64_t ready = issue + dispatch_latency_;
+    const int64_t issue = item.issue < 0 ? -item.issue - 1 : item.issue;
+    const int64_t ready = issue + timeline.dispatch_latency_;
+    Pipe &pipe = pipes[step.pipe];
     const int64_t start = std::max(ready, pipe.next_start);
-    Stall stall = marked < 0 ? Stall::Queue : start > ready && !follows ? Stall::Pipe : Stall::None;
-    int64_t end = start;
-    bool raised_later = false;
-    switch (step.kind) {
-    case StepKind::Work:
-        end = start + step.latency;
-        pipe.next_start = start + step.occupy;
-        if (stall == Stall::None) stall = static_cast<Stall>(step.to);
-        put(step.row, issue, start, end, stall);
-        break;
-    case StepKind::Transfer: {
-        const uint64_t under_way = pipe.submitted - pipe.ended;
-        if ((access->turn == Turn::Follows && under_way) ||
-            (access->in_flight && under_way >= access->in_flight)) {
-            pipe.full = true;
-            return false;
-        }
-        pipe.held = access->turn == Turn::Holds;
-        pipe.next_start = start + step.occupy;
-        ++pipe.submitted;
-        if (writes_) {
-            Record &record = records_[step.row];
-            record.issue = issue;
-            record.start = start;
-            record.stall = static_cast<uint8_t>(stall);
-        }
-        memory_->submit(index * kPipes + step.pipe, *access, start, step.latency - access->data, step.row);
-        end = start;
-        break;
-    }
-    case StepKind::Set:
-        pipe.next_start = start + flag_cost_;
-        if (pipe.submitted != pipe.ended || !pipe.late.empty()) {
-            // the flag is raised when they have ended; the pipe goes on meanwhile
-            if (writes_) {
-                records_[step.row].issue = issue;
-                records_[step.row].stall = static_cast<uint8_t>(stall);
-            }
-            pipe.late.push({step, start, pipe.busy_until, pipe.submitted});
-            raised_later = true;
-        } else {
-            end = std::max(start, pipe.busy_until) + flag_cost_;
-            put(step.row, issue, start, end, stall);
-        }
-        break;
-    case StepKind::Wait: {
-        Flag &sets = core.flag(step.to, step.pipe, step.event);
-        if (sets.empty()) return false;
-        auto [time, row] = sets.pop();
-        end = std::max(start, time) + flag_latency_;
-        pipe.next_start = end;
-        put(step.row, issue, start, end, time > start ? Stall::Flag : stall, row);
-        break;
-    }
-    default: // a barrier of the pipe
-        if (pipe.submitted != pipe.ended) return false;
-        end = std::max(start, pipe.busy_until) + barrier_cost_;
-        put(step.row, issue, start, end, pipe.busy_until > start ? Stall::Barrier : stall);
-        if (step.event) signal(step.row, end);
-        pipe.next_start = end;
-        break;
-    }
     if (!follows) pipe.taken[pipe.started++ & (pipe.taken.size() - 1)] = start;
-    if (step.kind == StepKind::Set) {
-        if (!raised_later) raise(core, index, step, end);
-    } else {
-        pipe.busy_until = std::max(pipe.busy_until, end);
-    }
+    return {issue, start,
+            item.issue < 0              ? Stall::Queue
+            : start > ready && !follows ? Stall::Pipe
+                                        : Stall::None};
+}
+
+// The other side hands the accumulator over block by block, in the order in which this one goes over it: it
+// begins with the first of its blocks, and ends no sooner than with the last. Returns that end.
+int64_t Timeline::Core::wait_for_blocks(const Pending &item, int64_t &start) {
+    const PipeStep step = step_of(item);
+    int64_t end = 0;
+    if (!step.unit) return end;
+    network.each_handed(step, [&](const UnitUse &had, const Raised &raised) {
+        auto handed_at = [&](int64_t block) {
+            return raised.begin + (raised.time - raised.begin) * (block - had.first + 1) / had.count;
+        };
+        const int64_t first = std::max(step.unit.first, had.first);
+        const int64_t last = int64_t(std::min(step.unit.end(), had.end())) - 1;
+        start = std::max(start, handed_at(first));
+        end = std::max(end, handed_at(last) + item.step.latency / step.unit.count);
+    });
+    return end;
+}
+
+bool Timeline::Core::work(const Pending &item) {
+    const CoreStep &step = item.step;
+    if (step.kind == StepKind::Transfer) return submit(item);
+    Pipe &pipe = pipes[step.pipe];
+    auto [issue, start, stall] = take_up(item);
+    const int64_t taken = start, last = wait_for_blocks(item, start);
+    const int64_t end = std::max(start + step.latency, last);
+    pipe.next_start = std::max(start + step.occupy, end - step.latency + step.occupy);
+    pipe.busy_until = std::max(pipe.busy_until, end);
+    if (start > taken) stall = Stall::Flag;
+    if (stall == Stall::None) stall = static_cast<Stall>(step.to);
+    timeline.put(step.row, issue, start, end, stall);
+    const UnitUse unit = step_of(item).unit;
+    if (unit.flips) network.flip(*this, step.pipe, unit, {end, step.row, start});
     return true;
 }
 
-void Timeline::raise(Core &core, uint32_t index, const CoreStep &step, int64_t time) {
-    Pipe &pipe = core.pipes[step.pipe];
-    pipe.busy_until = std::max(pipe.busy_until, time);
-    core.flag(step.pipe, step.to, step.event).push({time, step.row});
-    if (step.to != 0) resume(core, index, step.to);
+bool Timeline::Core::submit(const Pending &item) {
+    const CoreStep &step = item.step;
+    const Access &access = item.access;
+    Pipe &pipe = pipes[step.pipe];
+    const uint64_t under_way = pipe.submitted - pipe.ended;
+    if ((access.turn == Turn::Follows && under_way) || (access.in_flight && under_way >= access.in_flight)) {
+        pipe.full = true;
+        return false;
+    }
+    auto [issue, start, stall] = take_up(item);
+    const int64_t taken = start, last = wait_for_blocks(item, start);
+    if (start > taken) stall = Stall::Flag;
+    pipe.held = access.turn == Turn::Holds;
+    pipe.next_start = start + step.occupy;
+    pipe.busy_until = std::max(pipe.busy_until, start);
+    ++pipe.submitted;
+    if (timeline.writes_) {
+        Record &record = timeline.records_[step.row];
+        record.issue = issue;
+        record.start = start;
+        record.stall = static_cast<uint8_t>(stall);
+    }
+    // of those that use the accumulator one is in flight
+    pipe.flips = UnitUse::of(access.unit);
+    pipe.flips_since = start;
+    const int64_t latency = std::max(step.latency, last - start) - access.data;
+    timeline.memory_->submit(index * kPipes + step.pipe, access, start, latency, step.row);
+    return true;
 }
 
-void Timeline::resume(Core &core, uint32_t index, int id) {
-    Pipe &pipe = core.pipes[static_cast<size_t>(id)];
-    while (!pipe.pending.empty()) {
-        // taken off first: scheduling a set may come back here through another pipe
-        const Pending next = pipe.pending.pop();
-        if (!schedule(core, index, next.step, next.issue, &next.access)) {
-            pipe.pending.put_back();
-            return;
+bool Timeline::Core::set(const Pending &item, Raised &raised) {
+    const CoreStep &step = item.step;
+    Pipe &pipe = pipes[step.pipe];
+    const auto [issue, start, stall] = take_up(item);
+    pipe.next_start = start + timeline.flag_cost_;
+    if (pipe.submitted != pipe.ended || !pipe.late.empty()) {
+        // the flag is raised when they have ended; the pipe goes on meanwhile
+        if (timeline.writes_) {
+            timeline.records_[step.row].issue = issue;
+            timeline.records_[step.row].stall = static_cast<uint8_t>(stall);
         }
+        pipe.late.push({step, start, pipe.busy_until, pipe.submitted});
+        return false;
     }
+    const int64_t end = std::max(start, pipe.busy_until) + timeline.flag_cost_;
+    timeline.put(step.row, issue, start, end, stall);
+    pipe.busy_until = std::max(pipe.busy_until, end);
+    raised = {end, step.row, 0};
+    return true;
+}
+
+void Timeline::Core::waited(const Pending &item, const Raised &raised) {
+    Pipe &pipe = pipes[item.step.pipe];
+    const auto [issue, start, stall] = take_up(item);
+    const int64_t end = std::max(start, raised.time) + timeline.flag_latency_;
+    pipe.next_start = end;
+    pipe.busy_until = std::max(pipe.busy_until, end);
+    timeline.put(item.step.row, issue, start, end, raised.time > start ? Stall::Flag : stall, raised.row);
+}
+
+bool Timeline::Core::barrier(const Pending &item) {
+    Pipe &pipe = pipes[item.step.pipe];
+    if (pipe.submitted != pipe.ended) return false;
+    const auto [issue, start, stall] = take_up(item);
+    const int64_t end = std::max(start, pipe.busy_until) + timeline.barrier_cost_;
+    timeline.put(item.step.row, issue, start, end, pipe.busy_until > start ? Stall::Barrier : stall);
+    pipe.next_start = end;
+    pipe.busy_until = std::max(pipe.busy_until, end);
+    if (item.step.event) timeline.signal(item.step.row, end);
+    return true;
 }
 
 void Timeline::ended(const MemorySystem::Ended &event) {
@@ -377,10 +398,14 @@ void Timeline::ended(const MemorySystem::Ended &event) {
                        static_cast<uint64_t>((event.traffic.bytes - event.traffic.hits) / L2Cache::kSector)
                            << 32;
     }
+    const UnitUse unit = pipe.flips;
+    pipe.flips = {};
     if (event.holds || pipe.full) {
         pipe.held = pipe.full = false;
         pipe.next_start = std::max(pipe.next_start, event.time);
     }
+    if (unit.flips)
+        core.network.flip(core, static_cast<int>(number), unit, {event.time, event.row, pipe.flips_since});
     while (!pipe.late.empty() && pipe.late.front().after <= pipe.ended) {
         const LateSet late = pipe.late.pop();
         const int64_t end = std::max({late.start, late.busy, event.time}) + flag_cost_;
@@ -389,9 +414,10 @@ void Timeline::ended(const MemorySystem::Ended &event) {
             record.start = late.start;
             record.end = end;
         }
-        raise(core, index, late.step, end);
+        pipe.busy_until = std::max(pipe.busy_until, end);
+        core.network.raise(core, late.step.pipe, late.step.to, late.step.event, {end, late.step.row});
     }
-    resume(core, index, static_cast<int>(number));
+    core.network.go_on(core, static_cast<int>(number));
     if (cores_.size() > 1 || whole_) ready_.push(index);
 }
 

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "clock.hpp"
-#include "fifo.hpp"
 #include "memory_system.hpp"
 #include "records.hpp"
 #include "core_step.hpp"
@@ -61,8 +60,12 @@ class Timeline {
     bool more_blocks_than_cores_wait() const { return overfull_; }
 
   private:
-    using Flag = Fifo<std::pair<int64_t, uint32_t>>; // sets that no wait has consumed: time, row
-    struct LateSet {                                 // a flag whose pipe has transfers in flight
+    struct Raised { // a flag, or blocks of the accumulator that are handed over
+        int64_t time = 0;
+        uint32_t row = kNone;
+        int64_t begin = 0; // of blocks: when the instruction began that had them
+    };
+    struct LateSet { // a flag whose pipe has transfers in flight
         CoreStep step;
         int64_t start, busy;
         uint64_t after; // how many transfers of the pipe must have ended
@@ -70,7 +73,8 @@ class Timeline {
     struct Pending { // issued, and kept by what its pipe waits for
         CoreStep step;
         int64_t issue;
-        Access access; // of a transfer
+        uint64_t after; // PipeStep
+        Access access;  // of a transfer
     };
     struct Pipe {
         int64_t next_start = 0, busy_until = 0;
@@ -80,36 +84,48 @@ class Timeline {
         uint64_t submitted = 0, ended = 0; // transfers
         bool held = false;                 // by a transfer that lets nothing pass
         bool full = false;                 // a transfer waits until one of those in flight has ended
-        Fifo<Pending> pending;
         Fifo<LateSet> late;
+        UnitUse flips; // of the transfer in flight
+        int64_t flips_since = 0;
     };
-    struct Core {
+    struct Taken { // an instruction that its pipe takes up
+        int64_t issue, start;
+        Stall stall;
+    };
+    struct Core { // follows its pipes (pipe_network.hpp): a flag carries its time
+        using Item = Pending;
+        using Token = Raised;
+        static constexpr bool kGoesOn = true;
+        Timeline &timeline;
+        uint32_t index;
         const CoreSteps *steps;
         uint32_t next = 0; // step
         int64_t now = 0;
         bool begun = false, done = false;
         int32_t block;
         std::array<Pipe, kPipes> pipes;
-        // of a thousand flags a kernel uses a few: place in `flags` + 1, by from, to and event
-        std::array<uint16_t, kPipes * kPipes * kEvents> flag_place{};
-        std::vector<Flag> flags;
-        Flag &flag(int from, int to, int event) {
-            uint16_t &place = flag_place[static_cast<size_t>((from * kPipes + to) * kEvents + event)];
-            if (!place) {
-                flags.emplace_back();
-                place = static_cast<uint16_t>(flags.size());
-            }
-            return flags[place - 1u];
+        PipeNetwork<Core> network;
+
+        Core(Timeline &timeline_, uint32_t index_, const TimelineCore &given);
+        PipeStep step_of(const Pending &item) const {
+            PipeStep step = sync_of(item.step, &item.access);
+            step.after = item.after;
+            return step;
         }
+        bool ready(const Pending &item) const { return !pipes[item.step.pipe].held; }
+        bool work(const Pending &item);
+        bool set(const Pending &item, Raised &raised);
+        void waited(const Pending &item, const Raised &raised);
+        bool barrier(const Pending &item);
+        Taken take_up(const Pending &item);
+        int64_t wait_for_blocks(const Pending &item, int64_t &start);
+        bool submit(const Pending &item);
     };
 
     void begin_block(int64_t at);
     void take_steps(uint32_t core, uint32_t last_row = kNone);
     bool take(Core &core, uint32_t index, const CoreStep &step); // false: not yet
     bool room(Core &core, const CoreStep &step);
-    bool schedule(Core &core, uint32_t index, const CoreStep &step, int64_t issue, const Access *access);
-    void resume(Core &core, uint32_t index, int pipe);
-    void raise(Core &core, uint32_t index, const CoreStep &step, int64_t time);
     void ended(const MemorySystem::Ended &ended);
     void signal(uint32_t row, int64_t time);
     bool signalled(uint32_t row, int64_t &time) {
@@ -122,7 +138,10 @@ class Timeline {
         time = found->second;
         return true;
     }
-    bool drained(const Pipe &pipe) const { return pipe.pending.empty() && pipe.submitted == pipe.ended; }
+    static bool drained(const Core &core, size_t pipe) {
+        return core.network.pending(static_cast<int>(pipe)).empty() &&
+               core.pipes[pipe].submitted == core.pipes[pipe].ended;
+    }
     void put(uint32_t row, int64_t issue, int64_t start, int64_t end, Stall stall, uint32_t partner = kNone) {
         if (!writes_) return;
         Record &record = records_[row];

@@ -13,7 +13,7 @@ namespace {
 constexpr uint8_t kGlobal = static_cast<uint8_t>(Space::GM);
 constexpr uint32_t kIdentical = 16; // repeats from which a vector result is there when the next one needs it
 
-bool is_scalar(uint32_t thread) { return thread % kPipesPerCore == static_cast<uint32_t>(PipeId::S); }
+bool is_scalar(uint32_t thread) { return thread % kPipes == static_cast<uint32_t>(PipeId::S); }
 
 } // namespace
 
@@ -310,11 +310,13 @@ void Checker::meet(const Touch &earlier, const Touch &later, const Step &step, c
     }
     if (earlier.atomic && later.atomic) return;
     const bool same_pipe = earlier.thread == later.thread;
-    const bool same_core = earlier.thread / kPipesPerCore == later.thread / kPipesPerCore;
+    const bool same_core = earlier.thread / kPipes == later.thread / kPipes;
     if (same_pipe) { // what the pipe keeps in order by itself
         if (step.pipe == PipeId::S || step.pipe == PipeId::M) return;
         if (step.pipe == PipeId::V && options_.vector_in_order) return;
-        if (later.number - earlier.number > options_.window) return;
+        if (later.number - earlier.number >
+            options_.depths[cores_[step.core].cube][static_cast<size_t>(step.pipe)])
+            return;
         // inside a tile op the library has its own reasons
         if (records_[earlier.row].call != kNoCall && records_[earlier.row].call == records_[step.row].call)
             return;

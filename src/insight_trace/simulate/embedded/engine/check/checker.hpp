@@ -56,8 +56,9 @@ struct Need {
 
 struct Options {
     bool vector_in_order = false; // dependent vector instructions need no barrier (a5)
-    uint32_t window = 16;         // instructions of one pipe that may be under way at once
-    bool memory = true;           // also what is not about order
+    // instructions of one pipe that may be under way at once: on a vector core, on a cube core
+    QueueDepths depths[2] = {};
+    bool memory = true; // also what is not about order
 };
 
 // What Contract findings are about.

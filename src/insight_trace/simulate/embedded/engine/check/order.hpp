@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,8 +19,6 @@
 namespace insight_trace::engine::check {
 
 using Time = std::vector<uint32_t>;
-
-constexpr int kPipesPerCore = static_cast<int>(PipeId::COUNT);
 
 enum class StepKind : uint8_t {
     Nothing, // keeps its number on the pipe
@@ -46,8 +43,7 @@ struct Step {
     int event = 0;
     int mode = 0;
     uint64_t address = 0;
-    // of work of the cube unit or FIXPIPE on an accumulator: its unit flag, and the bytes from `address` on
-    uint32_t unit_flag = 0, unit_bytes = 0;
+    UnitUse unit; // of work of the cube unit or FIXPIPE on an accumulator
 };
 
 // A flag that the hardware would lose, because it has one bit: set again before its wait was sure to be over.
@@ -74,7 +70,7 @@ class Order {
     void finish();
 
     static size_t thread(uint16_t core, PipeId pipe) {
-        return size_t(core) * kPipesPerCore + static_cast<size_t>(pipe);
+        return size_t(core) * kPipes + static_cast<size_t>(pipe);
     }
     const std::vector<DoubleSet> &double_sets() const { return double_sets_; }
     const std::vector<CrossFault> &cross_faults() const { return cross_faults_; } // when it is finished
@@ -83,53 +79,55 @@ class Order {
     using Shared = std::shared_ptr<const Time>;
     struct Pending {
         Step step;
-        Shared issued;      // what the scalar unit knew when it handed the instruction over
-        uint32_t after = 0; // how many instructions of its own it had been through
+        Shared issued;       // what the scalar unit knew when it handed the instruction over
+        uint32_t after = 0;  // how many instructions of its own it had been through
+        uint64_t handed = 0; // PipeStep::after
     };
     struct Pipe {
         Time time;
         uint32_t count = 0; // instructions so far
         Shared seen;        // the scalar unit's time that is part of `time` already
-        std::deque<Pending> pending;
     };
     struct Raised {
         Shared time;
-        uint32_t row;
+        uint32_t row = 0;
     };
     struct FlagState {
-        std::deque<Raised> raised;
-        bool waited = false; // a wait has taken the last set
         uint32_t wait_number = 0, last_set = 0;
         bool ever_set = false;
     };
     using FlagKey = std::tuple<uint16_t, PipeId, PipeId, int>;
+    struct Core { // follows its pipes (pipe_network.hpp): a flag carries what is known to have ended
+        using Item = Pending;
+        using Token = Raised;
+        static constexpr bool kGoesOn = true;
+        Order &order;
+        PipeNetwork<Core> network;
+        Shared issued; // what the scalar unit knows, made anew when it learns something
+
+        explicit Core(Order &order_) : order(order_) {}
+        PipeStep step_of(const Pending &item) const;
+        bool ready(const Pending &item);
+        bool work(const Pending &item);
+        bool set(const Pending &item, Raised &raised);
+        void waited(const Pending &item, const Raised &raised);
+        bool barrier(const Pending &item);
+    };
 
     Pipe &pipe(uint16_t core, PipeId id) { return pipes_[thread(core, id)]; }
     const Shared &scalar_time(uint16_t core);
+    void learn(const Step &step, const Time &time);
     void learn_by_scalar(uint16_t core, const Time &time);
-    bool take_up(Pipe &on, const Pending &next);
-    void drain(uint16_t core, PipeId id);
-    void set(Pipe &on, const Pending &next);
-    void cross_set(Pipe &on, const Step &step);
-    void deliver(uint16_t core, int flag, const Raised &raised);
+    void core_set(Pipe &on, const Step &step);
     void visit(Pipe &on, const Step &step);
-    void wait_for_unit(Pipe &on, const Step &step);
-    void flip_unit(const Pipe &on, const Step &step);
     Shared ended(const Pipe &on, size_t thread) const;
-    std::deque<Raised> *crossing(const Step &step);
 
     const std::vector<CoreIdentity> cores_;
     Visit work_;
     std::vector<Pipe> pipes_;
-    std::vector<Shared> issued_; // per core, made anew when the scalar unit learns something
+    std::vector<std::unique_ptr<Core>> networks_;
     std::map<FlagKey, FlagState> flags_;
-    std::map<std::pair<uint16_t, int>, std::deque<Raised>> crossed_;
-    std::map<std::tuple<int, int, uint16_t>, std::deque<Raised>> arrived_;
-    struct Unit {
-        bool full = false; // a product is there that FIXPIPE has not taken
-        Shared time;       // when it was filled, or taken
-    };
-    std::map<std::pair<uint16_t, uint64_t>, Unit> units_; // by core and block of its accumulator
+    CoreFlags<Raised> between_cores_;
     std::unordered_map<uint64_t, Time> published_;
     std::vector<DoubleSet> double_sets_;
     std::vector<CrossFault> cross_faults_;

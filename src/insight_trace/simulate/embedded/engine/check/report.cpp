@@ -28,6 +28,7 @@ std::string report_of(const Records &records, const Machine &machine) {
     for (const CoreJob &job : machine.job().cores) cores.push_back(job.identity);
     Options options;
     options.vector_in_order = machine.job().parameters.vector_functions != 0;
+    for (bool cube : {false, true}) options.depths[cube] = queue_depths(machine.job().parameters, cube);
     Checker checker(records, cores, machine.global_memory(), options);
     std::ostringstream out;
     for (const Found &found : checker.run()) {

@@ -60,8 +60,8 @@ bool Checker::step_of(uint32_t row, Step &step) const {
 
 void Checker::look_for_unit_flag(const Record &r, Step &step) const {
     if (r.geometry == kNoGeometry) return;
-    step.unit_flag = records_.geometries.rows()[r.geometry].unit_flag;
-    if (!step.unit_flag) return;
+    const uint32_t flag = records_.geometries.rows()[r.geometry].unit_flag;
+    if (!flag) return;
     uint64_t begin = ~uint64_t(0), end = 0;
     for (uint32_t i = r.operands; i < operand_end(step.row); ++i) {
         const OperandRow &operand = records_.operand(i);
@@ -72,9 +72,7 @@ void Checker::look_for_unit_flag(const Record &r, Step &step) const {
             end = std::max(end, at + bytes);
         });
     }
-    if (begin > end) return;
-    step.address = begin;
-    step.unit_bytes = static_cast<uint32_t>(end - begin);
+    if (begin < end) step.unit = UnitUse::of(flag, begin, end - begin);
 }
 
 } // namespace insight_trace::engine::check
