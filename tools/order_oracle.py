@@ -7,17 +7,18 @@ integer with a bit per instruction that has ended, and conflicts are found by co
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from insight_trace.chips import load_chip
 from insight_trace.model import Instructions, Operands
 from insight_trace.recording.operands import MEMORIES, NONE, byte_ranges, operand_rows
 
 # abi.hpp PipeId
 PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "ALL", "FIX")
 _WRITES = 2
-_WINDOW = 16
 _LANES = {"SCALAR": "S", "VECTOR": "V", "CUBE": "M", "FIXP": "FIX", "ALL": "ALL"}
 
 
@@ -175,19 +176,35 @@ def _conflicts(
         if (calls[a] == calls[b] != NONE and pipes[a] == pipes[b])  # inside a tile op
         or (adds[a] and adds[b])  # two stores that add
     }
-    return tuple(sorted(pair for pair in pairs - exempt if _depends(*pair, pipes, number, target)))
+    depths = _depths(target)
+    return tuple(
+        sorted(pair for pair in pairs - exempt if _depends(*pair, pipes, number, cores, target, depths))
+    )
 
 
-def _depends(first: int, second: int, pipes: list[Lane], number: dict[int, int], target: str) -> bool:
+def _depths(target: str) -> dict[bool, dict[str, int]]:
+    """How many instructions the queue of a pipe holds, on cube cores and on vector cores."""
+    chip = load_chip(target=target)
+    pipes = ("V", "M", "MTE1", "MTE2", "MTE3", "FIX")
+    vector = {pipe: int(chip.value(f"queue.{pipe.lower()}")) for pipe in pipes}
+    cube = {pipe: int(chip.value(f"queue.{pipe.lower()}_cube")) for pipe in ("MTE2", "MTE3")}
+    return {False: vector, True: {**vector, **cube}}
+
+
+def _depends(
+    first: int, second: int, pipes: list[Lane], number: dict[int, int], cores: Sequence[Who], target: str,
+    depths: dict[bool, dict[str, int]],
+) -> bool:  # fmt: skip
     """Whether two instructions on the same bytes need something between them."""
     (core, pipe), (other_core, other_pipe) = pipes[first], pipes[second]
+    cube = cores[core].cube
     if core != other_core:
         return not pipe == other_pipe == "S"  # words that cores poll
     if pipe != other_pipe:
         return True
     if pipe in ("S", "M") or (pipe == "V" and target == "a5"):
         return False
-    return number[second] - number[first] <= _WINDOW
+    return number[second] - number[first] <= depths[cube][pipe]
 
 
 def unordered(stream: Stream, left_out: frozenset[int] = frozenset()) -> list[tuple[int, int]]:
