@@ -45,6 +45,7 @@ ORDER = [
     "demo",
     "doctor",
     "api",
+    "agents",  # tools over a protocol, made of the API
     "commands",
     "simpler_names",  # started by its .pth file, as __main__ is by Python
     "__main__",

@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from insight_trace.api.simulation import run_program as run_program
     from insight_trace.api.simulation import time_op as time_op
     from insight_trace.api.simulation import time_table as time_table
+    from insight_trace.api.timing import Candidate as Candidate
+    from insight_trace.api.timing import Timings as Timings
+    from insight_trace.api.timing import op_variants as op_variants
+    from insight_trace.api.timing import time_many as time_many
+    from insight_trace.api.timing import variants as variants
     from insight_trace.api.traces import clean as clean
     from insight_trace.api.traces import compare as compare
     from insight_trace.api.traces import export as export
@@ -77,6 +82,9 @@ FUNCTIONS: dict[str, str] = {
     "run_program": "insight_trace.api.simulation",
     "time_op": "insight_trace.api.simulation",
     "time_table": "insight_trace.api.simulation",
+    "time_many": "insight_trace.api.timing",
+    "variants": "insight_trace.api.timing",
+    "op_variants": "insight_trace.api.timing",
     "stats": "insight_trace.api.traces",
     "compare": "insight_trace.api.traces",
     "table": "insight_trace.api.traces",
@@ -106,6 +114,8 @@ FUNCTIONS: dict[str, str] = {
 }
 # what they return
 _TYPES: dict[str, str] = {
+    "Candidate": "insight_trace.api.timing",
+    "Timings": "insight_trace.api.timing",
     "Capture": "insight_trace.capture.session",
     "CheckResult": "insight_trace.replay.examine",
     "Comparison": "insight_trace.trace.compare",

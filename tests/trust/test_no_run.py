@@ -56,6 +56,7 @@ REFUSES = {
     "check": ("{r}/ws",),
     "diff": ("{r}/build", "{r}/build"),
     "judge": ("{r}/task.json", "{r}/chain/kernels/add.cpp"),
+    "mcp": ("--root", "{t}"),
     "debug": ("{r}/ws",),
     "why": ("{r}/ws", "--first-mismatch"),
     "diverge": ("{r}/ws", "{r}/ws"),

@@ -54,6 +54,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "keep": {
         "judge": "candidate kernels for a task: right, wrong, racing, slow, and why; for tools that write kernels",
+        "mcp": "tools for agents, over the Model Context Protocol: kernel, check, why, advice, judge and the others",
         "diff": "two builds of the same kernels: new races, changed values, cycles; exit 1 on a new error",
         "gate": "cases against a committed baseline: cycles, verdicts, findings; exit 1 if something is worse",
         "runs": "runs that were made: list, show, compare, prune",

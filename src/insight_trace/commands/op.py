@@ -1,6 +1,7 @@
 """Cycles of one tile op on the modelled core, or of every row of a table of measured ops.
 
 insight-trace op TADD --dtype float --rows 64 --cols 64
+insight-trace op TADD --grid rows=16,32,64 cols=64:512:64 dtype=f16,f32
 insight-trace op --table measured.csv
 """
 
@@ -32,6 +33,12 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         metavar="A,B,…",
         help="where the sources and then the result lie, e.g. 0x0,0x4000,0x8000",
     )
+    parser.add_argument(
+        "--grid",
+        nargs="+",
+        metavar="AXIS=V,…",
+        help="time every combination; axes: dtype, rows, cols, valid_rows, valid_cols, to, k; FROM:TO:STEP counts up to TO",
+    )
     parser.add_argument("--table", type=Path, metavar="FILE.csv", help="time every row of a table")
     parser.add_argument("--soc-version", metavar="V", help="the chip, e.g. Ascend910B1")
     parser.add_argument(
@@ -58,6 +65,9 @@ def run(options: argparse.Namespace) -> int:
             raise RequestError("give an op or --table, not both")
         _show_table(time_table(options.table, **how), as_json=options.json)
         return 0
+    if options.grid is not None:
+        _time_grid(options)
+        return 0
     if not options.op or options.rows is None or options.cols is None:
         raise RequestError(
             "name an op and its size, or a table",
@@ -77,6 +87,71 @@ def run(options: argparse.Namespace) -> int:
     )
     print(json.dumps(timing.data(), indent=2)) if options.json else _show(timing)
     return 0
+
+
+def _time_grid(options: argparse.Namespace) -> None:
+    from insight_trace import op_variants, time_many
+    from insight_trace.errors import RequestError
+
+    if not options.op:
+        raise RequestError("--grid needs an op", hint="insight-trace op TADD --grid rows=16,32 cols=64,128")
+    if options.l2 is not None or options.addresses:
+        raise RequestError("--l2 and --addresses are for one op", hint="leave them out with --grid")
+    fixed = {name: getattr(options, name) for name in ("rows", "cols", "valid_rows", "valid_cols", "to", "k")}
+    axes = {name: value for name, value in fixed.items() if value is not None}
+    axes = {"dtype": options.dtype} | axes | dict(map(_axis, options.grid))
+    if "rows" not in axes or "cols" not in axes:
+        raise RequestError(f"{options.op} needs rows and cols", hint="--grid rows=16,32 cols=64,128")
+    found = time_many(op_variants(options.op, soc_version=options.soc_version, **axes), preset=options.preset)
+    if options.json:
+        print(json.dumps({"op": options.op, **found.data()}, indent=2))
+        return
+    columns = found.columns()
+    varied = [name for name in columns if name in _AXES]
+    print(
+        "".join(f"{name:>12}" for name in (*varied, "cycles", "us", "bound")) + "   90 % interval on a chip"
+    )
+    for place, time in enumerate(found.times):
+        values = "".join(f"{columns[name][place]!s:>12}" for name in varied)
+        if time.failure:
+            print(f"{values}   {time.failure}")
+        else:
+            print(
+                f"{values}{time.cycles:>12,}{time.micros:>12.3f}{time.bound:>12}   {time.low:,} to {time.high:,}"
+            )
+    print(found.summary())
+
+
+_AXES = ("dtype", "rows", "cols", "valid_rows", "valid_cols", "to", "k", "depth")
+_MOST = 100_000
+
+
+def _axis(text: str) -> tuple[str, list[Any]]:
+    """`rows=16,32`, `cols=64:512:64`, `dtype=f16,f32`."""
+    from insight_trace.errors import RequestError
+
+    name, _, values = text.partition("=")
+    if name not in _AXES[:-1]:
+        raise RequestError(
+            f"--grid {text}: there is no axis '{name}'", hint=f"there are: {', '.join(_AXES[:-1])}"
+        )
+    found: list[Any] = []
+    for word in values.split(","):
+        try:
+            if name in ("dtype", "to"):
+                found.append(word)
+            elif ":" in word:
+                first, last, step = (int(part) for part in word.split(":"))
+                if step < 1 or (last - first) // step > _MOST:
+                    raise ValueError
+                found += range(first, last + 1, step)
+            else:
+                found.append(int(word))
+        except ValueError:
+            raise RequestError(
+                f"--grid {text}: '{word}' is no value", hint="rows=16,32,64 or cols=64:512:64"
+            ) from None
+    return name, found
 
 
 def _addresses(text: str | None) -> tuple[int, ...]:

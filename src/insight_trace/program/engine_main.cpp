@@ -240,37 +240,6 @@ Request read_request(const std::string &text) {
 
 constexpr const char *kPipeNames[] = {"SCALAR", "VECTOR", "CUBE", "MTE1", "MTE2", "MTE3", "ALL", "FIXP"};
 
-// The pipe that works longest on one core. What overlaps counts once; what the scalar unit does before any
-// other pipe works is in no loop, and bounds nothing.
-std::string busiest(const Records &records, size_t cores) {
-    struct Pipe {
-        int64_t busy = 0, until = 0;
-    };
-    std::vector<std::array<Pipe, kPipes>> pipes(cores);
-    std::vector<uint8_t> begun(cores);
-    for (uint32_t row = 0; row < records.size(); ++row) {
-        const Record &record = records[row];
-        const PipeId unit = records.sites()[record.site].pipe;
-        const Form form = static_cast<Form>(record.form);
-        if (record.core >= cores || form == Form::Flag || form == Form::Barrier || form == Form::Plain)
-            continue;
-        if (unit != PipeId::S) begun[record.core] = 1;
-        if (!begun[record.core]) continue;
-        Pipe &pipe = pipes[record.core][static_cast<size_t>(unit)];
-        pipe.busy += std::max<int64_t>(0, record.end - std::max(record.start, pipe.until));
-        pipe.until = std::max(pipe.until, record.end);
-    }
-    int64_t most = 0;
-    const char *name = "";
-    for (const auto &core : pipes)
-        for (size_t pipe = 0; pipe < core.size() && pipe < std::size(kPipeNames); ++pipe)
-            if (core[pipe].busy > most) {
-                most = core[pipe].busy;
-                name = kPipeNames[pipe];
-            }
-    return name;
-}
-
 std::string run(const Request &request) {
     Job job;
     g_job = &job;
@@ -333,8 +302,8 @@ std::string run(const Request &request) {
     for (const auto &core : machine.timeline()->times()) cycles = std::max(cycles, core.end);
     const L2Traffic &traffic = machine.timeline()->traffic();
     out << "status\tok\ncycles\t" << cycles << "\ninstructions\t" << records.size() << "\nbound\t"
-        << busiest(records, machine.core_count()) << "\nwaves\t" << machine.timeline()->waves() << "\nl2\t"
-        << traffic.bytes << "\t" << traffic.hits << "\n";
+        << kPipeNames[busiest_pipe(records, machine.core_count())] << "\nwaves\t"
+        << machine.timeline()->waves() << "\nl2\t" << traffic.bytes << "\t" << traffic.hits << "\n";
     for (const Region &region : machine.global_memory().regions)
         if (region.used) out << "used\t" << region.address << "\t" << static_cast<int>(region.used) << "\n";
     for (size_t i = 0; i < machine.core_count(); ++i)

@@ -78,44 +78,77 @@ def plan_kernel(
     toolchain: Toolchain | None = None,
 ) -> PlannedKernel:
     """The kernel ready to simulate. `values` go by the parameters' names, or in their order."""
-    toolchain = toolchain or Toolchain.find()
-    path = file.path.resolve()
-    try:
-        text = regular_text(path, most=SOURCE_BYTES, errors="replace")
-    except OSError as error:
-        raise InputError(
-            f"the kernel's file cannot be read: {error.strerror}", where=str(file.path)
-        ) from None
-    function = _function(file, text)
-    if function is None:
-        return _by_slot(file, path, values, blocks, expected or {}, toolchain)
-    names = tuple(parameter.name for parameter in function.parameters)
-    by_name = _by_name(values, names)
-    slots: list[ReplaySlot] = []
-    passed: list[str] = []
-    for index, parameter in enumerate(function.parameters):
-        if parameter.name not in by_name:
-            raise RequestError(
-                f"{function.name} has a parameter '{parameter.name}' that no --arg gives",
-                hint=f"its parameters: {_described(function.parameters)}",
+    return KernelPlanner(file, toolchain).plan(values, blocks=blocks, expected=expected)
+
+
+class KernelPlanner:
+    """Plans one kernel for any values: what does not depend on them is read and translated once."""
+
+    def __init__(self, file: KernelFile, toolchain: Toolchain | None = None) -> None:
+        self.file = file
+        self.toolchain = toolchain or Toolchain.find()
+        self.path = file.path.resolve()
+        try:
+            text = regular_text(self.path, most=SOURCE_BYTES, errors="replace")
+        except OSError as error:
+            raise InputError(
+                f"the kernel's file cannot be read: {error.strerror}", where=str(file.path)
+            ) from None
+        self._function = _function(file, text)
+        self._kernels: dict[str, tuple[Kernel, ...]] = {}  # by the text of their entry
+
+    def plan(
+        self,
+        values: Mapping[str, Value] | Sequence[Value],
+        *,
+        blocks: int = 1,
+        expected: Mapping[str, Path] | None = None,
+    ) -> PlannedKernel:
+        """The kernel with these arguments."""
+        function = self._function
+        if function is None:
+            named, slots = _slots_in_order(values, expected or {})
+            if "" not in self._kernels:
+                self._kernels[""] = _by_slot(self.file, self.path, self.toolchain)
+            return PlannedKernel(self.path.stem, self._kernels[""], ReplayArguments(slots, blocks), named)
+        names, given, passed = self._passed(function, values, expected or {})
+        called = self.file.entry or function.name
+        entry = _entry_text(called, passed, len(function.parameters))
+        if entry not in self._kernels:
+            sources, kind = _translated(self.file, self.path, called, entry, self.toolchain)
+            folders = _folders(self.path, self.file.include_dirs)
+            self._kernels[entry] = tuple(
+                Kernel(function.name, sources[side], _SIDES[side], include_dirs=folders, entry=ENTRY)
+                for side in MEMBERS[kind]
             )
-        passed.append(
-            _taken(index, parameter, by_name[parameter.name], slots, (expected or {}).get(parameter.name))
-        )
-    for name in expected or {}:
-        if name not in names:
-            raise RequestError(
-                f"--expect {name}: there is no such parameter", hint=f"there are: {', '.join(names)}"
+        return PlannedKernel(function.name, self._kernels[entry], ReplayArguments(given, blocks), names)
+
+    def _passed(
+        self,
+        function: CppFunction,
+        values: Mapping[str, Value] | Sequence[Value],
+        expected: Mapping[str, Path],
+    ) -> tuple[tuple[str, ...], tuple[ReplaySlot, ...], list[str]]:
+        """The parameters' names, what goes into slots, and C++ that makes a variable of each parameter."""
+        names = tuple(parameter.name for parameter in function.parameters)
+        by_name = _by_name(values, names)
+        slots: list[ReplaySlot] = []
+        passed: list[str] = []
+        for index, parameter in enumerate(function.parameters):
+            if parameter.name not in by_name:
+                raise RequestError(
+                    f"{function.name} has a parameter '{parameter.name}' that no --arg gives",
+                    hint=f"its parameters: {_described(function.parameters)}",
+                )
+            passed.append(
+                _taken(index, parameter, by_name[parameter.name], slots, expected.get(parameter.name))
             )
-    called = file.entry or function.name
-    entry = _entry_text(called, passed, len(function.parameters))
-    sources, kind = _translated(file, path, called, entry, toolchain)
-    folders = _folders(path, file.include_dirs)
-    kernels = tuple(
-        Kernel(function.name, sources[side], _SIDES[side], include_dirs=folders, entry=ENTRY)
-        for side in MEMBERS[kind]
-    )
-    return PlannedKernel(function.name, kernels, ReplayArguments(tuple(slots), blocks), names)
+        for name in expected:
+            if name not in names:
+                raise RequestError(
+                    f"--expect {name}: there is no such parameter", hint=f"there are: {', '.join(names)}"
+                )
+        return names, tuple(slots), passed
 
 
 def _folders(path: Path, more: Sequence[str]) -> tuple[str, ...]:
@@ -423,15 +456,12 @@ def _refused(error: CompileError, path: Path) -> JobError:
     return JobError(f"the kernel does not compile: {found.message}", where=f"{found.file}:{found.line}")
 
 
-def _by_slot(
-    file: KernelFile,
-    path: Path,
-    values: Mapping[str, Value] | Sequence[Value],
-    blocks: int,
-    expected: Mapping[str, Path],
-    toolchain: Toolchain,
-) -> PlannedKernel:
-    """`kernel_entry(int64_t *args)`: the arguments stand in its slots, in the order in which they are given."""
+def _slots_in_order(
+    values: Mapping[str, Value] | Sequence[Value], expected: Mapping[str, Path]
+) -> tuple[tuple[str, ...], tuple[ReplaySlot, ...]]:
+    """Names and slots of `kernel_entry(int64_t *args)`: in the order in which the arguments are given."""
+    from insight_trace.dtypes import encode_element
+
     named = (
         list(values.items())
         if isinstance(values, Mapping)
@@ -445,24 +475,33 @@ def _by_slot(
         number = value.item() if hasattr(value, "item") else value
         dtype = dtype_named("FLOAT32" if isinstance(number, float) else "INT64")
         assert dtype is not None
-        from insight_trace.dtypes import encode_element
-
         bits = int.from_bytes(encode_element(dtype, number), "little")
         slots.append(ReplayScalar(slot, dtype, bits, Tier.EXACT, name, "given"))
+    return tuple(name for name, _ in named), tuple(slots)
+
+
+def _by_slot(file: KernelFile, path: Path, toolchain: Toolchain) -> tuple[Kernel, ...]:
+    """The kernels of a file with `kernel_entry(int64_t *args)`."""
     line = _line(file)
     line.kept.append("-std=gnu++17")
+    texts = {}
     kind = file.core
-    if kind is None:
-        reaches = {}
+    if kind is None or file.defines:
         with scratch_folder("kernel") as place:
             for side in _SIDES:
                 try:
-                    reaches[side] = Reach(preprocess(toolchain, line, Input(str(path), True), side, place))
+                    texts[side] = preprocess(toolchain, line, Input(str(path), True), side, place)
                 except CompileError as error:
                     raise _refused(error, path) from None
-        kind = infer(_SLOT_ENTRY, reaches["cube"], reaches["vector"])
+    if kind is None:
+        kind = infer(_SLOT_ENTRY, Reach(texts["cube"]), Reach(texts["vector"]))
+    # macros are in the text; without any the file itself is compiled
+    sources = dict.fromkeys(_SIDES, path)
+    if file.defines:
+        sources = {
+            side: keep_source(toolchain, f"{path.stem}_{side}", texts[side]) for side in set(MEMBERS[kind])
+        }
     folders = _folders(path, file.include_dirs)
-    kernels = tuple(Kernel(path.stem, path, _SIDES[side], include_dirs=folders) for side in MEMBERS[kind])
-    return PlannedKernel(
-        path.stem, kernels, ReplayArguments(tuple(slots), blocks), tuple(name for name, _ in named)
+    return tuple(
+        Kernel(path.stem, sources[side], _SIDES[side], include_dirs=folders) for side in MEMBERS[kind]
     )

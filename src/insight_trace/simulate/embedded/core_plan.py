@@ -51,10 +51,18 @@ def plan_cores(kernels: Sequence[Kernel], block_count: int) -> list[CorePlan]:
     return plans
 
 
-def core_line(plan: CorePlan, args: int, block_count: int) -> str:
-    """The line of a job for a core whose args array lies at that address."""
+def core_line(plan: CorePlan, args: int, block_count: int, kernel: int | None = None) -> str:
+    """The line of a job for a core whose args array lies at that address; `kernel`: its number among those of the job."""
     kind = "aic" if plan.cube else "aiv"
-    fields = (plan.kernel, kind, plan.block, block_count, plan.sub_block, args, plan.name)
+    fields = (
+        plan.kernel if kernel is None else kernel,
+        kind,
+        plan.block,
+        block_count,
+        plan.sub_block,
+        args,
+        plan.name,
+    )
     return "\t".join(["core", *map(str, fields)])
 
 

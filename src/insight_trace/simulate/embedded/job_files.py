@@ -15,7 +15,7 @@ from insight_trace.limits import MIB
 from insight_trace.scratch import scratch_folder
 from insight_trace.storage import NO_ROOM
 
-_SHARED_MEMORY = Path("/dev/shm")
+_SHARED_MEMORY = Path(os.environ.get("INSIGHT_TRACE_SHARED_MEMORY") or "/dev/shm")
 _LEAST_ROOM = 32 * MIB  # in memory, below which a job is not begun there
 
 Result = TypeVar("Result")

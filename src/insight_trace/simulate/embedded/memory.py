@@ -49,6 +49,7 @@ class GlobalMemory:
         self.end = BASE
         self._map: mmap.mmap | None = None
         self._file = -1
+        self._offset = 0
 
     def reserve_at(
         self, address: int, name: str, size: int, padded: int, view: int, only_output: bool
@@ -72,14 +73,20 @@ class GlobalMemory:
         self.end += (padded + _PAGE - 1) // _PAGE * _PAGE + GUARD
         return buffer
 
-    def create(self, path: Path) -> None:
-        size = self.end - BASE
+    @property
+    def size(self) -> int:
+        return self.end - BASE
+
+    def create(self, path: Path, offset: int = 0) -> None:
+        """Makes the file, or with an `offset` adds to the one that is there."""
+        size = self.size
+        self._offset = offset
         try:
-            with path.open("w+b") as file:
-                os.ftruncate(file.fileno(), size)
-                self._map = mmap.mmap(file.fileno(), size)
+            with path.open("r+b" if offset else "w+b") as file:
+                os.ftruncate(file.fileno(), offset + size)
+                self._map = mmap.mmap(file.fileno(), size, offset=offset)
                 self._file = os.dup(file.fileno())
-                weakref.finalize(self, os.close, self._file)
+                self._closed = weakref.finalize(self, os.close, self._file)
         except (OSError, OverflowError) as error:
             full = isinstance(error, OSError) and error.errno in NO_ROOM
             raise (NoRoomError if full else JobError)(
@@ -87,9 +94,15 @@ class GlobalMemory:
                 hint="set TMPDIR to a file system that has room and supports sparse files of that size",
             ) from None
 
+    def release(self) -> None:
+        """Lets go of the file, which stays as it is."""
+        assert self._map is not None, "create() comes first"
+        self._map = None  # closed with the last view of it
+        self._closed()
+
     def take_room(self, buffer: Buffer, size: int) -> None:
         """Makes sure that the first bytes of a buffer can be written; NoRoomError if not."""
-        take_room(self._file, buffer.address - BASE, min(size, buffer.padded))
+        take_room(self._file, self._offset + buffer.address - BASE, min(size, buffer.padded))
 
     def view(self, buffer: Buffer) -> NDArray[np.uint8]:
         import numpy as np
@@ -100,16 +113,17 @@ class GlobalMemory:
     def write(self, buffer: Buffer, offset: int, content: bytes) -> None:
         assert self._map is not None, "create() comes first"
         start = buffer.address - BASE + offset
-        take_room(self._file, start, len(content))
+        take_room(self._file, self._offset + start, len(content))
         self._map[start : start + len(content)] = content
 
     def job_lines(self, path: Path) -> list[str]:
-        lines = [f"gm\t{escape(str(path))}\t{BASE}\t{self.end - BASE}"]
-        lines += [
+        return [f"gm\t{escape(str(path))}\t{BASE}\t{self.size}", *self.region_lines()]
+
+    def region_lines(self) -> list[str]:
+        return [
             f"region\t{b.address}\t{b.size}\t{b.padded}\t{escape(b.name)}\t{b.view}\t{int(b.only_output)}"
             for b in self.buffers
         ]
-        return lines
 
 
 def escape(text: str) -> str:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import DType
 from insight_trace.errors import JobError, RequestError
 from insight_trace.outcome import Simulation
+from insight_trace.simulate.embedded.core_plan import CorePlan, core_line
 from insight_trace.simulate.embedded.job_files import job_directory
 from insight_trace.simulate.embedded.memory import Buffer, GlobalMemory
 from insight_trace.simulate.embedded.records import load_instructions, op_names
@@ -118,22 +120,21 @@ def run_op(
     if name not in numbers:
         raise RequestError(f"there is no tile op '{name}'", hint=f"known: {', '.join(sorted(numbers))}")
     soc = chip_of(options)
-    cube = any(isinstance(o, TileSpec) and o.space in _CUBE_SPACES for o in operands)
-    script = _Script(numbers[name], operands)
+    script = Script([(numbers[name], operands)])
+    core = script.core
     with job_directory() as directory:
         image = directory / "gm"
         script.fill(image)
-        core = "core0.cubecore0" if cube else "core0.veccore0"
         lines = [
             *job_options(soc, options, directory, usual_l2="warm"),
             *script.memory.job_lines(image),
             "kernel\tbuiltin:op_script\top_script",
-            f"core\t0\t{'aic' if cube else 'aiv'}\t0\t1\t0\t{script.args.address}\t{core}",
+            core_line(core, script.args.address, 1),
         ]
         result = run_job(toolchain.runner(), directory, lines, options.seconds)
         if not result.told:
             raise JobError(str(result.failure))
-        instructions = load_instructions(directory / "records", result.sites, (core,), soc.target)
+        instructions = load_instructions(directory / "records", result.sites, (core.name,), soc.target)
         simulation = Simulation(
             outputs={},
             instructions=instructions,
@@ -146,26 +147,35 @@ def run_op(
         return OpRun(simulation, script.contents())
 
 
-class _Script:
-    def __init__(self, number: int, operands: Sequence[Spec]) -> None:
-        self.number = number
-        self.operands = operands
+class Script:
+    """Tile ops one after the other, each by its number and with its operands; bytes are steps that are packed already."""
+
+    def __init__(self, items: Sequence[tuple[int, Sequence[Spec]] | bytes]) -> None:
+        self.items = items
+        self.operands = [spec for item in items if not isinstance(item, bytes) for spec in item[1]]
+        self.cube = any(isinstance(o, TileSpec) and o.space in _CUBE_SPACES for o in self.operands)
         self.memory = GlobalMemory()
         self.args = self.memory.reserve("the args array", 64)
-        steps = sum(isinstance(o, TileSpec) for o in operands) * 2 + 1
+        steps = sum(isinstance(o, TileSpec) for o in self.operands) * 2 + len(items)
         self.script = self.memory.reserve("the op script", 8 + steps * STEP_SIZE)
         self.buffers: list[Buffer | None] = []
-        for i, operand in enumerate(operands):
+        for i, operand in enumerate(self.operands):
             size = operand.size if isinstance(operand, TileSpec) else 0
             if isinstance(operand, GlobalSpec):
                 size = operand.data.nbytes
             self.buffers.append(self.memory.reserve(f"operand {i}", size) if size else None)
 
-    def fill(self, path: Any) -> None:
+    @property
+    def core(self) -> CorePlan:
+        name = "core0.cubecore0" if self.cube else "core0.veccore0"
+        return CorePlan(0, self.cube, 0, 0, name)
+
+    def fill(self, path: Path, offset: int = 0) -> None:
+        """With the content of tiles and tensors."""
         import numpy as np
 
-        self.memory.create(path)
-        before, after, packed = [], [], []
+        self.memory.create(path, offset)
+        before, after = [], []
         for operand, buffer in zip(self.operands, self.buffers, strict=True):
             if isinstance(operand, TileSpec) and buffer:
                 copy = (SPACES.index(operand.space), buffer.address, operand.address, operand.size)
@@ -177,8 +187,27 @@ class _Script:
             elif isinstance(operand, GlobalSpec) and buffer:
                 raw = np.ascontiguousarray(operand.data).view(np.uint8).reshape(-1)
                 self.memory.view(buffer)[: raw.size] = raw
-            packed.append(_operand(operand, buffer))
-        steps = [*before, pack_step(2, 0, 0, 0, 0, self.number, packed), *after]
+        self._write([*before, *self._ops(), *after])
+
+    def fill_for_times(self, path: Path, offset: int = 0) -> None:
+        """The ops alone: their content changes no times."""
+        self.memory.create(path, offset)
+        self._write(self._ops())
+
+    def _ops(self) -> list[bytes]:
+        packed, place = [], 0
+        for item in self.items:
+            if isinstance(item, bytes):
+                packed.append(item)
+                continue
+            number, operands = item
+            buffers = self.buffers[place : place + len(operands)]
+            place += len(operands)
+            body = [_operand(operand, buffer) for operand, buffer in zip(operands, buffers, strict=True)]
+            packed.append(pack_step(2, 0, 0, 0, 0, number, body))
+        return packed
+
+    def _write(self, steps: Sequence[bytes]) -> None:
         self.memory.write(self.args, 0, struct.pack("<Q", self.script.address))
         self.memory.write(self.script, 0, struct.pack("<Q", len(steps)) + b"".join(steps))
 

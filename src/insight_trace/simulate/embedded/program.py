@@ -52,6 +52,11 @@ class Step:
     number: int = 0
     touches_gm: bool = False
 
+    def packed(self, buffer: int = 0) -> bytes:
+        """For the runner; transfers begin in the buffer at this address."""
+        gm = self.a + (buffer if self.touches_gm else 0)
+        return pack_step(self.kind, 0, gm, self.b, self.c, self.number)
+
 
 def _number(name: str) -> int:
     try:
@@ -140,10 +145,7 @@ def run_program(
         memory.create(image)
         for i, (program, script) in enumerate(zip(programs, scripts, strict=True)):
             memory.write(args, 64 * i, struct.pack("<Q", script.address))
-            packed = [
-                pack_step(s.kind, 0, s.a + (buffer.address if s.touches_gm else 0), s.b, s.c, s.number)
-                for s in program
-            ]
+            packed = [step.packed(buffer.address) for step in program]
             memory.write(script, 0, struct.pack("<Q", len(program)) + b"".join(packed))
         lines = [
             *job_options(soc, options, directory, usual_l2="warm"),

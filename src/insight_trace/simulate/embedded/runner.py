@@ -93,6 +93,34 @@ def run_variants_job(
         raise JobError(f"runs with changes ended with {ended.over or ended.code}: {limits.cut(said)}")
 
 
+def run_timings_job(
+    runner: Path, directory: Path, lines: list[str], each: float, all_: float, sandbox: Sandbox,
+    readable: tuple[Path, ...],
+) -> None:  # fmt: skip
+    """Runs a job of many launches; their rows are in the file that it names. One that fails is in its row."""
+    result = directory / "result"
+    lines = [f"result\t{result}", *lines, f"seconds\t{each}"]
+    ended = _started(runner, directory, lines, all_ + each, sandbox, readable).wait()
+    if ended.over == "time" or (not ended.over and ended.code == 0):
+        return
+    said = ended.said.decode(errors="replace").strip()
+    found = _read(result, directory / "records")
+    if found is not None and found.failure is not None:
+        raise JobError(str(found.failure))
+    raise JobError(f"the launches ended with {ended.over or ended.code}: {limits.cut(said)}")
+
+
+def failure_in(head: str) -> Failure:
+    """What the head of a result says of a run that failed."""
+    try:
+        found = _parse(f"{head}\nend\n")
+    except (ValueError, KeyError, IndexError, OverflowError) as error:
+        return _garbled(limits.cut(str(error))).failure or Failure(Fault.KERNEL, "garbled")
+    if found is None or found.failure is None:
+        return Failure(Fault.KERNEL, "the kernel's process ended and left no result")
+    return found.failure
+
+
 def _started(
     runner: Path, directory: Path, lines: list[str], seconds: float, sandbox: Sandbox, readable: tuple[Path, ...]
 ) -> Child:  # fmt: skip

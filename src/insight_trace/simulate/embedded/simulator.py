@@ -11,6 +11,7 @@ from msgspec.structs import force_setattr, replace
 
 from insight_trace import limits
 from insight_trace.arguments.buffers import scatter, view_of
+from insight_trace.arguments.content import Zero
 from insight_trace.arguments.packing import (
     ARGS_SIZE,
     DESCRIPTOR_SIZE,
@@ -250,27 +251,39 @@ class MemoryLayout:
     def args_address(self, plan: CorePlan) -> int:
         return self.args.address + self.row_size * self.rows[plan.block, plan.cube, plan.sub_block]
 
-    def fill(self, path: Path) -> None:
-        self.memory.create(path)
-        addresses = {}
+    def fill(self, path: Path, offset: int = 0, *, sparse: bool = False) -> None:
+        """Writes everything; `sparse`: buffers of zeros take no room, as what a run writes does not go to the file."""
+        self.memory.create(path, offset)
         for i, tensor in enumerate(self.arguments.tensors):
-            offset = i * DESCRIPTOR_SIZE
-            addresses[tensor.slot] = self.descriptors.address + offset
             buffer = self.buffers[tensor.slot]
-            self.memory.write(self.descriptors, offset, pack_descriptor(tensor, buffer.address))
+            self.memory.write(self.descriptors, i * DESCRIPTOR_SIZE, pack_descriptor(tensor, buffer.address))
+            if sparse and isinstance(tensor.content, Zero):
+                continue
             if tensor.extent <= 2 * tensor.numel:  # of a view with wide gaps only some pages are touched
                 self.memory.take_room(buffer, tensor.extent * tensor.dtype.size)
             scatter(tensor, self.memory.view(buffer))
+        self.memory.write(self.args, 0, self.packed(self.arguments))
+
+    def packed(self, arguments: ReplayArguments) -> bytes:
+        """The args arrays of all cores, for arguments with these tensors and any scalars."""
+        descriptors = {
+            tensor.slot: self.descriptors.address + i * DESCRIPTOR_SIZE
+            for i, tensor in enumerate(arguments.tensors)
+        }
+        packed = bytearray(self.row_size * len(self.plans))
         for i, plan in enumerate(self.plans):
             row = i * self.row_size
             local, global_ = row + ARGS_SIZE, row + ARGS_SIZE + LOCAL_CONTEXT_SIZE
             base = self.args.address
-            packed = pack_arguments(
-                self.arguments, addresses, local_context=base + local, global_context=base + global_
+            content = (
+                pack_arguments(
+                    arguments, descriptors, local_context=base + local, global_context=base + global_
+                )
+                + pack_local_context(plan.block, arguments.block_count)
+                + pack_global_context(plan.sub_block)
             )
-            self.memory.write(self.args, row, packed)
-            self.memory.write(self.args, local, pack_local_context(plan.block, self.arguments.block_count))
-            self.memory.write(self.args, global_, pack_global_context(plan.sub_block))
+            packed[row : row + len(content)] = content
+        return bytes(packed)
 
     def held_lines(self, held: Sequence[tuple[int, bool]]) -> list[str]:
         """What L2 holds when the run begins."""

@@ -9,6 +9,7 @@
 #include "op_script.hpp"
 #include "sandbox.hpp"
 #include "text.hpp"
+#include "timings.hpp"
 #include "variants.hpp"
 
 namespace insight_trace::engine {
@@ -17,8 +18,8 @@ namespace insight_trace::engine {
     fail(Fault::OurBug, {}, "job line %d cannot be read: %s", number, line.c_str());
 }
 
-// Fills all three from the lines of a job; Failure where one cannot be read.
-inline void read_job(std::istream &in, Job &job, Sandbox &sandbox, Variants &variants) {
+// Fills all of them from the lines of a job; Failure where one cannot be read.
+inline void read_job(std::istream &in, Job &job, Sandbox &sandbox, Variants &variants, Timings &timings) {
     std::string line;
     int number = 0;
     while (std::getline(in, line)) {
@@ -38,7 +39,8 @@ inline void read_job(std::istream &in, Job &job, Sandbox &sandbox, Variants &var
             job.gm_base = n(2);
             job.gm_size = n(3);
         } else if (key == "region")
-            job.regions.push_back({n(1), n(2), n(3), f.at(4), n(5), n(6) != 0});
+            (timings.groups.empty() ? job.regions : timings.groups.back().regions)
+                .push_back({n(1), n(2), n(3), f.at(4), n(5), n(6) != 0});
         else if (key == "seconds")
             job.limit_seconds = std::stod(f.at(1));
         else if (key == "bytes")
@@ -79,6 +81,15 @@ inline void read_job(std::istream &in, Job &job, Sandbox &sandbox, Variants &var
             variants.kept.push_back({n(1), n(2)});
         else if (key == "variant") // changes from here on are its own
             variants.changes.emplace_back();
+        else if (key == "timings") {
+            timings.rows_path = f.at(1);
+            timings.images_path = f.at(2);
+            timings.bytes_path = f.at(3);
+            timings.at_once = n(4);
+            timings.seconds = std::stod(f.at(5));
+            job.gm_base = n(6);
+        } else if (key == "group") // regions and cores from here on are its own
+            timings.groups.push_back({n(1), n(2), n(3), n(4), n(5), {}, {}});
         else if (key == "perturb")
             job.perturb = n(1);
         else if (key == "kernel") {
@@ -90,7 +101,8 @@ inline void read_job(std::istream &in, Job &job, Sandbox &sandbox, Variants &var
         } else if (key == "core") {
             CoreJob core;
             core.kernel = static_cast<int>(n(1));
-            core.identity.index = static_cast<uint16_t>(job.cores.size());
+            auto &cores = timings.groups.empty() ? job.cores : timings.groups.back().cores;
+            core.identity.index = static_cast<uint16_t>(cores.size());
             core.identity.cube = f.at(2) == "aic";
             core.identity.block = static_cast<int32_t>(n(3));
             core.identity.block_count = static_cast<int32_t>(n(4));
@@ -98,7 +110,7 @@ inline void read_job(std::istream &in, Job &job, Sandbox &sandbox, Variants &var
             core.args = n(6);
             core.identity.name = f.at(7);
             if (core.kernel < 0 || core.kernel >= static_cast<int>(job.kernels.size())) bad_job(number, line);
-            job.cores.push_back(core);
+            cores.push_back(core);
         } else
             bad_job(number, line);
     }

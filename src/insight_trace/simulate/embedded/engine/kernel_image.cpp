@@ -62,8 +62,11 @@ uint64_t KernelImage::data_hash() const {
 }
 
 void load_kernels(std::vector<KernelImage> &images) {
-    for (KernelImage &image : images)
-        if (!image.call) load(image);
+    for (KernelImage &image : images) load_kernel(image);
+}
+
+void load_kernel(KernelImage &image) {
+    if (!image.call) load(image);
 }
 
 // Where the calling thread's stack lies; known from use_crash_stack on.

@@ -24,6 +24,7 @@ struct KernelImage {
 };
 
 void load_kernels(std::vector<KernelImage> &images);
+void load_kernel(KernelImage &image); // if it is not there yet
 
 // Filled in by a signal handler, so it takes no memory.
 struct Crash {

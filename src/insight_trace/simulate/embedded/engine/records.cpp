@@ -84,4 +84,33 @@ void Records::discard() noexcept {
     calls_.discard();
 }
 
+size_t busiest_pipe(const Records &records, size_t cores) {
+    struct Pipe {
+        int64_t busy = 0, until = 0;
+    };
+    std::vector<std::array<Pipe, static_cast<size_t>(PipeId::COUNT)>> pipes(cores);
+    std::vector<uint8_t> begun(cores);
+    for (uint32_t row = 0; row < records.size(); ++row) {
+        const Record &record = records[row];
+        const PipeId unit = records.sites()[record.site].pipe;
+        const Form form = static_cast<Form>(record.form);
+        if (record.core >= cores || form == Form::Flag || form == Form::Barrier || form == Form::Plain)
+            continue;
+        if (unit != PipeId::S) begun[record.core] = 1;
+        if (!begun[record.core]) continue;
+        Pipe &pipe = pipes[record.core][static_cast<size_t>(unit)];
+        pipe.busy += std::max<int64_t>(0, record.end - std::max(record.start, pipe.until));
+        pipe.until = std::max(pipe.until, record.end);
+    }
+    int64_t most = 0;
+    size_t found = 0;
+    for (const auto &core : pipes)
+        for (size_t pipe = 0; pipe < core.size(); ++pipe)
+            if (core[pipe].busy > most) {
+                most = core[pipe].busy;
+                found = pipe;
+            }
+    return found;
+}
+
 } // namespace insight_trace::engine

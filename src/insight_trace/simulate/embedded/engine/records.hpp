@@ -93,4 +93,8 @@ class Records {
     std::array<Recent, 256> recent_{};
 };
 
+// The pipe that works longest on one core. What overlaps counts once; what the scalar unit does before any
+// other pipe works is in no loop, and bounds nothing.
+size_t busiest_pipe(const Records &records, size_t cores);
+
 } // namespace insight_trace::engine

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <map>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sstream>
@@ -31,6 +32,7 @@ constexpr int kNotConfined = 125; // exit code: the program was not started
 Job g_job;
 Sandbox g_sandbox;
 Variants g_variants;
+Timings g_timings;
 Records *g_records = nullptr;
 Machine *g_active = nullptr;
 std::atomic<bool> g_reported{false};
@@ -83,6 +85,7 @@ void place_what_ran() {
 
 void write_result(const std::string &head) {
     if (g_variants.is_one()) g_variants.end(head.rfind("status\tok", 0) == 0);
+    if (g_timings.is_worker()) g_timings.report(head);
     if (g_shares && head.rfind("status\tok", 0) != 0) give_up();
     if (head.rfind("status\tok", 0) != 0) place_what_ran();
     if (g_reported.exchange(true)) {
@@ -268,8 +271,11 @@ uint64_t resident_bytes() {
     return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+// When what runs now began.
+std::atomic<std::chrono::steady_clock::time_point> g_began{};
+
 void watch_limits() {
-    auto start = std::chrono::steady_clock::now();
+    g_began = std::chrono::steady_clock::now();
     g_watcher = pthread_self();
     delete[] new char[64]; // its heap is its own from here on
     g_watching = true;
@@ -282,7 +288,8 @@ void watch_limits() {
         next.tv_nsec %= 1'000'000'000;
         sem_timedwait(&g_wake, &next);
         if (g_crashed) report_crash(g_crash);
-        double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        double seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - g_began.load()).count();
         uint64_t bytes = resident_bytes();
         bool slow = seconds > g_job.limit_seconds, big = bytes > g_job.limit_bytes;
         if (g_shares && g_shares->prints_without_end()) give_up();
@@ -344,6 +351,55 @@ void run_shares(Shares &shares) {
     if (!shares.take_over(g_job, *g_active, *g_records)) give_up();
 }
 
+// One launch after the other, until there are no more.
+[[noreturn]] void run_timings() {
+    g_job.timing_only = true;
+    g_job.records_path.clear();
+    g_job.result_path.clear();
+    const Timings::Group *known = nullptr;
+    std::map<int, uint64_t> hashes; // of the kernels that the group runs
+    while (true) {
+        const Timings::Launch launch = g_timings.next(g_job.gm_base);
+        if (!launch.group) _exit(0);
+        const Timings::Group &group = *launch.group;
+        if (known != &group) {
+            known = &group;
+            g_job.regions = group.regions;
+            g_job.cores = group.cores;
+            g_job.gm_size = group.gm_size;
+            hashes.clear();
+            for (const CoreJob &core : g_job.cores) {
+                if (hashes.count(core.kernel)) continue;
+                load_kernel(g_job.kernels[core.kernel]);
+                hashes[core.kernel] = g_job.kernels[core.kernel].data_hash();
+            }
+        }
+        g_began = std::chrono::steady_clock::now();
+        TimingRow row{};
+        {
+            Records records("");
+            Machine machine(g_job, records);
+            g_active = &machine;
+            machine.run();
+            machine.place();
+            row.status = TimingRow::Well;
+            for (const auto &core : machine.timeline()->times()) row.cycles = std::max(row.cycles, core.end);
+            row.instructions = records.size();
+            row.bound = static_cast<uint32_t>(busiest_pipe(records, machine.core_count()));
+            row.first = records.size() ? records[0].start : 0;
+            for (uint32_t i = 0; i < records.size(); ++i) {
+                row.first = std::min<int64_t>(row.first, records[i].start);
+                if (i + 1 < records.size()) row.last = std::max<int64_t>(row.last, records[i].end);
+            }
+            g_active = nullptr;
+        }
+        g_timings.done(launch, g_job.gm_base, row);
+        // variables that cores share are not set back: the next launch must not find what this one left
+        for (const auto &[kernel, hash] : hashes)
+            if (g_job.kernels[kernel].data_hash() != hash) g_timings.leave();
+    }
+}
+
 // A compiler reads what a source tells it to: under strict it runs within the rules that a kernel has.
 int run_confined(const char *rules, char **command) {
     try {
@@ -370,10 +426,11 @@ int main(int argc, char **argv) {
     try {
         std::ifstream file(argv[1]);
         if (!file) fail(Fault::Environment, {}, "cannot read the job %s", argv[1]);
-        read_job(file, g_job, g_sandbox, g_variants);
+        read_job(file, g_job, g_sandbox, g_variants, g_timings);
         catch_crashes(on_crash);
         g_job.parameters.settle();
         if (!g_variants.changes.empty()) become_a_variant();
+        if (g_timings.wanted()) g_timings.start();
         map_gm();
         if (g_job.shares > 1) {
             try {
@@ -387,21 +444,28 @@ int main(int argc, char **argv) {
         // a core has a stack of its own and memories of at most 2 MiB
         uint64_t room = 2 * g_job.limit_bytes + (g_job.cores.size() << 25);
         if (g_variants.is_one()) room += g_job.gm_size; // what is mapped as its own counts
-        enter_sandbox(g_sandbox, room, g_job.limit_seconds);
+        if (g_timings.is_worker()) {
+            g_job.gm_size = g_timings.largest_gm();
+            room += g_job.gm_size + (uint64_t(1) << 30); // cores are not known yet
+        }
+        enter_sandbox(g_sandbox, room, g_timings.is_worker() ? g_timings.seconds : g_job.limit_seconds);
 #ifdef __GLIBC__
         on_exit(on_kernel_exit, nullptr);
 #endif
         watch_scalar_memory(g_job.gm_base, g_job.gm_size, end_run);
-        load_kernels(g_job.kernels);
-        if (g_shares) g_shares->keep_data(g_job);
-        // they live until the process ends: a failure is reported from them
-        g_records = new Records(g_job.records_path);
-        g_active = new Machine(g_job, *g_records);
+        if (!g_timings.is_worker()) {
+            load_kernels(g_job.kernels);
+            if (g_shares) g_shares->keep_data(g_job);
+            // they live until the process ends: a failure is reported from them
+            g_records = new Records(g_job.records_path);
+            g_active = new Machine(g_job, *g_records);
+        }
         sem_init(&g_wake, 0, 0);
         sem_init(&g_ready, 0, 0);
         std::thread(watch_limits).detach();
         while (sem_wait(&g_ready) != 0) {
         } // no kernel runs, and crashes, before somebody can tell it
+        if (g_timings.is_worker()) run_timings();
         std::unique_ptr<Journal> journal;
         if (g_job.journal.wanted()) journal = std::make_unique<Journal>(g_job.journal);
         g_records->journal = journal.get();
