@@ -1,11 +1,15 @@
 """A project of kernels and their tests, as it is, under `insight-trace exec`: what compiles, and which of its tests pass.
 
     python tools/program_coverage.py pto-kernels [--site FOLDER] [--cases 12] [--seconds 300]
+    python tools/program_coverage.py pto-isa --device-tests a5 --only texp,tlog
 
 The project is copied first, so that nothing of it changes. Its kernels (csrc/kernel/*.cpp) are compiled as its
 Makefile does; a Python package is installed by pip with the project's own CMake into a scratch folder (--site names
 one that has it); each file of tests and each example runs in a process of its own. Of a file with more than --cases
 cases every n-th is run: the same ones every time.
+
+With --device-tests the programs of tests/npu/FAMILY of a pto-isa checkout are built by its own CMake files and run over
+the inputs and goldens of its own generators, all under exec.
 """
 
 from __future__ import annotations
@@ -13,13 +17,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import copytree, ignore_patterns
+from shutil import copytree, ignore_patterns, rmtree
 
 _PLUGIN = """
 import json, os
@@ -96,7 +101,15 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--cases", type=int, default=12, help="cases of one file (12)")
     parser.add_argument("--seconds", type=float, default=300, help="of one file (300)")
-    parser.add_argument("--only", default="", metavar="WORD", help="files with this in their path")
+    parser.add_argument(
+        "--only",
+        default="",
+        metavar="WORD",
+        help="files with this in their path; device tests by name: a,b,c",
+    )
+    parser.add_argument(
+        "--device-tests", metavar="FAMILY", help="a2a3 or a5: programs of a pto-isa checkout instead"
+    )
     parser.add_argument("--no-compile", action="store_true", help="leave out csrc/kernel")
     options = parser.parse_args(arguments)
     if not options.project.is_dir():
@@ -108,6 +121,9 @@ def main(arguments: list[str] | None = None) -> int:
         (Path(scratch) / "program_coverage_plugin.py").write_text(_PLUGIN)
         site = (options.site or Path(scratch) / "site").resolve()
         place = Place(copy, site, options.python, options.cases, options.seconds)
+        if options.device_tests:
+            print_rows(device_tests(place, options.device_tests, options.only))
+            return 0
         if not options.no_compile:
             print_compiled(place)
         if options.site is None and (copy / "pyproject.toml").is_file():
@@ -231,6 +247,51 @@ def _script(place: Place, path: Path, name: str) -> Row:
         else (said or [""])[-1][:200]
     )
     return Row(name, 1, int(right), int(not right), 0, note, 0)
+
+
+_BUILD = (
+    "cmake -DRUN_MODE=npu -DSOC_VERSION={soc} -DTEST_CASE={name} .. > log 2>&1 && make -s {name} >> log 2>&1"
+)
+_SOCS = {"a2a3": "Ascend910B1", "a5": "Ascend910_9599"}
+
+
+def device_tests(place: Place, family: str, only: str) -> list[Row]:
+    """Each program built in a folder of its own, as the project's run_st.py does it, and run."""
+    source = place.folder / "tests" / "npu" / family / "src" / "st"
+    names = (
+        only.split(",") if only else sorted(path.parent.name for path in source.glob("testcase/*/main.cpp"))
+    )
+    rows = []
+    for name in names:
+        build = source / f"build_{name}"
+        build.mkdir()
+        script = source / "testcase" / name / "gen_data.py"
+        line = (
+            f"{_BUILD.format(soc=_SOCS[family], name=name)} && cp {script} gen_data.py && {place.python} gen_data.py "
+            f">> log 2>&1 && cd bin && ./{name}"
+        )
+        began = time.monotonic()
+        done = place.run(["sh", "-c", line], build)
+        outcome = {
+            word: len(re.findall(rf"^\[ +{mark} \] \S+ \(", done.stdout, re.M))
+            for word, mark in (("passed", "OK"), ("failed", "FAILED"))
+        }
+        collected = len(re.findall(r"^\[ RUN ", done.stdout, re.M))
+        wrong = re.findall(r"^\[  FAILED  \] (\S+) \(", done.stdout, re.M)
+        log = (build / "log").read_text(errors="replace") if (build / "log").is_file() else ""
+        error = next((text for text in log.splitlines() if "error" in text.lower()), "")
+        note = ", ".join(wrong) or ("" if collected else error or f"exit {done.returncode}")
+        row = Row(
+            name, collected, outcome["passed"], collected - outcome["passed"] or not collected, 0, note, 0
+        )
+        print(
+            f"{name}: {row.passed} of {row.run}, {time.monotonic() - began:.0f} s {note}",
+            file=sys.stderr,
+            flush=True,
+        )
+        rows.append(row)
+        rmtree(build)
+    return rows
 
 
 def print_rows(rows: list[Row]) -> None:

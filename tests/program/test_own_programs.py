@@ -200,104 +200,31 @@ int main() {
     assert ran.stdout.strip() == "0 1", ran.stderr
 
 
-def test_a_store_past_the_end_is_reported_with_its_line_and_an_acl_error(tmp_path: Path) -> None:
+def test_a_kernel_that_gives_up_is_an_error_and_the_program_goes_on(tmp_path: Path) -> None:
     text = (
         HEAD
         + KERNEL
         + """
-int main() {
-    float *x = on_device<float>(512), *y = on_device<float>(256);
-    plus_one<<<1, nullptr, nullptr>>>(x, y, 8);
-    printf("%d\\n", aclrtSynchronizeDevice());
-    printf("%d\\n", aclrtSynchronizeDevice());
-    plus_one<<<1, nullptr, nullptr>>>(x, y, 4);
-    printf("%d\\n", aclrtSynchronizeDevice());
-}
-"""
-    )
-    ran = run_program(tmp_path, text)
-    assert ran.stdout.split() == ["507035", "0", "0"]
-    assert f"program.cpp:{line_of(text, '// the store')}" in ran.stderr
-    assert "ends" in ran.stderr
-    assert f"launched at program.cpp:{line_of(text, 'plus_one<<<1')}" in ran.stderr
-
-
-def test_a_host_dereference_of_device_memory_names_the_line(tmp_path: Path) -> None:
-    text = (
-        HEAD
-        + KERNEL
-        + """
-int main() {
-    float *x = on_device<float>(64);
-    plus_one<<<1, nullptr, nullptr>>>(x, x, 1);
-    aclrtSynchronizeDevice();
-    printf("%g\\n", x[3]); // the dereference
-}
-"""
-    )
-    ran = run_program(tmp_path, text)
-    assert ran.returncode == 139
-    assert "host code touches device memory" in ran.stderr
-    assert f"program.cpp:{line_of(text, '// the dereference')}" in ran.stderr
-
-
-def test_a_kernel_with_a_pointer_of_the_host_or_a_freed_buffer_fails_by_name(tmp_path: Path) -> None:
-    text = (
-        HEAD
-        + KERNEL
-        + """
-int main() {
-    std::vector<float> h(64);
-    float *x = on_device<float>(64), *y = on_device<float>(64);
-    plus_one<<<1, nullptr, nullptr>>>(h.data(), y, 1);
-    printf("%d\\n", aclrtSynchronizeDevice());
-    aclrtFree(x);
-    plus_one<<<1, nullptr, nullptr>>>(x, y, 1);
-    printf("%d\\n", aclrtSynchronizeDevice());
-    printf("%d %d\\n", aclrtFree(x) != 0, aclrtMemcpy(y, 4, h.data(), 8, ACL_MEMCPY_HOST_TO_DEVICE) != 0);
-}
-"""
-    )
-    ran = run_program(tmp_path, text)
-    assert ran.stdout.split() == ["507035", "507035", "1", "1"]
-    assert "freed before the launch" in ran.stderr
-
-
-@pytest.mark.parametrize(
-    ("body", "words", "code"),
-    [
-        ("wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID3);", "deadlock", "507034"),
-        ("volatile int forever = 1; while (forever) {}", "did not end within its limit of time", "507034"),
-        ("abort();", "the kernel aborted (signal 6)\n", "507035"),
-    ],
-)
-def test_a_kernel_that_never_ends_or_gives_up_is_an_error_and_the_program_goes_on(
-    tmp_path: Path, body: str, words: str, code: str
-) -> None:
-    text = (
-        HEAD
-        + KERNEL
-        + f"""
-__global__ AICORE void stuck(__gm__ float *x) {{
+__global__ AICORE void stuck(__gm__ float *x) {
 #if defined(__DAV_VEC__)
     Row a;
     TASSIGN(a, 0);
     TADDS(a, a, 1.0f);
-    {body}
+    abort();
 #endif
-}}
-int main() {{
+}
+int main() {
     float *x = on_device<float>(64);
     stuck<<<1, nullptr, nullptr>>>(x);
     printf("%d\\n", aclrtSynchronizeDevice());
     plus_one<<<1, nullptr, nullptr>>>(x, x, 1);
     printf("%d\\n", aclrtSynchronizeDevice());
-}}
+}
 """
     )
-    ran = run_program(tmp_path, text, options=("--trace", "none", "--time-limit", "3"))
-    assert ran.stdout.split() == [code, "0"], ran.stderr
-    assert words in ran.stderr
+    ran = run_program(tmp_path, text)
+    assert ran.stdout.split() == ["507035", "0"], ran.stderr
+    assert "the kernel aborted (signal 6)\n" in ran.stderr
 
 
 def test_check_finds_a_missing_wait(tmp_path: Path) -> None:
@@ -319,37 +246,6 @@ int main() {
     ran = run_program(tmp_path, text, options=("--check", "-o", "traces"))
     assert re.search(r"race", ran.stderr), ran.stderr
     assert re.search(rf"(:|line ){line_of(text, 'TADDS(a, a, 1.0f)')}\b", ran.stderr)
-
-
-@pytest.mark.parametrize("ordered", [False, True])
-def test_check_finds_two_streams_without_an_event_between_them(tmp_path: Path, ordered: bool) -> None:
-    wait = "aclrtRecordEvent(e, s); aclrtStreamWaitEvent(t, e);" if ordered else ""
-    text = (
-        HEAD
-        + KERNEL
-        + f"""
-int main() {{
-    float *x = on_device<float>(64), *y = on_device<float>(64), *z = on_device<float>(64);
-    std::vector<float> h(64, 2.0f);
-    aclrtMemcpy(x, 256, h.data(), 256, ACL_MEMCPY_HOST_TO_DEVICE);
-    aclrtStream s = nullptr, t = nullptr;
-    aclrtEvent e;
-    aclrtCreateStream(&s);
-    aclrtCreateStream(&t);
-    aclrtCreateEvent(&e);
-    plus_one<<<1, nullptr, s>>>(x, y, 1); // the writer
-    {wait}
-    plus_one<<<1, nullptr, t>>>(y, z, 1); // the reader
-    return aclrtSynchronizeDevice();
-}}
-"""
-    )
-    ran = run_program(tmp_path, text, options=("--check", "--trace", "none"))
-    assert ran.returncode == 0, ran.stderr
-    assert ("race between streams" in ran.stderr) is not ordered, ran.stderr
-    if not ordered:
-        assert f"program.cpp:{line_of(text, '// the writer')}" in ran.stderr
-        assert f"program.cpp:{line_of(text, '// the reader')}" in ran.stderr
 
 
 def test_functions_that_are_not_there_say_so_by_name(tmp_path: Path) -> None:

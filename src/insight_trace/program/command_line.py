@@ -52,7 +52,7 @@ _MODES = {
     "-M": "depend",
     "-MM": "depend",
 }
-_ARCH = re.compile(r"--?(?:npu-arch|cce-aicore-arch|cce-soc-version|cce-aicore-soc|npu-soc)=(.+)")
+_ARCH = re.compile(r"--?(npu-arch|cce-aicore-arch|cce-soc-version|cce-aicore-soc|npu-soc)=(.+)")
 
 
 @dataclass(slots=True)
@@ -77,6 +77,7 @@ class CommandLine:
     shared: bool = False
     target: str = "a2a3"
     sides: tuple[str, ...] = ("cube", "vector")
+    both_kinds: bool = False  # a kernel starts on cube and vector cores, also where only one has work
     ignored: list[str] = field(default_factory=list)
     print_only: list[str] = field(default_factory=list)  # --version and the like
 
@@ -113,7 +114,8 @@ def parse(arguments: Sequence[str]) -> CommandLine:
         elif word in ("-shared", "--shared"):
             line.shared = True
         elif found := _ARCH.fullmatch(word):
-            _take_arch(line, found[1])
+            _take_arch(line, found[2])
+            line.both_kinds = found[1] == "cce-aicore-arch" and len(line.sides) == 2
             arch_said = True
         elif word.startswith("--cce-soc-core-type="):
             kind = word.partition("=")[2].lower()

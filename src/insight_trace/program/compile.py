@@ -178,7 +178,7 @@ def compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> P
         rewritten = {side: rewrite_launches(text, host=side == "host") for side, text in texts.items()}
         key = content_key([
             toolchain.identity, *(f"{side}\n{text}" for side, (text, _) in sorted(rewritten.items())),
-            line.standard, line.optimisation, *line.kept, line.target, Path(__file__).read_bytes(),
+            line.standard, line.optimisation, *line.kept, line.target, str(line.both_kinds), Path(__file__).read_bytes(),
             # what assembler code includes is in no text here: such a source is compiled every time
             os.urandom(16) if any(".incbin" in text for text in texts.values()) else b"",
         ])  # fmt: skip
@@ -321,7 +321,7 @@ def _facts(
 
     def kind_of(kernel: str) -> CoreType:
         said = declared(texts[line.sides[0]], kernel)
-        return said or infer(kernel, reaches.get("cube"), reaches.get("vector"))
+        return said or infer(kernel, reaches.get("cube"), reaches.get("vector"), both_kinds=line.both_kinds)
 
     for site in rewritten["host"][1]:
         kinds[site.identity] = kind_of(site.name)

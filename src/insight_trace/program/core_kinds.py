@@ -125,8 +125,12 @@ def _closing_brace(text: str, opened: int) -> int:
     return len(text)
 
 
-def infer(kernel: str, cube: Reach | None, vector: Reach | None) -> CoreType:
-    """The kind of a launch, from the passes that were made."""
+def infer(kernel: str, cube: Reach | None, vector: Reach | None, *, both_kinds: bool = False) -> CoreType:
+    """The kind of a launch, from the passes that were made.
+
+    `both_kinds`: compiled for both by name. Then both start, unless the source has the work of one in the pass for
+    the other.
+    """
     if cube is None or vector is None:
         return CoreType.AIV if cube is None else CoreType.AIC
     on_cube, on_vector = cube.of(kernel), vector.of(kernel)
@@ -144,6 +148,9 @@ def infer(kernel: str, cube: Reach | None, vector: Reach | None) -> CoreType:
     if works_cube and works_vector:
         return CoreType.MIX
     if works_cube or works_vector:
+        unguarded = _CUBE.search(on_vector) if works_cube else _VECTOR.search(on_cube)
+        if both_kinds and not unguarded:
+            return CoreType.MIX
         return CoreType.AIC if works_cube else CoreType.AIV
     moves_cube, moves_vector = bool(_ANY.search(on_cube)), bool(_ANY.search(on_vector))
     return CoreType.AIC if moves_cube and not moves_vector else CoreType.AIV

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <link.h>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -22,6 +23,7 @@
 #include "machine.hpp"
 #include "scalar_memory.hpp"
 #include "text.hpp"
+#include "touched_lines.hpp"
 
 using namespace insight_trace;
 using namespace insight_trace::engine;
@@ -179,7 +181,7 @@ struct Request {
     uint64_t blocks = 1;
     int lanes = 2;
     double seconds = 60;
-    bool timing_only = false;
+    bool timing_only = false, ranges = false;
     std::vector<uint8_t> arguments;
     std::vector<HeldRange> held;
 };
@@ -232,6 +234,8 @@ Request read_request(const std::string &text) {
             request.seconds = std::stod(f.at(1));
         else if (f[0] == "timing_only")
             request.timing_only = n(1) != 0;
+        else if (f[0] == "ranges")
+            request.ranges = n(1) != 0;
         else if (f[0] == "arguments")
             request.arguments = from_hex(f.size() > 1 ? f[1] : "");
     }
@@ -252,6 +256,9 @@ std::string run(const Request &request) {
     job.regions = g_regions;
     job.held = request.held;
     job.timing_only = request.timing_only;
+    std::unique_ptr<TouchedLines> touched;
+    if (request.ranges) touched = std::make_unique<TouchedLines>(job.gm_base, job.gm_size);
+    job.touched = touched.get();
     // every core gets arguments of its own: a kernel may change its parameters
     const bool wanted[2] = {request.kind != "aiv", request.kind != "aic"};
     int kernels[2] = {-1, -1};
@@ -306,6 +313,10 @@ std::string run(const Request &request) {
         << machine.timeline()->waves() << "\nl2\t" << traffic.bytes << "\t" << traffic.hits << "\n";
     for (const Region &region : machine.global_memory().regions)
         if (region.used) out << "used\t" << region.address << "\t" << static_cast<int>(region.used) << "\n";
+    if (touched)
+        touched->each_range([&](uint64_t begin, uint64_t end, bool writes) {
+            out << "range\t" << begin << "\t" << end << "\t" << writes << "\n";
+        });
     for (size_t i = 0; i < machine.core_count(); ++i)
         for (const Remark &remark : machine.core(i).remarks)
             out << "remark\t" << escaped(remark.at.file ? remark.at.file : "") << "\t" << remark.at.line

@@ -22,6 +22,7 @@ Device &device() { return Device::get(); }
 using Lock = std::lock_guard<std::recursive_mutex>;
 std::set<void *> g_host; // pinned memory of the program
 std::set<Event *> g_events;
+constexpr int32_t kDevices = 8;
 
 const char *side(const void *pointer) {
     return device().memory.is_device(pointer) ? "the device" : "the host";
@@ -49,7 +50,11 @@ uint8_t *touchable(const char *call, const void *pointer, size_t count) {
     return memory.host(pointer);
 }
 
-int copy(const char *call, void *to, size_t most, const void *from, size_t count, aclrtMemcpyKind kind) {
+// Who called a function of this file.
+#define CALLER __builtin_return_address(0)
+
+int copy(const char *call, void *caller, Stream *on, void *to, size_t most, const void *from, size_t count,
+         aclrtMemcpyKind kind) {
     Lock lock(device().mutex);
     if (count == 0) return kSuccess;
     if (!to || !from) return fail_with(kInvalidParameter, "%s: a null pointer", call);
@@ -67,17 +72,23 @@ int copy(const char *call, void *to, size_t most, const void *from, size_t count
     const uint8_t *source = touchable(call, from, count);
     if (!target || !source) return kInvalidParameter;
     memmove(target, source, count);
+    if (caller) {
+        device().copies(on, call, caller, from, count, false);
+        device().copies(on, call, caller, to, count, true);
+    }
     if (to_device) device().wrote(reinterpret_cast<uint64_t>(to), count);
     return kSuccess;
 }
 
-int fill(const char *call, void *pointer, size_t most, int32_t value, size_t count) {
+int fill(const char *call, void *caller, Stream *on, void *pointer, size_t most, int32_t value,
+         size_t count) {
     Lock lock(device().mutex);
     if (!pointer || most < count)
         return fail_with(kInvalidParameter, "%s: %zu bytes do not fit", call, count);
     uint8_t *target = touchable(call, pointer, count);
     if (!target) return kInvalidParameter;
     memset(target, value, count);
+    device().copies(on, call, caller, pointer, count, true);
     if (device().memory.is_device(pointer)) device().wrote(reinterpret_cast<uint64_t>(pointer), count);
     return kSuccess;
 }
@@ -92,22 +103,6 @@ int allocate(void **pointer, size_t size) {
                          static_cast<unsigned long long>(device().memory.used()),
                          static_cast<unsigned long long>(device().memory.capacity()));
     return kSuccess;
-}
-
-// The function that called one of ours, for what is not there.
-std::string caller_of(void *address) {
-    Dl_info info{};
-    if (!dladdr(address, &info) || !info.dli_fname) return "";
-    char command[2048], said[1024] = "";
-    snprintf(command, sizeof command, "addr2line -e '%s' 0x%llx 2>/dev/null", info.dli_fname,
-             static_cast<unsigned long long>(static_cast<char *>(address) -
-                                             static_cast<char *>(info.dli_fbase) - 1));
-    if (FILE *pipe = popen(command, "r")) {
-        if (!fgets(said, sizeof said, pipe)) said[0] = 0;
-        pclose(pipe);
-    }
-    said[strcspn(said, "\n")] = 0;
-    return said[0] && said[0] != '?' ? std::string(" at ") + said : std::string(" in ") + info.dli_fname;
 }
 
 } // namespace
@@ -205,14 +200,15 @@ size_t aclDataTypeSize(aclDataType type) {
 
 // --- devices
 aclError aclrtSetDevice(int32_t number) {
-    if (number < 0) return fail_with(107001, "aclrtSetDevice(%d): devices are counted from 0", number);
+    if (number < 0 || number >= kDevices)
+        return fail_with(107001, "aclrtSetDevice(%d): there are devices 0 to %d", number, kDevices - 1);
     device().current = number;
     return kSuccess;
 }
 aclError aclrtResetDevice(int32_t) { return device().synchronize_all(), kSuccess; }
 aclError aclrtResetDeviceForce(int32_t number) { return aclrtResetDevice(number); }
 aclError aclrtGetDevice(int32_t *number) { return *number = device().current, kSuccess; }
-aclError aclrtGetDeviceCount(uint32_t *count) { return *count = 8, kSuccess; }
+aclError aclrtGetDeviceCount(uint32_t *count) { return *count = kDevices, kSuccess; }
 aclError aclrtGetDeviceInfo(uint32_t, aclrtDevAttr attribute, int64_t *value) {
     const ChipFacts &chip = device().chip();
     switch (static_cast<int>(attribute)) {
@@ -256,9 +252,14 @@ aclError aclrtSynchronizeDevice(void) {
     Lock lock(device().mutex);
     return device().synchronize_all();
 }
-aclError aclrtSynchronizeDeviceWithTimeout(int32_t) { return aclrtSynchronizeDevice(); }
+static int within(int32_t milliseconds, int error);
+aclError aclrtSynchronizeDeviceWithTimeout(int32_t milliseconds) {
+    return within(milliseconds, aclrtSynchronizeDevice());
+}
 aclError aclrtSetDeviceSatMode(int) { return kSuccess; }
 aclError aclrtSetOpExecuteTimeOut(uint32_t) { return kSuccess; }
+aclError aclrtSetOpExecuteTimeOutV2(uint64_t asked, uint64_t *made) { return *made = asked, kSuccess; }
+aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t) { return kSuccess; }
 aclError aclrtSetOpWaitTimeout(uint32_t) { return kSuccess; }
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback) { return kSuccess; }
 aclError aclrtGetDevicesTopo(uint32_t, uint32_t, uint64_t *value) { return *value = 0, kSuccess; }
@@ -272,6 +273,13 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t number) {
 aclError aclrtDestroyContext(aclrtContext) { return kSuccess; }
 aclError aclrtSetCurrentContext(aclrtContext) { return kSuccess; }
 aclError aclrtGetCurrentContext(aclrtContext *context) { return *context = &device(), kSuccess; }
+aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream) {
+    return *stream = &device().default_stream, kSuccess;
+}
+aclError aclrtGetPrimaryCtxState(int32_t, uint32_t *flags, int32_t *active) {
+    if (flags) *flags = 0;
+    return *active = 1, kSuccess;
+}
 
 // --- memory
 aclError aclrtMalloc(void **pointer, size_t size, aclrtMemMallocPolicy) { return allocate(pointer, size); }
@@ -287,7 +295,12 @@ aclError aclrtMallocWithCfg(void **pointer, size_t size, aclrtMemMallocPolicy, a
 aclError aclrtFree(void *pointer) {
     Lock lock(device().mutex);
     if (!pointer) return fail_with(kInvalidParameter, "aclrtFree: a null pointer");
-    if (device().memory.release(pointer)) return kSuccess;
+    const Buffer *buffer = device().memory.find(reinterpret_cast<uint64_t>(pointer));
+    const uint64_t room = buffer ? buffer->room : 0;
+    if (device().memory.release(pointer)) {
+        device().forget_accesses(reinterpret_cast<uint64_t>(pointer), room);
+        return kSuccess;
+    }
     const Buffer *gone = device().memory.find(reinterpret_cast<uint64_t>(pointer), false);
     return fail_with(kInvalidParameter, "aclrtFree: %p is %s", pointer,
                      gone ? "freed already" : "not the start of a buffer that aclrtMalloc returned");
@@ -313,23 +326,23 @@ aclError aclrtFreeHost(void *pointer) {
     return kSuccess;
 }
 aclError aclrtMemset(void *pointer, size_t most, int32_t value, size_t count) {
-    return fill("aclrtMemset", pointer, most, value, count);
+    return fill("aclrtMemset", CALLER, nullptr, pointer, most, value, count);
 }
-aclError aclrtMemsetAsync(void *pointer, size_t most, int32_t value, size_t count, aclrtStream) {
-    return fill("aclrtMemsetAsync", pointer, most, value, count);
+aclError aclrtMemsetAsync(void *pointer, size_t most, int32_t value, size_t count, aclrtStream stream) {
+    return fill("aclrtMemsetAsync", CALLER, &device().stream(stream), pointer, most, value, count);
 }
 aclError aclrtMemcpy(void *to, size_t most, const void *from, size_t count, aclrtMemcpyKind kind) {
-    return copy("aclrtMemcpy", to, most, from, count, kind);
+    return copy("aclrtMemcpy", CALLER, nullptr, to, most, from, count, kind);
 }
 aclError aclrtMemcpyAsync(void *to, size_t most, const void *from, size_t count, aclrtMemcpyKind kind,
-                          aclrtStream) {
-    return copy("aclrtMemcpyAsync", to, most, from, count, kind);
+                          aclrtStream stream) {
+    return copy("aclrtMemcpyAsync", CALLER, &device().stream(stream), to, most, from, count, kind);
 }
 aclError aclrtMemcpy2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                        size_t height, aclrtMemcpyKind kind) {
     for (size_t row = 0; row < height; ++row)
-        if (int error = copy("aclrtMemcpy2d", static_cast<char *>(to) + row * to_pitch, width,
-                             static_cast<const char *>(from) + row * from_pitch, width, kind))
+        if (int error = copy("aclrtMemcpy2d", nullptr, nullptr, static_cast<char *>(to) + row * to_pitch,
+                             width, static_cast<const char *>(from) + row * from_pitch, width, kind))
             return error;
     return kSuccess;
 }
@@ -371,6 +384,7 @@ aclError aclrtDestroyStream(aclrtStream stream) {
     auto &all = device().streams;
     for (size_t i = 0; i < all.size(); ++i)
         if (all[i] == stream) {
+            device().host.learn(all[i]->known); // it ends when its work is done
             delete all[i];
             all.erase(all.begin() + static_cast<ptrdiff_t>(i));
             return kSuccess;
@@ -384,10 +398,17 @@ aclError aclrtSynchronizeStream(aclrtStream stream) {
         return fail_with(107003, "aclrtSynchronizeStream: there is no such stream");
     return device().synchronize(device().stream(stream));
 }
-aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t) {
-    return aclrtSynchronizeStream(stream);
+// A kernel that hangs: whoever waits for a time gives up first.
+static int within(int32_t milliseconds, int error) {
+    return milliseconds > 0 && (error == kAicoreTimeout || error == kVectorTimeout) ? kWaitTimeout : error;
 }
-aclError aclrtStreamQuery(aclrtStream, aclrtStreamStatus *status) {
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t milliseconds) {
+    return within(milliseconds, aclrtSynchronizeStream(stream));
+}
+aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
+    Lock lock(device().mutex);
+    if (!device().is_stream(stream)) return fail_with(107003, "aclrtStreamQuery: there is no such stream");
+    device().host.learn(device().stream(stream).known);
     return *status = ACL_STREAM_STATUS_COMPLETE, kSuccess;
 }
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *id) {
@@ -439,11 +460,13 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream) {
     if (Event *one = event_of("aclrtResetEvent", event)) one->recorded = false;
     return kSuccess;
 }
-aclError aclrtQueryEvent(aclrtEvent, aclrtEventStatus *status) {
-    return *status = ACL_EVENT_STATUS_COMPLETE, kSuccess;
+aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
+    *status = ACL_EVENT_STATUS_COMPLETE;
+    return aclrtSynchronizeEvent(event);
 }
-aclError aclrtQueryEventStatus(aclrtEvent, aclrtEventRecordedStatus *status) {
-    return *status = ACL_EVENT_RECORDED_STATUS_COMPLETE, kSuccess;
+aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status) {
+    *status = ACL_EVENT_RECORDED_STATUS_COMPLETE;
+    return aclrtSynchronizeEvent(event);
 }
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
     Lock lock(device().mutex);
@@ -502,7 +525,7 @@ aclError aclrtGetHardwareSyncAddr(void **address) {
 rtError_t rtGetAiCoreCount(uint32_t *count) {
     return *count = static_cast<uint32_t>(device().chip().cube_cores), kSuccess;
 }
-rtError_t rtGetDeviceCount(int32_t *count) { return *count = 8, kSuccess; }
+rtError_t rtGetDeviceCount(int32_t *count) { return *count = kDevices, kSuccess; }
 rtError_t rtSetDevice(int32_t number) { return aclrtSetDevice(number); }
 rtError_t rtDeviceReset(int32_t number) { return aclrtResetDevice(number); }
 rtError_t rtDeviceSynchronize(void) { return aclrtSynchronizeDevice(); }
@@ -511,26 +534,58 @@ rtError_t rtFree(void *pointer) { return aclrtFree(pointer); }
 rtError_t rtMallocHost(void **pointer, uint64_t size, uint16_t) { return aclrtMallocHost(pointer, size); }
 rtError_t rtFreeHost(void *pointer) { return aclrtFreeHost(pointer); }
 rtError_t rtMemcpy(void *to, uint64_t most, const void *from, uint64_t count, rtMemcpyKind_t kind) {
-    return copy("rtMemcpy", to, most, from, count, static_cast<aclrtMemcpyKind>(kind));
+    return copy("rtMemcpy", CALLER, nullptr, to, most, from, count, static_cast<aclrtMemcpyKind>(kind));
 }
 rtError_t rtMemset(void *pointer, uint64_t most, uint32_t value, uint64_t count) {
-    return fill("rtMemset", pointer, most, static_cast<int32_t>(value), count);
+    return fill("rtMemset", CALLER, nullptr, pointer, most, static_cast<int32_t>(value), count);
+}
+rtError_t rtGetAiCpuCount(uint32_t *count) { return *count = 8, kSuccess; }
+rtError_t rtStreamQuery(rtStream_t stream) {
+    aclrtStreamStatus status;
+    return aclrtStreamQuery(stream, &status);
 }
 rtError_t rtStreamCreate(rtStream_t *stream, int32_t) { return aclrtCreateStream(stream); }
 rtError_t rtStreamDestroy(rtStream_t stream) { return aclrtDestroyStream(stream); }
 rtError_t rtStreamSynchronize(rtStream_t stream) { return aclrtSynchronizeStream(stream); }
+rtError_t rtStreamCreateWithFlags(rtStream_t *stream, int32_t, uint32_t) { return aclrtCreateStream(stream); }
+rtError_t rtStreamWaitEvent(rtStream_t stream, rtEvent_t event) {
+    return aclrtStreamWaitEvent(stream, event);
+}
+rtError_t rtEventCreate(rtEvent_t *event) { return aclrtCreateEvent(event); }
+rtError_t rtEventCreateWithFlag(rtEvent_t *event, uint32_t) { return aclrtCreateEvent(event); }
+rtError_t rtEventDestroy(rtEvent_t event) { return aclrtDestroyEvent(event); }
+rtError_t rtEventRecord(rtEvent_t event, rtStream_t stream) { return aclrtRecordEvent(event, stream); }
+rtError_t rtEventSynchronize(rtEvent_t event) { return aclrtSynchronizeEvent(event); }
+rtError_t rtEventElapsedTime(float *ms, rtEvent_t start, rtEvent_t end) {
+    return aclrtEventElapsedTime(ms, start, end);
+}
+rtError_t rtMemcpyAsync(void *to, uint64_t most, const void *from, uint64_t count, rtMemcpyKind_t kind,
+                        rtStream_t stream) {
+    return copy("rtMemcpyAsync", CALLER, &device().stream(stream), to, most, from, count,
+                static_cast<aclrtMemcpyKind>(kind));
+}
+rtError_t rtMemsetAsync(void *pointer, uint64_t most, uint32_t value, uint64_t count, rtStream_t stream) {
+    return fill("rtMemsetAsync", CALLER, &device().stream(stream), pointer, most, static_cast<int32_t>(value),
+                count);
+}
+rtError_t rtGetDevice(int32_t *number) { return aclrtGetDevice(number); }
+rtError_t rtGetSocVersion(char *name, uint32_t most) {
+    return snprintf(name, most, "%s", device().chip().soc.c_str()), kSuccess;
+}
 
 // --- what torch's device asks for
 void *insight_trace_allocate(uint64_t bytes) {
     Lock lock(device().mutex);
-    return device().memory.allocate(bytes ? bytes : 1, "tensor");
+    return device().memory.allocate(bytes ? bytes : 1, "tensor", true);
 }
 void insight_trace_release(void *pointer) {
     Lock lock(device().mutex);
+    if (const Buffer *buffer = device().memory.find(reinterpret_cast<uint64_t>(pointer)))
+        device().forget_accesses(buffer->address, buffer->room);
     device().memory.release(pointer);
 }
 int insight_trace_copy(void *to, const void *from, uint64_t count) {
-    return copy("a copy of a tensor", to, count, from, count, ACL_MEMCPY_DEFAULT);
+    return copy("a copy of a tensor", nullptr, nullptr, to, count, from, count, ACL_MEMCPY_DEFAULT);
 }
 void *insight_trace_host_view(const void *pointer) {
     return device().memory.is_device(pointer) ? device().memory.host(pointer) : const_cast<void *>(pointer);

@@ -284,8 +284,8 @@ std::string Device::request_text(const insight_trace_launch_request &request, co
         << "\nalso_vector\t" << escaped(entry.also ? entry.also->images[1] : "") << "\ncube\t"
         << escaped(entry.set->images[0]) << "\nvector\t" << escaped(entry.set->images[1]) << "\nentry\t"
         << symbol << "\nblocks\t" << request.blocks << "\nseconds\t" << session().seconds << "\ntiming_only\t"
-        << session().timing_only << "\narguments\t" << hex_of(request.arguments, request.argument_bytes)
-        << "\n";
+        << session().timing_only << "\nranges\t" << !streams.empty() << "\narguments\t"
+        << hex_of(request.arguments, request.argument_bytes) << "\n";
     for (const Held &held : held_)
         if (!held.hole) out << "held\t" << held.address << "\t" << held.bytes << "\t" << held.dirty << "\n";
     return out.str();
@@ -323,28 +323,6 @@ bool Device::is_stream(void *handle) const {
 int Device::synchronize(Stream &one) {
     host.learn(one.known);
     return std::exchange(one.error, 0);
-}
-
-// Two launches of different streams, neither certainly before the other, that begin at the same byte.
-void Device::compare_streams(const Stream &on, const Access &fresh, uint64_t buffer) {
-    std::vector<Access> &before = accesses_[buffer];
-    before.erase(std::remove_if(before.begin(), before.end(),
-                                [&](const Access &one) { return one.buffer != fresh.buffer; }),
-                 before.end());
-    for (const Access &one : before) {
-        const auto known = on.known.launches.find(one.stream);
-        const uint64_t certain = known == on.known.launches.end() ? 0 : known->second;
-        if (one.stream == fresh.stream || one.count <= certain || one.address != fresh.address ||
-            (!one.writes && !fresh.writes))
-            continue;
-        say("race between streams: %s %s %s while %s %s it, and no event or synchronize lies between them\n"
-            "  launched at %s\n  launched at %s",
-            one.kernel.c_str(), one.writes ? "writes" : "reads", fresh.buffer.c_str(), fresh.kernel.c_str(),
-            fresh.writes ? "writes" : "reads", one.place.c_str(), fresh.place.c_str());
-        break;
-    }
-    if (before.size() > 64) before.erase(before.begin());
-    before.push_back(fresh);
 }
 
 int Device::synchronize_all() {
@@ -434,6 +412,7 @@ void Device::launch(const insight_trace_launch_request &request) {
     std::string bound, job_folder, error;
     int code = 0;
     std::vector<std::pair<uint64_t, int>> used;
+    std::vector<Touched> touched;
     if (!wanted && recall(key, kept)) {
         for (const Kept::Part &part : kept->parts) {
             if (part.written)
@@ -442,6 +421,7 @@ void Device::launch(const insight_trace_launch_request &request) {
         }
         cycles = kept->cycles;
         bound = kept->bound;
+        touched = kept->touched;
     } else {
         if (!start_engine()) return refuse(kInternal, "the engine cannot be started");
         // what the buffers hold before: those of the arguments, and those that they point to
@@ -523,6 +503,10 @@ void Device::launch(const insight_trace_launch_request &request) {
                 bound = f[1];
             else if (f[0] == "used" && f.size() > 2)
                 used.emplace_back(std::stoull(f[1]), std::stoi(f[2]));
+            else if (f[0] == "remark" && f.size() > 3)
+                note(kernel, f[1] + ":" + f[2], f[3]);
+            else if (f[0] == "range" && f.size() > 3)
+                touched.push_back({std::stoull(f[1]), std::stoull(f[2]), f[3] == "1"});
             else if (f[0] == "address") {
                 const uint64_t touched = std::stoull(f[1]);
                 if (const Buffer *gone = memory.find(touched, false))
@@ -557,6 +541,18 @@ void Device::launch(const insight_trace_launch_request &request) {
                     pclose(pipe);
                 }
             }
+            const size_t named = message.find("GM access of ") == 0 || message.find("GM access at ") == 0
+                                     ? message.find(" at 0x")
+                                     : std::string::npos;
+            if (named != std::string::npos) {
+                const uint64_t touched = std::stoull(message.substr(named + 4), nullptr, 16);
+                if (touched < 4096)
+                    message = "a null pointer is used as an address of the device (GM access at 0x" +
+                              message.substr(named + 6, message.find_first_of(":,", named) - named - 6) + ")";
+                else if (!memory.is_device(reinterpret_cast<void *>(touched)))
+                    message = message.substr(0, message.find_first_of(":,", named)) +
+                              ": it is no address of the device, as a pointer of the host is none";
+            }
             error = message;
             std::string words = message;
             for (const auto &[offset, address] : pointers)
@@ -575,6 +571,7 @@ void Device::launch(const insight_trace_launch_request &request) {
             Kept fresh;
             fresh.cycles = cycles;
             fresh.bound = bound;
+            fresh.touched = touched;
             bool all_known = true;
             uint64_t bytes = 0;
             for (const auto &[address, role] : used) {
@@ -631,17 +628,7 @@ void Device::launch(const insight_trace_launch_request &request) {
     }
     for (const auto &[address, role] : used)
         if (const Buffer *buffer = memory.find(address)) hold(address, buffer->size, (role & 2) != 0, false);
-    if (session().check)
-        for (const auto &[address, role] : used) {
-            const Buffer *buffer = memory.find(address);
-            if (!buffer || address == sync_address) continue;
-            auto at = std::find_if(pointers.begin(), pointers.end(),
-                                   [&](const auto &one) { return memory.find(one.second) == buffer; });
-            compare_streams(on,
-                            {on.number, count, at == pointers.end() ? address : at->second, (role & 2) != 0,
-                             kernel, place, buffer->name},
-                            address);
-        }
+    compare(on.known, {on.number, count, std::move(touched), kernel, "launched at " + place, nullptr}, false);
     const ChipFacts &facts = chip_of(entry.set->target);
     const double micros = code ? 0 : (cycles + facts.head + facts.tail) / facts.mhz;
     const double start = on.clock;

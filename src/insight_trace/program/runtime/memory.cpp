@@ -49,10 +49,11 @@ bool DeviceMemory::map() {
     return false;
 }
 
-void *DeviceMemory::allocate(uint64_t bytes, const char *what) {
+void *DeviceMemory::allocate(uint64_t bytes, const char *what, bool pooled) {
     if (!ready()) return nullptr;
-    const uint64_t room = (bytes + kStep - 1) / kStep * kStep + kStep;
-    const uint64_t taken = (room + kPage - 1) / kPage * kPage + kGap;
+    const uint64_t stepped = (bytes + kStep - 1) / kStep * kStep + kStep;
+    const uint64_t taken = (stepped + kPage - 1) / kPage * kPage + kGap;
+    const uint64_t room = pooled ? taken : stepped;
     if (used_ + room > capacity_) return nullptr;
     uint64_t address;
     auto found = free_.lower_bound(taken);
@@ -71,7 +72,7 @@ void *DeviceMemory::allocate(uint64_t bytes, const char *what) {
     used_ += room;
     ++generation_;
     Buffer &made = buffers_[address];
-    made = {address, bytes, room, std::string(what) + " " + std::to_string(++count_)};
+    made = {address, bytes, room, taken, std::string(what) + " " + std::to_string(++count_)};
     // pages that nobody had are zero, as on a device
     if (bytes <= kFilled && address < reached_)
         memset(host(reinterpret_cast<void *>(address)), static_cast<int>(kUnwritten), bytes);
@@ -86,7 +87,7 @@ bool DeviceMemory::release(void *address) {
     buffers_.erase(found);
     used_ -= gone.room;
     ++generation_;
-    const uint64_t taken = (gone.room + kPage - 1) / kPage * kPage + kGap;
+    const uint64_t taken = gone.taken;
     const uint64_t offset = gone.address - kBase;
     fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
               static_cast<off_t>(taken));

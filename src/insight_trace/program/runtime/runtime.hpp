@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,14 +22,16 @@ constexpr int kBadAlloc = 200000, kNotSupported = 200001;
 constexpr int kOutOfMemory = 207001;
 constexpr int kInternal = 500000;
 constexpr int kAicoreException = 507015, kAicoreTimeout = 507014, kVectorException = 507035,
-              kVectorTimeout = 507034;
+              kVectorTimeout = 507034, kWaitTimeout = 507046;
 
 // The message that aclGetRecentErrMsg returns, and a line on stderr.
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int fail_with(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 struct Buffer {
-    uint64_t address, size, room;
+    uint64_t address, size;
+    uint64_t room;  // bytes that may be read
+    uint64_t taken; // of the window
     std::string name;
     bool live = true;
 };
@@ -39,7 +42,9 @@ class DeviceMemory {
     bool ready();
     int file() const { return file_; }
     uint64_t size() const { return size_; }
-    void *allocate(uint64_t bytes, const char *what);
+    // `pooled`: from a framework's allocator, whose blocks are larger than what is asked for, so that loads
+    // past an end find memory.
+    void *allocate(uint64_t bytes, const char *what, bool pooled = false);
     bool release(void *address);
     bool is_device(const void *address) const {
         return reinterpret_cast<uint64_t>(address) - kBase < size_ && size_;
@@ -73,6 +78,10 @@ struct Known {
         for (const auto &[stream, count] : other.launches)
             launches[stream] = std::max(launches[stream], count);
     }
+};
+struct Touched { // bytes of device memory
+    uint64_t begin, end;
+    bool writes;
 };
 struct Stream {
     double clock = 0; // microseconds
@@ -131,6 +140,10 @@ class Device {
     int synchronize_all();
     // The program wrote to a buffer: what L2 held of it is stale, and as much of the rest went out.
     void wrote(uint64_t address, uint64_t bytes);
+    // Bytes that a copy or a fill of the program touches: on a stream, or at once. What other streams may
+    // still do to them is said.
+    void copies(Stream *on, const char *call, void *caller, const void *pointer, uint64_t bytes, bool writes);
+    void forget_accesses(uint64_t address, uint64_t bytes); // of a buffer that is freed
 
   private:
     struct Held {
@@ -138,6 +151,7 @@ class Device {
         bool dirty, hole;
     };
     struct Kept { // what a launch with these arguments did before
+        std::vector<Touched> touched;
         struct Part {
             uint64_t address, bytes, before;
             bool written;
@@ -147,14 +161,18 @@ class Device {
         double cycles = 0;
         std::string bound;
     };
-    struct Access { // of a buffer, by a launch
+    struct Access { // of device memory, by a launch or a copy on a stream
         int stream;
-        uint64_t count, address;
-        bool writes;
-        std::string kernel, place, buffer;
+        uint64_t count; // of what was put on that stream
+        std::vector<Touched> touched;
+        std::string what, place;
+        void *caller; // of a copy; its place is found where it matters
     };
-    void compare_streams(const Stream &on, const Access &fresh, uint64_t buffer);
-    std::map<uint64_t, std::vector<Access>> accesses_; // by the buffer's address
+    void say_race(const Access &one, const Access &other, const Touched &common, const char *why);
+    void compare(const Known &known, Access fresh, bool by_host);
+    void note(const std::string &kernel, const std::string &place, const std::string &what);
+    std::vector<Access> accesses_;
+    std::set<std::string> races_said_, notes_said_;
 
     const ChipFacts &chip_of(const std::string &target);
     bool start_engine();
@@ -181,5 +199,6 @@ class Device {
 };
 
 uint64_t hash_of(const uint8_t *bytes, uint64_t count);
+std::string caller_of(void *address); // " at FILE:LINE" of host code
 
 } // namespace insight_trace_program

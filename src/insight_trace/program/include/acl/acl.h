@@ -53,6 +53,7 @@ static const int ACL_ERROR_RT_AICORE_TIMEOUT = 507014;
 static const int ACL_ERROR_RT_AICORE_EXCEPTION = 507015;
 static const int ACL_ERROR_RT_VECTOR_CORE_TIMEOUT = 507034;
 static const int ACL_ERROR_RT_VECTOR_CORE_EXCEPTION = 507035;
+static const int ACL_ERROR_RT_STREAM_SYNC_TIMEOUT = 507046;
 
 typedef enum aclDataType {
     ACL_DT_UNDEFINED = -1,
@@ -74,6 +75,7 @@ typedef enum aclDataType {
     ACL_BF16 = 27,
     ACL_INT4 = 29,
     ACL_UINT1 = 30,
+    ACL_COMPLEX32 = 33,
     ACL_HIFLOAT8 = 34,
     ACL_FLOAT8_E5M2 = 35,
     ACL_FLOAT8_E4M3FN = 36,
@@ -88,7 +90,12 @@ typedef enum aclFormat {
     ACL_FORMAT_ND = 2,
     ACL_FORMAT_NC1HWC0 = 3,
     ACL_FORMAT_FRACTAL_Z = 4,
-    ACL_FORMAT_FRACTAL_NZ = 29
+    ACL_FORMAT_HWCN = 16,
+    ACL_FORMAT_NDHWC = 27,
+    ACL_FORMAT_FRACTAL_NZ = 29,
+    ACL_FORMAT_NCDHW = 30,
+    ACL_FORMAT_NDC1HWC0 = 32,
+    ACL_FORMAT_NCL = 47
 } aclFormat;
 typedef enum aclrtMemMallocPolicy {
     ACL_MEM_MALLOC_HUGE_FIRST,
@@ -129,6 +136,7 @@ typedef enum aclrtStreamStatus {
     ACL_STREAM_STATUS_COMPLETE = 0,
     ACL_STREAM_STATUS_NOT_READY = 1
 } aclrtStreamStatus;
+typedef enum aclrtCallbackBlockType { ACL_CALLBACK_NO_BLOCK, ACL_CALLBACK_BLOCK } aclrtCallbackBlockType;
 typedef enum aclrtRunMode { ACL_DEVICE, ACL_HOST } aclrtRunMode;
 typedef enum aclrtMemAttr {
     ACL_DDR_MEM,
@@ -181,6 +189,8 @@ typedef struct aclrtPtrAttributes {
 #define ACL_STREAM_FAST_LAUNCH            0x00000001U
 #define ACL_STREAM_FAST_SYNC              0x00000002U
 #define ACL_STREAM_PERSISTENT             0x00000004U
+#define ACL_STREAM_DEVICE_USE_ONLY        0x00000020U
+#define ACL_EVENT_DEVICE_USE_ONLY         0x00000010U
 #define ACL_CONTINUE_ON_FAILURE           0x00000000U
 #define ACL_STOP_ON_FAILURE               0x00000001U
 #define ACL_RT_SUCCESS                    0
@@ -209,6 +219,8 @@ aclError aclrtSynchronizeDevice(void);
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
 aclError aclrtSetDeviceSatMode(int mode);
 aclError aclrtSetOpExecuteTimeOut(uint32_t timeout);
+aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *made);
+aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout);
 aclError aclrtSetOpWaitTimeout(uint32_t timeout);
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback);
 aclError aclrtGetDevicesTopo(uint32_t device, uint32_t other, uint64_t *value);
@@ -219,6 +231,8 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t device);
 aclError aclrtDestroyContext(aclrtContext context);
 aclError aclrtSetCurrentContext(aclrtContext context);
 aclError aclrtGetCurrentContext(aclrtContext *context);
+aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream);
+aclError aclrtGetPrimaryCtxState(int32_t device, uint32_t *flags, int32_t *active);
 
 aclError aclrtMalloc(void **pointer, size_t size, aclrtMemMallocPolicy policy);
 aclError aclrtMallocAlign32(void **pointer, size_t size, aclrtMemMallocPolicy policy);

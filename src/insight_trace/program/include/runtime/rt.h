@@ -41,6 +41,21 @@ rtError_t rtMemset(void *pointer, uint64_t most, uint32_t value, uint64_t count)
 rtError_t rtStreamCreate(rtStream_t *stream, int32_t priority);
 rtError_t rtStreamDestroy(rtStream_t stream);
 rtError_t rtStreamSynchronize(rtStream_t stream);
+rtError_t rtStreamQuery(rtStream_t stream);
+rtError_t rtStreamCreateWithFlags(rtStream_t *stream, int32_t priority, uint32_t flags);
+rtError_t rtStreamWaitEvent(rtStream_t stream, rtEvent_t event);
+rtError_t rtEventCreate(rtEvent_t *event);
+rtError_t rtEventCreateWithFlag(rtEvent_t *event, uint32_t flag);
+rtError_t rtEventDestroy(rtEvent_t event);
+rtError_t rtEventRecord(rtEvent_t event, rtStream_t stream);
+rtError_t rtEventSynchronize(rtEvent_t event);
+rtError_t rtEventElapsedTime(float *ms, rtEvent_t start, rtEvent_t end);
+rtError_t rtMemcpyAsync(void *to, uint64_t most, const void *from, uint64_t count, rtMemcpyKind_t kind,
+                        rtStream_t stream);
+rtError_t rtMemsetAsync(void *pointer, uint64_t most, uint32_t value, uint64_t count, rtStream_t stream);
+rtError_t rtGetDevice(int32_t *device);
+rtError_t rtGetAiCpuCount(uint32_t *count);
+rtError_t rtGetSocVersion(char *name, uint32_t most);
 
 #ifdef __cplusplus
 }

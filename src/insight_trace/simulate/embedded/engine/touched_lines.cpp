@@ -24,6 +24,12 @@ TouchedLines::TouchedLines(uint64_t base, uint64_t size)
     used_ = static_cast<uint8_t *>(shared_bytes(words_ / kPage));
 }
 
+TouchedLines::~TouchedLines() {
+    munmap(touched_, words_ * sizeof(uint64_t));
+    munmap(written_, words_ * sizeof(uint64_t));
+    munmap(used_, words_ / kPage);
+}
+
 bool TouchedLines::meets(const TouchedLines &other) const {
     for (size_t page = 0; page < words_ / kPage; ++page) {
         if (!used_[page] || !other.used_[page]) continue;

@@ -12,6 +12,9 @@ namespace insight_trace::engine {
 class TouchedLines {
   public:
     TouchedLines(uint64_t base, uint64_t size);
+    ~TouchedLines();
+    TouchedLines(const TouchedLines &) = delete;
+    TouchedLines &operator=(const TouchedLines &) = delete;
     void mark(uint64_t address, uint64_t bytes, bool writes) {
         constexpr int kLineBits = 6, kWordBits = 6; // lines of 64 bytes, a bit each
         if (!bytes) return;
@@ -29,6 +32,27 @@ class TouchedLines {
     }
     // One wrote a line that the other touched.
     bool meets(const TouchedLines &other) const;
+    // Lines in a row of which all are written, or all are only read.
+    template <class F> void each_range(F &&take) const {
+        uint64_t begin = 0, end = 0;
+        bool writes = false;
+        for (size_t page = 0; page < words_ / kPage; ++page) {
+            if (!used_[page]) continue;
+            for (size_t word = page * kPage; word < (page + 1) * kPage; ++word)
+                for (uint64_t left = touched_[word]; left; left &= left - 1) {
+                    const int bit = __builtin_ctzll(left);
+                    const uint64_t at = base_ + ((word << 6 | static_cast<unsigned>(bit)) << 6);
+                    const bool written = written_[word] >> bit & 1;
+                    if (at == end && written == writes) {
+                        end = at + 64;
+                        continue;
+                    }
+                    if (end) take(begin, end, writes);
+                    begin = at, end = at + 64, writes = written;
+                }
+        }
+        if (end) take(begin, end, writes);
+    }
 
   private:
     static constexpr size_t kPage = 512; // words: pages in which nothing is marked are not looked at

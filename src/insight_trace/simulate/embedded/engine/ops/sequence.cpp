@@ -102,17 +102,24 @@ TILE_OP_BODY(TCI) {
     bool down = operands[2].option != 0;
     Lines to = lines_of(core, op, dst);
     if (dst.valid_cols <= 0) return;
-    with_type_of(core, op, dst.type, Counting(), [&](auto tag) {
+    const bool scratch = operands.count > 3;
+    auto count = [&](auto tag) {
         using T = decltype(tag);
         if (!core.computes) return;
         // one row, whatever the tile's height
         T *into = core.local_as<T>(Space::UB, dst.address, uint64_t(dst.valid_cols));
         T start = scalar_as<T>(operands[1]);
         for (int i = 0; i < dst.valid_cols; ++i)
-            into[i] = down ? wrap_sub(start, static_cast<T>(i)) : wrap_add(start, static_cast<T>(i));
-    });
-    if (operands.count > 3)
-        return issue_with_scratch(core, dst, to, tile_operand(core, op, operands, 3).address, down);
+            if constexpr (std::is_integral_v<T>)
+                into[i] = down ? wrap_sub(start, static_cast<T>(i)) : wrap_add(start, static_cast<T>(i));
+            else
+                into[i] = T(float(start) + float(down ? -i : i));
+    };
+    if (scratch)
+        with_type_of(core, op, dst.type, Counting(), count);
+    else // the scalar unit counts in any number
+        with_type_of(core, op, dst.type, Types<int32_t, uint32_t, int16_t, uint16_t, float, half>(), count);
+    if (scratch) return issue_with_scratch(core, dst, to, tile_operand(core, op, operands, 3).address, down);
     int64_t store = core.parameters.scalar_store_ub;
     for (int i = 0; i < dst.valid_cols; ++i)
         core.scalar_access(Instr::ST_XD_XN_IMM, Space::UB, dst.address + uint64_t(i) * uint64_t(to.size),

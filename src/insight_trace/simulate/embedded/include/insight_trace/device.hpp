@@ -165,14 +165,21 @@ inline uint64_t get_ctrl(INSIGHT_TRACE_AT) { return INSIGHT_TRACE_CALL(GetCtrl, 
 inline uint64_t sbitset0(uint64_t value, int bit) { return value & ~(1ull << bit); }
 inline uint64_t sbitset1(uint64_t value, int bit) { return value | (1ull << bit); }
 // Functions of the device compiler, by value and without templates: users have templates of these names.
-#define INSIGHT_TRACE_EXTREMES(T)                                                                            \
-    constexpr T max(T a, T b) { return a < b ? b : a; }                                                      \
-    constexpr T min(T a, T b) { return b < a ? b : a; }
-INSIGHT_TRACE_EXTREMES(int32_t)
-INSIGHT_TRACE_EXTREMES(uint32_t)
-INSIGHT_TRACE_EXTREMES(int64_t)
-INSIGHT_TRACE_EXTREMES(uint64_t)
-INSIGHT_TRACE_EXTREMES(float)
+// Generated code mixes widths: get_block_idx() has 64 bits, its constants 32.
+#define INSIGHT_TRACE_EXTREMES(T, A, B)                                                                      \
+    constexpr T max(A a, B b) { return static_cast<T>(a) < static_cast<T>(b) ? b : a; }                      \
+    constexpr T min(A a, B b) { return static_cast<T>(b) < static_cast<T>(a) ? b : a; }
+INSIGHT_TRACE_EXTREMES(int32_t, int32_t, int32_t)
+INSIGHT_TRACE_EXTREMES(uint32_t, uint32_t, uint32_t)
+INSIGHT_TRACE_EXTREMES(int64_t, int64_t, int64_t)
+INSIGHT_TRACE_EXTREMES(int64_t, int64_t, int32_t)
+INSIGHT_TRACE_EXTREMES(int64_t, int32_t, int64_t)
+INSIGHT_TRACE_EXTREMES(int64_t, int64_t, uint32_t)
+INSIGHT_TRACE_EXTREMES(int64_t, uint32_t, int64_t)
+INSIGHT_TRACE_EXTREMES(uint64_t, uint64_t, uint64_t)
+INSIGHT_TRACE_EXTREMES(uint64_t, uint64_t, uint32_t)
+INSIGHT_TRACE_EXTREMES(uint64_t, uint32_t, uint64_t)
+INSIGHT_TRACE_EXTREMES(float, float, float)
 #undef INSIGHT_TRACE_EXTREMES
 inline void set_atomic_none(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicNone, 0, 0, 0); }
 inline void set_atomic_add(INSIGHT_TRACE_AT) { INSIGHT_TRACE_CALL(SetAtomicAdd, 0, 0, 0); }

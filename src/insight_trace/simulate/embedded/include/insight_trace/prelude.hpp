@@ -1,6 +1,8 @@
 // What is force-included before a kernel, in one header so that it can be precompiled.
 #pragma once
 
+#include <cstdio>
+
 #include "insight_trace/device.hpp"
 #include "insight_trace/registers.hpp"
 #include "insight_trace/vector_calls.hpp"
@@ -14,3 +16,13 @@
 template <int> void TPOP();
 template <int> void TFREE();
 template <int> void TALLOC();
+
+// Kernels print where the run prints, without what the device's compiler asks for (--cce-enable-print).
+namespace cce {
+template <class... Values> inline void printf(const char *format, Values... values) {
+    if constexpr (sizeof...(values) == 0)
+        std::fputs(format, stdout);
+    else
+        std::printf(format, values...);
+}
+} // namespace cce
