@@ -469,6 +469,8 @@ def _longest(
     enough = WORTH_FIRST if first and first.simulated else PROMISING
     if first and (first.saves >= enough * figures.cycles or first.topic == "bound" or _names(first, pipe)):
         return []
+    if first and first.simulated and first.saves >= LONG * path[pipe]:
+        return []  # known to bring half of all that this pipe could give
     rows = places.hottest(places.of_pipe(pipe))
     frame = places.frame(int(rows[0])) if len(rows) else ""
     text = (
