@@ -430,6 +430,26 @@ VECTOR = (
         + "    TSTORE(out, t2);\n",
     ),
     WrongKernel(
+        "columns that an earlier pass left in a tile",
+        LOADED
+        + "    for (int pass = 0; pass < 2; ++pass) {\n"
+        + "        Tile<TileType::Vec, float, 1, 64, BLayout::RowMajor, DYNAMIC, DYNAMIC> from(1, pass ? 32 : 64);\n"
+        + "        Tile<TileType::Vec, float, 1, 64, BLayout::RowMajor, DYNAMIC, DYNAMIC> part(1, pass ? 32 : 64);\n"
+        + "        TASSIGN(from, 0x0);\n        TASSIGN(part, 0x2000);\n"
+        + "+        TEXPANDS(t2, 0.0f);\n+        pipe_barrier(PIPE_ALL);\n"
+        + "        TADDS(part, from, 1.0f);\n        pipe_barrier(PIPE_ALL);\n"
+        + "        TMULS(t1, t2, 2.0f); //! stale-read\n        pipe_barrier(PIPE_ALL);\n    }\n"
+        + STORED,
+    ),
+    WrongKernel(
+        "a scalar read that nothing but a barrier of all pipes orders",
+        LOADED
+        + "    TADDS(t1, t0, 1.0f);\n+    pipe_barrier(PIPE_ALL);\n"
+        + "    const float seen = t1.GetValue(0); //! race\n+    pipe_barrier(PIPE_ALL);\n"
+        + "    TADDS(t1, t0, seen); //? race //? race-same-pipe\n"
+        + STORED,
+    ),
+    WrongKernel(
         "a tile in the scratch of the tile library",
         _ROWS
         + "-    TASSIGN(kept, 184 * 1024);\n+    TASSIGN(kept, 0x8000);\n"

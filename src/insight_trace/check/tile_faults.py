@@ -1,5 +1,5 @@
 """Faults that the tiles of a recording show: tiles of one op that overlap in part, scratch over a tile that is still to be
-read, outputs of which a part is never written."""
+read, columns that an earlier pass left in a tile, outputs of which a part is never written."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ class _Tile:
         elements = (max(1, rows) - 1) * width + max(1, cols)
         if row["inner"]:
             elements = int(row["rows"]) * int(row["cols"])
+        self.valid = int(row["valid_rows"]), int(row["valid_cols"])
         self.memory = int(row["memory"])
         self.begin = int(row["address"])
         self.end = self.begin + elements * size
@@ -79,6 +80,7 @@ def tile_faults(instructions: Instructions, place_of: Callable[[int], Place]) ->
         # by tile that was written: the row that did, and the row whose scratch went over it since
         written: dict[int, int] = {}
         spoiled: dict[int, tuple[int, int]] = {}
+        passes = _Passes(tile)
         for rows in _calls(instructions, operands, core):
             own = _tiles_of(operands, int(operands.call[rows[0]]))
             own = [number for number in own if operands.tiles[number]["memory"] != _GM]
@@ -89,7 +91,12 @@ def tile_faults(instructions: Instructions, place_of: Callable[[int], Place]) ->
                 first, second = place_of(over), place_of(rows[0])
                 key = "scratch-overlap", first.line, second.line
                 found.setdefault(key, _scratch_fault(first, second, tile(number), tile(scratch)))
+            for number, full, part in passes.stale(reads):
+                places = place_of(full), place_of(part), place_of(rows[0])
+                key = "stale-read", places[1].line, places[2].line
+                found.setdefault(key, _stale_fault(places, tile(number), passes.last(number)))
             for number in writes:
+                passes.write(number, int(instructions.stack[rows[0]]), rows[0], reads)
                 spoiled.pop(number, None)
                 if own and number != own[0]:  # beside its result: scratch
                     for other in written:
@@ -98,6 +105,41 @@ def tile_faults(instructions: Instructions, place_of: Callable[[int], Place]) ->
                             spoiled[other] = rows[0], number
                 written[number] = rows[0]
     return tuple(found.values())
+
+
+class _Passes:
+    """What each pass of a loop leaves in its tiles: by place, the last write, and the larger one of the same line before it."""
+
+    def __init__(self, tile: Callable[[int], _Tile]) -> None:
+        self.tile = tile
+        self.written: dict[tuple[int, int], tuple[int, int, int]] = {}  # tile, line, row
+        self.before: dict[tuple[int, int], tuple[int, int]] = {}  # tile and row of the larger write
+
+    def _place(self, number: int) -> tuple[int, int]:
+        return self.tile(number).memory, self.tile(number).begin
+
+    def write(self, number: int, line: int, row: int, reads: set[int]) -> None:
+        place = self._place(number)
+        # an op that reads what it writes, as a sum does, keeps the rest of the tile on purpose
+        in_place = any(self._place(other) == place for other in reads)
+        old = self.written.get(place)
+        self.before.pop(place, None)
+        if old is not None and old[1] == line and not in_place and self._larger(old[0], number):
+            self.before[place] = old[0], old[2]
+        self.written[place] = number, line, row
+
+    def stale(self, reads: set[int]) -> Iterator[tuple[int, int, int]]:
+        """Tiles that are read beyond what the last pass wrote: the tile, the row of the larger write, that of the last."""
+        for number in sorted(reads):
+            place = self._place(number)
+            if place in self.before and self._larger(number, self.written[place][0]):
+                yield number, self.before[place][1], self.written[place][2]
+
+    def last(self, number: int) -> _Tile:
+        return self.tile(self.written[self._place(number)][0])
+
+    def _larger(self, one: int, other: int) -> bool:
+        return any(a > b for a, b in zip(self.tile(one).valid, self.tile(other).valid, strict=True))
 
 
 def _calls(instructions: Instructions, operands: Operands, core: int) -> Iterator[list[int]]:
@@ -181,6 +223,22 @@ def _scratch_fault(first: Place, second: Place, victim: _Tile, scratch: _Tile) -
         memory=MEMORIES[victim.memory],
         begin=max(victim.begin, scratch.begin),
         end=min(victim.end, scratch.end),
+    )
+
+
+def _stale_fault(places: tuple[Place, Place, Place], read: _Tile, written: _Tile) -> Finding:
+    full, part, reader = places
+    shape, wrote = ("x".join(map(str, one.valid)) for one in (read, written))
+    return Finding(
+        category="stale-read",
+        severity=Severity.WARNING,
+        message=f"{reader.instruction} (line {reader.line}) reads {shape} of the tile at {read.text}, of which the last pass of "
+        f"line {part.line} wrote {wrote}: the rest is what an earlier pass left there",
+        fix="give the reader the valid size of this pass, or pad the tile before it (TFILLPAD)",
+        places=(full, part, reader),
+        memory=MEMORIES[read.memory],
+        begin=read.begin,
+        end=read.end,
     )
 
 
