@@ -51,7 +51,7 @@ class Walked:
 
     @property
     def stands_idle(self) -> bool:
-        return self.cores == 1 and (self.idle > MOST_SHARE * self.cycles and self.longest > MOST_PIECE)
+        return self.cores == 1 and (self.idle > MOST_SHARE * self.cycles or self.longest > MOST_PIECE)
 
     @property
     def differs(self) -> bool:

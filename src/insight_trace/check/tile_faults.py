@@ -108,7 +108,7 @@ def tile_faults(instructions: Instructions, place_of: Callable[[int], Place]) ->
 
 
 class _Passes:
-    """What each pass of a loop leaves in its tiles: by place, the last write, and the larger one of the same line before it."""
+    """What passes of a loop leave in a tile: by place, the last write, and a larger one of the same line before it."""
 
     def __init__(self, tile: Callable[[int], _Tile]) -> None:
         self.tile = tile
@@ -232,8 +232,8 @@ def _stale_fault(places: tuple[Place, Place, Place], read: _Tile, written: _Tile
     return Finding(
         category="stale-read",
         severity=Severity.WARNING,
-        message=f"{reader.instruction} (line {reader.line}) reads {shape} of the tile at {read.text}, of which the last pass of "
-        f"line {part.line} wrote {wrote}: the rest is what an earlier pass left there",
+        message=f"{reader.instruction} (line {reader.line}) reads {shape} of the tile at {read.text}, of which the last "
+        f"pass of line {part.line} wrote {wrote}: the rest is what an earlier pass left there",
         fix="give the reader the valid size of this pass, or pad the tile before it (TFILLPAD)",
         places=(full, part, reader),
         memory=MEMORIES[read.memory],

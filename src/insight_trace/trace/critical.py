@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     Column = memoryview[int]
 
+_ISSUE = 4  # cycles from issue to start where nothing else is in the way
+_START_UP = 64  # cycles that a pipe takes at most between two of its own instructions
+
 
 class CriticalPath(Struct, frozen=True, eq=False):
     """Pieces in time order. Piece i covers [begin[i], end[i]) and is spent on `row[i]`.
@@ -98,9 +101,20 @@ class _Holds(Struct, frozen=True):
     core: Column
     pipe: Column
     issue: Column
+    issued: bool  # the trace says when a row was issued
     queued: dict[int, Column]  # by core: rows that found their pipe's queue full
     on_core: dict[int, Column]  # rows of a core by end
     on_pipe: dict[tuple[int, int], Column]  # rows of a pipe by end
+
+    def runs_code(self, row: int, before: int, begin: int) -> bool:
+        """Whether the scalar unit ran plain code between two rows: it did if the second started when it was issued."""
+        scalar = self.pipe[before] == Pipe.SCALAR and self.core[before] == self.core[row]
+        return self.issued and scalar and self.issue[row] >= begin - _ISSUE
+
+    def starts_up(self, row: int, before: int, reached: int, begin: int) -> bool:
+        """Whether a pipe only took its time from one of its instructions to the next, which it had already."""
+        same = self.pipe[before] == self.pipe[row] and self.core[before] == self.core[row]
+        return self.issued and same and self.issue[row] <= reached and begin - reached <= _START_UP
 
     def behind_barrier(self, row: int, now: int, start: int, end: Column, here: set[int]) -> int:
         """What a barrier waited for: the last of its core to end; -1 for none."""
@@ -152,8 +166,9 @@ def _holds(trace: Trace, kind: NDArray[np.uint8], end: NDArray[np.int64], rows: 
             chosen = (instructions.core[works] == core) & (unit[works] == pipe)
             on_pipe[core, pipe] = _readable(works[chosen])
     columns = _readable(instructions.core), _readable(unit), _readable(instructions.issue)
+    issued = instructions.operands is not None
     drains = frozenset(barriers.tolist()), frozenset(ends.tolist())
-    return _Holds(*drains, *columns, by_core, on_core, on_pipe)
+    return _Holds(*drains, *columns, issued, by_core, on_core, on_pipe)
 
 
 def _of_all(unit: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -254,7 +269,10 @@ def _walk(last: int, origin: int, steps: _Steps) -> tuple[array[int], array[int]
                 return pieces
             reached = end[following]
             if begin > reached:
-                piece(row, reached, begin, 1)
+                if holds.runs_code(row, following, begin):
+                    piece(following, reached, begin, 0)
+                else:
+                    piece(row, reached, begin, not holds.starts_up(row, following, reached, begin))
         if reached < now:
             here.clear()
         here.add(following)
