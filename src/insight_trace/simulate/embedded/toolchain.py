@@ -55,7 +55,7 @@ _STANDARD = "-std=c++17"
 # The tile library names templates that are declared later: C++20 finds them by their arguments.
 _LIBRARY_STANDARD = "-std=c++20"
 # Of the families that the library's own headers run on here: those whose instructions execute.
-LIBRARY_FAMILIES = ("a2a3",)
+LIBRARY_FAMILIES = ("a2a3", "a5")
 # The same results on every machine: one rounding per operation (no fused multiply-add behind our back), and a
 # plain char has a sign.
 _SAME_EVERYWHERE = ("-ffp-contract=off", "-fno-strict-aliasing", "-fsigned-char")

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "elements.hpp"
+#include "isa/register_unit.hpp"
 #include "late_work.hpp"
 #include "timing.hpp"
 #include "vector_function.hpp"

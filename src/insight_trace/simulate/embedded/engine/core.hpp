@@ -55,6 +55,7 @@ struct CounterLoop {
     int64_t first = 0, last = 0, step = 0, turns = 0;
 };
 class VectorFunction;
+class RegisterFunction;
 class LateWork;
 struct Operands;
 struct VectorInstruction;
@@ -192,6 +193,7 @@ class Core {
     uint64_t spr_of(Spr which) const { return spr[static_cast<size_t>(which)]; }
     const std::unique_ptr<VectorFunction> function;             // null on chips without vector functions
     bool register_based() const { return function != nullptr; } // a5
+    std::unique_ptr<RegisterFunction> registers;                // null until one is used
     uint64_t ffts_base = 0;
     uint8_t atomic_type = 0; // of DMA stores: 0 none, else set_atomic_* + 1
     uint8_t atomic_op = 0;   // 0 add, 1 max, 2 min

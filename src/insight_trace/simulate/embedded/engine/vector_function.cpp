@@ -162,10 +162,22 @@ void VectorFunction::add(Instr instr, Type type, int64_t loops, int64_t elements
                 one.areas.insert(one.areas.end(), areas.begin(), areas.end());
                 return;
             }
-        list.push_back({operand.address, type, loops, bytes, areas});
+        list.push_back({operand.address, type, loops, bytes, {areas.begin(), areas.end()}});
     };
     access(loads_, src0, reads);
     access(stores_, dst, writes);
+}
+
+void VectorFunction::take(Instr instr, Type type, int64_t loops, int64_t elements) {
+    work_.push_back({instr, type, loops, elements, {}, {}, {}});
+}
+
+void VectorFunction::take_access(bool stores, Type type, uint64_t address, int64_t loops, int64_t bytes,
+                                 std::vector<Lines> lines) {
+    // a function that only moves is a copy
+    if (stores && work_.empty()) work_.push_back({Instr::VCOPY, type, loops, bytes / type_size(type), {}, {}, {}});
+    (stores ? stores_ : loads_)
+        .push_back({static_cast<uint32_t>(address), type, loops, bytes, std::move(lines)});
 }
 
 // Cycles of the whole function; `latency`: of that, from a loaded register to a computed one; `alone`: of its
@@ -201,7 +213,10 @@ int64_t VectorFunction::cycles(int64_t &latency, int64_t &alone) const {
 }
 
 void VectorFunction::flush(Core &core) {
-    if (work_.empty()) return;
+    if (work_.empty()) { // nothing, or loads that nobody uses
+        loads_.clear();
+        return;
+    }
     int64_t latency = 0, alone = 0, whole = cycles(latency, alone), loops = 0;
     for (const Work &work : work_) loops = std::max(loops, work.loops);
     Record push = core.record(Instr::VF, PipeId::V, Form::Function);
@@ -220,8 +235,9 @@ void VectorFunction::flush(Core &core) {
         Record r = core.record(instr, PipeId::V, Form::Local);
         r.geometry = core.moved_geometry(r, access.type, access.loops, access.bytes);
         const bool loads = instr == Instr::VLD;
-        for (const Area &area : access.areas)
-            core.operand(loads ? 1 : 0, loads ? kReads : kWrites, Space::UB, access.type, area, 0);
+        for (const Lines &lines : access.areas)
+            core.operand(loads ? 1 : 0, loads ? kReads : kWrites, Space::UB, access.type, lines.area, 0,
+                         lines.exact);
         parts.push_back({r, begin, busy});
     };
     int64_t at = loads_.empty() ? 0 : load_, last_load = rest - latency - 1000;

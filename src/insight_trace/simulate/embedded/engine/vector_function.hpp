@@ -27,6 +27,15 @@ class VectorFunction {
     void add(Instr instr, Type type, int64_t loops, int64_t elements, const VectorOperand &dst,
              const VectorOperand &src0, const VectorOperand &src1, const std::vector<Area> &reads,
              const std::vector<Area> &writes);
+    // A function of register instructions (isa/reg_function.cpp): what it computed in all, and what it touched.
+    struct Lines {
+        Area area;
+        bool exact = true;
+        Lines(const Area &area_, bool exact_ = true) : area(area_), exact(exact_) {}
+    };
+    void take(Instr instr, Type type, int64_t loops, int64_t elements);
+    void take_access(bool stores, Type type, uint64_t address, int64_t loops, int64_t bytes,
+                     std::vector<Lines> lines);
     // Issues what has been gathered; the op may go on.
     void flush(Core &core);
     void close(Core &core);
@@ -42,7 +51,7 @@ class VectorFunction {
         uint32_t address;
         Type type;
         int64_t loops, bytes;
-        std::vector<Area> areas;
+        std::vector<Lines> areas;
     };
     void lower(Op op, const Operands &operands);
     int64_t cycles(int64_t &latency, int64_t &alone) const;

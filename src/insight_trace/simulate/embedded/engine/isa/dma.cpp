@@ -37,7 +37,7 @@ struct End {
 constexpr uint64_t kBlock = 32;
 
 Instr copy_instr(const Core &core, Space dst, Space src, Filling filling) {
-    const bool aligned = filling == Filling::Aligned;
+    const bool aligned = filling != Filling::None;
     if (src == Space::GM && dst == Space::UB)
         return aligned ? Instr::MOV_OUT_TO_UB_ALIGN : Instr::MOV_OUT_TO_UB;
     if (src == Space::GM) return Instr::MOV_OUT_TO_L1;
@@ -54,6 +54,7 @@ Instr copy_instr(const Core &core, Space dst, Space src, Filling filling) {
 struct Surroundings {
     uint64_t before = 0, behind = 0, size = 1;
     uint64_t pad = 0;
+    bool constant = false; // filled with the pad value, else with the first element of the piece
     bool padded() const { return before || behind; }
     uint64_t bytes(uint64_t piece) const { // that are written for one piece
         return (before + piece + behind + kBlock - 1) / kBlock * kBlock;
@@ -61,11 +62,43 @@ struct Surroundings {
     // Without padding the first element of the piece fills up its last block (DataCopyPad of the vendor's
     // pages).
     void fill(uint8_t *to, uint64_t piece) const {
-        const uint8_t *element = padded() ? reinterpret_cast<const uint8_t *>(&pad) : to;
+        const uint8_t *element = constant ? reinterpret_cast<const uint8_t *>(&pad) : to + before;
         for (uint64_t i = 0; i < before; ++i) to[i] = element[i % size];
-        for (uint64_t i = before + piece; i < bytes(piece); ++i) to[i] = element[(i - before - piece) % size];
+        fill_behind(to + before, piece, bytes(piece) - before - piece);
+    }
+    void fill_behind(uint8_t *piece, uint64_t length, uint64_t count) const {
+        const uint8_t *element = constant ? reinterpret_cast<const uint8_t *>(&pad) : piece;
+        for (uint64_t i = 0; i < count; ++i) piece[length + i] = element[i % size];
     }
 };
+
+} // namespace
+
+namespace {
+
+// The whole copy again and again, as the loop registers of the 950 say: two loops around it.
+struct Loops {
+    uint64_t count[2] = {1, 1}, gm_step[2] = {0, 0}, chip_step[2] = {0, 0};
+    Loops() = default;
+    Loops(const Core &core, Spr size, Spr first, Spr second) {
+        const uint64_t word = core.spr_of(size);
+        count[0] = std::max<uint64_t>(1, word & 0x1fffff);
+        count[1] = std::max<uint64_t>(1, word >> 21 & 0x1fffff);
+        for (int i = 0; i < 2; ++i) {
+            const uint64_t steps = core.spr_of(i ? second : first);
+            gm_step[i] = steps & 0xffffffffffull;
+            chip_step[i] = steps >> 40 & 0x1fffff;
+        }
+    }
+};
+Loops loops_of(const Core &core, Space to, Space from) {
+    if (to == Space::GM)
+        return {core, Spr::LOOP_SIZE_UBTOOUT, Spr::LOOP1_STRIDE_UBTOOUT, Spr::LOOP2_STRIDE_UBTOOUT};
+    if (from != Space::GM) return {};
+    if (to == Space::UB)
+        return {core, Spr::LOOP_SIZE_OUTTOUB, Spr::LOOP1_STRIDE_OUTTOUB, Spr::LOOP2_STRIDE_OUTTOUB};
+    return {core, Spr::LOOP_SIZE_OUTTOL1, Spr::LOOP1_STRIDE_OUTTOL1, Spr::LOOP2_STRIDE_OUTTOL1};
+}
 
 } // namespace
 
@@ -73,32 +106,58 @@ void raw_copy(Core &core, const uint64_t *v) {
     const End to(core, v[0], v[1], v[8]), from(core, v[2], v[3], v[8]);
     const uint64_t pieces = v[4], bytes = v[5], to_step = v[6], from_step = v[7];
     const Filling filling = static_cast<Filling>(v[12]);
+    const bool looped = filling == Filling::Looped || filling == Filling::LoopedPadded;
     const Instr instr = copy_instr(core, to.space, from.space, filling);
     if (!pieces || !bytes) return; // the hardware does nothing either
     Surroundings around{v[9], v[10], v[11] ? v[11] : 1};
-    around.pad = core.spr_of(Spr::MOV_PAD_VAL);
-    const bool fills = filling == Filling::Aligned && to.space != Space::GM;
-    const uint64_t written = fills ? around.bytes(bytes) : bytes;
+    around.pad = core.spr_of(looped && to.space == Space::L1 ? Spr::PAD_VAL_OUTTOL1 : Spr::MOV_PAD_VAL);
+    around.constant = filling == Filling::LoopedPadded || (!looped && around.padded());
+    // pieces without a gap are one run, which is filled up at its end
+    const bool compact = looped && pieces > 1 && to_step == bytes && !around.padded();
+    const bool fills = filling != Filling::None && to.space != Space::GM;
+    const uint64_t written = fills && !compact ? around.bytes(bytes) : bytes;
     const bool atomic = to.space == Space::GM && stores_combine(core);
+    const Loops loops = looped ? loops_of(core, to.space, from.space) : Loops{};
+    const bool out = to.space == Space::GM;
     if (core.computes && to.owner && from.owner)
-        for (uint64_t i = 0; i < pieces; ++i) {
-            const uint8_t *source = from.at(i * from_step, bytes, kReads);
-            uint8_t *place = to.at(i * to_step, written, atomic ? kReadsAndWrites : kWrites);
-            if (atomic) {
-                combine_with(core, place, source, bytes);
-                continue;
+        for (uint64_t turn = 0; turn < loops.count[0] * loops.count[1]; ++turn) {
+            const uint64_t first = turn % loops.count[0], second = turn / loops.count[0];
+            const uint64_t gm = first * loops.gm_step[0] + second * loops.gm_step[1],
+                           chip = first * loops.chip_step[0] + second * loops.chip_step[1];
+            for (uint64_t i = 0; i < pieces; ++i) {
+                const uint8_t *source = from.at((out ? chip : gm) + i * from_step, bytes, kReads);
+                const uint64_t at = (out ? gm : chip) + i * to_step;
+                const bool last = compact && i + 1 == pieces;
+                const uint64_t rest = last ? (kBlock - pieces * bytes % kBlock) % kBlock : 0;
+                uint8_t *place = to.at(at, written + rest, atomic ? kReadsAndWrites : kWrites);
+                if (atomic) {
+                    combine_with(core, place, source, bytes);
+                    continue;
+                }
+                memmove(place + (fills ? around.before : 0), source, size_t(bytes));
+                if (fills && !compact)
+                    around.fill(place, bytes);
+                else if (rest)
+                    around.fill_behind(place, bytes, rest);
             }
-            memmove(place + (fills ? around.before : 0), source, size_t(bytes));
-            if (fills) around.fill(place, bytes);
         }
     const int64_t count = int64_t(pieces), run = int64_t(bytes);
-    const Area there = to.area(core, count, int64_t(to_step), int64_t(written), v[8]),
-               here = from.area(core, count, int64_t(from_step), run, v[8]);
+    auto again = [&](Area area, bool gm) {
+        for (int i = 0; i < 2; ++i)
+            if (loops.count[i] > 1) {
+                area.walk[0].count[1 + i] = static_cast<uint32_t>(loops.count[i]);
+                area.walk[0].step[1 + i] = int64_t(gm ? loops.gm_step[i] : loops.chip_step[i]);
+            }
+        return area;
+    };
+    const Area there = again(to.area(core, count, int64_t(to_step), int64_t(written), v[8]), out),
+               here = again(from.area(core, count, int64_t(from_step), run, v[8]), from.space == Space::GM);
+    const int64_t all = count * int64_t(loops.count[0] * loops.count[1]);
     core.atomic_store = atomic;
-    if (to.space == Space::GM)
-        core.transfer(instr, Type::U8, there, here, count, run, int64_t(to_step));
+    if (out)
+        core.transfer(instr, Type::U8, there, here, all, run, int64_t(to_step));
     else if (from.space == Space::GM)
-        core.transfer(instr, Type::U8, here, there, count, run, int64_t(from_step));
+        core.transfer(instr, Type::U8, here, there, all, run, int64_t(from_step));
     else
         core.move(instr, Type::U8, there, here, count, count * run);
     core.atomic_store = false;

@@ -120,6 +120,9 @@ class Line {
 
 uint8_t hif8_code(double value) { return scale_of(Type::HiF8).code_of(value, Round::Away); }
 
+uint8_t narrow_code(Type type, double value, Round mode) { return scale_of(type).code_of(value, mode); }
+float narrow_number(Type type, uint8_t code) { return decoder(type)(code); }
+
 void convert_narrow(Core &core, const TileRef &dst, const TileRef &src, Round mode) {
     if (!core.register_based() || !converts(src.type, dst.type))
         core.unsupported("TCVT from %s to %s on this chip", type_name(src.type), type_name(dst.type));

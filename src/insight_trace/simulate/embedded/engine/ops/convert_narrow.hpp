@@ -12,6 +12,9 @@ inline bool is_narrow(Type type) {
 
 // The HiFloat8 nearest to `value`, halves away from zero.
 uint8_t hif8_code(double value);
+// The code of a number in HiFloat8 or a 4-bit format, and the number of a code.
+uint8_t narrow_code(Type type, double value, Round mode);
+float narrow_number(Type type, uint8_t code);
 
 // float and half to HiFloat8 and back to float, bfloat16_t to 4-bit floats and back; others are refused.
 void convert_narrow(Core &core, const TileRef &dst, const TileRef &src, Round mode);

@@ -162,7 +162,8 @@ constexpr uint32_t raw_values(Raw which) {
     return counts[static_cast<int>(which)];
 }
 // What a copy does with the rest of a block: nothing, or fills it up.
-enum class Filling : uint8_t { None, Aligned };
+// Looped: as the 950 does, which also repeats the whole copy as the loop registers say.
+enum class Filling : uint8_t { None, Aligned, Looped, LoopedPadded };
 // Bits of a product: its unit flag, K in whole steps of 16, what it starts from.
 constexpr uint64_t kUnitFlagBits = 3, kWholeSteps = 4, kFromBias = 8, kFromZero = 16;
 
@@ -178,6 +179,32 @@ enum class VectorRow : uint16_t {
 #undef REQUANTISE
 #undef NARROW
     COUNT
+};
+
+// Instructions on vector registers (950), by the names of the device compiler.
+enum class RegisterRow : uint16_t {
+#define REGISTER(name, ...) name,
+#include "insight_trace/isa/register.def"
+#undef REGISTER
+    COUNT
+};
+constexpr uint32_t kBytesOfRegister = 256;
+// One bit for each byte of a register; an element's is that of its first byte.
+struct Predicate {
+    uint64_t bits[4];
+};
+// What one of them is, in a word. Options: by row, see registers.hpp.
+struct RegisterWord {
+    RegisterRow row;
+    Type to, from;
+    uint8_t merges; // lanes that are off keep what they hold, else they become 0
+    uint8_t option[3];
+};
+// What a store to any address keeps of its last block until the next one, or until it is flushed.
+struct AlignRegister {
+    uint64_t end = 0; // where the next byte goes
+    uint32_t count = 0;
+    uint8_t bytes[32];
 };
 
 enum class Spr : uint16_t {
@@ -202,6 +229,12 @@ constexpr uint32_t kIssuedSprCount = 0
 
 extern "C" {
 void insight_trace_raw(insight_trace::Raw which, const uint64_t *values, insight_trace::Site at);
+// An instruction on registers, inside of a vector function. Registers lie in the kernel's own memory.
+void insight_trace_register(insight_trace::RegisterWord word, void *dst, const void *a, const void *b,
+                            const insight_trace::Predicate *mask, uint64_t number);
+// A vector function begins, and ends.
+void insight_trace_begin_function(insight_trace::Site at);
+void insight_trace_end_function();
 void insight_trace_op(insight_trace::Op op, const insight_trace::Operand *operands, uint32_t count,
                       insight_trace::Site at);
 void insight_trace_set_flag(insight_trace::PipeId from, insight_trace::PipeId to, int64_t event,

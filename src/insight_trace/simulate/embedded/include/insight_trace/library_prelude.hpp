@@ -8,6 +8,10 @@
 #define get_block_idx insight_trace_get_block_idx
 #include "insight_trace/device.hpp"
 #include "insight_trace/vector_calls.hpp"
+#if defined(PTO_NPU_ARCH_A5)
+#include "insight_trace/registers.hpp"
+#include "insight_trace/units_950.hpp"
+#endif
 #undef int4b_t
 #undef get_block_idx
 inline uint32_t get_block_idx() { return static_cast<uint32_t>(insight_trace_get_block_idx()); }

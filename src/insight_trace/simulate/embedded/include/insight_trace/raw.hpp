@@ -137,27 +137,27 @@ inline void copy_cbuf_to_ubuf(D *dst, S *src, uint8_t lane, uint16_t pieces, uin
     raw_copy(Space::UB, dst, Space::L1, src, pieces, length * kBlock, (length + dst_gap) * kBlock,
              (length + src_gap) * kBlock, at, lane);
 }
-// Lengths and steps from start to start in bytes; a step of 0 for one piece. On chip a piece begins a block.
+// Of the 950: lengths and steps from start to start in bytes, padding in elements; the whole is repeated as the
+// loop registers say (units_950.hpp).
 template <class D, class S>
 inline void copy_ubuf_to_gm_align_v2(D *dst, S *src, uint8_t, uint32_t pieces, uint32_t bytes, uint8_t,
                                      uint64_t dst_step, uint64_t src_step, INSIGHT_TRACE_AT) {
     using namespace insight_trace;
-    raw_copy(Space::GM, dst, Space::UB, src, pieces, bytes, dst_step, src_step, at);
+    raw_copy(Space::GM, dst, Space::UB, src, pieces, bytes, dst_step, src_step, at, 0, Filling::Looped);
 }
-template <class D, class S>
-inline void copy_gm_to_ubuf_align_v2(D *dst, S *src, uint8_t, uint32_t pieces, uint32_t bytes, uint8_t,
-                                     uint8_t, bool, uint8_t, uint64_t src_step, uint32_t dst_step,
-                                     INSIGHT_TRACE_AT) {
-    using namespace insight_trace;
-    raw_copy(Space::UB, dst, Space::GM, src, pieces, bytes, dst_step, src_step, at);
-}
-template <class D, class S>
-inline void copy_gm_to_cbuf_align_v2(D *dst, S *src, uint8_t, uint32_t pieces, uint32_t bytes, uint8_t,
-                                     uint8_t, bool, uint8_t, uint64_t src_step, uint32_t dst_step,
-                                     INSIGHT_TRACE_AT) {
-    using namespace insight_trace;
-    raw_copy(Space::L1, dst, Space::GM, src, pieces, bytes, dst_step, src_step, at);
-}
+#define INSIGHT_TRACE_LOOPED(name, SPACE)                                                                    \
+    template <class D, class S>                                                                              \
+    inline void name(D *dst, S *src, uint8_t, uint32_t pieces, uint32_t bytes, uint8_t before,               \
+                     uint8_t behind, bool constant, uint8_t, uint64_t src_step, uint32_t dst_step,           \
+                     INSIGHT_TRACE_AT) {                                                                     \
+        using namespace insight_trace;                                                                       \
+        constexpr uint64_t size = sizeof(S);                                                                 \
+        raw_copy(Space::SPACE, dst, Space::GM, src, pieces, bytes, dst_step, src_step, at, 0,                \
+                 constant ? Filling::LoopedPadded : Filling::Looped, {before * size, behind * size, size});  \
+    }
+INSIGHT_TRACE_LOOPED(copy_gm_to_ubuf_align_v2, UB)
+INSIGHT_TRACE_LOOPED(copy_gm_to_cbuf_align_v2, L1)
+#undef INSIGHT_TRACE_LOOPED
 // Fills, of two or four bytes over and over. Repeats in bits 0..14, blocks of one in 16..30, the gap between
 // two in 32..46; a block has 32 bytes in L1 and 512 in L0.
 namespace insight_trace {

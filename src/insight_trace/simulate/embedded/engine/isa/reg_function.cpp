@@ -1,0 +1,248 @@
+// Vector functions made of register instructions: the calls of a kernel, what each is counted as, and the
+// function that is issued at the end.
+#include <algorithm>
+#include <cstdio>
+
+#include "isa/register_unit.hpp"
+#include "late_work.hpp"
+#include "machine.hpp"
+#include "scalar_memory.hpp"
+#include "vector_function.hpp"
+
+namespace insight_trace::engine {
+
+namespace {
+
+struct Row {
+    const char *name;
+    Instr cost;
+    RegisterSemantics execute;
+    bool touches_memory;
+};
+constexpr bool kMemory = true, kUnary = false, kBinary = false, kScalar = false, kMove = false, kParted = false,
+               kWide = false, kCarry = false, kCarryIn = false, kFill = false, kBroadcast = false,
+               kSequence = false, kCompare = false, kCompareScalar = false, kSelect = false, kPick = false,
+               kConvert = false, kTruncate = false, kReduce = false, kPair = false, kHalf = false,
+               kSqueeze = false, kUnsqueeze = false, kHistogram = false, kPredicate = false,
+               kPredicateBinary = false, kPredicateUnary = false, kPredicateHalf = false;
+const Row kRows[] = {
+#define REGISTER(name, instr, form, semantics) {#name, Instr::instr, register_##semantics, k##form},
+#include "insight_trace/isa/register.def"
+#undef REGISTER
+};
+
+} // namespace
+
+void RegisterCall::unsupported(const char *what) const {
+    core.at = site_of(caller);
+    core.unsupported("%s: %s (%s, %s)", kRows[static_cast<size_t>(word.row)].name, what, type_name(word.to),
+                     type_name(word.from));
+}
+
+int first_lanes(const Predicate &mask, int size) {
+    const uint64_t pattern = element_bits(size);
+    int count = 0;
+    bool ended = false;
+    for (uint64_t word : mask.bits) {
+        const uint64_t off = ~word & pattern;
+        if (ended) {
+            if (word & pattern) return -1;
+            continue;
+        }
+        if (!off) {
+            count += 64 / size;
+            continue;
+        }
+        const int first_off = __builtin_ctzll(off);
+        if (word & pattern & ~((1ull << first_off) - 1)) return -1;
+        count += first_off / size;
+        ended = true;
+    }
+    return count;
+}
+
+int64_t active_lanes(const Predicate &mask, int size) {
+    int64_t count = 0;
+    for (uint64_t word : mask.bits) count += __builtin_popcountll(word & element_bits(size));
+    return count;
+}
+
+namespace {
+template <class T> void choose(T *dst, const T *computed, const Predicate &mask, bool merges) {
+    constexpr int size = sizeof(T);
+    for (int lane = 0; lane < kRegister / size; ++lane)
+        dst[lane] = is_on(mask, lane * size) ? computed[lane] : merges ? dst[lane] : T(0);
+}
+} // namespace
+
+void write_lanes(void *dst, const void *computed, const Predicate *mask, int size, bool merges) {
+    const int first = mask ? first_lanes(*mask, size) : kRegister / size;
+    if (first >= 0) {
+        memcpy(dst, computed, size_t(first * size));
+        if (!merges) memset(static_cast<uint8_t *>(dst) + first * size, 0, size_t(kRegister - first * size));
+        return;
+    }
+    switch (size) {
+    case 1:
+        return choose(static_cast<uint8_t *>(dst), static_cast<const uint8_t *>(computed), *mask, merges);
+    case 2:
+        return choose(static_cast<uint16_t *>(dst), static_cast<const uint16_t *>(computed), *mask, merges);
+    case 4:
+        return choose(static_cast<uint32_t *>(dst), static_cast<const uint32_t *>(computed), *mask, merges);
+    default:
+        return choose(static_cast<uint64_t *>(dst), static_cast<const uint64_t *>(computed), *mask, merges);
+    }
+}
+
+uint8_t *ub_bytes(const RegisterCall &call, Role role, uint64_t address, int64_t bytes, bool exact) {
+    Core &core = call.core;
+    const uint64_t offset = core.offset_of(Space::UB, address);
+    const uint64_t room = core.space_size(Space::UB);
+    if (offset > room || uint64_t(bytes) > room - offset) core.at = site_of(call.caller);
+    uint8_t *place = core.local(Space::UB, offset, uint64_t(bytes));
+    core.registers->touch(role, call.word.to, offset, bytes, exact);
+    return place;
+}
+
+// --- what a function does
+
+void RegisterFunction::begin(Core &core) {
+    open_ = true;
+    if (core.late) { // registers lie in the kernel's memory: a function is done when it is issued
+        current_machine().interrupt(core);
+        core.late->some();
+        core.late->drain(PipeId::V);
+    } else if (Journal *journal = core.journal()) {
+        journal->begin_work(core.rows());
+    }
+}
+
+void RegisterFunction::count(Instr instr, Type type, int64_t lanes) {
+    int16_t &place = place_[static_cast<size_t>(instr)][static_cast<size_t>(type)];
+    if (!place) {
+        issued_.push_back({instr, type, 0, 0});
+        place = static_cast<int16_t>(issued_.size());
+    }
+    Issued &row = issued_[static_cast<size_t>(place - 1)];
+    ++row.loops;
+    row.lanes += lanes;
+}
+
+void RegisterFunction::touch(Role role, Type type, uint64_t address, int64_t bytes, bool exact) {
+    if (bytes <= 0) return;
+    std::vector<Touched> &list = role == kReads ? loads_ : stores_;
+    auto same = [type](const Touched &one) { return one.type == type; };
+    auto found = std::find_if(list.begin(), list.end(), same);
+    if (found == list.end()) {
+        list.push_back({type, 0, 0, {}});
+        found = list.end() - 1;
+    }
+    Touched &touched = *found;
+    ++touched.loops;
+    touched.bytes += bytes;
+    // loops over several pointers take turns: their lines grow side by side
+    constexpr size_t kSideBySide = 8, kMost = 4096;
+    const size_t first = touched.lines.size() > kSideBySide ? touched.lines.size() - kSideBySide : 0;
+    for (size_t i = touched.lines.size(); i-- > first;) {
+        Line &line = touched.lines[i];
+        if (line.run != bytes || line.exact != exact) continue;
+        const auto step = static_cast<int64_t>(address - line.address);
+        if (line.count == 1 && step >= 0 && (step == 0 || step >= bytes)) {
+            if (step) {
+                line.step = step;
+                line.count = 2;
+            }
+            return;
+        }
+        if (line.count > 1 && step == line.step * line.count) {
+            ++line.count;
+            return;
+        }
+        if (line.count > 1 && step >= 0 && step % line.step == 0 && step / line.step < line.count) return;
+    }
+    if (touched.lines.size() < kMost) {
+        touched.lines.push_back({address, 0, 1, bytes, exact});
+        return;
+    }
+    Line &last = touched.lines.back(); // too many to tell apart: somewhere between the first and the last
+    const uint64_t low = std::min(last.address, address),
+                   high = std::max(last.address + uint64_t(last.run), address + uint64_t(bytes));
+    last = {low, 0, 1, int64_t(high - low), false};
+}
+
+void RegisterFunction::end(Core &core) {
+    open_ = false;
+    for (Issued &row : issued_) {
+        place_[static_cast<size_t>(row.instr)][static_cast<size_t>(row.type)] = 0;
+        if (row.instr != Instr::VLD && row.instr != Instr::VST && row.instr != Instr::NOP)
+            core.function->take(row.instr, row.type, row.loops, row.lanes);
+    }
+    auto lines_of = [](const Touched &touched) {
+        std::vector<VectorFunction::Lines> areas;
+        for (const Line &line : touched.lines)
+            areas.push_back({lines_at(line.address, line.count, line.step, line.run), line.exact});
+        return areas;
+    };
+    for (const Touched &touched : loads_)
+        core.function->take_access(false, touched.type, touched.lines.front().address, touched.loops,
+                                   touched.bytes, lines_of(touched));
+    for (const Touched &touched : stores_)
+        core.function->take_access(true, touched.type, touched.lines.front().address, touched.loops,
+                                   touched.bytes, lines_of(touched));
+    issued_.clear();
+    loads_.clear();
+    stores_.clear();
+    core.function->flush(core);
+    insight_trace_code = {}; // the loops of a function are not the scalar unit's
+    if (Journal *journal = core.late ? nullptr : core.journal()) journal->end_call(core.rows());
+}
+
+} // namespace insight_trace::engine
+
+using namespace insight_trace;
+using namespace insight_trace::engine;
+
+static RegisterFunction &registers_of(Core &core) {
+    if (!core.function) core.unsupported("vector registers on a chip that has none");
+    if (!core.registers) core.registers = std::make_unique<RegisterFunction>();
+    return *core.registers;
+}
+
+extern "C" void insight_trace_begin_function(Site at) {
+    Core &core = current_core();
+    core.at = at.file ? at : site_of(__builtin_return_address(0));
+    current_machine().progressed();
+    RegisterFunction &function = registers_of(core);
+    if (!function.is_open()) function.begin(core);
+}
+
+extern "C" void insight_trace_end_function() {
+    Core &core = *running_core();
+    if (core.registers && core.registers->is_open()) core.registers->end(core);
+}
+
+extern "C" void insight_trace_register(RegisterWord word, void *dst, const void *a, const void *b,
+                                       const Predicate *mask, uint64_t number) {
+    Core &core = *running_core();
+    const void *caller = __builtin_return_address(0);
+    const Row &row = kRows[static_cast<size_t>(word.row)];
+    if (!core.registers || !core.registers->is_open()) { // outside of a function: one of its own
+        core.at = site_of(caller);
+        registers_of(core).begin(core);
+        insight_trace_register(word, dst, a, b, mask, number);
+        return core.registers->end(core);
+    }
+    const RegisterCall call{core,
+                            word,
+                            static_cast<uint8_t *>(dst),
+                            static_cast<const uint8_t *>(a),
+                            static_cast<const uint8_t *>(b),
+                            mask,
+                            number,
+                            caller};
+    if (row.cost != Instr::NOP) {
+        const int size = type_size(word.to);
+        core.registers->count(row.cost, word.to, mask ? active_lanes(*mask, size) : kRegister / size);
+    }
+    if (core.computes || row.touches_memory || row.cost == Instr::NOP) row.execute(call);
+}
