@@ -14,6 +14,9 @@ void raw_load_boxes(Core &core, const uint64_t *values);
 void raw_multiply(Core &core, const uint64_t *values);
 void raw_fixpipe(Core &core, const uint64_t *values);
 void raw_load_image(Core &core, const uint64_t *values);
+void raw_matrices(Core &core, const uint64_t *values);
+void raw_load_matrix(Core &core, const uint64_t *values);
+void raw_load_scales(Core &core, const uint64_t *values);
 void raw_load_table(Core &core, const uint64_t *values);
 
 } // namespace insight_trace::engine

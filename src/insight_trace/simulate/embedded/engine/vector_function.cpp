@@ -175,7 +175,8 @@ void VectorFunction::take(Instr instr, Type type, int64_t loops, int64_t element
 void VectorFunction::take_access(bool stores, Type type, uint64_t address, int64_t loops, int64_t bytes,
                                  std::vector<Lines> lines) {
     // a function that only moves is a copy
-    if (stores && work_.empty()) work_.push_back({Instr::VCOPY, type, loops, bytes / type_size(type), {}, {}, {}});
+    if (stores && work_.empty())
+        work_.push_back({Instr::VCOPY, type, loops, bytes / type_size(type), {}, {}, {}});
     (stores ? stores_ : loads_)
         .push_back({static_cast<uint32_t>(address), type, loops, bytes, std::move(lines)});
 }

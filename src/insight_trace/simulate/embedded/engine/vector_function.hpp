@@ -27,7 +27,8 @@ class VectorFunction {
     void add(Instr instr, Type type, int64_t loops, int64_t elements, const VectorOperand &dst,
              const VectorOperand &src0, const VectorOperand &src1, const std::vector<Area> &reads,
              const std::vector<Area> &writes);
-    // A function of register instructions (isa/reg_function.cpp): what it computed in all, and what it touched.
+    // A function of register instructions (isa/reg_function.cpp): what it computed in all, and what it
+    // touched.
     struct Lines {
         Area area;
         bool exact = true;

@@ -1,5 +1,6 @@
 // Conversions between element types by one routine: from, to, rounding, and the CTRL bits that say what
 // happens past the largest number.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 

@@ -70,6 +70,27 @@ void multiply_row(Core &core, const TileRef &c, uint64_t left, const TileRef &ri
     core.multiply(right.type, 1, k, n, valid_of(c), lines_at(left, 1, 0, k * size), valid_of(right));
 }
 
+// Narrow floats with a factor for each 32 of them along k; the factors lie at a sixteenth of the tiles'
+// addresses.
+void multiply_scaled(Core &core, const TileRef &c, uint64_t left, uint64_t right, int64_t m, int64_t k,
+                     int64_t n, Type left_type, Type right_type, const TileRef *bias, bool adds) {
+    TileRef a = boxed(Space::L0A, left_type, left, m, k, false, 1, 512),
+            b = boxed(Space::L0B, right_type, right, k, n, true, 2, 512);
+    a.cols = b.rows = static_cast<int32_t>(round_up(k, 64));
+    const int64_t groups = round_up(k, 64) / 32;
+    const TileRef a_scale = boxed(Space::ScaleLeft, Type::F8E8M0, left / 16, m, groups, true, 1, 32),
+                  b_scale = boxed(Space::ScaleRight, Type::F8E8M0, right / 16, groups, n, false, 2, 32);
+    if (adds)
+        run(core, Op::TMATMUL_MX, as_operand(c), as_operand(c), as_operand(a), as_operand(a_scale),
+            as_operand(b), as_operand(b_scale));
+    else if (bias)
+        run(core, Op::TMATMUL_MX, as_operand(c), as_operand(a), as_operand(a_scale), as_operand(b),
+            as_operand(b_scale), as_operand(*bias));
+    else
+        run(core, Op::TMATMUL_MX, as_operand(c), as_operand(a), as_operand(a_scale), as_operand(b),
+            as_operand(b_scale));
+}
+
 } // namespace
 
 void raw_to_boxes(Core &core, const uint64_t *v) {
@@ -104,6 +125,118 @@ void raw_to_boxes(Core &core, const uint64_t *v) {
     along(here, 1, rows, from_row);
     const Type type = size == 1 ? Type::U8 : size == 2 ? Type::U16 : Type::U32;
     core.transfer(Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, type, here, there, matrices * rows, bytes, from_row);
+}
+
+// The same on the 950, whose register has the steps of the result; the source may lie column by column.
+void raw_matrices(Core &core, const uint64_t *v) {
+    const uint64_t to = offset_in(core, Space::L1, v[0]), from = v[1], para = core.spr_of(Spr::MTE2_NZ_PARA);
+    const int64_t line_step = int64_t(v[2]), from_matrix = int64_t(v[3]), rows = int64_t(v[4]),
+                  cols = int64_t(v[5]), size = int64_t(v[6]);
+    const bool by_column = v[7];
+    const int64_t matrices = int64_t(para & 0xffff), to_row = int64_t(para >> 16 & 0xffff) * kBlock,
+                  to_column = int64_t(para >> 32 & 0xffff) * kBlock, to_matrix = int64_t(para >> 48) * kBlock;
+    if (matrices <= 0 || rows <= 0 || cols <= 0) return;
+    const int64_t in_block = kBlock / size, columns = (cols + in_block - 1) / in_block;
+    const int64_t lines = by_column ? cols : rows, run = (by_column ? rows : cols) * size;
+    if (core.computes)
+        for (int64_t i = 0; i < matrices; ++i) {
+            for (int64_t r = 0; r < rows; ++r)
+                for (int64_t c = 0; c < columns; ++c)
+                    memset(core.local(Space::L1, to + uint64_t(i * to_matrix + r * to_row + c * to_column),
+                                      kBlock),
+                           0, kBlock);
+            for (int64_t line = 0; line < lines; ++line) {
+                const uint8_t *source =
+                    core.global(from + uint64_t(i * from_matrix + line * line_step), uint64_t(run), kReads);
+                for (int64_t at = 0; at < run / size; ++at) {
+                    const int64_t r = by_column ? at : line, c = by_column ? line : at;
+                    const int64_t place =
+                        i * to_matrix + r * to_row + c / in_block * to_column + c % in_block * size;
+                    memcpy(core.local(Space::L1, to + uint64_t(place), uint64_t(size)), source + at * size,
+                           size_t(size));
+                }
+            }
+        }
+    Area there = lines_at(to, columns, to_column, kBlock), here = lines_at(from, lines, line_step, run);
+    auto along = [](Area &area, int dim, int64_t count, int64_t step) {
+        area.walk[0].count[dim] = static_cast<uint32_t>(count);
+        area.walk[0].step[dim] = step;
+    };
+    along(there, 1, rows, to_row);
+    along(there, 2, matrices, to_matrix);
+    along(here, 1, matrices, from_matrix);
+    const Type type = size == 1 ? Type::U8 : size == 2 ? Type::U16 : Type::U32;
+    core.transfer(Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, type, here, there, matrices * lines, run, line_step);
+}
+
+// A part of a matrix in boxes of 16 rows by 32 bytes, in columns of boxes; turned over where asked for.
+void raw_load_matrix(Core &core, const uint64_t *v) {
+    const Space space = static_cast<Space>(v[0]);
+    const uint64_t to = offset_in(core, space, v[1]), from = offset_in(core, Space::L1, v[2]);
+    const int64_t first_row = int64_t(v[3]), first_col = int64_t(v[4]), rows = int64_t(v[5]),
+                  cols = int64_t(v[6]);
+    const auto from_step = static_cast<int16_t>(v[7]); // goes back, too
+    const int64_t to_step = int64_t(v[8]) * kBox, nibbles = int64_t(v[10]);
+    const bool turned = v[9], left = space == Space::L0A;
+    if (rows <= 0 || cols <= 0) return;
+    auto box_at = [&](int64_t row, int64_t col) {
+        return from + uint64_t(((first_col + col) * from_step + first_row + row) * kBox);
+    };
+    if (core.computes && !turned) {
+        for (int64_t col = 0; col < cols; ++col)
+            for (int64_t row = 0; row < rows; ++row)
+                memcpy(core.local(space, to + uint64_t(col * to_step + row * kBox), kBox),
+                       core.local(Space::L1, box_at(row, col), kBox), kBox);
+    } else if (core.computes) {
+        const int64_t in_block = 2 * kBlock / nibbles; // elements
+        for (int64_t col = 0; col < cols; ++col)
+            for (int64_t row = 0; row < rows; ++row) {
+                const uint8_t *box = core.local(Space::L1, box_at(row, col), kBox);
+                for (int64_t r = 0; r < 16; ++r)
+                    for (int64_t c = 0; c < in_block; ++c) {
+                        // what was a column is a row
+                        const int64_t there = row * 16 + r, line = col * in_block + c;
+                        const uint64_t block = to + uint64_t(there / in_block * to_step + line * kBlock);
+                        uint8_t *place = core.local(space, block, kBlock);
+                        const int64_t at = there % in_block * nibbles, source = r * 2 * kBlock + c * nibbles;
+                        if (nibbles > 1) {
+                            memcpy(place + at / 2, box + source / 2, size_t(nibbles / 2));
+                            continue;
+                        }
+                        const int value = box[source / 2] >> (source % 2 * 4) & 15, shift = int(at % 2 * 4);
+                        place[at / 2] = uint8_t((place[at / 2] & ~(15 << shift)) | value << shift);
+                    }
+            }
+    }
+    const int64_t bytes = rows * cols * kBox;
+    const Instr instr = left     ? turned ? Instr::LOAD_L1_TO_L0A_2D_TRANSPOSE : Instr::LOAD_L1_TO_L0A_2D
+                        : turned ? Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE
+                                 : Instr::LOAD_L1_TO_L0B_2D;
+    // turned, columns of boxes of the result come from rows of the source
+    const int64_t in_block = 2 * kBlock / nibbles;
+    const Area there =
+        turned ? lines_at(to, (rows * 16 + in_block - 1) / in_block, to_step, cols * in_block * kBlock)
+               : lines_at(to, cols, to_step, rows * kBox);
+    core.move(instr, Type::U8, there, lines_at(box_at(0, 0), cols, int64_t(from_step) * kBox, rows * kBox),
+              rows * cols, bytes);
+}
+
+// Factors of groups of 32 elements, in boxes of 16 by 2 bytes, rows of boxes one after the other.
+void raw_load_scales(Core &core, const uint64_t *v) {
+    const Space space = static_cast<Space>(v[0]);
+    const uint64_t to = offset_in(core, space, v[1]), from = offset_in(core, Space::L1, v[2]);
+    const int64_t first_row = int64_t(v[3]), first_col = int64_t(v[4]), rows = int64_t(v[5]),
+                  cols = int64_t(v[6]), from_step = int64_t(v[7]) * kBlock, to_step = int64_t(v[8]) * kBlock;
+    if (rows <= 0 || cols <= 0) return;
+    const uint64_t first = from + uint64_t(first_row * from_step + first_col * kBlock);
+    if (core.computes)
+        for (int64_t row = 0; row < rows; ++row)
+            memcpy(core.local(space, to + uint64_t(row * to_step), uint64_t(cols * kBlock)),
+                   core.local(Space::L1, first + uint64_t(row * from_step), uint64_t(cols * kBlock)),
+                   size_t(cols * kBlock));
+    core.move(space == Space::ScaleLeft ? Instr::LOAD_L1_TO_L0A_2D : Instr::LOAD_L1_TO_L0B_2D, Type::U8,
+              lines_at(to, rows, to_step, cols * kBlock), lines_at(first, rows, from_step, cols * kBlock),
+              rows, rows * cols * kBlock, &space);
 }
 
 namespace {
@@ -154,7 +287,7 @@ void raw_load_boxes(Core &core, const uint64_t *v) {
 
 void raw_multiply(Core &core, const uint64_t *v) {
     const int64_t m = int64_t(v[3]), k = int64_t(v[4]), n = int64_t(v[5]);
-    const Type type = static_cast<Type>(v[6]);
+    const Type type = static_cast<Type>(v[6] & 0xff);
     const bool from_zero = v[7] & kFromZero, from_bias = !from_zero && v[7] & kFromBias;
     const bool adds = !from_zero && !from_bias;
     const uint64_t acc = offset_in(core, Space::L0C, from_bias ? v[0] & 0xffffffffu : v[0]),
@@ -165,7 +298,12 @@ void raw_multiply(Core &core, const uint64_t *v) {
     const Type sum = type == Type::I8 || type == Type::I4 ? Type::I32 : Type::F32;
     const TileRef c = accumulator(sum, acc, m, n);
     const TileRef bias = bias_row(core, sum, from_bias ? v[0] >> 32 : 0, n);
-    if (m == 1) {
+    if (v[7] & kScaled) {
+        multiply_scaled(core, c, left, right, m, k, n, type, static_cast<Type>(v[6] >> 8),
+                        from_bias ? &bias : nullptr, adds);
+        return core.use_unit_flag(0);
+    }
+    if (m == 1 && !(v[7] & kNoRow)) {
         multiply_row(core, c, left, b, k, n, adds ? &c : from_bias ? &bias : nullptr);
         return core.use_unit_flag(0);
     }

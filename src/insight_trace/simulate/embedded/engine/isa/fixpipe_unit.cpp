@@ -22,11 +22,12 @@ int64_t field(uint64_t word, int first, int bits) { return int64_t(word >> first
 // The words of the instruction, taken apart.
 struct WayOutWords {
     int64_t cols, rows, to_stride, from_stride, unit_flag, mode, relu;
-    bool splits, to_rows;
+    bool splits, to_rows, to_columns;
     WayOutWords(uint64_t first, uint64_t second)
         : cols(field(first, 4, 12)), rows(field(first, 16, 16)), to_stride(field(first, 32, 32)),
           from_stride(field(second, 0, 16)), unit_flag(field(second, 32, 2)), mode(field(second, 34, 5)),
-          relu(field(second, 39, 3)), splits(field(second, 42, 1)), to_rows(field(second, 43, 1)) {}
+          relu(field(second, 39, 3)), splits(field(second, 42, 1)), to_rows(field(second, 43, 1)),
+          to_columns(field(second, 62, 1)) {}
 };
 
 // 16-bit floats of this chip are held at their largest number, and NaN becomes 0, whatever CTRL says.
@@ -47,8 +48,11 @@ void raw_fixpipe(Core &core, const uint64_t *v) {
     const Type type = static_cast<Type>(v[5]), from_type = static_cast<Type>(v[6]);
     const bool out = space == Space::GM;
     const uint64_t to = out ? v[1] : offset_in(core, space, v[1]), from = offset_in(core, Space::L0C, v[2]);
-    const uint64_t matrices_word = core.spr_of(Spr::ND_PARA);
-    const int64_t matrices = words.to_rows ? field(matrices_word, 0, 16) : 1;
+    // the 950 has another register for them, and counts steps in other units
+    const bool newer = core.register_based();
+    const uint64_t matrices_word = core.spr_of(newer ? Spr::LOOP3_PARA : Spr::ND_PARA);
+    const bool plain = words.to_rows || words.to_columns; // no boxes
+    const int64_t matrices = plain ? field(matrices_word, 0, 16) : 1;
     if (words.rows <= 0 || words.cols <= 0 || matrices <= 0) return;
     if (words.relu > 1) core.unsupported("the fixpipe's relu of kind %lld", (long long)words.relu);
     if (from_type != Type::F32 && from_type != Type::I32)
@@ -74,21 +78,26 @@ void raw_fixpipe(Core &core, const uint64_t *v) {
 
     // columns of a box of the result: as many as fill a block; 32-bit results keep 16 unless they are split
     const int64_t box = words.splits ? 8 : size == 4 ? kColumns : std::max(kColumns, kBlock / size);
-    const int64_t to_matrix = field(matrices_word, 32, 16) * size,
-                  from_matrix = field(matrices_word, 16, 16) * kMatrixUnit;
-    const int64_t from_column = words.from_stride * kColumns * 4, to_column = words.to_stride * kBlock;
+    const int64_t to_matrix = field(matrices_word, 32, newer ? 32 : 16) * size,
+                  from_matrix = field(matrices_word, 16, 16) * (newer ? kColumns * 4 : kMatrixUnit);
+    const int64_t from_column = words.from_stride * kColumns * 4,
+                  to_column = words.to_stride * (newer ? size : kBlock);
+    const bool split_rows = v[7] & kSplitRows, split_cols = v[7] & kSplitColumns;
     auto source_of = [&](int64_t matrix, int64_t column) {
         return from + uint64_t(matrix * from_matrix + column * from_column);
     };
     const bool combines = out && stores_combine(core);
+    const int64_t part_rows = split_rows ? (words.rows + 1) / 2 : words.rows,
+                  part_cols = split_cols ? (words.cols + 1) / 2 : words.cols;
     if (core.computes) {
         std::vector<uint32_t> line(size_t(words.cols) + kColumns);
         std::vector<uint64_t> result(size_t(words.cols) + kColumns); // room for any type
         const auto *bytes = reinterpret_cast<const uint8_t *>(result.data());
-        auto store = [&](uint64_t offset, const uint8_t *values, int64_t count) {
+        auto store = [&](uint64_t offset, const uint8_t *values, int64_t count, Core *owner) {
+            if (!owner) return; // nothing runs there
             const uint64_t length = uint64_t(count * size);
             uint8_t *place = out ? core.global(to + offset, length, combines ? kReadsAndWrites : kWrites)
-                                 : core.local(space, to + offset, length);
+                                 : owner->local(space, to + offset, length);
             if (combines)
                 combine_with(core, place, values, length);
             else
@@ -108,23 +117,40 @@ void raw_fixpipe(Core &core, const uint64_t *v) {
                                scaling == Scaling::One ? 1 : words.cols, result.data());
                 if (!core.register_based() && (type == Type::F16 || type == Type::BF16))
                     hold(type, result.data(), words.cols);
-                if (words.to_rows) {
-                    store(uint64_t(matrix * to_matrix + r * words.to_stride * size), bytes, words.cols);
-                    continue;
+                // of two vector cores each has half of the rows, or of the columns
+                const int64_t lane = split_rows ? r / part_rows : v[7] & kSecondCore ? 1 : 0;
+                const int64_t row = split_rows ? r % part_rows : r;
+                for (int64_t first = 0, half = 0; first < words.cols; first += part_cols, ++half) {
+                    Core *owner = out ? &core : owner_of(core, space, split_cols ? half : lane);
+                    const uint8_t *values = bytes + first * size;
+                    const int64_t count = std::min(part_cols, words.cols - first);
+                    if (words.to_rows)
+                        store(uint64_t(matrix * to_matrix + row * words.to_stride * size), values, count,
+                              owner);
+                    else if (words.to_columns)
+                        for (int64_t c = 0; c < count; ++c)
+                            store(uint64_t(matrix * to_matrix + (c * words.to_stride + row) * size),
+                                  values + c * size, 1, owner);
+                    else
+                        for (int64_t c = 0; c < count; c += box)
+                            store(uint64_t(c / box * to_column + row * box * size), values + c * size,
+                                  std::min(box, count - c), owner);
                 }
-                for (int64_t c = 0; c < words.cols; c += box)
-                    store(uint64_t(c / box * to_column + r * box * size), bytes + c * size,
-                          std::min(box, words.cols - c));
             }
     }
     const int64_t rows = words.rows * matrices, columns = (words.cols + kColumns - 1) / kColumns;
     Area source = lines_at(from, columns, from_column, words.rows * kColumns * 4);
     source.walk[0].count[1] = static_cast<uint32_t>(matrices);
     source.walk[0].step[1] = from_matrix;
-    Area there = words.to_rows
-                     ? lines_at(to, words.rows, words.to_stride * size, words.cols * size)
-                     : lines_at(to, (words.cols + box - 1) / box, to_column, words.rows * box * size);
-    if (words.to_rows) {
+    Area there = words.to_rows ? lines_at(to, part_rows, words.to_stride * size, part_cols * size)
+                 : words.to_columns
+                     ? lines_at(to, part_cols, words.to_stride * size, part_rows * size)
+                     : lines_at(to, (part_cols + box - 1) / box, to_column, part_rows * box * size);
+    if (space == Space::UB) {
+        if (split_rows || split_cols) core.also(kWrites, space, type, in_core(vector_core(1), there));
+        there = in_core(vector_core(v[7] & kSecondCore ? 1 : 0), there);
+    }
+    if (plain) {
         there.walk[0].count[1] = static_cast<uint32_t>(matrices);
         there.walk[0].step[1] = to_matrix;
     }

@@ -1,9 +1,9 @@
 // Conversions between the element types of registers.
 //
-// The narrower side lies in one of two, or of four, places of each lane of the wider one (`part`); what else is in
-// the lanes of a narrower result becomes 0. The predicate is that of the source's elements. Past the largest number
-// a result is held or cut as CTRL[60] says: 1 for all instructions by CTRL[48] and CTRL[59], 0 for each by its own
-// word.
+// The narrower side lies in one of two, or of four, places of each lane of the wider one (`part`); what else
+// is in the lanes of a narrower result becomes 0. The predicate is that of the source's elements. Past the
+// largest number a result is held or cut as CTRL[60] says: 1 for all instructions by CTRL[48] and CTRL[59], 0
+// for each by its own word.
 #include <cmath>
 
 #include "insight_trace/narrow.hpp"
@@ -96,7 +96,8 @@ uint8_t code_of(const RegisterCall &call, Type type, double value, const How &ho
     }
 }
 
-template <class From, class To> void all_numbers(void *to, const void *from, const Conversion &how, int count) {
+template <class From, class To>
+void all_numbers(void *to, const void *from, const Conversion &how, int count) {
     if constexpr (is_real<From> && is_real<To> && !std::is_same_v<From, To>) {
         if (how.rounding == Round::Rint) return convert_nearest<From, To>(to, from, nullptr, count);
     }
@@ -140,7 +141,8 @@ void convert_run(const RegisterCall &call, void *to, const void *from, int count
         hold_numbers(result, to, count);
 }
 
-// Two numbers of four bits in a byte, the first in the low half: a byte stands for two lanes of the wider side.
+// Two numbers of four bits in a byte, the first in the low half: a byte stands for two lanes of the wider
+// side.
 void convert_pairs(const RegisterCall &call, const How &how) {
     const bool to_pairs = is_pair(call.word.to);
     const int wide = type_size(to_pairs ? call.word.from : call.word.to), part = call.option(2);
@@ -200,7 +202,8 @@ void register_conversion(const RegisterCall &call) {
     const int lanes = kRegister / wide, part = call.option(2);
     alignas(32) uint8_t source[kRegister], made[kRegister], result[kRegister] = {};
     if (from < wide) {
-        for (int i = 0; i < lanes; ++i) memcpy(source + i * from, call.a + i * wide + part * from, size_t(from));
+        for (int i = 0; i < lanes; ++i)
+            memcpy(source + i * from, call.a + i * wide + part * from, size_t(from));
         convert_run(call, made, source, lanes, how);
         Predicate on{}; // of the result's lanes: the source's elements decide
         for (int i = 0; i < lanes; ++i)
@@ -223,8 +226,8 @@ void register_truncation(const RegisterCall &call) {
         using T = decltype(tag);
         if constexpr (is_real<T>)
             for (int i = 0; i < call.lanes(); ++i)
-                reinterpret_cast<T *>(result)[i] =
-                    T(static_cast<float>(to_integral(double(float(reinterpret_cast<const T *>(call.a)[i])), mode)));
+                reinterpret_cast<T *>(result)[i] = T(static_cast<float>(
+                    to_integral(double(float(reinterpret_cast<const T *>(call.a)[i])), mode)));
         else
             call.unsupported("elements that it does not take");
     });

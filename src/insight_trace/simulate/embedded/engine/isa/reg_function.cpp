@@ -19,12 +19,12 @@ struct Row {
     RegisterSemantics execute;
     bool touches_memory;
 };
-constexpr bool kMemory = true, kUnary = false, kBinary = false, kScalar = false, kMove = false, kParted = false,
-               kWide = false, kCarry = false, kCarryIn = false, kFill = false, kBroadcast = false,
-               kSequence = false, kCompare = false, kCompareScalar = false, kSelect = false, kPick = false,
-               kConvert = false, kTruncate = false, kReduce = false, kPair = false, kHalf = false,
-               kSqueeze = false, kUnsqueeze = false, kHistogram = false, kPredicate = false,
-               kPredicateBinary = false, kPredicateUnary = false, kPredicateHalf = false;
+constexpr bool kMemory = true, kUnary = false, kBinary = false, kScalar = false, kMove = false,
+               kParted = false, kWide = false, kCarry = false, kCarryIn = false, kFill = false,
+               kBroadcast = false, kSequence = false, kCompare = false, kCompareScalar = false,
+               kSelect = false, kPick = false, kConvert = false, kTruncate = false, kReduce = false,
+               kPair = false, kHalf = false, kSqueeze = false, kUnsqueeze = false, kHistogram = false,
+               kPredicate = false, kPredicateBinary = false, kPredicateUnary = false, kPredicateHalf = false;
 const Row kRows[] = {
 #define REGISTER(name, instr, form, semantics) {#name, Instr::instr, register_##semantics, k##form},
 #include "insight_trace/isa/register.def"

@@ -79,7 +79,8 @@ template <class Op> static void each_number(const RegisterCall &call, Op &&op) {
     with_type(call.word.to, [&](auto tag) {
         using T = decltype(tag);
         const T *a = lanes_of<T>(call.a), *b = lanes_of<T>(call.b);
-        for (int i = 0; i < call.lanes(); ++i) result.as<T>()[i] = T(op(Wide<T>(a[i]), b ? Wide<T>(b[i]) : Wide<T>(0)));
+        for (int i = 0; i < call.lanes(); ++i)
+            result.as<T>()[i] = T(op(Wide<T>(a[i]), b ? Wide<T>(b[i]) : Wide<T>(0)));
     });
     hold(call, result);
     write_lanes(call, result.bytes);
@@ -137,8 +138,8 @@ void register_product_sum(const RegisterCall &call) {
             if constexpr (std::is_integral_v<T>) {
                 const T *d = lanes_of<T>(call.dst), *a = lanes_of<T>(call.a), *b = lanes_of<T>(second);
                 for (int i = 0; i < kRegister / int(sizeof(T)); ++i)
-                    result.as<T>()[i] =
-                        into_product ? wrap_add(wrap_mul(a[i], d[i]), b[i]) : wrap_add(wrap_mul(a[i], b[i]), d[i]);
+                    result.as<T>()[i] = into_product ? wrap_add(wrap_mul(a[i], d[i]), b[i])
+                                                     : wrap_add(wrap_mul(a[i], b[i]), d[i]);
             }
         });
     else
@@ -217,6 +218,7 @@ void register_fill(const RegisterCall &call) {
     write_lanes(call, all.bytes);
 }
 
+// Rising from a number, or falling down to it.
 void register_sequence(const RegisterCall &call) {
     Lanes result;
     const bool falls = call.option(0);
@@ -225,7 +227,7 @@ void register_sequence(const RegisterCall &call) {
         T first;
         memcpy(&first, &call.number, sizeof first);
         const int lanes = kRegister / int(sizeof(T));
-        for (int i = 0; i < lanes; ++i) result.as<T>()[i] = T(Wide<T>(first) + Wide<T>(falls ? -i : i));
+        for (int i = 0; i < lanes; ++i) result.as<T>()[i] = T(Wide<T>(first) + Wide<T>(falls ? lanes - 1 - i : i));
     });
     memcpy(call.dst, result.bytes, kRegister);
 }
@@ -306,12 +308,18 @@ void register_pattern(const RegisterCall &call) {
     Predicate result{};
     for (int i = 0; i < lanes; ++i) {
         bool on = false;
-        if (pattern == 0) on = true;
-        else if (pattern < 10) on = i < kCounts[pattern];
-        else if (pattern == 10) on = i % 3 == 0;
-        else if (pattern == 11) on = i % 4 == 0;
-        else if (pattern == 12) on = i < lanes / 2;
-        else if (pattern == 13) on = i < lanes / 4;
+        if (pattern == 0)
+            on = true;
+        else if (pattern < 10)
+            on = i < kCounts[pattern];
+        else if (pattern == 10)
+            on = i % 3 == 0;
+        else if (pattern == 11)
+            on = i % 4 == 0;
+        else if (pattern == 12)
+            on = i < lanes / 2;
+        else if (pattern == 13)
+            on = i < lanes / 4;
         if (on) turn_on(result, i * size);
     }
     memcpy(call.dst, &result, sizeof result);
@@ -331,7 +339,8 @@ void register_first_lanes(const RegisterCall &call) {
 }
 
 void register_predicate_bits(const RegisterCall &call) {
-    const auto *a = reinterpret_cast<const Predicate *>(call.a), *b = reinterpret_cast<const Predicate *>(call.b);
+    const auto *a = reinterpret_cast<const Predicate *>(call.a),
+               *b = reinterpret_cast<const Predicate *>(call.b);
     auto *dst = reinterpret_cast<Predicate *>(call.dst);
     for (int i = 0; i < 4; ++i) {
         const uint64_t x = a->bits[i], y = b ? b->bits[i] : 0, mask = call.mask->bits[i];
@@ -381,7 +390,8 @@ void register_predicate_interleaving(const RegisterCall &call) {
         const int whole = i, turn = i % 2, place = i / 2;
         for (int bit = 0; bit < size; ++bit) {
             if (apart) {
-                if (is_on(from[whole / lanes], whole % lanes * size + bit)) turn_on(to[turn], place * size + bit);
+                if (is_on(from[whole / lanes], whole % lanes * size + bit))
+                    turn_on(to[turn], place * size + bit);
             } else if (is_on(from[turn], place * size + bit)) {
                 turn_on(to[whole / lanes], whole % lanes * size + bit);
             }

@@ -250,9 +250,10 @@ void store_anywhere(const RegisterCall &call, AlignRegister &state, uint64_t add
     const uint64_t begin = call.core.offset_of(Space::UB, address);
     if (state.count && state.end != begin) {
         note_place(call);
-        call.core.kernel_error("a store at 0x%llx of UB goes on from 0x%llx: what the alignment register holds "
-                               "was not flushed (vstas, vstar)",
-                               (unsigned long long)begin, (unsigned long long)state.end);
+        call.core.kernel_error(
+            "a store at 0x%llx of UB goes on from 0x%llx: what the alignment register holds "
+            "was not flushed (vstas, vstar)",
+            (unsigned long long)begin, (unsigned long long)state.end);
     }
     if (bytes > kRegister) bytes = kRegister;
     uint8_t all[kRegister + kBlock];
@@ -338,9 +339,8 @@ void register_scatter(const RegisterCall &call) {
     const int element = call.option(0);
     if (!call.core.computes) return;
     const int lane = std::max(type_size(call.word.from), element);
-    each_place(call, kWrites, lane, element, [&](int i, uint8_t *place) {
-        memcpy(place, call.dst + i * lane, size_t(element));
-    });
+    each_place(call, kWrites, lane, element,
+               [&](int i, uint8_t *place) { memcpy(place, call.dst + i * lane, size_t(element)); });
 }
 
 // Eight blocks, by their distance in bytes.
@@ -349,8 +349,8 @@ void register_block_gather(const RegisterCall &call) {
     uint8_t result[kRegister] = {};
     for (int block = 0; block < kBlocks; ++block)
         if (block_is_on(*call.mask, block))
-            memcpy(result + block * kBlock, ub_bytes(call, kReads, call.number + index_at(call, block), kBlock),
-                   kBlock);
+            memcpy(result + block * kBlock,
+                   ub_bytes(call, kReads, call.number + index_at(call, block), kBlock), kBlock);
     write_lanes(call, result);
 }
 

@@ -1,8 +1,8 @@
 // Reductions and new orders of the lanes of registers.
 //
-// A sum is a binary tree of neighbours, rounded at every level; lanes that are off count as 0, and as the least or
-// the largest number of an extreme. NaN wins against every number, the first of equal values counts, +0 is larger
-// than -0 (Reduce of the vendor's pages).
+// A sum is a binary tree of neighbours, rounded at every level; lanes that are off count as 0, and as the
+// least or the largest number of an extreme. NaN wins against every number, the first of equal values counts,
+// +0 is larger than -0 (Reduce of the vendor's pages).
 #include <cmath>
 #include <limits>
 
@@ -48,7 +48,8 @@ template <class T> bool exceeds(T a, T b, bool larger) {
     if constexpr (is_real<T>) {
         if (x != x) return y == y;
         if (y != y) return false;
-        if (x == 0 && y == 0) return larger ? std::signbit(y) && !std::signbit(x) : std::signbit(x) && !std::signbit(y);
+        if (x == 0 && y == 0)
+            return larger ? std::signbit(y) && !std::signbit(x) : std::signbit(x) && !std::signbit(y);
     }
     return larger ? x > y : x < y;
 }
@@ -177,12 +178,14 @@ void register_unpacking(const RegisterCall &call) {
     if (to != 2 * from) call.unsupported("elements that are not half as wide");
     uint8_t result[kRegister] = {};
     const uint8_t *half = call.a + (call.option(0) ? kRegister / 2 : 0);
-    const bool is_signed = call.word.row == RegisterRow::vsunpack ||
-                           (call.word.row == RegisterRow::vunpack &&
-                            (call.word.from == Type::I8 || call.word.from == Type::I16 || call.word.from == Type::I32));
+    const bool is_signed =
+        call.word.row == RegisterRow::vsunpack ||
+        (call.word.row == RegisterRow::vunpack &&
+         (call.word.from == Type::I8 || call.word.from == Type::I16 || call.word.from == Type::I32));
     for (int i = 0; i < kRegister / to; ++i) {
         memcpy(result + i * to, half + i * from, size_t(from));
-        if (is_signed && half[i * from + from - 1] & 0x80) memset(result + i * to + from, 0xff, size_t(to - from));
+        if (is_signed && half[i * from + from - 1] & 0x80)
+            memset(result + i * to + from, 0xff, size_t(to - from));
     }
     memcpy(call.dst, result, kRegister);
 }

@@ -1,6 +1,6 @@
-// Instructions on vector registers (950): a row of isa/register.def, its operands in the kernel's own memory, and
-// what it does. Predicates are handled here once: an instruction computes all lanes, and `write` keeps those that
-// are on.
+// Instructions on vector registers (950): a row of isa/register.def, its operands in the kernel's own memory,
+// and what it does. Predicates are handled here once: an instruction computes all lanes, and `write` keeps
+// those that are on.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ struct RegisterCall {
 
 // Bits of a predicate that belong to elements of `size` bytes.
 constexpr uint64_t element_bits(int size) {
-    return size == 1 ? ~0ull
+    return size == 1   ? ~0ull
            : size == 2 ? 0x5555555555555555ull
            : size == 4 ? 0x1111111111111111ull
                        : 0x0101010101010101ull;

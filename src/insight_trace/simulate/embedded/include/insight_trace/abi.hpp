@@ -151,21 +151,29 @@ enum class Raw : uint16_t {
                // 1 where sources go down, gap behind each box of a square, boxes of a square
     Multiply,  // acc (the bias in its high half), left, right, m, k, n, type, MultiplyBits
     StoreAcc,  // dst space, dst address, acc, words of the instruction (2), type of the result, type of the
-               // acc
+               // acc, and to UB: MatrixEnd bits
     LoadImage, // L0 space, dst, src, words of the instruction (2), element bytes
     LoadTable, // table space, dst, src, pieces, bytes of one, dst step, src step, 1 where halves become
                // floats
     Merge,     // type, dst, lists (4), lengths (4 of 16 bits), how (vmrgsort4)
+    Matrices,  // 950, into boxes: dst, src, bytes from line to line and from matrix to matrix, rows, columns,
+               // element bytes, 1 where the source lies column by column
+    LoadMatrix, // 950: L0 space, dst, src, first row and column and how many of boxes (4), steps of columns
+                // of boxes in L1 and L0, turned, half bytes of an element
+    LoadScales, // 950: scale space, dst, src, first row and column and how many of groups (4), steps (2)
 };
 constexpr uint32_t raw_values(Raw which) {
-    constexpr uint32_t counts[] = {13, 7, 13, 11, 12, 8, 7, 6, 8, 8};
+    constexpr uint32_t counts[] = {13, 7, 13, 11, 12, 8, 8, 6, 8, 8, 8, 11, 9};
     return counts[static_cast<int>(which)];
 }
 // What a copy does with the rest of a block: nothing, or fills it up.
 // Looped: as the 950 does, which also repeats the whole copy as the loop registers say.
 enum class Filling : uint8_t { None, Aligned, Looped, LoopedPadded };
 // Bits of a product: its unit flag, K in whole steps of 16, what it starts from.
-constexpr uint64_t kUnitFlagBits = 3, kWholeSteps = 4, kFromBias = 8, kFromZero = 16;
+constexpr uint64_t kUnitFlagBits = 3, kWholeSteps = 4, kFromBias = 8, kFromZero = 16, kNoRow = 32,
+                   kScaled = 64; // 950: a row is a matrix of one row; factors for groups of 32 elements
+// Of the way out to UB: to both vector cores, half of the rows or of the columns each; else to the second.
+constexpr uint64_t kSplitRows = 1, kSplitColumns = 2, kSecondCore = 4;
 
 // Vector instructions by the names of the device compiler.
 enum class VectorRow : uint16_t {

@@ -78,10 +78,11 @@ inline void load_table(Space space, D *dst, S *src, uint64_t pieces, uint64_t by
     insight_trace_raw(Raw::LoadTable, values, at);
 }
 template <class D, class S>
-inline void way_out(Space space, D *dst, S *acc, uint64_t first, uint64_t second, Site at) {
+inline void way_out(Space space, D *dst, S *acc, uint64_t first, uint64_t second, Site at,
+                    uint64_t cores = 0) {
     const uint64_t values[] = {
         uint64_t(space), reinterpret_cast<uint64_t>(dst), reinterpret_cast<uint64_t>(acc), first,
-        second,          uint64_t(type_of<D>()),          uint64_t(type_of<S>())};
+        second,          uint64_t(type_of<D>()),          uint64_t(type_of<S>()),          cores};
     insight_trace_raw(Raw::StoreAcc, values, at);
 }
 
@@ -166,7 +167,15 @@ INSIGHT_TRACE_LOAD_IMAGE(img2colv2_cbuf_to_ca, L0A)
 INSIGHT_TRACE_LOAD_IMAGE(img2colv2_cbuf_to_cb, L0B)
 #undef INSIGHT_TRACE_LOAD_IMAGE
 
-// --- products. The address of a bias stands in the high half of the accumulator's.
+// --- products. The address of a bias stands in the high half of the accumulator's. What the eighth argument
+// says depends on the chip.
+namespace insight_trace {
+#if defined(PTO_NPU_ARCH_A5)
+constexpr uint64_t kEighth = kNoRow;
+#else
+constexpr uint64_t kEighth = kWholeSteps;
+#endif
+} // namespace insight_trace
 template <class C, class A, class B>
 inline void mad(C *acc, A *left, B *right, uint16_t m, uint16_t k, uint16_t n, uint8_t unit_flag,
                 bool whole_steps, bool from_bias, bool from_zero, INSIGHT_TRACE_AT) {
@@ -178,7 +187,7 @@ inline void mad(C *acc, A *left, B *right, uint16_t m, uint16_t k, uint16_t n, u
                                k,
                                n,
                                uint64_t(type_of<A>()),
-                               (unit_flag & kUnitFlagBits) | (whole_steps ? kWholeSteps : 0) |
+                               (unit_flag & kUnitFlagBits) | (whole_steps ? kEighth : 0) |
                                    (from_bias ? kFromBias : 0) | (from_zero ? kFromZero : 0)};
     insight_trace_raw(Raw::Multiply, values, at);
 }
@@ -188,22 +197,31 @@ inline void mad(C *acc, A *left, B *right, uint64_t word, INSIGHT_TRACE_AT) {
     mad(acc, left, right, field(word, 0, 12), field(word, 12, 12), field(word, 24, 12), field(word, 55, 2),
         field(word, 58, 1), field(word, 62, 1), field(word, 63, 1), at);
 }
-// Bias: `convert` makes floats of halves. Lengths in 64 bytes, gaps of the source in blocks, of the table
-// in 64.
+// Units of the two tables: lengths and the gap in the table, the gap in L1.
+namespace insight_trace {
+#if defined(PTO_NPU_ARCH_A5)
+constexpr uint64_t kBiasUnit = 32, kScaleUnit = 64;
+#else
+constexpr uint64_t kBiasUnit = 64, kScaleUnit = 128;
+#endif
+} // namespace insight_trace
+// Bias: `convert` makes floats of halves.
 template <class D, class S>
 inline void copy_cbuf_to_bt(D *dst, S *src, uint16_t convert, uint16_t pieces, uint16_t length,
                             uint16_t src_gap, uint16_t dst_gap, INSIGHT_TRACE_AT) {
-    const uint64_t bytes = length * 64ull, written = convert & 1 ? 2 * bytes : bytes;
-    insight_trace::load_table(insight_trace::Space::Bias, dst, src, pieces, bytes, written + dst_gap * 64ull,
-                              bytes + src_gap * 32ull, convert & 1, at);
+    using insight_trace::kBiasUnit;
+    const uint64_t bytes = length * kBiasUnit, written = convert & 1 ? 2 * bytes : bytes;
+    insight_trace::load_table(insight_trace::Space::Bias, dst, src, pieces, bytes,
+                              written + dst_gap * kBiasUnit, bytes + src_gap * 32ull, convert & 1, at);
 }
-// Scales of the fixpipe, lengths in 128 bytes.
+// Scales of the fixpipe.
 template <class D, class S>
 inline void copy_cbuf_to_fbuf(D *dst, S *src, uint16_t pieces, uint16_t length, uint16_t src_gap,
                               uint16_t dst_gap, INSIGHT_TRACE_AT) {
-    const uint64_t bytes = length * 128ull;
+    using insight_trace::kScaleUnit;
+    const uint64_t bytes = length * kScaleUnit;
     insight_trace::load_table(insight_trace::Space::Scaling, dst, src, pieces, bytes,
-                              bytes + dst_gap * 128ull, bytes + src_gap * 32ull, false, at);
+                              bytes + dst_gap * kScaleUnit, bytes + src_gap * 32ull, false, at);
 }
 
 // --- the way out of the accumulator

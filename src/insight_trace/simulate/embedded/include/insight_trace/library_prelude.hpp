@@ -68,7 +68,10 @@ template <class T, class Address> inline void TASSIGN_IMPL(T &object, Address ad
     if constexpr (is_tile_data_v<T> || is_conv_tile_v<T>) {
         static_assert(std::is_integral_v<Address>, "a tile is placed by a number");
         constexpr auto space = static_cast<insight_trace::Space>(T::Loc);
-        const auto offset = static_cast<uint64_t>(address);
+        auto offset = static_cast<uint64_t>(address);
+        // scales belong to a tile of L0, whose address they have by sixteenths
+        if constexpr (space == insight_trace::Space::ScaleLeft || space == insight_trace::Space::ScaleRight)
+            offset &= 0xffff;
         object.assignData(reinterpret_cast<typename T::TileDType>(insight_trace::address_in(space, offset)));
     } else {
         static_assert(is_global_data_v<T>, "tiles and tensors are placed");

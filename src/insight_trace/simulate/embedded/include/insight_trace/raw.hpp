@@ -137,8 +137,8 @@ inline void copy_cbuf_to_ubuf(D *dst, S *src, uint8_t lane, uint16_t pieces, uin
     raw_copy(Space::UB, dst, Space::L1, src, pieces, length * kBlock, (length + dst_gap) * kBlock,
              (length + src_gap) * kBlock, at, lane);
 }
-// Of the 950: lengths and steps from start to start in bytes, padding in elements; the whole is repeated as the
-// loop registers say (units_950.hpp).
+// Of the 950: lengths and steps from start to start in bytes, padding in elements; the whole is repeated as
+// the loop registers say (units_950.hpp).
 template <class D, class S>
 inline void copy_ubuf_to_gm_align_v2(D *dst, S *src, uint8_t, uint32_t pieces, uint32_t bytes, uint8_t,
                                      uint64_t dst_step, uint64_t src_step, INSIGHT_TRACE_AT) {
@@ -201,17 +201,19 @@ INSIGHT_TRACE_FILL(create_cb_matrix, L0B, 512)
                                 reinterpret_cast<uint64_t>(#name " below the tile ops"), 0, 0,               \
                                 ::insight_trace::Site{});                                                    \
     }
+#if !defined(INSIGHT_TRACE_LIBRARY) || !defined(PTO_NPU_ARCH_A5)
 INSIGHT_TRACE_REFUSED(load_cbuf_to_ca_mx)
 INSIGHT_TRACE_REFUSED(load_cbuf_to_cb_mx)
 INSIGHT_TRACE_REFUSED(mad_mx)
+INSIGHT_TRACE_REFUSED(load_cbuf_to_ca_s4)
+INSIGHT_TRACE_REFUSED(load_cbuf_to_cb_s4)
+#endif
 INSIGHT_TRACE_REFUSED(mad_s4)
 INSIGHT_TRACE_REFUSED(mad_sp)
 INSIGHT_TRACE_REFUSED(load_gm_to_ca)
 INSIGHT_TRACE_REFUSED(load_gm_to_cb)
 INSIGHT_TRACE_REFUSED(load_gm_to_cbuf)
 INSIGHT_TRACE_REFUSED(load_image_to_cbuf)
-INSIGHT_TRACE_REFUSED(load_cbuf_to_ca_s4)
-INSIGHT_TRACE_REFUSED(load_cbuf_to_cb_s4)
 INSIGHT_TRACE_REFUSED(load_cbuf_to_cb_sp)
 INSIGHT_TRACE_REFUSED(load_cbuf_to_cb_transpose_s4)
 INSIGHT_TRACE_REFUSED(img2colv2_cbuf_to_ca_s4)

@@ -1,5 +1,5 @@
-// Registers of the vector unit (950), and the words by which the device compiler names forms of instructions on
-// them. A word is a value of a type of its own: libraries hand on either.
+// Registers of the vector unit (950), and the words by which the device compiler names forms of instructions
+// on them. A word is a value of a type of its own: libraries hand on either.
 #pragma once
 
 #include "insight_trace/device.hpp"

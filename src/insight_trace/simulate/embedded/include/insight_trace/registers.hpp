@@ -1,5 +1,5 @@
-// Instructions on vector registers, each line of isa/register.def under the name of the device compiler. One is a
-// call of the engine with its registers, its predicate and a word that says the rest.
+// Instructions on vector registers, each line of isa/register.def under the name of the device compiler. One
+// is a call of the engine with its registers, its predicate and a word that says the rest.
 #pragma once
 
 #include "insight_trace/raw.hpp"
@@ -68,7 +68,7 @@ struct ConversionOptions {
 #define INSIGHT_TRACE_SITE ::insight_trace::Site::here()
 #endif
 
-#define INSIGHT_TRACE_REGISTERS(...) std::enable_if_t<(::insight_trace::is_register<__VA_ARGS__>), int> = 0
+#define INSIGHT_TRACE_REGISTERS(...)     std::enable_if_t<(::insight_trace::is_register<__VA_ARGS__>), int> = 0
 #define INSIGHT_TRACE_REGISTER_ROW(name) ::insight_trace::RegisterRow::name
 #define INSIGHT_TRACE_BYTES(reg)         ::insight_trace::register_bytes(reg)
 #define INSIGHT_TRACE_ELEMENTS(D, A)     ::insight_trace::ElementOf<D>, ::insight_trace::ElementOf<A>
@@ -96,10 +96,9 @@ struct ConversionOptions {
     inline void name(D &&dst, A &&a, V value, const vector_bool &mask,                                       \
                      insight_trace::Merging mode = insight_trace::Merging::Zeroing) {                        \
         using namespace insight_trace;                                                                       \
-        register_call<INSIGHT_TRACE_ELEMENTS(D, A)>(INSIGHT_TRACE_REGISTER_ROW(name),                        \
-                                                    INSIGHT_TRACE_BYTES(dst), INSIGHT_TRACE_BYTES(a),        \
-                                                    nullptr, &mask,                                          \
-                                                    {uint8_t(mode), {}, scalar_bits<ElementOf<A>>(value)});  \
+        register_call<INSIGHT_TRACE_ELEMENTS(D, A)>(                                                         \
+            INSIGHT_TRACE_REGISTER_ROW(name), INSIGHT_TRACE_BYTES(dst), INSIGHT_TRACE_BYTES(a), nullptr,     \
+            &mask, {uint8_t(mode), {}, scalar_bits<ElementOf<A>>(value)});                                   \
     }
 #define INSIGHT_TRACE_REGISTER_Move(name)                                                                    \
     INSIGHT_TRACE_REGISTER_Unary(name) template <class D, class A, INSIGHT_TRACE_REGISTERS(D)>               \
@@ -187,9 +186,9 @@ struct ConversionOptions {
 #define INSIGHT_TRACE_REGISTER_Compare(name)                                                                 \
     template <class A, class B, INSIGHT_TRACE_REGISTERS(A)>                                                  \
     inline void name(vector_bool &dst, A &&a, B &&b, const vector_bool &mask) {                              \
-        insight_trace::register_call<INSIGHT_TRACE_ELEMENTS(A, A)>(                                          \
-            INSIGHT_TRACE_REGISTER_ROW(name), &dst, INSIGHT_TRACE_BYTES(a), INSIGHT_TRACE_BYTES(b), &mask,   \
-            {});                                                                                             \
+        insight_trace::register_call<INSIGHT_TRACE_ELEMENTS(A, A)>(INSIGHT_TRACE_REGISTER_ROW(name), &dst,   \
+                                                                   INSIGHT_TRACE_BYTES(a),                   \
+                                                                   INSIGHT_TRACE_BYTES(b), &mask, {});       \
     }
 #define INSIGHT_TRACE_REGISTER_CompareScalar(name)                                                           \
     template <class A, class V, INSIGHT_TRACE_REGISTERS(A)>                                                  \
@@ -221,9 +220,7 @@ struct ConversionOptions {
         insight_trace::register_call<INSIGHT_TRACE_ELEMENTS(D, A)>(                                          \
             INSIGHT_TRACE_REGISTER_ROW(name), INSIGHT_TRACE_BYTES(dst), INSIGHT_TRACE_BYTES(a), nullptr,     \
             &mask,                                                                                           \
-            {uint8_t(all.mode),                                                                              \
-             {uint8_t(all.rounding), uint8_t(all.saturation), uint8_t(all.part)},                            \
-             0});                                                                                            \
+            {uint8_t(all.mode), {uint8_t(all.rounding), uint8_t(all.saturation), uint8_t(all.part)}, 0});    \
     }
 #define INSIGHT_TRACE_REGISTER_Truncate(name)                                                                \
     template <class D, class A, INSIGHT_TRACE_REGISTERS(D)>                                                  \
@@ -249,9 +246,8 @@ struct ConversionOptions {
     }
 #define INSIGHT_TRACE_REGISTER_Unsqueeze(name)                                                               \
     template <class D, INSIGHT_TRACE_REGISTERS(D)> inline void name(D &&dst, const vector_bool &mask) {      \
-        insight_trace::register_call<INSIGHT_TRACE_ELEMENTS(D, D)>(INSIGHT_TRACE_REGISTER_ROW(name),         \
-                                                                   INSIGHT_TRACE_BYTES(dst), nullptr,        \
-                                                                   nullptr, &mask, {});                      \
+        insight_trace::register_call<INSIGHT_TRACE_ELEMENTS(D, D)>(                                          \
+            INSIGHT_TRACE_REGISTER_ROW(name), INSIGHT_TRACE_BYTES(dst), nullptr, nullptr, &mask, {});        \
     }
 #define INSIGHT_TRACE_REGISTER_Histogram(name)                                                               \
     template <class D, class A, INSIGHT_TRACE_REGISTERS(D)>                                                  \
@@ -396,22 +392,18 @@ template <class R, class P, INSIGHT_TRACE_REGISTERS(R)>
 inline void vsstb(R &&reg, P &&pointer, uint32_t word, const vector_bool &mask,
                   insight_trace::Post post = insight_trace::Post::No) {
     using namespace insight_trace;
-    register_call<ElementOf<R>, ElementOf<R>>(RegisterRow::vsstb, INSIGHT_TRACE_BYTES(reg), nullptr, nullptr,
-                                              &mask,
-                                              {0,
-                                               {uint8_t(word >> 16), uint8_t(word >> 24)},
-                                               reinterpret_cast<uint64_t>(pointer)});
+    register_call<ElementOf<R>, ElementOf<R>>(
+        RegisterRow::vsstb, INSIGHT_TRACE_BYTES(reg), nullptr, nullptr, &mask,
+        {0, {uint8_t(word >> 16), uint8_t(word >> 24)}, reinterpret_cast<uint64_t>(pointer)});
     if (post == Post::Update) advance(pointer, int64_t(word & 0xffff) * 32 / int64_t(sizeof(Pointed<P>)));
 }
 template <class R, class P, INSIGHT_TRACE_REGISTERS(R)>
 inline void vsldb(R &&reg, P &&pointer, uint32_t word, const vector_bool &mask,
                   insight_trace::Post post = insight_trace::Post::No) {
     using namespace insight_trace;
-    register_call<ElementOf<R>, ElementOf<R>>(RegisterRow::vsldb, INSIGHT_TRACE_BYTES(reg), nullptr, nullptr,
-                                              &mask,
-                                              {0,
-                                               {uint8_t(word >> 16), uint8_t(word >> 24)},
-                                               reinterpret_cast<uint64_t>(pointer)});
+    register_call<ElementOf<R>, ElementOf<R>>(
+        RegisterRow::vsldb, INSIGHT_TRACE_BYTES(reg), nullptr, nullptr, &mask,
+        {0, {uint8_t(word >> 16), uint8_t(word >> 24)}, reinterpret_cast<uint64_t>(pointer)});
     if (post == Post::Update) advance(pointer, int64_t(word & 0xffff) * 32 / int64_t(sizeof(Pointed<P>)));
 }
 // From and to any address, in two parts.
@@ -451,8 +443,7 @@ inline void vstur(vector_align &state, R &&reg, P &&pointer, insight_trace::Post
                                               nullptr, {0, {}, reinterpret_cast<uint64_t>(pointer)});
 }
 template <class P>
-inline void vstas(vector_align &state, P &&, int64_t,
-                  insight_trace::Post = insight_trace::Post::No) {
+inline void vstas(vector_align &state, P &&, int64_t, insight_trace::Post = insight_trace::Post::No) {
     using namespace insight_trace;
     memory_call<uint8_t>(RegisterRow::vstas, &state, nullptr, nullptr, 0, 0);
 }

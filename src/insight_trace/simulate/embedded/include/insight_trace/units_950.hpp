@@ -30,6 +30,153 @@ inline void copy_ubuf_to_ubuf(D *dst, S *src, uint16_t pieces, uint16_t length, 
     copy_ubuf_to_ubuf(dst, src, uint8_t(0), pieces, length, src_gap, dst_gap, at);
 }
 
+// Rows of global memory, or columns, into columns of boxes. MTE2_NZ_PARA has the rest.
+namespace insight_trace {
+template <class T>
+inline void matrices(T *dst, T *src, uint64_t line_step, uint64_t rows, uint64_t cols, uint64_t matrix_step,
+                     bool small, bool by_column, Site at) {
+    if (small) not_modelled("a load into boxes of four elements (smallC0)", at);
+    const uint64_t values[] = {reinterpret_cast<uint64_t>(dst),
+                               reinterpret_cast<uint64_t>(src),
+                               line_step,
+                               matrix_step,
+                               rows,
+                               cols,
+                               sizeof(T),
+                               by_column};
+    insight_trace_raw(Raw::Matrices, values, at);
+}
+template <class T>
+inline void load_matrix(Space space, T *dst, T *src, uint64_t row, uint64_t col, uint64_t rows, uint64_t cols,
+                        uint64_t src_step, uint64_t dst_step, bool turned, uint64_t half_bytes, Site at) {
+    const uint64_t values[] = {uint64_t(space),
+                               reinterpret_cast<uint64_t>(dst),
+                               reinterpret_cast<uint64_t>(src),
+                               row,
+                               col,
+                               rows,
+                               cols,
+                               src_step,
+                               dst_step,
+                               turned,
+                               half_bytes};
+    insight_trace_raw(Raw::LoadMatrix, values, at);
+}
+} // namespace insight_trace
+#define INSIGHT_TRACE_MATRICES(name, by_column)                                                              \
+    template <class T>                                                                                       \
+    inline void name(T *dst, T *src, uint8_t, uint64_t line_step, uint8_t, uint16_t rows, uint32_t cols,     \
+                     uint64_t matrix_step, bool small, INSIGHT_TRACE_AT) {                                   \
+        insight_trace::matrices(dst, src, line_step, rows, cols, matrix_step, small, by_column, at);         \
+    }
+INSIGHT_TRACE_MATRICES(copy_gm_to_cbuf_multi_nd2nz, false)
+INSIGHT_TRACE_MATRICES(copy_gm_to_cbuf_multi_dn2nz, true)
+#undef INSIGHT_TRACE_MATRICES
+// Rows of boxes in 16, columns in 32 bytes, steps from one column of boxes to the next in 512 bytes.
+#define INSIGHT_TRACE_LOAD_MATRIX(name, SPACE)                                                               \
+    template <class T>                                                                                       \
+    inline void name(T *dst, T *src, uint16_t row, uint16_t col, uint8_t rows, uint8_t cols,                 \
+                     uint16_t src_step, uint16_t dst_step, bool turned, INSIGHT_TRACE_AT) {                  \
+        insight_trace::load_matrix(insight_trace::Space::SPACE, dst, src, row, col, rows, cols, src_step,    \
+                                   dst_step, turned, 2 * sizeof(T), at);                                     \
+    }
+INSIGHT_TRACE_LOAD_MATRIX(load_cbuf_to_ca, L0A)
+INSIGHT_TRACE_LOAD_MATRIX(load_cbuf_to_cb, L0B)
+#undef INSIGHT_TRACE_LOAD_MATRIX
+#define INSIGHT_TRACE_LOAD_MATRIX(name, SPACE)                                                               \
+    template <class T>                                                                                       \
+    inline void name(T *dst, T *src, uint16_t row, uint16_t col, uint8_t rows, uint8_t cols,                 \
+                     uint16_t src_step, uint16_t dst_step, bool turned, INSIGHT_TRACE_AT) {                  \
+        insight_trace::load_matrix(insight_trace::Space::SPACE, dst, src, row, col, rows, cols, src_step,    \
+                                   dst_step, turned, 1, at);                                                 \
+    }
+INSIGHT_TRACE_LOAD_MATRIX(load_cbuf_to_ca_s4, L0A)
+INSIGHT_TRACE_LOAD_MATRIX(load_cbuf_to_cb_s4, L0B)
+#undef INSIGHT_TRACE_LOAD_MATRIX
+// Factors of groups: 16 rows by 2 of them are a box of 32 bytes.
+#define INSIGHT_TRACE_LOAD_SCALES(name, SPACE)                                                               \
+    inline void name(uint64_t dst, void *src, uint16_t row, uint16_t col, uint8_t rows, uint8_t cols,        \
+                     uint16_t src_step, uint16_t dst_step, INSIGHT_TRACE_AT) {                               \
+        const uint64_t values[] = {uint64_t(insight_trace::Space::SPACE),                                    \
+                                   dst,                                                                      \
+                                   reinterpret_cast<uint64_t>(src),                                          \
+                                   row,                                                                      \
+                                   col,                                                                      \
+                                   rows,                                                                     \
+                                   cols,                                                                     \
+                                   src_step,                                                                 \
+                                   dst_step};                                                                \
+        insight_trace_raw(insight_trace::Raw::LoadScales, values, at);                                       \
+    }
+INSIGHT_TRACE_LOAD_SCALES(load_cbuf_to_ca_mx, ScaleLeft)
+INSIGHT_TRACE_LOAD_SCALES(load_cbuf_to_cb_mx, ScaleRight)
+#undef INSIGHT_TRACE_LOAD_SCALES
+template <class C, class A, class B>
+inline void mad_mx(C *acc, A *left, B *right, uint16_t m, uint16_t k, uint16_t n, uint8_t unit_flag,
+                   bool no_row, bool from_bias, bool from_zero, INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    const uint64_t values[] = {reinterpret_cast<uint64_t>(acc),
+                               reinterpret_cast<uint64_t>(left),
+                               reinterpret_cast<uint64_t>(right),
+                               m,
+                               k,
+                               n,
+                               uint64_t(type_of<A>()) | uint64_t(type_of<B>()) << 8,
+                               (unit_flag & kUnitFlagBits) | (no_row ? kNoRow : 0) | kScaled |
+                                   (from_bias ? kFromBias : 0) | (from_zero ? kFromZero : 0)};
+    insight_trace_raw(Raw::Multiply, values, at);
+}
+
+// The way out of the accumulator, with all that it can do on the way; what is refused has no published
+// meaning.
+namespace insight_trace {
+inline uint64_t way_out_first(uint16_t cols, uint16_t rows, uint32_t to_stride) {
+    return uint64_t(cols & 0xfff) << 4 | uint64_t(rows) << 16 | uint64_t(to_stride) << 32;
+}
+inline uint64_t way_out_second(uint16_t from_stride, uint8_t clip, uint8_t unit_flag, uint64_t mode,
+                               uint8_t relu, bool splits, bool to_rows, bool refused, bool to_columns,
+                               Site at) {
+    if (clip || refused) not_modelled("a form of the fixpipe beyond scales, relu and layouts", at);
+    return uint64_t(from_stride) | (mode >> 5 & 1) << 29 | uint64_t(unit_flag & 3) << 32 | (mode & 31) << 34 |
+           uint64_t(relu & 7) << 39 | uint64_t(splits) << 42 | uint64_t(to_rows) << 43 |
+           uint64_t(to_columns) << 62;
+}
+} // namespace insight_trace
+template <class D, class S>
+inline void copy_matrix_cc_to_cbuf(D *dst, S *acc, uint8_t, uint16_t cols, uint16_t rows, uint32_t to_stride,
+                                   uint16_t from_stride, uint8_t, uint8_t clip, uint8_t unit_flag,
+                                   uint64_t mode, uint8_t relu, bool splits, bool to_rows, uint64_t post,
+                                   uint8_t relu_post, bool clip_post, bool loops, uint8_t with,
+                                   bool antiquant, bool merges, bool pads, bool winograd, bool spreads,
+                                   bool to_columns, INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    const bool refused =
+        post || relu_post || clip_post || loops || with || antiquant || merges || pads || winograd || spreads;
+    way_out(
+        Space::L1, dst, acc, way_out_first(cols, rows, to_stride),
+        way_out_second(from_stride, clip, unit_flag, mode, relu, splits, to_rows, refused, to_columns, at),
+        at);
+}
+template <class D, class S>
+inline void copy_matrix_cc_to_ub(D *dst, S *acc, uint8_t, uint16_t cols, uint16_t rows, uint32_t to_stride,
+                                 uint16_t from_stride, uint8_t both, bool second, uint8_t clip,
+                                 uint8_t unit_flag, uint64_t mode, uint8_t relu, bool splits, bool to_rows,
+                                 uint64_t post, uint8_t relu_post, bool clip_post, bool loops, uint8_t with,
+                                 bool antiquant, bool merges, bool pads, bool winograd, bool spreads,
+                                 bool to_columns, INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    const bool refused =
+        post || relu_post || clip_post || loops || with || antiquant || merges || pads || winograd || spreads;
+    way_out(
+        Space::UB, dst, acc, way_out_first(cols, rows, to_stride),
+        way_out_second(from_stride, clip, unit_flag, mode, relu, splits, to_rows, refused, to_columns, at),
+        at,
+        both == 1   ? kSplitRows
+        : both == 2 ? kSplitColumns
+        : second    ? kSecondCore
+                    : 0);
+}
+
 inline void set_padding_b(uint64_t value, INSIGHT_TRACE_AT) { set_padding(value, at); }
 inline void set_l3d_rpt_b(uint64_t word, INSIGHT_TRACE_AT) { set_l3d_rpt(word, at); }
 
@@ -53,11 +200,14 @@ template <class... Argument> inline void printf(const char *text, Argument...) {
 }
 } // namespace cce
 
+// Of the scalar unit and of threads, in global memory: what was there before.
 #define INSIGHT_TRACE_ATOMIC(name, result)                                                                   \
-    template <class T> inline T name(T *place, std::common_type_t<T> value) {                                \
-        const T old = ld_dev(place);                                                                         \
+    template <class T> inline T name(T *place, std::common_type_t<T> value, INSIGHT_TRACE_AT) {              \
+        using namespace insight_trace;                                                                       \
+        const T old = bits_value<T>(INSIGHT_TRACE_CALL(LoadDev, place, sizeof(T), 0));                       \
         const T made = result;                                                                               \
-        if (insight_trace::value_bits(made) != insight_trace::value_bits(old)) st_dev(made, place);          \
+        if (value_bits(made) != value_bits(old))                                                             \
+            INSIGHT_TRACE_CALL(StoreDev, place, sizeof(T), value_bits(made));                                \
         return old;                                                                                          \
     }
 INSIGHT_TRACE_ATOMIC(atomicAdd, T(old + value))
