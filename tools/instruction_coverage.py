@@ -45,6 +45,20 @@ def intrinsics() -> dict[str, str]:
     return found
 
 
+class RegisterInstruction(NamedTuple):
+    name: str
+    cost: str
+    form: str
+    semantics: str
+
+
+def registers() -> list[RegisterInstruction]:
+    """Instructions on the vector registers of the 950, each with the instruction that prices it."""
+    text = (HEADERS / "isa/register.def").read_text(encoding="utf-8")
+    rows = re.findall(r"^REGISTER\((\w+), (\w+), (\w+), (\w+)\)", text, re.M)
+    return [RegisterInstruction(*row) for row in rows]
+
+
 def issued() -> dict[str, set[str]]:
     """Instructions that tile ops name, and where; `run` by the table where the op computes nothing itself."""
     found: dict[str, set[str]] = {}
@@ -69,15 +83,16 @@ def computing_ops() -> dict[str, int]:
 def callable_names() -> set[str]:
     """What a kernel can call: names in the headers, without those that are refused."""
     text = "".join(path.read_text(encoding="utf-8") for path in sorted(HEADERS.rglob("*.*pp")))
-    refused = set(re.findall(r"INSIGHT_TRACE_REFUSED\((\w+)\)", text))
-    words = set(re.findall(r"\b[a-z_]\w+\b", text)) | set(intrinsics())
+    text = re.sub(r"INSIGHT_TRACE_REFUSED\(\w+\)", "", text)
+    words = set(re.findall(r"\b[a-z_]\w+\b", text)) | set(intrinsics()) | {row.name for row in registers()}
     # names that macros put together
     for stem, sizes in (
+        *((stem, ("_b8", "_b16", "_b32")) for stem in ("pset", "pge", "plt", "pintlv", "pdintlv")),
         ("copy_gm_to_ubuf_align_", ("b8", "b16", "b32")),
         ("copy_ubuf_to_gm_align_", ("b8", "b16", "b32")),
     ):
         words.update(stem + size for size in sizes)
-    return words - refused
+    return words
 
 
 def calls(path: Path) -> list[dict[str, str]]:
@@ -106,6 +121,7 @@ def summary(calls_file: Path | None) -> str:
         f"  issued by some tile op            {len(by_ops)}",
         f"    of those with semantics         {sum(row.executes for row in by_ops)}",
         f"vector intrinsics by name           {len(intrinsics())}",
+        f"  on registers of the 950           {len(registers())}",
         f"sources of ops that compute values  {len(computing_ops())}",
     ]
     missing = sorted(row.name for row in by_ops if not row.executes)
@@ -133,6 +149,13 @@ def page() -> str:
         shown = ", ".join(called[:6]) + (f" and {len(called) - 6} more" if len(called) > 6 else "")
         where = ", ".join(sorted(ops.get(row.name, ())))
         lines.append(f"| {row.name} | {row.pipe} | {row.form} | {row.semantics} | {shown} | {where} |")
+    lines += [
+        "",
+        "On the vector registers of the 950; the price is that of the instruction in the second column:",
+        "",
+    ]
+    lines += ["| instruction | priced as | form | semantics |", "|---|---|---|---|"]
+    lines += [f"| {row.name} | {row.cost} | {row.form} | {row.semantics} |" for row in registers()]
     return "\n".join(lines) + "\n"
 
 

@@ -8,8 +8,8 @@ host runtime and the test framework in tools/pto_isa/include, and compares with 
 changed but for their launches: `kernel<<<blocks, …>>>(…)` is no C++. What the compiler does not take is given to
 clang++, if there is one: the device's compiler is a clang.
 
-With --vendor-headers the kernels compile against the checkout's own tile library, unmodified, over our instructions
-(a2a3); without it against ours. What no instruction of ours does is then counted by its name. --streams DIR keeps what
+With --vendor-headers the kernels compile against the checkout's own tile library, unmodified, over our instructions;
+without it against ours. What no instruction of ours does is then counted by its name. --streams DIR keeps what
 the cores of each case issued; --compare DIR says in how many cases that equals the streams of another run.
 
 A case is right, wrong (a number is not the golden's, or a bug of ours), refused (we say that the kernel is at fault),
@@ -49,7 +49,6 @@ from insight_trace.simulate.embedded.memory import escape, unescape
 from insight_trace.simulate.embedded.source_lines import line_of_crash
 from insight_trace.simulate.embedded.toolchain import (
     KERNEL_OBJECT,
-    LIBRARY_FAMILIES,
     PRELUDE,
     KernelBuildError,
     Toolchain,
@@ -425,7 +424,7 @@ def main() -> int:
     if not (options.pto_isa / "tests" / "npu").is_dir():
         parser.error(f"{options.pto_isa} has no tests/npu")
     options.scratch.mkdir(parents=True, exist_ok=True)
-    families = options.family or list(LIBRARY_FAMILIES if options.vendor_headers else FAMILIES)
+    families = options.family or list(FAMILIES)
     try:
         bench = Bench(
             options.pto_isa.resolve(),

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from insight_trace.errors import InputError, RequestError
+from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Kernel
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 from insight_trace.simulate.embedded.toolchain import LIBRARY_VARIABLE, Toolchain
@@ -34,19 +34,12 @@ BODY = """\
     TSTORE(out, sums);"""
 
 
-def test_a_path_that_is_no_checkout_and_a_family_without_its_instructions_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_that_is_no_checkout_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RequestError, match="is no checkout of pto-isa"):
         Toolchain.find(tmp_path)
     monkeypatch.setenv(LIBRARY_VARIABLE, str(tmp_path))
     with pytest.raises(RequestError, match="is no checkout of pto-isa"):
         Toolchain.find()
-    (tmp_path / "include" / "pto").mkdir(parents=True)
-    (tmp_path / "include" / "pto" / "pto-inst.hpp").touch()
-    source = write_kernel(tmp_path, BODY)
-    with pytest.raises(InputError, match="run on a2a3 only, not on a5"):
-        Toolchain.find().kernel(source, CoreType.AIV, target="a5")
 
 
 def test_the_librarys_ops_give_numpys_numbers_and_the_kernels_lines(

@@ -54,8 +54,6 @@ MARKS_WITH_COST = HERE / "marks_with_cost.hpp"
 _STANDARD = "-std=c++17"
 # The tile library names templates that are declared later: C++20 finds them by their arguments.
 _LIBRARY_STANDARD = "-std=c++20"
-# Of the families that the library's own headers run on here: those whose instructions execute.
-LIBRARY_FAMILIES = ("a2a3", "a5")
 # The same results on every machine: one rounding per operation (no fused multiply-add behind our back), and a
 # plain char has a sign.
 _SAME_EVERYWHERE = ("-ffp-contract=off", "-fno-strict-aliasing", "-fsigned-char")
@@ -251,11 +249,6 @@ class Toolchain(Struct, frozen=True, dict=True):
             raise InputError(
                 f"the kernel source cannot be read: {error.strerror}", where=str(source)
             ) from None
-        if self.library and target not in LIBRARY_FAMILIES:
-            raise InputError(
-                f"the headers of a pto-isa checkout run on {' and '.join(LIBRARY_FAMILIES)} only, not on {target}",
-                hint=f"without --pto-isa-root and {LIBRARY_VARIABLE} the bundled headers are used",
-            )
         flags = [
             _LIBRARY_STANDARD if self.library else _STANDARD, *_KERNEL_FLAGS, *sanitizers(), *self._hooks(),
             _CORE_DEFINES[core_type], *family_named(target).defines, *defines,

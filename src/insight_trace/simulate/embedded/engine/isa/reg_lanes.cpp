@@ -227,7 +227,8 @@ void register_sequence(const RegisterCall &call) {
         T first;
         memcpy(&first, &call.number, sizeof first);
         const int lanes = kRegister / int(sizeof(T));
-        for (int i = 0; i < lanes; ++i) result.as<T>()[i] = T(Wide<T>(first) + Wide<T>(falls ? lanes - 1 - i : i));
+        for (int i = 0; i < lanes; ++i)
+            result.as<T>()[i] = T(Wide<T>(first) + Wide<T>(falls ? lanes - 1 - i : i));
     });
     memcpy(call.dst, result.bytes, kRegister);
 }

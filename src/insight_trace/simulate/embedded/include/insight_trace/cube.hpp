@@ -108,6 +108,8 @@ INSIGHT_TRACE_TO_BOXES(copy_gm_to_cbuf_multi_nd2nz_b16, 2)
 INSIGHT_TRACE_TO_BOXES(copy_gm_to_cbuf_multi_nd2nz_b32s, 4)
 #undef INSIGHT_TRACE_TO_BOXES
 
+#if !defined(INSIGHT_TRACE_LIBRARY) ||                                                                       \
+    !defined(PTO_NPU_ARCH_A5) // else in the form of the 950 (units_950.hpp)
 // `step` from one box to the next in L1, `gap` behind each in L0.
 #define INSIGHT_TRACE_LOAD_BOXES(name, SPACE)                                                                \
     template <class T, class Mode>                                                                           \
@@ -131,6 +133,7 @@ INSIGHT_TRACE_TO_BOXES(copy_gm_to_cbuf_multi_nd2nz_b32s, 4)
 INSIGHT_TRACE_LOAD_BOXES(load_cbuf_to_ca, L0A)
 INSIGHT_TRACE_LOAD_BOXES(load_cbuf_to_cb, L0B)
 #undef INSIGHT_TRACE_LOAD_BOXES
+#endif
 
 // --- images: a window goes over one, and every place of it is a row
 inline void set_fmatrix(uint64_t word, INSIGHT_TRACE_AT) {

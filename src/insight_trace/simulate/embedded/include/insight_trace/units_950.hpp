@@ -30,6 +30,13 @@ inline void copy_ubuf_to_ubuf(D *dst, S *src, uint16_t pieces, uint16_t length, 
     copy_ubuf_to_ubuf(dst, src, uint8_t(0), pieces, length, src_gap, dst_gap, at);
 }
 
+// The bias table is named by a number.
+template <class S>
+inline void copy_cbuf_to_bt(uint64_t dst, S *src, uint16_t convert, uint16_t pieces, uint16_t length,
+                            uint16_t src_gap, uint16_t dst_gap, INSIGHT_TRACE_AT) {
+    copy_cbuf_to_bt(reinterpret_cast<S *>(dst), src, convert, pieces, length, src_gap, dst_gap, at);
+}
+
 // Rows of global memory, or columns, into columns of boxes. MTE2_NZ_PARA has the rest.
 namespace insight_trace {
 template <class T>
