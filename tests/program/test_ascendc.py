@@ -9,13 +9,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from insight_trace.errors import RequestError
+from insight_trace.model import CoreType, Kernel
 from insight_trace.program import tiling_library
 from insight_trace.program.compile import with_workspaces
-from insight_trace.program.specialisations import as_overloads
+from insight_trace.program.specialisations import as_overloads, as_partial
 from insight_trace.simulate.embedded import ascendc
+from tests.simulate import dispatching
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import ascendc_coverage
@@ -66,6 +69,22 @@ def test_what_the_linker_misses_is_named_by_class_and_function() -> None:
     assert tiling_library.missing(said) == {
         "GetErfMaxMinTmpSize", "MatmulApiTilingBase::SetBias", "MatmulApiTiling::",
     }  # fmt: skip
+
+
+def test_a_member_class_that_is_specialised_in_its_class_gets_a_parameter() -> None:
+    text = """template <class T> struct Outer {
+    template <class U>
+    struct Inner { using type = U; };
+    template <>
+    struct Inner<void> { using type = int; };
+};
+template <class T> struct Free {};
+template <> struct Free<void> {};
+"""
+    made = as_partial(text)
+    assert "template <class U, int insight_trace_any = 0>" in made
+    assert "template <int insight_trace_any>\n    struct Inner<void, insight_trace_any> {" in made
+    assert made.endswith(text[text.index("template <class T> struct Free") :])
 
 
 def test_a_member_that_is_specialised_in_its_class_becomes_an_overload() -> None:
@@ -245,6 +264,52 @@ def test_printf_assert_and_dump_tensor_of_a_kernel_are_shown(
     assert "2.000000 1.500000 2.000000" in ran.stderr
 
 
+EXTERN = """
+#include <cstdint>
+#include "tensor.h"
+#include "intrinsic.h"
+#include "kernel_operator.h"
+
+extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+    auto *x = reinterpret_cast<__gm__ Tensor *>(args[0]);
+    auto *y = reinterpret_cast<__gm__ Tensor *>(args[1]);
+    AscendC::TPipe pipe;
+    AscendC::TQue<AscendC::TPosition::VECIN, 2> in;
+    AscendC::TQue<AscendC::TPosition::VECOUT, 2> out;
+    pipe.InitBuffer(in, 2, 256 * sizeof(float));
+    pipe.InitBuffer(out, 2, 256 * sizeof(float));
+    AscendC::GlobalTensor<float> from, to;
+    from.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x->buffer.addr) + x->start_offset);
+    to.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y->buffer.addr) + y->start_offset);
+    for (int i = 0; i < 4; ++i) {
+        auto a = in.AllocTensor<float>();
+        AscendC::DataCopy(a, from[i * 256], 256);
+        in.EnQue(a);
+        a = in.DeQue<float>();
+        auto b = out.AllocTensor<float>();
+        AscendC::Exp(b, a, 256);
+        out.EnQue(b);
+        in.FreeTensor(a);
+        b = out.DeQue<float>();
+        AscendC::DataCopy(to[i * 256], b, 256);
+        out.FreeTensor(b);
+    }
+}
+"""
+
+
+def test_an_extern_kernel_of_a_build_may_be_written_in_ascendc(
+    tmp_path: Path, asc_devkit_checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INSIGHT_TRACE_ASCENDC", str(asc_devkit_checkout))
+    (tmp_path / "kernel.cpp").write_text(EXTERN)
+    x = np.random.default_rng(1).uniform(-1, 1, (16, 64)).astype(np.float32)
+    simulation = dispatching.run(
+        [Kernel("k", tmp_path / "kernel.cpp", CoreType.AIV)], [x, np.zeros_like(x)], [1]
+    )
+    np.testing.assert_allclose(dispatching.outputs(simulation)[1], np.exp(x), rtol=1e-6)
+
+
 MISTAKES = {
     "a store without DeQue": (
         "LocalTensor<float> d = out.DeQue<float>();", "LocalTensor<float> d = c;", "out.EnQue(c)"
@@ -292,3 +357,5 @@ def test_a_mistake_is_found_with_the_users_line(
     assert re.search(rf"(?:program\.asc:|line ){line}\b", ran.stderr), (
         f"line {line}\n{ran.stdout}{ran.stderr}"
     )
+    if "load is there" in mistake:
+        assert re.search(rf"the EnQue of line \d+ has no DeQue before line {line}\b", ran.stderr), ran.stderr

@@ -47,6 +47,20 @@ def test_what_we_lack_is_told_from_what_the_kernel_got_wrong(log, missing):
     assert (file, line, op) == (str(KERNEL), 12, missing)
 
 
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("error: ‘Gather’ is not a member of ‘AscendC’", "AscendC::Gather"),
+        ("error: no member named 'Gather' in namespace 'AscendC'", "AscendC::Gather"),
+        ("fatal error: lib/matmul_intf.h: No such file or directory", "lib/matmul_intf.h"),
+    ],
+)
+def test_what_our_subset_of_ascendc_lacks_is_named_with_where_to_get_it(said, name):
+    found = first_error(f"/scene/kernels/kernel.cpp:12:5: {said}", KERNEL)
+    assert found.refused.startswith(f"{name} is not in our own subset of AscendC")
+    assert "--ascendc-root" in found.refused
+
+
 def test_an_error_in_a_header_is_placed_at_the_call_in_the_kernel():
     log = """\
 In file included from /headers/pto/pto-inst.hpp:3:

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from insight_trace.cache import content_key
@@ -17,9 +18,10 @@ from insight_trace.model import CoreType
 from insight_trace.program.command_line import CommandLine, Input
 from insight_trace.program.core_kinds import Reach, declared, infer, kernels_in
 from insight_trace.program.launches import LaunchSite, rewrite_launches
-from insight_trace.program.specialisations import as_overloads
+from insight_trace.program.specialisations import as_overloads, as_partial
 from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.embedded import ascendc, compiled_from
+from insight_trace.simulate.embedded.compile_errors import first_error
 from insight_trace.simulate.embedded.compiler import searched_variables
 from insight_trace.simulate.embedded.engine_objects import INCLUDE
 from insight_trace.simulate.embedded.entry_link import SECTIONS, entries_only, tool
@@ -86,19 +88,24 @@ def preprocess(
         depends = ["-MD", "-MF", str(rule)]
     command = [
         "-E", *_first(toolchain, line, source, side, whole), *line.preprocessor, *depends,
-        *(["-fopenmp"] if "-fopenmp" in line.kept else []), "-x", "c++", source.path, "-o", str(made),
+        *(["-fopenmp"] if "-fopenmp" in line.kept else []), "-x", "c++", _absolute(source.path), "-o", str(made),
     ]  # fmt: skip
     done = toolchain.compiler.run(command, searched_variables())
     if done.code != 0 or done.over:
         raise CompileError(done.said.decode("utf-8", errors="replace"))
     text = made.read_text(encoding="utf-8", errors="surrogateescape")
-    text = as_overloads(with_workspaces(_SIDE_OF_A_FUNCTION.sub("", text)))
+    text = as_overloads(as_partial(with_workspaces(_SIDE_OF_A_FUNCTION.sub("", text))))
     text = _TYPES_OF_ITS_OWN.sub(lambda found: "\n" * found[0].count("\n"), text)
     if not rule.is_file():
         return text
     read = [Path(os.fsdecode(name)).absolute() for name in compiled_from.rule_paths(rule.read_bytes())]
     named = [str(path) for path in read if not is_ours(str(path)) and not path.is_relative_to("/usr")]
     return f"{compiled_from.TRANSLATED.decode()}{json.dumps(named)}\n{text}"
+
+
+def _absolute(path: str) -> str:
+    """So that what a run names can be read wherever it is looked at."""
+    return path if path == "-" else str(Path(path).absolute())
 
 
 # `[aicore]` and `[host, aicore]`, as device.hpp has them
@@ -164,8 +171,24 @@ def _code_flags(toolchain: Toolchain, line: CommandLine, side: str) -> list[str]
     return [line.standard, *_DEVICE_FLAGS, *toolchain._hooks(), *unshared, *SECTIONS]
 
 
+# what the device compiler takes in C++17 and g++ in C++20 alone: constant constructors that leave members open
+_OF_CPP20 = "must be initialized by mem-initializer in"
+
+
 def compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> Path:
     """The object of one source: host code, with the compiled kernels in it."""
+    try:
+        return _compile_program(toolchain, line, source)
+    except CompileError as error:
+        if _OF_CPP20 not in error.said:
+            raise
+        try:
+            return _compile_program(toolchain, replace(line, kept=[*line.kept, "-std=gnu++20"]), source)
+        except CompileError:
+            raise error from None
+
+
+def _compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> Path:
     with scratch_folder("program") as place, ThreadPoolExecutor(4) as pool:
         sides = (*line.sides, "host")
         texts = dict(
@@ -387,6 +410,9 @@ def report(error: CompileError) -> None:
             f"insight-trace: {name} belongs to the vendor's operators or communication, which are not simulated; "
             "kernels that the program launches itself are\n"
         )
+    wanted = first_error(error.said, Path())
+    if wanted.refused and not os.environ.get(ascendc.VARIABLE):
+        sys.stderr.write(f"insight-trace: {wanted.file}:{wanted.line}: {wanted.refused}\n")
     missing = re.search(r"fatal error: (\S+): No such file", error.said)
     if missing and re.match(r"aclnn|aclnnop|register/|graph/|hccl|exe_graph|op_", missing[1]):
         sys.stderr.write(

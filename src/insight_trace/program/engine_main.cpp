@@ -20,6 +20,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "division.hpp"
 #include "machine.hpp"
 #include "scalar_memory.hpp"
 #include "text.hpp"
@@ -107,11 +108,23 @@ void on_crash(int signal, siginfo_t *info, void *context) {
     if (crash.image)
         size += snprintf(text + size, sizeof text - static_cast<size_t>(size), "pc\t%s\t%llu\n",
                          crash.image->path.c_str(), static_cast<unsigned long long>(crash.offset));
-    if (core && core->at.file)
-        size += snprintf(text + size, sizeof text - static_cast<size_t>(size), "at\t%s\t%u\n", core->at.file,
-                         core->at.line);
+    const Site at = crash.at.file || !core ? crash.at : core->at;
+    if (at.file)
+        size +=
+            snprintf(text + size, sizeof text - static_cast<size_t>(size), "at\t%s\t%u\n", at.file, at.line);
     answer(text, static_cast<uint64_t>(size));
     _exit(1);
+}
+
+// A division by zero whose result nobody uses is no mistake on the device.
+void on_division(int signal, siginfo_t *info, void *context) {
+    static bool said = false;
+    if (!running_core() || !go_on_after_division(context)) return on_crash(signal, info, context);
+    if (!said)
+        dprintf(STDERR_FILENO,
+                "insight-trace: warning: a kernel divides a whole number by zero: 0 is taken, the "
+                "device's result is not published\n");
+    said = true;
 }
 
 void watch_time() {
@@ -345,6 +358,10 @@ int main(int argc, char **argv) {
     }
     watch_scalar_memory(g_base, g_size, end_failed);
     catch_crashes(on_crash);
+    struct sigaction division{};
+    division.sa_sigaction = on_division;
+    division.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigaction(SIGFPE, &division, nullptr);
     std::thread(watch_time).detach();
     while (true) {
         uint64_t size = 0;

@@ -46,6 +46,13 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if name == "msprof":
             return _msprof(given)
+        if name == "msopprof":
+            return _msprof(["op", *given])
+        if name == "mssanitizer":
+            raise RequestError(
+                "mssanitizer is not simulated",
+                hint="insight-trace exec --check -- PROGRAM finds accesses out of bounds, races and bytes that nobody wrote",
+            )
         if name == "npu-smi":
             return _npu_smi()
         return _cannsim(given)
@@ -60,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _msprof(words: Sequence[str]) -> int:
     if list(words[:2]) != ["op", "simulator"]:
         raise RequestError(
-            f"msprof {' '.join(words[:2])}: there is no device to profile",
+            f"msprof {' '.join(words[:2])} is not simulated: there is no device to profile",
             hint="`msprof op simulator` runs on the simulated chip",
         )
     if {"--help", "-h"} & set(words[2:3]):

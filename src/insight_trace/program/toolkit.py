@@ -32,6 +32,7 @@ _LIBRARIES = (
 )  # fmt: skip
 _COMMANDS = {
     "bisheng": "bisheng", "ccec": "bisheng", "bisheng++": "bisheng", "msprof": "stand_ins", "cannsim": "stand_ins",
+    "msopprof": "stand_ins", "mssanitizer": "stand_ins",
     "npusim": "stand_ins", "npu-smi": "stand_ins", "insight-trace-launchers": "launchers",
 }  # fmt: skip
 # CMake puts the compiler that a project chose into CXX: there, ours would take itself for the host's

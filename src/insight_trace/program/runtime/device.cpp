@@ -553,8 +553,11 @@ void Device::launch(const insight_trace_launch_request &request) {
                     message = message.substr(0, message.find_first_of(":,", named)) +
                               ": it is no address of the device, as a pointer of the host is none";
             }
-            error = message;
-            std::string words = message;
+            error = (fault == "not_supported" ? "not supported: " : "") + message;
+            std::string words = error;
+            if (fault == "not_supported")
+                words += "\n  write it with other instructions to run it here; docs/ascendc.md lists what is "
+                         "not simulated";
             for (const auto &[offset, address] : pointers)
                 if (!memory.find(address))
                     if (const Buffer *gone = memory.find(address, false))

@@ -15,6 +15,7 @@ from insight_trace.check.explain import (
     redundant,
     untried,
 )
+from insight_trace.check.queues import in_words_of_queues
 from insight_trace.check.tile_faults import tile_faults, unwritten_parts
 from insight_trace.finding import Finding, Place, Severity
 from insight_trace.model import Instructions, Pipe
@@ -64,7 +65,9 @@ def findings_of(
         notes += (untried(*result.tried),)
     order = {severity: number for number, severity in enumerate(SEVERITIES)}
     return (
-        *lead_with_causes((*tiles, *explain(sorted(seen, key=lambda one: order[one.severity])))),
+        *in_words_of_queues(
+            lead_with_causes((*tiles, *explain(sorted(seen, key=lambda one: order[one.severity]))))
+        ),
         *numbers,
         *unwritten,
         *remarks,

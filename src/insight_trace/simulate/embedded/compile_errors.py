@@ -15,7 +15,7 @@ class CompileError:
     line: int
     message: str
     missing_op: str = ""  # what of the tile API our headers lack, if that is the reason
-    refused: str = ""  # what kind of source this is, if we take none of that kind
+    refused: str = ""  # what the source wants that is not there, and what to do
 
 
 _ERROR = re.compile(
@@ -35,10 +35,19 @@ _MISSING_HEADER = re.compile(
 _TILE_API = re.compile(
     r"^(?:pto::\w+|[TM][A-Z]\w+|hifloat4\w*)$"
 )  # HiFloat4 is of a chip that is not modelled
-# Headers of the vendor's class library (AscendC); kernels written with it are no tile kernels.
+# Headers and functions of the vendor's class library (AscendC) that our own subset of it lacks.
 _VENDOR_HEADER = re.compile(
     r"(?P<name>(?:basic_api/|adv_api/|kernel_)[\w/]+\.h|kernel_operator\.h|lib/[\w/]+\.h)"
     r"(?:: No such file or directory|[’'] file not found)"
+)
+
+_VENDOR_MEMBER = re.compile(
+    r"[‘'](?P<name>\w+)[’'] is not a (?:class template )?member of [‘'](?:AscendC|matmul)[’']"
+    r"|no (?:member|template|type) named [‘'](?P<clang>\w+)[’'] in namespace [‘'](?:AscendC|matmul)[’']"
+)
+_FROM_A_CHECKOUT = (
+    "{} is not in our own subset of AscendC; --ascendc-root PATH (or INSIGHT_TRACE_ASCENDC) names a checkout of asc-devkit, "
+    "whose headers have it (docs/ascendc.md)"
 )
 
 
@@ -57,11 +66,16 @@ def first_error(log: str, source: Path) -> CompileError:
                 break
     vendor = _VENDOR_HEADER.search(message)
     if vendor:
-        return CompileError(
-            file, line, message, refused=f"a vendor AscendC body (it includes {vendor['name']})"
-        )
+        return CompileError(file, line, message, refused=_FROM_A_CHECKOUT.format(vendor["name"]))
+    member = _VENDOR_MEMBER.search(message)
+    if member:
+        name = f"AscendC::{member['name'] or member['clang']}"
+        return CompileError(file, line, message, refused=_FROM_A_CHECKOUT.format(name))
     if Path(file).suffix == ".cce" or Path(match["file"]).suffix == ".cce":
-        return CompileError(file, line, message, refused="a vendor body in raw CCE intrinsics")
+        return CompileError(
+            file, line, message,
+            refused="a vendor body in raw CCE intrinsics is not supported: PTO tile kernels and AscendC run here",
+        )  # fmt: skip
     undeclared = _UNDECLARED.search(message)
     name = next(filter(None, undeclared.groups()), "") if undeclared else ""
     header = _MISSING_HEADER.search(message)

@@ -479,13 +479,7 @@ class Toolchain(Struct, frozen=True, dict=True):
         error = first_error(log, source)
         path = self._keep_log(log, source)
         if error.refused:
-            return Failure(
-                Fault.NOT_SUPPORTED,
-                f"{error.refused} is not supported: only PTO tile kernels run here",
-                error.file,
-                error.line,
-                log=path,
-            )
+            return Failure(Fault.NOT_SUPPORTED, error.refused, error.file, error.line, log=path)
         if error.missing_op:
             return Failure(
                 Fault.NOT_SUPPORTED, f"{error.missing_op} is not supported", error.file, error.line, log=path

@@ -94,6 +94,9 @@ class Core {
     const CoreIdentity identity;
     // False with --timing-only: issue instructions, do no arithmetic, move no bytes.
     bool computes;
+    // Loads of the same bytes to the same place, one after the other: a loop that waits for what another core
+    // writes.
+    uint64_t loaded_from = 0, loaded_to = 0, loaded_again = 0;
     bool plain_offsets = false; // pointers of a library are offsets, whatever the memory
     // The other half: arithmetic and bytes, of instructions that were issued before (late_work.hpp).
     bool silent = false;

@@ -141,7 +141,13 @@ Crash crash_in_kernel(int signal, const siginfo_t *info, const void *context,
         if (!called) crash.fault = whose;
     }
     const char *call = signal == SIGSYS ? forbidden_call(info->si_syscall) : nullptr;
-    if (full)
+    const bool thrown = signal == SIGABRT && (std::current_exception() || std::uncaught_exceptions());
+    if (thrown && t_first_failure.what[0]) {
+        crash.fault = t_first_failure.fault;
+        crash.at = t_first_failure.at;
+        crash.image = nullptr;
+        snprintf(crash.message, sizeof crash.message, "%s", t_first_failure.what);
+    } else if (full)
         snprintf(crash.message, sizeof crash.message,
                  "the kernel overflowed its stack of %llu KiB: a recursion without end, or arrays too large "
                  "for it",

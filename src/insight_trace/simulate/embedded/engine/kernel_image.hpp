@@ -29,9 +29,10 @@ void load_kernel(KernelImage &image); // if it is not there yet
 // Filled in by a signal handler, so it takes no memory.
 struct Crash {
     Fault fault;
-    char message[160];
+    char message[400];
     const KernelImage *image; // in which it happened, or null
     uint64_t offset;          // in the image
+    Site at;                  // of a failure that a destructor of the kernel's did not let out, or none
 };
 Crash crash_in_kernel(int signal, const siginfo_t *info, const void *context,
                       const std::vector<KernelImage> &images);

@@ -203,7 +203,7 @@ const char *parent_of_result() {
 void on_crash(int signal, siginfo_t *info, void *context) {
     if (g_shares) give_up();
     CrashFacts facts{crash_in_kernel(signal, info, context, g_job.kernels), signal, {}};
-    if (Core *core = running_core()) facts.at = core->at;
+    if (Core *core = running_core()) facts.at = facts.crash.at.file ? facts.crash.at : core->at;
     const uint64_t touched = reinterpret_cast<uint64_t>(info->si_addr);
     if (signal == SIGBUS && touched - g_job.gm_base < g_job.gm_size) {
         // a page of the file that the file system has no room for

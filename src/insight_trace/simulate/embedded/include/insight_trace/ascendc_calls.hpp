@@ -45,6 +45,7 @@ inline constexpr To on_chip_cast(From &&from, INSIGHT_TRACE_AT) {
 
 // --- registers and hints without a meaning for values here
 template <class T> inline void dc_preload(T *, int64_t) {} // the data cache is filled at the first access
+inline void icache_preload(int64_t) {}
 inline void set_l1_3d_size(uint64_t size, INSIGHT_TRACE_AT) {
     if (size) insight_trace::not_modelled("set_l1_3d_size: loads of images that wrap around in L1", at);
 }
@@ -77,6 +78,14 @@ template <class S>
 inline void copy_cbuf_to_bt(uint64_t dst, S *src, uint16_t convert, uint16_t pieces, uint16_t length,
                             uint16_t src_gap, uint16_t dst_gap, INSIGHT_TRACE_AT) {
     copy_cbuf_to_bt(reinterpret_cast<void *>(dst), src, convert, pieces, length, src_gap, dst_gap, at);
+}
+// The bias by its place in the table: the upper half of the accumulator's address.
+template <class C, class A, class B>
+inline void mad(C *acc, A *left, B *right, uint64_t bias, uint16_t m, uint16_t k, uint16_t n,
+                uint8_t unit_flag, bool whole_steps, bool from_bias, bool from_zero, INSIGHT_TRACE_AT) {
+    const uint64_t both = (reinterpret_cast<uint64_t>(acc) & 0xffffffff) | bias << 32;
+    mad(from_bias ? reinterpret_cast<C *>(both) : acc, left, right, m, k, n, unit_flag, whole_steps,
+        from_bias, from_zero, at);
 }
 #define INSIGHT_TRACE_FLAGGED(name)                                                                          \
     template <class T, class V>                                                                              \
