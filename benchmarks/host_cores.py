@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from insight_trace.batch.local_pool import run_jobs
+from insight_trace.executor import Local, required
 from insight_trace.simulate import simulate
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -142,7 +142,7 @@ def kernels(rounds: int) -> Gain:
     found = set()
 
     def run(processes: int) -> None:
-        found.add(tuple(sorted(run_jobs(run_mixed, range(_KERNELS), processes))))
+        found.add(tuple(sorted(required(Local(processes).run(run_mixed, range(_KERNELS), tuple)))))
 
     run(1)
     gain = _in_turns("mixed kernels in the pool", f"{_KERNELS} kernels", run, rounds)

@@ -2,22 +2,22 @@
 
     python benchmarks/profile_build.py
 
-Forty kernels, copies of those of the example build. The first figure has no simulator at all, the second one
-a simulator that knows its results already, so that export, clean trace and figures are counted too; the ratio
+Forty kernels, copies of those of the example build. The first figure has no simulator at all; the ratio
 is of two runs on the embedded core, each of which compiles every kernel anew.
 """
 
 from __future__ import annotations
 
+import functools
 import shutil
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from insight_trace.cache import Cache
 from insight_trace.options import RunOptions
-from insight_trace.outcome import Simulation
-from insight_trace.profile import ProfileRequest, list_kernels, run_profile
+from insight_trace.profile import ProfileRequest, run_profile
 from insight_trace.profile.embedded_runner import EmbeddedRunner
 from insight_trace.profile.kernel_runner import EXPORTED, KernelRunner, Places, RunOutcome
 from insight_trace.ptoas.planned_kernel import ProfileKernel
@@ -32,8 +32,15 @@ class NoSimulator:
     """Leaves what a simulator leaves, at once."""
 
     name = "none"
+    in_threads = True
 
-    def run(self, _kernel: ProfileKernel, places: Places) -> RunOutcome:
+    def digest(self, _kernel: ProfileKernel) -> str:
+        return ""
+
+    def call(self, _kernel: ProfileKernel, places: Places) -> Callable[[], RunOutcome]:
+        return functools.partial(self._leave, places)
+
+    def _leave(self, places: Places) -> RunOutcome:
         simulator = places.out / "OPPROF_1" / "simulator"
         simulator.mkdir(parents=True)
         for name in ("trace.json", "visualize_data.bin"):
@@ -42,20 +49,6 @@ class NoSimulator:
 
     def stop(self) -> None:
         """Nothing runs."""
-
-
-class KeptSimulations(EmbeddedRunner):
-    """Simulates each source once, before time is taken."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        kernels = list_kernels(ProfileRequest(EXAMPLE))
-        self.kept: dict[str, Simulation] = {
-            k.source.stem: super(KeptSimulations, self).simulate(k) for k in kernels
-        }
-
-    def simulate(self, kernel: ProfileKernel) -> Simulation:
-        return self.kept[kernel.source.stem]
 
 
 def _build(root: Path) -> Path:
@@ -79,12 +72,6 @@ def main() -> None:
         build = _build(place / "build")
         _, cpu, count = _timed(build, place / "idle", NoSimulator(), 1)
         print(f"{count} kernels: reading and planning take {cpu / count * 1000:.1f} ms CPU per kernel")
-        kept = KeptSimulations()
-        kept.toolchain  # noqa: B018 - the compiler is looked for once, before time is taken
-        _, cpu, count = _timed(build, place / "kept", kept, 1)
-        print(
-            f"{count} kernels: all but compiler and simulator takes {cpu / count * 1000:.1f} ms CPU per kernel"
-        )
         seconds = {}
         for jobs in (1, 2):
             runner = EmbeddedRunner(RunOptions(seconds=120))

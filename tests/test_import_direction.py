@@ -33,11 +33,11 @@ ORDER = [
     "insight",
     "trace",
     "ptoas",
+    "executor",  # where jobs run
     "replay",
     "program",  # a user's program: its launches become replays
     "debug",
     "run",
-    "batch",
     "profile",
     "guard",  # two builds, judged by running both
     "judge",

@@ -21,6 +21,7 @@ from insight_trace.__main__ import main
 from insight_trace.arguments.dispatch import from_dispatch
 from insight_trace.digest import job_digest
 from insight_trace.dump.load import load_dump
+from insight_trace.executor.journal import Journal
 from insight_trace.model import CoreType
 from insight_trace.options import RunOptions
 from insight_trace.profile.embedded_runner import EmbeddedRunner
@@ -30,8 +31,7 @@ from insight_trace.ptoas.planned_kernel import ProfileKernel, Workload
 from insight_trace.replay import examine as examine_module
 from insight_trace.replay import replaying
 from insight_trace.replay.request import ReplayRequest
-from insight_trace.run.bulk_replay import BulkRequest, ReplayRow, plan, replay_all
-from insight_trace.run.job_journal import JobJournal
+from insight_trace.run.bulk_replay import ReplayRow, plan, replay_all
 from insight_trace.run.timing_job import Timed
 from insight_trace.run.whole_run import RunRequest, run_case
 from insight_trace.scene.static import load_scene
@@ -172,19 +172,24 @@ def check(place: Place) -> object:
     return found
 
 
+class Counting:
+    """Says the same of every job, and which it was asked for."""
+
+    def __init__(self, result: object) -> None:
+        self.result, self.ran = result, []
+
+    def run(self, _work, jobs, _kind):
+        for number, job in enumerate(jobs):
+            self.ran.append(job.job.label)
+            yield number, self.result
+
+
 def every(place: Place) -> object:
     """The rows that `replay --all` does not take from its journal."""
-    jobs = plan(BulkRequest(place.scene, place.dump, "Default", options=place.options)).jobs
-    run: list[int] = []
-
-    def execute(new):
-        run.extend(job.dispatch_id for job in new)
-        row = ReplayRow(0, "0x0", "K", "0", 1, "verified", 9, 0.1, 0.0, "", 0, 0)
-        return [(number, row) for number in range(len(new))]
-
-    with JobJournal(place.kept / "replay_all.jsonl", ReplayRow) as journal:
-        replay_all(jobs, execute, journal)
-    return run
+    executor = Counting(ReplayRow(0, "0x0", "K", "0", 1, "verified", 9, 0.1, 0.0, "", 0, 0))
+    with Journal(place.kept / "replay_all.jsonl", ReplayRow) as journal:
+        replay_all(plan(place.scene, place.dump, "Default", place.options), executor, journal)
+    return executor.ran
 
 
 def profile(place: Place) -> object:
@@ -203,19 +208,13 @@ def profile(place: Place) -> object:
 
 def run(place: Place) -> object:
     """The jobs that `run` does not take from its journal."""
-    jobs: list[str] = []
-
-    def execute(new):
-        jobs.extend(job.name for job in new)
-        timed = Timed(100, ((100,),), {"SCALAR": 1.0}, 0.0, 10)
-        return [(number, timed) for number in range(len(new))]
-
+    executor = Counting(Timed(100, ((100,),), {"SCALAR": 1.0}, 0.0, 10))
     target = place.options.target
     request = RunRequest(
         place.scene, "Default", place.options.soc_version, place.options.preset, platform=target and f"{target}sim"
     )  # fmt: skip
-    run_case(request, place.kept, execute)
-    return jobs
+    run_case(request, place.kept, executor)
+    return executor.ran
 
 
 def compiled(place: Place) -> object:

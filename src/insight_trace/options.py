@@ -255,6 +255,23 @@ def add_options(
             to.add_argument(*flag.hidden, **how | {"help": argparse.SUPPRESS, "default": argparse.SUPPRESS})
 
 
+def add_executor_options(to: argparse._ActionsContainer) -> None:
+    """Where many jobs run."""
+
+    def count(text: str) -> int:
+        if not text.isdecimal() or int(text) < 1:
+            raise ValueError(text)
+        return int(text)
+
+    count.__name__ = "number of jobs, at least 1"
+    to.add_argument(
+        "--jobs", type=count, metavar="N", help="how many run at once (default: one for each core)"
+    )
+    to.add_argument(
+        "--cluster", metavar="ADDRESS", help="run them on the workers of a Dask cluster (extra: cluster)"
+    )
+
+
 def options_of(typed: argparse.Namespace, kind: type[Options], **more: Any) -> Options:
     """The options that were typed; what a command has no flag for keeps its default."""
     names = {field.name for field in fields(kind)}

@@ -6,7 +6,7 @@ from capture_scenes import make_scene
 from insight_trace.capture.session import CaptureOptions
 from insight_trace.capture.task_graph import take_graph
 from insight_trace.errors import JobError
-from insight_trace.run.timing_job import run_timing_job
+from insight_trace.executor import Local
 from insight_trace.run.whole_run import RunRequest, run_case
 
 
@@ -125,15 +125,8 @@ def test_a_kernel_that_looks_at_its_input_is_timed_once_for_each_content(tmp_pat
         "rows[8] = 5\n        return TaskArgsBuilder(TensorArg('a', rows), "
     ).replace('for n in ("a", "b", "out")', 'for n in ("b", "out")')  # fmt: skip
     scene.write_text(text)
-    jobs = []
-
-    def execute(given):
-        for place, job in enumerate(given):
-            jobs.append(job)
-            yield place, run_timing_job(job)
-
-    done = run_case(RunRequest(scene), tmp_path / "run", execute)
-    steered = [v for v in done.variants if v.job.name == "OWN" and v.timed.reads]
+    done = run_case(RunRequest(scene), tmp_path / "run", Local(1))
+    steered = [v for v in done.variants if v.job.job.name == "OWN" and v.timed.reads]
     # rows 2, 4 and 6 hold ones, row 8 a five
     assert sorted(len(v.tasks) for v in steered) == [1, 3]
     by_size = {len(v.tasks): v.timed.cycles for v in steered}
@@ -144,8 +137,6 @@ def test_a_kernel_that_looks_at_what_another_wrote_has_all_kernels_run(tmp_path)
     scene = make_scene(
         tmp_path, "CoreTaskArgs t; t.add_input(out); t.add_output(info); rt_submit_aiv_task(1, t);", STEERED
     )
-    done = run_case(
-        RunRequest(scene), tmp_path / "run", lambda jobs: ((i, run_timing_job(j)) for i, j in enumerate(jobs))
-    )
+    done = run_case(RunRequest(scene), tmp_path / "run", Local(1))
     assert done.graph.ran
     assert "OWN looks at slot 0, which another kernel writes" in done.graph.why_ran

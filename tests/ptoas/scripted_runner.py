@@ -1,5 +1,6 @@
 """A runner that follows a script: what a simulator would leave on disk, without simulating."""
 
+import functools
 import json
 import os
 import threading
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from insight_trace.errors import JobError
 from insight_trace.profile.kernel_runner import COLLECT_FAILED, EXPORTED, CorePipes, Places, RunOutcome
+from insight_trace.profile.msprof_runner import fingerprint
 from insight_trace.ptoas.planned_kernel import ProfileKernel
 
 
@@ -29,6 +31,7 @@ class ScriptedRunner:
     """Succeeds unless told otherwise; counts what it was asked."""
 
     name = "scripted"
+    in_threads = True
 
     def __init__(
         self,
@@ -43,6 +46,12 @@ class ScriptedRunner:
         self.most_at_once = 0
         self._now = 0
         self._lock = threading.Lock()
+
+    def digest(self, kernel: ProfileKernel) -> str:
+        return fingerprint(kernel, self.name)
+
+    def call(self, kernel: ProfileKernel, places: Places) -> Callable[[], RunOutcome]:
+        return functools.partial(self.run, kernel, places)
 
     def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
         with self._lock:

@@ -28,6 +28,7 @@ from insight_trace.profile.profile_run import ProfileRun
 from insight_trace.ptoas.buffer_content import content_of
 from insight_trace.ptoas.kernel_plan import Settings
 from insight_trace.ptoas.planned_kernel import Content
+from insight_trace.replay.pipeline import execute
 from insight_trace.trace.stats import stats
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -58,7 +59,8 @@ def runner():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_kernel_computes_what_numpy_says(name, expected, runner):
     kernel = KERNELS[name]
-    simulation = runner.simulate(kernel)
+    simulation = execute(runner.job(kernel), runner.options, record=False).simulation
+    assert simulation is not None
     assert simulation.failure is None, str(simulation.failure)
     assert not simulation.findings
     buffers = {b.label: content_of(b, kernel.seed) for b in kernel.buffers}

@@ -7,22 +7,18 @@ import pytest
 
 from insight_trace.__main__ import main
 from insight_trace.errors import InputError
+from insight_trace.executor import Local
 from insight_trace.run.device_comparison import beside
 from insight_trace.run.device_records import find_records, read_deps, read_names
 from insight_trace.run.measured import read_swimlane
-from insight_trace.run.timing_job import run_timing_job
 from insight_trace.run.whole_run import RunRequest, run_case
 
 SCENE = Path(__file__).parents[2] / "examples" / "paged_attention" / "scene.py"
 
 
-def here(jobs):
-    return ((place, run_timing_job(job)) for place, job in enumerate(jobs))
-
-
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory):
-    return run_case(RunRequest(SCENE, "CaseSmall1"), tmp_path_factory.mktemp("run"), here)
+    return run_case(RunRequest(SCENE, "CaseSmall1"), tmp_path_factory.mktemp("run"), Local(1))
 
 
 @pytest.fixture

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 
 from insight_trace.__main__ import main
-from insight_trace.batch.local_pool import Remaining, run_jobs
 from insight_trace.errors import InputError, JobError
-from insight_trace.run.distinct import Dispatches, How
-from insight_trace.run.job_journal import JobJournal
+from insight_trace.executor import Local, Remaining, required
+from insight_trace.executor.journal import Journal
+from insight_trace.options import RunOptions
+from insight_trace.run.distinct import Dispatches
 from insight_trace.run.timing_job import Timed, run_timing_job
 from insight_trace.run.whole_run import RunRequest, run_case
 
@@ -32,12 +33,12 @@ class Counted:
         self.names: list[str] = []
         self.most = most
 
-    def __call__(self, jobs):
+    def run(self, work, jobs, _kind):
         for place, job in enumerate(jobs):
             if len(self.names) == self.most:
                 raise KeyboardInterrupt
-            self.names.append(job.name)
-            yield place, run_timing_job(job)
+            self.names.append(job.job.name)
+            yield place, work(job)
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +105,7 @@ def test_the_command_says_what_a_run_is_made_of_and_leaves_it(tmp_path, capsys):
 
 def test_tasks_of_one_form_take_what_each_of_them_takes_alone(small):
     done, _ = small
-    how = How(None, "a2a3", capacity=round(done.chip.value("l2.capacity")))
-    dispatches = Dispatches(done.graph, how)
+    dispatches = Dispatches(done.graph, RunOptions(), round(done.chip.value("l2.capacity")))
     for variant in done.variants:
         for place in variant.tasks.tolist():
             alone = run_timing_job(dispatches.job(place))
@@ -135,7 +135,7 @@ def test_a_run_that_was_ended_goes_on_and_repeats_nothing(small, tmp_path):
 def test_results_that_are_not_used_are_not_counted_as_known(small, tmp_path):
     """Four entries of a journal that nothing asks for: every dispatch is simulated, and that is what is said."""
     whole, _ = small
-    with JobJournal(tmp_path / "jobs.jsonl", Timed) as journal:
+    with Journal(tmp_path / "jobs.jsonl", Timed) as journal:
         for number in range(4):
             journal.add(f"of another engine {number}", whole.variants[0].timed)
     again = Counted()
@@ -201,18 +201,22 @@ def test_a_run_that_is_killed_goes_on_with_what_it_had(tmp_path):
 def test_a_journal_forgets_a_line_that_was_cut_off_and_names_one_that_is_wrong(tmp_path):
     path = tmp_path / "jobs.jsonl"
     timed = Timed(5, ((5,),), {"MTE2": 0.5}, 0.1, 7, (1,))
-    with JobJournal(path, Timed) as journal:
+    with Journal(path, Timed) as journal:
         journal.add("a", timed)
         journal.add("b", timed)
     path.write_bytes(path.read_bytes()[:-9])
-    with JobJournal(path, Timed) as journal:
+    with Journal(path, Timed) as journal:
         assert journal.known == {"a": timed}
         journal.add("c", timed)
-    with JobJournal(path, Timed) as journal:
+    with Journal(path, Timed) as journal:
         assert set(journal.known) == {"a", "c"}
     path.write_text('["a", {"cycles": "many"}]\n')
     with pytest.raises(InputError, match=r"this is no result"):
-        JobJournal(path, Timed)
+        Journal(path, Timed)
+
+
+def run_jobs(work, jobs, processes):
+    return required(Local(processes).run(work, iter(jobs), object))
 
 
 def square(number: int) -> int:
@@ -253,12 +257,12 @@ def test_a_process_that_is_killed_loses_no_job(tmp_path):
 _WAITS = """
 import os, sys, time
 from pathlib import Path
-from insight_trace.batch.local_pool import run_jobs
+from insight_trace.executor import Local
 def wait(name):
     Path(name).write_text(str(os.getpid()))
     time.sleep(600)
 if __name__ == "__main__":
-    list(run_jobs(wait, sys.argv[1:], 2))
+    list(Local(2).run(wait, sys.argv[1:], object))
 """
 
 

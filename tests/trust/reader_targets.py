@@ -16,7 +16,6 @@ from insight_trace.arguments.arg_spec import read_arg_spec
 from insight_trace.arguments.buffers import file_elements
 from insight_trace.arguments.content import Zero
 from insight_trace.arguments.slots import ReplayTensor, Tier
-from insight_trace.batch.cluster import identity
 from insight_trace.capture.process import _read as read_capture_result
 from insight_trace.check.suppressions import in_file
 from insight_trace.chips.chip_files import read_chip_file
@@ -25,6 +24,9 @@ from insight_trace.debug.journal import _ENTRY
 from insight_trace.debug.journal import Journal as DebugJournal
 from insight_trace.dtypes import DTYPES
 from insight_trace.dump.load import load_dump
+from insight_trace.executor.cluster import identity
+from insight_trace.executor.journal import Journal as RunJournal
+from insight_trace.executor.packing import answered
 from insight_trace.insight import details_page as page
 from insight_trace.insight.camodel.read import read_dump
 from insight_trace.insight.camodel.sources import Symbols
@@ -38,7 +40,6 @@ from insight_trace.model import Instructions, Operands, Trace
 from insight_trace.profile.foreign_case import input_sizes
 from insight_trace.profile.kernel_runner import RunOutcome
 from insight_trace.profile.manifest import read_manifest
-from insight_trace.profile.sent_kernel import Returned, opened
 from insight_trace.ptoas.cpp_signature import parse_cpp
 from insight_trace.ptoas.kernel_plan import kernels_of_pto
 from insight_trace.ptoas.launch_arguments import Wishes, kernel_arguments
@@ -51,7 +52,6 @@ from insight_trace.recording.store import _TABLES, HEADER, Recording, _column
 from insight_trace.recording.stream import COLUMNS, OPERAND_COLUMNS
 from insight_trace.replay.workspace import read_record
 from insight_trace.run.device_records import read_deps, read_names
-from insight_trace.run.job_journal import JobJournal as RunJournal
 from insight_trace.run.measured import read_pmu, read_swimlane
 from insight_trace.scene.build_directory import build_scenes, recorded_arch
 from insight_trace.scene.build_golden import read_golden
@@ -249,9 +249,7 @@ _LOG = (
     b"In file included from k.cpp:3:\nh.hpp:7:5: error: 'TNOSUCH' was not declared in this scope\n"
     b"k.cpp:9:3:   required from here\n"
 )
-_OUTCOME = msgspec.msgpack.encode(
-    Returned(RunOutcome("FAILED", "it stopped"), {"a/b.json": b"{}"}, {"log": b"x"})
-)
+_OUTCOME = msgspec.msgpack.encode(("", RunOutcome("FAILED", "it stopped"), [{"a/b.json": b"{}"}]))
 
 
 # --- scenes, builds, kernels ------------------------------------------------------------------------------
@@ -424,7 +422,9 @@ TARGETS: dict[str, Target] = {
         )
         for name, content in _BESIDE.items()
     },
-    "worker_answer": Target(lambda p: opened(p.read_bytes()), "answer", (_OUTCOME,)),
+    "worker_answer": Target(
+        lambda p: answered(p.read_bytes(), RunOutcome, (p.parent / "out",)), "answer", (_OUTCOME,)
+    ),
     "worker_name": Target(
         lambda p: identity(p.read_bytes()), "name", (msgspec.msgpack.encode(("1.0", "embedded")),)
     ),

@@ -13,7 +13,6 @@ import numpy as np
 
 from insight_trace.arguments.content import Zero
 from insight_trace.arguments.slots import ReplayTensor, Tier
-from insight_trace.batch.cluster_jobs import _result
 from insight_trace.cache import _STAMP, Cache
 from insight_trace.capture.dump_rows import ROW
 from insight_trace.capture.recover import main as recover
@@ -23,6 +22,8 @@ from insight_trace.commands import runs
 from insight_trace.commands.profile import _print_findings
 from insight_trace.dtypes import DTYPES
 from insight_trace.dump.dump_diff import golden_array
+from insight_trace.executor.journal import Journal
+from insight_trace.executor.packing import answered
 from insight_trace.insight.metrics import metrics_of_csvs
 from insight_trace.profile.manifest import POINTER, latest_run
 from insight_trace.ptoas.buffer_content import _from_file
@@ -34,7 +35,6 @@ from insight_trace.report.recorded_facts import estimates, part, recorded_facts,
 from insight_trace.run.baseline import differences, read_baseline
 from insight_trace.run.bulk_replay import ReplayRow
 from insight_trace.run.bulk_summary import text_lines
-from insight_trace.run.job_journal import JobJournal
 from insight_trace.run.run_store import RunStore
 from insight_trace.run.timing_job import Timed
 from insight_trace.scene.static import load_scenes
@@ -102,21 +102,13 @@ def _runs(path: Path) -> None:
 
 
 def _replays(path: Path) -> None:
-    with JobJournal(path, ReplayRow) as journal:
+    with Journal(path, ReplayRow) as journal:
         text_lines(list(journal.known.values()))
 
 
 def _times(path: Path) -> None:
-    with JobJournal(path, Timed) as journal:
+    with Journal(path, Timed) as journal:
         assert all(timed.bound is not None for timed in journal.known.values())
-
-
-class _Future:
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-
-    def result(self) -> bytes:
-        return self._content
 
 
 # --- what a capture's runner leaves -------------------------------------------------------------------------
@@ -223,7 +215,7 @@ RUN_TARGETS: dict[str, Target] = {
     "replay_journal": Target(_replays, "replays.jsonl", (b'["a",' + msgspec.json.encode(_REPLAYED) + b"]\n",)),
     "timing_journal": Target(_times, "jobs.jsonl", (b'["a",' + msgspec.json.encode(_TIMED) + b"]\n",)),
     "cluster_time": Target(
-        lambda p: _result(_Future(p.read_bytes()), "tcp://x", Timed), "answer", (msgspec.msgpack.encode(_TIMED),)
+        lambda p: answered(p.read_bytes(), Timed), "answer", (msgspec.msgpack.encode(("", _TIMED, [])),)
     ),
     "task_graph": Target(lambda p: _read_graph(p), "graph", (_GRAPH,)),
     "capture_rows": Target(_recovered, "rows", (_rows(),)),

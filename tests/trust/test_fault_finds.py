@@ -11,9 +11,10 @@ import pytest
 from insight_trace import simulate, storage, supervisor
 from insight_trace.__main__ import main
 from insight_trace.errors import JobError, as_error
+from insight_trace.executor import Local, run_named
+from insight_trace.executor.journal import Journal
 from insight_trace.model import CoreType
-from insight_trace.run.bulk_replay import FAILED, is_known
-from insight_trace.run.job_journal import JobJournal
+from insight_trace.run.bulk_replay import FAILED
 from insight_trace.run.run_directory import open_folder
 from insight_trace.run.run_store import RunStore
 from insight_trace.run.whole_run import RunRequest
@@ -109,24 +110,30 @@ def test_a_clean_that_was_killed_between_its_two_files_is_finished_by_the_next(t
 
 
 def test_a_replay_that_failed_is_tried_again_and_one_with_an_answer_is_not(tmp_path):
-    class Row:
-        def __init__(self, verdict: str) -> None:
-            self.verdict, self.name = verdict, verdict
-
-    rows = [Row(FAILED), Row("mismatch"), Row("verified")]
-    with JobJournal(tmp_path / "replays.jsonl", dict[str, str]) as journal:
-        journal.known = {row.name: row for row in rows}
-        assert [is_known(row, journal) for row in rows] == [False, True, True]
-        assert not is_known(Row("new"), journal)
+    with Journal(tmp_path / "replays.jsonl", str) as journal:
+        for verdict in (FAILED, "mismatch", "verified"):
+            journal.add(verdict, verdict)
+        jobs = [(name, name) for name in (FAILED, "mismatch", "verified", "new", "new")]
+        run = []
+        work = lambda name: run.append(name) or "verified"  # noqa: E731
+        found = dict(run_named(Local(1), work, jobs, str, journal, lambda verdict: verdict != FAILED))
+    assert run == [FAILED, "new"]
+    assert [found[place] for place in range(5)] == [
+        "verified",
+        "mismatch",
+        "verified",
+        "verified",
+        "verified",
+    ]
 
 
 def test_a_disk_that_takes_half_a_line_leaves_no_half_line_in_the_middle(tmp_path, monkeypatch):
     real = os.write
     monkeypatch.setattr(os, "write", lambda handle, data: real(handle, data[: max(1, len(data) // 2)]))
-    with JobJournal(tmp_path / "j.jsonl", int) as journal:
+    with Journal(tmp_path / "j.jsonl", int) as journal:
         journal.add("one", 1)
         journal.add("two", 2)
-    with JobJournal(tmp_path / "j.jsonl", int) as journal:
+    with Journal(tmp_path / "j.jsonl", int) as journal:
         assert journal.known == {"one": 1, "two": 2}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +38,7 @@ def gate(
     """
     import json
 
-    from insight_trace.api.simulation import timing
+    from insight_trace.executor import open_executor
     from insight_trace.run.baseline import Baseline, differences, read_baseline, update_baseline
     from insight_trace.run.gate_figures import measure, subjects_of
     from insight_trace.run.gate_reports import GateResult, junit_text, sarif_of
@@ -53,12 +54,12 @@ def gate(
     if not wanted:
         raise RequestError("no case to look at", hint="insight-trace gate BASELINE SCENE::CASE --update")
     now, findings = [], []
-    execute = timing(jobs, cluster)
-    for subject in wanted:
-        with scratch_folder("gate") as folder:
-            figures, found = measure(subject, root, execute, folder, steps_of(progress))
-        now.append(figures)
-        findings += found
+    with contextlib.closing(open_executor(jobs, cluster)) as executor:
+        for subject in wanted:
+            with scratch_folder("gate") as folder:
+                figures, found = measure(subject, root, executor, folder, steps_of(progress))
+            now.append(figures)
+            findings += found
     asked = {(case.name, case.chip) for case in now}
     before = [case for case in kept.cases if not subjects or (case.name, case.chip) in asked]
     limit = threshold if threshold is not None else kept.threshold

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from insight_trace.api import PathName, as_path, numbers
 from insight_trace.errors import InsightTraceError, RequestError
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from insight_trace.replay.replaying import Replay
     from insight_trace.run.bulk_summary import ReplayAllResult
     from insight_trace.run.run_tables import RunResult
-    from insight_trace.run.timing import Execute
     from insight_trace.simulate.embedded.single_op import OpTiming, TableRow
 
 
@@ -138,33 +138,30 @@ def replay_all(
 
     What an earlier call into the same `output` replayed, and what has not changed since, is not run again.
     """
+    from insight_trace.executor import open_executor
+    from insight_trace.executor.journal import Journal
     from insight_trace.run import bulk_replay
-    from insight_trace.run.bulk_replay import BulkRequest, ReplayRow, is_known, plan, run_replay_job
     from insight_trace.run.bulk_summary import JOURNAL, ReplayAllResult, open_folder, write_summary
-    from insight_trace.run.job_journal import JobJournal
 
     if sample is not None and sample < 1:
         raise RequestError(f"--sample {sample}: at least one dispatch is replayed")
     progress("read the dump")
     how = run_options(options, run)
-    planned = plan(BulkRequest(Path(scene), Path(dump_dir), case, numbers(func_id), sample, how))
+    planned = bulk_replay.plan(Path(scene), Path(dump_dir), case, how, numbers(func_id), sample)
     chosen = planned.case.name if planned.case else None
     folder = open_folder(as_path(output), f"{Path(scene).stem}_{chosen or 'nocase'}", force=force)
 
     def counted(done: int, total: int) -> None:
         progress("replay", done, total)
 
-    with JobJournal(folder / JOURNAL, ReplayRow) as journal:
-        known = sum(is_known(job, journal) for job in planned.jobs)
-        if cluster:
-            from insight_trace.batch.cluster_jobs import ClusterJobs
-
-            rows = bulk_replay.replay_all(planned.jobs, ClusterJobs(cluster).replay, journal, counted)
-        else:
-            rows = bulk_replay.replay_all(planned.jobs, _locally(run_replay_job, jobs), journal, counted)
+    with (
+        Journal(folder / JOURNAL, bulk_replay.ReplayRow) as journal,
+        contextlib.closing(open_executor(jobs, cluster)) as executor,
+    ):
+        rows = bulk_replay.replay_all(planned, executor, journal, counted)
     about = {"scene": str(planned.scene.path), "case": chosen, "dump": str(dump_dir)}
     notes = (*planned.dump.warnings, *write_summary(rows, folder, about))
-    return ReplayAllResult(tuple(rows), folder, about, known, planned.dump.lost, notes)
+    return ReplayAllResult(tuple(rows), folder, about, journal.used, planned.dump.lost, notes)
 
 
 def profile(
@@ -313,6 +310,7 @@ def run(
     `measured` is a folder of a device's records that are shown with it, `deps` its deps.json, `assume` microseconds of
     kernels that are not simulated. `replay_slowest` writes Insight directories of so many kernels.
     """
+    from insight_trace.executor import open_executor
     from insight_trace.run.device_comparison import as_data as measured_data
     from insight_trace.run.device_comparison import beside
     from insight_trace.run.device_records import find_records
@@ -329,9 +327,12 @@ def run(
         assumed=tuple((assume or {}).items()), deps=waits,
     )  # fmt: skip
     notes = []
-    with open_folder(as_path(output), request, force=force) as folder:
+    with (
+        contextlib.closing(open_executor(jobs, cluster)) as executor,
+        open_folder(as_path(output), request, force=force) as folder,
+    ):
         done = run_case(
-            request, folder, timing(jobs, cluster), steps_of(progress),
+            request, folder, executor, steps_of(progress),
             lambda count, total: progress("time distinct dispatches", count, total),
         )  # fmt: skip
         rows = kernel_rows(done, steps_of(progress))
@@ -350,24 +351,6 @@ def run(
         except (InsightTraceError, OSError) as error:  # a run is none the worse for it
             notes.append(f"not in the index of runs: {error}")
     return RunResult(done, tuple(rows), folder, data, found, number, tuple(notes), dict(request.assumed))
-
-
-def timing(jobs: int | None, cluster: str | None) -> Execute:
-    """What times dispatches: processes of this machine, or the workers of a Dask cluster."""
-    from insight_trace.run.timing_job import run_timing_job
-
-    if cluster:
-        from insight_trace.batch.cluster_jobs import ClusterJobs
-
-        return ClusterJobs(cluster).time
-    return _locally(run_timing_job, jobs)
-
-
-def _locally(work: Callable[[Any], Any], jobs: int | None) -> Callable[[Sequence[Any]], Any]:
-    from insight_trace.batch.local_pool import run_jobs, usual_jobs
-
-    processes = jobs if jobs is not None else usual_jobs()
-    return lambda wanted: run_jobs(work, wanted, processes)
 
 
 def run_program(

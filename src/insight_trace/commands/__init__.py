@@ -198,7 +198,7 @@ def shown_progress(quiet: bool = False) -> Iterator[Progress]:
     if quiet or not sys.stderr.isatty():
         yield silent
         return
-    from insight_trace.batch.local_pool import Remaining
+    from insight_trace.executor import Remaining
 
     rest = Remaining()
 

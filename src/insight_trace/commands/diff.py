@@ -20,7 +20,7 @@ RUNS_KERNELS = True
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
-    from insight_trace.options import KERNEL_SECONDS, RunOptions, add_options
+    from insight_trace.options import KERNEL_SECONDS, RunOptions, add_executor_options, add_options
 
     parser.add_argument("a", type=Path, metavar="A", help="the build that is right")
     parser.add_argument(
@@ -42,7 +42,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--build-limit", type=float, default=3600.0, metavar="S", help="seconds of one build command (3600)"
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one for each core)")
+    add_executor_options(parser)
     add_options(
         parser, RunOptions, "soc_version", "preset", "pto_isa_root", "seconds", seconds=KERNEL_SECONDS
     )
@@ -89,7 +89,8 @@ def _diff(options: argparse.Namespace, b: Path) -> Difference:
     with shown_progress() as progress:
         return diff(
             options.a, b, case=options.case, synthetic=options.synthetic, run_same=options.all,
-            threshold=options.threshold, jobs=options.jobs, progress=progress, soc_version=options.soc_version,
+            threshold=options.threshold, jobs=options.jobs, cluster=options.cluster, progress=progress,
+            soc_version=options.soc_version,
             preset=options.preset, pto_isa_root=options.pto_isa_root, seconds=options.seconds,
         )  # fmt: skip
 

@@ -15,6 +15,8 @@ RUNS_KERNELS = True
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
+    from insight_trace.options import add_executor_options
+
     parser.add_argument("baseline", type=Path, metavar="BASELINE", help="the committed JSON file")
     parser.add_argument(
         "subjects", nargs="*", metavar="SCENE::CASE", help="cases to look at (default: those of the baseline)"
@@ -25,8 +27,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         help="how much slower a kernel may be, relative (default: the baseline's, 0.01 in a new one)",
     )  # fmt: skip
     parser.add_argument("--chip", metavar="NAME", help="the chip of cases that are named here")
-    parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one for each core)")
-    parser.add_argument("--cluster", metavar="ADDRESS", help="time dispatches on a Dask cluster")
+    add_executor_options(parser)
     parser.add_argument(
         "--junit", type=Path, metavar="F", help="also write a JUnit report (replaced if it is there)"
     )

@@ -16,12 +16,14 @@ RUNS_KERNELS = True
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
+    from insight_trace.options import add_executor_options
+
     parser.add_argument("task", type=Path, metavar="TASK", help="what to compute, and a reference")
     parser.add_argument(
         "candidates", nargs="+", type=Path, metavar="CANDIDATE", help="a C++ file with a kernel"
     )
     parser.add_argument("--case", type=int, metavar="N", help="of a task of cann-bench (1)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one for each core)")
+    add_executor_options(parser)
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object, a verdict for each candidate"
     )
@@ -41,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     task = read_task(options.task, options.case)
     found: dict[int, Verdict] = {}
     with shown_progress() as progress:
-        for place, verdict in judge_all(options.candidates, task, jobs=options.jobs):
+        for place, verdict in judge_all(options.candidates, task, jobs=options.jobs, cluster=options.cluster):
             found[place] = verdict
             progress("judge", len(found), len(options.candidates))
     verdicts = [found[place] for place in range(len(options.candidates))]

@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from insight_trace.errors import RequestError
-from insight_trace.options import KERNEL_SECONDS, RunOptions, VendorOptions, add_options, options_of
+from insight_trace.options import (
+    KERNEL_SECONDS,
+    RunOptions,
+    VendorOptions,
+    add_executor_options,
+    add_options,
+    options_of,
+)
 
 if TYPE_CHECKING:
     from insight_trace.profile.case_run import BuildCommand
@@ -126,9 +133,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         "--l2", choices=("cold", "warm"), help="what L2 holds at first: nothing, or what the same run left"
     )
     add_options(how, RunOptions, "launch", "check")
-    how.add_argument("--jobs", type=_positive, default=None, metavar="N", help="kernels at a time (cores)")
-    how.add_argument("--cluster", metavar="ADDRESS",
-                     help="run on the workers of a Dask cluster (extra: cluster)")  # fmt: skip
+    add_executor_options(how)
     how.add_argument("--keep-going", action=argparse.BooleanOptionalAction, default=True,
                      help="go on after a kernel that failed (default)")  # fmt: skip
     how.add_argument("--resume", nargs="?", type=_path, const=True, default=None, metavar="RUN",

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from insight_trace.commands import numbers
-from insight_trace.options import RunOptions, add_options, options_of
+from insight_trace.options import RunOptions, add_executor_options, add_options, options_of
 
 RUNS_KERNELS = True
 
@@ -44,7 +44,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict", action="store_true", help="exit 1 also for what could not be verified, and for findings"
     )
-    _add_workers(parser)
+    add_executor_options(parser)
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help="where (default: outputs/replay_all_<scene>_<case>)"
     )
@@ -57,18 +57,13 @@ def run(options: argparse.Namespace) -> int:
     return run_all(options)
 
 
-def _add_workers(to: argparse._ActionsContainer) -> None:
-    to.add_argument("--jobs", type=int, metavar="N", help="processes (default: one for each core)")
-    to.add_argument("--cluster", metavar="ADDRESS", help="on the workers of a Dask cluster")
-
-
 def prepare_all(parser: argparse.ArgumentParser) -> None:
     many = parser.add_argument_group("many dispatches of a dump: no traces, one table")
     many.add_argument("--all", action="store_true", help="every dispatch, or every one of --func-id")
     many.add_argument(
         "--sample", type=int, metavar="N", help="N of them, spread over kernels and forms of arguments"
     )
-    _add_workers(many)
+    add_executor_options(many)
 
 
 def run_all(options: argparse.Namespace) -> int:

@@ -19,6 +19,8 @@ RUNS_KERNELS = True
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
+    from insight_trace.options import add_executor_options
+
     parser.add_argument("scene", type=Path, metavar="SCENE", help="the scene, or a PyPTO build directory")
     parser.add_argument("--case", metavar="C", help="case of the scene (default: its first)")
     parser.add_argument("--chip", "--soc-version", metavar="NAME", help="the chip, or your chip file")
@@ -37,8 +39,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         "--assume", type=_assumed, action="append", default=[], metavar="KERNEL=US",
         help="do not simulate a kernel: each of its blocks takes so many microseconds",
     )  # fmt: skip
-    parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one for each core)")
-    parser.add_argument("--cluster", metavar="ADDRESS", help="time dispatches on a Dask cluster")
+    add_executor_options(parser)
     parser.add_argument(
         "--time-limit", type=float, default=60.0, metavar="S", help="seconds for one dispatch"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Unpack
@@ -25,6 +26,7 @@ def diff(
     run_same: bool = False,
     threshold: float = THRESHOLD,
     jobs: int | None = None,
+    cluster: str | None = None,
     progress: Callable[[str], None] = lambda _step: None,
     options: RunOptions | None = None,
     **run: Unpack[RunKeywords],
@@ -48,14 +50,14 @@ def diff(
 
     with scratch_folder("diff") as folder:
         found = paired(first, second, how, folder, progress)
-        kernels = _judged(found, how.options, jobs, progress)
+        kernels = _judged(found, how.options, jobs, cluster, progress)
     return Difference(str(a), str(b), worst_first(kernels), found.notes)
 
 
 def _judged(
-    found: Any, options: RunOptions, jobs: int | None, progress: Callable[[str], None]
+    found: Any, options: RunOptions, jobs: int | None, cluster: str | None, progress: Callable[[str], None]
 ) -> list[KernelDifference]:
-    from insight_trace.batch.local_pool import Remaining, run_jobs, usual_jobs
+    from insight_trace.executor import Remaining, open_executor, required
     from insight_trace.guard.comparing import check_alone, compare_pair
 
     kernels = [
@@ -77,12 +79,11 @@ def _judged(
 
         Toolchain.find(options.pto_isa_root).runner()  # built once, before there are many
     left = Remaining()
-    count = jobs or usual_jobs()
-    for done, (_, one) in enumerate(
-        run_jobs(compare_pair, found.pairs, min(count, max(1, len(found.pairs))))
-    ):
-        progress(left.text(done + 1, len(found.pairs)))
-        kernels.append(one)
+    with contextlib.closing(open_executor(jobs, cluster)) as executor:
+        results = required(executor.run(compare_pair, found.pairs, KernelDifference))
+        for done, (_, one) in enumerate(results):
+            progress(left.text(done + 1, len(found.pairs)))
+            kernels.append(one)
     return kernels
 
 

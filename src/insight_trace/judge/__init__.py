@@ -36,28 +36,30 @@ def judge_all(
     task: Task | str | Path,
     *,
     jobs: int | None = None,
+    cluster: str | None = None,
     stop: threading.Event | None = None,
 ) -> Iterator[tuple[int, Verdict]]:
     """Verdicts with the places of their candidates, as they come, from processes that stay.
 
     An event that is set ends it before the next verdict; so does closing the iterator.
     """
-    from insight_trace.batch.local_pool import run_jobs, usual_jobs
-    from insight_trace.judge.judging import judge_file
+    from insight_trace.executor import open_executor, required
     from insight_trace.simulate.embedded.toolchain import Toolchain
 
     asked = task if isinstance(task, Task) else read_task(task)
     paths = [Path(candidate) for candidate in candidates]
     with _strict():
         Toolchain.find().runner()  # built once, before there are many
-        results = run_jobs(
-            functools.partial(judge_file, asked), paths, min(jobs or usual_jobs(), max(1, len(paths)))
-        )
-        with contextlib.closing(results):  # type: ignore[type-var]
+        with contextlib.closing(open_executor(jobs, cluster)) as executor:
+            results = required(executor.run(functools.partial(_judged, asked), paths, Verdict))
             for place, verdict in results:
                 if stop is not None and stop.is_set():
                     raise JobError("interrupted")
                 yield place, verdict
+
+
+def _judged(task: Task, candidate: Path) -> Verdict:
+    return judge(candidate, task)
 
 
 @contextlib.contextmanager

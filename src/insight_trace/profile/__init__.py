@@ -5,17 +5,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from insight_trace import make_callable
 from insight_trace.errors import RequestError
+from insight_trace.executor import Executor, Local, can_copy, open_executor
 from insight_trace.options import KERNEL_SECONDS, RunOptions, VendorOptions
 from insight_trace.profile.build_run import check_choice, with_workloads
 from insight_trace.profile.kernel_runner import KernelRunner
@@ -29,9 +31,6 @@ from insight_trace.reading import is_folder
 from insight_trace.simulate.embedded.toolchain import library_checkout
 from insight_trace.simulate.simulators import find_simulator
 from insight_trace.storage import write_whole
-
-if TYPE_CHECKING:
-    from insight_trace.profile.cluster_runner import ClusterRunner
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +179,20 @@ def run_profile(
     planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
     refuse_unused_names(planned, request.settings)
     library_checkout(request.options.pto_isa_root)  # before anything is written
-    with ExitStack() as closing:
-        if runner is None and cluster is not None:
-            runner = _on_cluster(cluster, request.options, warn)
-            closing.callback(runner.close)
-        elif runner is None:
+    if cluster is not None and request.options.simulator == "msprof":
+        raise RequestError("--cluster runs kernels on the embedded simulator, not on msprof")
+    executor = open_executor(request.jobs, cluster, warn) if cluster is not None else None
+    with contextlib.closing(executor) if executor is not None else contextlib.nullcontext():
+        if runner is None:
             arches = (kernel.arch for kernel in planned if kernel.arch != "?")
-            runner = make_runner(request.options, request.vendor, arches, warn)
-        return _run(request, sources, planned, runner, report, warn)
+            how = replace(request.options, simulator="embedded") if cluster else request.options
+            runner = make_runner(how, request.vendor, arches, warn)
+        if executor is None:
+            # where copies of this process cannot be made, kernels still run beside each other
+            width = min(request.jobs or os.cpu_count() or 1, max(1, len(planned)))
+            threads = runner.in_threads or not can_copy()
+            executor = Local(width, threads=threads, stop=runner.stop)
+        return _run(request, sources, planned, runner, executor, report, warn)
 
 
 def _on_real_work(
@@ -211,19 +216,12 @@ def _on_real_work(
     )
 
 
-def _on_cluster(address: str, options: RunOptions, warn: Callable[[str], None]) -> ClusterRunner:
-    from insight_trace.profile.cluster_runner import ClusterRunner
-
-    if options.simulator == "msprof":
-        raise RequestError("--cluster runs kernels on the embedded simulator, not on msprof")
-    return ClusterRunner(address, options, warn)
-
-
 def _run(
     request: ProfileRequest,
     sources: tuple[KernelSource, ...],
     planned: tuple[PlannedKernel, ...],
     runner: KernelRunner,
+    executor: Executor,
     report: Callable[[Progress], None],
     warn: Callable[[str], None],
 ) -> ProfileResult:
@@ -249,17 +247,10 @@ def _run(
             write_pointer(place, root)
         except OSError as error:  # a build may be read-only; the run is elsewhere then
             warn(f"{place}: the pointer to this run cannot be written: {error.strerror}")
-    from insight_trace.profile.local_runner import in_processes
-
     resumes = request.resume and (root / MANIFEST).is_file()
-    jobs = request.jobs or getattr(runner, "width", None) or os.cpu_count() or 1
-    with ExitStack() as closing:
-        many = in_processes(runner, min(jobs, len(planned)))
-        if many is not None:
-            closing.callback(many.close)
-        return ProfileRun(root, many or runner).run(
-            planned, jobs=jobs, keep_going=request.keep_going, resume=resumes, report=report
-        )
+    return ProfileRun(root, runner).run(
+        planned, executor, keep_going=request.keep_going, resume=resumes, report=report
+    )
 
 
 make_callable(__name__)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from insight_trace.arguments.content import CallerArray, Zero
 from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
 from insight_trace.cache import content_key
 from insight_trace.digest import file_hash, job_digest
-from insight_trace.errors import InputError, JobError, next_step
+from insight_trace.errors import InputError, next_step
+from insight_trace.executor import Output
 from insight_trace.finding import Severity, finding_data
 from insight_trace.insight.memory_page import write_memory_page
 from insight_trace.job import ENTRY_SHOWN, Job, PythonSource
@@ -31,7 +33,6 @@ from insight_trace.ptoas.python_lines import python_lines, tile_names
 from insight_trace.replay.pipeline import Execution, execute
 from insight_trace.replay.verification import Status
 from insight_trace.replay.workspace import write_counters, write_import, write_insight, write_record
-from insight_trace.simulate.embedded.embedded_simulator import EmbeddedSimulator
 from insight_trace.simulate.embedded.toolchain import Toolchain
 from insight_trace.simulate.embedded.typed_entry import ENTRY, LANE, EntryCall, EntryParameter, wrapper_source
 
@@ -45,70 +46,77 @@ _SIDES = {
 }
 
 
+class KernelJob(Struct, frozen=True, eq=False):
+    """A kernel of a build to run, and where what comes of it goes."""
+
+    job: Job
+    options: RunOptions
+    source: str  # as a reader knows it
+    timestamp: str  # of the source, which dates the result
+    folder: Output
+    logs: Output
+
+
 class EmbeddedRunner:
-    """Runs one kernel per call; calls may come from several threads."""
+    """Makes jobs of the kernels of a plan."""
 
     why_made_up = ""  # it takes dispatches of a build's own run
+    in_threads = False
 
     def __init__(self, options: RunOptions | None = None) -> None:
         # of the host's cores the others run other kernels
         self.options = replace(
             options or RunOptions(seconds=KERNEL_SECONDS), simulator="embedded", host_cores=1
         )
-        self.simulator = EmbeddedSimulator(self.options)
-        self._stopped = threading.Event()
-        self._build = threading.Lock()
-
-    @property
-    def toolchain(self) -> Toolchain:
-        return self.simulator.toolchain
+        self.toolchain = Toolchain.find(self.options.pto_isa_root, self.options.ascendc_root)
 
     @property
     def name(self) -> str:
-        return runner_name(self.options, self.toolchain.identity[:16])
+        """Which simulator, with what decides its result."""
+        options = self.options
+        launched = "launched" if options.launch == "kernel" else None
+        words = (options.soc_version, options.l2, launched, "checked" if options.check else None)
+        return " ".join(
+            ["embedded", options.preset, *(word for word in words if word), self.toolchain.identity[:16]]
+        )
 
     def stop(self) -> None:
-        """No kernel starts any more; the one that runs ends by itself or at its time limit."""
-        self._stopped.set()
+        """A kernel that runs ends with its process, or at its time limit."""
 
-    def simulate(self, kernel: ProfileKernel) -> Simulation:
-        """One run, with the outputs by slot: the i-th buffer is slot i, or as the build's run dispatched it."""
-        done = self._execute(self.job(kernel), record=False)
-        assert done.simulation is not None
-        return done.simulation
+    def call(self, kernel: ProfileKernel, places: Places) -> Callable[[], RunOutcome]:
+        self.toolchain.runner()  # built once, before there are many
+        # Dated by its source, so that the same kernel gives the same bytes.
+        stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(kernel.source.stat().st_mtime))
+        places.step("simulate")
+        return functools.partial(
+            profile_kernel,
+            KernelJob(
+                self.job(kernel), self.options, str(kernel.source), stamp, Output(places.folder), Output(places.logs)
+            ),
+        )  # fmt: skip
 
-    def _execute(
-        self, job: Job, *, record: bool = True, step: Callable[[str], None] = lambda _: None
-    ) -> Execution:
-        with self._build:  # one build of the runner, not one per thread
-            self.toolchain.runner()
-        return execute(job, self.options, simulator=self.simulator, record=record, progress=step)
-
-    def job(self, kernel: ProfileKernel, copies: Path | None = None) -> Job:
-        """A kernel of the plan as a job; traces name files in `copies` as those that they are copies of."""
+    def job(self, kernel: ProfileKernel) -> Job:
+        """A kernel of the plan as a job."""
         work = kernel.workload
-        shown = {} if copies is None else {f"{copies}/": "/"}
         # the user's Python may lie beside the build, or above it
         lines = {str(path): python_lines(kernel.pto, path) for path in _generated(kernel)}
         python = PythonSource(lines, tuple(kernel.pto.parents)[1:4], tile_names(kernel.pto))
         if work is not None:
             return Job(
                 work.kernels, work.arguments, kernel.arch, work.scene, dispatch=work.dispatch, name=kernel.name,
-                origin=f"dispatch {work.number} of {work.count} of the build's run", python=python, shown_as=shown,
+                origin=f"dispatch {work.number} of {work.count} of the build's run", python=python,
             )  # fmt: skip
         entry = self._entry(kernel)
-        written = _original(kernel.source, copies)
         folders = (str(kernel.source.parent),)
         members = tuple(
-            Kernel(kernel.name, entry, side, include_dirs=folders, entry=ENTRY, written=written)
+            Kernel(kernel.name, entry, side, include_dirs=folders, entry=ENTRY, written=kernel.source)
             for side in _SIDES[kernel.kind]
         )
         # the entry lies in a cache: that is no place of a reader's
-        shown[str(entry)] = ENTRY_SHOWN
-        arguments = replay_arguments(kernel)
         return Job(
-            members, arguments, kernel.arch, name=kernel.name, origin="made up", python=python, shown_as=shown
-        )
+            members, replay_arguments(kernel), kernel.arch, name=kernel.name, origin="made up", python=python,
+            shown_as={str(entry): ENTRY_SHOWN},
+        )  # fmt: skip
 
     def digest(self, kernel: ProfileKernel) -> str:
         """A name that changes with everything that the kernel's results depend on."""
@@ -132,81 +140,65 @@ class EmbeddedRunner:
 
         return self.toolchain.cache.put("entry", content_key([text]), write) / _ENTRY_FILE
 
-    def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
-        if self._stopped.is_set():
-            raise JobError("interrupted")
-        job = self.job(kernel, places.copies)
-        done = self._execute(job, step=places.step)
-        simulation = done.simulation
-        assert simulation is not None
-        said = [str(simulation.failure)] if simulation.failure else []
-        said += [f"{simulation.cycles} cycles at {simulation.mhz:g} MHz", *map(str, simulation.findings)]
-        (places.logs / "simulate.log").write_text("\n".join(said) + "\n", encoding="utf-8")
-        if self.options.check:
-            found = json.dumps([finding_data(finding) for finding in simulation.findings], indent=1)
-            (places.logs / FINDINGS).write_text(found + "\n", encoding="utf-8")
-        if simulation.failure:
-            failure = simulation.failure
-            return RunOutcome(FAILED, f"{failure}\n{next_step(failure.fault, failure.limit)}")
-        places.step("write")
-        self._write(kernel, done, places)
-        pipes = core_pipes(simulation.instructions)
-        wrong = [check.text for check in done.checks if check.status is Status.MISMATCH]
-        return RunOutcome(
-            EXPORTED,
-            cycles=simulation.cycles,
-            bound_by=bound_by(pipes),
-            pipes=pipes,
-            # a note is no warning: notes stand in the findings alone
-            warnings=(
-                *(f"not what the run gave: {text}" for text in wrong),
-                *(str(f) for f in simulation.findings if f.severity is not Severity.NOTE),
-                *done.warnings,
-            ),
-            verified=done.verified,
-            facts={
-                "verified": "; ".join(check.text for check in done.checks) if kernel.workload else "",
-                "python": "; ".join(
-                    f"{row.frame} {row.operation} {row.share:.0%}" for row in done.hot_lines[:3]
-                ),
-            },
-        )
 
-    def _write(self, kernel: ProfileKernel, done: Execution, places: Places) -> None:
-        """The kernel's workspace: what a replay writes, and the clean trace with its figures."""
-        assert done.recording is not None
-        assert done.simulation is not None
-        # Named by the kernel and dated by its source, so that the same kernel gives the same bytes.
-        digest = hashlib.sha256(kernel.name.encode()).digest()
-        letters = "".join(chr(ord("A") + byte % 26) for byte in digest[:16])
-        stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(kernel.source.stat().st_mtime))
-        simulator, _ = write_insight(done, places.out, self.options, name=letters, timestamp=stamp)
-        write_import(done.job, simulator, places.folder)
-        write_counters(done.recording, done.job, places.folder)
-        write_record(done, self.options, places.folder, done.warnings)
-        if self.options.keep_outputs:
-            _keep_outputs(done.job.arguments, done.simulation, places.folder / "outputs")
-        if done.hot_lines:
-            rows = [dataclasses.asdict(row) for row in done.hot_lines]
-            (places.folder / "python_lines.json").write_text(
-                json.dumps(rows, indent=1) + "\n", encoding="utf-8"
-            )
-        source = _original(kernel.source, places.copies)
-        shown = {"source": str(source), "simulator": f"embedded, preset {self.options.preset}"}
-        write_figures(done.recording.trace, places.folder, kernel.name, shown)
-        write_memory_page(done.recording, places.folder, kernel.name)
+def profile_kernel(asked: KernelJob) -> RunOutcome:
+    """Runs a kernel and writes its workspace: what a replay writes, and the clean trace with its figures."""
+    job, options, logs = asked.job, asked.options, asked.logs.path
+    done = execute(job, options)
+    simulation = done.simulation
+    assert simulation is not None
+    said = [str(simulation.failure)] if simulation.failure else []
+    said += [f"{simulation.cycles} cycles at {simulation.mhz:g} MHz", *map(str, simulation.findings)]
+    (logs / "simulate.log").write_text(job.shown("\n".join(said)) + "\n", encoding="utf-8")
+    if options.check:
+        found = json.dumps([finding_data(finding) for finding in simulation.findings], indent=1)
+        (logs / FINDINGS).write_text(job.shown(found) + "\n", encoding="utf-8")
+    if simulation.failure:
+        failure = simulation.failure
+        return RunOutcome(FAILED, f"{failure}\n{next_step(failure.fault, failure.limit)}")
+    _write(asked, done)
+    pipes = core_pipes(simulation.instructions)
+    wrong = [check.text for check in done.checks if check.status is Status.MISMATCH]
+    return RunOutcome(
+        EXPORTED,
+        cycles=simulation.cycles,
+        bound_by=bound_by(pipes),
+        pipes=pipes,
+        # a note is no warning: notes stand in the findings alone
+        warnings=(
+            *(f"not what the run gave: {text}" for text in wrong),
+            *(str(f) for f in simulation.findings if f.severity is not Severity.NOTE),
+            *done.warnings,
+        ),
+        verified=done.verified,
+        facts={
+            "verified": "; ".join(check.text for check in done.checks) if job.dispatch else "",
+            "python": "; ".join(f"{row.frame} {row.operation} {row.share:.0%}" for row in done.hot_lines[:3]),
+        },
+    )
 
 
-def runner_name(options: RunOptions, toolchain: str) -> str:
-    """Which simulator, with what decides its result."""
-    launched = "launched" if options.launch == "kernel" else None
-    words = (options.soc_version, options.l2, launched, "checked" if options.check else None)
-    return " ".join(["embedded", options.preset, *(word for word in words if word), toolchain])
-
-
-def _original(path: Path, copies: Path | None) -> Path:
-    """The file that this one is a copy of."""
-    return path if copies is None else Path("/") / path.relative_to(copies)
+def _write(asked: KernelJob, done: Execution) -> None:
+    assert done.recording is not None
+    assert done.simulation is not None
+    job, options, folder = asked.job, asked.options, asked.folder.path
+    # Named by the kernel, so that the same kernel gives the same bytes.
+    digest = hashlib.sha256(job.name.encode()).digest()
+    letters = "".join(chr(ord("A") + byte % 26) for byte in digest[:16])
+    out = folder / "collect" / "out"
+    out.mkdir(parents=True, exist_ok=True, mode=0o700)
+    simulator, _ = write_insight(done, out, options, name=letters, timestamp=asked.timestamp)
+    write_import(job, simulator, folder)
+    write_counters(done.recording, job, folder)
+    write_record(done, options, folder, done.warnings)
+    if options.keep_outputs:
+        _keep_outputs(job.arguments, done.simulation, folder / "outputs")
+    if done.hot_lines:
+        rows = json.dumps([dataclasses.asdict(row) for row in done.hot_lines], indent=1)
+        (folder / "python_lines.json").write_text(rows + "\n", encoding="utf-8")
+    shown = {"source": asked.source, "simulator": f"embedded, preset {options.preset}"}
+    write_figures(done.recording.trace, folder, job.name, shown)
+    write_memory_page(done.recording, folder, job.name)
 
 
 def _generated(kernel: ProfileKernel) -> list[Path]:

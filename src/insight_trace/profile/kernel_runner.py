@@ -50,24 +50,27 @@ class Places:
     case: Path  # a launcher's sources, kept for a later run of the same kernel
     build: Path  # what was built of them
     mark: str = ""  # of everything that the result depends on: what is kept of another mark is stale
-    copies: Path | None = (
-        None  # the folder below which the kernel's files are copies, each under its own path
-    )
-    step: Callable[[str], None] = lambda _: None  # tells what is being done now
+    step: Callable[[str], None] = lambda _: None  # called with what is being done now
 
 
 class KernelRunner(Protocol):
-    """Profiles one kernel at a time, on a simulator here or elsewhere; called from several threads."""
+    """Makes jobs of kernels for one simulator."""
+
+    in_threads: bool  # its jobs start programs, and cannot go to other processes
 
     @property
     def name(self) -> str:
-        """Which simulator, with what decides its result: part of what makes a finished run reusable."""
+        """Which simulator, with what decides its result."""
         ...
 
-    def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
-        """Runs a kernel."""
+    def digest(self, kernel: ProfileKernel) -> str:
+        """A name that changes with everything that the kernel's results depend on; "": it is always run."""
+        ...
+
+    def call(self, kernel: ProfileKernel, places: Places) -> Callable[[], RunOutcome]:
+        """What profiles the kernel, wherever it is called."""
         ...
 
     def stop(self) -> None:
-        """Ends what is running now; `run` then returns or raises soon. Called when the user interrupts."""
+        """Ends what is running now; a call then returns or raises soon. Called when the user interrupts."""
         ...

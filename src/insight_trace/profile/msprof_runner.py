@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import re
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from insight_trace import __version__
+from insight_trace.digest import argument_hashes, file_hash, headers_hash, name_of
 from insight_trace.errors import InputError, InsightTraceError, JobError
 from insight_trace.options import RunOptions, VendorOptions
 from insight_trace.profile.foreign_case import find_generator, foreign_case, given_to
@@ -26,7 +29,7 @@ from insight_trace.profile.kernel_runner import (
 )
 from insight_trace.profile.testcase import LauncherCase, own_case, write_zero_inputs
 from insight_trace.profile.tool_steps import cause_in, run_step
-from insight_trace.ptoas.planned_kernel import ProfileKernel
+from insight_trace.ptoas.planned_kernel import BufferArg, ProfileKernel
 from insight_trace.simulate.msprof.building import (
     Build,
     demangled,
@@ -48,6 +51,8 @@ _STAMP = "insight_trace_mark"
 
 class MsprofRunner:
     """Builds and collects one kernel per call; calls may come from several threads."""
+
+    in_threads = True
 
     def __init__(
         self,
@@ -85,13 +90,15 @@ class MsprofRunner:
         parts += [] if options.debug_lines else ["without lines"]
         return " · ".join(parts)
 
-    @property
-    def include(self) -> tuple[Path, ...]:
-        """Folders outside CANN that kernels include from."""
-        return (self.pto_isa_root / "include",)
-
     def stop(self) -> None:
         self._stopped.set()
+
+    def digest(self, kernel: ProfileKernel) -> str:
+        """Every file that the vendor's compiler may include counts."""
+        return fingerprint(kernel, self.name, (self.pto_isa_root / "include",))
+
+    def call(self, kernel: ProfileKernel, places: Places) -> Callable[[], RunOutcome]:
+        return functools.partial(self.run, kernel, places)
 
     def run(self, kernel: ProfileKernel, places: Places) -> RunOutcome:
         for parent in (places.case.parent, places.build.parent):
@@ -279,3 +286,18 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def fingerprint(kernel: ProfileKernel, runner: str, include: Sequence[Path] = ()) -> str:
+    """The digest of a kernel for simulators that compile it themselves: every file that they may include counts."""
+    work = kernel.workload
+    given = [a.file for a in kernel.arguments if isinstance(a, BufferArg) and a.file is not None]
+    files = [kernel.source, kernel.pto, *given, *(member.source for member in (work.kernels if work else ()))]
+    folders = dict.fromkeys((kernel.source.parent, *include))
+    arguments = (
+        kernel.arguments if work is None else (argument_hashes(work.arguments), work.number, work.count)
+    )
+    return name_of(
+        __version__, runner, kernel.entry, kernel.kind.value, kernel.arch, kernel.seed,
+        [file_hash(path) for path in files], [headers_hash(folder) for folder in folders], arguments,
+    )  # fmt: skip

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from insight_trace import __version__
-from insight_trace.digest import argument_hashes, file_hash, headers_hash, name_of
 from insight_trace.errors import InsightTraceError, as_error
+from insight_trace.executor import Executor, Local, Output
 from insight_trace.profile.build_run import workload_columns
 from insight_trace.profile.kernel_runner import (
     EXPORT_FAILED,
@@ -27,7 +29,7 @@ from insight_trace.profile.kernel_runner import (
 )
 from insight_trace.profile.manifest import COLUMNS, OUR_COLUMNS, ManifestRow, read_manifest, write_books
 from insight_trace.profile.verdict import near_empty
-from insight_trace.ptoas.planned_kernel import BrokenKernel, BufferArg, PlannedKernel, ProfileKernel
+from insight_trace.ptoas.planned_kernel import BrokenKernel, PlannedKernel, ProfileKernel
 from insight_trace.results import Result
 from insight_trace.storage import whole_directory
 
@@ -62,21 +64,6 @@ class ProfileResult(Result):
         """The manifest: one row per kernel."""
         names = (*COLUMNS, *OUR_COLUMNS)
         return {name: [row.cell(name) for row in self.rows] for name in names}
-
-
-def fingerprint(kernel: ProfileKernel, runner: str, include: Sequence[Path] = ()) -> str:
-    """The digest of a kernel for simulators that compile it themselves: every file that they may include counts."""
-    work = kernel.workload
-    given = [a.file for a in kernel.arguments if isinstance(a, BufferArg) and a.file is not None]
-    files = [kernel.source, kernel.pto, *given, *(member.source for member in (work.kernels if work else ()))]
-    folders = dict.fromkeys((kernel.source.parent, *include))
-    arguments = (
-        kernel.arguments if work is None else (argument_hashes(work.arguments), work.number, work.count)
-    )
-    return name_of(
-        __version__, runner, kernel.entry, kernel.kind.value, kernel.arch, kernel.seed,
-        [file_hash(path) for path in files], [headers_hash(folder) for folder in folders], arguments,
-    )  # fmt: skip
 
 
 def _artifacts(out: Path) -> dict[str, str]:
@@ -114,39 +101,40 @@ class ProfileRun:
         self.root = root
         self.runner = runner
 
-    def _one(self, kernel: ProfileKernel, mark: str, step: Callable[[str], None]) -> ManifestRow:
-        begin = time.monotonic()
+    def _begin(
+        self, kernel: ProfileKernel, mark: str, step: Callable[[str], None]
+    ) -> tuple[_Begun, Callable[[], RunOutcome]]:
+        """Makes room for a kernel's results, and says what is to be called."""
         logs = self.root / "logs" / kernel.name
         logs.mkdir(parents=True, exist_ok=True, mode=0o700)
         place = self.root / "funcs" / kernel.name
         shutil.rmtree(place, ignore_errors=True)  # of an earlier run whose inputs were others
+        folder = whole_directory(place, force=True, record=("collect",), mode=0o700)
+        begun = _Begun(kernel, mark, folder)
         try:
-            with whole_directory(place, force=True, record=("collect",), mode=0o700) as beside:
-                out = beside / "collect" / "out"
-                out.mkdir(parents=True, mode=0o700)
-                places = Places(
-                    beside,
-                    out,
-                    logs,
-                    self.root / "cases" / kernel.name,
-                    self.root / "builds" / kernel.name,
-                    mark,
-                    step=step,
-                )
-                outcome = self.runner.run(kernel, places)
-                if outcome.status != EXPORTED:
-                    raise _NotExported(outcome)
-        except _NotExported as failure:
-            outcome = failure.outcome
+            beside = folder.__enter__()
+            out = beside / "collect" / "out"
+            out.mkdir(parents=True, mode=0o700)
+            places = Places(
+                beside, out, logs, self.root / "cases" / kernel.name, self.root / "builds" / kernel.name, mark, step
+            )  # fmt: skip
+            call = self.runner.call(kernel, places)
+            return begun, functools.partial(_called, call, Output(logs), self.runner.name)
+        except (InsightTraceError, OSError) as error:
+            return begun, functools.partial(RunOutcome, FAILED, str(as_error(error)))
+
+    def _end(self, begun: _Begun, outcome: RunOutcome | InsightTraceError) -> ManifestRow:
+        """Publishes the results of a kernel that was exported, and no others."""
+        if isinstance(outcome, InsightTraceError):
+            outcome = RunOutcome(FAILED, str(outcome))
+        failure = None if outcome.status == EXPORTED else _NotExported()
+        try:
+            begun.folder.__exit__(type(failure) if failure else None, failure, None)
+        except _NotExported:
+            pass
         except (InsightTraceError, OSError) as error:  # a full disk is no fault of the runner
             outcome = RunOutcome(FAILED, str(as_error(error)))
-        except Exception as error:  # a fault of the runner must not take the other kernels with it
-            import traceback
-
-            (logs / "error.log").write_text(traceback.format_exc(), encoding="utf-8")
-            cause = f"{type(error).__name__}: {error}; see {logs / 'error.log'}"
-            outcome = RunOutcome(FAILED, f"fault in the simulator {self.runner.name}: {cause}")
-        return self._row(kernel, outcome, mark, time.monotonic() - begin)
+        return self._row(begun.kernel, outcome, begun.mark, time.monotonic() - begun.since)
 
     def _row(self, kernel: ProfileKernel, outcome: RunOutcome, mark: str, seconds: float) -> ManifestRow:
         out = self.root / "funcs" / kernel.name / "collect" / "out"
@@ -183,16 +171,17 @@ class ProfileRun:
     def run(
         self,
         kernels: Sequence[PlannedKernel],
+        executor: Executor | None = None,
         *,
-        jobs: int = 1,
         keep_going: bool = True,
         resume: bool = False,
         report: Callable[[Progress], None] = lambda _: None,
     ) -> ProfileResult:
-        """Runs what is not finished yet; rows and their order do not depend on `jobs`.
+        """Runs what is not finished yet; rows and their order do not depend on where kernels run.
 
         `report` is called from the threads that run kernels too, one call at a time.
         """
+        executor = executor or Local(1)
         told = threading.Lock()
 
         def tell(progress: Progress) -> None:
@@ -217,7 +206,7 @@ class ProfileRun:
             tell(Progress(row.func, row.status, len(rows), total, row))
 
         reused: set[str] = set()
-        marks = self._marks([k for k in kernels if isinstance(k, ProfileKernel)], jobs)
+        marks = self._marks([k for k in kernels if isinstance(k, ProfileKernel)], executor.width)
         for kernel in kernels:
             if isinstance(kernel, BrokenKernel):
                 columns = {"source_cpp": str(kernel.source), "message": kernel.problem}
@@ -240,27 +229,19 @@ class ProfileRun:
         for number, row in enumerate(list(rows.values()), 1):
             tell(Progress(row.func, row.status, number, total, row, row.func in reused))
         failed = any(not row.exported for row in rows.values())
-        self._work(waiting, jobs, keep_going, failed, book, tell, rows, total)
+        self._work(waiting, executor, keep_going, failed, book, tell, rows, total)
         return ProfileResult(self.root, tuple(rows[kernel.name] for kernel in kernels))
 
-    def _marks(self, kernels: Sequence[ProfileKernel], jobs: int) -> dict[str, str | InsightTraceError]:
+    def _marks(self, kernels: Sequence[ProfileKernel], width: int) -> dict[str, str | InsightTraceError]:
         """The digest of each kernel's job; what compiles for it is kept for its run."""
 
-        def mark(kernel: ProfileKernel) -> str | InsightTraceError:
-            try:
-                digest: Callable[[ProfileKernel], str] | None = getattr(self.runner, "digest", None)
-                include: Sequence[Path] = getattr(self.runner, "include", ())
-                return digest(kernel) if digest else fingerprint(kernel, self.runner.name, include)
-            except InsightTraceError as error:
-                return error
-
-        with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-            return dict(zip((k.name for k in kernels), pool.map(mark, kernels), strict=True))
+        marks = Local(width, threads=True).run(self.runner.digest, kernels, str, ahead=1)
+        return {kernels[place].name: mark for place, mark in marks}
 
     def _work(
         self,
         waiting: list[tuple[ProfileKernel, str]],
-        jobs: int,
+        executor: Executor,
         keep_going: bool,
         failed: bool,
         book: Callable[[ManifestRow], None],
@@ -271,32 +252,59 @@ class ProfileRun:
         def following(kernel: str) -> Callable[[str], None]:
             return lambda step: report(Progress(kernel, step, len(rows), total))
 
-        queue = list(reversed(waiting))
-        running: set[Future[ManifestRow]] = set()
-        with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-            try:
-                while running or queue:
-                    while queue and len(running) < max(1, jobs) and (keep_going or not failed):
-                        kernel, mark = queue.pop()
-                        report(Progress(kernel.name, "running", len(rows), total))
-                        running.add(pool.submit(self._one, kernel, mark, following(kernel.name)))
-                    if not running:
-                        break
-                    ready, running = wait(running, return_when=FIRST_COMPLETED)
-                    for future in ready:
-                        row = future.result()
-                        failed = failed or not row.exported
-                        book(row)
-            except BaseException:
-                self.runner.stop()  # else the pool would wait for kernels that nobody wants any more
-                raise
-        for kernel, _ in reversed(queue):
+        queue, begun = deque(waiting), {}
+
+        def calls() -> Iterator[Callable[[], RunOutcome]]:
+            number = 0
+            while queue and (keep_going or not failed):
+                kernel, mark = queue.popleft()
+                report(Progress(kernel.name, "running", len(rows), total))
+                begun[number], call = self._begin(kernel, mark, following(kernel.name))
+                number += 1
+                yield call
+
+        try:
+            for number, outcome in executor.run(_run, calls(), RunOutcome, ahead=1):
+                row = self._end(begun.pop(number), outcome)
+                failed = failed or not row.exported
+                book(row)
+        finally:
+            for left in begun.values():  # nobody waits for them any more
+                with contextlib.suppress(_NotExported):
+                    left.folder.__exit__(_NotExported, _NotExported(), None)
+        for kernel, _ in queue:
             columns = {"source_cpp": str(kernel.source), "kind": kernel.kind.value, "arch": kernel.arch}
             message = "not run: another kernel failed before, and --no-keep-going was given"
             book(ManifestRow(kernel.name, SKIPPED, columns | {"message": message}))
 
 
+def _run(call: Callable[[], RunOutcome]) -> RunOutcome:
+    return call()
+
+
+def _called(call: Callable[[], RunOutcome], logs: Output, simulator: str) -> RunOutcome:
+    """A fault of a runner must not take the other kernels with it."""
+    try:
+        return call()
+    except (InsightTraceError, OSError) as error:  # a full disk is no fault of the runner
+        return RunOutcome(FAILED, str(as_error(error)))
+    except Exception as error:
+        import traceback
+
+        (logs.path / "error.log").write_text(traceback.format_exc(), encoding="utf-8")
+        cause = f"{type(error).__name__}: {error}; see {logs.path / 'error.log'}"
+        return RunOutcome(FAILED, f"fault in the simulator {simulator}: {cause}")
+
+
 class _NotExported(Exception):  # noqa: N818 - leaves whole_directory without its directory
-    def __init__(self, outcome: RunOutcome) -> None:
-        super().__init__(outcome.status)
-        self.outcome = outcome
+    """Of a kernel that failed."""
+
+
+@dataclass(slots=True)
+class _Begun:
+    """A kernel that runs."""
+
+    kernel: ProfileKernel
+    mark: str
+    folder: AbstractContextManager[Path]
+    since: float = field(default_factory=time.monotonic)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from insight_trace.digest import job_digest
 from insight_trace.dump.load import Dump, load_dump
 from insight_trace.errors import InsightTraceError, RequestError
+from insight_trace.executor import Executor, run_named
+from insight_trace.executor.journal import Journal
 from insight_trace.finding import Severity
 from insight_trace.job import Job
 from insight_trace.model import Case, Scene
@@ -24,23 +26,10 @@ from insight_trace.replay.selection import (
     select_kernels,
 )
 from insight_trace.replay.verification import Status, verdict
-from insight_trace.run.job_journal import JobJournal
 from insight_trace.scene.static import load_scene
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 FAILED = "failed"
-
-
-@dataclass(frozen=True)
-class BulkRequest:
-    """Which dispatches of a dump, and how they are run."""
-
-    scene: Path
-    dump_dir: Path
-    case: str | None = None
-    func_ids: tuple[int, ...] = ()  # (): every kernel
-    sample: int | None = None  # as many dispatches, spread over kernels and forms of arguments; None: all
-    options: RunOptions = field(default_factory=RunOptions)
 
 
 @dataclass(frozen=True)
@@ -51,7 +40,6 @@ class ReplayJob:
     options: RunOptions
     dispatch_id: int
     task_id: int
-    name: str  # of the job: changes with everything that its row depends on; "": it is always run
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,42 +62,53 @@ class ReplayRow:
 
 @dataclass(frozen=True)
 class Plan:
-    """The jobs in the order of the dump, and what is known of the dump itself."""
+    """What is known of the dump, and the places of the dispatches to replay."""
 
     scene: Scene
     case: Case | None
     dump: Dump
-    jobs: list[ReplayJob]
+    chosen: Sequence[int]
+    options: RunOptions
+
+    def jobs(self) -> Iterator[tuple[str, ReplayJob]]:
+        """The jobs in the order of the dump, each with its digest, made as they are asked for."""
+        steps, options = self.dump.steps(), self.options
+        toolchain = Toolchain.find(options.pto_isa_root, options.ascendc_root)
+        for number in self.chosen:
+            dispatch = self.dump.dispatches[number]
+            kernels = select_kernels(self.scene, func_ids=tuple(dict.fromkeys(dispatch.func_ids)))
+            target = target_of(options, self.case, kernels)
+            recorded = RecordedDispatch(self.dump, dispatch, int(steps[number]))
+            job = replace(
+                recorded_job(recorded, self.scene, self.case, kernels, target), scene=None, case=None
+            )
+            name = job_digest(job, options, toolchain, dispatch.dispatch_id, dispatch.task_id)
+            yield name, ReplayJob(job, options, dispatch.dispatch_id, dispatch.task_id)
 
 
-def plan(request: BulkRequest) -> Plan:
-    """What to replay."""
-    require_complete(request.dump_dir)
-    scene = load_scene(request.scene)
-    dump = load_dump(request.dump_dir, scene)
-    case = case_of_dump(dump, scene, request.case)
-    chosen = dump.of_kernels(request.func_ids)
+def plan(
+    scene_path: Path,
+    dump_dir: Path,
+    case_name: str | None,
+    options: RunOptions,
+    func_ids: Sequence[int] = (),
+    sample: int | None = None,
+) -> Plan:
+    """What to replay: all dispatches, those of some kernels, or a sample, spread over kernels and forms of arguments."""
+    require_complete(dump_dir)
+    scene = load_scene(scene_path)
+    dump = load_dump(dump_dir, scene)
+    case = case_of_dump(dump, scene, case_name)
+    chosen = dump.of_kernels(func_ids)
     if not chosen:
         raise RequestError(
-            f"no dispatch of {request.dump_dir} is of these kernels",
+            f"no dispatch of {dump_dir} is of these kernels",
             hint="`insight-trace dump list DIR` shows them",
         )
-    if request.sample is not None:
-        chosen = [chosen[i] for i in sampled(dump.forms(chosen), request.sample)]
-    steps = dump.steps()
-    toolchain = Toolchain.find(request.options.pto_isa_root, request.options.ascendc_root)
+    if sample is not None:
+        chosen = [chosen[i] for i in sampled(dump.forms(chosen), sample)]
     # of the host's cores the others run other dispatches
-    options = replace(request.options, simulator="embedded", host_cores=1)
-    jobs = []
-    for number in chosen:
-        dispatch = dump.dispatches[number]
-        kernels = select_kernels(scene, func_ids=tuple(dict.fromkeys(dispatch.func_ids)))
-        target = target_of(options, case, kernels)
-        recorded = RecordedDispatch(dump, dispatch, int(steps[number]))
-        job = replace(recorded_job(recorded, scene, case, kernels, target), scene=None, case=None)
-        name = job_digest(job, options, toolchain, dispatch.dispatch_id, dispatch.task_id)
-        jobs.append(ReplayJob(job, options, dispatch.dispatch_id, dispatch.task_id, name))
-    return Plan(scene, case, dump, jobs)
+    return Plan(scene, case, dump, chosen, replace(options, simulator="embedded", host_cores=1))
 
 
 def sampled(forms: Sequence[Hashable], count: int) -> list[int]:
@@ -166,24 +165,30 @@ def _row(
     )  # fmt: skip
 
 
-def is_known(job: ReplayJob, journal: JobJournal[ReplayRow]) -> bool:
-    """Whether there is an answer; what failed may have had a full disk, and is tried again."""
-    return bool(job.name) and job.name in journal.known and journal.known[job.name].verdict != FAILED
-
-
 def replay_all(
-    jobs: Sequence[ReplayJob],
-    execute: Callable[[Sequence[ReplayJob]], Iterable[tuple[int, ReplayRow]]],
-    journal: JobJournal[ReplayRow],
+    planned: Plan,
+    executor: Executor,
+    journal: Journal[ReplayRow],
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> list[ReplayRow]:
-    """A row for each job, in their order; what the journal has is not run again, unless it failed."""
-    rows = {place: journal.known[job.name] for place, job in enumerate(jobs) if is_known(job, journal)}
-    new = [place for place in range(len(jobs)) if place not in rows]
-    progress(len(rows), len(jobs))
-    for number, row in execute([jobs[place] for place in new]):
-        rows[new[number]] = row
-        if jobs[new[number]].name:
-            journal.add(jobs[new[number]].name, row)
-        progress(len(rows), len(jobs))
-    return [rows[place] for place in range(len(jobs))]
+    """A row for each dispatch, in their order; what the journal has is not run again, unless it failed."""
+    rows: dict[int, ReplayRow] = {}
+    jobs: dict[int, ReplayJob] = {}
+
+    def named() -> Iterator[tuple[str, ReplayJob]]:
+        for place, (name, job) in enumerate(planned.jobs()):
+            jobs[place] = job
+            yield name, job
+
+    for place, row in run_named(executor, run_replay_job, named(), ReplayRow, journal, is_answer):
+        job = jobs.pop(place)
+        rows[place] = (
+            _row(job, FAILED, why=str(row).splitlines()[0]) if isinstance(row, InsightTraceError) else row
+        )
+        progress(len(rows), len(planned.chosen))
+    return [rows[place] for place in range(len(rows))]
+
+
+def is_answer(row: ReplayRow) -> bool:
+    """What failed may have had a full disk, and is tried again."""
+    return row.verdict != FAILED

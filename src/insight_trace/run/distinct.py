@@ -7,13 +7,18 @@ dispatch of the same form with the same content there executes the same instruct
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
+from insight_trace.arguments.content import CallerArray, Content, Zero
+from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
 from insight_trace.capture.task_graph import TaskGraph
 from insight_trace.dtypes import DTYPES
-from insight_trace.model import Kernel, Role
-from insight_trace.run.timing_job import ScalarSlot, TensorSlot, TimingJob
+from insight_trace.job import Job
+from insight_trace.model import Kernel, Role, Tier
+from insight_trace.options import RunOptions
+from insight_trace.run.timing_job import TimingJob
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,24 +31,15 @@ _INPUT = _ROLES.index(Role.INPUT)
 _MOST_CONTENT = 64 << 20  # bytes of an argument that are given without being asked for
 
 
-@dataclass(frozen=True, slots=True)
-class How:
-    """The chip that dispatches are timed on."""
-
-    soc_version: str | None
-    target: str
-    preset: str = "device"
-    seconds: float = 60.0
-    capacity: int = 0  # bytes of L2
-
-
 class Dispatches:
     """The arguments of every task that runs a kernel, a row each, and which of them have one form."""
 
-    def __init__(self, graph: TaskGraph, how: How) -> None:
+    def __init__(self, graph: TaskGraph, options: RunOptions, l2_bytes: int = 0) -> None:
         import numpy as np
 
-        self.graph, self.how = graph, how
+        self.graph, self.l2_bytes = graph, l2_bytes
+        # of the host's cores the others run other dispatches
+        self.options = replace(options, l2="trace", host_cores=1)
         runs = (graph.tasks["func"] >= 0).any(1) & (graph.tasks["skipped"] == 0)
         self.tasks: NDArray[np.int64] = np.flatnonzero(runs)
         rows = graph.rows
@@ -118,7 +114,7 @@ class Dispatches:
         a, b = order[:-1], order[1:]
         again = tensor[a] & tensor[b] & (self.begin[a] == self.begin[b]) & (self.owner[a] != self.owner[b])
         before[b[again]] = a[again]
-        near = (before >= 0) & (moved - moved[before] <= self.how.capacity)
+        near = (before >= 0) & (moved - moved[before] <= self.l2_bytes)
         state = np.where(near, np.where(rows["role"][before] == _INPUT, 1, 2), 0)
         return state, np.where(near, before, -1)
 
@@ -147,47 +143,47 @@ class Dispatches:
 
     def job(self, place: int, given: frozenset[int] = frozenset(), *, computes: bool = False) -> TimingJob:
         """The job that times the task; whole numbers of the scene's go with it, and the slots in `given`."""
-        tensors, scalars, held = [], [], []
+        import numpy as np
+
+        slots: list[ReplaySlot] = []
+        held = []
         owners: dict[int, int] = {}
         for row in self.rows_of(place):
             data = self.rows[row]
             dtype = DTYPES[int(data["dtype"])]
             slot = int(data["arg_index"])
             if data["scalar"]:
-                scalars.append(ScalarSlot(slot, dtype.name, int(data["value"])))
+                slots.append(ReplayScalar(slot, dtype, int(data["value"]), Tier.EXACT, origin="submitted"))
                 continue
-            dims = int(data["ndims"])
+            dims, role = int(data["ndims"]), _ROLES[int(data["role"])]
+            shape = tuple(data["shape"][:dims].tolist())
             owner = owners.setdefault(int(data["pointer"]), slot)
             wanted = slot in given or (not dtype.is_float and _bytes(data, dtype.size) <= _MOST_CONTENT)
-            known = wanted and data["role"] != _OUTPUT and not self.made_by_tasks[row]
+            content: Content = Zero()
+            tier, origin = Tier.OUTPUT if role == Role.OUTPUT else Tier.SYNTHETIC, "not looked at: zero"
+            if wanted and role != Role.OUTPUT and not self.made_by_tasks[row]:
+                array = np.frombuffer(self.content(row), dtype.numpy).reshape(shape)
+                content, tier, origin = CallerArray(array), Tier.EXACT, "the scene's"
             start = int(data["start_offset"])
             if owner == slot and not any(
                 int(self.rows[r]["pointer"]) == int(data["pointer"]) for r in self.rows_of(place) if r != row
             ):
                 start = int(self.offset[row]) % _ALIGNED // dtype.size  # the same job wherever the view lies
-            tensors.append(
-                TensorSlot(
-                    slot, dtype.name, tuple(data["shape"][:dims].tolist()), tuple(data["strides"][:dims].tolist()),
-                    start, str(_ROLES[int(data["role"])]), self.content(row) if known else None,
-                    None if owner == slot else owner,
-                )
+            made = make_tensor(
+                slot, dtype, shape, content, tier, strides=tuple(data["strides"][:dims].tolist()),
+                start_offset=start, role=role, origin=origin,
             )  # fmt: skip
+            slots.append(made if owner == slot else replace(made, shares=owner))
             if self.state[row]:
                 held.append((int(self.since[row]), slot, bool(self.state[row] == 2)))
         kernels = self.members(place)
-        return TimingJob(
-            "+".join(kernel.name for kernel in kernels),
-            kernels,
-            tuple(tensors),
-            tuple(scalars),
-            int(self.graph.tasks["block_count"][self.tasks[place]]),
-            tuple((slot, dirty) for _, slot, dirty in sorted(held)),
-            self.how.soc_version,
-            self.how.target,
-            self.how.preset,
-            self.how.seconds,
-            computes,
-        )
+        slots.sort(key=lambda one: isinstance(one, ReplayScalar))
+        arguments = ReplayArguments(tuple(slots), int(self.graph.tasks["block_count"][self.tasks[place]]))
+        job = Job(
+            kernels, arguments, self.graph.target, name="+".join(kernel.name for kernel in kernels),
+            held=tuple((slot, dirty) for _, slot, dirty in sorted(held)),
+        )  # fmt: skip
+        return TimingJob(job, replace(self.options, timing_only=not computes))
 
     def content(self, row: int) -> bytes:
         """The view's elements, row by row, of a tensor of the scene's."""

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from insight_trace.capture.session import CaptureOptions, run_capture
 from insight_trace.errors import JobError
+from insight_trace.executor import Executor
 from insight_trace.finding import Finding
 from insight_trace.options import RunOptions
 from insight_trace.replay.examine import examine
 from insight_trace.replay.request import ReplayRequest
 from insight_trace.run.baseline import Baseline, CaseFigures, KernelFigures
 from insight_trace.run.run_tables import kernel_rows
-from insight_trace.run.timing import Execute
 from insight_trace.run.whole_run import RunRequest, run_case
 from insight_trace.scratch import scratch_folder
 
@@ -44,13 +44,13 @@ def subjects_of(words: Sequence[str], chip: str | None, baseline: Baseline, root
 def measure(
     subject: Subject,
     root: Path,
-    execute: Execute,
+    executor: Executor,
     folder: Path,
     progress: Callable[[str], None] = lambda _step: None,
 ) -> tuple[CaseFigures, list[Finding]]:
     """Figures of a case, and what the checker found; paths are relative to `root`, the baseline's folder."""
     progress(f"{subject.scene.name}: time")
-    run = run_case(RunRequest(subject.scene, subject.case, subject.chip), folder, execute, progress)
+    run = run_case(RunRequest(subject.scene, subject.case, subject.chip), folder, executor, progress)
     case = run.graph.case
     progress(f"{subject.scene.name}: run, and compare with its golden")
     with scratch_folder("gate") as dumped:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from insight_trace.errors import RequestError
-from insight_trace.job import Job
 from insight_trace.options import RunOptions
 from insight_trace.replay.replaying import replay_job
 from insight_trace.replay.request import ReplayRequest
-from insight_trace.run.timing_job import arguments_of
 from insight_trace.run.whole_run import RunRequest, WholeRun, task_names
 
 
@@ -23,17 +22,16 @@ def replay_task(run: WholeRun, request: RunRequest, task: int, folder: Path) -> 
             "every kernel of this run was run with its numbers: replay a task of a capture instead",
             hint="insight-trace replay SCENE --case C --func-id F --task-id T",
         )
-    job = run.variants[number].job
+    job = run.variants[number].job.job
     name = re.sub(r"[^A-Za-z0-9.-]+", "-", task_names(run.graph)[task])
     options = RunOptions(
         simulator="embedded", soc_version=request.chip, target=run.graph.target, preset=request.preset,
         timing_only=True, seconds=request.seconds,
     )  # fmt: skip
     place = folder / "dispatches" / f"{name}_{task}"
-    arguments = arguments_of(dataclasses.replace(job, computes=False))
     graph = run.graph
-    wanted = Job(
-        job.kernels, arguments, graph.target, graph.scene, graph.case, origin=f"task {task} of the run"
+    wanted = replace(
+        job, scene=graph.scene, case=graph.case, origin=f"task {task} of the run", name="", held=()
     )
     asked = ReplayRequest(request.scene, case=graph.case.name, options=options, output=place, force=True)
     done = replay_job(wanted, asked)

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from insight_trace.arguments.content import Zero
 from insight_trace.errors import JobError
+from insight_trace.executor import Executor, required, run_named
+from insight_trace.executor.journal import Journal
 from insight_trace.model import Role
 from insight_trace.run.distinct import Dispatches
-from insight_trace.run.job_journal import JobJournal
-from insight_trace.run.timing_job import Timed, TimingJob, digest
+from insight_trace.run.timing_job import Timed, TimingJob, digest, run_timing_job
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-# Runs jobs somewhere and gives each its result as it comes, with its place in what was asked for.
-Execute = Callable[[Sequence[TimingJob]], Iterable[tuple[int, Timed]]]
 
 
 class NeedsValuesError(Exception):
@@ -44,8 +43,8 @@ class _Form:
 
 def time_all(
     dispatches: Dispatches,
-    execute: Execute,
-    journal: JobJournal[Timed],
+    executor: Executor,
+    journal: Journal[Timed],
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     assumed: Mapping[str, int] = MappingProxyType({}),
 ) -> list[Variant]:
@@ -57,9 +56,10 @@ def time_all(
     done = 0
     while forms:
         jobs = [dispatches.job(int(form.pending[0]), form.given, computes=form.computes) for form in forms]
-        names = [digest(job, toolchain) for job in jobs]
+        named = [(digest(job, toolchain), job) for job in jobs]
         progress(done, done + len(jobs))
-        for place, timed in _results(jobs, names, execute, journal):
+        results = run_named(executor, run_timing_job, named, Timed, journal, lambda timed: not timed.failure)
+        for place, timed in required(results):
             _take(forms[place], jobs[place], timed, dispatches, found)
             done += 1
             progress(done, done + sum(len(form.pending) > 0 for form in forms))
@@ -80,29 +80,9 @@ def _without_assumed(
             left.append(form)
             continue
         job = dispatches.job(int(form.pending[0]))
-        times = ((max(given),) * len(kernels),) * job.block_count
+        times = ((max(given),) * len(kernels),) * job.job.arguments.block_count
         found.append(Variant(job, Timed(max(given), times, {}, 1.0, 0), form.pending))
     return left, found
-
-
-def _results(
-    jobs: Sequence[TimingJob], names: Sequence[str], execute: Execute, journal: JobJournal[Timed]
-) -> Iterator[tuple[int, Timed]]:
-    """What the journal has, then the others as they are done; equal jobs are run once."""
-    places: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
-        places.setdefault(name or f"no name: {place}", []).append(place)
-    new = []
-    for name, wanted in places.items():
-        known = journal.get(name)
-        if known is None:
-            new.append(name)
-        else:
-            yield from ((place, known) for place in wanted)
-    for number, timed in execute([jobs[places[name][0]] for name in new]):
-        if names[places[new[number]][0]] and not timed.failure:
-            journal.add(new[number], timed)
-        yield from ((place, timed) for place in places[new[number]])
 
 
 def _take(form: _Form, job: TimingJob, timed: Timed, dispatches: Dispatches, found: list[Variant]) -> None:
@@ -110,15 +90,15 @@ def _take(form: _Form, job: TimingJob, timed: Timed, dispatches: Dispatches, fou
     import numpy as np
 
     if timed.failure:
-        raise JobError(f"{job.name} cannot be timed: {timed.failure}")
+        raise JobError(f"{job.job.name} cannot be timed: {timed.failure}")
     first = int(form.pending[0])
-    inputs = frozenset(t.slot for t in job.tensors if t.role != Role.OUTPUT)
+    inputs = frozenset(t.slot for t in job.job.arguments.tensors if t.role != Role.OUTPUT)
     looked = inputs if timed.looks_on_chip else frozenset(timed.reads) & inputs
-    content = {t.slot for t in job.tensors if t.content is not None}
+    content = {t.slot for t in job.job.arguments.tensors if not isinstance(t.content, Zero)}
     try:
         dispatches.steered_by(first, looked)
     except KeyError as slot:
-        raise NeedsValuesError(f"{job.name} looks at slot {slot}, which another kernel writes") from None
+        raise NeedsValuesError(f"{job.job.name} looks at slot {slot}, which another kernel writes") from None
     if looked - content or (timed.looks_on_chip and not job.computes):
         form.given, form.computes = form.given | looked, timed.looks_on_chip
         return

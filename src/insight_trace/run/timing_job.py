@@ -1,70 +1,40 @@
-"""One dispatch to time: what its kernels get, as plain data that can be sent elsewhere, and what came of it."""
+"""One dispatch to time, and what came of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from msgspec.structs import replace
+from msgspec import Struct
 
-from insight_trace.arguments.content import CallerArray, Content, Zero
-from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
+from insight_trace.chips import load_chip
 from insight_trace.digest import job_digest
-from insight_trace.dtypes import dtype_named
-from insight_trace.errors import InputError
 from insight_trace.job import Job
-from insight_trace.model import Kernel, Pipe, Role, Tier
+from insight_trace.model import Pipe
 from insight_trace.options import RunOptions
 from insight_trace.outcome import Simulation
 from insight_trace.recording.busy import prologues
 from insight_trace.run.calibration import core_times
 from insight_trace.run.measured import TOTAL
+from insight_trace.simulate.embedded.embedded_simulator import EmbeddedSimulator
 from insight_trace.simulate.embedded.estimates import estimate_share
 from insight_trace.simulate.embedded.memory import BASE
-from insight_trace.simulate.embedded.simulator import EmbeddedOptions, chip_of, run_embedded
 from insight_trace.simulate.embedded.toolchain import Toolchain
-
-if TYPE_CHECKING:
-    from insight_trace.dtypes import DType
 
 _VERSION = 2  # of what a result holds
 _SLOT = "slot "  # how a simulation names the buffers of its arguments
 
 
-@dataclass(frozen=True, slots=True)
-class TensorSlot:
-    slot: int
-    dtype: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]  # elements
-    start_offset: int  # elements
-    role: str
-    content: bytes | None = None  # the view's elements row by row; None: zeros, which nothing looks at
-    shares: int | None = None  # the lower slot that has the same buffer
+class TimingJob(Struct, frozen=True, eq=False):
+    """A dispatch on a chip."""
 
+    job: Job
+    options: RunOptions
 
-@dataclass(frozen=True, slots=True)
-class ScalarSlot:
-    slot: int
-    dtype: str
-    bits: int
-
-
-@dataclass(frozen=True, slots=True)
-class TimingJob:
-    """A dispatch on a chip. `computes`: with its arithmetic, because it looks at what it has loaded."""
-
-    name: str
-    kernels: tuple[Kernel, ...]  # cube, first and second vector member, those that there are
-    tensors: tuple[TensorSlot, ...]
-    scalars: tuple[ScalarSlot, ...]
-    block_count: int = 1
-    held: tuple[tuple[int, bool], ...] = ()  # slots that L2 holds, the longest ago first, and whether dirty
-    soc_version: str | None = None
-    target: str = "a2a3"
-    preset: str = "device"
-    seconds: float = 60.0
-    computes: bool = False
+    @property
+    def computes(self) -> bool:
+        """With its arithmetic, because it looks at what it has loaded."""
+        return not self.options.timing_only
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,77 +58,26 @@ class Timed:
         return max(self.busy, key=lambda pipe: self.busy[pipe]) if self.busy else ""
 
 
-def arguments_of(job: TimingJob) -> ReplayArguments:
-    """The arguments as a simulation takes them."""
-
-    slots: list[ReplaySlot] = []
-    for tensor in job.tensors:
-        dtype = _dtype(tensor.dtype)
-        content, tier = _content(tensor, dtype)
-        made = make_tensor(
-            tensor.slot, dtype, tensor.shape, content, tier, strides=tensor.strides,
-            start_offset=tensor.start_offset, role=Role(tensor.role),
-            origin="the scene's" if tensor.content is not None else "not looked at: zero",
-        )  # fmt: skip
-        slots.append(made if tensor.shares is None else replace(made, shares=tensor.shares))
-    for scalar in job.scalars:
-        slots.append(
-            ReplayScalar(scalar.slot, _dtype(scalar.dtype), scalar.bits, Tier.EXACT, origin="submitted")
-        )
-    return ReplayArguments(tuple(slots), job.block_count)
-
-
-def _dtype(name: str) -> DType:
-    found = dtype_named(name)
-    if found is None:
-        raise InputError(f"there is no element type {name}")
-    return found
-
-
-def _content(tensor: TensorSlot, dtype: DType) -> tuple[Content, Tier]:
-    import numpy as np
-
-    if tensor.content is None:
-        return Zero(), Tier.OUTPUT if tensor.role == Role.OUTPUT else Tier.SYNTHETIC
-    return CallerArray(np.frombuffer(tensor.content, dtype.numpy).reshape(tensor.shape)), Tier.EXACT
-
-
 def digest(job: TimingJob, toolchain: Toolchain) -> str:
     """The job's name among kept results; "" for one that has none, and is always run."""
-    options = RunOptions(
-        soc_version=job.soc_version, preset=job.preset, timing_only=not job.computes, l2="trace"
-    )
-    whole = Job(job.kernels, arguments_of(job), job.target, held=job.held)
-    return job_digest(whole, options, toolchain, _VERSION)
-
-
-def options_of(job: TimingJob) -> EmbeddedOptions:
-    return EmbeddedOptions(
-        soc_version=job.soc_version,
-        target=job.target,
-        preset=job.preset,
-        timing_only=not job.computes,
-        l2="trace",
-        held=job.held,
-        seconds=job.seconds,
-        host_cores=1,  # the others run other dispatches
-    )
+    return job_digest(job.job, job.options, toolchain, _VERSION)
 
 
 def run_timing_job(job: TimingJob) -> Timed:
-    """Simulates the dispatch. What goes wrong is told in `failure`."""
-    options = options_of(job)
-    run = run_embedded(job.kernels, arguments_of(job), options)
+    """Simulates the dispatch. What goes wrong is in `failure`."""
+    run = EmbeddedSimulator(job.options).run(job.job).simulation
+    assert run is not None
     if run.failure is not None or run.launch is None:
-        return Timed(0, (), {}, 0.0, 0, failure=str(run.failure or "it told no times"))
+        return Timed(0, (), {}, 0.0, 0, failure=str(run.failure or "it has no times"))
     spans = [end - start for start, end in zip(run.launch.starts, run.launch.ends, strict=True)]
-    wide = len(job.kernels)
+    wide = len(job.job.kernels)
     reads, on_chip = looked_at(run)
+    chip = load_chip(job.options.soc_version, target=job.job.target, preset=job.options.preset)
     return Timed(
         cycles=max(run.launch.ends, default=0),
         times=tuple(tuple(spans[i : i + wide]) for i in range(0, len(spans), wide)),
         busy=_busy(run),
-        estimated=estimate_share(run, chip_of(options)).share,
+        estimated=estimate_share(run, chip).share,
         instructions=len(run.instructions),
         reads=reads,
         looks_on_chip=on_chip,

@@ -11,15 +11,17 @@ from insight_trace.capture.session import CaptureOptions
 from insight_trace.capture.task_graph import TaskGraph, take_graph
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import InputError, RequestError
+from insight_trace.executor import Executor
+from insight_trace.executor.journal import Journal
 from insight_trace.model import Role
+from insight_trace.options import RunOptions
 from insight_trace.run.critical_tasks import Part, critical_path
 from insight_trace.run.device_records import read_deps
-from insight_trace.run.distinct import Dispatches, How
-from insight_trace.run.job_journal import JobJournal
+from insight_trace.run.distinct import Dispatches
 from insight_trace.run.placing import place
 from insight_trace.run.schedule import CUBE, VECTOR0, VECTOR1, Machine, Schedule, Work, machine_of
 from insight_trace.run.shared_memory import PARTS, RATE, MemoryDemand
-from insight_trace.run.timing import Execute, NeedsValuesError, Variant, time_all
+from insight_trace.run.timing import NeedsValuesError, Variant, time_all
 from insight_trace.run.timing_job import Timed
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ class WholeRun:
 def run_case(
     request: RunRequest,
     folder: Path,
-    execute: Execute,
+    executor: Executor,
     progress: Callable[[str], None] = lambda _step: None,
     timed: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> WholeRun:
@@ -92,13 +94,16 @@ def run_case(
             f"{chip.name} is a chip of {chip.target}, and the case runs on {graph.target}",
             hint=f"--platform {chip.target} chooses another case, if there is one",
         )
-    how = How(request.chip, graph.target, request.preset, request.seconds, round(chip.value("l2.capacity")))
+    timing = RunOptions(
+        simulator="embedded", soc_version=request.chip, preset=request.preset, seconds=request.seconds
+    )
+    l2_bytes = round(chip.value("l2.capacity"))
     machine = machine_of(chip)
     if not graph.ran:
-        with JobJournal(folder / "jobs.jsonl", Timed) as journal:
+        with Journal(folder / "jobs.jsonl", Timed) as journal:
             try:
                 cycles = {name: round(micros * chip.mhz) for name, micros in assumed.items()}
-                variants = time_all(Dispatches(graph, how), execute, journal, timed, cycles)
+                variants = time_all(Dispatches(graph, timing, l2_bytes), executor, journal, timed, cycles)
                 return _placed(_with_deps(graph, request.deps), chip, machine, variants, journal.used)
             except NeedsValuesError as error:
                 why = str(error)

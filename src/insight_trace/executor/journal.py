@@ -17,7 +17,7 @@ from insight_trace.reading import read_regular
 T = TypeVar("T")
 
 
-class JobJournal(Generic[T]):
+class Journal(Generic[T]):
     """A file of named results. A last line that a kill cut off is left out; another run's lines are welcome."""
 
     def __init__(self, path: Path, kind: type[T]) -> None:
@@ -34,11 +34,11 @@ class JobJournal(Generic[T]):
         """How many results of an earlier run were asked for."""
         return len(self._used)
 
-    def get(self, name: str) -> T | None:
+    def get(self, name: str) -> T:
         """What is known of a job."""
         if name in self._earlier:
             self._used.add(name)
-        return self.known.get(name)
+        return self.known[name]
 
     def _read(self) -> Mapping[str, T]:
         try:
@@ -71,7 +71,7 @@ class JobJournal(Generic[T]):
             line = line[os.write(self._file, line) :]
         os.fsync(self._file)
 
-    def __enter__(self) -> JobJournal[T]:
+    def __enter__(self) -> Journal[T]:
         return self
 
     def __exit__(

@@ -1,0 +1,182 @@
+"""The workers of a Dask cluster: the connection, what they are asked first, and jobs that go there."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from insight_trace import __version__
+from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError
+from insight_trace.executor.packing import answered, hold, pack, run_packed
+from insight_trace.limits import cut
+
+J = TypeVar("J")
+R = TypeVar("R")
+_RETRIES = 1  # of a job whose worker died
+_CONNECT_SECONDS = 20
+_ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss|ucx)://)?[\w.\-\[\]:]+:\d{1,5}|inproc://.+")
+
+
+class Cluster:
+    """Sends jobs with the content of every file that they name, and puts what they wrote where it belongs.
+
+    Workers share no disk with who asks. What comes back is bytes, which are checked and never unpickled.
+    """
+
+    def __init__(
+        self, address: str, width: int | None = None, warn: Callable[[str], None] = lambda _text: None
+    ) -> None:
+        self.address = address
+        self._client = connect(address)
+        try:
+            threads = introduced(self._client, address, warn)
+        except BaseException:
+            self._client.close()
+            raise
+        self.width = width or threads
+
+    def run(
+        self, work: Callable[[J], R], jobs: Iterable[J], kind: type[R], *, ahead: int = 2
+    ) -> Iterator[tuple[int, R | InsightTraceError]]:
+        ended = importlib.import_module("distributed").as_completed(loop=self._client.loop)
+        places = enumerate(jobs)
+        held: dict[str, Any] = {}  # files that wait on the workers, by the name of their content
+        running: dict[Any, tuple[int, tuple[Path, ...]]] = {}
+        failed: deque[tuple[int, InsightTraceError]] = deque()
+        try:
+            while True:
+                while len(running) < self.width * ahead and (item := next(places, None)) is not None:
+                    try:
+                        future, outputs = self._submit(work, item[1], held)
+                    except InsightTraceError as error:
+                        failed.append((item[0], error))
+                        continue
+                    running[future] = (item[0], outputs)
+                    ended.add(future)
+                yield from failed
+                failed.clear()
+                if not running:
+                    return
+                future = next(ended)
+                place, outputs = running.pop(future)
+                yield place, self._result(future, kind, outputs)
+        finally:
+            self._client.cancel(list(running), force=True)
+
+    def _submit(self, work: Callable[[J], R], job: J, held: dict[str, Any]) -> tuple[Any, tuple[Path, ...]]:
+        packed, files, outputs = pack(work, job)
+        if packed.files not in held:
+            # a task, so that the scheduler makes it again if its worker dies; it moves once to each worker
+            content = {str(path): path.read_bytes() for path in files}
+            key = f"insight-trace-files-{packed.files}"
+            held[packed.files] = self._client.submit(hold, content, key=key, pure=True)
+        future = self._client.submit(
+            run_packed, packed, held[packed.files], key=f"insight-trace-{os.urandom(8).hex()}",
+            pure=False, retries=_RETRIES,
+        )  # fmt: skip
+        return future, outputs
+
+    def _result(self, future: Any, kind: type[R], outputs: tuple[Path, ...]) -> R | InsightTraceError:
+        try:
+            content = future.result()
+        except Exception as error:  # workers died again and again, or the connection was lost
+            cause = f"{type(error).__name__}: {error}".splitlines()[0]
+            said = JobError(f"the cluster at {self.address} did not finish the job: {cut(cause)}")
+            if self._client.status != "running":
+                raise said from None
+            return said
+        try:
+            return answered(content, kind, outputs)
+        except InsightTraceError as error:
+            return error
+
+    def close(self) -> None:
+        """Leaves the cluster, which goes on."""
+        self._client.close()
+
+
+def connect(address: str) -> Any:
+    if not _ADDRESS.fullmatch(address):
+        raise RequestError(
+            f"--cluster {cut(address)}: that is no address",
+            hint="one looks like tcp://HOST:8786 or tls://HOST:8786",
+        )
+    try:
+        distributed = importlib.import_module("distributed")
+    except ImportError:
+        raise RequestError(
+            "--cluster needs Dask's distributed, which is not installed",
+            hint="pip install 'insight-trace[cluster]'",
+        ) from None
+    try:
+        # what comes back is bytes: nothing that a worker sends is unpickled here
+        return distributed.Client(
+            address,
+            timeout=_CONNECT_SECONDS,
+            set_as_default=False,
+            deserializers=["dask", "msgpack", "error"],
+        )
+    except (ValueError, TypeError) as error:
+        raise RequestError(
+            f"--cluster {address}: {error}", hint="an address looks like tcp://HOST:8786"
+        ) from None
+    except OSError as error:
+        raise JobError(
+            f"no Dask scheduler answers at {address}: {error}",
+            hint="start one with `dask scheduler`, and workers with `dask worker ADDRESS`",
+        ) from None
+
+
+def introduced(client: Any, address: str, warn: Callable[[str], None]) -> int:
+    """Threads of all workers together. Workers of another version are refused."""
+    threads = client.nthreads()
+    if not threads:
+        raise JobError(f"the cluster at {address} has no workers", hint=f"dask worker {address}")
+    try:
+        answers = {worker: identity(said) for worker, said in client.run(worker_identity).items()}
+    except InsightTraceError:
+        raise
+    except Exception as error:  # the package is missing there, or is too old to know the question
+        raise JobError(
+            f"the workers of {address} cannot run kernels: {type(error).__name__}: {error}",
+            hint=f"install insight-trace {__version__} and a C++ compiler where they run",
+        ) from None
+    broken = next((reason for version, reason in answers.values() if not version), "")
+    if broken:
+        raise JobError(f"the workers of {address} cannot run kernels: {broken}")
+    others = {version for version, _ in answers.values()} - {__version__}
+    if others:
+        raise JobError(
+            f"workers of {address} have insight-trace {', '.join(sorted(others))}, here is {__version__}",
+            hint="the same version is needed everywhere",
+        )
+    if len({name for _, name in answers.values()}) > 1:
+        warn(f"the workers of {address} have different compilers; kernels may differ in plain loads")
+    return int(sum(threads.values()))
+
+
+def worker_identity() -> bytes:
+    """What a worker answers when it is asked who it is: its version, and its toolchain, as bytes."""
+    from insight_trace.simulate.embedded.toolchain import Toolchain
+
+    try:
+        return msgspec.msgpack.encode((__version__, Toolchain.find().identity[:16]))
+    except InsightTraceError as error:
+        return msgspec.msgpack.encode(("", str(error)))
+
+
+def identity(content: object) -> tuple[str, str]:
+    """The answer to that, checked."""
+    try:
+        if not isinstance(content, bytes):
+            raise TypeError(type(content).__name__)
+        return msgspec.msgpack.decode(content, type=tuple[str, str])
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"a worker sent something else than its name: {cut(str(error))}") from None
