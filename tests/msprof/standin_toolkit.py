@@ -7,6 +7,22 @@ from pathlib import Path
 from replay_cases import DATA
 
 TOOLKIT = DATA / "toolkit"
+# what is no device code goes to g++ at once: cmake asks a compiler a dozen questions before it builds
+_HOST_CODE = """\
+case " $* " in *" -xcce "*) ;; *)
+  tool=g++ skip=
+  for word do
+    shift
+    case $word in
+      -mllvm) skip=1 ;;
+      --cce*|-fenable-matrix*|-Xhost*|-Wno-macro-redefined*|-O2) ;;
+      *) case $word in *.c) tool=gcc ;; esac
+         if [ "$skip" ]; then skip=; else set -- "$@" "$word"; fi ;;
+    esac
+  done
+  exec $tool "$@" ;;
+esac
+"""
 
 
 def make_toolkit(
@@ -33,7 +49,9 @@ def make_toolkit(
             shutil.copy(library, home / "lib64")
     for name in ("msprof", "bisheng"):
         program = home / "bin" / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{TOOLKIT}/standin_{name}.py" "$@"\n')
+        head = _HOST_CODE if name == "bisheng" else ""
+        run = f'exec "{sys.executable}" -I -S "{TOOLKIT}/standin_{name}.py" "$@"'
+        program.write_text(f"#!/bin/sh\n{head}{run}\n")
         program.chmod(0o755)
     (home / "set_env.sh").write_text(
         'here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)\n'

@@ -125,7 +125,7 @@ class Local:
         places = chain(first, places)  # type: ignore[assignment]
         if self.width <= 1 or (len(first) < 2 <= ahead and not self._threads):
             for place, job in places:
-                yield place, _twice(work, job)
+                yield place, tried(work, job)
             return
         try:
             yield from self._in_pools(work, places, self.width * ahead)
@@ -182,7 +182,8 @@ class Local:
         """There is nothing to leave."""
 
 
-def _twice(work: Callable[[J], R], job: J) -> R | InsightTraceError:
+def tried(work: Callable[[J], R], job: J) -> R | InsightTraceError:
+    """What comes of a job in this process, at the first or second time."""
     for _ in range(2):
         try:
             return work(job)

@@ -14,8 +14,10 @@ import msgspec
 
 from insight_trace import __version__
 from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError
+from insight_trace.executor import tried
 from insight_trace.executor.packing import answered, hold, pack, run_packed
 from insight_trace.limits import cut
+from insight_trace.simulate.embedded.toolchain import KernelBuildError
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -49,19 +51,22 @@ class Cluster:
         places = enumerate(jobs)
         held: dict[str, Any] = {}  # files that wait on the workers, by the name of their content
         running: dict[Any, tuple[int, tuple[Path, ...]]] = {}
-        failed: deque[tuple[int, InsightTraceError]] = deque()
+        answered_here: deque[tuple[int, R | InsightTraceError]] = deque()
         try:
             while True:
                 while len(running) < self.width * ahead and (item := next(places, None)) is not None:
                     try:
                         future, outputs = self._submit(work, item[1], held)
+                    except KernelBuildError:  # what it reads is not known: it fails here as it would there
+                        answered_here.append((item[0], tried(work, item[1])))
+                        continue
                     except InsightTraceError as error:
-                        failed.append((item[0], error))
+                        answered_here.append((item[0], error))
                         continue
                     running[future] = (item[0], outputs)
                     ended.add(future)
-                yield from failed
-                failed.clear()
+                while answered_here:
+                    yield answered_here.popleft()
                 if not running:
                     return
                 future = next(ended)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import pickle
 from collections.abc import Callable, Mapping
@@ -22,7 +21,7 @@ from insight_trace.options import RunOptions
 from insight_trace.ptoas.python_trace import python_files
 from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.embedded.compiled_from import sources_of
-from insight_trace.simulate.embedded.toolchain import KernelBuildError, Toolchain
+from insight_trace.simulate.embedded.toolchain import Toolchain
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -37,7 +36,7 @@ class Packed(msgspec.Struct, frozen=True):
 
 
 def pack(work: Callable[[J], R], job: J) -> tuple[Packed, list[Path], tuple[Path, ...]]:
-    """The job, the files that it names, and the folders that it writes into."""
+    """The job, the files that it names, and the folders that it writes into. KernelBuildError if a kernel is wrong."""
     buffer = io.BytesIO()
     packer = _Packer(buffer)
     try:
@@ -112,14 +111,13 @@ class _Packer(pickle.Pickler):
         toolchain = Toolchain.find(self._options.pto_isa_root, self._options.ascendc_root)
         for job in self._jobs:
             for kernel in job.kernels:
-                with contextlib.suppress(KernelBuildError):  # the worker reports it
-                    made = toolchain.kernel(
-                        kernel.source, kernel.core_type, target=job.target, include_dirs=kernel.include_dirs,
-                        mark_cost=self._options.mark_cost,
-                    )  # fmt: skip
-                    for path in sources_of(made):
-                        if not any(path.is_relative_to(root.resolve()) for root in roots):
-                            self._file(path)
+                made = toolchain.kernel(
+                    kernel.source, kernel.core_type, target=job.target, include_dirs=kernel.include_dirs,
+                    mark_cost=self._options.mark_cost,
+                )  # fmt: skip
+                for path in sources_of(made):
+                    if not any(path.is_relative_to(root.resolve()) for root in roots):
+                        self._file(path)
         return sorted(self._files)
 
 

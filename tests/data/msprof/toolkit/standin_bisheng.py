@@ -1,4 +1,4 @@
-"""Stands for bisheng: device code is compiled for the host once per kind of core, the rest goes to g++.
+"""Stands for bisheng on device code, which is compiled for the host once per kind of core.
 
 STANDIN_BISHENG=no_tl makes it a compiler from before the tile language, no_g one that refuses -g.
 STANDIN_COMPILES names a file that gets each command line for device code.
@@ -80,13 +80,4 @@ def compile_launched(words, source, text):
         return subprocess.run(["g++", *passed, *flags, *cores]).returncode
 
 
-def main():
-    words = sys.argv[1:]
-    if "-xcce" in words:
-        return compile_device(words)
-    quick = [word for word in host_flags(words) if word != "-O2"]
-    tool = "gcc" if any(word.endswith(".c") for word in words) else "g++"
-    return subprocess.run([tool, *quick]).returncode
-
-
-sys.exit(main())
+sys.exit(compile_device(sys.argv[1:]))
