@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import re
@@ -21,6 +22,7 @@ from insight_trace.simulate.embedded.toolchain import KernelBuildError
 
 J = TypeVar("J")
 R = TypeVar("R")
+_LOOK_SECONDS, _LOOKS = 10, 18  # how often, and how many times in a row, a cluster may be without workers
 _RETRIES = 1  # of a job whose worker died
 _CONNECT_SECONDS = 20
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss|ucx)://)?[\w.\-\[\]:]+:\d{1,5}|inproc://.+")
@@ -47,7 +49,6 @@ class Cluster:
     def run(
         self, work: Callable[[J], R], jobs: Iterable[J], kind: type[R], *, ahead: int = 2
     ) -> Iterator[tuple[int, R | InsightTraceError]]:
-        ended = importlib.import_module("distributed").as_completed(loop=self._client.loop)
         places = enumerate(jobs)
         held: dict[str, Any] = {}  # files that wait on the workers, by the name of their content
         running: dict[Any, tuple[int, tuple[Path, ...]]] = {}
@@ -64,16 +65,32 @@ class Cluster:
                         answered_here.append((item[0], error))
                         continue
                     running[future] = (item[0], outputs)
-                    ended.add(future)
                 while answered_here:
                     yield answered_here.popleft()
                 if not running:
                     return
-                future = next(ended)
+                future = self._ended(list(running))
                 place, outputs = running.pop(future)
                 yield place, self._result(future, kind, outputs)
         finally:
             self._client.cancel(list(running), force=True)
+
+    def _ended(self, running: list[Any]) -> Any:
+        """One that has ended. JobError where no worker has been there for a while to run it."""
+        wait = importlib.import_module("distributed").wait
+        alone = 0
+        while True:
+            with contextlib.suppress(TimeoutError):
+                wait(running, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED")
+            for future in running:
+                if future.status != "pending":
+                    return future
+            alone = 0 if self._client.nthreads() else alone + 1
+            if alone == _LOOKS:
+                raise JobError(
+                    f"the cluster at {self.address} has no workers any more",
+                    hint=f"dask worker {self.address}",
+                )
 
     def _submit(self, work: Callable[[J], R], job: J, held: dict[str, Any]) -> tuple[Any, tuple[Path, ...]]:
         packed, files, outputs = pack(work, job)
