@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from insight_trace.arguments.buffers import materialise
-from insight_trace.arguments.content import Recorded
-from insight_trace.arguments.slots import ReplayTensor, make_tensor
+from insight_trace.arguments.slots import Recorded, ReplayTensor, make_tensor
 from insight_trace.dtypes import dtype_named
 from insight_trace.model import Payload, Tier
 

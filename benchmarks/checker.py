@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tools")]
 import kernel_coverage  # noqa: E402
 from insight_trace.errors import InsightTraceError  # noqa: E402
 from insight_trace.replay.examine import dispatches  # noqa: E402
-from insight_trace.replay.request import ReplayRequest  # noqa: E402
+from insight_trace.replay.jobs import ReplayRequest  # noqa: E402
 from insight_trace.scratch import scratch_folder  # noqa: E402
 from insight_trace.simulate.embedded import simulator  # noqa: E402
 from insight_trace.simulate.embedded.checked_run import run_checked  # noqa: E402

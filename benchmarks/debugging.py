@@ -21,8 +21,7 @@ from insight_trace.arguments.arrays import from_arrays
 from insight_trace.debug.debug_session import Session
 from insight_trace.debug.writers import Writers
 from insight_trace.model import CoreType, Kernel
-from insight_trace.replay.pipeline import make_trace
-from insight_trace.replay.recorded import recording_of
+from insight_trace.replay.pipeline import make_trace, recording_of
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 
 SCENE = Path(__file__).resolve().parent.parent / "examples" / "vector_chain" / "scene.py"

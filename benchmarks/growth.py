@@ -24,8 +24,7 @@ from insight_trace.chips import load_chip
 from insight_trace.insight.validator import validate_directory
 from insight_trace.insight.writer import write_insight_directory
 from insight_trace.recording.store import open_recording, save
-from insight_trace.run.bulk_replay import ReplayRow
-from insight_trace.run.bulk_summary import write_summary
+from insight_trace.run.bulk_replay import ReplayRow, write_summary
 from insight_trace.run.placing import place
 from insight_trace.run.schedule import machine_of
 from insight_trace.trace.clean import clean

@@ -57,8 +57,8 @@ def replay(tiles: int, place: Path, how: dict[str, object]) -> None:
     from insight_trace.job import Job
     from insight_trace.model import Scene
     from insight_trace.options import RunOptions
+    from insight_trace.replay.jobs import ReplayRequest
     from insight_trace.replay.replaying import replay_job
-    from insight_trace.replay.request import ReplayRequest
 
     random = np.random.default_rng(7)
 

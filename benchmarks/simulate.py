@@ -16,8 +16,7 @@ import numpy as np
 
 from insight_trace import simulate
 from insight_trace.arguments.arrays import from_arrays
-from insight_trace.arguments.content import Zero
-from insight_trace.arguments.slots import make_tensor
+from insight_trace.arguments.slots import Zero, make_tensor
 from insight_trace.cache import Cache
 from insight_trace.dtypes import dtype_named
 from insight_trace.model import CoreType, Tier

@@ -6,8 +6,18 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from insight_trace.arguments.content import CallerArray, Fill, FromFile, OtherRecord, Random, Recorded, Zero
-from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, make_tensor
+from insight_trace.arguments.slots import (
+    CallerArray,
+    Fill,
+    FromFile,
+    OtherRecord,
+    Random,
+    Recorded,
+    ReplayArguments,
+    ReplayScalar,
+    Zero,
+    make_tensor,
+)
 from insight_trace.digest import headers_hash, job_digest
 from insight_trace.dtypes import dtype_named
 from insight_trace.job import Job

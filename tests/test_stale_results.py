@@ -30,9 +30,9 @@ from insight_trace.program.command_line import parse
 from insight_trace.ptoas.planned_kernel import ProfileKernel, Workload
 from insight_trace.replay import examine as examine_module
 from insight_trace.replay import replaying
-from insight_trace.replay.request import ReplayRequest
+from insight_trace.replay.jobs import ReplayRequest
 from insight_trace.run.bulk_replay import ReplayRow, plan, replay_all
-from insight_trace.run.timing_job import Timed
+from insight_trace.run.timing import Timed
 from insight_trace.run.whole_run import RunRequest, run_case
 from insight_trace.scene.static import load_scene
 from insight_trace.simulate.embedded.toolchain import Toolchain

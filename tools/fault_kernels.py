@@ -18,13 +18,11 @@ from msgspec.structs import replace
 import insight_trace
 import kernel_coverage
 from insight_trace.arguments.buffers import scatter, view_of
-from insight_trace.arguments.content import Random, Recorded
-from insight_trace.arguments.slots import ReplayArguments, ReplayTensor, make_tensor
+from insight_trace.arguments.slots import Random, Recorded, ReplayArguments, ReplayTensor, make_tensor
 from insight_trace.debug.debug_session import Session, open_session
 from insight_trace.errors import InsightTraceError
 from insight_trace.model import Kernel, Payload, Role
-from insight_trace.replay.pipeline import make_trace
-from insight_trace.replay.recorded import recording_of
+from insight_trace.replay.pipeline import make_trace, recording_of
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 
 _MOST_ROWS = 30_000

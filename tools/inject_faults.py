@@ -31,8 +31,7 @@ from insight_trace.debug.mismatch import wrong_outputs
 from insight_trace.debug.tile_calls import TileCalls
 from insight_trace.debug.why import first_mismatch
 from insight_trace.errors import InsightTraceError
-from insight_trace.replay.pipeline import make_trace
-from insight_trace.replay.recorded import recording_of
+from insight_trace.replay.pipeline import make_trace, recording_of
 
 _DRAWS = 4  # of one kind in one kernel
 Result = dict[str, Any]

@@ -27,9 +27,11 @@ from pathlib import Path
 import numpy as np
 from msgspec.structs import replace
 
-from insight_trace.arguments.content import CallerArray, Fill, Random
 from insight_trace.arguments.packing import DESCRIPTOR_SIZE
 from insight_trace.arguments.slots import (
+    CallerArray,
+    Fill,
+    Random,
     ReplayArguments,
     ReplayScalar,
     ReplaySlot,

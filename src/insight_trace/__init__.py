@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from insight_trace.program.run_kernel import kernel as kernel
     from insight_trace.replay.examine import CheckResult as CheckResult
     from insight_trace.replay.replaying import Replay as Replay
-    from insight_trace.run.bulk_summary import ReplayAllResult as ReplayAllResult
-    from insight_trace.run.gate_reports import GateResult as GateResult
+    from insight_trace.run.baseline import GateResult as GateResult
+    from insight_trace.run.bulk_replay import ReplayAllResult as ReplayAllResult
     from insight_trace.run.run_tables import RunResult as RunResult
     from insight_trace.scene.live import load_scene_live as load_scene_live
     from insight_trace.scene.static import load_scene as load_scene
@@ -119,10 +119,10 @@ _TYPES: dict[str, str] = {
     "Capture": "insight_trace.capture.session",
     "CheckResult": "insight_trace.replay.examine",
     "Comparison": "insight_trace.trace.compare",
-    "GateResult": "insight_trace.run.gate_reports",
+    "GateResult": "insight_trace.run.baseline",
     "ProfileResult": "insight_trace.profile.profile_run",
     "Replay": "insight_trace.replay.replaying",
-    "ReplayAllResult": "insight_trace.run.bulk_summary",
+    "ReplayAllResult": "insight_trace.run.bulk_replay",
     "RunResult": "insight_trace.run.run_tables",
     "Simulation": "insight_trace.outcome",
     "StatsResult": "insight_trace.trace.text",

@@ -46,8 +46,8 @@ def run_demo(output: Path, say: Callable[[str], None] = lambda _text: None) -> D
     from insight_trace.capture.session import CaptureOptions, run_capture
     from insight_trace.dump.load import load_dump
     from insight_trace.options import RunOptions
+    from insight_trace.replay.jobs import ReplayRequest
     from insight_trace.replay.replaying import run_replay
-    from insight_trace.replay.request import ReplayRequest
     from insight_trace.scene.static import load_scene
 
     scene = find_scene()

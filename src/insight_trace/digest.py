@@ -16,8 +16,15 @@ from pathlib import Path
 
 from insight_trace import __version__
 from insight_trace.arguments.buffers import payload_bytes
-from insight_trace.arguments.content import CallerArray, FromFile, OtherRecord, Recorded
-from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplayTensor
+from insight_trace.arguments.slots import (
+    CallerArray,
+    FromFile,
+    OtherRecord,
+    Recorded,
+    ReplayArguments,
+    ReplayScalar,
+    ReplayTensor,
+)
 from insight_trace.chips import load_chip
 from insight_trace.errors import InputError, InsightTraceError
 from insight_trace.job import Job

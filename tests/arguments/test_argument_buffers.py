@@ -11,8 +11,16 @@ from recorded_dispatches import payload
 from tests.materialised import materialise_all
 
 from insight_trace.arguments.buffers import content_span, materialise, span_bytes, view_of
-from insight_trace.arguments.content import Fill, FromFile, OtherRecord, Random, Recorded, Zero
-from insight_trace.arguments.slots import ReplayArguments, make_tensor
+from insight_trace.arguments.slots import (
+    Fill,
+    FromFile,
+    OtherRecord,
+    Random,
+    Recorded,
+    ReplayArguments,
+    Zero,
+    make_tensor,
+)
 from insight_trace.dtypes import DTYPES, dtype_named
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Payload, Tier

@@ -10,8 +10,8 @@ from recorded_dispatches import dispatch, payload, real_dispatches, scalar, tens
 from tests.materialised import materialise_all
 
 from insight_trace.arguments.buffers import materialise, view_of
-from insight_trace.arguments.content import Zero
 from insight_trace.arguments.dispatch import from_dispatch
+from insight_trace.arguments.slots import Zero
 from insight_trace.dtypes import DTYPES
 from insight_trace.dump.load import Dump
 from insight_trace.errors import InputError, InsightTraceError, RequestError

@@ -5,7 +5,6 @@ import struct
 
 import pytest
 
-from insight_trace.arguments.content import Zero
 from insight_trace.arguments.packing import (
     ARGS_SIZE,
     GLOBAL_CONTEXT_SIZE,
@@ -15,7 +14,7 @@ from insight_trace.arguments.packing import (
     pack_global_context,
     pack_local_context,
 )
-from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, make_tensor
+from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, Zero, make_tensor
 from insight_trace.dtypes import dtype_named
 from insight_trace.errors import RequestError
 from insight_trace.model import Tier

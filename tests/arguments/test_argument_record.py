@@ -12,10 +12,17 @@ from msgspec.structs import replace
 from recorded_dispatches import dispatch, payload, real_dispatches, scalar, tensor
 from tests.materialised import materialise_all
 
-from insight_trace.arguments.content import Fill, FromFile, OtherRecord, Random, Zero
 from insight_trace.arguments.dispatch import from_dispatch
 from insight_trace.arguments.record import from_record, keep, to_record
-from insight_trace.arguments.slots import ReplayArguments, make_tensor
+from insight_trace.arguments.slots import (
+    Fill,
+    FromFile,
+    OtherRecord,
+    Random,
+    ReplayArguments,
+    Zero,
+    make_tensor,
+)
 from insight_trace.dtypes import DTYPES, dtype_named
 from insight_trace.errors import InsightTraceError
 from insight_trace.model import Role, Tier

@@ -2,11 +2,11 @@
 
 import pytest
 
-from insight_trace.arguments.content import Zero
 from insight_trace.arguments.slots import (
     TILE_MARGIN,
     ReplayArguments,
     ReplayScalar,
+    Zero,
     buffer_sizes,
     make_tensor,
 )

@@ -3,7 +3,7 @@
 from recorded_dispatches import dispatch, payload, scalar, tensor
 
 from insight_trace.arguments.dispatch import from_dispatch
-from insight_trace.arguments.table import slot_table
+from insight_trace.commands.replay_text import slot_table
 from insight_trace.model import Role
 
 

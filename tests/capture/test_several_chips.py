@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from insight_trace import capture, load_dump
-from insight_trace.capture import node_run
+from insight_trace.capture import node_capture as node_run
 from insight_trace.capture.node import Node, NodeCall, NodeMemory
 from insight_trace.errors import JobError, RequestError
 from insight_trace.scene.node_names import ChipTaskArgs, CommBufferSpec, TensorArgType

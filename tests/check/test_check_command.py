@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from insight_trace.__main__ import main
-from insight_trace.arguments.content import CallerArray
-from insight_trace.arguments.slots import ReplayArguments, make_tensor
+from insight_trace.arguments.slots import CallerArray, ReplayArguments, make_tensor
 from insight_trace.check.suppressions import Allowance, apply, in_file
 from insight_trace.dtypes import dtype_named
 from insight_trace.errors import InputError

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from insight_trace.arguments.content import CallerArray, Zero
-from insight_trace.arguments.slots import ReplayArguments, make_tensor
+from insight_trace.arguments.slots import CallerArray, ReplayArguments, Zero, make_tensor
 from insight_trace.dtypes import dtype_named
 from insight_trace.finding import Severity
 from insight_trace.model import CoreType, Kernel, Role, Tier

@@ -8,8 +8,7 @@ import pytest
 
 from insight_trace.debug import Session
 from insight_trace.model import CoreType, Kernel
-from insight_trace.replay.pipeline import make_trace
-from insight_trace.replay.recorded import recording_of
+from insight_trace.replay.pipeline import make_trace, recording_of
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 from tests.debug.test_moments import wrong_moments
 

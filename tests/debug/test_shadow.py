@@ -10,8 +10,7 @@ from insight_trace.arguments.arrays import from_arrays
 from insight_trace.debug import Session, open_session
 from insight_trace.debug.shadow import shadow
 from insight_trace.model import CoreType, Kernel
-from insight_trace.replay.pipeline import make_trace
-from insight_trace.replay.recorded import recording_of
+from insight_trace.replay.pipeline import make_trace, recording_of
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
 
 KERNEL = """

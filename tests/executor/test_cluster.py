@@ -29,8 +29,7 @@ from insight_trace.profile.kernel_runner import EXPORTED, RunOutcome
 from insight_trace.profile.manifest import latest_run, read_manifest
 from insight_trace.ptoas.planned_kernel import Content
 from insight_trace.run.bulk_replay import ReplayRow, plan, run_replay_job
-from insight_trace.run.distinct import Dispatches
-from insight_trace.run.timing_job import Timed, run_timing_job
+from insight_trace.run.timing import Dispatches, Timed, run_timing_job
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCENE = EXAMPLES / "paged_attention" / "scene.py"

@@ -14,8 +14,7 @@ from insight_trace.__main__ import main
 from insight_trace.insight import write_insight_directory
 from insight_trace.insight.container import blocks_of
 from insight_trace.model import CoreType, Kernel
-from insight_trace.replay.pipeline import make_trace
-from insight_trace.replay.recorded import recording_of
+from insight_trace.replay.pipeline import make_trace, recording_of
 from insight_trace.trace.details_figures import details_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

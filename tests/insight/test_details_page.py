@@ -21,8 +21,7 @@ from insight_trace.insight import details_page as page
 from insight_trace.insight.container import BlockType, write_block
 from insight_trace.insight.details_page import DETAILS, DetailsPage, details_blocks, read_details
 from insight_trace.model import CoreType, Kernel
-from insight_trace.replay.pipeline import make_trace
-from insight_trace.replay.recorded import recording_of
+from insight_trace.replay.pipeline import make_trace, recording_of
 from insight_trace.trace.details_figures import details_of
 
 MOST_ROWS = 16  # of a compute table that Insight shows without cutting it off

@@ -3,8 +3,7 @@
 import struct
 from pathlib import Path
 
-from insight_trace.arguments.content import Random, Zero
-from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, make_tensor
+from insight_trace.arguments.slots import Random, ReplayArguments, ReplayScalar, Zero, make_tensor
 from insight_trace.dtypes import dtype_named
 from insight_trace.model import CoreType, Kernel, Role, Tier
 from insight_trace.simulate.msprof.vendor_workspace import VendorJob

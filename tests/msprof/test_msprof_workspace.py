@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 from replay_cases import ADD, CUBE, F32, LANE, job
 
-from insight_trace.arguments.content import Fill, Zero
-from insight_trace.arguments.slots import ReplayArguments, make_tensor
+from insight_trace.arguments.slots import Fill, ReplayArguments, Zero, make_tensor
 from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.model import CoreType, Kernel, Role, Tier
 from insight_trace.simulate.msprof.core_layout import lay_out

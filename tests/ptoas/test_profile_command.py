@@ -83,8 +83,8 @@ def test_on_a_terminal_a_table_follows_the_kernels(example_build, monkeypatch):
 def test_long_steps_have_a_line_and_every_step_is_in_the_table():
     from rich.console import Console
 
+    from insight_trace.commands.profile import _Lines, _LiveTable
     from insight_trace.profile.manifest import ManifestRow
-    from insight_trace.profile.profile_progress import _Lines, _LiveTable
     from insight_trace.profile.profile_run import Progress
 
     done = ManifestRow("b", "exported", {"artifact_count": "4", "cycles": "77", "bound_by": "MTE2"})

@@ -11,13 +11,12 @@ from small_kernels import VECTOR_PTO, write_kernel
 from tests.torch_files import torch_file
 
 from insight_trace.__main__ import main
+from insight_trace.commands.profile import _Lines
 from insight_trace.errors import InputError, RequestError
 from insight_trace.profile import ProfileRequest, list_kernels
 from insight_trace.profile.case_run import case_command, users_python
 from insight_trace.profile.manifest import ManifestRow
-from insight_trace.profile.profile_progress import _Lines
-from insight_trace.profile.profile_run import Progress
-from insight_trace.profile.verdict import near_empty
+from insight_trace.profile.profile_run import Progress, near_empty
 from insight_trace.ptoas.kernel_plan import Settings
 from insight_trace.ptoas.planned_kernel import ProfileKernel
 

@@ -34,11 +34,10 @@ from insight_trace.commands import profile as command
 from insight_trace.errors import JobError, RequestError
 from insight_trace.options import RunOptions, VendorOptions, options_of
 from insight_trace.profile import ProfileRequest, list_kernels, run_profile
-from insight_trace.profile.foreign_case import find_generator, generate_case, input_sizes
 from insight_trace.profile.kernel_runner import CorePipes
+from insight_trace.profile.msprof_runner import cause_in, find_generator, generate_case, input_sizes, run_step
+from insight_trace.profile.profile_run import near_empty
 from insight_trace.profile.testcase import entry_symbol, render_testcase
-from insight_trace.profile.tool_steps import cause_in, run_step
-from insight_trace.profile.verdict import near_empty
 from insight_trace.ptoas.buffer_content import content_of
 from insight_trace.ptoas.cpp_signature import parse_cpp
 from insight_trace.ptoas.kernel_plan import kernels_of_pto

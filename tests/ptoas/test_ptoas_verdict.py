@@ -9,7 +9,7 @@ from scripted_runner import pipes_of
 from insight_trace.dtypes import dtype_named
 from insight_trace.model import CoreType
 from insight_trace.profile.kernel_runner import CorePipes
-from insight_trace.profile.verdict import near_empty, suspects
+from insight_trace.profile.profile_run import near_empty, suspects
 from insight_trace.ptoas.planned_kernel import BufferArg, Content, ProfileKernel, ValueArg
 from insight_trace.ptoas.pto_facts import NO_WORK, CoreWork
 

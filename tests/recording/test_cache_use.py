@@ -11,8 +11,7 @@ from insight_trace.model import Confidence, Launch, MemoryUse, Trace
 from insight_trace.outcome import Simulation
 from insight_trace.recording import cache_use, empty, open_recording, save
 from insight_trace.recording.cache_use import REQUEST
-from insight_trace.replay.pipeline import make_trace
-from insight_trace.replay.recorded import recording_of
+from insight_trace.replay.pipeline import make_trace, recording_of
 from insight_trace.simulate.embedded.op_script import run_op
 from insight_trace.simulate.embedded.program import On, Step, barrier, run_program, transfer
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions

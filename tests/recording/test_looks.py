@@ -13,7 +13,7 @@ from insight_trace.insight.writer import write_insight_directory
 from insight_trace.model import Trace
 from insight_trace.recording.store import Recording, save
 from insight_trace.recording.stream import COLUMNS
-from insight_trace.replay.recorded import recording_of
+from insight_trace.replay.pipeline import recording_of
 from insight_trace.simulate.embedded.program import (
     On,
     barrier,

@@ -16,7 +16,7 @@ from insight_trace.model import CoreType, Trace
 from insight_trace.recording import empty, open_recording, save, take
 from insight_trace.recording.store import HEADER
 from insight_trace.recording.stream import COLUMNS, OPERAND_COLUMNS
-from insight_trace.replay.recorded import recording_of
+from insight_trace.replay.pipeline import recording_of
 
 _KERNEL = Path(__file__).parents[2] / "examples" / "vector_chain" / "kernels"
 

@@ -7,8 +7,8 @@ import pytest
 import insight_trace
 from insight_trace.insight import validate
 from insight_trace.options import RunOptions
+from insight_trace.replay.jobs import ReplayRequest
 from insight_trace.replay.replaying import run_replay
-from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.verification import Status, verdict
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,11 +17,10 @@ from insight_trace.chips import load_chip
 from insight_trace.dump.load import load_dump
 from insight_trace.errors import InputError
 from insight_trace.model import CoreType
-from insight_trace.run.calibration import Simulated, Task, core_times, simulated
+from insight_trace.run.calibration import Simulated, Task, core_times, recorded_tasks, simulated
 from insight_trace.run.fitting import Quantity, fit, scatter
 from insight_trace.run.measured import read_pmu, read_swimlane
 from insight_trace.run.overlay import candidates, overlay_text
-from insight_trace.run.recorded_tasks import recorded_tasks
 from insight_trace.simulate.embedded.program import Step, move, multiply, run_program, transfer, vector
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 

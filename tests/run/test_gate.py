@@ -17,11 +17,12 @@ from insight_trace.run.baseline import (
     CaseFigures,
     KernelFigures,
     differences,
+    junit_text,
     read_baseline,
+    sarif_of,
     update_baseline,
     write_baseline,
 )
-from insight_trace.run.gate_reports import junit_text, sarif_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -19,8 +19,7 @@ from insight_trace.errors import InputError, JobError
 from insight_trace.executor import Local, Remaining, required
 from insight_trace.executor.journal import Journal
 from insight_trace.options import RunOptions
-from insight_trace.run.distinct import Dispatches
-from insight_trace.run.timing_job import Timed, run_timing_job
+from insight_trace.run.timing import Dispatches, Timed, run_timing_job
 from insight_trace.run.whole_run import RunRequest, run_case
 
 SCENE = Path(__file__).parents[2] / "examples" / "paged_attention" / "scene.py"

@@ -10,7 +10,7 @@ import pytest
 
 from insight_trace import load_scene, load_scene_live
 from insight_trace.errors import JobError, RequestError
-from insight_trace.scene import scene_memory
+from insight_trace.scene import live as scene_memory
 from insight_trace.scene.live import LiveTensor, scalar_slot
 from insight_trace.scene.stand_in_modules import NamedTensor, Scalar, TaskArgsBuilder, runtime_is_installed
 

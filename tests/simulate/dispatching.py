@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from insight_trace.arguments.content import CallerArray
-from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
+from insight_trace.arguments.slots import CallerArray, ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
 from insight_trace.dtypes import dtype_named
 from insight_trace.model import CoreType, Kernel, Role, Tier
 from insight_trace.outcome import Simulation

@@ -210,7 +210,7 @@ def test_forty_gigabytes_that_are_hardly_touched_cost_ten_megabytes(tmp_path):
     source = write_kernel(tmp_path, body)
     script = f"""
 import resource, numpy as np, insight_trace
-from insight_trace.arguments.content import Zero
+from insight_trace.arguments.slots import Zero
 from insight_trace.arguments.arrays import from_arrays
 from insight_trace.arguments.slots import make_tensor
 from insight_trace.dtypes import dtype_named

@@ -11,8 +11,7 @@ from insight_trace.model import CoreType, Kernel, Pipe, Trace
 from insight_trace.recording.kinds import Kind, kinds
 from insight_trace.recording.store import open_recording
 from insight_trace.recording.user_marks import marked_ranges
-from insight_trace.replay.pipeline import make_trace
-from insight_trace.replay.recorded import recording_of
+from insight_trace.replay.pipeline import make_trace, recording_of
 from insight_trace.trace.advice import advise
 from insight_trace.trace.stats import stats
 from insight_trace.trace.text import stats_data, stats_text

@@ -14,8 +14,7 @@ import numpy as np
 
 from insight_trace.arguments.arg_spec import read_arg_spec
 from insight_trace.arguments.buffers import file_elements
-from insight_trace.arguments.content import Zero
-from insight_trace.arguments.slots import ReplayTensor, Tier
+from insight_trace.arguments.slots import ReplayTensor, Tier, Zero
 from insight_trace.capture.process import _read as read_capture_result
 from insight_trace.check.suppressions import in_file
 from insight_trace.chips.chip_files import read_chip_file
@@ -37,9 +36,9 @@ from insight_trace.insight.memory_page import read_memory_page
 from insight_trace.insight.reader import open_trace
 from insight_trace.insight.validator import validate
 from insight_trace.model import Instructions, Operands, Trace
-from insight_trace.profile.foreign_case import input_sizes
 from insight_trace.profile.kernel_runner import RunOutcome
 from insight_trace.profile.manifest import read_manifest
+from insight_trace.profile.msprof_runner import input_sizes
 from insight_trace.ptoas.cpp_signature import parse_cpp
 from insight_trace.ptoas.kernel_plan import kernels_of_pto
 from insight_trace.ptoas.launch_arguments import Wishes, kernel_arguments

@@ -11,11 +11,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from insight_trace.arguments.content import Zero
-from insight_trace.arguments.slots import ReplayTensor, Tier
+from insight_trace.arguments.slots import ReplayTensor, Tier, Zero
 from insight_trace.cache import _STAMP, Cache
 from insight_trace.capture.dump_rows import ROW
-from insight_trace.capture.recover import main as recover
+from insight_trace.capture.growing_dump import main as recover
 from insight_trace.capture.task_graph import _EDGE_FIELDS, _TASK_FIELDS, _read_graph
 from insight_trace.check.suppressions import in_sources
 from insight_trace.commands import runs
@@ -33,10 +32,9 @@ from insight_trace.replay.build_dump import _program, kernel_names
 from insight_trace.report.kernel_table import traces_below
 from insight_trace.report.recorded_facts import estimates, part, recorded_facts, rows_of
 from insight_trace.run.baseline import differences, read_baseline
-from insight_trace.run.bulk_replay import ReplayRow
-from insight_trace.run.bulk_summary import text_lines
+from insight_trace.run.bulk_replay import ReplayRow, text_lines
 from insight_trace.run.run_store import RunStore
-from insight_trace.run.timing_job import Timed
+from insight_trace.run.timing import Timed
 from insight_trace.scene.static import load_scenes
 from insight_trace.simulate.embedded.carried_core import fits
 from insight_trace.simulate.embedded.source_lines import KEPT, _lines

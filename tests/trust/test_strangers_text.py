@@ -13,8 +13,7 @@ from insight_trace.commands.signals import orderly
 from insight_trace.errors import InputError
 from insight_trace.limits import cell
 from insight_trace.replay.workspace import read_record
-from insight_trace.run.baseline import BaselineChange, CaseFigures, KernelFigures
-from insight_trace.run.gate_reports import junit_text
+from insight_trace.run.baseline import BaselineChange, CaseFigures, KernelFigures, junit_text
 
 EVIL = "K\x1b]0;mine\x07\x1b[2J\u202egnp.exe\x9b31m"
 

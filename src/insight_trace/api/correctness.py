@@ -45,7 +45,7 @@ def check(
     from insight_trace.check.sarif import sarif as sarif_log
     from insight_trace.check.suppressions import in_file
     from insight_trace.replay.examine import CheckResult, examine
-    from insight_trace.replay.request import ReplayRequest
+    from insight_trace.replay.jobs import ReplayRequest
     from insight_trace.storage import refuse_existing, write_whole
 
     how = run_options(options, run)

@@ -61,7 +61,7 @@ def capture(
     if not check:
         return done
     from insight_trace.replay.examine import examine
-    from insight_trace.replay.request import ReplayRequest
+    from insight_trace.replay.jobs import ReplayRequest
 
     found = []
     if done.directory is not None and done.failure is None:

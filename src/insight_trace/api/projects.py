@@ -14,8 +14,8 @@ from insight_trace.results import Progress, silent, steps_of
 if TYPE_CHECKING:
     from insight_trace.demo import Demo
     from insight_trace.doctor import MachinePart
+    from insight_trace.run.baseline import GateResult
     from insight_trace.run.calibration import Calibration
-    from insight_trace.run.gate_reports import GateResult
     from insight_trace.run.run_store import RunStore
 
 
@@ -39,9 +39,17 @@ def gate(
     import json
 
     from insight_trace.executor import open_executor
-    from insight_trace.run.baseline import Baseline, differences, read_baseline, update_baseline
-    from insight_trace.run.gate_figures import measure, subjects_of
-    from insight_trace.run.gate_reports import GateResult, junit_text, sarif_of
+    from insight_trace.run.baseline import (
+        Baseline,
+        GateResult,
+        differences,
+        junit_text,
+        measure,
+        read_baseline,
+        sarif_of,
+        subjects_of,
+        update_baseline,
+    )
     from insight_trace.scratch import scratch_folder
     from insight_trace.storage import write_whole
 
@@ -87,9 +95,9 @@ def calibrate(
 ) -> Calibration:
     """A chip's numbers from what a device measured of a run; written to `output` where something could be fitted."""
     from insight_trace.run.calibration import calibrate as fitted
+    from insight_trace.run.calibration import recorded_tasks
     from insight_trace.run.measured import read_pmu, read_swimlane
     from insight_trace.run.overlay import write_overlay
-    from insight_trace.run.recorded_tasks import recorded_tasks
 
     if not pmu and swimlane is None:
         raise RequestError("nothing to calibrate with", hint="give --pmu, --swimlane or both")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from insight_trace.program.products import ProgramResult
     from insight_trace.ptoas.planned_kernel import PlannedKernel
     from insight_trace.replay.replaying import Replay
-    from insight_trace.run.bulk_summary import ReplayAllResult
+    from insight_trace.run.bulk_replay import ReplayAllResult
     from insight_trace.run.run_tables import RunResult
     from insight_trace.simulate.embedded.single_op import OpTiming, TableRow
 
@@ -64,8 +64,8 @@ def replay(
 
     from insight_trace.arguments.overrides import Overrides
     from insight_trace.replay.build_dump import build_and_dump, members_of
+    from insight_trace.replay.jobs import ReplayRequest
     from insight_trace.replay.replaying import run_replay
-    from insight_trace.replay.request import ReplayRequest
 
     how = run_options(options, run)
     if shadow and (how.timing_only or not collect):
@@ -141,7 +141,7 @@ def replay_all(
     from insight_trace.executor import open_executor
     from insight_trace.executor.journal import Journal
     from insight_trace.run import bulk_replay
-    from insight_trace.run.bulk_summary import JOURNAL, ReplayAllResult, open_folder, write_summary
+    from insight_trace.run.bulk_replay import JOURNAL, ReplayAllResult, open_folder, write_summary
 
     if sample is not None and sample < 1:
         raise RequestError(f"--sample {sample}: at least one dispatch is replayed")

@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from insight_trace.arguments.buffers import file_elements
-from insight_trace.arguments.content import Content, Fill, FromFile, Random, Zero
 from insight_trace.arguments.slots import (
+    Content,
+    Fill,
+    FromFile,
+    Random,
     ReplayArguments,
     ReplayScalar,
     ReplaySlot,
+    Zero,
     geometry_problem,
     make_tensor,
     row_major,

@@ -11,9 +11,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from insight_trace.arguments.content import Fill, Random, Zero
 from insight_trace.arguments.dispatch import NO_SCALARS
-from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplayTensor, make_tensor, row_major
+from insight_trace.arguments.slots import (
+    Fill,
+    Random,
+    ReplayArguments,
+    ReplayScalar,
+    ReplayTensor,
+    Zero,
+    make_tensor,
+    row_major,
+)
 from insight_trace.dtypes import DType, dtype_named, scalar_bits
 from insight_trace.errors import RequestError
 from insight_trace.model import Case, Role, Tier

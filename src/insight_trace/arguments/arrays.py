@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from insight_trace.arguments.content import CallerArray
-from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
+from insight_trace.arguments.slots import CallerArray, ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
 from insight_trace.dtypes import DoesNotFitError, DType, dtype_named, scalar_bits
 from insight_trace.errors import RequestError
 from insight_trace.model import Role, Tier

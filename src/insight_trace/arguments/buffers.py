@@ -9,8 +9,18 @@ import mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from insight_trace.arguments.content import CallerArray, Fill, FromFile, OtherRecord, Random, Recorded, Zero
-from insight_trace.arguments.slots import ReplayTensor, element_count, view_extent
+from insight_trace.arguments.slots import (
+    CallerArray,
+    Fill,
+    FromFile,
+    OtherRecord,
+    Random,
+    Recorded,
+    ReplayTensor,
+    Zero,
+    element_count,
+    view_extent,
+)
 from insight_trace.dtypes import DoesNotFitError, encode_element, integer_range
 from insight_trace.dump import recorded_bytes
 from insight_trace.errors import InputError, JobError, RequestError

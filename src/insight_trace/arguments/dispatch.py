@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from insight_trace.arguments.content import Content, OtherRecord, Recorded, Zero
 from insight_trace.arguments.slots import (
+    Content,
+    OtherRecord,
+    Recorded,
     ReplayArguments,
     ReplayScalar,
     ReplaySlot,
     ReplayTensor,
+    Zero,
     geometry_problem,
     make_tensor,
     view_extent,

@@ -8,8 +8,16 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from insight_trace.arguments.content import Fill, Random, Recorded, Zero
-from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, ReplayTensor
+from insight_trace.arguments.slots import (
+    Fill,
+    Random,
+    Recorded,
+    ReplayArguments,
+    ReplayScalar,
+    ReplaySlot,
+    ReplayTensor,
+    Zero,
+)
 from insight_trace.dtypes import (
     DoesNotFitError,
     DType,

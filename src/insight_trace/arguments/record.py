@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from insight_trace.arguments.buffers import payload_bytes
-from insight_trace.arguments.content import (
+from insight_trace.arguments.slots import (
     CallerArray,
     Content,
     Fill,
@@ -21,13 +21,11 @@ from insight_trace.arguments.content import (
     OtherRecord,
     Random,
     Recorded,
-    Zero,
-)
-from insight_trace.arguments.slots import (
     ReplayArguments,
     ReplayScalar,
     ReplaySlot,
     ReplayTensor,
+    Zero,
     buffer_sizes,
     geometry_problem,
 )

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from insight_trace.arguments.content import Content
 from insight_trace.dtypes import DType, scalar_value
 from insight_trace.errors import RequestError
 from insight_trace.model import ARG_SLOTS, LOCAL_CONTEXT_SLOT, MAX_TENSOR_DIMS, Payload, Role, Tier
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Kernels load whole tiles, so they read past a view that covers only part of one, and no dump says where the
 # buffer really ends. A vector tile cannot be larger than the unified buffer, which no chip has above 256 KiB.
@@ -267,3 +271,53 @@ def make_tensor(
         name=name,
         origin=origin,
     )
+
+
+# --- what a replayed tensor starts with. Nothing is read or made until a buffer is asked for
+
+
+class Zero(Struct, frozen=True):
+    """Every byte zero."""
+
+
+class Fill(Struct, frozen=True):
+    """One value in every element of the view."""
+
+    value: int | float | bool
+
+
+class Random(Struct, frozen=True):
+    """Numbers from a seed: floats from -1 to 1, integers from 0 to 7. Each slot draws its own."""
+
+    seed: int
+
+
+class Recorded(Struct, frozen=True):
+    """A payload of the dump: the view's logical elements, row by row. May be a prefix if it was cut off."""
+
+    payload: Payload
+
+
+class FromFile(Struct, frozen=True):
+    """A file the user gave: raw little-endian elements, or .npy."""
+
+    path: Path
+
+
+class OtherRecord(Struct, frozen=True):
+    """A payload that was recorded for another view of the same buffer."""
+
+    payload: Payload
+    dtype: DType
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    start_offset: int
+
+
+class CallerArray(Struct, frozen=True, eq=False):
+    """An array that the caller holds, in the view's shape."""
+
+    array: NDArray[Any]
+
+
+Content = Zero | Fill | Random | Recorded | FromFile | OtherRecord | CallerArray

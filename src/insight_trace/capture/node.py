@@ -1,7 +1,7 @@
 """A node: several chips on this host, as a level-3 orchestration sees them.
 
 One memory holds every chip's tensors and windows, at the same addresses for all. An orchestration only submits;
-what it submitted runs when it has returned (insight_trace.capture.node_run).
+what it submitted runs when it has returned (insight_trace.capture.node_capture).
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def run_all(options: argparse.Namespace) -> int:
     from insight_trace import replay_all
     from insight_trace.commands import shown_progress
     from insight_trace.errors import RequestError
-    from insight_trace.run.bulk_summary import text_lines
+    from insight_trace.run.bulk_replay import text_lines
 
     if options.dump_dir is None:
         raise RequestError("--all and --sample replay dispatches of a dump", hint="give --dump-dir D")

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import DType
 from insight_trace.dump.entries import plain_number
-from insight_trace.dump.recorded_bytes import payload_array
+from insight_trace.dump.recorded_bytes import payload_array, payload_bytes
 from insight_trace.dump.statistics import elements
-from insight_trace.dump.unwritten import UnwrittenContent
 from insight_trace.errors import InputError, RequestError
-from insight_trace.model import Argument, ContextArg, Dispatch, Role, ScalarArg, Stage, TensorArg
+from insight_trace.model import Argument, ContextArg, Dispatch, Payload, Role, ScalarArg, Stage, TensorArg
 from insight_trace.reading import load_npy, open_regular
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 _PIECE = 1 << 20
@@ -317,3 +317,53 @@ def golden_array(path: Path, dtype: DType, shape: tuple[int, ...]) -> NDArray[An
     if array.size != math.prod(shape):
         raise InputError(f"shape {list(array.shape)}, the tensor has {list(shape)}", where=str(path))
     return array.reshape(shape)
+
+
+# --- content that no recorded dispatch wrote: memory of an output that was never filled
+
+
+@dataclass(slots=True)
+class _Chain:
+    left: NDArray[Any]  # the first content on either side, a row of bytes per element
+    right: NDArray[Any]
+    unwritten: NDArray[np.bool_]
+
+
+class UnwrittenContent:
+    """Follows inout tensors of two dumps from dispatch to dispatch."""
+
+    def __init__(self) -> None:
+        self._chains: dict[Hashable, _Chain | None] = {}
+
+    def of(self, key: Hashable, left: TensorArg, right: TensorArg) -> dict[Stage, NDArray[np.bool_]]:
+        """The elements of each stage that nobody wrote on either side; empty where there are none."""
+        payloads = [p for p in (left.before, left.after, right.before, right.after) if p is not None]
+        if len(payloads) < 4 or any(p.truncated for p in payloads):
+            return {}
+        before, after, other_before, other_after = (_rows(p, left.dtype.size) for p in payloads)
+        if key not in self._chains:
+            different = (before != other_before).any(axis=1)
+            if not different.any():
+                self._chains[key] = None
+                return {}
+            untouched = (before == after).all(axis=1) & (other_before == other_after).all(axis=1)
+            mask = different & untouched
+            self._chains[key] = _Chain(before, other_before, mask)
+            return {Stage.BEFORE: mask, Stage.AFTER: mask}
+        chain = self._chains[key]
+        if chain is None:
+            return {}
+        kept = chain.unwritten & _same(before, chain.left) & _same(other_before, chain.right)
+        chain.unwritten = kept & _same(after, chain.left) & _same(other_after, chain.right)
+        return {Stage.BEFORE: kept, Stage.AFTER: chain.unwritten}
+
+
+def _rows(payload: Payload, width: int) -> NDArray[Any]:
+    import numpy as np
+
+    return np.frombuffer(payload_bytes(payload), dtype=np.uint8).reshape(-1, width)
+
+
+def _same(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
+    result: NDArray[np.bool_] = (one == other).all(axis=1)
+    return result

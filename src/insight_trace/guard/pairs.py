@@ -21,8 +21,7 @@ from insight_trace.profile.embedded_runner import EmbeddedRunner
 from insight_trace.ptoas.kernel_plan import Settings
 from insight_trace.ptoas.planned_kernel import BrokenKernel, BufferArg, PlannedKernel, ProfileKernel, ValueArg
 from insight_trace.reading import is_folder
-from insight_trace.replay.jobs import jobs_of
-from insight_trace.replay.request import ReplayRequest
+from insight_trace.replay.jobs import ReplayRequest, jobs_of
 from insight_trace.replay.workspace import RECORD, read_record
 from insight_trace.scene.build_directory import CONFIG
 from insight_trace.scene.static import load_scene

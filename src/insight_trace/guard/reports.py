@@ -8,8 +8,7 @@ from typing import Any
 from insight_trace.check.sarif import sarif
 from insight_trace.finding import Finding, Place, Severity
 from insight_trace.guard.difference import Cause, Difference, Grade, KernelDifference
-from insight_trace.run.baseline import BaselineChange
-from insight_trace.run.gate_reports import junit_of
+from insight_trace.run.baseline import BaselineChange, junit_of
 
 _LEVELS = {Grade.ERROR: Severity.ERROR, Grade.WARNING: Severity.WARNING, Grade.SLOWER: Severity.WARNING}
 _QUIET = (Grade.SAME, Grade.CHANGED)

@@ -173,8 +173,7 @@ def _job(
     task: Task, planned: PlannedKernel, inputs: Mapping[str, NDArray[Any]], seed: bytes, private: Path
 ) -> Job:
     """The compiled kernel on inputs, its outputs poisoned, what the reference says beside them."""
-    from insight_trace.arguments.content import CallerArray
-    from insight_trace.arguments.slots import ReplayTensor
+    from insight_trace.arguments.slots import CallerArray, ReplayTensor
 
     order = names_of(task)
     expected = dict(zip((one.name for one in task.outputs), task.expected(inputs), strict=True))

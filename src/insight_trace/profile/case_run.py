@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from insight_trace.errors import JobError, RequestError
-from insight_trace.profile.tool_steps import cause_in, run_step
+from insight_trace.profile.msprof_runner import cause_in, run_step
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from insight_trace.arguments.content import CallerArray, Zero
-from insight_trace.arguments.slots import TILE_MARGIN, ReplayArguments, ReplayTensor
+from insight_trace.arguments.slots import TILE_MARGIN, CallerArray, ReplayArguments, ReplayTensor, Zero
 from insight_trace.cache import content_key
 from insight_trace.digest import file_hash, job_digest
 from insight_trace.errors import InputError, next_step
@@ -25,8 +24,15 @@ from insight_trace.job import ENTRY_SHOWN, Job, PythonSource
 from insight_trace.model import LOCAL_CONTEXT_SLOT, CoreType, Kernel, Tier
 from insight_trace.options import KERNEL_SECONDS, RunOptions
 from insight_trace.outcome import Simulation
-from insight_trace.profile.kernel_figures import bound_by, core_pipes, write_figures
-from insight_trace.profile.kernel_runner import EXPORTED, FAILED, Places, RunOutcome
+from insight_trace.profile.kernel_runner import (
+    EXPORTED,
+    FAILED,
+    Places,
+    RunOutcome,
+    bound_by,
+    core_pipes,
+    write_figures,
+)
 from insight_trace.ptoas.buffer_content import content_of
 from insight_trace.ptoas.planned_kernel import BufferArg, Content, KernelArg, ProfileKernel
 from insight_trace.ptoas.python_lines import python_lines, tile_names

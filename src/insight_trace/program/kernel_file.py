@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from insight_trace.arguments.content import CallerArray, Random, Zero
-from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, make_tensor
+from insight_trace.arguments.slots import (
+    CallerArray,
+    Random,
+    ReplayArguments,
+    ReplayScalar,
+    ReplaySlot,
+    Zero,
+    make_tensor,
+)
 from insight_trace.cache import content_key
 from insight_trace.dtypes import DTYPES, DType, dtype_named
 from insight_trace.errors import InputError, JobError, RequestError

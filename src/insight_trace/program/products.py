@@ -13,8 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from insight_trace.arguments.content import Recorded
-from insight_trace.arguments.slots import ReplayArguments, ReplaySlot, make_tensor
+from insight_trace.arguments.slots import Recorded, ReplayArguments, ReplaySlot, make_tensor
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import InsightTraceError
 from insight_trace.model import CoreType, Kernel, Payload, Role, Tier

@@ -31,8 +31,8 @@ def replay_kernel(
     """A workspace of one kernel, as `replay` writes it. `how` are fields of RunOptions."""
     from insight_trace.job import Job
     from insight_trace.options import RunOptions
+    from insight_trace.replay.jobs import ReplayRequest
     from insight_trace.replay.replaying import replay_job
-    from insight_trace.replay.request import ReplayRequest
 
     scene = Scene(file, file.stem, "", 2, "", (), planned.kernels, None)
     case = Case(label) if label else None

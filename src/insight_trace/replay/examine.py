@@ -14,9 +14,8 @@ from insight_trace.finding import Finding, Severity, finding_data
 from insight_trace.job import Job
 from insight_trace.options import repeated
 from insight_trace.outcome import Failure
-from insight_trace.replay.jobs import Progress, jobs_of
+from insight_trace.replay.jobs import Progress, ReplayRequest, jobs_of
 from insight_trace.replay.pipeline import execute
-from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.workspace import RECORD, read_record
 from insight_trace.results import Result
 from insight_trace.scratch import scratch_folder

@@ -7,28 +7,30 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from insight_trace.arguments.slots import ReplayArguments
+from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot, ReplayTensor
 from insight_trace.errors import InputError, JobError, next_step
-from insight_trace.finding import Finding
+from insight_trace.finding import Finding, finding_data
 from insight_trace.job import ENTRY_SHOWN, Job
 from insight_trace.limits import SOURCE_BYTES
-from insight_trace.model import Instructions, Trace
+from insight_trace.model import Instructions, Kernel, Trace
 from insight_trace.options import RunOptions, VendorOptions
 from insight_trace.outcome import Simulation
 from insight_trace.reading import read_regular
 from insight_trace.recording.kinds import works
 from insight_trace.recording.store import Recording
-from insight_trace.replay.recorded import recording_of
 from insight_trace.replay.verification import OutputCheck, Status, verdict, verify_outputs
-from insight_trace.replay.written import written_bytes
 from insight_trace.simulate.simulators import Simulator, find_simulator
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Progress = Callable[[str], None]
 
@@ -204,3 +206,120 @@ def degenerate(
         else "check its scalars"
     )
     return (f"degenerate: the kernel moved and computed nothing; {fix}",)
+
+
+# --- a simulation as a recording
+
+
+def recording_of(
+    simulation: Simulation,
+    trace: Trace,
+    kernels: Sequence[Kernel] = (),
+    arguments: ReplayArguments | None = None,
+    checks: Sequence[OutputCheck] = (),
+    about: Mapping[str, Any] | None = None,
+) -> Recording:
+    """Everything a run showed; `trace` is the simulation with the text of its sources."""
+    places = {region[0]: region for region in simulation.regions}
+    return Recording(
+        trace,
+        tuple(
+            {
+                "name": kernel.name,
+                "core_type": str(kernel.core_type),
+                "func_id": kernel.func_id,
+                "entry": kernel.entry,
+                "source": str(kernel.written or kernel.source),
+            }
+            for kernel in kernels
+        ),
+        tuple(_argument(item, places) for item in arguments.slots) if arguments else (),
+        tuple(
+            {
+                "slot": check.slot,
+                "status": str(check.status),
+                "max_error": check.max_error,
+                "first_index": check.first_index,
+                "wrong": check.wrong,
+                "compared": check.compared,
+                "why": check.why,
+            }
+            for check in checks
+        ),
+        tuple(finding_data(finding) for finding in simulation.findings),
+        {"name": simulation.soc_version, "mhz": simulation.mhz, "parameters": simulation.parameters},
+        {
+            "regions": simulation.regions,
+            "printed": simulation.printed,
+            **(about or {}),
+            **_estimates(simulation, (about or {}).get("preset")),
+        },
+    )
+
+
+def _estimates(simulation: Simulation, preset: str | None) -> dict[str, Any]:
+    """Which part of the time rests on estimated numbers, and on which; the largest come first."""
+    if preset is None:
+        return {}
+    from insight_trace.simulate.embedded.estimates import estimate_share
+    from insight_trace.simulate.embedded.simulator import chip_that_ran
+
+    found = estimate_share(simulation, chip_that_ran(simulation, preset))
+    return {"estimates": {"share": found.share, "numbers": [asdict(one) for one in found.estimates[:20]]}}
+
+
+def _argument(item: ReplaySlot, places: Mapping[str, tuple[str, int, int, int]]) -> dict[str, Any]:
+    shared = {
+        "slot": item.slot,
+        "dtype": item.dtype.name,
+        "tier": str(item.tier),
+        "name": item.name,
+        "origin": item.origin,
+    }
+    if isinstance(item, ReplayScalar):
+        return {"kind": "scalar", **shared, "bits": item.bits}
+    owner = item.slot if item.shares is None else item.shares
+    _, address, size, padded = places.get(f"slot {owner}", ("", 0, 0, 0))
+    return {
+        "kind": "tensor",
+        **shared,
+        "shape": item.shape,
+        "strides": item.strides,
+        "start_offset": item.start_offset,
+        "role": item.role and str(item.role),
+        "address": address,
+        "size": size,
+        "padded": padded,
+    }
+
+
+# --- which bytes of an output a replay wrote, as its own instructions say
+
+
+_MOST_BYTES = 1 << 28  # of a buffer that is looked through
+
+
+def written_bytes(simulation: Simulation, tensor: ReplayTensor) -> NDArray[np.uint8] | None:
+    """The tensor's buffer with 255 in every byte that an instruction wrote; None where that is not known."""
+    import numpy as np
+
+    from insight_trace.recording.intervals import union
+    from insight_trace.recording.operands import MEMORIES, WRITES, byte_ranges
+
+    operands = simulation.instructions.operands
+    name = f"slot {tensor.slot if tensor.shares is None else tensor.shares}"
+    region = next((r for r in simulation.regions if r[0] == name), None)
+    if operands is None or region is None or region[3] > _MOST_BYTES:
+        return None
+    address, size = region[1], region[3]
+    footprint = operands.footprints[operands.rows["footprint"]]
+    stores = (footprint["memory"] == MEMORIES.index("GM")) & (footprint["role"] & WRITES > 0)
+    ranges = byte_ranges(operands, np.flatnonzero(stores))
+    begin = np.clip(ranges.begin.astype(np.int64) - address, 0, size)
+    end = np.clip(ranges.end.astype(np.int64) - address, 0, size)
+    inside = end > begin
+    spans = union(begin[inside], end[inside])
+    written = np.zeros(size, np.uint8)
+    for first, last in zip(spans.begin.tolist(), spans.end.tolist(), strict=True):
+        written[first:last] = 255
+    return written

@@ -19,9 +19,8 @@ from insight_trace.job import Job
 from insight_trace.model import Confidence, Dispatch, Instructions, Tier
 from insight_trace.options import repeated
 from insight_trace.outcome import Simulation
-from insight_trace.replay.jobs import job_of
+from insight_trace.replay.jobs import ReplayRequest, job_of
 from insight_trace.replay.pipeline import Execution, execute
-from insight_trace.replay.request import ReplayRequest
 from insight_trace.replay.verification import OutputCheck, Status, verdict
 from insight_trace.replay.workspace import (
     RECORD,

@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from insight_trace.chips import Chip, load_chip
+from insight_trace.dump.load import load_dump
 from insight_trace.errors import InputError, JobError
-from insight_trace.model import CoreType, Instructions, Kernel, Pipe
+from insight_trace.model import CoreType, Dispatch, Instructions, Kernel, Pipe, Role, TensorArg
+from insight_trace.options import RunOptions
 from insight_trace.outcome import Simulation
 from insight_trace.recording.intervals import union
 from insight_trace.recording.kinds import Kind, kinds
 from insight_trace.recording.pipes import ENGINE_PIPES
+from insight_trace.replay.jobs import ReplayRequest, job_of
 from insight_trace.results import Result
 from insight_trace.run.fitting import Fit, Quantity, fit
 from insight_trace.run.measured import DURATION, TOTAL, MeasuredTask
 from insight_trace.run.overlay import base_of, candidates, overlay_text
+from insight_trace.scene.static import load_scene
 from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.embedded.estimates import parameter_times
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
@@ -358,3 +362,42 @@ def _busy(columns: Instructions, pipe: Pipe, cores: Any) -> int:
 
 def _named(columns: Instructions, name: str) -> int:
     return columns.names.index(name) if name in columns.names else -1
+
+
+# --- the dispatches of a dump as tasks to simulate: one for each kernel and form of arguments
+
+
+def recorded_tasks(scene_path: Path, dump_dir: Path, case: str | None, wanted: set[int]) -> list[Task]:
+    """Tasks of a dump that `wanted` task ids belong to, named by kernel and the first of their dispatches."""
+    scene = load_scene(scene_path)
+    forms: dict[object, list[Dispatch]] = {}
+    used: set[int | None] = set()  # tensors that an earlier dispatch used: where they are read, L2 has them
+    for dispatch in load_dump(dump_dir, scene).dispatches:
+        tensors = [a for a in dispatch.arguments if isinstance(a, TensorArg)]
+        if dispatch.func_ids and dispatch.task_id in wanted:
+            held = frozenset(a.slot for a in tensors if a.role is not Role.OUTPUT and a.pointer in used)
+            forms.setdefault((dispatch.form, held), []).append(dispatch)
+        used.update(a.pointer for a in tensors)
+    tasks = []
+    for dispatches in forms.values():
+        first = dispatches[0]
+        job = job_of(
+            ReplayRequest(
+                scene=scene_path,
+                case=case,
+                func_ids=first.func_ids,
+                dump_dir=dump_dir,
+                dispatch_id=first.dispatch_id,
+                options=RunOptions(l2="trace", any_target=True),
+            )
+        )
+        tasks.append(
+            Task(
+                f"{job.label}@{first.dispatch_id}",
+                job.kernels,
+                job.arguments,
+                job.held,
+                tuple(sorted({d.task_id for d in dispatches})),
+            )
+        )
+    return tasks

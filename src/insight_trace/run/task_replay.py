@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from insight_trace.errors import RequestError
 from insight_trace.options import RunOptions
+from insight_trace.replay.jobs import ReplayRequest
 from insight_trace.replay.replaying import replay_job
-from insight_trace.replay.request import ReplayRequest
 from insight_trace.run.whole_run import RunRequest, WholeRun, task_names
 
 

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from insight_trace.arguments.content import Zero
+from msgspec import Struct
+from msgspec.structs import replace
+
+from insight_trace.arguments.slots import (
+    CallerArray,
+    Content,
+    ReplayArguments,
+    ReplayScalar,
+    ReplaySlot,
+    Zero,
+    make_tensor,
+)
+from insight_trace.capture.task_graph import TaskGraph
+from insight_trace.chips import load_chip
+from insight_trace.digest import job_digest
+from insight_trace.dtypes import DTYPES
 from insight_trace.errors import JobError
 from insight_trace.executor import Executor, required, run_named
 from insight_trace.executor.journal import Journal
-from insight_trace.model import Role
-from insight_trace.run.distinct import Dispatches
-from insight_trace.run.timing_job import Timed, TimingJob, digest, run_timing_job
+from insight_trace.job import Job
+from insight_trace.model import Kernel, Pipe, Role, Tier
+from insight_trace.options import RunOptions
+from insight_trace.outcome import Simulation
+from insight_trace.recording.busy import prologues
+from insight_trace.run.calibration import core_times
+from insight_trace.run.measured import TOTAL
+from insight_trace.simulate.embedded.embedded_simulator import EmbeddedSimulator
+from insight_trace.simulate.embedded.estimates import estimate_share
+from insight_trace.simulate.embedded.memory import BASE
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 if TYPE_CHECKING:
@@ -106,3 +129,330 @@ def _take(form: _Form, job: TimingJob, timed: Timed, dispatches: Dispatches, fou
     same = np.array([not looked or dispatches.steered_by(int(p), looked) == mine for p in form.pending], bool)
     found.append(Variant(job, timed, form.pending[same]))
     form.pending = form.pending[~same]
+
+
+# --- one dispatch to time, and what came of it
+
+
+_VERSION = 2  # of what a result holds
+_SLOT = "slot "  # how a simulation names the buffers of its arguments
+
+
+class TimingJob(Struct, frozen=True, eq=False):
+    """A dispatch on a chip."""
+
+    job: Job
+    options: RunOptions
+
+    @property
+    def computes(self) -> bool:
+        """With its arithmetic, because it looks at what it has loaded."""
+        return not self.options.timing_only
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """What a job took."""
+
+    cycles: int
+    times: tuple[tuple[int, ...], ...]  # by block, cycles of each of its kernels
+    busy: dict[str, float]  # pipe -> share of the time of the core that is busiest with it
+    estimated: float  # share of the cycles that rests on estimates
+    instructions: int
+    reads: tuple[int, ...] = ()  # slots whose content the scalar unit looked at
+    looks_on_chip: bool = False  # it looked at what it had loaded, too
+    failure: str = ""
+    hbm: int = 0  # bytes that came from HBM or went back to it
+    l2: int = 0  # bytes asked of L2
+
+    @property
+    def bound(self) -> str:
+        """The pipe that has most to do."""
+        return max(self.busy, key=lambda pipe: self.busy[pipe]) if self.busy else ""
+
+
+def digest(job: TimingJob, toolchain: Toolchain) -> str:
+    """The job's name among kept results; "" for one that has none, and is always run."""
+    return job_digest(job.job, job.options, toolchain, _VERSION)
+
+
+def run_timing_job(job: TimingJob) -> Timed:
+    """Simulates the dispatch. What goes wrong is in `failure`."""
+    run = EmbeddedSimulator(job.options).run(job.job).simulation
+    assert run is not None
+    if run.failure is not None or run.launch is None:
+        return Timed(0, (), {}, 0.0, 0, failure=str(run.failure or "it has no times"))
+    spans = [end - start for start, end in zip(run.launch.starts, run.launch.ends, strict=True)]
+    wide = len(job.job.kernels)
+    reads, on_chip = looked_at(run)
+    chip = load_chip(job.options.soc_version, target=job.job.target, preset=job.options.preset)
+    return Timed(
+        cycles=max(run.launch.ends, default=0),
+        times=tuple(tuple(spans[i : i + wide]) for i in range(0, len(spans), wide)),
+        busy=_busy(run),
+        estimated=estimate_share(run, chip).share,
+        instructions=len(run.instructions),
+        reads=reads,
+        looks_on_chip=on_chip,
+        hbm=run.memory.fetched + run.memory.written_back if run.memory else 0,
+        l2=run.memory.asked if run.memory else 0,
+    )
+
+
+def _busy(run: Simulation) -> dict[str, float]:
+    """Of each pipe, the larger share of its kinds of cores; of the scalar unit without the prologue."""
+    found: dict[str, float] = {}
+    columns = run.instructions
+    prologue = prologues(columns)
+    for kind, cycles in core_times(run).items():
+        total = max(cycles[TOTAL], 1.0)
+        cores = [
+            number for number, name in enumerate(columns.cores) if ("cubecore" in name) == (kind == "aic")
+        ]
+        before = sum(prologue[number] for number in cores) / len(cores)
+        for pipe, busy in cycles.items():
+            if pipe != TOTAL:
+                busy = max(0.0, busy - before) if pipe == Pipe.SCALAR.name else busy
+                found[pipe] = max(found.get(pipe, 0.0), round(busy / total, 4))
+    return found
+
+
+def looked_at(run: Simulation) -> tuple[tuple[int, ...], bool]:
+    """The slots whose content scalar loads saw, and whether one looked into the core's own memories."""
+    import numpy as np
+
+    columns = run.instructions
+    if columns.operands is None or not len(columns):
+        return (), False
+    loads = np.array([name.startswith("LD_") for name in columns.names] or [False], bool)
+    places: Any = columns.operands.value[loads[columns.name]]
+    outside = places >= BASE
+    found = set()
+    for name, address, _, padded in run.regions:
+        if name.startswith(_SLOT) and bool(((places >= address) & (places < address + padded)).any()):
+            found.add(int(name.removeprefix(_SLOT)))
+    return tuple(sorted(found)), bool((~outside).any())
+
+
+# --- the dispatches of a run that do the same work: same kernels, geometry, scalars, state of L2, and content that steers
+
+
+_ALIGNED = 512  # bytes: where a view begins within such a piece is all of its address that times depend on
+_ROLES = tuple(Role)
+_OUTPUT = _ROLES.index(Role.OUTPUT)
+_INPUT = _ROLES.index(Role.INPUT)
+_MOST_CONTENT = 64 << 20  # bytes of an argument that are given without being asked for
+
+
+class Dispatches:
+    """The arguments of every task that runs a kernel, a row each, and which of them have one form."""
+
+    def __init__(self, graph: TaskGraph, options: RunOptions, l2_bytes: int = 0) -> None:
+        import numpy as np
+
+        self.graph, self.l2_bytes = graph, l2_bytes
+        # of the host's cores the others run other dispatches
+        self.options = replace(options, l2="trace", host_cores=1)
+        runs = (graph.tasks["func"] >= 0).any(1) & (graph.tasks["skipped"] == 0)
+        self.tasks: NDArray[np.int64] = np.flatnonzero(runs)
+        rows = graph.rows
+        taken = (rows["stage"] == 0) | (rows["role"] == _OUTPUT) & (rows["scalar"] == 0)
+        rows = rows[np.flatnonzero(taken)]
+        starts = graph.tasks["dispatch_id"][self.tasks]
+        owner = np.searchsorted(starts, rows["dispatch_id"], side="right") - 1
+        order = np.lexsort((rows["arg_index"], owner))
+        self.rows, self.owner = rows[order], owner[order]
+        self.first = np.searchsorted(self.owner, np.arange(len(self.tasks) + 1))
+        sizes = np.array([d.size for d in DTYPES], np.int64)[self.rows["dtype"]]
+        self.offset = self.rows["start_offset"].astype(np.int64) * sizes  # bytes
+        self.begin = self.rows["pointer"].astype(np.int64) + self.offset
+        self.state, self.since = self._in_l2(sizes)
+        self.made_by_tasks = self._made()
+        self._contents: dict[tuple[Any, ...], bytes] = {}
+        self.kernels = {k.func_id: k for k in graph.scene.kernels}
+
+    def forms(self) -> list[NDArray[np.int64]]:
+        """Groups of tasks (places in `tasks`) that are alike but for the content of their arguments."""
+        import numpy as np
+
+        rows = self.rows
+        tensor = rows["scalar"] == 0
+        columns = [
+            rows["arg_index"], rows["role"], rows["scalar"], rows["dtype"], rows["ndims"], *rows["shape"].T,
+            *rows["strides"].T, np.where(tensor, 0, rows["value"]), np.where(tensor, self.offset % _ALIGNED, 0),
+            np.where(tensor, self.state, 0), self._shared(),
+        ]  # fmt: skip
+        mixed = [_mixed(columns, seed) for seed in (1, 2)]
+        starts = self.first[:-1]
+        sums = [np.add.reduceat(m, np.minimum(starts, len(m) - 1)) if len(m) else starts * 0 for m in mixed]
+        empty = self.first[1:] == starts
+        for column in sums:
+            column[empty] = 0
+        tasks = self.graph.tasks[self.tasks]
+        keys = np.stack([*sums, *tasks["func"].T, tasks["block_count"]], 1).astype(np.uint64)
+        _, form = np.unique(keys, axis=0, return_inverse=True)
+        form = form.reshape(-1)
+        order = np.argsort(form, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(form[order])) + 1) if len(order) else []
+        return sorted(groups, key=lambda group: int(group[0]))
+
+    def _shared(self) -> NDArray[np.int64]:
+        """For each tensor the lowest slot of its task with the same buffer."""
+        import numpy as np
+
+        order = np.lexsort((np.arange(len(self.rows)), self.rows["pointer"], self.owner))
+        same = np.zeros(len(order), bool)
+        a, b = order[:-1], order[1:]
+        tensor = self.rows["scalar"] == 0
+        same[1:] = (self.owner[a] == self.owner[b]) & (self.rows["pointer"][a] == self.rows["pointer"][b])
+        same[1:] &= tensor[a] & tensor[b]
+        heads = np.maximum.accumulate(np.where(same, 0, np.arange(len(order))))
+        found = np.zeros(len(order), np.int64)
+        found[order] = self.rows["arg_index"][order[heads]] if len(order) else 0
+        return found
+
+    def _in_l2(self, sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """0: not there, 1: read before, 2: written before; and the row that used it last.
+
+        A view is in L2 if no more than its capacity went through since the last task that used it began.
+        """
+        import numpy as np
+
+        rows = self.rows
+        tensor = rows["scalar"] == 0
+        shape = np.where(np.arange(5) < rows["ndims"][:, None], rows["shape"], 1).astype(np.int64)
+        moved = np.cumsum(np.where(tensor, shape.prod(1) * sizes, 0))
+        order = np.lexsort((np.arange(len(rows)), self.begin, ~tensor))
+        before = np.full(len(rows), -1, np.int64)
+        a, b = order[:-1], order[1:]
+        again = tensor[a] & tensor[b] & (self.begin[a] == self.begin[b]) & (self.owner[a] != self.owner[b])
+        before[b[again]] = a[again]
+        near = (before >= 0) & (moved - moved[before] <= self.l2_bytes)
+        state = np.where(near, np.where(rows["role"][before] == _INPUT, 1, 2), 0)
+        return state, np.where(near, before, -1)
+
+    def _made(self) -> NDArray[np.bool_]:
+        """Whether a row's content is what tasks of this run have written, or is the runtime's memory."""
+        import numpy as np
+
+        rows = self.rows
+        made = np.ones(len(rows), bool)
+        writes = (rows["role"] != _INPUT) & (rows["scalar"] == 0)
+        for address, tensor in self.graph.tensors:
+            inside = (rows["pointer"] >= address) & (rows["pointer"] < address + max(tensor.array.nbytes, 1))
+            writers = self.owner[inside & writes]
+            first = int(writers.min()) if len(writers) else len(self.tasks)
+            made[inside] = self.owner[inside] > first
+        return made
+
+    # --- one task
+
+    def rows_of(self, place: int) -> range:
+        return range(int(self.first[place]), int(self.first[place + 1]))
+
+    def members(self, place: int) -> tuple[Kernel, ...]:
+        ids = self.graph.tasks["func"][self.tasks[place]].tolist()
+        return tuple(self.kernels[func_id] for func_id in ids if func_id >= 0)
+
+    def job(self, place: int, given: frozenset[int] = frozenset(), *, computes: bool = False) -> TimingJob:
+        """The job that times the task; whole numbers of the scene's go with it, and the slots in `given`."""
+        import numpy as np
+
+        slots: list[ReplaySlot] = []
+        held = []
+        owners: dict[int, int] = {}
+        for row in self.rows_of(place):
+            data = self.rows[row]
+            dtype = DTYPES[int(data["dtype"])]
+            slot = int(data["arg_index"])
+            if data["scalar"]:
+                slots.append(ReplayScalar(slot, dtype, int(data["value"]), Tier.EXACT, origin="submitted"))
+                continue
+            dims, role = int(data["ndims"]), _ROLES[int(data["role"])]
+            shape = tuple(data["shape"][:dims].tolist())
+            owner = owners.setdefault(int(data["pointer"]), slot)
+            wanted = slot in given or (not dtype.is_float and _bytes(data, dtype.size) <= _MOST_CONTENT)
+            content: Content = Zero()
+            tier, origin = Tier.OUTPUT if role == Role.OUTPUT else Tier.SYNTHETIC, "not looked at: zero"
+            if wanted and role != Role.OUTPUT and not self.made_by_tasks[row]:
+                array = np.frombuffer(self.content(row), dtype.numpy).reshape(shape)
+                content, tier, origin = CallerArray(array), Tier.EXACT, "the scene's"
+            start = int(data["start_offset"])
+            if owner == slot and not any(
+                int(self.rows[r]["pointer"]) == int(data["pointer"]) for r in self.rows_of(place) if r != row
+            ):
+                start = int(self.offset[row]) % _ALIGNED // dtype.size  # the same job wherever the view lies
+            made = make_tensor(
+                slot, dtype, shape, content, tier, strides=tuple(data["strides"][:dims].tolist()),
+                start_offset=start, role=role, origin=origin,
+            )  # fmt: skip
+            slots.append(made if owner == slot else replace(made, shares=owner))
+            if self.state[row]:
+                held.append((int(self.since[row]), slot, bool(self.state[row] == 2)))
+        kernels = self.members(place)
+        slots.sort(key=lambda one: isinstance(one, ReplayScalar))
+        arguments = ReplayArguments(tuple(slots), int(self.graph.tasks["block_count"][self.tasks[place]]))
+        job = Job(
+            kernels, arguments, self.graph.target, name="+".join(kernel.name for kernel in kernels),
+            held=tuple((slot, dirty) for _, slot, dirty in sorted(held)),
+        )  # fmt: skip
+        return TimingJob(job, replace(self.options, timing_only=not computes))
+
+    def content(self, row: int) -> bytes:
+        """The view's elements, row by row, of a tensor of the scene's."""
+        import numpy as np
+
+        data = self.rows[row]
+        dtype = DTYPES[int(data["dtype"])]
+        dims = int(data["ndims"])
+        shape, strides = tuple(data["shape"][:dims].tolist()), tuple(data["strides"][:dims].tolist())
+        key = (int(self.begin[row]), dtype.name, shape, strides)
+        if key not in self._contents:
+            address, tensor = next(
+                (a, t) for a, t in self.graph.tensors if a <= data["pointer"] < a + max(t.array.nbytes, 1)
+            )
+            flat = (
+                np.ascontiguousarray(tensor.array)
+                .reshape(-1)
+                .view(np.uint8)[int(self.begin[row]) - address :]
+            )
+            steps = tuple(stride * dtype.size for stride in strides)
+            seen = np.ndarray(shape, dtype.numpy, flat, 0, steps) if shape else flat[: dtype.size]
+            self._contents[key] = np.ascontiguousarray(seen).tobytes()
+        return self._contents[key]
+
+    def row_of_slot(self, place: int, slot: int) -> int:
+        return next(
+            r for r in self.rows_of(place) if self.rows["arg_index"][r] == slot and not self.rows["scalar"][r]
+        )
+
+    def steered_by(self, place: int, slots: frozenset[int]) -> str:
+        """What the task has in these slots, as one word to compare. KeyError names a slot that a task writes."""
+        parts = []
+        for slot in sorted(slots):
+            row = self.row_of_slot(place, slot)
+            if self.made_by_tasks[row]:
+                raise KeyError(slot)
+            parts.append(hashlib.sha256(self.content(row)).hexdigest())
+        return " ".join(parts)
+
+
+def _bytes(row: Any, size: int) -> int:
+    total = size
+    for extent in row["shape"][: int(row["ndims"])].tolist():
+        total *= extent
+    return total
+
+
+def _mixed(columns: list[NDArray[Any]], seed: int) -> NDArray[np.uint64]:
+    """A number for each row; equal rows have equal ones, and sums of them tell sets of rows apart (splitmix64)."""
+    import numpy as np
+
+    found = np.full(len(columns[0]), seed, np.uint64)
+    with np.errstate(over="ignore"):
+        for column in columns:
+            x = (found ^ column.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
+            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            found = x ^ (x >> np.uint64(31))
+    return found

@@ -17,12 +17,10 @@ from insight_trace.model import Role
 from insight_trace.options import RunOptions
 from insight_trace.run.critical_tasks import Part, critical_path
 from insight_trace.run.device_records import read_deps
-from insight_trace.run.distinct import Dispatches
 from insight_trace.run.placing import place
 from insight_trace.run.schedule import CUBE, VECTOR0, VECTOR1, Machine, Schedule, Work, machine_of
 from insight_trace.run.shared_memory import PARTS, RATE, MemoryDemand
-from insight_trace.run.timing import NeedsValuesError, Variant, time_all
-from insight_trace.run.timing_job import Timed
+from insight_trace.run.timing import Dispatches, NeedsValuesError, Timed, Variant, time_all
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,29 +7,17 @@ paths, a few pure built-ins and the module's own small functions. Whatever else 
 from __future__ import annotations
 
 import ast
+import operator
 import os.path
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from insight_trace.limits import cut
-from insight_trace.scene.budget import Budget, OverBudgetError
+from insight_trace import limits
+from insight_trace.errors import InputError
+from insight_trace.limits import MODULE_BYTES, cut
+from insight_trace.reading import read_regular
 from insight_trace.scene.module_index import ModuleIndex
-from insight_trace.scene.neighbours import ClassOf, ModuleAt, module_file, parsed, with_absolute_sources
-from insight_trace.scene.operations import (
-    BINARY,
-    BUILTINS,
-    COMPARE,
-    METHODS,
-    MOST_ITEMS,
-    MUTATORS,
-    OS_PATH,
-    PATH_ATTRIBUTES,
-    PATH_METHODS,
-    UNARY,
-    copied,
-    is_large,
-)
 
 
 class Unreadable(Exception):  # noqa: N818 - it is a value here, not a failure
@@ -394,3 +382,226 @@ class Evaluator:
                 self._eval(node.value, scope)
             elif not isinstance(node, ast.Pass):
                 raise self._cannot(node)
+
+
+# --- what reading a scene may cost: steps, elements of what it builds, and the size of what it hands on
+
+
+_BYTES_PER_ELEMENT = 16  # of a text
+
+
+class OverBudgetError(Exception):
+    """The module asks for more than a scene has use for."""
+
+
+class Budget:
+    """One for a module and all that it imports."""
+
+    def __init__(self) -> None:
+        self.steps = limits.SCENE_STEPS
+        self.elements = limits.SCENE_ELEMENTS
+
+    def step(self) -> None:
+        """One expression is evaluated."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise OverBudgetError("takes too many steps to evaluate")
+
+    def made(self, value: Any) -> Any:
+        """A value was built: its own elements count, those that it shares with others do not count again."""
+        if isinstance(value, str | bytes):
+            self.elements -= len(value) // _BYTES_PER_ELEMENT
+        elif isinstance(value, list | tuple | dict | set | frozenset):
+            self.elements -= len(value)
+        elif isinstance(value, int) and value.bit_length() > 4 * limits.SCENE_DIGITS:
+            raise OverBudgetError("is a number with too many digits")
+        if self.elements < 0:
+            raise OverBudgetError("builds more elements than a scene has use for")
+        return value
+
+    def walked(self, value: Any) -> Any:
+        """A value is about to be walked from end to end, what it shares as often as it occurs."""
+        size = expanded_size(value, limits.SCENE_ELEMENTS)
+        if size >= limits.SCENE_ELEMENTS:
+            raise OverBudgetError("is larger than a scene has use for when it is written out")
+        self.elements -= size
+        return value
+
+
+def expanded_size(value: Any, most: int) -> int:
+    """How many elements a value has when everything shared is written out; `most` if it is more than that."""
+    known: dict[int, int] = {}
+
+    def size_of(item: Any, depth: int) -> int:
+        if isinstance(item, str | bytes):
+            return 1 + len(item) // _BYTES_PER_ELEMENT
+        if item is None or isinstance(item, int | float | complex | Path):
+            return 1
+        if not isinstance(item, list | tuple | dict | set | frozenset):
+            return 1
+        if depth > 100:
+            return most
+        found = known.get(id(item))
+        if found is None:
+            known[id(item)] = most  # one that holds itself has no end
+            found = 1
+            for part in item.items() if isinstance(item, dict) else item:
+                found = min(most, found + size_of(part, depth + 1))
+                if found >= most:
+                    break
+            known[id(item)] = found
+        return found
+
+    return size_of(value, 0)
+
+
+# --- names that a scene takes from other modules of its checkout, found as files and read the same way
+
+
+class ModuleAt:
+    """Another module of the checkout, named by its file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+
+class ClassOf:
+    """A class of another module, with the evaluator that reads it."""
+
+    def __init__(self, evaluator: Evaluator, node: ast.ClassDef) -> None:
+        self.evaluator = evaluator
+        self.node = node
+
+
+def module_file(scene: Path, dotted: str) -> Path | None:
+    """The file of a module as the scene imports it: beside the scene, or below a folder above it."""
+    relative = Path(*dotted.split(".")).with_suffix(".py")
+    for folder in scene.parents:
+        if (folder / relative).is_file():
+            return folder / relative
+    return None
+
+
+def parsed(path: Path) -> ast.Module | None:
+    """The syntax tree of a neighbour, or None if it cannot be read."""
+    try:
+        return ast.parse(read_regular(path, most=MODULE_BYTES), filename=str(path))
+    except (OSError, InputError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def with_absolute_sources(spec: Any, folder: Path) -> Any:
+    """A CALLABLE whose source paths no longer depend on where its module lies."""
+    if isinstance(spec, dict):
+        return {
+            key: str(folder / value)
+            if key == "source" and isinstance(value, str)
+            else with_absolute_sources(value, folder)
+            for key, value in spec.items()
+        }
+    if isinstance(spec, list):
+        return [with_absolute_sources(item, folder) for item in spec]
+    return spec
+
+
+# --- what the evaluator may do with values, and how large a value may get
+
+
+MOST_ITEMS = 1_000_000
+_MOST_BITS = 4096
+
+BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitOr: operator.or_,
+    ast.BitAnd: operator.and_,
+    ast.BitXor: operator.xor,
+}
+UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: operator.not_,
+    ast.Invert: operator.invert,
+}
+COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+}
+BUILTINS: dict[str, Callable[..., Any]] = {
+    "range": range,
+    "enumerate": lambda *a, **k: list(enumerate(*a, **k)),
+    "zip": lambda *a, strict=False: list(zip(*a, strict=strict)),
+    "sorted": sorted,
+    "reversed": lambda a: list(reversed(a)),
+    "list": list,
+    "tuple": tuple,
+    "dict": dict,
+    "set": set,
+    "frozenset": frozenset,
+    "len": len,
+    "min": min,
+    "max": max,
+    "sum": sum,
+    "abs": abs,
+    "int": int,
+    "float": float,
+    "str": str,
+    "bool": bool,
+    "Path": Path,
+}
+METHODS: dict[type, frozenset[str]] = {
+    dict: frozenset({"items", "keys", "values", "get", "copy"}),
+    str: frozenset({"split", "lower", "upper", "strip", "removesuffix"}),
+    list: frozenset({"copy", "index", "count"}),
+    tuple: frozenset({"index", "count"}),
+}
+MUTATORS: dict[type, frozenset[str]] = {
+    list: frozenset({"append", "extend", "insert"}),
+    dict: frozenset({"update", "setdefault", "pop"}),
+}
+PATH_ATTRIBUTES = frozenset({"parent", "name", "stem", "suffix", "parents"})
+PATH_METHODS = frozenset({"resolve", "joinpath", "absolute", "as_posix", "with_name"})
+OS_PATH = frozenset({"join", "dirname", "abspath", "basename", "normpath"})
+
+
+def is_large(op: ast.operator, left: Any, right: Any) -> bool:
+    """Whether an operation would make something larger than any scene has use for."""
+    sized = (str, bytes, list, tuple)
+    if isinstance(op, (ast.Pow, ast.LShift)):
+        bits = _bits(left) * (right if isinstance(op, ast.Pow) else 1) if isinstance(right, int) else 0
+        return not isinstance(right, (int, float)) or abs(right) > _MOST_BITS or bits > _MOST_BITS
+    if isinstance(op, ast.Mult):
+        for many, count in ((left, right), (right, left)):
+            if isinstance(many, sized) and isinstance(count, int):
+                return len(many) * count > MOST_ITEMS
+        return _bits(left) + _bits(right) > _MOST_BITS**2
+    if isinstance(op, ast.Add) and isinstance(left, sized) and isinstance(right, sized):
+        return len(left) + len(right) > MOST_ITEMS
+    return isinstance(op, ast.Mod) and isinstance(left, (str, bytes))
+
+
+def _bits(value: Any) -> int:
+    return value.bit_length() if isinstance(value, int) else 0
+
+
+def copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(copied(item) for item in value)
+    return value

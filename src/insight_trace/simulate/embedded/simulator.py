@@ -11,7 +11,6 @@ from msgspec.structs import force_setattr, replace
 
 from insight_trace import limits
 from insight_trace.arguments.buffers import scatter, view_of
-from insight_trace.arguments.content import Zero
 from insight_trace.arguments.packing import (
     ARGS_SIZE,
     DESCRIPTOR_SIZE,
@@ -22,7 +21,7 @@ from insight_trace.arguments.packing import (
     pack_global_context,
     pack_local_context,
 )
-from insight_trace.arguments.slots import ReplayArguments, ReplayTensor
+from insight_trace.arguments.slots import ReplayArguments, ReplayTensor, Zero
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import JobError, RequestError
 from insight_trace.model import Kernel, Launch, Role
