@@ -29,7 +29,7 @@ def _compiled():
     insight_trace.capture(SCENE, "CaseSmall1", level=0)
 
 
-KILLS = 50 if os.environ.get("INSIGHT_TRACE_LONG_TESTS") else 8
+KILLS = 50 if os.environ.get("INSIGHT_TRACE_LONG_TESTS") else 3
 
 
 @pytest.mark.parametrize("number", range(KILLS))

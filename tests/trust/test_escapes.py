@@ -309,6 +309,9 @@ def _state(home: Path, victim: subprocess.Popen[bytes]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+FILTERED = ("signals:", "memory:", "namespaces:")  # what a filter of calls stops, without Landlock
+
+
 def attempt_all(place: Path, sandbox: str) -> dict[str, str]:
     """Every attempt as this user, and what came of it; told by a process of its own, which may be a stranger's."""
     home = place / "home"
@@ -323,6 +326,8 @@ def attempt_all(place: Path, sandbox: str) -> dict[str, str]:
     try:
         before = _state(home, victim)
         for number, (name, _) in enumerate(ATTEMPTS):
+            if sandbox != "strict" and not name.startswith(FILTERED):
+                continue
             values = {0: np.zeros(8, np.float32), 1: number, 2: victim.pid}
             run = simulate(source, values, sandbox=sandbox, seconds=60.0)
             told = run.failure.message if run.failure else ""
@@ -439,14 +444,13 @@ def test_every_way_out_has_attempts(group):
 def test_what_a_filter_stops_is_stopped_without_landlock_too():
     """In the default sandbox files are the user's, but other processes and the machine are not the kernel's."""
     found = _tried("default")
-    groups = ("signals:", "memory:", "namespaces:")
     # which programs run is for all to see; memory and environment of others take Landlock
     seen = {"memory: command of another"}
     if not landlock_version():
         seen |= {
             name for name in found if name.startswith("memory:") and ("file" in name or "environment" in name)
         }
-    kept = {name: told for name, told in found.items() if name.startswith(groups) and name not in seen}
+    kept = {name: told for name, told in found.items() if name.startswith(FILTERED) and name not in seen}
     assert len(kept) >= 60
     assert {name: told for name, told in kept.items() if told.startswith("escaped")} == {}
 
