@@ -49,6 +49,9 @@ async def calls(root: Path, count: int) -> int:
     memory = []
     async with Client(stdio_client(server)) as client:
         first = await client.call_tool("kernel", {"file": "judge/good.cpp", "arguments": arguments})
+        if first.is_error:
+            print(first.content[0].text)
+            return 1
         workspace = first.structured_content["workspace"]
         kinds = [
             ("stats", {"workspace": workspace}),

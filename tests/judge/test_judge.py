@@ -13,6 +13,7 @@ import insight_trace
 from insight_trace.__main__ import main
 from insight_trace.errors import InsightTraceError, JobError
 from insight_trace.judge import judge_all, read_task
+from insight_trace.judge.expression import evaluate
 from insight_trace.judge.forbidden import forbidden
 from insight_trace.judge.inputs import made_inputs, poison, seed_of
 from tests.judge.candidates import COMPUTE, body, candidates, flag, text, write_candidates
@@ -103,6 +104,50 @@ def test_what_a_kernel_has_no_use_for_is_named_with_its_line(source: str, line: 
 def test_an_honest_kernel_has_nothing_forbidden() -> None:
     for path in (ROOT / "examples" / "kernels").glob("*.cpp"):
         assert forbidden(path.read_text()) == ("", 0), path
+
+
+_PASTE = "#define JOIN(a, b) a##b\n"
+_ENGINE = (  # what is put before the kernel, what is put into it, what it is called, what the reason says
+    ("", "int own = 0; volatile int *p = &own; for (int i = 0; i < 400; ++i) p[i] = 7;", "crash", "writes to 0x"),
+    ("", "*reinterpret_cast<volatile long *>(0x7f0000001000) = 1;", "crash", "writes to 0x"),
+    ("", "static int own[4]; volatile int *p = own; for (int i = 0; i < 1 << 16; ++i) p[i] = 7;", "crash", "writes to"),
+    (_PASTE, 'JOIN(as, m) volatile("nop");', "forbidden", "asm"),
+    (_PASTE + 'extern "C" int JOIN(mpro, tect)(void *, unsigned long, int);\n', "JOIN(mpro, tect)(0, 4096, 3);",
+     "forbidden", "mprotect"),
+    ("#include <cstring>\n", "std::memcpy(reinterpret_cast<void *>(row << 20), z, row + 8);", "forbidden", "memcpy"),
+    ("INSIGHT_TRACE_NO_HOOKS void poke(volatile long *p) { *p = 1; }\n", "poke(nullptr);", "forbidden", "no_sanitize"),
+    ("struct Early { long n; Early(volatile long *p) { n = *p; *p = 1; } };\nstatic long at; static Early early(&at);\n",
+     "at = early.n;", "forbidden", "when it is loaded"),
+    ("", "__builtin_ia32_movnti64(reinterpret_cast<long long *>(z), 1);", "forbidden", "__builtin_ia32_movnti64"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "attack", "outcome", "said"), _ENGINE)
+def test_a_kernel_does_not_reach_the_engine_that_runs_it(
+    before, attack, outcome, said, tmp_path: Path
+) -> None:
+    task, _, _ = write_candidates(tmp_path, 200)
+    file = tmp_path / "attack.cpp"
+    file.write_text(text(f"        {attack}\n" + body(), before=before))
+    verdict = insight_trace.judge(file, task)
+    assert str(verdict.outcome) == outcome, verdict.reason
+    assert said in verdict.reason
+
+
+def test_a_reference_is_arithmetic_alone() -> None:
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert (evaluate("np.exp(x) / np.exp(x).sum(axis=1, keepdims=True) @ x.T", {"x": x})).shape == (2, 2)
+    for wrong in (
+        "np.load('a')",
+        "x.tofile('a')",
+        "().__class__",
+        "__import__('os')",
+        "[i for i in x]",
+        "np.lib",
+        "(lambda: x)()",
+    ):
+        with pytest.raises(InsightTraceError):
+            evaluate(wrong, {"x": x})
 
 
 def test_inputs_depend_on_the_candidates_text_and_poison_is_no_number(tmp_path: Path) -> None:

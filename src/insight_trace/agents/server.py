@@ -40,7 +40,7 @@ change helped. Cycles are a model's, with a 90 % interval. Answers show the firs
 _AT_ONCE = 2
 _KEPT_ANSWERS = 32  # whose further rows are held for `more`
 _CALLS = 200  # of one worker: a fresh one takes over then
-_READY_SECONDS = 60.0
+_READY_SECONDS = 120.0
 Report = Callable[[str, int, int], Awaitable[None]]
 
 
@@ -139,6 +139,11 @@ class Workers:
         try:
             with anyio.fail_after(_READY_SECONDS):
                 said = await worker.receive()
+        except TimeoutError:
+            await worker.end()
+            raise RefusedError(
+                f"the process of the tools did not start within {_READY_SECONDS:g} s"
+            ) from None
         except BaseException:
             await worker.end()
             raise

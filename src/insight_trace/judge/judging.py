@@ -14,7 +14,7 @@ from insight_trace.check.suppressions import apply
 from insight_trace.errors import InputError, InsightTraceError, JobError, RequestError, next_step
 from insight_trace.finding import Finding, Severity
 from insight_trace.job import Job
-from insight_trace.judge.forbidden import forbidden
+from insight_trace.judge.forbidden import forbidden, forbidden_calls, unseen_code
 from insight_trace.judge.inputs import made_inputs, poison, seed_of
 from insight_trace.judge.task import Task, Tensor, names_of
 from insight_trace.judge.verdict import Advised, DoneWork, Outcome, Verdict
@@ -28,6 +28,7 @@ from insight_trace.reading import read_regular
 from insight_trace.replay.pipeline import Execution, execute
 from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.embedded.embedded_simulator import EmbeddedSimulator
+from insight_trace.simulate.embedded.toolchain import PREPROCESSED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,7 +98,7 @@ def _judged(task: Task, name: str, text: bytes, copy: Path, private: Path) -> Ve
     checking = replace(options, check=True)
     simulators = {True: EmbeddedSimulator(checking), False: EmbeddedSimulator(options)}
     planned = _planned(task, file, seed_of(task, text, 0))
-    broken = _compiled(planned, task, simulators[False])
+    broken, objects = _compiled(planned, task, simulators[False])
     if broken is not None:
         said = cut(_first_line(broken.message).replace(f"{folder}/", ""))
         outcome = (
@@ -107,6 +108,13 @@ def _judged(task: Task, name: str, text: bytes, copy: Path, private: Path) -> Ve
         )
         at = f"line {broken.line}: " if broken.line else ""
         return Verdict(name, outcome, 0.0, f"{at}{said}", broken.line)
+    hidden = _hidden(planned, copy, objects, simulators[False])
+    if hidden is not None:
+        said, line = hidden
+        return Verdict(
+            name, Outcome.FORBIDDEN, 0.0, f"line {line}: {said}" if line else said, line,
+            "use tile ops, instructions and arguments only",
+        )  # fmt: skip
     compared = 0
     first: _Run | None = None
     for number in range(task.seeds):
@@ -155,17 +163,44 @@ def _planned(task: Task, file: KernelFile, seed: bytes) -> PlannedKernel:
     return plan_kernel(file, list(values.values()), blocks=task.blocks)
 
 
-def _compiled(planned: PlannedKernel, task: Task, simulator: EmbeddedSimulator) -> Failure | None:
-    """Compiles for every core that runs it; why it cannot be."""
+def _compiled(
+    planned: PlannedKernel, task: Task, simulator: EmbeddedSimulator
+) -> tuple[Failure | None, list[Path]]:
+    """Compiles for every core that runs it; why it cannot be, and the objects."""
     from insight_trace.simulate.embedded.toolchain import KernelBuildError
 
+    objects = []
     try:
         for kernel in planned.kernels:
-            simulator.toolchain.kernel(
-                kernel.source, kernel.core_type, target=task.target, include_dirs=kernel.include_dirs
+            objects.append(
+                simulator.toolchain.kernel(
+                    kernel.source, kernel.core_type, target=task.target, include_dirs=kernel.include_dirs
+                )
             )
     except KernelBuildError as error:
-        return error.failure
+        return error.failure, []
+    return None, objects
+
+
+def _hidden(
+    planned: PlannedKernel, copy: Path, objects: Sequence[Path], simulator: EmbeddedSimulator
+) -> tuple[str, int] | None:
+    """What of the candidate the engine would not see, and its line; None where it sees everything."""
+    from insight_trace.program.kernel_file import KernelFile, preprocessed
+
+    for source in dict.fromkeys(kernel.source for kernel in planned.kernels):
+        if source.suffix == PREPROCESSED:
+            sides = [source.read_text(encoding="utf-8", errors="surrogateescape")]
+        else:
+            sides = list(preprocessed(KernelFile(source), simulator.toolchain).values())
+        for text in sides:
+            word, line = unseen_code(text, copy.resolve())
+            if word:
+                return f"`{word}`: a kernel has no use for it", line
+    for compiled in objects:
+        call = forbidden_calls(compiled)
+        if call:
+            return f"{call}: a kernel has no use for it", 0
     return None
 
 

@@ -424,10 +424,9 @@ def _line(file: KernelFile) -> CommandLine:
     return CommandLine(preprocessor=[f"-I{file.path.resolve().parent}", *flags], target=file.target)
 
 
-def _translated(
-    file: KernelFile, path: Path, called: str, entry: str, toolchain: Toolchain
-) -> tuple[dict[str, Path], CoreType]:
-    """The source for each kind of core with an entry of ours behind it, and which cores the kernel is for."""
+def preprocessed(file: KernelFile, toolchain: Toolchain) -> dict[str, str]:
+    """The file as it is for each kind of core, with everything that it includes."""
+    path = file.path.resolve()
     line = _line(file)
     line.kept.append("-std=gnu++17")
     texts = {}
@@ -437,6 +436,14 @@ def _translated(
                 texts[side] = preprocess(toolchain, line, Input(str(path), True), side, place)
             except CompileError as error:
                 raise _refused(error, path) from None
+    return texts
+
+
+def _translated(
+    file: KernelFile, path: Path, called: str, entry: str, toolchain: Toolchain
+) -> tuple[dict[str, Path], CoreType]:
+    """The source for each kind of core with an entry of ours behind it, and which cores the kernel is for."""
+    texts = preprocessed(file, toolchain)
     name = called.split("<", 1)[0].split("::")[-1].strip()
     kind = file.core or declared(texts["vector"], name)
     if kind is None:
@@ -489,17 +496,8 @@ def _slots_in_order(
 
 def _by_slot(file: KernelFile, path: Path, toolchain: Toolchain) -> tuple[Kernel, ...]:
     """The kernels of a file with `kernel_entry(int64_t *args)`."""
-    line = _line(file)
-    line.kept.append("-std=gnu++17")
-    texts = {}
     kind = file.core
-    if kind is None or file.defines:
-        with scratch_folder("kernel") as place:
-            for side in _SIDES:
-                try:
-                    texts[side] = preprocess(toolchain, line, Input(str(path), True), side, place)
-                except CompileError as error:
-                    raise _refused(error, path) from None
+    texts = preprocessed(file, toolchain) if kind is None or file.defines else {}
     if kind is None:
         kind = infer(_SLOT_ENTRY, Reach(texts["cube"]), Reach(texts["vector"]))
     # macros are in the text; without any the file itself is compiled

@@ -71,6 +71,15 @@ void load_kernel(KernelImage &image) {
 
 // Where the calling thread's stack lies; known from use_crash_stack on.
 static thread_local uint64_t t_stack_begin = 0, t_stack_end = 0;
+static thread_local uint64_t t_kernel_top = 0; // where the kernel's part of it ends
+
+__attribute__((noinline)) void kernel_begins() {
+    t_kernel_top = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+}
+
+bool on_kernel_stack(uint64_t address, uint64_t size) {
+    return address >= t_stack_begin && address < t_kernel_top && size <= t_kernel_top - address;
+}
 
 namespace {
 

@@ -39,6 +39,9 @@ Crash crash_in_kernel(int signal, const siginfo_t *info, const void *context,
 
 // Calls `handler` when the program crashes, on a stack of its own: the crash may be that of a full stack.
 void catch_crashes(void (*handler)(int, siginfo_t *, void *));
+// The calling thread runs a kernel from here on: what lies below on its stack is the kernel's.
+void kernel_begins();
+bool on_kernel_stack(uint64_t address, uint64_t size);
 // The same stack for the calling thread; every thread that runs a kernel has to ask for its own.
 void use_crash_stack();
 

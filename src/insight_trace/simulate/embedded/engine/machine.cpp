@@ -160,6 +160,7 @@ void Machine::body(size_t index) {
     std::unique_ptr<Failure> failure;
     try {
         const CoreJob &core_job = job_.cores[index];
+        kernel_begins();
         job_.kernels[core_job.kernel].call(reinterpret_cast<int64_t *>(core_job.args));
         if (me.core->late) me.core->late->drain();
         if (insight_trace_code.where) me.core->take_code();

@@ -453,6 +453,7 @@ int main(int argc, char **argv) {
         on_exit(on_kernel_exit, nullptr);
 #endif
         watch_scalar_memory(g_job.gm_base, g_job.gm_size, end_run);
+        if (g_sandbox.strict) keep_stores_inside();
         if (!g_timings.is_worker()) {
             load_kernels(g_job.kernels);
             if (g_shares) g_shares->keep_data(g_job);

@@ -14,6 +14,20 @@ constexpr int kLineBits = 6; // 64 bytes
 
 uint64_t g_base = 0, g_size = 0;
 void (*g_end)(const Failure &) = nullptr;
+bool g_kept_inside = false;
+
+// A plain store that is neither to global nor to on-chip memory.
+void check_own(uint64_t address, uint64_t size, const void *caller) {
+    if (on_kernel_stack(address, size)) return;
+    for (const KernelImage &image : current_machine().job().kernels)
+        for (const auto &[from, to] : image.writable)
+            if (address >= from && size <= to - address && address < to) return;
+    char text[128];
+    snprintf(text, sizeof text,
+             "the kernel writes to 0x%llx, which is in no buffer and no variable of its own",
+             static_cast<unsigned long long>(address));
+    g_end(Failure(Fault::Kernel, site_of(caller), text));
+}
 
 struct Lines {
     std::unordered_set<uint64_t> held;
@@ -79,7 +93,10 @@ void touched_on_chip(uint64_t address, uint64_t size, bool store, const void *ca
 inline void touched(const void *pointer, uint64_t size, bool store, const void *caller) {
     auto address = reinterpret_cast<uint64_t>(pointer);
     if (address - g_base >= g_size) {
-        if (address < kLocalEnd) touched_on_chip(address, size, store, caller);
+        if (address < kLocalEnd)
+            touched_on_chip(address, size, store, caller);
+        else if (store && g_kept_inside && running_core())
+            check_own(address, size, caller);
         return;
     }
     Core *core = running_core();
@@ -122,6 +139,8 @@ void watch_scalar_memory(uint64_t base, uint64_t size, void (*end)(const Failure
     g_size = size;
     g_end = end;
 }
+
+void keep_stores_inside() { g_kept_inside = true; }
 
 void forget_scalar_lines(uint64_t address, bool all) {
     if (all)

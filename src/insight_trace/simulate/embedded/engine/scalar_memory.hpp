@@ -13,6 +13,9 @@ namespace insight_trace::engine {
 
 // Which addresses are global memory; nothing is counted before this is said. `end` ends the run when an
 // access goes past every buffer: the hooks are called where the compiler expects no exception.
+// Plain stores go to global and on-chip memory, the kernel's own variables and its stack, or end the run: the
+// engine shares its process with the kernel.
+void keep_stores_inside();
 void watch_scalar_memory(uint64_t base, uint64_t size, void (*end)(const Failure &));
 // What assert() of a kernel says; returns where no kernel runs.
 void assertion_failed(const char *condition, Site at);
