@@ -269,12 +269,16 @@ def test_run_collect_works_by_itself_in_another_place(toolkit_home, clean_enviro
     there = tmp_path / "another place" / "w"
     shutil.copytree(tmp_path / "here", there)
     shutil.rmtree(tmp_path / "here")
-    for mode in ("new", "old"):
+    for mode in ("new", "old", "old_nothing"):
         environ = clean_environ | {"STANDIN_MSPROF": mode, "CANN_HOME": str(toolkit_home)}
         environ["PTO_ISA_ROOT"] = str(pto_isa_root)
         done = subprocess.run(
             [there / "run_collect.sh"], env=environ, capture_output=True, text=True, cwd=tmp_path
         )
+        if mode == "old_nothing":
+            assert done.returncode == 1
+            assert "no simulator/trace.json" in done.stderr
+            break
         assert done.returncode == 0, done.stdout + done.stderr
         simulator = Path(done.stdout.strip().splitlines()[-1])
         assert simulator.match("w/insight_export/OPPROF_*/simulator")
@@ -292,7 +296,6 @@ def test_run_collect_works_by_itself_in_another_place(toolkit_home, clean_enviro
         ({"CANN_HOME": "HOME", "SOC_VERSION": "Ascend310P"}, "no simulator"),
         ({"CANN_HOME": "HOME", "PTO_ISA_ROOT": "/absent"}, "PTO_ISA_ROOT"),
         ({"CANN_HOME": "HOME", "STANDIN_MSPROF": "silent"}, "left nothing to export"),
-        ({"CANN_HOME": "HOME", "STANDIN_MSPROF": "old_nothing"}, "no simulator/trace.json"),
     ],
 )
 def test_run_collect_fails_with_a_reason(
@@ -327,14 +330,13 @@ bash $WS/run_collect.sh
 """
 
 
-@pytest.mark.parametrize("members", ["aiv", "mix-2"])
 def test_the_shell_steps_of_simplers_skill_run_in_a_workspace_of_ours(
-    members, toolkit_home, clean_environ, pto_isa_root, tmp_path
+    toolkit_home, clean_environ, pto_isa_root, tmp_path
 ):
     if shutil.which("ninja") is None:
         pytest.skip("the skill builds with ninja")
     workspace = tmp_path / "w"
-    write_workspace(job(members, simpler_root=None, pto_isa_root=pto_isa_root), workspace)
+    write_workspace(job("mix-2", simpler_root=None, pto_isa_root=pto_isa_root), workspace)
     environ = clean_environ | {
         "CANN_HOME": str(toolkit_home),
         "WS": str(workspace),

@@ -210,17 +210,17 @@ def test_kernels_of_both_targets_and_blanks_in_a_long_path_go_together(bench, tm
         assert any(f"--cce-aicore-arch={arch}" in words for words in bench.compiles)
 
 
-@pytest.mark.parametrize("how", ["variable", "flag"])
-def test_another_core_architecture_can_be_named(bench, tmp_path, how):
+def test_another_core_architecture_can_be_named_by_a_flag_or_else_by_a_variable(bench, tmp_path):
     bench.set(AICORE_ARCH="dav-c220-vec")
-    options = {} if how == "variable" else {"aicore_arch": "dav-c220-cube"}
-    wanted = "dav-c220-vec" if how == "variable" else "dav-c220-cube"
-    bench.run(write_build(tmp_path / "build", ("plain",)), **options)
+    assert MsprofRunner(VendorOptions()).aicore_arch == "dav-c220-vec"
+    bench.run(write_build(tmp_path / "build", ("plain",)), aicore_arch="dav-c220-cube")
     assert bench.compiles
-    assert all(f"--cce-aicore-arch={wanted}" in words for words in bench.compiles)
+    assert all("--cce-aicore-arch=dav-c220-cube" in words for words in bench.compiles)
 
 
-def test_symbols_are_asked_with_one_nm_and_one_cppfilt_per_kernel(bench, tmp_path):
+def test_symbols_are_asked_with_one_nm_and_one_cppfilt_and_an_older_msprof_gets_its_second_pass(
+    bench, tmp_path
+):
     asked = []
     original = building.capture
 
@@ -229,47 +229,38 @@ def test_symbols_are_asked_with_one_nm_and_one_cppfilt_per_kernel(bench, tmp_pat
         return original(command, **rest)
 
     bench.patch.setattr(building, "capture", counted)
-    result, _ = bench.run(write_build(tmp_path / "build", ("mangled",)))
-    assert result.exported == 1
-    assert asked == ["nm", "c++filt"]
-
-
-def test_an_older_msprof_gets_its_second_pass(bench, tmp_path):
     bench.set(STANDIN_MSPROF="old")
-    result, _ = bench.run(write_build(tmp_path / "build", ("plain",)))
+    result, _ = bench.run(write_build(tmp_path / "build", ("mangled",)))
     (row,) = result.rows
     assert row.exported
     assert row.cell("message") == ""
-    assert (result.root / "logs/plain/export.log").is_file()
+    assert asked == ["nm", "c++filt"]
+    assert (result.root / "logs/mangled/export.log").is_file()
     assert [any(w.startswith("--export=") for w in call) for call in bench.calls] == [False, True]
 
 
-def test_script_1_a_simulation_that_is_cut_off_by_its_limit_is_exported_and_said_to_be_partial(
+def test_a_failure_says_which_step_failed_why_and_where_its_log_is_and_script_1_a_part_is_exported_as_such(
     bench, tmp_path
 ):
-    bench.set(STANDIN_MSPROF="slow")
-    result, _ = bench.run(write_build(tmp_path / "build", ("plain",)), timeout_minutes=3)
-    (row,) = result.rows
-    assert row.exported
-    assert "the time was over after 3 minutes" in row.cell("warnings")
-
-
-@pytest.mark.parametrize(
-    ("mode", "status", "cause"),
-    [
+    """One build: what msprof did not finish is gone on with."""
+    build = write_build(tmp_path / "build", ("plain",))
+    for mode, status, cause in (
         ("silent", "collect_failed", "no kernel ran in the simulator"),
         ("empty", "export_failed", "the simulator left nothing to export"),
         ("old_nothing", "export_failed", "the export wrote no trace"),
-    ],
-)
-def test_a_failure_says_which_step_failed_why_and_where_its_log_is(bench, tmp_path, mode, status, cause):
-    bench.set(STANDIN_MSPROF=mode)
-    result, _ = bench.run(write_build(tmp_path / "build", ("plain",)))
+    ):
+        bench.set(STANDIN_MSPROF=mode)
+        result, _ = bench.run(build, resume=mode != "silent")
+        (row,) = result.rows
+        assert row.status == status
+        assert cause in row.cell("message")
+        assert f"{result.root}/logs/plain/" in row.cell("message")
+        assert not (result.root / "funcs" / "plain").exists()
+    bench.set(STANDIN_MSPROF="slow")
+    result, _ = bench.run(build, resume=True, timeout_minutes=3)
     (row,) = result.rows
-    assert row.status == status
-    assert cause in row.cell("message")
-    assert f"{result.root}/logs/plain/" in row.cell("message")
-    assert not (result.root / "funcs" / "plain").exists()
+    assert row.exported
+    assert "the time was over after 3 minutes" in row.cell("warnings")
 
 
 @pytest.mark.parametrize(
