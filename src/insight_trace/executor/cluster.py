@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import queue
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -52,6 +53,7 @@ class Cluster:
         places = enumerate(jobs)
         held: dict[str, Any] = {}  # files that wait on the workers, by the name of their content
         running: dict[Any, tuple[int, tuple[Path, ...]]] = {}
+        ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         answered_here: deque[tuple[int, R | InsightTraceError]] = deque()
         try:
             while True:
@@ -65,32 +67,27 @@ class Cluster:
                         answered_here.append((item[0], error))
                         continue
                     running[future] = (item[0], outputs)
+                    future.add_done_callback(ended.put)
                 while answered_here:
                     yield answered_here.popleft()
                 if not running:
                     return
-                future = self._ended(list(running))
+                future = self._next(ended)
                 place, outputs = running.pop(future)
                 yield place, self._result(future, kind, outputs)
         finally:
             self._client.cancel(list(running), force=True)
 
-    def _ended(self, running: list[Any]) -> Any:
+    def _next(self, ended: queue.SimpleQueue[Any]) -> Any:
         """One that has ended. JobError where no worker has been there for a while to run it."""
-        wait = importlib.import_module("distributed").wait
         alone = 0
-        while True:
-            with contextlib.suppress(TimeoutError):
-                wait(running, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED")
-            for future in running:
-                if future.status != "pending":
-                    return future
+        while alone < _LOOKS:
+            with contextlib.suppress(queue.Empty):
+                return ended.get(timeout=_LOOK_SECONDS)
             alone = 0 if self._client.nthreads() else alone + 1
-            if alone == _LOOKS:
-                raise JobError(
-                    f"the cluster at {self.address} has no workers any more",
-                    hint=f"dask worker {self.address}",
-                )
+        raise JobError(
+            f"the cluster at {self.address} has no workers any more", hint=f"dask worker {self.address}"
+        )
 
     def _submit(self, work: Callable[[J], R], job: J, held: dict[str, Any]) -> tuple[Any, tuple[Path, ...]]:
         packed, files, outputs = pack(work, job)
