@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
 BLOCKS, TILE = 24, 64
+HELD = 32  # tiles of a block in memory
 KERNEL = ROOT / "tests" / "data" / "kernels" / "mix_chain.cpp"
 A_TILE = 152  # instructions of a block for one tile
 
@@ -66,8 +67,8 @@ def replay(tiles: int, place: Path, how: dict[str, object]) -> None:
         return (random.integers(-64, 64, (rows, TILE), np.int8) / np.float16(64)).astype(np.float16)
 
     slots = [
-        halves(BLOCKS * tiles * TILE), halves(TILE), halves(TILE), np.zeros((BLOCKS * tiles * TILE, TILE), np.float32),
-        np.zeros((BLOCKS * 8 * TILE, TILE), np.float32), np.zeros((BLOCKS * 4 * TILE, TILE), np.float32), tiles, 0,
+        halves(BLOCKS * HELD * TILE), halves(TILE), halves(TILE), np.zeros((BLOCKS * HELD * TILE, TILE), np.float32),
+        np.zeros((BLOCKS * 8 * TILE, TILE), np.float32), np.zeros((BLOCKS * 4 * TILE, TILE), np.float32), tiles, 0, HELD,
     ]  # fmt: skip
     kernels = tuple(mix(KERNEL, 2))
     scene = Scene(KERNEL, "scale", "", 2, "", (), kernels, None)

@@ -193,9 +193,9 @@ def _write(asked: KernelJob, done: Execution) -> None:
     letters = "".join(chr(ord("A") + byte % 26) for byte in digest[:16])
     out = folder / "collect" / "out"
     out.mkdir(parents=True, exist_ok=True, mode=0o700)
-    simulator, _ = write_insight(done, out, options, name=letters, timestamp=asked.timestamp)
+    simulator, _, figures = write_insight(done, out, options, name=letters, timestamp=asked.timestamp)
     write_import(job, simulator, folder)
-    write_counters(done.recording, job, folder)
+    write_counters(done.recording, job, folder, figures)
     write_record(done, options, folder, done.warnings)
     if options.keep_outputs:
         _keep_outputs(job.arguments, done.simulation, folder / "outputs")

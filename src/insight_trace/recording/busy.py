@@ -8,6 +8,7 @@ from insight_trace.model import Instructions, Pipe, Trace
 from insight_trace.recording.intervals import Spans, together, union
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import ORDER, VECTOR_LANES, core_order, pipe_name, units
+from insight_trace.recording.stream import grouped
 
 
 class PipeStats(Struct, frozen=True):
@@ -67,18 +68,17 @@ class Cores:
         found: list[PipeStats] = []
         cores: list[CoreStats] = []
         counted = (self.kind != Kind.MISS) & (self.kind != Kind.MARK)
-        everything = np.flatnonzero(counted)
-        self.total = (
-            int(end[everything].max() - instructions.start[everything].min()) if len(everything) else 0
-        )
-        for index in sorted(range(len(instructions.cores)), key=lambda i: core_order(instructions.cores[i])):
-            rows = np.flatnonzero((instructions.core == index) & counted)
+        of_core = dict(grouped(instructions.core))
+        for index in sorted(of_core, key=lambda i: core_order(instructions.cores[i])):
+            rows = of_core.pop(index)
+            rows = rows[counted[rows]]
             if not len(rows):
                 continue
             begin, finish_ = int(instructions.start[rows].min()), int(end[rows].max())
             span = finish_ - begin
             busy: dict[int, Spans] = {}
-            lane, unit = instructions.pipe[rows], units(instructions.pipe[rows])
+            lane = instructions.pipe[rows]
+            unit = units(lane)
             # counted, since np.unique would load masked arrays
             present = np.flatnonzero(np.bincount(np.concatenate((lane, unit)))).tolist()
             for pipe in sorted(present, key=lambda p: ORDER.get(p, 1000 + p)):
@@ -105,6 +105,8 @@ class Cores:
                     )
                 )
             cores.append(_core(instructions.cores[index], begin, finish_, len(rows), busy))
+        begins, ends = [core.begin for core in cores], [core.end for core in cores]
+        self.total = max(ends, default=0) - min(begins, default=0)
         self.pipes = tuple(found)
         self.cores = tuple(cores)
 

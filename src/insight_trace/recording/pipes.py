@@ -51,7 +51,9 @@ def units(pipe: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The unit that each lane belongs to: every lane of the 950's vector unit is VECTOR, others are themselves."""
     import numpy as np
 
-    return np.where(np.isin(pipe, VECTOR_LANES), np.uint8(Pipe.VECTOR), pipe)
+    unit = np.arange(256, dtype=np.uint8)
+    unit[list(VECTOR_LANES)] = Pipe.VECTOR
+    return unit[pipe]
 
 
 def core_order(core: str) -> tuple[tuple[str, int], ...]:

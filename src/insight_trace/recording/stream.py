@@ -69,6 +69,21 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     return once
 
 
+def grouped(keys: NDArray[Any]) -> list[tuple[int, NDArray[np.int64]]]:
+    """The places of each key, in ascending order of both. One sort serves all of them: small numbers sort in linear time."""
+    import numpy as np
+
+    if not len(keys):
+        return []
+    highest = int(keys.max())
+    small = keys.astype(np.uint8 if highest < 1 << 8 else np.uint16) if highest < 1 << 16 else keys
+    order = np.argsort(small, kind="stable")
+    ordered = keys[order]
+    begins = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    parts = np.split(order, begins[1:])
+    return list(zip(ordered[begins].tolist(), parts, strict=True))
+
+
 def empty(cores: tuple[str, ...] = ()) -> Instructions:
     """A stream without instructions."""
     import numpy as np

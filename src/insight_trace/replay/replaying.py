@@ -216,9 +216,9 @@ def replay_job(job: Job, request: ReplayRequest, progress: Progress = lambda _st
             done = execute(job, options, simulator=simulator, workspace=workspace, progress=progress)
             _require_slots(done)
             done.require_success()
-        folder, shown = done.directory, None
+        folder, shown, figures = done.directory, None, None
         if done.recording is not None and options.insight:
-            folder, shown = write_insight(done, workspace / "insight_export", options)
+            folder, shown, figures = write_insight(done, workspace / "insight_export", options)
             said += [shown.said] if shown.said else []
         elif done.recording is not None:
             from insight_trace.insight.writer import write_recording
@@ -230,7 +230,7 @@ def replay_job(job: Job, request: ReplayRequest, progress: Progress = lambda _st
             warnings = (*warnings, *write_named_traces(done.recording, folder, workspace, label, shown))
             write_import(job, folder, workspace)
         if done.recording is not None:
-            write_counters(done.recording, job, workspace)
+            write_counters(done.recording, job, workspace, figures)
         replay = Replay(
             job,
             done.simulator,

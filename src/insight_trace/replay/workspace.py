@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from insight_trace.recording.store import Recording
     from insight_trace.replay.pipeline import Execution
     from insight_trace.trace.shown_part import Shown
+    from insight_trace.trace.stats import Stats
 
 RECORD = "replay.json"
 _VERSION = 1
@@ -101,8 +102,8 @@ def write_insight(
     *,
     name: str | None = None,
     timestamp: str | None = None,
-) -> tuple[Path, Shown]:
-    """Writes OPPROF_*/simulator/ with its recording below the folder; where it is, and what of the run it shows."""
+) -> tuple[Path, Shown, Stats]:
+    """Writes OPPROF_*/simulator/ with its recording below the folder; where it is, what it shows, and the run's figures."""
     from insight_trace.insight.writer import write_insight_directory
     from insight_trace.trace.details_figures import details_of
     from insight_trace.trace.shown_part import shown_part
@@ -124,7 +125,7 @@ def write_insight(
         recording=done.recording,
         row_shown=shown.place,
     )
-    return place, shown
+    return place, shown, figures
 
 
 def write_import(job: Job, simulator: Path, workspace: Path) -> None:
@@ -132,8 +133,8 @@ def write_import(job: Job, simulator: Path, workspace: Path) -> None:
     _same_file(simulator / "visualize_data.bin", workspace / import_name(job))
 
 
-def write_counters(recording: Recording, job: Job, workspace: Path) -> None:
-    """pmu.csv, as the runtime writes one on a device."""
+def write_counters(recording: Recording, job: Job, workspace: Path, figures: Stats | None = None) -> None:
+    """pmu.csv, as the runtime writes one on a device; `figures` where they are known already."""
     from insight_trace.recording.busy import Cores
     from insight_trace.trace.other_simulators import pmu
 
@@ -141,7 +142,7 @@ def write_counters(recording: Recording, job: Job, workspace: Path) -> None:
     by_side: dict[bool, list[int]] = {True: [], False: []}
     for kernel in job.kernels:
         by_side[kernel.core_type is CoreType.AIC].append(kernel.func_id or 0)
-    text = pmu(Cores(recording.trace), task=task, cube=by_side[True], vector=by_side[False])
+    text = pmu(figures or Cores(recording.trace), task=task, cube=by_side[True], vector=by_side[False])
     write_whole(workspace / "pmu.csv", text, sync=False)
 
 

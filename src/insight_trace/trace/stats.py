@@ -226,13 +226,22 @@ def _hottest(
     others = (exclusive[rows], conflicts)
 
     def grouped(key: NDArray[np.int64], spent: NDArray[np.int64]) -> list[tuple[int, list[int], int]]:
-        _, first, inverse, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-        columns = (spent, *others)
-        sums = [np.bincount(inverse, weights=column, minlength=len(first)) for column in columns]
-        order = np.lexsort((first, -sums[1], -sums[0]))[:HOTTEST]
+        # keys are small numbers: counted, not sorted
+        count = np.bincount(key)
+        first = np.zeros(len(count), np.int64)
+        first[key[::-1]] = np.arange(len(key))[::-1]
+        sums = [np.bincount(key, weights=column, minlength=len(count)) for column in (spent, *others)]
+        present = np.flatnonzero(count)
+        order = present[np.lexsort((first[present], -sums[1][present], -sums[0][present]))[:HOTTEST]]
         return [(int(rows[first[i]]), [int(s[i]) for s in sums], int(count[i])) for i in order]
 
-    by_instruction = (line * 65536 + instructions.name[rows]) * 256 + instructions.pipe[rows]
+    by_instruction = (line * len(instructions.names) + instructions.name[rows]) * 256 + instructions.pipe[
+        rows
+    ]
+    if (
+        int(by_instruction.max()) > 8 * len(rows) + 65536
+    ):  # a foreign trace with as many lines as instructions
+        by_instruction = np.unique(by_instruction, return_inverse=True)[1]
     hot_instructions = [
         Hot(
             instructions.names[instructions.name[row]],

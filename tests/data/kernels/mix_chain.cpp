@@ -1,5 +1,6 @@
 // out[i] = half(relu(a[i] @ b)) @ w for each of `tiles` blocks of 64 rows: from the cube core to the vector cores, back
-// to the cube core, and out through the vector cores. Each block of a launch has its own rows and its own rings.
+// to the cube core, and out through the vector cores. Each block of a launch has its own rows and its own rings. Of
+// a long run `held` tiles stand for all: it comes back to the first behind the last of them.
 #include <cstdint>
 #include <pto/pto-inst.hpp>
 
@@ -42,7 +43,7 @@ void product(Acc &acc, Mat &a, Mat &b) {
     wait_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
 }
 
-template <TileSplitAxis split> void cube(int64_t *args, int block, int tiles) {
+template <TileSplitAxis split> void cube(int64_t *args, int block, int tiles, int held) {
     Both both(data<float>(args[4]) + block * kBoth, 0, 0x20000);
     Last last(data<float>(args[5]) + block * kLast, 0x8000, 0);
     Mat a, b, w, p;
@@ -54,7 +55,7 @@ template <TileSplitAxis split> void cube(int64_t *args, int block, int tiles) {
     TLOAD(b, b_global);
     TLOAD(w, w_global);
     for (int i = 0; i < tiles; ++i) {
-        GlobalTensor<half, Square, Rows> a_global(data<half>(args[0]) + (block * tiles + i) * N * N);
+        GlobalTensor<half, Square, Rows> a_global(data<half>(args[0]) + (block * held + i % held) * N * N);
         TLOAD(a, a_global);
         product(acc, a, b);
         TPUSH<Both, Acc, split>(both, acc);
@@ -67,7 +68,7 @@ template <TileSplitAxis split> void cube(int64_t *args, int block, int tiles) {
     }
 }
 #else
-template <TileSplitAxis split> void vector(int64_t *args, int block, int tiles) {
+template <TileSplitAxis split> void vector(int64_t *args, int block, int tiles, int held) {
     constexpr int R = split == TileSplitAxis::TILE_UP_DOWN ? N / 2 : N;
     Both both(data<float>(args[4]) + block * kBoth, 0, 0x20000);
     Last last(data<float>(args[5]) + block * kLast, 0x8000, 0);
@@ -90,7 +91,7 @@ template <TileSplitAxis split> void vector(int64_t *args, int block, int tiles) 
         TPOP<Last, Vec, split>(last, o);
         set_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0);
         wait_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0);
-        GlobalTensor<float, Shape<1, 1, 1, R, N>, Rows> out(data<float>(args[3]) + (block * tiles + i) * N * N +
+        GlobalTensor<float, Shape<1, 1, 1, R, N>, Rows> out(data<float>(args[3]) + (block * held + i % held) * N * N +
                                                             static_cast<int>(get_sub_block_id(args)) * R * N);
         TSTORE(out, o);
         TFREE<Last, split>(last);
@@ -104,12 +105,13 @@ template <TileSplitAxis split> void vector(int64_t *args, int block, int tiles) 
 extern "C" void kernel_entry(int64_t *args) {
     const int tiles = static_cast<int>(args[6]);
     const int block = static_cast<int>(get_block_idx(args));
+    const int held = args[8] ? static_cast<int>(args[8]) : tiles;
     const bool one = args[7] != 0; // one of two vector cores has all the work
     const bool two = get_subblockdim() == 2 && !one;
     if (one && get_sub_block_id(args) == 1) return;
 #if defined(__DAV_CUBE__)
-    two ? cube<TileSplitAxis::TILE_UP_DOWN>(args, block, tiles) : cube<TileSplitAxis::TILE_NO_SPLIT>(args, block, tiles);
+    two ? cube<TileSplitAxis::TILE_UP_DOWN>(args, block, tiles, held) : cube<TileSplitAxis::TILE_NO_SPLIT>(args, block, tiles, held);
 #else
-    two ? vector<TileSplitAxis::TILE_UP_DOWN>(args, block, tiles) : vector<TileSplitAxis::TILE_NO_SPLIT>(args, block, tiles);
+    two ? vector<TileSplitAxis::TILE_UP_DOWN>(args, block, tiles, held) : vector<TileSplitAxis::TILE_NO_SPLIT>(args, block, tiles, held);
 #endif
 }
