@@ -25,7 +25,7 @@ from insight_trace.recording.operands import (
 )
 from insight_trace.simulate.embedded.op_forms import OpRequest, operands_of
 from insight_trace.simulate.embedded.op_script import TileSpec, run_op
-from insight_trace.simulate.embedded.records import _require_operands
+from insight_trace.simulate.embedded.records import _FIELDS, Site, load_instructions
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 
 _SPACES = {"ub": "UB", "l1": "L1", "l0a": "L0A", "l0b": "L0B", "l0c": "L0C", "bias": "BT"}
@@ -191,16 +191,23 @@ def test_operands_name_the_tile_they_lie_in():
     assert set(instruction_of_operands(operands)[:3].tolist()) <= set(range(len(operands.form)))
 
 
-@pytest.mark.parametrize("wrong", ["order", "footprint", "pieces"])
-def test_operands_that_a_kernel_wrote_over_are_told(wrong):
-    first, table = np.array([0, 2, 3], np.uint32), np.zeros(4, OPERAND_FIELDS)
+@pytest.mark.parametrize("wrong", ["", "order", "footprint", "pieces"])
+def test_operands_that_a_kernel_wrote_over_are_told(wrong, tmp_path):
+    rows, table = np.zeros(3, _FIELDS), np.zeros(4, OPERAND_FIELDS)
+    rows["operands"] = 0, 2, 3
     footprints = np.zeros(1, FOOTPRINT_FIELDS)
-    _require_operands(first, table, footprints)
     if wrong == "order":
-        first[1] = 9
+        rows["operands"][1] = 9
     elif wrong == "footprint":
         table["footprint"][2] = 1
-    else:
+    elif wrong == "pieces":
         footprints["count"] = 1 << 20
+    path = tmp_path / "records"
+    for name, values in (("", rows), (".operands", table), (".footprints", footprints)):
+        values.tofile(f"{path}{name}")
+    sites = [Site("k.cpp", 1, "VADD", 1)]
+    if not wrong:
+        assert load_instructions(path, sites, ("core0.veccore0",)).operands.count.tolist() == [2, 1, 1]
+        return
     with pytest.raises(JobError, match="wrote over the operands"):
-        _require_operands(first, table, footprints)
+        load_instructions(path, sites, ("core0.veccore0",))

@@ -24,6 +24,16 @@ class CacheUse(Struct, frozen=True, eq=False):
     missed: NDArray[np.int64]
     writes: NDArray[np.bool_]
 
+    def of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """What each of some rows asked for, and what was not there; 0 for one that is no transfer."""
+        import numpy as np
+
+        place = np.minimum(np.searchsorted(self.rows, rows), max(0, len(self.rows) - 1))
+        if not len(self.rows):
+            return np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+        known = self.rows[place] == rows
+        return np.where(known, self.asked[place], 0), np.where(known, self.missed[place], 0)
+
     @property
     def hits(self) -> NDArray[np.int64]:
         return self.asked - self.missed

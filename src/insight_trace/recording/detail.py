@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from msgspec.structs import replace
+
 from insight_trace.dtypes import DTYPES
 from insight_trace.model import Operands
 from insight_trace.recording.operands import (
@@ -30,6 +32,7 @@ _ADDRESS = 0xFFFFFF  # as many bits as an on-chip address is shown with
 _GM = MEMORIES.index("GM")
 _GM_PLACE = 3
 _UNUSED = 0xFFFFFFFFFFFFFFFF
+_MOST_SPELLED = 1 << 16  # texts that are kept
 
 
 def type_text(code: int) -> str:
@@ -45,7 +48,7 @@ class Details(Sequence[str]):
     def __init__(self, operands: Operands) -> None:
         self._operands = operands
         self._around: dict[int, tuple[int, str, str]] = {}
-        self._addresses: NDArray[np.uint64] | None = None
+        self._spelled: dict[tuple[int, ...], str] = {}
 
     def __len__(self) -> int:
         return len(self._operands.form)
@@ -57,41 +60,48 @@ class Details(Sequence[str]):
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
             return self.texts(range(*index.indices(len(self))))
-        number = int(self._operands.geometry[index])
-        if number == NONE:
-            return _plain(int(self._operands.form[index]), int(self._operands.value[index]))
-        return self._with_addresses(number, self._named_addresses()[index].tolist())
+        return self.texts([range(len(self))[index]])[0]
 
     def texts(self, rows: Iterable[int]) -> list[str]:
-        """The text of several rows."""
+        """The text of several rows. Loops name the same operands again and again, so that texts are kept for a while."""
+        import numpy as np
+
+        operands, spelled = self._operands, self._spelled
+        chosen = rows if isinstance(rows, np.ndarray) else np.fromiter(rows, np.int64)
+        geometry = operands.geometry[chosen]
+        plain = geometry == NONE
+        key = np.empty((5, len(chosen)), np.uint64)
+        key[0] = geometry
+        key[1:] = self._named_addresses(chosen)
+        key[1:3, plain] = operands.form[chosen][plain], operands.value[chosen][plain]
+        if len(spelled) > _MOST_SPELLED:
+            spelled.clear()
+        found = []
+        for each in zip(*key.tolist(), strict=True):
+            text = spelled.get(each)
+            if text is None:
+                number, *where = each
+                text = _plain(*where[:2]) if number == NONE else self._with_addresses(number, where)
+                spelled[each] = text
+            found.append(text)
+        return found
+
+    def _named_addresses(self, chosen: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Result, two sources and GM of some rows."""
         import numpy as np
 
         operands = self._operands
-        chosen = np.fromiter(rows, np.int64)
-        columns = (operands.form[chosen], operands.value[chosen], operands.geometry[chosen])
-        form, value, geometry = (column.tolist() for column in columns)
-        addresses = self._named_addresses()[chosen].tolist()
-        return [
-            _plain(kind, held) if number == NONE else self._with_addresses(number, where)
-            for kind, held, number, where in zip(form, value, geometry, addresses, strict=True)
-        ]
-
-    def _named_addresses(self) -> NDArray[np.uint64]:
-        """Result, two sources and GM of every row."""
-        import numpy as np
-
-        if self._addresses is None:
-            operands = self._operands
-            found = np.full((len(operands.form), 4), np.uint64(_UNUSED))
-            rows = operands.rows[all_operands(operands)]
-            footprint = operands.footprints[rows["footprint"]]
-            in_gm = footprint["memory"] == _GM
-            # of an operand in several parts the first one names it, so it is written last
-            back = np.flatnonzero((footprint["which"] <= SRC1) | in_gm)[::-1]
-            which = np.where(in_gm, _GM_PLACE, footprint["which"])[back]
-            found[instruction_of_operands(operands)[back], which] = rows["address"][back]
-            self._addresses = found
-        return self._addresses
+        found = np.full((4, len(chosen)), np.uint64(_UNUSED))
+        of_chosen = replace(operands, first=operands.first[chosen], count=operands.count[chosen])
+        rows = operands.rows[all_operands(of_chosen)]
+        footprints = operands.footprints
+        in_gm = (footprints["memory"] == _GM)[rows["footprint"]]
+        named = footprints["which"][rows["footprint"]]
+        # of an operand in several parts the first one names it, so it is written last
+        back = np.flatnonzero((named <= SRC1) | in_gm)[::-1]
+        which = np.where(in_gm, _GM_PLACE, named)[back]
+        found[which, instruction_of_operands(of_chosen)[back]] = rows["address"][back]
+        return found
 
     def _with_addresses(self, number: int, where: Sequence[int]) -> str:
         around = self._around.get(number)

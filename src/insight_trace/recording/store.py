@@ -28,7 +28,7 @@ from insight_trace.recording.operands import (
     TILE_FIELDS,
     has_endless_operand,
 )
-from insight_trace.recording.stream import COLUMNS, OPERAND_COLUMNS
+from insight_trace.recording.stream import COLUMNS, OPERAND_COLUMNS, PIECE, pieces, release
 from insight_trace.storage import write_whole
 
 if TYPE_CHECKING:
@@ -91,7 +91,6 @@ def beside(simulator: Path) -> Path:
 
 def save(recording: Recording, folder: Path) -> None:
     """Fills a new folder; the caller sees to it that it appears whole."""
-    import numpy as np
 
     instructions = recording.instructions
     operands = instructions.operands
@@ -106,7 +105,8 @@ def save(recording: Recording, folder: Path) -> None:
     columns |= {name: getattr(operands, name) for name in OPERAND_COLUMNS}
     tables = {name: getattr(operands, name) for name in _TABLES}
     for name, values in (columns | tables).items():
-        np.save(_file(folder, name), np.ascontiguousarray(values), allow_pickle=False)
+        _write_column(_file(folder, name), values)
+        release(instructions)
     trace = recording.trace
     texts = [(path, text) for path, text in sorted(trace.sources.items())]
     for number, (_, text) in enumerate(texts):
@@ -141,6 +141,21 @@ def save(recording: Recording, folder: Path) -> None:
         "versions": {"insight_trace": __version__, **recording.versions},
     }
     write_whole(folder / HEADER, json.dumps(header, separators=(",", ":")) + "\n", sync=False)
+
+
+def _write_column(path: Path, values: NDArray[Any]) -> None:
+    """As np.save writes it, piece by piece: a column is a view of wider rows, or mapped from a file."""
+    import numpy as np
+
+    with path.open("wb") as file:
+        head = {
+            "descr": np.lib.format.dtype_to_descr(values.dtype),
+            "fortran_order": False,
+            "shape": values.shape,
+        }
+        np.lib.format.write_array_header_1_0(file, head)
+        for begin in range(0, len(values), PIECE):
+            np.ascontiguousarray(values[begin : begin + PIECE]).tofile(file)
 
 
 def open_recording(path: str | Path) -> Recording:
@@ -209,8 +224,11 @@ def _opened(folder: Path, header: dict[str, Any]) -> Recording:
     }
     parts |= {name: _column(folder, name, kind, None) for name, kind in _TABLES.items()}
     operands = Operands(**parts, ops=_texts(header["ops"]))
-    times = (operands.times + 500) // 1000
-    columns |= {name: times[:, place] for place, name in enumerate(_DERIVED)}
+    columns |= {name: np.empty(count, np.int64) for name in _DERIVED}
+    for begin in range(0, count, PIECE):
+        here = slice(begin, begin + PIECE)
+        for place, name in enumerate(_DERIVED):
+            columns[name][here] = (operands.times[here, place] + 500) // 1000
     instructions = Instructions(
         cores=_texts(header["cores"]),
         names=_texts(header["names"]),
@@ -219,8 +237,9 @@ def _opened(folder: Path, header: dict[str, Any]) -> Recording:
         operands=operands,
         **columns,
     )
-    _check_indices(instructions, operands, folder)
-    _check_footprints(operands, folder)
+    for _, part in pieces(instructions):
+        _check_indices(part, count, folder)
+    _check_tables(operands, folder)
     sources = {}
     for number, name in enumerate(_texts(header["sources"])):
         with _readable(folder / f"source{number}.txt") as file:
@@ -311,11 +330,12 @@ def _column(folder: Path, name: str, kind: Any, count: int | None) -> NDArray[An
     return values
 
 
-def _check_indices(instructions: Instructions, operands: Operands, folder: Path) -> None:
-    """Every number that stands for a row of a table stands for one that is there."""
+def _check_indices(instructions: Instructions, rows: int, folder: Path) -> None:
+    """Every number that stands for a row of a table stands for one that is there; of a stream of `rows`."""
     import numpy as np
 
-    rows = len(instructions)
+    operands = instructions.operands
+    assert operands is not None
     ends = operands.first.astype(np.int64) + operands.count
     for name, values, limit in (
         ("core", instructions.core, len(instructions.cores)),
@@ -325,20 +345,32 @@ def _check_indices(instructions: Instructions, operands: Operands, folder: Path)
         ("geometry", operands.geometry, len(operands.geometries)),
         ("call", operands.call, len(operands.calls)),
         ("first", ends, len(operands.rows) + 1),
-        ("rows", operands.rows["footprint"].astype(np.int64), len(operands.footprints)),  # never NONE
-        ("rows", operands.rows["tile"], len(operands.tiles)),
-        ("calls", operands.calls["tiles"], len(operands.lists)),
     ):
-        largest = values[values != NONE] if values.dtype == np.uint32 else values
-        if len(largest) and (int(largest.max()) >= limit or int(largest.min()) < -1):
-            raise InputError(
-                f"names row {int(largest.max())} of a table of {limit}",
-                where=str(_file(folder, name)),
-                hint="the recording is damaged",
-            )
+        _check_index(values, limit, folder, name)
 
 
-def _check_footprints(operands: Operands, folder: Path) -> None:
+def _check_index(values: NDArray[Any], limit: int, folder: Path, name: str) -> None:
+    import numpy as np
+
+    largest = values[values != NONE] if values.dtype == np.uint32 else values
+    if len(largest) and (int(largest.max()) >= limit or int(largest.min()) < -1):
+        raise InputError(
+            f"names row {int(largest.max())} of a table of {limit}",
+            where=str(_file(folder, name)),
+            hint="the recording is damaged",
+        )
+
+
+def _check_tables(operands: Operands, folder: Path) -> None:
+    import numpy as np
+
+    for begin in range(0, len(operands.rows), PIECE):
+        part = operands.rows[begin : begin + PIECE]
+        _check_index(
+            part["footprint"].astype(np.int64), len(operands.footprints), folder, "rows"
+        )  # never NONE
+        _check_index(part["tile"], len(operands.tiles), folder, "rows")
+    _check_index(operands.calls["tiles"], len(operands.lists), folder, "calls")
     if has_endless_operand(operands.footprints):
         raise InputError(
             f"an operand has more than {OPERAND_PIECES:,} pieces",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from msgspec.structs import replace
@@ -12,6 +13,9 @@ from insight_trace.model import Instructions, Operands
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+PIECE = 1 << 20  # rows that are worked on at a time
+_ROWS_ON_DISK = 1 << 22
 
 COLUMNS = {
     "core": "<u2", "pipe": "|u1", "name": "<u2", "stack": "<u4", "pc": "<u8", "start": "<i8", "end": "<i8",
@@ -90,6 +94,61 @@ def empty(cores: tuple[str, ...] = ()) -> Instructions:
 
     columns: dict[str, Any] = {name: np.empty(0, kind) for name, kind in COLUMNS.items()}
     return Instructions(cores=cores, names=(), stacks=("",), detail=[], **columns)
+
+
+def pieces(instructions: Instructions, rows: int = PIECE) -> Iterator[tuple[int, Instructions]]:
+    """The stream in parts that are views of it, each with its first row. Partners are rows of the whole."""
+    import numpy as np
+
+    for begin in range(0, len(instructions), rows):
+        here = slice(begin, begin + rows)
+        columns: dict[str, Any] = {name: getattr(instructions, name)[here] for name in COLUMNS}
+        operands = instructions.operands
+        if operands is not None:
+            operands = replace(operands, **{name: getattr(operands, name)[here] for name in OPERAND_COLUMNS})
+        detail = Picked(instructions.detail, np.arange(begin, min(begin + rows, len(instructions))))
+        yield begin, replace(instructions, **columns, detail=detail, operands=operands)
+        release(instructions)
+
+
+def release(instructions: Instructions) -> None:
+    """Gives back the memory of columns that are mapped from files: it is read again when it is needed.
+
+    Only of large ones: what is read again costs more than it takes.
+    """
+    if len(instructions) < PIECE:
+        return
+    operands = instructions.operands
+    columns: list[Any] = [getattr(instructions, name) for name in COLUMNS]
+    if operands is not None:
+        columns += [getattr(operands, name) for name in (*OPERAND_COLUMNS, "rows", "calls")]
+    release_columns(columns)
+
+
+def release_columns(columns: Sequence[Any]) -> None:
+    """The same for columns: those that are not mapped from a file stay as they are."""
+    import mmap
+
+    found = {}
+    for column in columns:
+        base = column
+        while base is not None and not isinstance(base, mmap.mmap):
+            base = getattr(base, "base", None)
+        if base is not None:
+            found[id(base)] = base
+    for mapping in found.values():
+        mapping.madvise(mmap.MADV_DONTNEED)
+
+
+def column_room(rows: int, kind: Any, width: int = 1) -> NDArray[Any]:
+    """A new column: in memory, and of a large stream in a file without a name that `release` gives back."""
+    import numpy as np
+
+    shape = (rows,) if width == 1 else (rows, width)
+    if rows < _ROWS_ON_DISK:
+        return np.empty(shape, kind)
+    with tempfile.TemporaryFile(prefix="insight-trace-column-") as file:
+        return np.memmap(file, kind, "w+", shape=shape)
 
 
 def take(instructions: Instructions, rows: NDArray[Any]) -> Instructions:

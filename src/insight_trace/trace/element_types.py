@@ -10,7 +10,6 @@ from insight_trace.dtypes import DTYPES
 from insight_trace.model import Instructions, Pipe
 from insight_trace.recording.operands import NONE, Form
 from insight_trace.recording.pipes import VECTOR_ARITHMETIC
-from insight_trace.recording.stream import distinct
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,10 +47,10 @@ def type_use(instructions: Instructions) -> dict[str, tuple[TypeUse, ...]]:
     length = instructions.end[rows] - instructions.start[rows]
     lost = np.maximum(0, instructions.read_conflict[rows]) + np.maximum(0, instructions.write_conflict[rows])
     found: dict[str, list[TypeUse]] = {}
-    for each in distinct(key).tolist():
-        here = key == each
+    counts, cycles, conflicts = (np.bincount(key, weights=each) for each in (None, length, lost))
+    for each in np.flatnonzero(counts).tolist():
         core = instructions.cores[each // len(_NAMES)]
-        sums = int(here.sum()), int(length[here].sum()), int(lost[here].sum())
+        sums = int(counts[each]), int(cycles[each]), int(conflicts[each])
         found.setdefault(core, []).append(TypeUse(_NAMES[each % len(_NAMES)], *sums))
     return {core: tuple(uses) for core, uses in found.items()}
 

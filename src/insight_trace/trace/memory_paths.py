@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from insight_trace.dtypes import DTYPES
-from insight_trace.model import Instructions, Operands, Pipe
+from insight_trace.model import Instructions, Pipe
 from insight_trace.recording.cache_use import cache_use
 from insight_trace.recording.kinds import Kind
 from insight_trace.recording.operands import (
@@ -19,6 +19,7 @@ from insight_trace.recording.operands import (
     touched_bytes,
 )
 from insight_trace.recording.pipes import VECTOR_LANES
+from insight_trace.recording.stream import pieces
 from insight_trace.trace.work import path_of
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def memory_paths(instructions: Instructions, kind: NDArray[np.uint8]) -> tuple[C
     sums: dict[tuple[int, str], list[int]] = {}
     _global(instructions, kind, sums)
     if instructions.operands is not None and len(instructions):
-        _local(instructions, instructions.operands, sums)
+        sizes = touched(instructions.operands.footprints)
+        for _, part in pieces(instructions):
+            _local(part, sizes, sums)
     counted = cache_use(instructions) is not None
     found = []
     for core, path in sorted(sums):
@@ -74,14 +77,13 @@ def _global(
     moved = np.flatnonzero((instructions.process_bytes > 0) & (kind == Kind.WORK))
     if not len(moved):
         return
-    asked, missed = np.zeros((2, len(instructions)), np.int64)
     use = cache_use(instructions)
-    if use is not None:
-        asked[use.rows], missed[use.rows] = use.asked, use.missed
+    nothing = np.zeros(len(moved), np.int64)
+    asked, missed = use.of(moved) if use is not None else (nothing, nothing)
     key = instructions.core[moved].astype(np.int64) * 2**24
     key += instructions.pipe[moved].astype(np.int64) * 2**16 + instructions.name[moved]
     present, which = np.unique(key, return_inverse=True)
-    columns = (instructions.process_bytes[moved], np.ones(len(moved)), asked[moved], missed[moved])
+    columns = (instructions.process_bytes[moved], np.ones(len(moved)), asked, missed)
     totals = [np.bincount(which, weights=column, minlength=len(present)) for column in columns]
     for place, number in enumerate(present.tolist()):
         core = number >> 24
@@ -102,15 +104,19 @@ def touched(footprints: NDArray[Any]) -> NDArray[np.int64]:
     return size
 
 
-def _local(instructions: Instructions, operands: Operands, sums: dict[tuple[int, str], list[int]]) -> None:
+def _local(
+    instructions: Instructions, sizes: NDArray[np.int64], sums: dict[tuple[int, str], list[int]]
+) -> None:
     import numpy as np
 
+    operands = instructions.operands
+    assert operands is not None
     rows = all_operands(operands)
     if not len(rows):
         return
     owner = instruction_of_operands(operands)
     footprint = operands.rows["footprint"][rows]
-    size = touched(operands.footprints)[footprint]
+    size = sizes[footprint]
     memory, role = operands.footprints["memory"][footprint], operands.footprints["role"][footprint]
     pipe = instructions.pipe[owner]
     key = instructions.core[owner].astype(np.int64) * 2**16 + pipe.astype(np.int64) * 2**8 + memory * 4 + role

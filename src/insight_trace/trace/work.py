@@ -81,7 +81,7 @@ def traffic(
     names = list(dict.fromkeys([*(path for path in roofs.bandwidth if path in paths), *sorted(paths)]))
     path = np.array([names.index(name) for name in paths])[which]
     end = finish(instructions)
-    asked, missed = _requests(instructions)
+    use = cache_use(instructions)
     result = []
     for index, name in enumerate(names):
         rows = moved[path == index]
@@ -91,21 +91,11 @@ def traffic(
             cycles += union(instructions.start[mine], end[mine]).length
         total = int(instructions.process_bytes[rows].sum())
         rate = total * mhz * 1e6 / cycles / 1e9 if cycles else 0.0
-        of_l2 = (None, None) if asked is None else (int(asked[rows].sum()), int(missed[rows].sum()))
+        of_l2 = (
+            (None, None) if use is None or not len(use.rows) else (int(each.sum()) for each in use.of(rows))
+        )
         result.append(Traffic(name, total, len(rows), cycles, rate, roofs.bandwidth.get(name), *of_l2))
     return tuple(result)
-
-
-def _requests(instructions: Instructions) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
-    """By row, what L2 was asked for and what it did not have."""
-    import numpy as np
-
-    use = cache_use(instructions)
-    if use is None or not len(use.rows):
-        return None, np.zeros(0, np.int64)
-    asked, missed = np.zeros((2, len(instructions)), np.int64)
-    asked[use.rows], missed[use.rows] = use.asked, use.missed
-    return asked, missed
 
 
 def _amount(instructions: Instructions, rows: NDArray[np.int64], unit: str) -> tuple[float, str]:

@@ -11,6 +11,7 @@ from insight_trace.dtypes import dtype_named
 from insight_trace.model import Instructions
 from insight_trace.outcome import Simulation
 from insight_trace.recording.operands import element_types
+from insight_trace.recording.stream import pieces
 from insight_trace.simulate.embedded.records import tabled_name
 
 if TYPE_CHECKING:
@@ -98,16 +99,17 @@ def parameter_times(simulation: Simulation, soc: Chip) -> tuple[float, dict[str,
     columns = simulation.instructions
     if not len(columns):
         return 0.0, {}
-    took: NDArray[np.int64] = columns.end - columns.start
     total = 0.0
     found: dict[str, ParameterTime] = {}
-    for name_index, type_code, rows in _groups(columns):
+    groups = ((part, *group) for _, part in pieces(columns) for group in _groups(part))
+    for part, name_index, type_code, rows in groups:
+        took = part.end[rows] - part.start[rows]
         parameter, entry = timed_by(tabled_name(columns.names[name_index]), type_code, soc)
         if entry is not None and parameter in _OWN_PART:
             # how much of a wait is its own: never more than it took
-            cycles = float(np.minimum(took[rows], entry["value"]).sum())
+            cycles = float(np.minimum(took, entry["value"]).sum())
         else:
-            cycles = float(took[rows].sum())
+            cycles = float(took.sum())
         total += cycles
         if entry is not None:
             before = found.get(parameter, ParameterTime(entry, 0, 0.0))

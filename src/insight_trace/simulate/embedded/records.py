@@ -25,6 +25,7 @@ from insight_trace.recording.operands import (
     has_endless_operand,
 )
 from insight_trace.recording.pipes import ENGINE_PIPES
+from insight_trace.recording.stream import COLUMNS, OPERAND_COLUMNS, PIECE, column_room, release_columns
 from insight_trace.recording.user_marks import with_marks
 
 if TYPE_CHECKING:
@@ -83,18 +84,6 @@ def tabled_name(name: str) -> str:
     return name.removeprefix("RV_")
 
 
-def _require_known(rows: NDArray[Any], sites: int, cores: int) -> None:
-    """The runner shares its process with a kernel, which may have written over its rows."""
-    if not len(rows):
-        return
-    site, core = int(rows["site"].max()), int(rows["core"].max())
-    if site >= sites or core >= cores:
-        raise JobError(
-            f"the kernel wrote over the recorded instructions: site {site} of {sites}, core {core} of {cores}",
-            hint="look for a store through a wild pointer in the kernel",
-        )
-
-
 @lru_cache(maxsize=1)
 def op_names() -> tuple[str, ...]:
     """Tile ops by number, from the tables that the engine is compiled from."""
@@ -129,11 +118,11 @@ def _table(path: Path, fields: Any) -> NDArray[Any]:
 def load_instructions(
     path: Path, sites: list[Site], cores: tuple[str, ...], target: str = "a2a3"
 ) -> Instructions:
-    """Maps the runner's files; nothing is copied but the small columns that need another type."""
+    """The runner's rows as columns; its tables are mapped where they are large."""
     import numpy as np
 
     rows = _table(path, _FIELDS)
-    operands = _operands(path, rows)
+    tables = _tables(path)
     order = sorted(range(len(sites)), key=lambda i: (sites[i].file, sites[i].line, i))
     pc_of_site = np.zeros(max(1, len(sites)), np.uint64)
     pc_of_site[order] = FIRST_PC + 4 * np.arange(len(order), dtype=np.uint64)
@@ -147,8 +136,7 @@ def load_instructions(
         [stack_index[f"{s.file}:{s.line}" if s.file else ""] for s in sites] or [0], np.uint32
     )
     site_pipe = np.array([int(lane) for _, lane in shown] or [0], np.uint8)
-    _require_known(rows, len(sites), len(cores))
-    moved, utilisation = _by_geometry(operands.geometries)
+    moved, utilisation = _by_geometry(tables["geometries"])
     by_site: dict[str, NDArray[Any]] = {
         "pipe": site_pipe,
         "name": site_name,
@@ -156,95 +144,116 @@ def load_instructions(
         "pc": pc_of_site,
     }
     by_geometry = {"process_bytes": moved, "utilisation": utilisation}
-    return with_marks(
-        Instructions(
-            cores=cores,
-            names=tuple(names),
-            stacks=tuple(stacks),
-            core=rows["core"],
-            detail=Details(operands),
-            stall=rows["stall"],
-            operands=operands,
-            **_columns(rows, by_site, by_geometry, banked=target != "a5"),
-        )
+    limits = len(sites), len(cores), len(tables["rows"])
+    columns, of_operands = _columns(rows, by_site, by_geometry, limits, banked=target != "a5")
+    operands = Operands(**of_operands, **tables, ops=op_names())
+    found = Instructions(
+        cores=cores,
+        names=tuple(names),
+        stacks=tuple(stacks),
+        detail=Details(operands),
+        operands=operands,
+        **columns,
     )
+    return with_marks(found)
 
 
 def _columns(
     rows: NDArray[Any],
     by_site: dict[str, NDArray[Any]],
     by_geometry: dict[str, NDArray[Any]],
+    limits: tuple[int, int, int],
     *,
     banked: bool,
-) -> dict[str, NDArray[Any]]:
-    """What a row names by a number, and its times in cycles. Piece by piece: rows are read once from memory."""
+) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+    """Columns of the stream and of its operands, piece by piece: rows are read once, and given back behind that.
+
+    `limits` are how many sites, cores and operands there are.
+    """
     import numpy as np
 
     count = len(rows)
-    tables = by_site | by_geometry
-    made = {key: np.empty(count, table.dtype) for key, table in tables.items()}
-    made |= {key: np.empty(count, np.int64) for key in ("issue", "start", "end", "partner")}
-    # nothing is known of the 950's banks, and -1 says so
-    made |= {key: np.full(count, -1, np.int32) for key in ("read_conflict", "write_conflict")}
+    made = {name: column_room(count, kind) for name, kind in COLUMNS.items()}
+    of_operands = {
+        name: column_room(count, kind) for name, kind in OPERAND_COLUMNS.items() if name != "times"
+    }
+    of_operands["times"] = column_room(count, "<i8", 3)
     last = len(by_geometry["process_bytes"]) - 1  # stands for none
     for begin in range(0, count, _PIECE):
         piece = rows[begin : begin + _PIECE]
         here = slice(begin, begin + len(piece))
+        following = rows["operands"][begin + 1 : begin + 1 + len(piece)]
+        if here.stop == count:
+            following = np.append(following, np.uint32(limits[2]))
+        _require_known(piece, following, limits)
         site, geometry = piece["site"].astype(np.intp), np.minimum(piece["geometry"], last).astype(np.intp)
         for key, table in by_site.items():
             table.take(site, out=made[key][here], mode="clip")
         for key, table in by_geometry.items():
             table.take(geometry, out=made[key][here], mode="clip")
-        for key in ("issue", "start", "end"):
+        for place, key in enumerate(("issue", "start", "end")):
+            of_operands["times"][here, place] = piece[key]
             np.floor_divide(piece[key] + 500, 1000, out=made[key][here])
         partner = piece["partner"]
         made["partner"][here] = partner
         made["partner"][here][partner == NONE] = -1
-        if banked:
-            vector = piece["form"] == Form.VECTOR
-            for key in ("read_conflict", "write_conflict"):
-                np.copyto(made[key][here], piece[key], where=vector, casting="unsafe")
-    return made
+        made["core"][here], made["stall"][here] = piece["core"], piece["stall"]
+        # nothing is known of the 950's banks, and -1 says so
+        vector = (piece["form"] == Form.VECTOR) & banked
+        for key in ("read_conflict", "write_conflict"):
+            made[key][here] = np.where(vector, piece[key], -1)
+        for key, field in (
+            ("form", "form"),
+            ("value", "a"),
+            ("geometry", "geometry"),
+            ("call", "call"),
+            ("first", "operands"),
+        ):
+            of_operands[key][here] = piece[field]
+        of_operands["count"][here] = following - piece["operands"]
+        if begin % PIECE == 0 and begin:
+            release_columns([rows, *made.values(), *of_operands.values()])
+    if count >= PIECE:
+        release_columns([rows, *made.values(), *of_operands.values()])
+    return made, of_operands
 
 
-def _operands(path: Path, rows: NDArray[Any]) -> Operands:
-    import numpy as np
+def _require_known(rows: NDArray[Any], following: NDArray[Any], limits: tuple[int, int, int]) -> None:
+    """The runner shares its process with a kernel, which may have written over its rows."""
+    sites, cores, operands = limits
+    site, core = int(rows["site"].max()), int(rows["core"].max())
+    if site >= sites or core >= cores:
+        raise JobError(
+            f"the kernel wrote over the recorded instructions: site {site} of {sites}, core {core} of {cores}",
+            hint="look for a store through a wild pointer in the kernel",
+        )
+    if (following < rows["operands"]).any() or int(following.max()) > operands:
+        raise _spoiled_operands()
 
-    def beside(name: str, fields: Any) -> NDArray[Any]:
-        return _table(path.with_name(f"{path.name}.{name}"), fields)
 
-    table = beside("operands", OPERAND_FIELDS)
-    footprints = beside("footprints", FOOTPRINT_FIELDS)
-    first = rows["operands"]
-    ends = np.append(first, np.uint32(len(table)))
-    _require_operands(ends, table, footprints)
-    return Operands(
-        # the first three fields of a row, as they stand there
-        times=np.ndarray((len(rows), 3), "<i8", rows, 0, (ROW_BYTES, 8)),
-        form=rows["form"],
-        value=rows["a"],
-        geometry=rows["geometry"],
-        call=rows["call"],
-        first=first,
-        count=np.diff(ends),
-        rows=table,
-        geometries=beside("geometries", GEOMETRY_FIELDS),
-        footprints=footprints,
-        tiles=beside("tiles", TILE_FIELDS),
-        calls=beside("calls", CALL_FIELDS),
-        lists=beside("lists", "<u4"),
-        ops=op_names(),
+def _spoiled_operands() -> JobError:
+    return JobError(
+        "the kernel wrote over the operands of the recorded instructions",
+        hint="look for a store through a wild pointer in the kernel",
     )
 
 
-def _require_operands(ends: NDArray[Any], table: NDArray[Any], footprints: NDArray[Any]) -> None:
-    """As `_require_known`: operands follow each other, and their footprints exist and have an end."""
-    unknown = len(table) and int(table["footprint"].max()) >= len(footprints)
-    if unknown or (ends[1:] < ends[:-1]).any() or has_endless_operand(footprints):
-        raise JobError(
-            "the kernel wrote over the operands of the recorded instructions",
-            hint="look for a store through a wild pointer in the kernel",
-        )
+def _tables(path: Path) -> dict[str, NDArray[Any]]:
+    """What rows name by a number. Operands' footprints exist and have an end."""
+    kinds = {
+        "operands": OPERAND_FIELDS, "geometries": GEOMETRY_FIELDS, "footprints": FOOTPRINT_FIELDS, "tiles": TILE_FIELDS,
+        "calls": CALL_FIELDS, "lists": "<u4",
+    }  # fmt: skip
+    found = {name: _table(path.with_name(f"{path.name}.{name}"), fields) for name, fields in kinds.items()}
+    rows, footprints = found.pop("operands"), found["footprints"]
+    for begin in range(0, len(rows), PIECE):
+        if int(rows["footprint"][begin : begin + PIECE].max()) >= len(footprints):
+            raise _spoiled_operands()
+        if len(rows) >= PIECE:
+            release_columns([rows])
+    if has_endless_operand(footprints):
+        raise _spoiled_operands()
+    return {**found, "rows": rows}
 
 
 def _by_geometry(geometries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
