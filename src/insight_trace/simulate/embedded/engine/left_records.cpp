@@ -71,6 +71,8 @@ void LeftRecords::take_over(const RecordCounts &end, Records &into) {
         into.append(record);
     }
     taken_ = end;
+    rows_.release();
+    operands_.release();
 }
 
 } // namespace insight_trace::engine

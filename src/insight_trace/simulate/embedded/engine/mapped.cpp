@@ -11,7 +11,7 @@
 
 namespace insight_trace::engine {
 
-static constexpr size_t kMaxRows = 0xfffffff0u, kStep = 4u << 20;
+static constexpr size_t kMaxRows = 0xfffffff0u, kStep = 4u << 20, kMuch = 64u << 20;
 static constexpr int kPopulate = 23; // MADV_POPULATE_WRITE, younger than some headers
 
 int created_file(const std::string &path) {
@@ -54,6 +54,7 @@ void MappedBytes::grow() {
     if (mapped == MAP_FAILED)
         fail(Fault::Environment, {}, "no memory for %zu instructions: %s", wanted, strerror(errno));
     bytes_ = static_cast<uint8_t *>(mapped);
+    release();
     // its pages come together, not one by one as they are written; a system that cannot do so does without
     if (capacity_ && file_ >= 0) {
         const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -63,6 +64,11 @@ void MappedBytes::grow() {
         madvise(bytes_, bytes, MADV_HUGEPAGE);
     }
     capacity_ = wanted;
+}
+
+void MappedBytes::release() const {
+    const size_t bytes = capacity_ * row_bytes_;
+    if (file_ >= 0 && bytes > kMuch) madvise(bytes_, bytes, MADV_DONTNEED);
 }
 
 bool MappedBytes::cut(size_t rows) noexcept {

@@ -18,6 +18,8 @@ class MappedBytes {
     void grow();
     void close(size_t rows);        // cuts the file to the rows written
     bool cut(size_t rows) noexcept; // the same, where nothing may be allocated; false if it cannot
+    // Gives back the memory of what lies in a file, where that is much: it comes again when it is used.
+    void release() const;
 
   protected:
     uint8_t *bytes_ = nullptr;
@@ -40,6 +42,7 @@ template <class Row> class Mapped : MappedBytes {
     const Row &operator[](uint32_t row) const { return rows()[row]; }
     uint32_t size() const { return static_cast<uint32_t>(count_); }
     void clear() { count_ = 0; } // the room stays
+    using MappedBytes::release;
     // How many rows the file has from now on: a core that still runs may go on adding some.
     size_t finish() {
         const size_t rows = count_;

@@ -23,7 +23,9 @@ template <class Row> class ReadTable {
             fail(Fault::Environment, {}, "cannot read %s: %s", path.c_str(), strerror(errno));
         bytes_ = static_cast<size_t>(facts.st_size);
         if (bytes_) {
-            void *place = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED | MAP_POPULATE, file, 0);
+            // its pages come together, unless they are so many that they are given back piece by piece
+            const int at_once = bytes_ > kMuch ? 0 : MAP_POPULATE;
+            void *place = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED | at_once, file, 0);
             if (place == MAP_FAILED)
                 fail(Fault::Environment, {}, "cannot map %s: %s", path.c_str(), strerror(errno));
             rows_ = static_cast<const Row *>(place);
@@ -35,11 +37,15 @@ template <class Row> class ReadTable {
         if (bytes_) munmap(const_cast<Row *>(rows_), bytes_);
     }
     size_t size() const { return bytes_ / sizeof(Row); }
+    void release() const {
+        if (bytes_ > kMuch) madvise(const_cast<Row *>(rows_), bytes_, MADV_DONTNEED);
+    }
     const Row &operator[](size_t row) const { return rows_[row]; }
     const Row *begin() const { return rows_; }
     const Row *end() const { return rows_ + size(); }
 
   private:
+    static constexpr size_t kMuch = 64u << 20;
     const Row *rows_ = nullptr;
     size_t bytes_ = 0;
 };

@@ -58,6 +58,11 @@ class Records {
     Interned<Footprint> footprints;
     Interned<TileRow> tiles;
 
+    // Gives back the memory of rows that were written.
+    void release() const {
+        rows_.release();
+        operands_.release();
+    }
     // Cuts the files to what was written, and writes the small tables.
     void close();
     uint32_t written() const { return written_; } // instructions in the file once it is closed

@@ -87,10 +87,14 @@ void Timeline::go_on() {
     }
 }
 
+// Every turn is a transfer that ended, with the instructions around it.
+static constexpr size_t kTurnsOfRows = 1u << 17;
+
 void Timeline::finish(bool cut_off) {
     whole_ = true;
     if (cores_.size() == 1) ready_.push(0);
-    while (true) {
+    for (size_t turn = 1;; ++turn) {
+        if (turn % kTurnsOfRows == 0) records_.release();
         while (!ready_.empty()) take_steps(ready_.pop());
         MemorySystem::Ended event;
         if (memory_->next(event)) {
