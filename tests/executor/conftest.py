@@ -6,8 +6,11 @@ import pytest
 @pytest.fixture(scope="package")
 def running():
     """A scheduler and two workers, processes of their own, on loopback."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
-    ) as started:
+    distributed, dask = pytest.importorskip("distributed"), pytest.importorskip("dask")
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),  # two dead workers say enough
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
+        ) as started,
+    ):
         yield started.scheduler_address
