@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from insight_trace.cache import Cache, content_key
 from insight_trace.errors import RequestError
@@ -71,8 +71,7 @@ def is_ascendc(source: Path, folders: Sequence[Path]) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class _Edit:
+class _Edit(NamedTuple):
     """What our compiler wants differently from the device's, in headers whose path has this word."""
 
     where: str
