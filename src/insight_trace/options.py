@@ -255,17 +255,19 @@ def add_options(
             to.add_argument(*flag.hidden, **how | {"help": argparse.SUPPRESS, "default": argparse.SUPPRESS})
 
 
+def positive(text: str) -> int:
+    """A number as a flag takes it."""
+    import argparse
+
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{cut(text)}' is not a number of one or more")
+    return int(text)
+
+
 def add_executor_options(to: argparse._ActionsContainer) -> None:
     """Where many jobs run."""
-
-    def count(text: str) -> int:
-        if not text.isdecimal() or int(text) < 1:
-            raise ValueError(text)
-        return int(text)
-
-    count.__name__ = "number of jobs, at least 1"
     to.add_argument(
-        "--jobs", type=count, metavar="N", help="how many run at once (default: one for each core)"
+        "--jobs", type=positive, metavar="N", help="how many run at once (default: one for each core)"
     )
     to.add_argument(
         "--cluster", metavar="ADDRESS", help="run them on the workers of a Dask cluster (extra: cluster)"

@@ -29,13 +29,14 @@ from insight_trace.options import (
     add_executor_options,
     add_options,
     options_of,
+    positive,
 )
-from insight_trace.profile.profile_run import Progress
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from insight_trace.profile.case_run import BuildCommand
+    from insight_trace.profile.profile_run import Progress
     from insight_trace.ptoas.planned_kernel import KernelArg, PlannedKernel
 
 RUNS_KERNELS = True
@@ -64,16 +65,6 @@ SELDOM = frozenset(
         "compile_limit",
     ]
 )
-
-
-def _positive(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of one or more")
-    return value
 
 
 def _seconds(text: str) -> float:
@@ -123,7 +114,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     values.add_argument("--synthetic", action="store_true",
                         help="made-up arguments, also where the build can be run")  # fmt: skip
     values.add_argument(
-        "--dynamic-dim", type=_positive, default=256, metavar="N", help="size of open dimensions (256)"
+        "--dynamic-dim", type=positive, default=256, metavar="N", help="size of open dimensions (256)"
     )
     values.add_argument(
         "--scalar", action="append", default=[], metavar="[KERNEL:]NAME=V", help="value of a scalar"
