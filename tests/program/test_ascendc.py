@@ -16,6 +16,7 @@ from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Kernel
 from insight_trace.program import tiling_library
 from insight_trace.program.compile import with_workspaces
+from insight_trace.program.core_kinds import held_by
 from insight_trace.program.specialisations import as_overloads, as_partial
 from insight_trace.simulate.embedded import ascendc
 from tests.simulate import dispatching
@@ -69,6 +70,14 @@ def test_what_the_linker_misses_is_named_by_class_and_function() -> None:
     assert tiling_library.missing(said) == {
         "GetErfMaxMinTmpSize", "MatmulApiTilingBase::SetBias", "MatmulApiTiling::",
     }  # fmt: skip
+
+
+def test_the_kernels_of_a_launched_variable_are_those_that_its_values_name() -> None:
+    text = "constexpr auto one = []() { if constexpr (n) { return a; } else { return b<1>; } }(); auto *two = &c;"
+    kernels = {"a", "b", "c"}
+    assert held_by(text, "one", kernels) == {"a", "b"}
+    assert held_by(text, "two", kernels) == {"c"}
+    assert held_by(text, "unknown", kernels) == kernels
 
 
 def test_a_member_class_that_is_specialised_in_its_class_gets_a_parameter() -> None:

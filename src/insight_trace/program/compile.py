@@ -16,7 +16,7 @@ from insight_trace.chips import family_named
 from insight_trace.errors import JobError
 from insight_trace.model import CoreType
 from insight_trace.program.command_line import CommandLine, Input
-from insight_trace.program.core_kinds import Reach, declared, infer, kernels_in
+from insight_trace.program.core_kinds import Reach, declared, held_by, infer, kernels_in
 from insight_trace.program.launches import LaunchSite, rewrite_launches
 from insight_trace.program.specialisations import as_overloads, as_partial
 from insight_trace.scratch import scratch_folder
@@ -347,7 +347,14 @@ def _facts(
         return said or infer(kernel, reaches.get("cube"), reaches.get("vector"), both_kinds=line.both_kinds)
 
     for site in rewritten["host"][1]:
-        kinds[site.identity] = kind_of(site.name)
+        launched = {site.name} if site.name in kernels else held_by(texts["host"], site.name, kernels)
+        possible = {kind_of(name) for name in launched}
+        if len(possible) > 1:
+            raise CompileError(
+                f"{site.file}:{site.line}: error: {site.name} may hold kernels of different cores "
+                f"({', '.join(sorted(launched))}): launch each by its name\n"
+            )
+        kinds[site.identity] = possible.pop() if possible else kind_of(site.name)
         names[site.identity] = site.name
     lines = [
         f"target\t{line.target}",

@@ -171,6 +171,18 @@ def kernels_in(text: str) -> set[str]:
     return found
 
 
+def held_by(text: str, variable: str, kernels: set[str]) -> set[str]:
+    """The kernels that a variable may hold: those that its values name, or every one where they do not say."""
+    found: set[str] = set()
+    for match in re.finditer(rf"\b{re.escape(variable)}\s*=(?!=)", text):
+        depth, end = 0, match.end()
+        while end < len(text) and not (text[end] == ";" and depth <= 0):
+            depth += {"{": 1, "(": 1, "}": -1, ")": -1}.get(text[end], 0)
+            end += 1
+        found |= set(_NAME.findall(text[match.end() : end])) & kernels
+    return found or kernels
+
+
 def declared(text: str, kernel: str) -> CoreType | None:
     """What `__vector__`, `__cube__` or `__mix__` before a kernel's definition says (program.hpp has what they become)."""
     for match in re.finditer(rf"\b{re.escape(kernel)}\s*\(", text):
