@@ -1,0 +1,4 @@
+// Another name of the same header.
+#pragma once
+
+#include "tiling/platform/platform_ascendc.h"
