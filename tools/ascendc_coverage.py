@@ -27,7 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KINDS = ("right", "wrong", "refused", "uncompiled", "nodata")
-_PASSED = re.compile(r"test pass|verify (?:pass|success)|\bpass(?:ed)?!|precision.{0,20}pass|success", re.I)
+_PASSED = re.compile(
+    r"test pass|verif\w* (?:pass|success)|\bpass(?:ed)?!|(?:precision|accuracy).{0,20}pass|compar\w*\b.{0,40}success",
+    re.I,
+)
+_FAILED = re.compile(r"\bfail(?:ed|ure|s)?\b|\[ERROR\]|result error", re.I)
 _NOT_OURS = re.compile(r"npu_op_library|aclnn|add_ops_|msopgen|hccl|aicpu|torch", re.I)
 _REFUSED = re.compile(
     r"insight-trace: [^\n]*?: ([^\n:]*(?:below the tile ops|not modelled|not published)[^\n]*)|"
@@ -134,7 +138,11 @@ def is_right_without_kernels(sample: Sample, place: Path, root: Path, limit: flo
     said = _commands(place, steps, root, limit, "--timing-only")
     if said is None or re.search(r"Assertion `.*' failed", said.stderr):
         return False  # a failed assertion is right for what it computed
-    return said.returncode == 0 and _PASSED.search(said.stdout) is not None
+    return said.returncode == 0 and _says_right(said.stdout)
+
+
+def _says_right(out: str) -> bool:
+    return _PASSED.search(out) is not None and not _FAILED.search(out)
 
 
 def _commands(
@@ -183,11 +191,11 @@ def judge(sample: Sample, out: str, err: str, code: int) -> tuple[str, str]:
     failed = re.search(r"Assertion `(.*)' failed", err)
     if failed and failed[1] in (sample.folder / "README.md").read_text(encoding="utf-8", errors="replace"):
         return "right", ""  # an assertion that fails is what the sample is for
-    if refusal and not (ended and _PASSED.search(out)):
+    if refusal and not (ended and _says_right(out)):
         return "refused", next(group for group in refusal.groups() if group)[:160]
     if not ended and "python" in last and "gen" in last:
         return "nodata", _last_line(err)
-    if ended and _PASSED.search(out):
+    if ended and _says_right(out):
         return "right", ""
     if ended and "verify" not in " ".join(steps) and not re.search(r"fail|error", out, re.I):
         return "nodata", "nothing is verified"
