@@ -171,8 +171,11 @@ def _code_flags(toolchain: Toolchain, line: CommandLine, side: str) -> list[str]
     return [line.standard, *_DEVICE_FLAGS, *toolchain._hooks(), *unshared, *SECTIONS]
 
 
-# what the device compiler takes in C++17 and g++ in C++20 alone: constant constructors that leave members open
-_OF_CPP20 = "must be initialized by mem-initializer in"
+# what the device compiler takes in C++17 and g++ in C++20 alone: constant constructors that leave members open, and
+# `ReduceSum<float>(tensor)` where the arguments say in which namespace to look
+_OF_CPP20 = re.compile(
+    "must be initialized by mem-initializer in|was not declared in this scope; did you mean .AscendC::"
+)
 
 
 def compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> Path:
@@ -180,7 +183,7 @@ def compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> P
     try:
         return _compile_program(toolchain, line, source)
     except CompileError as error:
-        if _OF_CPP20 not in error.said:
+        if not _OF_CPP20.search(error.said):
             raise
         try:
             return _compile_program(toolchain, replace(line, kept=[*line.kept, "-std=gnu++20"]), source)
