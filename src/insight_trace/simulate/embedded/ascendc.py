@@ -151,6 +151,8 @@ def _forwarded(root: Path) -> dict[str, Path]:
     for path in sorted(high_level.rglob("*.h")):
         found[f"lib/{path.relative_to(high_level).as_posix()}"] = path.relative_to(root)
         found.setdefault(f"lib/{path.name}", path.relative_to(root))
+        if path.parent.name == "matmul":  # as older toolkits have it
+            found[f"lib/matrix/matmul/{path.name}"] = path.relative_to(root)
     return found
 
 
