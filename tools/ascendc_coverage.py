@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -251,9 +251,10 @@ def main() -> int:
     if options.logs:
         options.logs.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="ascendc-") as scratch, ThreadPoolExecutor(options.jobs) as pool:
-        for result in pool.map(
-            lambda one: run(one, root, options.time_limit, Path(scratch), options.logs), chosen
-        ):
+        started = [
+            pool.submit(run, one, root, options.time_limit, Path(scratch), options.logs) for one in chosen
+        ]
+        for result in (done.result() for done in as_completed(started)):
             print(f"{result.kind:10} {result.seconds:6.1f}s {result.name}  {result.reason}", flush=True)
             results.append(result)
             if options.results:
