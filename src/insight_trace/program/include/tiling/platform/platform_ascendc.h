@@ -53,6 +53,8 @@ class PlatformAscendC {
     void GetCoreMemBw(const CoreMemType &, uint64_t &bandwidth) const { bandwidth = 0; }
     SocVersion GetSocVersion() const;
     NpuArch GetCurNpuArch() const;
+    // Bytes of a vector register; the 910B has none.
+    uint32_t GetVecRegLen() const { return GetCurNpuArch() == NpuArch::DAV_3510 ? 256 : 0; }
     uint32_t CalcTschNumBlocks(uint32_t slices, uint32_t aic, uint32_t aiv) const {
         return CalcTschBlockDim(slices, aic, aiv);
     }
