@@ -239,13 +239,9 @@ def _script(place: Place, path: Path, name: str) -> Row:
         done.stderr.split("\nkernel ")[0].replace("insight-trace: the program launched no kernel", "").strip()
     )
     said = (own or done.stdout.strip()).splitlines()
-    note = (
-        ""
-        if right
-        else f"ended after {place.seconds:.0f} s"
-        if done.returncode == 124
-        else (said or [""])[-1][:200]
-    )
+    note = "" if right else (said or [""])[-1][:200]
+    if done.returncode == 124:
+        note = f"ended after {place.seconds:.0f} s, at: {(done.stdout.strip().splitlines() or ['nothing'])[-1][:100]}"
     return Row(name, 1, int(right), int(not right), 0, note, 0)
 
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 #include <pto/pto-inst.hpp>
 using namespace pto;
@@ -114,6 +115,23 @@ __global__ AICORE void scalar_sum(__gm__ int32_t *x, __gm__ int32_t *out, int n)
     TADDS(a, a, 1.0f);
 #endif
 }
+__global__ AICORE void peeks(__gm__ int32_t *out) {
+#if defined(__DAV_VEC__)
+    out[0] = getenv("A_SECRET") != nullptr;
+    out[1] = access("go.sh", R_OK) == 0;
+    Row a;
+    TASSIGN(a, 0);
+    TADDS(a, a, 1.0f);
+#endif
+}
+__global__ AICORE void forks(__gm__ float *x) {
+#if defined(__DAV_VEC__)
+    Row a;
+    TASSIGN(a, 0);
+    TADDS(a, a, 1.0f);
+    if (fork() == 0) _exit(0);
+#endif
+}
 template <class T> T *dev(size_t n) {
     void *p = nullptr;
     if (aclrtMalloc(&p, n * sizeof(T), ACL_MEM_MALLOC_HUGE_FIRST)) exit(9);
@@ -143,6 +161,16 @@ static aclrtStream stream() {
 static void wait(aclrtStream s) { printf("%d ", aclrtSynchronizeStream(s)); }
 static void add3(void *p) { *(int *)p += 3; }
 static std::map<std::string, std::function<void()>> cases = {
+    {"confined",
+     [] {
+         auto *out = dev<int32_t>(8);
+         int32_t seen[2] = {9, 9};
+         peeks<<<1, nullptr, nullptr>>>(out);
+         OK(aclrtSynchronizeDevice());
+         OK(aclrtMemcpy(seen, 8, out, 8, ACL_MEMCPY_DEVICE_TO_HOST));
+         forks<<<1, nullptr, nullptr>>>(input());
+         printf("%d %d %d\n", seen[0], seen[1], aclrtSynchronizeDevice());
+     }},
     {"simple",
      [] {
          float *x = input();

@@ -303,7 +303,7 @@ def test_torch_has_an_npu_device_and_pytest_runs_on_it(tmp_path: Path) -> None:
         "    plus_one<<<blocks, nullptr, stream>>>((float *)x, (float *)y, rows);\n}\n"
     )
     (tmp_path / "test_it.py").write_text("""
-import ctypes, subprocess
+import copy, ctypes, io, subprocess
 import torch_npu  # before torch, as build files import it
 import pytest, torch
 
@@ -325,10 +325,30 @@ def test_plus_one(lib, rows):
     torch.npu.synchronize()
     assert 0 < begin.elapsed_time(end) < 1
     torch.testing.assert_close(y, x + 1)
+
+def test_names_that_programs_use():
+    x = torch.ones(4, 4, device="npu:1")
+    kept = io.BytesIO()
+    torch.save(x, kept)
+    kept.seek(0)
+    assert torch.equal(torch.load(kept), copy.deepcopy(x))
+    with torch.autocast("npu", dtype=torch.float16):
+        assert (x @ x).dtype is torch.float16
+    with torch.npu.amp.autocast():
+        assert (x + x).dtype is torch.float32
+    x.record_stream(torch.npu.Stream())
+    torch.npu.synchronize(device=0)
+    assert x.unfold(0, 2, 1).device == x.device
+    with pytest.raises(RuntimeError, match="Invalid device id 99"):
+        torch.zeros(1, device="npu:99")
+    with torch_npu.profiler.profile(activities=[torch_npu.profiler.ProfilerActivity.NPU]) as profile:
+        profile.step()
+    with pytest.raises(NotImplementedError, match="npu_fusion_attention"):
+        torch_npu.npu_fusion_attention(x)
 """)
     ran = run_exec(tmp_path, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "2 passed" in ran.stdout
+    assert "3 passed" in ran.stdout
 
 
 def _torch_device_is_built() -> bool:

@@ -2,7 +2,10 @@
 // modelled chip. Global memory is shared with the program; requests and answers are texts over a socket
 // (text.hpp).
 //
-//   program_engine SOCKET MEMORY BASE SIZE     file descriptors; where global memory is mapped
+//   program_engine SOCKET MEMORY BASE SIZE FOLDER
+//
+// File descriptors, where global memory is mapped, and the folder of the session, whose file `sandbox` says
+// what this process gives up before it loads a kernel.
 //
 // A launch that fails ends this process: the program's runtime starts another one for the next.
 #include <algorithm>
@@ -12,6 +15,7 @@
 #include <dlfcn.h>
 #include <fstream>
 #include <link.h>
+#include <csignal>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -22,6 +26,7 @@
 
 #include "division.hpp"
 #include "machine.hpp"
+#include "sandbox.hpp"
 #include "scalar_memory.hpp"
 #include "text.hpp"
 #include "touched_lines.hpp"
@@ -56,7 +61,8 @@ int64_t milliseconds() {
 void send_all(const char *bytes, uint64_t count) {
     uint64_t sent = 0;
     while (sent < count) {
-        ssize_t done = send(g_socket, bytes + sent, count - sent, MSG_NOSIGNAL);
+        ssize_t done = write(g_socket, bytes + sent, count - sent);
+        if (done < 0 && errno == EINTR) continue;
         if (done <= 0) _exit(1);
         sent += static_cast<uint64_t>(done);
     }
@@ -70,7 +76,7 @@ void answer(const char *text, uint64_t size) {
 bool receive(char *bytes, uint64_t count) {
     uint64_t got = 0;
     while (got < count) {
-        ssize_t done = recv(g_socket, bytes + got, count - got, 0);
+        ssize_t done = read(g_socket, bytes + got, count - got);
         if (done < 0 && errno == EINTR) continue;
         if (done <= 0) return false;
         got += static_cast<uint64_t>(done);
@@ -339,11 +345,23 @@ std::string run(const Request &request) {
     return out.str();
 }
 
+void give_up(const std::string &folder) {
+    Sandbox sandbox;
+    std::ifstream file(folder + "/sandbox");
+    for (std::string line; std::getline(file, line);)
+        if (const std::vector<std::string> fields = fields_of(line); !fields.empty())
+            read_sandbox(fields, sandbox);
+    // kernels find an empty folder, not the program's
+    if (sandbox.on && chdir((folder + "/work").c_str()) != 0)
+        fail(Fault::Environment, {}, "no folder for kernels: %s", strerror(errno));
+    enter_sandbox(sandbox, 0, 0);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
-    if (argc != 5) {
-        fprintf(stderr, "usage: program_engine SOCKET MEMORY BASE SIZE\n");
+    if (argc != 6) {
+        fprintf(stderr, "usage: program_engine SOCKET MEMORY BASE SIZE FOLDER\n");
         return 2;
     }
     g_socket = atoi(argv[1]);
@@ -362,7 +380,14 @@ int main(int argc, char **argv) {
     division.sa_sigaction = on_division;
     division.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigaction(SIGFPE, &division, nullptr);
+    signal(SIGPIPE, SIG_IGN); // a program that has ended is the end of this one
     std::thread(watch_time).detach();
+    try {
+        give_up(argv[5]);
+    } catch (const Failure &failure) {
+        fprintf(stderr, "insight-trace: %s\n", failure.what());
+        return 1;
+    }
     while (true) {
         uint64_t size = 0;
         if (!receive(reinterpret_cast<char *>(&size), sizeof size)) _exit(0);

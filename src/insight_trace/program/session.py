@@ -18,6 +18,7 @@ from insight_trace.errors import RequestError
 from insight_trace.program import toolkit
 from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.embedded.memory import escape
+from insight_trace.simulate.embedded.sandbox import Sandbox, rules
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 _LANES = 2  # vector cores of a cluster
@@ -105,9 +106,12 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> int:
 
 def write_settings(place: Path, engine: Path, options: ProgramOptions) -> None:
     """What the runtime library reads when the program starts."""
+    sandbox = Sandbox.chosen()
+    (place / "work").mkdir()
+    (place / "sandbox").write_text("\n".join(rules(sandbox, [place / "work"], [place])) + "\n")
     lines = {
-        "engine": engine, "trace": options.trace, "kernel_name": options.kernel_name, "skip": options.skip,
-        "seconds": options.seconds, "timing_only": int(options.timing_only), "check": int(options.check),
+        "engine": engine, "sandbox": sandbox.value, "trace": options.trace, "kernel_name": options.kernel_name,
+        "skip": options.skip, "seconds": options.seconds, "timing_only": int(options.timing_only),
     }  # fmt: skip
     if options.launch_count is not None:
         lines["launch_count"] = options.launch_count

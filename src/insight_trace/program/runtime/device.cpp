@@ -35,7 +35,7 @@ struct Session {
     std::string folder, engine, trace = "first", kernel_name;
     uint64_t launch_count = ~0ull, skip = 0, snapshot = 1ull << 30;
     double seconds = 60;
-    bool timing_only = false, known = false, check = false;
+    bool timing_only = false, known = false, unconfined = false;
     regex_t pattern{};
 
     Session() {
@@ -61,8 +61,8 @@ struct Session {
                 seconds = std::stod(f[1]);
             else if (f[0] == "timing_only")
                 timing_only = f[1] == "1";
-            else if (f[0] == "check")
-                check = f[1] == "1";
+            else if (f[0] == "sandbox")
+                unconfined = f[1] == "off";
         }
         known = !engine.empty();
         if (!kernel_name.empty()) regcomp(&pattern, kernel_name.c_str(), REG_EXTENDED | REG_NOSUB);
@@ -209,12 +209,22 @@ bool Device::start_engine() {
     const std::string memory_end = std::to_string(memory.file()), size = std::to_string(memory.size()),
                       base = std::to_string(kBase), other = std::to_string(ends[1]);
     const char *arguments[] = {
-        session().engine.c_str(), other.c_str(), memory_end.c_str(), base.c_str(), size.c_str(), nullptr};
+        session().engine.c_str(), other.c_str(), memory_end.c_str(), base.c_str(), size.c_str(),
+        session().folder.c_str(), nullptr};
+    // the program's environment may hold secrets, which are none of a kernel's business
+    std::vector<char *> variables;
+    for (char **one = environ; one && *one; ++one)
+        for (const char *kept : {"PATH=", "LD_LIBRARY_PATH=", "LANG=", "LC_ALL=", "TZ=", "ASAN_", "UBSAN_"})
+            if (session().unconfined || strncmp(*one, kept, strlen(kept)) == 0) {
+                variables.push_back(*one);
+                break;
+            }
+    variables.push_back(nullptr);
     const pid_t child = vfork();
     if (child == 0) {
         fcntl(ends[1], F_SETFD, 0);
         fcntl(memory.file(), F_SETFD, 0);
-        execv(arguments[0], const_cast<char **>(arguments));
+        execve(arguments[0], const_cast<char **>(arguments), variables.data());
         _exit(127);
     }
     fcntl(memory.file(), F_SETFD, FD_CLOEXEC);

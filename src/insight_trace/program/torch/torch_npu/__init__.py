@@ -35,6 +35,16 @@ torch.utils.generate_methods_for_privateuse1_backend(
     for_tensor=True, for_module=True, for_packed_sequence=True, for_storage=True
 )
 npu._initialise()
+_record_stream = torch.Tensor.record_stream
+
+
+def _record_on(tensor: torch.Tensor, stream: Any) -> None:
+    """Memory is reused in the order of the host: nothing to keep for a stream of ours."""
+    if not isinstance(stream, npu.Stream):
+        _record_stream(tensor, stream)
+
+
+torch.Tensor.record_stream = _record_on  # type: ignore[method-assign,assignment]
 
 from torch_npu import _operators, profiler  # noqa: E402
 from torch_npu._operators import *  # noqa: E402, F403

@@ -136,7 +136,7 @@ def get_device_capability(_device: Any = None) -> tuple[int, int]:
     return (0, 0)
 
 
-def synchronize(_device: Any = None) -> None:
+def synchronize(device: Any = None) -> None:  # noqa: ARG001
     _checked(_acl.aclrtSynchronizeDevice(), "synchronize")
 
 
@@ -308,6 +308,26 @@ def get_rng_state(_device: Any = None) -> torch.Tensor:
 
 def set_rng_state(state: torch.Tensor, _device: Any = None) -> None:
     torch.set_rng_state(state.cpu())
+
+
+def memory_summary(_device: Any = None, **_: Any) -> str:
+    return f"{memory_allocated()} bytes are allocated on the simulated device, at most {max_memory_allocated()} were"
+
+
+def memory_snapshot() -> list[Any]:
+    return []
+
+
+class amp:  # noqa: N801
+    """Mixed precision by its old name."""
+
+    @staticmethod
+    def autocast(enabled: bool = True, dtype: Any = torch.float16, cache_enabled: bool = True) -> Any:
+        return torch.autocast("npu", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
+
+    @staticmethod
+    def GradScaler(*arguments: Any, **named: Any) -> Any:  # noqa: N802
+        return torch.amp.GradScaler("npu", *arguments, **named)
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 
-class _Nothing:
+class _Named(type):
+    def __getattr__(cls, name: str) -> Any:  # ProfilerActivity.NPU
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Nothing()
+
+
+class _Nothing(metaclass=_Named):
     def __init__(self, *_: Any, **__: Any) -> None: ...
     def __call__(self, *_: Any, **__: Any) -> Any:
         return self

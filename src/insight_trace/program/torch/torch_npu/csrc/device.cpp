@@ -6,6 +6,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/CPUFallback.h>
 #include <ATen/ops/convolution.h>
@@ -19,6 +20,7 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/mv.h>
+#include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_cpu_dispatch.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -185,11 +187,19 @@ struct Hooks final : at::PrivateUse1HooksInterface {
 // --- operators
 // -----------------------------------------------------------------------------------------------
 
+// The device of a tensor that is made: the one that is asked for, else the current one.
+void choose(const std::optional<at::Device> &device) {
+    if (!device || device->index() < 0) return;
+    TORCH_CHECK(device->index() < kDevices, "Invalid device id ", int(device->index()), ": there are ",
+                kDevices);
+    t_device = device->index();
+}
+
 at::Tensor empty(c10::SymIntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
                  std::optional<at::Device> device, std::optional<bool>,
                  std::optional<at::MemoryFormat> format) {
     const auto before = t_device;
-    if (device && device->index() >= 0) t_device = device->index();
+    choose(device);
     auto made = at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), &g_allocator,
                                           c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
                                           c10::dtype_or_default(dtype), format);
@@ -201,7 +211,7 @@ at::Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
                          std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
                          std::optional<at::Device> device, std::optional<bool>) {
     const auto before = t_device;
-    if (device && device->index() >= 0) t_device = device->index();
+    choose(device);
     auto made = at::detail::empty_strided_generic(
         C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), &g_allocator,
         c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), c10::dtype_or_default(dtype));
@@ -284,6 +294,13 @@ at::Tensor &set_storage(at::Tensor &self, at::Storage source, c10::SymInt offset
         impl->set_sizes_contiguous(sizes);
     return self;
 }
+at::Tensor &set_whole_storage(at::Tensor &self, at::Storage source) {
+    const auto count = static_cast<int64_t>(source.nbytes() / self.itemsize());
+    self.unsafeGetTensorImpl()->set_storage_keep_dtype(std::move(source));
+    self.unsafeGetTensorImpl()->set_storage_offset(0);
+    self.unsafeGetTensorImpl()->set_sizes_contiguous({count});
+    return self;
+}
 at::Tensor &set_tensor(at::Tensor &self, const at::Tensor &source) {
     return set_storage(self, source.storage(), source.sym_storage_offset(), source.sym_sizes(),
                        source.sym_strides());
@@ -351,7 +368,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
     m.impl("_local_scalar_dense", TORCH_FN(local_scalar));
     m.impl("set_.source_Storage_storage_offset", TORCH_FN(set_storage));
+    m.impl("set_.source_Storage", TORCH_FN(set_whole_storage));
     m.impl("set_.source_Tensor", TORCH_FN(set_tensor));
+    m.impl("unfold", TORCH_FN(at::native::unfold));
     m.impl("record_stream", TORCH_FN(record_stream));
     m.impl("mm", TORCH_FN(npu_mm));
     m.impl("mm.out", TORCH_FN(mm_out));
@@ -367,6 +386,17 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 void on_cpu(const c10::OperatorHandle &op, torch::jit::Stack *stack) { at::native::cpu_fallback(op, stack); }
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&on_cpu>()); }
 TORCH_LIBRARY_IMPL(_, AutogradPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
+    KERNEL_PRIVATEUSEONE(matmul, lower_precision_fp)
+    KERNEL_PRIVATEUSEONE(mm, lower_precision_fp)
+    KERNEL_PRIVATEUSEONE(bmm, lower_precision_fp)
+    KERNEL_PRIVATEUSEONE(addmm, lower_precision_fp)
+    KERNEL_PRIVATEUSEONE(baddbmm, lower_precision_fp)
+    KERNEL_PRIVATEUSEONE(linear, lower_precision_fp)
+    KERNEL_PRIVATEUSEONE(softmax, int, fp32)
+    KERNEL_PRIVATEUSEONE(layer_norm, fp32)
+}
 
 struct Start {
     Start() { at::RegisterPrivateUse1HooksInterface(new Hooks); }
