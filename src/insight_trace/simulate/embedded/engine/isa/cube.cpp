@@ -224,7 +224,11 @@ void raw_load_matrix(Core &core, const uint64_t *v) {
 // Factors of groups of 32 elements, in boxes of 16 by 2 bytes, rows of boxes one after the other.
 void raw_load_scales(Core &core, const uint64_t *v) {
     const Space space = static_cast<Space>(v[0]);
-    const uint64_t to = offset_in(core, space, v[1]), from = offset_in(core, Space::L1, v[2]);
+    // a sixteenth of the address of their tile in L0, or an address of their own
+    const LocalPlace tile = local_place(v[1] << 4);
+    const bool of_tile = tile.known && tile.space == (space == Space::ScaleLeft ? Space::L0A : Space::L0B);
+    const uint64_t to = of_tile ? tile.offset >> 4 : offset_in(core, space, v[1]),
+                   from = offset_in(core, Space::L1, v[2]);
     const int64_t first_row = int64_t(v[3]), first_col = int64_t(v[4]), rows = int64_t(v[5]),
                   cols = int64_t(v[6]), from_step = int64_t(v[7]) * kBlock, to_step = int64_t(v[8]) * kBlock;
     if (rows <= 0 || cols <= 0) return;
@@ -294,7 +298,8 @@ void raw_multiply(Core &core, const uint64_t *v) {
                    left = offset_in(core, Space::L0A, v[1]), right = offset_in(core, Space::L0B, v[2]);
     if (m <= 0 || k <= 0 || n <= 0) return;
     core.use_unit_flag(v[7] & kUnitFlagBits);
-    const TileRef b = boxed(Space::L0B, type, right, k, n, true, 2, 512);
+    const Type right_type = v[6] >> 8 ? static_cast<Type>(v[6] >> 8) : type; // 0: floats, or not said
+    const TileRef b = boxed(Space::L0B, right_type, right, k, n, true, 2, 512);
     const Type sum = type == Type::I8 || type == Type::I4 ? Type::I32 : Type::F32;
     const TileRef c = accumulator(sum, acc, m, n);
     const TileRef bias = bias_row(core, sum, from_bias ? v[0] >> 32 : 0, n);
@@ -421,7 +426,7 @@ void raw_load_table(Core &core, const uint64_t *v) {
     const Space space = static_cast<Space>(v[0]);
     const uint64_t to = offset_in(core, space, v[1]), from = offset_in(core, Space::L1, v[2]);
     const uint64_t pieces = v[3], bytes = v[4], to_step = v[5], from_step = v[6];
-    const bool widens = v[7] != 0; // halves become floats
+    const bool widens = v[7] != 0; // to floats
     const uint64_t written = widens ? 2 * bytes : bytes;
     if (!pieces || !bytes) return;
     if (core.computes)
@@ -433,9 +438,9 @@ void raw_load_table(Core &core, const uint64_t *v) {
                 continue;
             }
             for (uint64_t at = 0; at < bytes; at += 2) {
-                half value;
-                memcpy(&value, source + at, 2);
-                const float wide = float(value);
+                uint16_t bits;
+                memcpy(&bits, source + at, 2);
+                const float wide = v[7] == 2 ? bf16_to_float(bits) : half_to_float(bits);
                 memcpy(place + 2 * at, &wide, 4);
             }
         }

@@ -154,7 +154,7 @@ enum class Raw : uint16_t {
                // acc, and to UB: MatrixEnd bits
     LoadImage, // L0 space, dst, src, words of the instruction (2), element bytes
     LoadTable, // table space, dst, src, pieces, bytes of one, dst step, src step, 1 where halves become
-               // floats
+               // floats, 2 where bfloat16 does
     Merge,     // type, dst, lists (4), lengths (4 of 16 bits), how (vmrgsort4)
     Matrices,  // 950, into boxes: dst, src, bytes from line to line and from matrix to matrix, rows, columns,
                // element bytes, 1 where the source lies column by column

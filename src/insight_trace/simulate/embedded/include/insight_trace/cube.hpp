@@ -66,7 +66,7 @@ inline void load_image(Space space, T *dst, T *src, uint64_t steps, uint64_t win
 }
 template <class D, class S>
 inline void load_table(Space space, D *dst, S *src, uint64_t pieces, uint64_t bytes, uint64_t dst_step,
-                       uint64_t src_step, bool widens, Site at) {
+                       uint64_t src_step, uint64_t widens, Site at) {
     const uint64_t values[] = {uint64_t(space),
                                reinterpret_cast<uint64_t>(dst),
                                reinterpret_cast<uint64_t>(src),
@@ -189,7 +189,7 @@ inline void mad(C *acc, A *left, B *right, uint16_t m, uint16_t k, uint16_t n, u
                                m,
                                k,
                                n,
-                               uint64_t(type_of<A>()),
+                               uint64_t(type_of<A>()) | uint64_t(type_of<B>()) << 8,
                                (unit_flag & kUnitFlagBits) | (whole_steps ? kEighth : 0) |
                                    (from_bias ? kFromBias : 0) | (from_zero ? kFromZero : 0)};
     insight_trace_raw(Raw::Multiply, values, at);

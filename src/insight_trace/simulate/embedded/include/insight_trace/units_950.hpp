@@ -30,11 +30,15 @@ inline void copy_ubuf_to_ubuf(D *dst, S *src, uint16_t pieces, uint16_t length, 
     copy_ubuf_to_ubuf(dst, src, uint8_t(0), pieces, length, src_gap, dst_gap, at);
 }
 
-// The bias table is named by a number.
+// The bias table is named by a number; bfloat16 becomes float, whatever the word says.
 template <class S>
 inline void copy_cbuf_to_bt(uint64_t dst, S *src, uint16_t convert, uint16_t pieces, uint16_t length,
                             uint16_t src_gap, uint16_t dst_gap, INSIGHT_TRACE_AT) {
-    copy_cbuf_to_bt(reinterpret_cast<S *>(dst), src, convert, pieces, length, src_gap, dst_gap, at);
+    using namespace insight_trace;
+    constexpr bool brain = std::is_same_v<S, bfloat16_t>;
+    const uint64_t bytes = length * kBiasUnit, widens = brain ? 2 : convert & 1;
+    load_table(Space::Bias, reinterpret_cast<S *>(dst), src, pieces, bytes,
+               (widens ? 2 * bytes : bytes) + dst_gap * kBiasUnit, bytes + src_gap * 32ull, widens, at);
 }
 
 // Rows of global memory, or columns, into columns of boxes. MTE2_NZ_PARA has the rest.
