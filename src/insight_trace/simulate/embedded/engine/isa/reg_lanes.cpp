@@ -55,7 +55,7 @@ LaneOp lane_op(RegisterRow row, Type type) {
 }
 
 void hold(const RegisterCall &call, Lanes &lanes) {
-    if (holds_numbers(call.core, call.word.to)) hold_numbers(call.word.to, lanes.bytes, call.lanes());
+    if (holds_lanes(call.core, call.word.to)) hold_numbers(call.word.to, lanes.bytes, call.lanes());
 }
 
 } // namespace
