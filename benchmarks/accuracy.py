@@ -435,7 +435,9 @@ def main() -> None:
     rows = time_table(options.table)
     text = page(rows, options.into)
     (options.into / "accuracy.md").write_text(text, encoding="utf-8")
-    whole_kernels_chapter.write_model_error(whole_kernels_chapter.load())
+    if options.into == ROOT / "docs":
+        whole_kernels_chapter.write_model_error(whole_kernels_chapter.load())
+        whole_kernels_chapter.write_readme(whole_kernels_chapter.load())
     print(f"mean precision {mean_precision(rows):.3f}; written {options.into / 'accuracy.md'}")
 
 

@@ -122,6 +122,8 @@ def kernels_of(point: Whole, checkout: Path, scratch: Path) -> list[Kernel]:
         acl = folder / "acl" / "acl.h"  # what a kernel's header says of the host
         acl.parent.mkdir(exist_ok=True)
         acl.write_text(_HOST, encoding="utf-8")
+        # its own program lists the shapes that it launches there
+        (folder / "generated_cases.h").write_text("#define TFA_FOR_EACH_CASE(one)\n", encoding="utf-8")
         include, folders = str(folder / source.name), (source.parent, folder)
     else:
         include, folders = str(ROOT / "benchmarks" / "kernels_add.hpp"), ()
@@ -239,6 +241,8 @@ def main() -> None:
         for point in chosen:
             result = run(point, options.pto_isa, Path(name))
             results.append(result)
+            if options.json:  # as they come: the long ones take minutes
+                options.json.write_text(json.dumps(as_json(results), indent=1) + "\n", encoding="utf-8")
             shown = (
                 result.problem or f"{result.micros:9.1f} us  {result.ratio:5.2f}  ({result.seconds:.1f} s)"
             )
@@ -253,8 +257,6 @@ def main() -> None:
                     print(f"    {pipe:<7} {micros:8.1f}{told}")
     for line in summary(results):
         print(line)
-    if options.json:
-        options.json.write_text(json.dumps(as_json(results), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
