@@ -32,6 +32,7 @@ _PASSED = re.compile(
     re.I,
 )
 _FAILED = re.compile(r"\bfail(?:ed|ure|s)?\b|\[ERROR\]|result error", re.I)
+_PRODUCTS = {"dav-2201": "Atlas A2", "dav-3510": "Ascend 950"}
 _NOT_OURS = re.compile(r"npu_op_library|aclnn|add_ops_|msopgen|hccl|aicpu|torch", re.I)
 _REFUSED = re.compile(
     r"insight-trace: [^\n]*?: ([^\n:]*(?:below the tile ops|not modelled|not published)[^\n]*)|"
@@ -68,6 +69,10 @@ def samples(root: Path, arch: str) -> list[Sample]:
         name = folder.relative_to(base).as_posix()
         if _NOT_OURS.search(text) or "add_executable" not in text or not (folder / "README.md").is_file():
             continue
+        page = (folder / "README.md").read_text(encoding="utf-8", errors="replace")
+        rows = [line for line in page.splitlines() if line.startswith("|") and re.search(r">=? ?CANN", line)]
+        if rows and not any(_PRODUCTS[arch] in row for row in rows):
+            continue  # its table of products leaves this chip out, whatever its build names
         found.append(Sample(folder, name, commands(folder / "README.md", arch)))
     return found
 
