@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import pickle
 from collections.abc import Callable, Mapping
@@ -251,8 +252,15 @@ def answered(content: object, kind: type[R], outputs: tuple[Path, ...] = ()) -> 
 def _write(files: Mapping[str, bytes], folder: Path) -> None:
     """A name that would leave the folder is refused."""
     for name, content in files.items():
-        if Path(name).is_absolute() or ".." in Path(name).parts:
+        if Path(name).is_absolute() or ".." in Path(name).parts or not name.isprintable():
             raise InputError(f"a worker sent a file called {name!r}")
         target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        target.write_bytes(content)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            target.write_bytes(content)
+        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+            raise InputError(f"a worker sent a file called {name!r}: {error.strerror}") from None
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            raise InputError(f"a worker sent a file with a name of {len(name)} letters") from None
