@@ -26,7 +26,7 @@ def chosen(request, monkeypatch):
         asked = (RunOptions(**run), VendorOptions(**options))
         found = find_simulator(*asked, ("a2a3",), said.append).name
         if request.param == "profile":
-            assert make_runner(*asked, ("a2a3",)).simulator.name == found
+            assert make_runner(*asked, ("a2a3",)).name.split()[0] == found
         return found, said
 
     return choose
@@ -61,6 +61,9 @@ def test_what_only_the_vendors_simulator_reads_is_used_or_refused(chosen, tmp_pa
 
 
 def test_headers_of_a_checkout_are_for_both_and_choose_none(chosen, tmp_path):
+    header = tmp_path / "include" / "pto" / "pto-inst.hpp"
+    header.parent.mkdir(parents=True)
+    header.touch()
     assert chosen(pto_isa_root=tmp_path) == ("embedded", [])
 
 

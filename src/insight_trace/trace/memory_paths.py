@@ -97,7 +97,7 @@ def touched(footprints: NDArray[Any]) -> NDArray[np.int64]:
 
     sizes = np.array([max(1, dtype.size) for dtype in DTYPES] + [1] * (256 - len(DTYPES)))
     bits = np.unpackbits(np.ascontiguousarray(footprints["mask"]).view(np.uint8), axis=-1)
-    lanes = bits.reshape(len(footprints), -1).sum(axis=1).astype(np.int64)
+    lanes = bits.reshape(len(footprints), bits.size // max(1, len(footprints))).sum(axis=1).astype(np.int64)
     masked = footprints["count"][:, 0].astype(np.int64) * lanes * sizes[footprints["type"]]
     whole = touched_bytes(footprints)
     size: NDArray[np.int64] = np.where(masked > 0, np.minimum(masked, whole), whole)
