@@ -52,12 +52,17 @@ class Cluster:
     ) -> Iterator[tuple[int, R | InsightTraceError]]:
         places = enumerate(jobs)
         held: dict[str, Any] = {}  # files that wait on the workers, by the name of their content
-        running: dict[Any, tuple[int, tuple[Path, ...]]] = {}
+        running: dict[Any, tuple[int, J, tuple[Path, ...]]] = {}
+        suspects: deque[tuple[int, J]] = deque()  # whose workers died: with them, or with a neighbour
+        alone = False  # each of them by itself, when all others are done
         ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         answered_here: deque[tuple[int, R | InsightTraceError]] = deque()
         try:
             while True:
-                while len(running) < self.width * ahead and (item := next(places, None)) is not None:
+                while len(running) < (1 if alone else self.width * ahead):
+                    item = next(places, None) or (suspects.popleft() if alone and suspects else None)
+                    if item is None:
+                        break
                     try:
                         future, outputs = self._submit(work, item[1], held)
                     except KernelBuildError:  # what it reads is not known: it fails here as it would there
@@ -66,15 +71,21 @@ class Cluster:
                     except InsightTraceError as error:
                         answered_here.append((item[0], error))
                         continue
-                    running[future] = (item[0], outputs)
+                    running[future] = (*item, outputs)
                     future.add_done_callback(ended.put)
                 while answered_here:
                     yield answered_here.popleft()
                 if not running:
-                    return
+                    if not suspects:
+                        return
+                    alone = True
+                    continue
                 future = self._next(ended)
-                place, outputs = running.pop(future)
-                yield place, self._result(future, kind, outputs)
+                place, job, outputs = running.pop(future)
+                if not alone and _lost_its_workers(future):
+                    suspects.append((place, job))
+                else:
+                    yield place, self._result(future, kind, outputs)
         finally:
             self._client.cancel(list(running), force=True)
 
@@ -119,6 +130,10 @@ class Cluster:
     def close(self) -> None:
         """Leaves the cluster, which goes on."""
         self._client.close()
+
+
+def _lost_its_workers(future: Any) -> bool:
+    return future.status == "error" and type(future.exception()).__name__ == "KilledWorker"
 
 
 def connect(address: str) -> Any:
