@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from insight_trace import commands
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # what a reader puts in the place of these words, in the folder that the README's commands leave
@@ -118,7 +120,7 @@ def test_the_commands_of_the_readme_run(reader):
 def parser_of(command):
     module = importlib.import_module(f"insight_trace.commands.{command.replace('-', '_')}")
     parser = argparse.ArgumentParser(allow_abbrev=False)
-    module.prepare(parser)
+    commands.prepare(parser, module)
     return parser
 
 

@@ -266,12 +266,70 @@ def positive(text: str) -> int:
 
 def add_executor_options(to: argparse._ActionsContainer) -> None:
     """Where many jobs run."""
-    to.add_argument(
-        "--jobs", type=positive, metavar="N", help="how many run at once (default: one for each core)"
+    add_table(
+        to,
+        """
+        --jobs N           positive  how many run at once (default: one for each core)
+        --cluster ADDRESS  text      run them on the workers of a Dask cluster (extra: cluster)
+        """,
     )
-    to.add_argument(
-        "--cluster", metavar="ADDRESS", help="run them on the workers of a Dask cluster (extra: cluster)"
-    )
+
+
+def add_table(to: argparse._ActionsContainer, rows: str, **kinds: Callable[[str], Any]) -> None:
+    """Adds flags and arguments, one a row: its names with the metavar, its kind, its help, two blanks between them.
+
+    A kind is on, either (--x, --no-x), text, path, int, float, positive, a|b|c or one of `kinds`; behind it may stand
+    =DEFAULT, many, required, ? * +, or alone: the flag without a value means True.
+    `NAMES -> DEST` names where the value goes. `@ a b` are options of the two types above, `@ jobs` where many jobs run.
+    `# TITLE` begins a group, and a help of - is not listed.
+    """
+    import argparse
+
+    known: dict[str, Callable[[str], Any]] = {
+        "path": Path,
+        "int": int,
+        "float": float,
+        "positive": positive,
+        **kinds,
+    }
+    group = to
+    for row in filter(None, map(str.strip, rows.splitlines())):
+        mark, _, rest = row.partition(" ")
+        if mark == "#":
+            group = to.add_argument_group(rest)
+        elif row == "@ jobs":
+            add_executor_options(group)
+        elif mark == "@":
+            for name in rest.split():
+                add_options(
+                    group, RunOptions if name in RunOptions.__struct_fields__ else VendorOptions, name
+                )
+        else:
+            typed, kind, text = re.split(r"\s{2,}", row, maxsplit=2)
+            typed, _, dest = typed.partition(" -> ")
+            words = typed.split()
+            flags = row.startswith("-")
+            names = [word for word in words if word.startswith("-")] if flags else words[:1]
+            how: dict[str, Any] = {"help": argparse.SUPPRESS if text == "-" else text}
+            how |= {"dest": dest} if dest else {}
+            what, *more = kind.split()
+            if what == "on":
+                how["action"] = "store_true"
+            elif what == "either":
+                how |= {"action": argparse.BooleanOptionalAction, "default": True}
+            else:
+                how |= {"metavar": " ".join(words[len(names) :]) or None, "type": known.get(what)}
+                how |= {"choices": tuple(what.split("|"))} if "|" in what else {}
+            for word in more:
+                if word.startswith("="):
+                    how["default"] = (known.get(what) or str)(word[1:])
+                elif word == "many":
+                    how |= {"action": "append", "default": []}
+                elif word == "required":
+                    how["required"] = True
+                else:
+                    how |= {"nargs": "?", "const": True} if word == "alone" else {"nargs": word}
+            group.add_argument(*names, **how)
 
 
 def options_of(typed: argparse.Namespace, kind: type[Options], **more: Any) -> Options:

@@ -29,6 +29,7 @@ import pytest
 from scripted_runner import ScriptedRunner
 from small_kernels import VECTOR_PTO, write_kernel
 
+from insight_trace import commands
 from insight_trace.__main__ import main
 from insight_trace.commands import profile as command
 from insight_trace.errors import JobError, RequestError
@@ -62,7 +63,7 @@ def test_script_1_the_simulators_limit_is_counted_in_minutes_and_steps_in_second
     import argparse
 
     parser = argparse.ArgumentParser()
-    command.prepare(parser)
+    commands.prepare(parser, command)
     typed = parser.parse_args(["--msprof-timeout", "90", "--step-timeout", "12.5"])
     assert options_of(typed, VendorOptions).timeout_minutes == 90
     assert options_of(typed, RunOptions).seconds == 12.5

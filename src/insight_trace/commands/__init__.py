@@ -1,4 +1,4 @@
-"""The command line: one module per command, each with `prepare(parser)` and `run(options)`.
+"""The command line: one module per command, each with `OPTIONS`, a table of what it takes, and `run(options)`.
 
 Only the module of the command that was typed is imported; a module imports what it needs inside `run`.
 """
@@ -10,9 +10,9 @@ import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from insight_trace import __version__
 from insight_trace.commands.signals import Terminated, abandon, flushed
@@ -114,6 +114,53 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {shown(message)}\n  {hint}{more}\n")
 
 
+_BOUNDS = """
+# limits (docs/limits.md)
+--sandbox          strict|default|off  what the kernels' processes may do (default: default; SECURITY.md)
+--compile-limit S  float               seconds that one compilation may take (120)
+"""
+
+
+def prepare(parser: argparse.ArgumentParser, command: ModuleType) -> None:
+    """Adds what a command takes: its table, and what no table says."""
+    from insight_trace.options import add_table
+
+    add_table(parser, getattr(command, "OPTIONS", ""), **getattr(command, "KINDS", {}))
+    if hasattr(command, "prepare"):
+        command.prepare(parser)
+    if getattr(command, "RUNS_KERNELS", False):
+        add_table(parser, _BOUNDS)
+
+
+def call(name: str, typed: argparse.Namespace, **more: Any) -> Any:
+    """Calls a function of the API with what was typed under the names of its parameters, and with `more`."""
+    import insight_trace
+    from insight_trace.options import RunOptions, VendorOptions, options_of
+
+    function = getattr(insight_trace, name)
+    takes = getattr(function, "__wrapped__", function).__annotations__
+    given = {word: value for word, value in vars(typed).items() if word in takes} | more
+    if "options" in takes and "options" not in more:
+        given["options"] = options_of(typed, RunOptions)
+    if "vendor" in takes and "vendor" not in more:
+        given["vendor"] = options_of(typed, VendorOptions)
+    if "progress" not in takes or "progress" in more:
+        return function(**given)
+    with shown_progress(quiet=getattr(typed, "json", False)) as progress:
+        return function(**given, progress=progress)
+
+
+def show(typed: argparse.Namespace, data: Callable[[], Any], text: Callable[[], Iterable[str]]) -> None:
+    """Prints an answer: with --json its data, else its lines."""
+    if typed.json:
+        import json
+
+        print(json.dumps(data(), indent=2))
+        return
+    for line in text():
+        print(line)
+
+
 def _parser(name: str, command: ModuleType, everything: bool = False) -> argparse.ArgumentParser:
     parser = _Parser(
         prog=f"insight-trace {name}",
@@ -121,18 +168,8 @@ def _parser(name: str, command: ModuleType, everything: bool = False) -> argpars
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    command.prepare(parser)
-    if getattr(command, "RUNS_KERNELS", False):
-        bounds = parser.add_argument_group("limits (docs/limits.md)")
-        bounds.add_argument(
-            "--sandbox",
-            choices=("strict", "default", "off"),
-            help="what the kernels' processes may do (default: default; SECURITY.md)",
-        )
-        bounds.add_argument(
-            "--compile-limit", type=float, metavar="S", help="seconds that one compilation may take (120)"
-        )
-    seldom: frozenset[str] = getattr(command, "SELDOM", frozenset())
+    prepare(parser, command)
+    seldom = getattr(command, "SELDOM", "").split()
     if seldom:
         parser.add_argument(
             "--help-all", action="help", help="all options, with those that are seldom needed"

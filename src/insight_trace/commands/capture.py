@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import sys
 from typing import TYPE_CHECKING
 
+from insight_trace.commands import call, show
 from insight_trace.commands.check import show_examined
 
 if TYPE_CHECKING:
@@ -23,59 +23,33 @@ if TYPE_CHECKING:
 RUNS_KERNELS = True
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scene", metavar="SCENE", help="a scene's Python file, or a PyPTO build directory")
-    parser.add_argument("--case", metavar="NAME", help="which case; default: the first that is not manual")
-    parser.add_argument(
-        "--dump-args", type=int, default=2, metavar="LEVEL", help="what to record: 0, 1, 2 or 3; default 2"
-    )
-    parser.add_argument("-o", "--output", metavar="DIR", help="default: outputs/<class>_<case>_<time>")
-    parser.add_argument("--force", action="store_true", help="replace DIR if it exists")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="for random inputs; default 0")
-    parser.add_argument(
-        "--platform", metavar="P", help="a2a3, a2a3sim, a5 or a5sim; default: the case's first"
-    )
-    parser.add_argument("--skip-golden", action="store_true", help="do not compare with the golden function")
-    parser.add_argument(
-        "--time-limit", type=float, default=60.0, metavar="SECONDS", help="of one dispatch; default 60"
-    )
-    parser.add_argument("--jobs", type=int, metavar="N", help="worker processes; default: one per CPU")
-    parser.add_argument(
-        "--max-payload", type=float, metavar="GB", help="most payload to record; default 16, or what fits"
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="also check the first dispatch of every kernel that was recorded"
-    )
-    parser.add_argument(
-        "--tensor-dump", action="store_true", help="also write tensor_dump/kernel_args_dump.json below DIR"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+OPTIONS = """
+scene SCENE           text       a scene's Python file, or a PyPTO build directory
+--case NAME           text       which case; default: the first that is not manual
+--dump-args LEVEL     int =2     what to record: 0, 1, 2 or 3; default 2
+-o --output DIR       text       default: outputs/<class>_<case>_<time>
+--force               on         replace DIR if it exists
+--seed N              int =0     for random inputs; default 0
+--platform P          text       a2a3, a2a3sim, a5 or a5sim; default: the case's first
+--skip-golden         on         do not compare with the golden function
+--time-limit SECONDS -> seconds  float =60  of one dispatch; default 60
+--jobs N              int        worker processes; default: one per CPU
+--max-payload GB      float      most payload to record; default 16, or what fits
+--check               on         also check the first dispatch of every kernel that was recorded
+--tensor-dump         on         also write tensor_dump/kernel_args_dump.json below DIR
+--json                on         print the result as JSON
+"""
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace import capture
-
     # what a scene prints is not part of the answer
     with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
-        result = capture(
-            options.scene,
-            options.case,
-            output=options.output,
-            level=options.dump_args,
-            seed=options.seed,
-            platform=options.platform,
-            seconds=options.time_limit,
-            workers=options.jobs,
-            golden=not options.skip_golden,
-            force=options.force,
+        result: Capture = call(
+            "capture", options, level=options.dump_args, workers=options.jobs, golden=not options.skip_golden,
             max_payload=None if options.max_payload is None else int(options.max_payload * 1e9),
-            check=options.check,
-            tensor_dump=options.tensor_dump,
-        )
-    if options.json:
-        print(json.dumps(result.data(), indent=2))
-    else:
-        print("\n".join(_lines(result)))
+        )  # fmt: skip
+    show(options, result.data, lambda: _lines(result))
+    if not options.json:
         for one in result.checked or ():
             show_examined(one, notes=False)
     if result.failure is not None and not options.json:

@@ -9,72 +9,47 @@ insight-trace check BUILD                           the kernels of a PyPTO build
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from insight_trace.commands import numbers
-from insight_trace.commands.replay_text import AS_RECORDED
-from insight_trace.options import RunOptions, add_options, options_of
+from insight_trace.commands import call, numbers, show
+from insight_trace.commands.replay_text import show_source
 
 if TYPE_CHECKING:
     from insight_trace.finding import Place
-    from insight_trace.replay.examine import Examined
+    from insight_trace.replay.examine import CheckResult, Examined
 
 RUNS_KERNELS = True
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scene", type=Path, metavar="SCENE", help="a scene, a PyPTO build, or a workspace")
-    parser.add_argument("--case", metavar="C", help="case of the scene (default: its first)")
-    parser.add_argument("--func-id", metavar="A[,B,C]", help="one kernel, or the members of a mix")
-    parser.add_argument("--kernel", metavar="NAME", help="one kernel by its name")
-    parser.add_argument("--dump-dir", type=Path, metavar="D", help="a dump that holds the arguments")
-    parser.add_argument("--dispatch-id", type=int, metavar="K", help="the dispatch of the dump")
-    parser.add_argument("--arg-spec", type=Path, metavar="F", help="a JSON file of arguments")
-    add_options(parser, RunOptions, "target", "platform", "soc_version", "seconds", "orders")
-    parser.add_argument(
-        "--notes", action="store_true", help="also what is no fault: idle flags, unread writes"
-    )
-    parser.add_argument(
-        "--allow", type=Path, metavar="F", help="a file of lines FILE[:LINE] CATEGORY to allow"
-    )
-    parser.add_argument("--no-fail", action="store_true", help="exit 0 even if there is an error")
-    # what is the default now: scripts that say so go on working
-    parser.add_argument("--strict", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--sarif", type=Path, metavar="F", help="also write the findings as SARIF 2.1.0")
-    parser.add_argument("--as-recorded", action="store_true", help=AS_RECORDED)
-    parser.add_argument("--force", action="store_true", help="replace an existing SARIF file")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+OPTIONS = """
+scene SCENE        path  a scene, a PyPTO build, or a workspace
+--case C           text  case of the scene (default: its first)
+--func-id A[,B,C]  text  one kernel, or the members of a mix
+--kernel NAME      text  one kernel by its name
+--dump-dir D       path  a dump that holds the arguments
+--dispatch-id K    int   the dispatch of the dump
+--arg-spec F       path  a JSON file of arguments
+@ target platform soc_version seconds orders
+--notes            on    also what is no fault: idle flags, unread writes
+--allow F          path  a file of lines FILE[:LINE] CATEGORY to allow
+--no-fail          on    exit 0 even if there is an error
+--strict           on    -
+--sarif F          path  also write the findings as SARIF 2.1.0
+--as-recorded      on    of a workspace: the text that it holds, where its kernel has changed since
+--force            on    replace an existing SARIF file
+--json             on    print one JSON object
+"""
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace import check
-    from insight_trace.replay.workspace import RECORD, source_line
-
-    if (options.scene / RECORD).is_file() and not options.json:
-        print(f"source     {source_line(options.scene, current=not options.as_recorded)}")
-    found = check(
-        options.scene,
-        case=options.case,
-        func_id=numbers(options.func_id, "--func-id"),
-        kernel=options.kernel,
-        dump_dir=options.dump_dir,
-        dispatch_id=options.dispatch_id,
-        arg_spec=options.arg_spec,
-        allow=options.allow,
-        sarif=options.sarif,
-        force=options.force,
-        as_recorded=options.as_recorded,
-        options=options_of(options, RunOptions),
-    )
-    if options.json:
-        print(json.dumps(found.data(), indent=1))
-    else:
+    show_source(options, options.scene)
+    found: CheckResult = call("check", options, func_id=numbers(options.func_id, "--func-id"))
+    if not options.json:
         for one in found.examined:
             show_examined(one, options.notes)
-        print(found.summary())
+    show(options, found.data, lambda: [found.summary()])
     return 1 if found.failed or (found.errors and not options.no_fail) else 0
 
 

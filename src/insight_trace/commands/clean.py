@@ -7,68 +7,41 @@ a summary, and a copy of the raw result.
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from insight_trace.commands.replay_text import add_also
+from insight_trace.commands import call, show
+
+if TYPE_CHECKING:
+    from insight_trace.trace.run_folder import CleanResult
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", type=Path, help="an OPPROF_* or simulator folder, a .bin or a trace.json")
-    parser.add_argument("-o", "--output-dir", type=Path, metavar="OUT", help="make a run folder there")
-    parser.add_argument(
-        "--build-output-root",
-        type=Path,
-        metavar="DIR",
-        help="make a run folder DIR/incore_<kernel>_<source>_<time>/, as PyPTO's skill has it (DIR: build_output)",
-    )
-    parser.add_argument("--keep-scalar", action="store_true", help="keep the SCALAR lane")
-    parser.add_argument("--raw-metrics", action="store_true", help="copy the instruction table unchanged")
-    parser.add_argument(
-        "--copy-raw",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="with -o, whether the raw result is copied into raw_simulator/",
-    )
-    parser.add_argument(
-        "--format", choices=("chrome", "perfetto"), default="chrome", help="of the clean trace"
-    )
-    parser.add_argument("--gzip", action="store_true", help="compress the clean trace")
-    parser.add_argument("--kernel", metavar="NAME", help="with -o, the kernel's name")
-    parser.add_argument(
-        "--note", action="append", default=[], metavar="KEY=VALUE", help="with -o, a line of the summary"
-    )
-    add_also(parser)
-    parser.add_argument("--force", action="store_true", help="replace what is there")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+OPTIONS = """
+path                     path        an OPPROF_* or simulator folder, a .bin or a trace.json
+-o --output-dir OUT      path        make a run folder there
+--build-output-root DIR  path        make a run folder DIR/incore_<kernel>_<source>_<time>/, as PyPTO's skill has it \
+(DIR: build_output)
+--keep-scalar            on          keep the SCALAR lane
+--raw-metrics            on          copy the instruction table unchanged
+--copy-raw               either      with -o, whether the raw result is copied into raw_simulator/
+--format                 chrome|perfetto =chrome  of the clean trace
+--gzip                   on          compress the clean trace
+--kernel NAME            text        with -o, the kernel's name
+--note KEY=VALUE         text many   with -o, a line of the summary
+--also LIST              text        also write the files of other simulators: npusim, perf-sim, pmu
+--force                  on          replace what is there
+--json                   on          print one JSON object
+"""
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace import clean
     from insight_trace.trace.run_folder import clean_lines
 
-    done = clean(
-        options.path,
-        keep_scalar=options.keep_scalar,
-        perfetto=options.format == "perfetto",
-        gzip=options.gzip,
-        output_dir=options.output_dir,
-        kernel=options.kernel,
-        notes=_notes(options.note),
-        raw_metrics=options.raw_metrics,
-        copy_raw=options.copy_raw,
-        also=options.also,
-        build_output_root=options.build_output_root,
-        force=options.force,
+    done: CleanResult = call(
+        "clean", options, perfetto=options.format == "perfetto", notes=_notes(options.note)
     )
-    if options.json:
-        print(json.dumps(done.data(), indent=2))
-        return 0
-    print("\n".join(clean_lines(done.cleaned)))
-    for note in done.cleaned.notes:
-        print(f"note       {note}")
-    for path in done.written:
-        print(f"wrote      {path}")
+    notes = [f"note       {note}" for note in done.cleaned.notes]
+    wrote = [f"wrote      {path}" for path in done.written]
+    show(options, done.data, lambda: [*clean_lines(done.cleaned), *notes, *wrote])
     return 0
 
 

@@ -7,19 +7,22 @@ shows the same in a page.
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+from insight_trace.commands import call, show
+
+if TYPE_CHECKING:
+    from insight_trace.trace.compare import Comparison
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("before", type=Path, metavar="A", help="the first trace, or the reference")
-    parser.add_argument("after", type=Path, metavar="B", help="the second")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+OPTIONS = """
+before A  path  the first trace, or the reference
+after B   path  the second
+--json    on    print one JSON object
+"""
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace import compare
-
-    found = compare(options.before, options.after)
-    print(json.dumps(found.data(), indent=2) + "\n" if options.json else found.text(), end="")
+    found: Comparison = call("compare", options)
+    show(options, found.data, lambda: found.text().splitlines())
     return 0

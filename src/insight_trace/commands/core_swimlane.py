@@ -16,10 +16,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from insight_trace.options import RunOptions, VendorOptions, add_options
+from insight_trace.commands import call
+from insight_trace.options import RunOptions, VendorOptions
 
 if TYPE_CHECKING:
     from insight_trace.model import Scene
+    from insight_trace.replay.replaying import Replay
 
 RUNS_KERNELS = True
 # flag -> why it changes nothing here
@@ -30,45 +32,26 @@ _WITHOUT_MEANING = {
 }
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--test", type=Path, required=True, metavar="FILE", help="the scene's Python file")
-    parser.add_argument("--func-id", required=True, metavar="A[,B,C]", help="exactly the members of the task")
-    parser.add_argument("--task-id", metavar="HEX", help="which task of these members (default: the first)")
-    parser.add_argument("--platform", default="a2a3sim", help="a2a3, a2a3sim, a5 or a5sim (default a2a3sim)")
-    parser.add_argument("--case", metavar="NAME", help="case, or Class::case (default: the platform's first)")
-    parser.add_argument("--dump-json", type=Path, metavar="PATH", help="args_dump.json of an earlier run")
-    parser.add_argument(
-        "--restore-arg",
-        action="append",
-        default=[],
-        metavar="SLOT",
-        help="bring back what the dump recorded for the slot",
-    )
-    parser.add_argument(
-        "--set-arg",
-        action="append",
-        default=[],
-        metavar="SLOT=VALUE",
-        help="change a slot: a number, true or false, bits 0x…, or typed, f32:0.5",
-    )
-    parser.add_argument(
-        "--spmd-block-num",
-        type=int,
-        metavar="N",
-        help="blocks that run (default: as the task was dispatched)",
-    )
-    parser.add_argument("--debug-line", "-g", action="store_true", help="accepted: lines are always there")
-    parser.add_argument("--no-collect", action="store_true", help="stop after the workspace")
-    parser.add_argument("--max-time", type=int, metavar="SEC", help="accepted: no device is reserved here")
-    parser.add_argument(
-        "--msprof-timeout", type=int, default=120, metavar="MIN", help="of the vendor's simulator (120)"
-    )
-    parser.add_argument("--device", metavar="ID", help="accepted: no device is used here")
-    add_options(parser, RunOptions, "simulator", "seconds")
+OPTIONS = """
+--test FILE            path required  the scene's Python file
+--func-id A[,B,C]      text required  exactly the members of the task
+--task-id HEX          text           which task of these members (default: the first)
+--platform             text =a2a3sim  a2a3, a2a3sim, a5 or a5sim (default a2a3sim)
+--case NAME            text           case, or Class::case (default: the platform's first)
+--dump-json PATH       path           args_dump.json of an earlier run
+--restore-arg SLOT     text many      bring back what the dump recorded for the slot
+--set-arg SLOT=VALUE   text many      change a slot: a number, true or false, bits 0x…, or typed, f32:0.5
+--spmd-block-num N     int            blocks that run (default: as the task was dispatched)
+--debug-line -g        on             accepted: lines are always there
+--no-collect           on             stop after the workspace
+--max-time SEC         int            accepted: no device is reserved here
+--msprof-timeout MIN   int =120       of the vendor's simulator (120)
+--device ID            text           accepted: no device is used here
+@ simulator seconds
+"""
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace import replay as replay_one
     from insight_trace.commands.replay_text import mismatch_text, show
     from insight_trace.replay.workspace import PERFETTO, PLAIN
 
@@ -80,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     if ignored:
         print(f"core-swimlane: without effect: {', '.join(ignored)}", file=sys.stderr)
     asked = _asked(options)
-    replay = replay_one(**asked)
+    replay: Replay = call("replay", options, **asked)
     show(replay, check=False)
     if replay.directory is not None:
         for trace in (replay.workspace / f"{asked['label']}{ending}" for ending in (PLAIN, PERFETTO)):

@@ -10,14 +10,19 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from insight_trace.commands import call
+
+if TYPE_CHECKING:
+    from insight_trace.demo import Demo
 
 RUNS_KERNELS = True
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-o", "--output", type=Path, default=Path("outputs/demo"), metavar="DIR", help="default: outputs/demo"
-    )
+OPTIONS = """
+-o --output DIR  path =outputs/demo  default: outputs/demo
+"""
 
 
 def _our_command() -> str:
@@ -32,14 +37,11 @@ def _our_command() -> str:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace import demo as run_demo
-    from insight_trace.commands import shown_progress
     from insight_trace.demo import CASE
     from insight_trace.replay.verification import Status, verdict
 
     begun = time.perf_counter()
-    with shown_progress() as progress:
-        demo = run_demo(options.output, progress=progress)
+    demo: Demo = call("demo", options)
     capture, replay = demo.capture, demo.replay
     golden = f"golden {capture.golden.verdict if capture.golden else 'not compared'}"
     print(f"captured   {capture.scene.name} · {CASE} · {capture.tasks} tasks · {golden}")

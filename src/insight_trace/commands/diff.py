@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+from insight_trace.commands import call, show
 
 if TYPE_CHECKING:
     from insight_trace.guard.difference import Difference
@@ -19,40 +21,24 @@ if TYPE_CHECKING:
 RUNS_KERNELS = True
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    from insight_trace.options import KERNEL_SECONDS, RunOptions, add_executor_options, add_options
-
-    parser.add_argument("a", type=Path, metavar="A", help="the build that is right")
-    parser.add_argument(
-        "b", metavar="B", help="the other one; with --bisect where the command leaves its build"
-    )
-    parser.add_argument("--case", metavar="C", help="of a scene with several cases")
-    parser.add_argument(
-        "--synthetic", action="store_true", help="made-up arguments, without a run of the first build"
-    )
-    parser.add_argument("--all", action="store_true", help="also run and show kernels whose code is the same")
-    parser.add_argument(
-        "--threshold", type=float, default=0.01, metavar="R", help="what counts as slower, relative (0.01)"
-    )
-    parser.add_argument("--fail-slower", action="store_true", help="exit 1 also for a kernel that is slower")
-    parser.add_argument("--bisect", metavar="CMD", help="a build command with {rev} in it, run for revisions")
-    parser.add_argument(
-        "--revisions", metavar="LIST", help="OLD..NEW of this folder's git, or r1,r2,r3 from older to newer"
-    )
-    parser.add_argument(
-        "--build-limit", type=float, default=3600.0, metavar="S", help="seconds of one build command (3600)"
-    )
-    add_executor_options(parser)
-    add_options(
-        parser, RunOptions, "soc_version", "preset", "pto_isa_root", "seconds", seconds=KERNEL_SECONDS
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument(
-        "--sarif", type=Path, metavar="F", help="also write SARIF 2.1.0 (replaced if it is there)"
-    )
-    parser.add_argument(
-        "--junit", type=Path, metavar="F", help="also write a JUnit report (replaced if it is there)"
-    )
+OPTIONS = """
+a A                path         the build that is right
+b B                text         the other one; with --bisect where the command leaves its build
+--case C           text         of a scene with several cases
+--synthetic        on           made-up arguments, without a run of the first build
+--all              on           also run and show kernels whose code is the same
+--threshold R      float =0.01  what counts as slower, relative (0.01)
+--fail-slower      on           exit 1 also for a kernel that is slower
+--bisect CMD       text         a build command with {rev} in it, run for revisions
+--revisions LIST   text         OLD..NEW of this folder's git, or r1,r2,r3 from older to newer
+--build-limit S    float =3600  seconds of one build command (3600)
+@ jobs
+@ soc_version preset pto_isa_root
+--time-limit S -> seconds  float =300  seconds that a kernel may run (%(default)g)
+--json             on           print one JSON object
+--sarif F          path         also write SARIF 2.1.0 (replaced if it is there)
+--junit F          path         also write a JUnit report (replaced if it is there)
+"""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -74,25 +60,13 @@ def run(options: argparse.Namespace) -> int:
         write_whole(options.sarif, json.dumps(sarif_of(found, Path.cwd()), indent=1) + "\n", force=True)
     if options.junit is not None:
         write_whole(options.junit, junit(found), force=True)
-    if options.json:
-        print(json.dumps(difference_data(found), indent=1))
-    else:
-        print("\n".join(table(found, everything=options.all)))
+    show(options, lambda: difference_data(found), lambda: table(found, everything=options.all))
     slower = options.fail_slower and found.count(Grade.SLOWER)
     return 1 if found.errors or slower else 0
 
 
 def _diff(options: argparse.Namespace, b: Path) -> Difference:
-    from insight_trace import diff
-    from insight_trace.commands import shown_progress
-
-    with shown_progress() as progress:
-        return diff(
-            options.a, b, case=options.case, synthetic=options.synthetic, run_same=options.all,
-            threshold=options.threshold, jobs=options.jobs, cluster=options.cluster, progress=progress,
-            soc_version=options.soc_version,
-            preset=options.preset, pto_isa_root=options.pto_isa_root, seconds=options.seconds,
-        )  # fmt: skip
+    return cast("Difference", call("diff", options, b=b, run_same=options.all))
 
 
 def _bisect(options: argparse.Namespace) -> int:

@@ -11,36 +11,33 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from insight_trace.commands import call
 from insight_trace.errors import RequestError
+
+if TYPE_CHECKING:
+    from insight_trace.api.traces import Exported
 
 _METRICS = ("PipeUtilization", "ResourceConflictRatio", "PMSampling", "Overhead")
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("dump", nargs="?", type=Path, help="folder with core*.instr_log.dump and so on")
-    parser.add_argument("-o", "--output", type=Path, help="folder in which OPPROF_* is created")
-    parser.add_argument("--validate", type=Path, metavar="PATH", help="check PATH instead of exporting")
-    parser.add_argument(
-        "--soc-version",
-        default="",
-        metavar="V",
-        help="chip of the logs (default for logs of A2 and A3: Ascend910B1)",
-    )
-    parser.add_argument(
-        "--aic-metrics",
-        default="PipeUtilization,ResourceConflictRatio",
-        metavar="LIST",
-        help=f"comma list of {', '.join(_METRICS)}, as msprof takes it (default: %(default)s)",
-    )
-    parser.add_argument("--core-id", metavar="0|31", help="only these cores, numbers joined by |")
-    parser.add_argument("--source-root", type=Path, help="where source files are if not where they were")
-    parser.add_argument("--no-source", action="store_true", help="leave source texts out of the bin")
-    parser.add_argument("--split", choices=("core", "time"), help="several smaller results instead of one")
-    parser.add_argument("--name", help="the 16 letters of the directory, for reproducible names")
-    parser.add_argument("--timestamp", help="its time, YYYYmmddHHMMSS")
-    parser.add_argument("--force", action="store_true", help="replace a directory of the same name")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+OPTIONS = """
+dump                 path ?     folder with core*.instr_log.dump and so on
+-o --output          path       folder in which OPPROF_* is created
+--validate PATH      path       check PATH instead of exporting
+--soc-version V      text =     chip of the logs (default for logs of A2 and A3: Ascend910B1)
+--aic-metrics LIST   text =PipeUtilization,ResourceConflictRatio  comma list of PipeUtilization, ResourceConflictRatio, \
+PMSampling, Overhead, as msprof takes it (default: %(default)s)
+--core-id 0|31       text       only these cores, numbers joined by |
+--source-root        path       where source files are if not where they were
+--no-source          on         leave source texts out of the bin
+--split              core|time  several smaller results instead of one
+--name               text       the 16 letters of the directory, for reproducible names
+--timestamp          text       its time, YYYYmmddHHMMSS
+--force              on         replace a directory of the same name
+--json               on         print the result as JSON
+"""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -95,27 +92,18 @@ def _core_ids(text: str | None) -> frozenset[int]:
 
 
 def _export(options: argparse.Namespace) -> int:
-    from insight_trace import export
     from insight_trace.insight.camodel.read import ExportOptions
 
     metrics = _metrics(options.aic_metrics)
-    done = export(
-        options.dump,
-        options.output,
-        options=ExportOptions(
-            soc_version=options.soc_version,
-            flags="ResourceConflictRatio" in metrics,
-            overhead="Overhead" in metrics,
-            throughput="PMSampling" in metrics,
-            core_ids=_core_ids(options.core_id),
-            source_root=options.source_root,
-        ),
-        name=options.name,
-        timestamp=options.timestamp,
-        include_source=not options.no_source,
-        split=options.split,
-        force=options.force,
+    how = ExportOptions(
+        soc_version=options.soc_version,
+        flags="ResourceConflictRatio" in metrics,
+        overhead="Overhead" in metrics,
+        throughput="PMSampling" in metrics,
+        core_ids=_core_ids(options.core_id),
+        source_root=options.source_root,
     )
+    done: Exported = call("export", options, options=how, include_source=not options.no_source)
     if options.json:
         print(json.dumps(done.data()))
         return 0

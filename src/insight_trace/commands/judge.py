@@ -10,23 +10,17 @@ Exit 1 if one of the candidates is not right.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 RUNS_KERNELS = True
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    from insight_trace.options import add_executor_options
-
-    parser.add_argument("task", type=Path, metavar="TASK", help="what to compute, and a reference")
-    parser.add_argument(
-        "candidates", nargs="+", type=Path, metavar="CANDIDATE", help="a C++ file with a kernel"
-    )
-    parser.add_argument("--case", type=int, metavar="N", help="of a task of cann-bench (1)")
-    add_executor_options(parser)
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object, a verdict for each candidate"
-    )
+OPTIONS = """
+task TASK             path    what to compute, and a reference
+candidates CANDIDATE  path +  a C++ file with a kernel
+--case N              int     of a task of cann-bench (1)
+@ jobs
+--json                on      print one JSON object, a verdict for each candidate
+"""
 
 
 def run(options: argparse.Namespace) -> int:

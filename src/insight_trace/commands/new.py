@@ -6,20 +6,17 @@ insight-trace new my_kernel                 writes my_kernel/my_kernel.cpp and m
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from insight_trace.commands import call
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="of the kernel and its folder: letters, digits and _")
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="the folder (default: NAME, in the current one)"
-    )
+OPTIONS = """
+name NAME        text  of the kernel and its folder: letters, digits and _
+-o --output DIR  path  the folder (default: NAME, in the current one)
+"""
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace import new
-
-    kernel, scene = new(options.name, options.output)
+    kernel, scene = call("new", options)
     print(f"wrote      {kernel}: out = exp(left + right), tile by tile")
     print(f"wrote      {scene}: its arguments, and what should come out")
     print(f"next       insight-trace replay {scene}")

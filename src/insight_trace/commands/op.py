@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from insight_trace.commands import call
+from insight_trace.errors import RequestError
 
 if TYPE_CHECKING:
     from insight_trace.simulate.embedded.single_op import OpTiming, TableRow
@@ -19,51 +21,32 @@ if TYPE_CHECKING:
 RUNS_KERNELS = True
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("op", nargs="?", metavar="OP", help="the op, as kernels spell it")
-    parser.add_argument("--dtype", default="float", help="element type (default: float)")
-    parser.add_argument("--rows", type=int, help="rows of the tile (m of a matmul)")
-    parser.add_argument("--cols", type=int, help="columns of the tile (n of a matmul)")
-    parser.add_argument("--valid-rows", type=int, metavar="R", help="rows that hold data (default: all)")
-    parser.add_argument("--valid-cols", type=int, metavar="C", help="columns that hold data (default: all)")
-    parser.add_argument("--to", metavar="DTYPE", help="what TCVT converts to")
-    parser.add_argument("--k", type=int, help="k of a matmul")
-    parser.add_argument(
-        "--addresses",
-        metavar="A,B,…",
-        help="where the sources and then the result lie, e.g. 0x0,0x4000,0x8000",
-    )
-    parser.add_argument(
-        "--grid",
-        nargs="+",
-        metavar="AXIS=V,…",
-        help="time every combination; axes: dtype, rows, cols, valid_rows, valid_cols, to, k; FROM:TO:STEP counts up to TO",
-    )
-    parser.add_argument("--table", type=Path, metavar="FILE.csv", help="time every row of a table")
-    parser.add_argument("--soc-version", metavar="V", help="the chip, e.g. Ascend910B1")
-    parser.add_argument(
-        "--l2",
-        choices=("cold", "warm"),
-        help="what L2 holds at first: nothing, or what the op left there (default)",
-    )
-    parser.add_argument(
-        "--preset",
-        default="device",
-        choices=("device", "camodel"),
-        help="times as on the chip, or as the vendor's simulator shows them (default: %(default)s)",
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+OPTIONS = """
+op OP                text ?       the op, as kernels spell it
+--dtype              text =float  element type (default: float)
+--rows               int          rows of the tile (m of a matmul)
+--cols               int          columns of the tile (n of a matmul)
+--valid-rows R       int          rows that hold data (default: all)
+--valid-cols C       int          columns that hold data (default: all)
+--to DTYPE           text         what TCVT converts to
+--k                  int          k of a matmul
+--addresses A,B,…    text         where the sources and then the result lie, e.g. 0x0,0x4000,0x8000
+--grid AXIS=V,…      text +       time every combination; axes: dtype, rows, cols, valid_rows, valid_cols, to, k; \
+FROM:TO:STEP counts up to TO
+--table FILE.csv     path         time every row of a table
+--soc-version V      text         the chip, e.g. Ascend910B1
+--l2                 cold|warm    what L2 holds at first: nothing, or what the op left there (default)
+--preset             device|camodel =device  times as on the chip, or as the vendor's simulator shows them \
+(default: %(default)s)
+--json               on           print one JSON object
+"""
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace import time_op, time_table
-    from insight_trace.errors import RequestError
-
-    how = {"soc_version": options.soc_version, "preset": options.preset, "l2": options.l2}
     if options.table is not None:
         if options.op:
             raise RequestError("give an op or --table, not both")
-        _show_table(time_table(options.table, **how), as_json=options.json)
+        _show_table(call("time_table", options, path=options.table), as_json=options.json)
         return 0
     if options.grid is not None:
         _time_grid(options)
@@ -73,25 +56,13 @@ def run(options: argparse.Namespace) -> int:
             "name an op and its size, or a table",
             hint="insight-trace op TADD --dtype float --rows 64 --cols 64",
         )
-    timing = time_op(
-        options.op,
-        options.dtype,
-        options.rows,
-        options.cols,
-        valid_rows=options.valid_rows,
-        valid_cols=options.valid_cols,
-        to=options.to,
-        k=options.k,
-        addresses=_addresses(options.addresses),
-        **how,
-    )
+    timing: OpTiming = call("time_op", options, addresses=_addresses(options.addresses))
     print(json.dumps(timing.data(), indent=2)) if options.json else _show(timing)
     return 0
 
 
 def _time_grid(options: argparse.Namespace) -> None:
     from insight_trace import op_variants, time_many
-    from insight_trace.errors import RequestError
 
     if not options.op:
         raise RequestError("--grid needs an op", hint="insight-trace op TADD --grid rows=16,32 cols=64,128")
@@ -124,12 +95,13 @@ def _time_grid(options: argparse.Namespace) -> None:
 
 _AXES = ("dtype", "rows", "cols", "valid_rows", "valid_cols", "to", "k", "depth")
 _MOST = 100_000
+_COLUMNS = (
+    "op", "case", "params", "cycles", "measured", "precision", "peer_precision", "quality", "problem",
+)  # fmt: skip
 
 
 def _axis(text: str) -> tuple[str, list[Any]]:
     """`rows=16,32`, `cols=64:512:64`, `dtype=f16,f32`."""
-    from insight_trace.errors import RequestError
-
     name, _, values = text.partition("=")
     if name not in _AXES[:-1]:
         raise RequestError(
@@ -155,8 +127,6 @@ def _axis(text: str) -> tuple[str, list[Any]]:
 
 
 def _addresses(text: str | None) -> tuple[int, ...]:
-    from insight_trace.errors import RequestError
-
     if not text:
         return ()
     try:
@@ -190,7 +160,7 @@ def _show_table(rows: Sequence[TableRow], *, as_json: bool) -> None:
     mean = mean_precision(rows)
     sound = sum(row.sound for row in rows)
     if as_json:
-        listed = [_row_json(row) for row in rows]
+        listed = [{name: getattr(row, name) for name in _COLUMNS} for row in rows]
         print(json.dumps({"rows": listed, "mean_precision": mean, "sound_rows": sound}, indent=2))
         return
     print(f"{'op':<12} {'case':<42} {'ours':>7} {'measured':>9} {'precision':>9} {'peer':>6}  remark")
@@ -202,17 +172,3 @@ def _show_table(rows: Sequence[TableRow], *, as_json: bool) -> None:
             f"{row.op:<12} {row.case:<42} {ours:>7} {row.measured:>9,.0f} {row.precision:>9.2f} {peer:>6}  {remark}"
         )
     print(f"mean precision {mean:.3f} over {sound} sound rows of {len(rows)}")
-
-
-def _row_json(row: TableRow) -> dict[str, Any]:
-    return {
-        "op": row.op,
-        "case": row.case,
-        "params": row.params,
-        "cycles": row.cycles,
-        "measured": row.measured,
-        "precision": row.precision,
-        "peer_precision": row.peer_precision,
-        "quality": row.quality,
-        "problem": row.problem,
-    }

@@ -21,50 +21,23 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from msgspec.structs import replace
 
+from insight_trace.commands import call
 from insight_trace.errors import RequestError
-from insight_trace.options import (
-    KERNEL_SECONDS,
-    RunOptions,
-    VendorOptions,
-    add_executor_options,
-    add_options,
-    options_of,
-    positive,
-)
+from insight_trace.options import VendorOptions, options_of
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from insight_trace.profile.case_run import BuildCommand
-    from insight_trace.profile.profile_run import Progress
+    from insight_trace.profile.profile_run import ProfileResult, Progress
     from insight_trace.ptoas.planned_kernel import KernelArg, PlannedKernel
 
 RUNS_KERNELS = True
-SELDOM = frozenset(
-    [
-        "python",
-        "run_cmd",
-        "run_env",
-        "task_submit",
-        "task_device",
-        "build_output_root",
-        "ptoas_dir",
-        "source_glob",
-        "name",
-        "keep_outputs",
-        "include_source",
-        "ptoas_root",
-        "aicore_arch",
-        "msopprof",
-        "auto_msopprof",
-        "launch_count",
-        "timeout_minutes",
-        "debug_lines",
-        "build_seconds",
-        "sandbox",
-        "compile_limit",
-    ]
-)
+SELDOM = """
+python run_cmd run_env task_submit task_device build_output_root ptoas_dir source_glob name keep_outputs
+include_source ptoas_root aicore_arch msopprof auto_msopprof launch_count timeout_minutes debug_lines
+build_seconds sandbox compile_limit
+"""
 
 
 def _seconds(text: str) -> float:
@@ -81,79 +54,49 @@ def _path(text: str) -> Path:
     return Path(text).expanduser().absolute()
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    what = parser.add_argument_group("what to profile")
-    what.add_argument("--build-dir", type=_path, metavar="DIR", help="an existing PyPTO build")
-    what.add_argument(
-        "--case", type=_path, metavar="FILE.py", help="a script that makes a build; its arguments after --"
-    )
-    what.add_argument("--python", metavar="P", help="interpreter of --case (default: python on PATH)")
-    what.add_argument("--run-cmd", metavar="CMD", help="a shell command that makes a build")
-    what.add_argument(
-        "--run-env", action="append", default=[], metavar="K=V", help="environment of --case (repeatable)"
-    )
-    what.add_argument("--task-submit", action="store_true", help="hand the command to task-submit")
-    what.add_argument(
-        "--task-device", default="auto", metavar="D", help="device for --task-submit (default: auto)"
-    )
-    what.add_argument("--build-output-root", type=_path, default=None, metavar="DIR",
-                      help="where a command leaves its builds (default: build_output)")  # fmt: skip
-    what.add_argument("--ptoas-dir", type=_path, metavar="DIR", help="only the kernels in DIR itself")
-    what.add_argument("--source-glob", metavar="PATTERN", help="only kernels that match, whatever the layout")
-    what.add_argument("--func", action="append", default=[], metavar="NAME",
-                      help="only this kernel: name, file stem or function (repeatable)")  # fmt: skip
-    what.add_argument(
-        "--list-funcs", action="store_true", help="print the kernels and stop; needs no toolchain"
-    )
-    what.add_argument("--json", action="store_true", help="with --list-funcs: one JSON object")
-    what.add_argument("case_args", nargs="*", metavar="-- ARGS", help="arguments of --case")
+OPTIONS = """
+# what to profile
+--build-dir DIR          place       an existing PyPTO build
+--case FILE.py           place       a script that makes a build; its arguments after --
+--python P               text        interpreter of --case (default: python on PATH)
+--run-cmd CMD            text        a shell command that makes a build
+--run-env K=V            text many   environment of --case (repeatable)
+--task-submit            on          hand the command to task-submit
+--task-device D          text =auto  device for --task-submit (default: auto)
+--build-output-root DIR  place       where a command leaves its builds (default: build_output)
+--ptoas-dir DIR          place       only the kernels in DIR itself
+--source-glob PATTERN    text        only kernels that match, whatever the layout
+--func NAME -> funcs     text many   only this kernel: name, file stem or function (repeatable)
+--list-funcs             on          print the kernels and stop; needs no toolchain
+--json                   on          with --list-funcs: one JSON object
+case_args -- ARGS        text *      arguments of --case
+# values of arguments
+--dispatch WHICH         text =median  of the build's own run: median (by cycles), first, slowest, all, or a number
+--synthetic              on          made-up arguments, also where the build can be run
+--dynamic-dim N          positive =256  size of open dimensions (256)
+--scalar [KERNEL:]NAME=V  text many  value of a scalar
+--input [KERNEL:]NAME=FILE  text many  content of a tensor: .npy, or raw bytes of its size
+--seed N                 int =0      seed of random inputs (0)
+# how to run
+--target                 a2a3|a5     override the target that the build records
+@ simulator preset soc_version
+--l2                     cold|warm   what L2 holds at first: nothing, or what the same run left
+@ launch check
+@ jobs
+--keep-going             either      go on after a kernel that failed (default)
+--resume RUN             place alone  continue the latest run of the build, or RUN
+--output-root DIR        place       parent of the run directory (the build)
+--name PREFIX            text =kernel_insight_all_funcs  prefix of the run directory
+@ keep_outputs include_source
+--step-timeout --time-limit S -> seconds  seconds =300  per step of a kernel (%(default)g)
+# toolchain
+--ptoas-bin FILE         place       assembler for .pto files without a .cpp
+@ ptoas_root cann_set_env aicore_arch msopprof auto_msopprof launch_count timeout_minutes debug_lines build_seconds
+@ pto_isa_root ascendc_root
+"""
 
-    values = parser.add_argument_group("values of arguments")
-    values.add_argument("--dispatch", default="median", metavar="WHICH",
-                        help="of the build's own run: median (by cycles), first, slowest, all, or a number")  # fmt: skip
-    values.add_argument("--synthetic", action="store_true",
-                        help="made-up arguments, also where the build can be run")  # fmt: skip
-    values.add_argument(
-        "--dynamic-dim", type=positive, default=256, metavar="N", help="size of open dimensions (256)"
-    )
-    values.add_argument(
-        "--scalar", action="append", default=[], metavar="[KERNEL:]NAME=V", help="value of a scalar"
-    )
-    values.add_argument("--input", action="append", default=[], metavar="[KERNEL:]NAME=FILE",
-                        help="content of a tensor: .npy, or raw bytes of its size")  # fmt: skip
-    values.add_argument("--seed", type=int, default=0, metavar="N", help="seed of random inputs (0)")
 
-    how = parser.add_argument_group("how to run")
-    how.add_argument("--target", choices=("a2a3", "a5"), help="override the target that the build records")
-    add_options(how, RunOptions, "simulator", "preset", "soc_version")
-    how.add_argument(
-        "--l2", choices=("cold", "warm"), help="what L2 holds at first: nothing, or what the same run left"
-    )
-    add_options(how, RunOptions, "launch", "check")
-    add_executor_options(how)
-    how.add_argument("--keep-going", action=argparse.BooleanOptionalAction, default=True,
-                     help="go on after a kernel that failed (default)")  # fmt: skip
-    how.add_argument("--resume", nargs="?", type=_path, const=True, default=None, metavar="RUN",
-                     help="continue the latest run of the build, or RUN")  # fmt: skip
-    how.add_argument(
-        "--output-root", type=_path, metavar="DIR", help="parent of the run directory (the build)"
-    )
-    how.add_argument(
-        "--name", default="kernel_insight_all_funcs", metavar="PREFIX", help="prefix of the run directory"
-    )
-    add_options(how, RunOptions, "keep_outputs", "include_source")
-    how.add_argument("--step-timeout", "--time-limit", dest="seconds", type=_seconds, default=KERNEL_SECONDS,
-                     metavar="S", help="per step of a kernel (%(default)g)")  # fmt: skip
-
-    tools = parser.add_argument_group("toolchain")
-    tools.add_argument(
-        "--ptoas-bin", type=_path, metavar="FILE", help="assembler for .pto files without a .cpp"
-    )
-    add_options(
-        tools, VendorOptions, "ptoas_root", "cann_set_env", "aicore_arch", "msopprof", "auto_msopprof",
-        "launch_count", "timeout_minutes", "debug_lines", "build_seconds",
-    )  # fmt: skip
-    add_options(tools, RunOptions, "pto_isa_root", "ascendc_root")
+KINDS = {"place": _path, "seconds": _seconds}
 
 
 def _number(text: str, flag: str) -> int | float:
@@ -176,21 +119,10 @@ def _assignments(given: list[str], flag: str) -> dict[str, str]:
 
 
 def _asked(options: argparse.Namespace) -> dict[str, Any]:
-    """Which kernels with which values, as `profile` and `list_kernels` take it."""
+    """What `profile` and `list_kernels` take in another form than it is typed."""
     scalars = {k: _number(v, k) for k, v in _assignments(options.scalar, "--scalar").items()}
     inputs = {k: _path(v) for k, v in _assignments(options.input, "--input").items()}
-    return {
-        "build": options.build_dir,
-        "command": _command(options),
-        "build_output_root": options.build_output_root,
-        "funcs": options.func,
-        "ptoas_dir": options.ptoas_dir,
-        "source_glob": options.source_glob,
-        "dynamic_dim": options.dynamic_dim,
-        "scalars": scalars,
-        "inputs": inputs,
-        "seed": options.seed,
-    }
+    return {"build": options.build_dir, "command": _command(options), "scalars": scalars, "inputs": inputs}
 
 
 def _command(options: argparse.Namespace) -> BuildCommand | None:
@@ -265,31 +197,18 @@ def only_reads(options: argparse.Namespace) -> bool:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace import list_kernels, profile
-
     if options.json and not options.list_funcs:
         raise RequestError("--json goes with --list-funcs; a run writes manifest_export.csv")
     if options.list_funcs:
-        build, planned = list_kernels(**_asked(options), options=options_of(options, RunOptions))
+        build, planned = call("list_kernels", options, **_asked(options))
         _print_json(planned, build) if options.json else _print_list(planned, build)
         return 0
+    vendor = replace(options_of(options, VendorOptions), step_seconds=options.seconds)
     with reporting() as report:
-        result = profile(
-            **_asked(options),
-            dispatch=options.dispatch,
-            synthetic=options.synthetic,
-            output_root=options.output_root,
-            name=options.name,
-            jobs=options.jobs,
-            cluster=options.cluster,
-            keep_going=options.keep_going,
-            resume=options.resume or False,
-            ptoas_bin=options.ptoas_bin,
-            options=options_of(options, RunOptions),
-            vendor=replace(options_of(options, VendorOptions), step_seconds=options.seconds),
-            report=report,
+        result: ProfileResult = call(
+            "profile", options, **_asked(options), resume=options.resume or False, vendor=vendor, report=report,
             warn=lambda text: print(text, file=sys.stderr),
-        )
+        )  # fmt: skip
     print(f"RUN_ROOT {result.root}")
     failed = [f"{row.func}:{row.status}" for row in result.rows if not row.exported]
     if failed:

@@ -12,139 +12,68 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from insight_trace.commands import numbers
-from insight_trace.commands.replay_all import prepare_all, run_all
-from insight_trace.commands.replay_text import AS_RECORDED, add_also, mismatch_text, show, task_lines
-from insight_trace.options import RunOptions, VendorOptions, add_options, options_of
+from insight_trace.commands import call, numbers
+from insight_trace.commands.replay_all import run_all
+from insight_trace.commands.replay_text import mismatch_text, show, show_source, task_lines
+
+if TYPE_CHECKING:
+    from insight_trace.replay.replaying import Replay
 
 RUNS_KERNELS = True
 # what `--help` leaves to `--help-all`: names of other tools, and what has a command of its own
-SELDOM = frozenset(
-    [
-        "zero_arg",
-        "seed",
-        "platform",
-        "any_target",
-        "mark_cost",
-        "strict",
-        "cann_home",
-        "cann_set_env",
-        "device",
-        "launch_count",
-        "timeout_minutes",
-        "hardware_blocks",
-        "output_root",
-        "name",
-        "insight",
-        "cores",
-        "window",
-        "include_source",
-        "dump_logs",
-        "list_tasks",
-        "all",
-        "sample",
-        "jobs",
-        "cluster",
-        "sandbox",
-        "compile_limit",
-        "restore_arg",
-    ]
-)
+SELDOM = """
+zero_arg seed platform any_target mark_cost strict cann_home cann_set_env device launch_count timeout_minutes
+hardware_blocks output_root name insight cores window include_source dump_logs list_tasks all sample jobs
+cluster sandbox compile_limit restore_arg
+"""
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "scene", type=Path, metavar="SCENE", nargs="?",
-        help="the scene module, a PyPTO build directory, or an earlier workspace",
-    )  # fmt: skip
-    what = parser.add_argument_group("what to replay")
-    what.add_argument("--build-dir", type=Path, metavar="B", help="a PyPTO build, with its run's args dump")
-    what.add_argument("--case", metavar="C", help="case of the scene (default: its first)")
-    what.add_argument("--func-id", metavar="A[,B,C]", help="the kernel, or the members of a mix")
-    what.add_argument(
-        "--kernel",
-        "--func",
-        metavar="NAME",
-        dest="kernel",
-        help="the kernel by its name or its source's stem",
-    )
-    what.add_argument("--list-tasks", action="store_true", help="print the tasks of the dump and stop")
-    what.add_argument("--kernel-source", type=Path, metavar="PATH", help="the kernel by its source file")
-    what.add_argument("--as-recorded", action="store_true", help=AS_RECORDED)
-    source = parser.add_argument_group("where its arguments come from (none of these: a capture of the case)")
-    source.add_argument(
-        "--dump-dir", "--args-dump", type=Path, metavar="D", dest="dump_dir",
-        help="a dump (default with --build-dir: that of the build's dfx_outputs)",
-    )  # fmt: skip
-    source.add_argument(
-        "--dispatch-id", type=int, metavar="K", help="a dispatch of the dump (default: the kernel's first)"
-    )
-    source.add_argument("--task-id", metavar="T", help="a task of the dump, hex or decimal")
-    source.add_argument("--arg-spec", type=Path, metavar="F", help="a JSON file of arguments")
-    source.add_argument("--recipe", action="store_true", help="made from the case's parameters")
-    source.add_argument(
-        "--set-arg",
-        action="append",
-        default=[],
-        metavar="SLOT=VALUE",
-        help="change a slot: a number, true or false, bits 0x…, or typed, f32:0.5",
-    )
-    source.add_argument(
-        "--restore-arg",
-        action="append",
-        default=[],
-        metavar="SLOT",
-        help="bring back what the dump recorded for the slot",
-    )
-    source.add_argument("--zero-arg", type=int, action="append", default=[], metavar="SLOT",
-                        help="fill a tensor with zeros")  # fmt: skip
-    source.add_argument("--fill", choices=("zero", "random"), help="content of tensors that have none")
-    source.add_argument("--seed", type=int, help="of --fill random")
-    how = parser.add_argument_group("how to run")
-    add_options(
-        how, RunOptions, "simulator", "soc_version", "target", "platform", "any_target", "preset", "blocks", "l2",
-        "launch", "mark_cost", "timing_only", "seconds", "check",
-        "pto_isa_root",
-        "ascendc_root",
-    )  # fmt: skip
-    how.add_argument("--backend", choices=("simpler", "ptoas"), default="simpler", help=argparse.SUPPRESS)
-    how.add_argument(
-        "--shadow", action="store_true", help="beside it in double: which lines lose precision, and how much"
-    )
-    how.add_argument("--strict", action="store_true", help="with --check: exit 1 if there is an error")
-    vendor = parser.add_argument_group("the vendor's simulator")
-    add_options(
-        vendor, VendorOptions, "cann_home", "cann_set_env", "device", "launch_count",
-        "timeout_minutes", "hardware_blocks",
-    )  # fmt: skip
-    prepare_all(parser)
-    out = parser.add_argument_group("what to write")
-    out.add_argument(
-        "-o",
-        "--output",
-        "--output-dir",
-        type=Path,
-        metavar="WORKSPACE",
-        dest="output",
-        help="the workspace (default: outputs/insight_trace_<scene>_<case>_<kernel>_<time>)",
-    )
-    out.add_argument("--output-root", type=Path, metavar="DIR", help="parent of a workspace <name>_<time>")
-    out.add_argument("--name", metavar="NAME", help="of that workspace (default: the kernel)")
-    out.add_argument(
-        "--no-collect", "--dry-run", action="store_true", dest="no_collect", help="stop after the workspace"
-    )
-    add_options(out, RunOptions, "insight", "cores", "window", "include_source", "dump_logs")
-    add_also(out)
-    out.add_argument(
-        "--force",
-        action="store_true",
-        help="replace an existing workspace",
-    )
-    out.add_argument(
-        "--debug-line", "-g", action="store_true", help=argparse.SUPPRESS
-    )  # lines are always there
-    out.add_argument("--json", action="store_true", help="print one JSON object")
+OPTIONS = """
+scene SCENE                           path ?  the scene module, a PyPTO build directory, or an earlier workspace
+# what to replay
+--build-dir B                         path    a PyPTO build, with its run's args dump
+--case C                              text    case of the scene (default: its first)
+--func-id A[,B,C]                     text    the kernel, or the members of a mix
+--kernel --func NAME                  text    the kernel by its name or its source's stem
+--list-tasks                          on      print the tasks of the dump and stop
+--kernel-source PATH                  path    the kernel by its source file
+--as-recorded                         on      of a workspace: the text that it holds, where its kernel has changed since
+# where its arguments come from (none of these: a capture of the case)
+--dump-dir --args-dump D              path    a dump (default with --build-dir: that of the build's dfx_outputs)
+--dispatch-id K                       int     a dispatch of the dump (default: the kernel's first)
+--task-id T                           text    a task of the dump, hex or decimal
+--arg-spec F                          path    a JSON file of arguments
+--recipe                              on      made from the case's parameters
+--set-arg SLOT=VALUE                  text many  change a slot: a number, true or false, bits 0x…, or typed, f32:0.5
+--restore-arg SLOT                    text many  bring back what the dump recorded for the slot
+--zero-arg SLOT                       int many   fill a tensor with zeros
+--fill                                zero|random  content of tensors that have none
+--seed                                int     of --fill random
+# how to run
+@ simulator soc_version target platform any_target preset blocks l2 launch mark_cost timing_only seconds check
+@ pto_isa_root ascendc_root
+--backend                             simpler|ptoas =simpler  -
+--shadow                              on      beside it in double: which lines lose precision, and how much
+--strict                              on      with --check: exit 1 if there is an error
+# the vendor's simulator
+@ cann_home cann_set_env device launch_count timeout_minutes hardware_blocks
+# many dispatches of a dump: no traces, one table
+--all                                 on      every dispatch, or every one of --func-id
+--sample N                            int     N of them, spread over kernels and forms of arguments
+@ jobs
+# what to write
+-o --output --output-dir WORKSPACE    path    the workspace (default: outputs/insight_trace_<scene>_<case>_<kernel>_<time>)
+--output-root DIR                     path    parent of a workspace <name>_<time>
+--name NAME                           text    of that workspace (default: the kernel)
+--no-collect --dry-run                on      stop after the workspace
+@ insight cores window include_source dump_logs
+--also LIST                           text    also write the files of other simulators: npusim, perf-sim, pmu
+--force                               on      replace an existing workspace
+--debug-line -g                       on      -
+--json                                on      print one JSON object
+"""
 
 
 def only_reads(options: argparse.Namespace) -> bool:
@@ -152,12 +81,9 @@ def only_reads(options: argparse.Namespace) -> bool:
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace import replay as replay_one
     from insight_trace.arguments.overrides import parse_overrides
-    from insight_trace.commands import shown_progress
     from insight_trace.errors import RequestError
     from insight_trace.finding import Severity
-    from insight_trace.replay.workspace import RECORD, source_line
 
     if options.backend == "ptoas":
         raise RequestError(
@@ -173,37 +99,19 @@ def run(options: argparse.Namespace) -> int:
             options.scene, options.dump_dir = build_and_dump(options.build_dir, options.dump_dir)
         return _list_tasks(options) if options.list_tasks else run_all(options)
     scene: Path = options.scene or options.build_dir
-    if (scene / RECORD).is_file() and not options.json:
-        print(f"source     {source_line(scene, current=not options.as_recorded)}")
-    with shown_progress(quiet=options.json) as progress:
-        replay = replay_one(
-            scene,
-            case=options.case,
-            func_id=numbers(options.func_id, "--func-id"),
-            kernel=options.kernel,
-            kernel_source=options.kernel_source,
-            dump_dir=options.dump_dir,
-            own_dump=options.build_dir is not None,
-            dispatch_id=options.dispatch_id,
-            task_id=task_number(options.task_id),
-            arg_spec=options.arg_spec,
-            recipe=options.recipe,
-            overrides=parse_overrides(
-                [*options.set_arg, *(f"{slot}=0" for slot in options.zero_arg)],
-                options.restore_arg,
-                options.fill,
-                options.seed,
-            ),
-            output=options.output or _below_root(options),
-            force=options.force,
-            as_recorded=options.as_recorded,
-            collect=not options.no_collect,
-            also=options.also,
-            shadow=options.shadow,
-            options=options_of(options, RunOptions),
-            vendor=options_of(options, VendorOptions),
-            progress=progress,
-        )
+    show_source(options, scene)
+    replay: Replay = call(
+        "replay", options,
+        scene=scene,
+        func_id=numbers(options.func_id, "--func-id"),
+        own_dump=options.build_dir is not None,
+        task_id=task_number(options.task_id),
+        overrides=parse_overrides(
+            [*options.set_arg, *(f"{slot}=0" for slot in options.zero_arg)], options.restore_arg, options.fill, options.seed
+        ),
+        output=options.output or _below_root(options),
+        collect=not options.no_collect,
+    )  # fmt: skip
     if options.json:
         print(json.dumps(replay.data(), indent=2))
     else:

@@ -21,13 +21,18 @@ if TYPE_CHECKING:
 _CORES_SHOWN = 3
 
 
-AS_RECORDED = "of a workspace: the text that it holds, where its kernel has changed since"
-
-
 def add_also(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--also", metavar="LIST", help="also write the files of other simulators: npusim, perf-sim, pmu"
     )
+
+
+def show_source(typed: argparse.Namespace, place: Path) -> None:
+    """Says of an earlier workspace which text of its kernel is repeated."""
+    from insight_trace.replay.workspace import RECORD, source_line
+
+    if (place / RECORD).is_file() and not typed.json:
+        print(f"source     {source_line(place, current=not typed.as_recorded)}")
 
 
 def mismatch_text(replay: Replay) -> str:

@@ -7,10 +7,11 @@ insight-trace run BUILD --chip Ascend910B4 -o DIR      a run that was ended goes
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from insight_trace.commands import call, show
 
 if TYPE_CHECKING:
     from insight_trace.run.run_tables import RunResult
@@ -18,68 +19,30 @@ if TYPE_CHECKING:
 RUNS_KERNELS = True
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    from insight_trace.options import add_executor_options
-
-    parser.add_argument("scene", type=Path, metavar="SCENE", help="the scene, or a PyPTO build directory")
-    parser.add_argument("--case", metavar="C", help="case of the scene (default: its first)")
-    parser.add_argument("--chip", "--soc-version", metavar="NAME", help="the chip, or your chip file")
-    parser.add_argument("--platform", metavar="P", help="a2a3, a2a3sim, a5 or a5sim")
-    parser.add_argument("--seed", type=int, default=0, help="of the case's arguments (default: %(default)s)")
-    parser.add_argument(
-        "--values", action="store_true", help="run every kernel, and compare with the case's golden"
-    )
-    parser.add_argument(
-        "--measured", type=Path, metavar="DIR", help="what a device measured of the case, shown beside it"
-    )
-    parser.add_argument(
-        "--deps", type=Path, metavar="F", help="deps.json of a device's run: who waits for whom"
-    )
-    parser.add_argument(
-        "--assume", type=_assumed, action="append", default=[], metavar="KERNEL=US",
-        help="do not simulate a kernel: each of its blocks takes so many microseconds",
-    )  # fmt: skip
-    add_executor_options(parser)
-    parser.add_argument(
-        "--time-limit", type=float, default=60.0, metavar="S", help="seconds for one dispatch"
-    )
-    parser.add_argument(
-        "--replay-slowest", type=int, default=0, metavar="K",
-        help="write Insight directories of the K kernels with most of the critical path",
-    )  # fmt: skip
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="where (default: outputs/run_<scene>_<case>)"
-    )
-    parser.add_argument("--force", action="store_true", help="write into a directory that has a run already")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+OPTIONS = """
+scene SCENE           path          the scene, or a PyPTO build directory
+--case C              text          case of the scene (default: its first)
+--chip --soc-version NAME  text     the chip, or your chip file
+--platform P          text          a2a3, a2a3sim, a5 or a5sim
+--seed                int =0        of the case's arguments (default: %(default)s)
+--values              on            run every kernel, and compare with the case's golden
+--measured DIR        path          what a device measured of the case, shown beside it
+--deps F              path          deps.json of a device's run: who waits for whom
+--assume KERNEL=US    assumed many  do not simulate a kernel: each of its blocks takes so many microseconds
+@ jobs
+--time-limit S -> seconds  float =60  seconds for one dispatch
+--replay-slowest K    int =0        write Insight directories of the K kernels with most of the critical path
+-o --output DIR       path          where (default: outputs/run_<scene>_<case>)
+--force               on            write into a directory that has a run already
+--json                on            print one JSON object
+"""
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace import run as run_case
-    from insight_trace.commands import shown_progress
-
-    with shown_progress() as progress:
-        done = run_case(
-            options.scene,
-            options.case,
-            chip=options.chip,
-            platform=options.platform,
-            seed=options.seed,
-            values=options.values,
-            measured=options.measured,
-            deps=options.deps,
-            assume=dict(options.assume),
-            jobs=options.jobs,
-            cluster=options.cluster,
-            seconds=options.time_limit,
-            replay_slowest=options.replay_slowest,
-            output=options.output,
-            force=options.force,
-            progress=progress,
-        )
+    done: RunResult = call("run", options, assume=dict(options.assume))
     for note in done.notes:
         print(f"insight-trace run: {note}", file=sys.stderr)
-    print(json.dumps(done.data(), indent=2) if options.json else "\n".join(_lines(done, options.scene)))
+    show(options, done.data, lambda: _lines(done, options.scene))
     return 0
 
 
@@ -113,3 +76,6 @@ def _assumed(text: str) -> tuple[str, float]:
     if not name or not 0 <= value <= 1e9:
         raise argparse.ArgumentTypeError(f"{text!r} is not KERNEL=MICROSECONDS")
     return name, value
+
+
+KINDS = {"assumed": _assumed}

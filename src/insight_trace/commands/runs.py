@@ -14,19 +14,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=("list", "show", "compare", "prune"), help="what to do")
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="numbers of runs, or last, last-1, …")
-    parser.add_argument("--index", type=Path, metavar="F", help="the index (default: outputs/runs.sqlite)")
-    parser.add_argument("--scene", metavar="TEXT", help="list: only scenes with this in their path")
-    parser.add_argument("--case", metavar="C", help="list: only this case")
-    parser.add_argument("--keep", type=int, metavar="N", help="prune: all but the last N")
-    parser.add_argument("--older-than", type=float, metavar="DAYS", help="prune: those that are older")
-    parser.add_argument(
-        "--yes", action="store_true", help="prune: remove what these runs wrote, instead of saying which"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+OPTIONS = """
+what               list|show|compare|prune  what to do
+runs RUN           text *  numbers of runs, or last, last-1, …
+--index F          path    the index (default: outputs/runs.sqlite)
+--scene TEXT       text    list: only scenes with this in their path
+--case C           text    list: only this case
+--keep N           int     prune: all but the last N
+--older-than DAYS  float   prune: those that are older
+--yes              on      prune: remove what these runs wrote, instead of saying which
+--json             on      print one JSON object
+"""
 
 
 def run(options: argparse.Namespace) -> int:

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from insight_trace.commands import show
 
 if TYPE_CHECKING:
     from insight_trace.model import Scene
     from insight_trace.scene.kernel_source import KernelShape
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scene", metavar="SCENE", help="scene module; SCENE.py::Class where it holds several")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+OPTIONS = """
+scene SCENE  text  scene module; SCENE.py::Class where it holds several
+--json       on    as JSON
+"""
 
 
 def run(options: argparse.Namespace) -> int:
     from insight_trace import load_scene
+    from insight_trace.scene.describe import scene_json
 
     scene = load_scene(options.scene)
-    if options.json:
-        import json
-
-        from insight_trace.scene.describe import scene_json
-
-        json.dump(scene_json(scene), sys.stdout, indent=2, default=str)
-        print()
-        return 0
-    for line in _lines(scene):
-        print(line)
+    show(options, lambda: scene_json(scene), lambda: _lines(scene))
     return 0
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+from insight_trace.commands import call, show
+
+if TYPE_CHECKING:
+    from insight_trace.trace.text import StatsResult
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", type=Path, help="an OPPROF_* or simulator folder, a .bin or a trace.json")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+OPTIONS = """
+source path  path  an OPPROF_* or simulator folder, a .bin or a trace.json
+--json  on    print one JSON object
+"""
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace import stats
-
-    found = stats(options.path)
-    print(json.dumps(found.data(), indent=2) + "\n" if options.json else found.text(), end="")
+    found: StatsResult = call("stats", options)
+    show(options, found.data, lambda: found.text().splitlines())
     return 0

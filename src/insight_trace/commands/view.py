@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 _STDERR = 2
 
@@ -20,33 +19,18 @@ _STDERR = 2
 RUNS_KERNELS = True  # with --values
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "path",
-        type=Path,
-        nargs="+",
-        help="an OPPROF_* or simulator folder, a .bin, a trace.json, a profile's output",
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="PATH", help="where the page, or the folder of pages, goes"
-    )
-    parser.add_argument("--title", action="append", default=[], help="what a run is called; once per run")
-    parser.add_argument(
-        "--table", action="store_true", help="a table of the runs, also where two would stand side by side"
-    )
-    parser.add_argument(
-        "--values", action="store_true",
-        help="of a replay's workspace, whose kernel is run again for that: every op's tile before and after, and which "
-             "ops made what it read",
-    )  # fmt: skip
-    parser.add_argument(
-        "--confidential", action="store_true", help="leave out source text and operand values"
-    )
-    parser.add_argument(
-        "--perfetto", action="store_true", help="open the clean trace in Perfetto's own viewer"
-    )
-    parser.add_argument("--no-browser", action="store_true", help="only print the path")
-    parser.add_argument("--force", action="store_true", help="replace a file that is no such page")
+OPTIONS = """
+path             path +     an OPPROF_* or simulator folder, a .bin, a trace.json, a profile's output
+-o --output PATH  path      where the page, or the folder of pages, goes
+--title -> titles  text many  what a run is called; once per run
+--table          on         a table of the runs, also where two would stand side by side
+--values         on         of a replay's workspace, whose kernel is run again for that: every op's tile before and after, \
+and which ops made what it read
+--confidential   on         leave out source text and operand values
+--perfetto       on         open the clean trace in Perfetto's own viewer
+--no-browser     on         only print the path
+--force          on         replace a file that is no such page
+"""
 
 
 def only_reads(options: argparse.Namespace) -> bool:
@@ -61,17 +45,10 @@ def run(options: argparse.Namespace) -> int:
         return _perfetto(options)
     with shown_progress() as progress:
         page = view(
-            *options.path,
-            output=options.output,
-            titles=options.title,
-            table=options.table,
-            values=options.values,
-            confidential=options.confidential,
-            browser=not options.no_browser,
-            force=options.force,
-            warn=lambda text: print(f"note: {text}", file=sys.stderr),
-            progress=progress,
-        )
+            *options.path, output=options.output, titles=options.titles, table=options.table, values=options.values,
+            confidential=options.confidential, browser=not options.no_browser, force=options.force,
+            warn=lambda text: print(f"note: {text}", file=sys.stderr), progress=progress,
+        )  # fmt: skip
     print(page)
     return 0
 

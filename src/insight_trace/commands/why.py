@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from insight_trace.commands import call
+
 if TYPE_CHECKING:
     from insight_trace.debug.debug_session import Session
     from insight_trace.debug.explained import Explained
@@ -21,26 +23,22 @@ if TYPE_CHECKING:
 RUNS_KERNELS = True
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("workspace", type=Path, metavar="WORKSPACE", help="what `replay` wrote")
-    parser.add_argument("element", nargs="?", metavar="SLOT[i,j]", help="or ROW:dst[i,j], ROW:src0[i,j]")
-    parser.add_argument(
-        "--first-mismatch", action="store_true", help="start at what differs from the recording"
-    )
-    parser.add_argument(
-        "--seconds", type=float, default=20.0, metavar="S", dest="search",
-        help="for runs with a line changed, which tell whether that fixes it; 0: none (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+OPTIONS = """
+workspace WORKSPACE  path       what `replay` wrote
+element SLOT[i,j]    text ?     or ROW:dst[i,j], ROW:src0[i,j]
+--first-mismatch     on         start at what differs from the recording
+--seconds S -> search  float =20  for runs with a line changed, which tell whether that fixes it; 0: none \
+(default: %(default)s)
+--json               on         print one JSON object
+"""
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace import why
     from insight_trace.errors import RequestError
 
     if (options.element is None) != options.first_mismatch:
         raise RequestError("give either an element, SLOT[i,j], or --first-mismatch")
-    found = why(options.workspace, options.element, seconds=options.search)
+    found: Explained = call("why", options, seconds=options.search)
     if options.json:
         print(json.dumps(found.data(), indent=1))
     elif found.mismatch is not None:
