@@ -1,16 +1,20 @@
 """Kernels are traced on dispatches of the build's own run, and the books say so."""
 
+import contextlib
 import csv
+import io
 import json
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from insight_trace.__main__ import main
 from insight_trace.insight import open_trace
+from insight_trace.profile.build_run import _chosen
 from insight_trace.profile.manifest import MANIFEST, SUMMARY
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -29,9 +33,17 @@ def profiled(build, *words):
         return root, {row["func"]: row for row in csv.DictReader(file)}
 
 
-def test_by_default_a_kernel_is_traced_on_the_median_dispatch_and_verified(build, capsys):
-    root, rows = profiled(build, "--keep-outputs")
-    said = capsys.readouterr().out
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory):
+    """A build, the run that is made of it without any choice, and what was printed."""
+    build = Path(shutil.copytree(BUILD, tmp_path_factory.mktemp("usual") / "build"))
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        return (build, *profiled(build, "--keep-outputs"), said)
+
+
+def test_by_default_a_kernel_is_traced_on_the_median_dispatch_and_verified(usual):
+    _, root, rows, printed = usual
+    said = printed.getvalue()
     assert "EXPORTED 2/2" in said
     assert "workload: run verified" in said
     assert {row["workload"] for row in rows.values()} == {"run"}
@@ -44,8 +56,8 @@ def test_by_default_a_kernel_is_traced_on_the_median_dispatch_and_verified(build
     assert kept.any()
 
 
-def test_the_users_python_lines_are_behind_the_generated_ones(build):
-    root, rows = profiled(build, "--func", "scale_blocks")
+def test_the_users_python_lines_are_behind_the_generated_ones(usual):
+    build, root, rows, _ = usual
     (simulator,) = (root / "funcs" / "scale_blocks").glob("collect/out/OPPROF_*/simulator")
     trace = open_trace(simulator)
     model = str(build / "model.py")
@@ -69,11 +81,19 @@ def test_the_users_python_lines_are_behind_the_generated_ones(build):
     ]
 
 
+@pytest.mark.parametrize(
+    ("choice", "chosen"), [("first", [5]), ("slowest", [7]), ("median", [5]), ("1", [6]), ("all", [5, 6, 7])]
+)
+def test_a_choice_names_dispatches_by_order_or_by_time(choice, chosen):
+    ran = [
+        SimpleNamespace(dispatch_id=number, cycles=cycles) for number, cycles in ((5, 20), (6, 10), (7, 30))
+    ]
+    assert [one.dispatch_id for one in _chosen(ran, choice, "k")] == chosen
+
+
 def test_any_dispatch_can_be_asked_for(build):
     _, rows = profiled(build, "--dispatch", "all", "--jobs", "1")
     assert len(rows) == 9
-    _, first = profiled(build, "--dispatch", "first", "--func", "square_rows")
-    assert first["square_rows"]["workload_note"] == "dispatch 0 of 8"
     _, third = profiled(build, "--dispatch", "3", "--func", "square_rows")
     assert third["square_rows"]["workload_note"] == "dispatch 3 of 8"
     assert main(["profile", "--build-dir", str(build), "--dispatch", "99"]) == 2
@@ -99,7 +119,7 @@ def test_a_value_of_the_user_is_what_the_kernel_runs_with(build, capsys):
 def test_a_run_that_fails_is_named_and_its_kernels_get_made_up_arguments(build, capsys):
     source = build / "orchestration" / "main.cpp"
     source.write_text(source.read_text().replace("block < 8", "block < 9"))
-    _, rows = profiled(build)
+    _, rows = profiled(build, "--func", "square_rows")
     assert "leaves dimension 0" in rows["square_rows"]["workload_note"]
     said = capsys.readouterr().err
     assert "its kernels get made-up arguments" in said
@@ -120,10 +140,9 @@ def test_a_kernel_that_fails_says_what_to_do_next(build, capsys):
 def test_a_warm_l2_and_a_launch_are_what_a_profile_says_they_are(build):
     times = {}
     for words in ((), ("--l2", "warm"), ("--launch", "kernel")):
-        root, rows = profiled(build, "--func", "scale_blocks", *words)
+        root, _ = profiled(build, "--synthetic", "--func", "scale_blocks", *words)
         (simulator,) = (root / "funcs" / "scale_blocks").glob("collect/out/OPPROF_*/simulator")
         times[words] = open_trace(simulator)
-        assert rows["scale_blocks"]["verified"]
     cold, warm, launched = times.values()
     assert warm.memory.fetched == 0 < cold.memory.fetched
     assert cold.launch.around == 0 < launched.launch.around
@@ -132,7 +151,7 @@ def test_a_warm_l2_and_a_launch_are_what_a_profile_says_they_are(build):
 def test_a_chip_file_is_what_a_profile_runs_on(build, tmp_path):
     chip = tmp_path / "mine.toml"
     chip.write_text('name = "Mine"\nbase = "ascend910b1"\n')
-    root, _ = profiled(build, "--func", "scale_blocks", "--soc-version", str(chip))
+    root, _ = profiled(build, "--synthetic", "--func", "scale_blocks", "--soc-version", str(chip))
     (simulator,) = (root / "funcs" / "scale_blocks").glob("collect/out/OPPROF_*/simulator")
     assert open_trace(simulator).soc_version == "Mine"
 
