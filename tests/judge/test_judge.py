@@ -292,3 +292,26 @@ def test_the_json_holds_every_verdict(tmp_path: Path, capsys) -> None:
     found = json.loads(capsys.readouterr().out)
     assert found["task"] == "axpy"
     assert found["verdicts"][0]["outcome"] == "fault"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"rtol": 1}, "no tolerances"),
+        ({"atol": -1e-9}, "no tolerances"),
+        ({"outputs": [{"name": "z", "dtype": "f32", "shape": [0]}]}, "has the shape"),
+    ],
+)
+def test_a_task_that_anything_would_satisfy_is_refused(change, said, tmp_path) -> None:
+    given = json.loads((ROOT / "examples" / "judge" / "axpy.json").read_text())
+    (tmp_path / "task.json").write_text(json.dumps(given | change))
+    with pytest.raises(InsightTraceError, match=said):
+        read_task(tmp_path / "task.json")
+
+
+def test_a_reference_of_nan_alone_judges_nobody(tmp_path) -> None:
+    given = json.loads((ROOT / "examples" / "judge" / "axpy.json").read_text())
+    (tmp_path / "task.json").write_text(json.dumps(given | {"reference": "x * nan"}))
+    verdict = insight_trace.judge(ROOT / "examples" / "judge" / "good.cpp", tmp_path / "task.json")
+    assert verdict.outcome == "not judged"
+    assert "of NaN alone" in verdict.reason

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from insight_trace.__main__ import main
-from insight_trace.errors import InputError
+from insight_trace.errors import InputError, RequestError
 from insight_trace.run.baseline import (
     Baseline,
     CaseFigures,
@@ -114,6 +114,9 @@ def test_a_baseline_is_read_as_it_was_written_and_a_wrong_one_is_named(tmp_path)
         read_baseline(path)
     path.write_text('{"cases": [], "version": 9}')
     with pytest.raises(InputError, match="version 9"):
+        read_baseline(path)
+    path.write_text('{"cases": [], "threshold": 1e9}')
+    with pytest.raises(RequestError, match="a share such as"):
         read_baseline(path)
 
 

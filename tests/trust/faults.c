@@ -1,7 +1,8 @@
 // Every call of libc that changes files, in one place: counted, and the N-th fails or ends the process. For tests.
 //
 // FAULT_AT=N FAULT_ERROR=E: the N-th call fails with that error, or ends the process (-1); FAULT_COUNT=FILE: how many there
-// were. It holds for the process that is started so and not for those that it starts.
+// were. It holds for the process that is started so and not for those that it starts; with FAULT_IN=WORD for the first of
+// them whose command line has this word.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -21,30 +23,39 @@ static pid_t g_for;
 static long g_count, g_at;
 static int g_errno;
 
-static char g_said[4096];
+static int g_said = -1; // open from the start: a process may be confined later, or killed
 
 __attribute__((constructor)) static void arm(void) {
     const char *file = getenv("FAULT_COUNT"), *at = getenv("FAULT_AT"), *error = getenv("FAULT_ERROR");
+    const char *in = getenv("FAULT_IN");
     if (!file) return;
-    snprintf(g_said, sizeof g_said, "%s", file);
+    if (in) {
+        char words[4096];
+        int self = syscall(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY);
+        ssize_t size = read(self, words, sizeof words);
+        close(self);
+        if (size <= 0 || !memmem(words, (size_t)size, in, strlen(in))) return;
+    }
+    g_said = (int)syscall(SYS_openat, AT_FDCWD, file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (g_said < 0) return;
     g_at = at ? atol(at) : 0;
     g_errno = error ? atoi(error) : 0;
     unsetenv("FAULT_COUNT");
     g_for = getpid();
 }
 
-__attribute__((destructor)) static void say(void) {
-    if (!g_for || getpid() != g_for) return;
-    g_for = 0;
-    FILE *file = fopen(g_said, "w");
-    if (!file) return;
-    fprintf(file, "%ld\n", g_count);
-    fclose(file);
+static void say(void) {
+    char text[32];
+    int size = snprintf(text, sizeof text, "%ld\n", g_count);
+    syscall(SYS_pwrite64, g_said, text, size, 0);
 }
 
 // Whether this call is the one that fails.
 static int fails(void) {
-    if (!g_for || getpid() != g_for || ++g_count != g_at) return 0;
+    if (!g_for || getpid() != g_for) return 0;
+    ++g_count;
+    say();
+    if (g_count != g_at) return 0;
     if (g_errno < 0) kill(getpid(), SIGKILL);
     errno = g_errno;
     return 1;

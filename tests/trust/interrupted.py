@@ -3,6 +3,7 @@
 tools/kill_storm.py sends them signals, tools/fault_sweep.py lets their calls fail (tests/trust/faults.c).
 """
 
+import contextlib
 import csv
 import fnmatch
 import hashlib
@@ -12,10 +13,12 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -50,6 +53,10 @@ class Command:
     again: bool = False  # it works where an output of it stands
     warned: tuple[str, str] = ("", "")  # a unit that may stay as it was, and the words that then tell it
     tells: Callable[[Path], bool] | None = None  # an output that says itself, truly, what of it failed
+    asks: tuple[
+        dict[str, object], ...
+    ] = ()  # requests on its standard input, which ends with the last answer
+    within: str = ""  # a word of the process of it that faults are tried on, where another one writes
 
 
 def _copied(source: Path, name: str = "") -> Callable[[Path], object]:
@@ -96,6 +103,19 @@ _WORKSPACE = (*_REPLAY, "-o", "workspace")
 _JOURNALED = ("workspace/journal", "workspace/[!j]*", "[!w]*")
 _RUN = ("run", CHAIN, "--jobs", "1", "-o")
 _TRACE = _copied(CORPUS / "trace.json")
+
+_ARGUMENTS = {"x": "f32[4096]:random", "y": "f32[4096]:random", "z": "f32[4096]"}
+_CLIENT = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "trial", "version": "1"},
+}
+_ASKED: tuple[dict[str, object], ...] = (
+    {"id": 1, "method": "initialize", "params": _CLIENT},
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/call",
+     "params": {"name": "kernel", "arguments": {"file": "judge/good.cpp", "arguments": _ARGUMENTS}}},
+)  # fmt: skip
 
 COMMANDS: dict[str, Command] = {
     "clean": Command(("clean", "trace.json"), (_TRACE,)),
@@ -180,6 +200,10 @@ COMMANDS: dict[str, Command] = {
     ),
     "exec": Command(("exec", "-o", "out", "--", "true"), again=True),
     "diff": Command(("diff", "pypto_run", "pypto_run", "--jobs", "1"), (_copied(EXAMPLES / "pypto_run"),)),
+    "judge": Command(("judge", "judge/axpy.json", "judge/good.cpp", "--jobs", "1"), (_copied(EXAMPLES / "judge"),)),
+    "mcp": Command(
+        ("mcp",), (_copied(EXAMPLES / "judge"),), ("judge", "runs/*"), asks=_ASKED, within="agents.worker", again=True
+    ),
 }  # fmt: skip
 
 
@@ -304,9 +328,16 @@ class Trial:
             "PYTHONPATH": str(ROOT / "src"), **more,
         }  # fmt: skip
         environment.pop("INSIGHT_TRACE_RUNS", None)
+        asks = self.command.asks if words == self.command.words else ()
         words = (sys.executable, "-m", "insight_trace", *words)
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        return subprocess.Popen(words, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, **pipes)
+        given = subprocess.PIPE if asks else subprocess.DEVNULL
+        child = subprocess.Popen(words, cwd=self.folder, env=environment, stdin=given, **pipes)
+        if asks:
+            read, passed = os.pipe()
+            threading.Thread(target=_talk, args=(child.stdin, child.stdout, passed, asks)).start()
+            child.stdin, child.stdout = None, os.fdopen(read, "rb")
+        return child
 
     def _well(self, words: tuple[str, ...]) -> None:
         done = self.start(words)
@@ -343,6 +374,17 @@ class Trial:
             if done.returncode or missing(state(self.folder, self.command), self.good):
                 found.append(f"next run: {done.returncode} {more[-300:]}")
         return found
+
+
+def _talk(to: IO[bytes], said: IO[bytes], passed: int, asks: tuple[dict[str, object], ...]) -> None:
+    """Asks, passes on what is said, and ends the input with the answer to the last request."""
+    with os.fdopen(passed, "wb") as on, said, contextlib.suppress(BrokenPipeError), to:
+        to.write(b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in asks))
+        to.flush()
+        for line in said:
+            on.write(line)
+            if b'"id":%d,' % asks[-1]["id"] in line:
+                to.close()
 
 
 def alive(mark: str) -> list[str]:

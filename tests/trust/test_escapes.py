@@ -136,12 +136,20 @@ FILES = {
     "list where the tool keeps programs": 'list("{CACHE}")',
     "a device of its own": "mknod(own, S_IFCHR | 0600, (1 << 8) | 3)",
     "quota": "syscall(SYS_quotactl, 0, 0, 0, 0)",
+    "go to a folder and read": 'chdir(home) == 0 ? read_of("mine") : -1',
+    "read by the newest call": "({ long how[3] = {}; syscall(SYS_openat2, AT_FDCWD, file, how, sizeof how); })",
+    "a handle of a file": "({ int h[33] = {128}, m; syscall(SYS_name_to_handle_at, AT_FDCWD, file, h, &m, 0); })",
+    "a pipe in a folder": 'mkfifo((std::string(home) + "/fifo").c_str(), 0600)',
+    "its own code as a file": 'open("/proc/self/mem", O_RDWR)',
+    "a link in a folder": 'symlink("x", (std::string(home) + "/new").c_str())',
 }
 SIGNALS = {
     "kill": "kill(victim, SIGTERM)",
     "kill the tool": "kill(getppid(), SIGTERM)",
     "kill everybody": "kill(-1, SIGTERM)",
     "kill a group": "kill(-victim, SIGTERM)",
+    "kill its own group": "kill(0, SIGTERM)",
+    "priority of all of a user's": "setpriority(PRIO_USER, getuid(), 19)",
     "tkill": "syscall(SYS_tkill, victim, SIGTERM)",
     "tgkill": "syscall(SYS_tgkill, victim, victim, SIGTERM)",
     "queue a signal": "({ siginfo_t i{}; i.si_code = SI_QUEUE; syscall(SYS_rt_sigqueueinfo, victim, SIGTERM, &i); })",
@@ -188,6 +196,7 @@ MEMORY = {
     "ring": "({ char p[256] = {}; syscall(SYS_io_uring_setup, 4, p); })",
     "keys": 'syscall(SYS_add_key, "user", "mine", "x", 1, -3)',
     "key rings": "syscall(SYS_keyctl, 0, -3, 1)",
+    "a program in memory": 'syscall(SYS_execveat, syscall(SYS_memfd_create, "x", 0), "", 0, 0, AT_EMPTY_PATH)',
 }
 NETWORK = {
     "IPv4": "inet(AF_INET, SOCK_STREAM)",
@@ -198,6 +207,7 @@ NETWORK = {
     "unix": "inet(AF_UNIX, SOCK_STREAM)",
     "netlink": "inet(AF_NETLINK, SOCK_RAW)",
     "kernel crypto": "inet(38, SOCK_SEQPACKET)",
+    "a name without a file": "({ sockaddr_un a{AF_UNIX, {0, 120}}; bind(inet(AF_UNIX, SOCK_DGRAM), (sockaddr *)&a, 4); })",
     "pairs": "({ int p[2]; socketpair(AF_UNIX, SOCK_STREAM, 0, p); })",
     "connect": "({ sockaddr_in a{}; a.sin_family = AF_INET; a.sin_port = htons({PORT});"
     " a.sin_addr.s_addr = htonl(INADDR_LOOPBACK); connect(0, (sockaddr *)&a, sizeof a); })",
@@ -264,6 +274,9 @@ COMPILE_TIME = {
     "assembler: the environment": 'asm(".section .rodata\\n.incbin \\"/proc/self/environ\\"\\n.text");\n',
     "a precompiled header": '#pragma GCC pch_preprocess "{HOME}/mine"\n#error no\n',
     "a header of the system": '#include "/etc/passwd"\n',
+    "a header by a relative path": '#include "../home/mine"\n',
+    "assembler: a name": 'extern int y asm("y\\n.incbin \\"{HOME}/mine\\"\\n");\nint y = 1;\n',
+    "what is given to the compiler": '#include "/proc/self/environ"\n',
     "a dependency": '#pragma GCC dependency "{HOME}/mine"\n#error no\n',
 }  # fmt: skip
 

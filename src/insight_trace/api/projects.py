@@ -46,6 +46,7 @@ def gate(
         junit_text,
         measure,
         read_baseline,
+        require_share,
         sarif_of,
         subjects_of,
         update_baseline,
@@ -53,8 +54,8 @@ def gate(
     from insight_trace.scratch import scratch_folder
     from insight_trace.storage import write_whole
 
-    if threshold is not None and not 0 <= threshold < 10:
-        raise RequestError(f"--threshold {threshold}: a share such as 0.02 for 2 % is wanted")
+    if threshold is not None:
+        require_share(threshold, "--threshold")
     file = Path(baseline)
     kept = Baseline(()) if update and not file.exists() else read_baseline(file)
     root = file.resolve().parent

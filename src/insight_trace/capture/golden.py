@@ -9,7 +9,7 @@ from typing import Any
 from insight_trace.errors import JobError
 from insight_trace.model import Case
 from insight_trace.scene.live import LiveScene
-from insight_trace.scene.tensors import difference, tensor_array
+from insight_trace.scene.tensors import difference, tensor_array, tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,7 @@ class GoldenResult:
     passed: bool
     differences: tuple[tuple[str, float], ...]
     message: str = ""
-    compared: int = (
-        0  # elements of outputs that the golden function changes, or of which the run says otherwise
-    )
+    compared: int = 0  # elements of outputs that the golden function changes, or that differ from it
 
     @property
     def verdict(self) -> str:
@@ -31,7 +29,7 @@ class GoldenResult:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a scene's golden function makes of the arguments, and which of them it changes."""
+    """What a scene's golden function makes of the arguments, and which of them it changes by more than the tolerance."""
 
     args: Any
     changed: frozenset[str]
@@ -42,24 +40,39 @@ def expected(live: LiveScene, args: Any, case: Case, names: tuple[str, ...]) -> 
     golden = live.compute_golden(args, case)
     if golden is None:
         return None
+    # a scene that compares by itself has tolerances that we do not know
+    rtol, atol = (0.0, 0.0) if _own_comparison(live) else _tolerances(live)
     changed = {
-        name for name in names if difference(name, getattr(args, name), getattr(golden, name), 0, 0)[1]
+        name for name in names if difference(name, getattr(args, name), getattr(golden, name), rtol, atol)[1]
     }
     return Expected(golden, frozenset(changed))
 
 
+def _tolerances(live: LiveScene) -> tuple[float, float]:
+    cls, path = live.scene_class, live.scene.path
+    rtol, atol = (tolerance(name, getattr(cls, name, None), path) for name in ("RTOL", "ATOL"))
+    return rtol, atol
+
+
+def _own_comparison(live: LiveScene) -> Any:
+    """The scene's own compare_outputs, if it has one."""
+    mro = live.scene_class.__mro__
+    own = next((vars(c)["compare_outputs"] for c in mro if "compare_outputs" in vars(c)), None)
+    return own if own is not None and own.__qualname__ != "SceneTestCase.compare_outputs" else None
+
+
 def compare(live: LiveScene, case: str, args: Any, wanted: Expected, names: tuple[str, ...]) -> GoldenResult:
     """Compares outputs with the scene's tolerances, or by the scene's own compare_outputs."""
-    cls = live.scene_class
-    rtol, atol = float(getattr(cls, "RTOL", 1e-5)), float(getattr(cls, "ATOL", 1e-5))
+    rtol, atol = _tolerances(live)
+    own = _own_comparison(live)
     differences, wrong, compared, golden = [], [], 0, wanted.args
     for name in names:
         largest, message = difference(name, getattr(args, name), getattr(golden, name), rtol, atol)
         differences.append((name, largest))
         wrong += [message] if message else []
-        compared += tensor_array(name, getattr(args, name)).size if name in wanted.changed or largest else 0
-    own = next((vars(c)["compare_outputs"] for c in cls.__mro__ if "compare_outputs" in vars(c)), None)
-    if own is not None and own.__qualname__ != "SceneTestCase.compare_outputs":
+        says_something = name in wanted.changed or message or (own is not None and largest)
+        compared += tensor_array(name, getattr(args, name)).size if says_something else 0
+    if own is not None:
         return _by_scene(
             live, own, case, args, golden, names, GoldenResult(True, tuple(differences), "", compared)
         )

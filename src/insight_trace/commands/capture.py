@@ -69,7 +69,7 @@ def _lines(result: Capture) -> list[str]:
         apart = [f"{name} within {value:.2g}" for name, value in result.golden.differences]
         verdict = {"failed": "FAILED"}.get(result.golden.verdict, result.golden.verdict)
         if verdict == "nothing compared":
-            verdict += ": the golden function changes no output of this scene"
+            verdict += ": the golden function changes no output of this scene by more than the tolerance"
         lines.append(f"golden     {' · '.join([verdict, *apart])}")
         if result.golden.message:
             lines.append(f"           {result.golden.message}")

@@ -47,10 +47,10 @@ def run(options: argparse.Namespace) -> int:
     from insight_trace.errors import RequestError
     from insight_trace.guard.difference import Grade, difference_data
     from insight_trace.guard.reports import junit, sarif_of, table
+    from insight_trace.run.baseline import require_share
     from insight_trace.storage import write_whole
 
-    if not 0 <= options.threshold < 10:
-        raise RequestError(f"--threshold {options.threshold}: a share such as 0.02 for 2 % is wanted")
+    require_share(options.threshold, "--threshold")
     if (options.bisect is None) != (options.revisions is None):
         raise RequestError("--bisect and --revisions go together")
     if options.bisect is not None:

@@ -127,6 +127,16 @@ class Task(Struct, frozen=True, forbid_unknown_fields=True):
             require_arithmetic(self.reference)
         if not 1 <= self.seeds <= 100 or not 1 <= self.blocks <= BLOCKS:
             raise InputError(f"seeds from 1 to 100 and blocks from 1 to {BLOCKS} are possible")
+        if not 0 <= self.rtol < 1 or self.atol < 0:
+            raise InputError(
+                f"rtol {self.rtol:g} and atol {self.atol:g} are no tolerances",
+                hint="rtol from 0 to below 1, atol from 0 on: with more, zeros are right for everything",
+            )
+        for tensor in (*self.inputs, *self.outputs):
+            if min(tensor.shape, default=1) < 1:
+                raise InputError(
+                    f"{tensor.name} has the shape {list(tensor.shape)}", hint="extents are 1 or more"
+                )
         total = sum(tensor.bytes for tensor in (*self.inputs, *self.outputs))
         if total > MOST_BYTES:
             raise InputError(
@@ -196,6 +206,10 @@ class Task(Struct, frozen=True, forbid_unknown_fields=True):
                     f"the reference gives {tensor.name} of shape {list(array.shape)}; the task says {list(tensor.shape)}"
                 )
             made.append(array.astype(tensor.kind.numpy))
+            if np.isnan(made[-1].astype(np.float64)).all():
+                raise InputError(
+                    f"the reference gives {tensor.name} of NaN alone: nothing can be compared with it"
+                )
         return tuple(made)
 
 

@@ -80,6 +80,11 @@ class BaselineChange:
     source: str = ""
 
 
+def require_share(threshold: float, name: str) -> None:
+    if not 0 <= threshold < 10:
+        raise RequestError(f"{name} {threshold}: a share such as 0.02 for 2 % is wanted")
+
+
 def read_baseline(path: Path) -> Baseline:
     try:
         found = msgspec.json.decode(read_regular(path, most=RECORD_BYTES), type=Baseline)
@@ -98,6 +103,7 @@ def read_baseline(path: Path) -> Baseline:
             where=str(path),
             hint="make it again with --update",
         )
+    require_share(found.threshold, f"{path}: threshold")
     return found
 
 
@@ -394,7 +400,9 @@ class GateResult(Result):
     def summary(self) -> str:
         other = len(self.changes) - self.worse
         return (
-            f"{len(self.cases)} cases · {self.kernels} kernels · {self.worse} worse · {other} other changes"
+            f"{len(self.cases)} {'case' if len(self.cases) == 1 else 'cases'} · "
+            f"{self.kernels} {'kernel' if self.kernels == 1 else 'kernels'} · {self.worse} worse · "
+            f"{other} other {'change' if other == 1 else 'changes'}"
         )
 
     def columns(self) -> Mapping[str, Any]:

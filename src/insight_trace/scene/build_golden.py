@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.errors import InputError, RequestError
-from insight_trace.limits import SCENE_BYTES, cut
+from insight_trace.limits import SCENE_BYTES
 from insight_trace.reading import is_file, read_regular
 from insight_trace.scene.evaluate import Evaluator, Unreadable
 from insight_trace.scene.stand_in_modules import SceneTestCase, TaskArgsBuilder
-from insight_trace.scene.tensors import tensor_array
+from insight_trace.scene.tensors import tensor_array, tolerance
 from insight_trace.scene.torch_file import read_torch_file
 
 if TYPE_CHECKING:
@@ -106,12 +106,7 @@ def _named(evaluator: Evaluator, name: str, default: Any) -> Any:
 
 
 def _tolerance(evaluator: Evaluator, name: str) -> float:
-    value = _named(evaluator, name, 1e-5)
-    if not isinstance(value, (int, float)):
-        return 1e-5
-    if not 0 <= value < 1 << 64:
-        raise InputError(f"{name} = {cut(value)} is no tolerance", where=str(evaluator.path))
-    return float(value)
+    return tolerance(name, _named(evaluator, name, None), evaluator.path)
 
 
 def _data_folder(golden: Path) -> Path:

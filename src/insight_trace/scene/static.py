@@ -15,6 +15,7 @@ from insight_trace.model import Scene
 from insight_trace.reading import read_regular
 from insight_trace.scene.declarations import read_callable, read_cases
 from insight_trace.scene.evaluate import Evaluator, Unreadable
+from insight_trace.scene.tensors import tolerance
 
 _DECORATOR = "scene_test"
 _BASE = "SceneTestCase"
@@ -86,8 +87,8 @@ def completed(scene: Scene, scene_class: Any) -> Scene:
         cases=tuple(read_cases(getattr(scene_class, "CASES", ()), notes)),
         kernels=tuple(kernels),
         orchestration=orchestration,
-        rtol=_float(getattr(scene_class, "RTOL", None)),
-        atol=_float(getattr(scene_class, "ATOL", None)),
+        rtol=tolerance("RTOL", getattr(scene_class, "RTOL", None), scene.path),
+        atol=tolerance("ATOL", getattr(scene_class, "ATOL", None), scene.path),
         notes=tuple(notes),
     )
 
@@ -142,8 +143,8 @@ def _scene(node: ast.ClassDef, evaluator: Evaluator, path: Path) -> Scene:
         cases=tuple(read_cases(cases, notes)),
         kernels=tuple(kernels),
         orchestration=orchestration,
-        rtol=_float(tolerances.get("RTOL")),
-        atol=_float(tolerances.get("ATOL")),
+        rtol=tolerance("RTOL", tolerances.get("RTOL"), path),
+        atol=tolerance("ATOL", tolerances.get("ATOL"), path),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -151,13 +152,6 @@ def _scene(node: ast.ClassDef, evaluator: Evaluator, path: Path) -> Scene:
 def _name(path: Path) -> str:
     stem = path.stem.removeprefix("test_")
     return path.parent.name if stem == "scene" and path.parent.name else stem
-
-
-def _float(value: Any) -> float:
-    try:
-        return float(value) if isinstance(value, (int, float)) else 1e-5
-    except OverflowError:
-        return 1e-5
 
 
 def _decorator(node: ast.ClassDef, evaluator: Evaluator, notes: list[str]) -> tuple[int, str]:

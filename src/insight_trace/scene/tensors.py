@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from insight_trace.dtypes import dtype_named
-from insight_trace.errors import JobError
+from insight_trace.errors import InputError, JobError
+from insight_trace.limits import cut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+_USUAL_TOLERANCE = 1e-5
+
+
+def tolerance(name: str, value: Any, where: Path) -> float:
+    """RTOL or ATOL as a scene gives it. What every number is within, or none, is no tolerance."""
+    if not isinstance(value, (int, float)):
+        return _USUAL_TOLERANCE
+    if not 0 <= value < (1 if name == "RTOL" else 1 << 64):
+        wanted = "a number from 0 to below 1" if name == "RTOL" else "a number from 0 on"
+        raise InputError(f"{name} = {cut(value)} is no tolerance", where=str(where), hint=f"give {wanted}")
+    return float(value)
 
 
 def tensor_array(name: str, value: Any) -> NDArray[Any]:
