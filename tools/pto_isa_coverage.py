@@ -39,17 +39,16 @@ from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from insight_trace.cache import Cache
+from insight_trace.cache import content_key
 from insight_trace.chips import family_named, load_chip
 from insight_trace.errors import InsightTraceError
 from insight_trace.model import CoreType
 from insight_trace.simulate.embedded.compiler import Compiler
-from insight_trace.simulate.embedded.engine_objects import INCLUDE, Program
+from insight_trace.simulate.embedded.engine_objects import INCLUDE, Program, contents
 from insight_trace.simulate.embedded.memory import escape, unescape
 from insight_trace.simulate.embedded.source_lines import line_of_crash
 from insight_trace.simulate.embedded.toolchain import (
     KERNEL_OBJECT,
-    PRELUDE,
     KernelBuildError,
     Toolchain,
 )
@@ -57,6 +56,7 @@ from pto_isa_launches import rewrite_launches
 
 HERE = Path(__file__).resolve().parent
 STAND_INS = HERE / "pto_isa" / "include"
+TEST_PROGRAM = STAND_INS / "test_program.hpp"
 DRIVER = HERE / "pto_isa" / "driver.cpp"
 FAMILIES = ("a2a3", "a5")
 STATES = ("right", "wrong", "refused", "unsupported", "uncompiled", "nodata", "stale")
@@ -100,6 +100,13 @@ class Folder:
     outcomes: tuple[Outcome, ...]
 
 
+class ValuesOnly(Toolchain, frozen=True, dict=True):
+    """Kernels that compute and issue the same, and compile in half the time: their scalar code is not counted."""
+
+    def _hooks(self) -> tuple[str, ...]:
+        return ()
+
+
 # --- one folder -------------------------------------------------------------------------------------
 
 
@@ -114,13 +121,17 @@ class Bench:
         python_path: str,
         vendor_headers: bool = False,
         streams: Path | None = None,
+        lines: bool = False,
     ) -> None:
         self.root, self.scratch, self.seconds, self.python_path = root, scratch, seconds, python_path
         self.headers = root if vendor_headers else None
         self.streams = streams
         usual = Toolchain.find()
-        self.toolchain = Toolchain(usual.compiler, usual.cache, self.headers)
-        self.toolchains = [self.toolchain, *_clang(self.toolchain.compiler, self.headers)]
+        kind = Toolchain if lines else ValuesOnly
+        self.levels = () if lines else ("-g0",)
+        compilers = [usual.compiler, *_clang(usual.compiler)]
+        self.toolchains = [kind(compiler, usual.cache, self.headers) for compiler in compilers]
+        self.toolchain = self.toolchains[0]
         self.driver = self.toolchain.executable(Program("device_tests", (DRIVER,), (STAND_INS,)))
         self.kept_path = scratch / ("results_vendor_headers.json" if vendor_headers else "results.json")
         self.lock = threading.Lock()
@@ -257,19 +268,24 @@ class Bench:
                     kind,
                     target=family,
                     include_dirs=(str(STAND_INS), str(source), str(self.root / "tests" / "common")),
-                    defines=self._unshared(toolchain),
+                    defines=(*self.levels, *self._unshared(toolchain)),
                 )
                 made.append((kind.value, found))
         return made
 
     def _program(self, family: str, source: Path) -> Path:
-        prelude = ("-std=c++17", "-include", str(PRELUDE), "-D__DAV_VEC__", *self._unshared(self.toolchain))
-        return self.toolchain.host_object(
-            source / "main.cpp",
-            "test program",
-            [STAND_INS, INCLUDE, self.root / "tests" / "common"],
-            [*prelude, *family_named(family).defines],
+        # it compares once: compiling it well takes longer
+        flags = ["-std=c++17", "-O0", "-g0", "-fPIC", "-w", "-fsigned-char", "-D__DAV_VEC__"]
+        flags += [*self._unshared(self.toolchain), *family_named(family).defines]
+        folders = [STAND_INS, INCLUDE, self.root / "tests" / "common"]
+        content = [self.toolchain.identity, *contents(STAND_INS), *contents(folders[-1])]
+        first = self.toolchain._precompiled(
+            "test_program",
+            TEST_PROGRAM,
+            [*flags, *(f"-I{folder}" for folder in folders)],
+            content_key(content),
         )
+        return self.toolchain.host_object(source / "main.cpp", "test program", folders, [*flags, *first])
 
     def _uncompiled(self, source: Path, message: str, where: str = "") -> tuple[Outcome, ...]:
         text = (source / "main.cpp").read_text(encoding="utf-8", errors="replace")
@@ -361,13 +377,13 @@ class Bench:
         return tuple(outcomes)
 
 
-def _clang(usual: Compiler, headers: Path | None) -> list[Toolchain]:
-    """A toolchain with clang++, where that is not the usual one and is installed."""
+def _clang(usual: Compiler) -> list[Compiler]:
+    """clang++, where that is not the usual one and is installed."""
     path = shutil.which("clang++")
     if usual.is_clang or path is None:
         return []
     said = subprocess.run([path, "--version"], capture_output=True, text=True).stdout.splitlines()
-    return [Toolchain(Compiler((path,), said[0], usual.emulator), Cache(), headers)] if said else []
+    return [Compiler((path,), said[0], usual.emulator)] if said else []
 
 
 def _golden_is_zero(place: Path) -> bool:
@@ -405,6 +421,11 @@ def main() -> int:
     parser.add_argument(
         "--vendor-headers", action="store_true", help="the checkout's own tile library over our instructions"
     )
+    parser.add_argument(
+        "--lines",
+        action="store_true",
+        help="compile as for users: a failure has its line, and takes twice as long",
+    )
     parser.add_argument("--streams", type=Path, metavar="DIR", help="what the cores issued, a file a case")
     parser.add_argument(
         "--compare", type=Path, metavar="DIR", help="streams of another run, against --streams"
@@ -433,6 +454,7 @@ def main() -> int:
             options.python_path,
             options.vendor_headers,
             options.streams.resolve() if options.streams else None,
+            options.lines,
         )
         jobs = [(family, path) for family in families for path in bench.folders(family, options.only)]
         shared = threading.Lock()

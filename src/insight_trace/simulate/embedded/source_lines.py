@@ -7,7 +7,7 @@ of the kernel that called it.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +29,7 @@ _LIBRARIES = (
 )  # of a pto-isa checkout, and of one of asc-devkit (ascendc.py)
 
 
+@lru_cache(maxsize=1024)
 def is_ours(file: str) -> bool:
     """Whether a file is one of the headers that stand for the vendor's, or is one of the vendor's."""
     return _OURS in file or any(library in file for library in _LIBRARIES)
@@ -138,18 +139,15 @@ def _as_called(
     rows: list[tuple[int, str, int]], calls: list[tuple[int, int, str, int]]
 ) -> list[tuple[int, str, int]]:
     """Lines of our headers as the innermost call from outside of them; where nothing called, as they are."""
-    calls = sorted(calls, key=lambda call: call[1] - call[0])
-    placed = []
-    for offset, file, line in rows:
-        if is_ours(file):
-            from_outside = (
-                (caller, at)
-                for low, high, caller, at in calls
-                if low <= offset < high and not is_ours(caller)
-            )
-            file, line = next(from_outside, (file, line))
-        placed.append((offset, file, line))
-    return placed
+    offsets = sorted({offset for offset, _, _ in rows})
+    called: list[tuple[str, int] | None] = [None] * len(offsets)
+    # inner calls over outer ones; of calls of one size the first holds
+    for low, high, caller, at in sorted(calls, key=lambda call: call[1] - call[0])[::-1]:
+        if not is_ours(caller):
+            begin, end = bisect_left(offsets, low), bisect_left(offsets, high)
+            called[begin:end] = [(caller, at)] * (end - begin)
+    found = dict(zip(offsets, called, strict=True))
+    return [(offset, *(is_ours(file) and found[offset] or (file, line))) for offset, file, line in rows]
 
 
 def _file_name(header: object, index: int) -> str:
