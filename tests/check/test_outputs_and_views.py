@@ -134,6 +134,42 @@ def test_other_orders_of_the_pipes_change_what_a_race_gives_and_nothing_else(tmp
     assert 1 <= finding.count <= 8
 
 
+# Two buffers in turn, handed on by their number: what the library's queues do on the 950.
+_BUFFERS = """\
+    LineTile t[2], sum;
+    TASSIGN(t[0], 0x0);
+    TASSIGN(t[1], 0x1000);
+    TASSIGN(sum, 0x2000);
+    Line in0(data_in(args, 0)), out(data_in(args, 1));
+    for (int i = 0; i < 4; ++i) {
+        get_buf(PIPE_MTE2, i % 2, 0);
+        TLOAD(t[i % 2], in0);
+        rls_buf(PIPE_MTE2, i % 2, 0);
+        get_buf(PIPE_V, i % 2, 0);
+        if (i)
+            TADD(sum, sum, t[i % 2]);
+        else
+            TADDS(sum, t[i % 2], 0.0f);
+        rls_buf(PIPE_V, i % 2, 0);
+    }
+    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    TSTORE(out, sum);
+"""
+
+
+@pytest.mark.parametrize("leaves_out", [None, "PIPE_MTE2", "PIPE_V"])
+def test_a_buffer_that_pipes_hand_on_by_its_number_keeps_them_apart(tmp_path, leaves_out):
+    kept = [line for line in _BUFFERS.splitlines() if not (leaves_out and f"_buf({leaves_out}" in line)]
+    kernel = Kernel("buffers", write_kernel(tmp_path, "\n".join(kept)), CoreType.AIV)
+    run = run_checked([kernel], _arguments(), EmbeddedOptions(target="a5"), orders=4)
+    assert run.failure is None, str(run.failure)
+    assert (run.outputs[1] == 4).all()
+    races = [f for f in run.findings if f.category in ("race", "order-dependent")]
+    assert bool(races) == bool(leaves_out)
+    assert not [f for f in run.findings if f.category not in ("race", "order-dependent")]
+
+
 def _arguments() -> ReplayArguments:
     float32 = dtype_named("float32")
     assert float32

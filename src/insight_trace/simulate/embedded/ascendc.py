@@ -15,7 +15,7 @@ from insight_trace.simulate.embedded.engine_objects import INCLUDE
 VARIABLE = "INSIGHT_TRACE_ASCENDC"
 PRELUDE = INCLUDE / "insight_trace" / "ascendc_prelude.hpp"
 # Of the families whose instructions the library's headers run on here.
-FAMILIES = ("a2a3",)
+FAMILIES = ("a2a3", "a5")
 # where the library's own headers look for each other
 _FOLDERS = (
     "", "include", "include/basic_api", "include/adv_api", "include/utils", "impl", "impl/basic_api",
@@ -93,6 +93,20 @@ _EDITS = (
         re.compile(rb"return (this->address_\.bufferAddr \+ offset \* sizeof\(PrimType\));"),
         rb"return GetPhyType(TPosition(this->GetPosition())) == Hardware::UB ? ::insight_trace::on_chip_address(\1) : \1;",
     ),
+    # Where the linker of the device compiler puts what a function allocates: nothing lies before it.
+    _Edit(
+        "kernel_tensor_impl.h",
+        re.compile(rb"extern __ubuf__ uint32_t dynamicStartUB\[\];\s+return [^;]+;"),
+        b"return 0;",
+    ),
+    # One section holds the state of a core: variables that every source shares, and those of one, do not mix there.
+    _Edit("dav_3510", re.compile(rb"__BLOCK_LOCAL__ static __inline__"), b"__BLOCK_LOCAL__ __inline__"),
+    # The device compiler sees which loops an address register counts; the library names them only to its CPU model.
+    _Edit(
+        "kernel_reg_compute_addrreg_impl.h",
+        re.compile(rb"#if defined\(ASCENDC_CPU_DEBUG\) && ASCENDC_CPU_DEBUG == 1(?=\s+return VagCpuSim)"),
+        b"#if 1",
+    ),
 )
 
 
@@ -147,6 +161,9 @@ def _forwarded(root: Path) -> dict[str, Path]:
     found = {
         "tiling/tiling_api.h": Path("include/adv_api/tiling_api.h"),
         f"tree/include/utils/{_PLATFORM}": Path(_PLATFORM),  # ours asks the simulated chip
+        "tree/include/simt_api/cpp/kernel_simt_intf.h": Path(
+            "insight_trace/ascendc_simt.hpp"
+        ),  # refused there
     }
     for path in sorted(high_level.rglob("*.h")):
         found[f"lib/{path.relative_to(high_level).as_posix()}"] = path.relative_to(root)

@@ -285,6 +285,7 @@ void Clock::take_over(const Access *accesses, size_t count) {
 std::vector<Clock::LeftOver> Clock::unused_flags() const {
     std::vector<LeftOver> left;
     network_.each_left([&](int from, int to, int event, const Fifo<Token> &rows) {
+        if (event >= kEvents) return; // the last release of a buffer
         left.push_back({static_cast<PipeId>(from), static_cast<PipeId>(to), event,
                         static_cast<int>(rows.size()), rows.back()});
     });

@@ -204,6 +204,7 @@ class Core {
     void use_unit_flag(uint64_t flag) { unit_flag_ = static_cast<uint32_t>(flag); }
     bool atomic_store = false; // the stores of the running op add to what is there
     CounterLoop counter_loop;
+    std::array<Buffer, kBuffers> buffers;
     uint8_t store_atomic_type = 0, store_atomic_op = 0; // of scalar stores: set_st_atomic_cfg
 
   private:

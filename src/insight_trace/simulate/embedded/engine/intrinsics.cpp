@@ -104,26 +104,75 @@ extern "C" void insight_trace_op(Op op, const Operand *operands, uint32_t count,
     run_op(core, op, {operands, count});
 }
 
+static void set_flag(Core &core, PipeId from, PipeId to, int id) {
+    Record r = core.record(Instr::SET_FLAG, from, Form::Flag);
+    r.a = pack_flag(from, to, id);
+    core.clock.set_flag(from, to, id, r, core.at);
+    if (core.late) core.late->set(from, to, id);
+}
+static void wait_flag(Core &core, PipeId from, PipeId to, int id) {
+    Record r = core.record(Instr::WAIT_FLAG, to, Form::Flag);
+    r.a = pack_flag(from, to, id);
+    core.clock.wait_flag(from, to, id, r, core.at);
+    if (core.late) core.late->wait(from, to, id);
+}
+
 extern "C" void insight_trace_set_flag(PipeId from, PipeId to, int64_t event, Site at) {
     Core &core = current_core();
     core.at = at = AT(at);
     if (current_machine().leaves_out(at)) return;
-    int id = check_flag(core, from, to, event);
-    Record r = core.record(Instr::SET_FLAG, from, Form::Flag);
-    r.a = pack_flag(from, to, event);
-    core.clock.set_flag(from, to, id, r, at);
-    if (core.late) core.late->set(from, to, id);
+    set_flag(core, from, to, check_flag(core, from, to, event));
 }
 
 extern "C" void insight_trace_wait_flag(PipeId from, PipeId to, int64_t event, Site at) {
     Core &core = current_core();
     core.at = at = AT(at);
     if (current_machine().leaves_out(at)) return;
-    int id = check_flag(core, from, to, event);
-    Record r = core.record(Instr::WAIT_FLAG, to, Form::Flag);
-    r.a = pack_flag(from, to, event);
-    core.clock.wait_flag(from, to, id, r, at);
-    if (core.late) core.late->wait(from, to, id);
+    wait_flag(core, from, to, check_flag(core, from, to, event));
+}
+
+static Buffer &buffer_of(Core &core, PipeId pipe, uint64_t number) {
+    need_pipe(core, pipe);
+    if (!core.register_based())
+        core.unsupported("get_buf and rls_buf: buffers by number, which this chip has not");
+    if (pipe == PipeId::ALL || number >= kBuffers)
+        core.kernel_error("buffer %llu of one pipe: there are 0 to %d", (unsigned long long)number,
+                          kBuffers - 1);
+    return core.buffers[size_t(number)];
+}
+static void hand_over(Core &core, Buffer &buffer, int from, int to) {
+    set_flag(core, static_cast<PipeId>(from), static_cast<PipeId>(to),
+             kEvents + int(&buffer - core.buffers.data()));
+    ++buffer.raised[size_t(from)][size_t(to)];
+    buffer.told = static_cast<int8_t>(to);
+}
+static void get_buffer(Core &core, PipeId pipe, uint64_t number) {
+    Buffer &buffer = buffer_of(core, pipe, number);
+    const auto to = static_cast<int8_t>(pipe);
+    if (buffer.owner == to) return;
+    if (const int from = buffer.owner; from != Buffer::kNobody) {
+        if (buffer.told != to) hand_over(core, buffer, from, to);
+        buffer.next[size_t(from)] = static_cast<int8_t>(to + 1);
+    }
+    for (int from = 0; from < kPipes; ++from)
+        for (uint16_t &left = buffer.raised[size_t(from)][size_t(to)]; left; --left)
+            wait_flag(core, static_cast<PipeId>(from), pipe, kEvents + int(number));
+    buffer.owner = to;
+    buffer.told = Buffer::kNobody;
+    buffer.rows = core.rows();
+}
+static void release_buffer(Core &core, PipeId pipe, uint64_t number) {
+    Buffer &buffer = buffer_of(core, pipe, number);
+    const auto from = static_cast<int8_t>(pipe);
+    if (buffer.owner != from)
+        core.kernel_error("a pipe gives buffer %llu back that it did not take up",
+                          (unsigned long long)number);
+    // the library takes a buffer up and gives it back at once before it is used: there is nothing to wait for
+    // yet
+    if (core.rows() == buffer.rows) return;
+    if (const int next = buffer.next[size_t(from)]; next && next - 1 != from)
+        hand_over(core, buffer, from, next - 1);
+    buffer.rows = core.rows();
 }
 
 extern "C" void insight_trace_barrier(PipeId pipe, Site at) {
@@ -250,7 +299,8 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
     core.at = at = AT(at);
     Machine &machine = current_machine();
     const bool flag = which == Intrinsic::SetCrossCore || which == Intrinsic::WaitFlagDev ||
-                      which == Intrinsic::SetIntraBlock || which == Intrinsic::WaitIntraBlock;
+                      which == Intrinsic::SetIntraBlock || which == Intrinsic::WaitIntraBlock ||
+                      which == Intrinsic::GetBuffer || which == Intrinsic::ReleaseBuffer;
     if (flag && machine.leaves_out(at)) return 0;
     switch (which) {
     case Intrinsic::Dcci:
@@ -402,6 +452,12 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
     }
     case Intrinsic::WaitIntraBlock:
         wait_for_core(core, Instr::WAIT_INTRA_BLOCK, static_cast<PipeId>(a), static_cast<int>(b));
+        return 0;
+    case Intrinsic::GetBuffer:
+        get_buffer(core, static_cast<PipeId>(a), b);
+        return 0;
+    case Intrinsic::ReleaseBuffer:
+        release_buffer(core, static_cast<PipeId>(a), b);
         return 0;
     case Intrinsic::SetFftsBase:
         core.ffts_base = a;

@@ -20,8 +20,9 @@
 namespace insight_trace::engine {
 
 constexpr int kPipes = static_cast<int>(PipeId::COUNT);
-constexpr int kEvents = 16;
-constexpr int kCoreFlags = 32; // between cores
+constexpr int kEvents = 16, kBuffers = 32;
+constexpr int kFlagIds = kEvents + kBuffers; // what hands a buffer over is a flag behind the kernel's own
+constexpr int kCoreFlags = 32;               // between cores
 constexpr uint8_t kScalarPipe = static_cast<uint8_t>(PipeId::S);
 
 // Blocks of the accumulator that an instruction of the cube unit or FIXPIPE uses under unit flags.
@@ -44,6 +45,18 @@ struct UnitUse {
     explicit operator bool() const { return count != 0; }
     uint32_t end() const { return uint32_t(first) + count; }
     bool meets(const UnitUse &other) const { return first < other.end() && other.first < end(); }
+};
+
+// A buffer that pipes hand to each other by its number (get_buf, rls_buf). A pipe that takes it up waits for
+// the release before: a flag from the pipe that had it, raised at the release where it is known who comes
+// next, else when the next one asks.
+struct Buffer {
+    static constexpr int8_t kNobody = -1;
+    int8_t owner = kNobody;                                    // has it, or had it last
+    int8_t told = kNobody;                                     // for whom its release raised a flag
+    uint32_t rows = 0;                                         // of the recording when the owner took it up
+    std::array<int8_t, kPipes> next{};                         // who came after each pipe, + 1
+    std::array<std::array<uint16_t, kPipes>, kPipes> raised{}; // not waited for yet, by from and to
 };
 
 enum class Sync : uint8_t { Work, Set, Wait, Barrier, CoreWait };
@@ -172,8 +185,8 @@ template <class Follower> class PipeNetwork {
     template <class Visit> void each_left(Visit &&visit) const {
         for (size_t i = 0; i < place_.size(); ++i)
             if (place_[i] && !flags_[place_[i] - 1u].empty())
-                visit(static_cast<int>(i / kEvents / kPipes), static_cast<int>(i / kEvents % kPipes),
-                      static_cast<int>(i % kEvents), flags_[place_[i] - 1u]);
+                visit(static_cast<int>(i / kFlagIds / kPipes), static_cast<int>(i / kFlagIds % kPipes),
+                      static_cast<int>(i % kFlagIds), flags_[place_[i] - 1u]);
     }
 
   private:
@@ -195,7 +208,7 @@ template <class Follower> class PipeNetwork {
         return handed_count_[1 - side_of(step.pipe)] >= step.after;
     }
     Fifo<Token> &flag(int from, int to, int event) {
-        uint16_t &place = place_[static_cast<size_t>((from * kPipes + to) * kEvents + event)];
+        uint16_t &place = place_[static_cast<size_t>((from * kPipes + to) * kFlagIds + event)];
         if (!place) {
             flags_.emplace_back();
             place = static_cast<uint16_t>(flags_.size());
@@ -205,7 +218,7 @@ template <class Follower> class PipeNetwork {
 
     std::array<Fifo<Item>, kPipes> pending_;
     // of a thousand flags a kernel uses a few: place in `flags_` + 1, by from, to and event
-    std::array<uint16_t, kPipes * kPipes * kEvents> place_{};
+    std::array<uint16_t, kPipes * kPipes * kFlagIds> place_{};
     std::vector<Fifo<Token>> flags_;
     std::array<Fifo<Token>, kCoreFlags> between_cores_;
     std::vector<Handed> reserved_, handed_; // in program order; as pipes came to them

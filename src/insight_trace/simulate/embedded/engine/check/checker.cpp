@@ -55,7 +55,7 @@ std::vector<Found> Checker::run() {
         if (options_.memory) look_at_contract(row);
         if (!step_of(row, step)) continue;
         if (options_.memory && (step.kind == StepKind::Set || step.kind == StepKind::Wait) &&
-            (records_[row].a >> 16) > 7)
+            (records_[row].a >> 16) > 7 && (records_[row].a >> 16) < kEvents)
             report({Kind::EventId, Severity::Warning, kNoPartner, row});
         if (options_.memory && step.kind == StepKind::Barrier && step.pipe == PipeId::S) {
             report({Kind::BarrierScalar, Severity::Error, kNoPartner, row});

@@ -149,7 +149,7 @@ bool Order::Core::set(const Pending &item, Raised &raised) {
     const Step &step = item.step;
     const Pipe &on = order.pipe(step.core, step.pipe);
     FlagState &flag = order.flags_[{step.core, step.from, step.to, step.event}];
-    if (flag.ever_set) {
+    if (flag.ever_set && step.event < kEvents) { // releases of a buffer add up
         const bool certain =
             network.raised(static_cast<int>(step.from), static_cast<int>(step.to), step.event) > 0;
         // the scalar unit issues nothing before its own wait is over

@@ -17,7 +17,8 @@ bool Checker::step_of(uint32_t row, Step &step) const {
         step.kind = site.instr == Instr::SET_FLAG ? StepKind::Set : StepKind::Wait;
         step.from = static_cast<PipeId>(r.a & 0xff);
         step.to = static_cast<PipeId>(r.a >> 8 & 0xff);
-        step.event = static_cast<int>(r.a >> 16 & 7); // the hardware keeps three bits
+        step.event = static_cast<int>(r.a >> 16);
+        if (step.event < kEvents) step.event &= 7; // the hardware keeps three bits
         return true;
     case Instr::BAR:
         step.kind = StepKind::Barrier;

@@ -123,6 +123,8 @@ enum class Intrinsic : uint16_t {
     WaitFlagDev,
     SetIntraBlock,
     WaitIntraBlock,
+    GetBuffer,
+    ReleaseBuffer,
     SetFftsBase,
     GetFftsBase,
     SetSpr, // a: Spr, b: value, c: the pipe that it belongs to

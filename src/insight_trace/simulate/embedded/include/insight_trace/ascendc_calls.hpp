@@ -5,10 +5,12 @@
 #include "insight_trace/vector_calls.hpp"
 
 enum mem_t : uint8_t { L1, L0A, L0B, L0C, UB };
+#if !defined(PTO_NPU_ARCH_A5)
 // Registers of another chip's vector unit: the headers name their types on every chip.
 struct vector_bool {};
 struct vector_align {};
 struct vector_address {};
+#endif
 
 namespace insight_trace {
 // Something that lies in global memory, where the library tells that by type.
@@ -73,12 +75,14 @@ template <class T> inline void __set_kfc_workspace_addr(T *address) {
 inline uint8_t *__get_kfc_workspace_addr() { return insight_trace_kfc_workspace; }
 
 // --- other forms of instructions
+#if !defined(PTO_NPU_ARCH_A5)
 // The bias table by its number.
 template <class S>
 inline void copy_cbuf_to_bt(uint64_t dst, S *src, uint16_t convert, uint16_t pieces, uint16_t length,
                             uint16_t src_gap, uint16_t dst_gap, INSIGHT_TRACE_AT) {
     copy_cbuf_to_bt(reinterpret_cast<void *>(dst), src, convert, pieces, length, src_gap, dst_gap, at);
 }
+#endif
 // The bias by its place in the table: the upper half of the accumulator's address.
 template <class C, class A, class B>
 inline void mad(C *acc, A *left, B *right, uint64_t bias, uint16_t m, uint16_t k, uint16_t n,

@@ -15,6 +15,9 @@
 #define int4b_t insight_trace_int4b_t
 #include "insight_trace/device.hpp"
 #include "insight_trace/vector_calls.hpp"
+#if defined(PTO_NPU_ARCH_A5)
+#include "insight_trace/ascendc_950.hpp"
+#endif
 #undef int4b_t
 #include "insight_trace/ascendc_calls.hpp"
 
@@ -27,6 +30,7 @@
 #define __simd_callee__
 #define __simt_vf__
 #define __simt_callee__
+#define __no_simd_vf_fusion__
 #define __sync_noalias__
 #define __check_sync_alias__
 #define __in_pipe__(...)
@@ -52,8 +56,19 @@ template <> constexpr bool kIsInt4<::int4b_t> = true;
 // library's functions that dump tensors some differ only by the memory that a pointer is of.
 #define IMPL_UTILS_DEBUG_ASC_AICORE_PRINTF_IMPL_H
 #define IMPL_UTILS_DEBUG_ASC_AICORE_DUMP_IMPL_H
+#define IMPL_UTILS_DEBUG_ASC_PRINTF_SIMT_IMPL_H
+#define IMPL_UTILS_DEBUG_ASC_TIME_SIMT_IMPL_H
+#define IMPL_UTILS_DEBUG_ASC_ASSERT_SIMT_IMPL_H
+#define IMPL_UTILS_DEBUG_ASC_SIMD_PRINTF_IMPL_H
 #define g_sysPrintFifoSpace insight_trace_no_print_buffer
+#if defined(PTO_NPU_ARCH_A5)
+namespace __cce_scalar {
+using ::copy_ubuf_to_ubuf;
+}
+#define __ASC_DISABLE_RESERVED_UBUF__ // where vector functions would print to
+#endif
 #include "impl/utils/debug/asc_debug_utils.h"
+#undef __ASC_DISABLE_RESERVED_UBUF__
 #undef g_sysPrintFifoSpace
 
 #include "insight_trace/ascendc_print.hpp"
@@ -62,6 +77,10 @@ template <> constexpr bool kIsInt4<::int4b_t> = true;
 // 1 MiB that becomes a pointer is an offset in UB; instructions take the low 20 bits of an address anyway.
 #if defined(__DAV_VEC__) && !defined(__INSIGHT_TRACE_HOST__)
 #define reinterpret_cast ::insight_trace::on_chip_cast
+#endif
+#include "utils/debug/asc_time.h"
+#if defined(PTO_NPU_ARCH_A5)
+using __asc_aicore::asc_mark_stamp;
 #endif
 #define workgroup_local gnu::weak // one of all sources of a program
 #include "kernel_operator.h"

@@ -237,15 +237,16 @@ inline void set_intra_block(pipe_t pipe, int64_t flag, INSIGHT_TRACE_AT) {
 inline void wait_intra_block(pipe_t pipe, int64_t flag, INSIGHT_TRACE_AT) {
     INSIGHT_TRACE_CALL(WaitIntraBlock, insight_trace::pipe_id(pipe), flag, 0);
 }
+// Buffers by their number: a pipe takes one up when the pipe that had it before has given it back.
+template <class Mode> inline void get_buf(pipe_t pipe, uint8_t number, Mode, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(GetBuffer, insight_trace::pipe_id(pipe), number, 0);
+}
+template <class Mode> inline void rls_buf(pipe_t pipe, uint8_t number, Mode, INSIGHT_TRACE_AT) {
+    INSIGHT_TRACE_CALL(ReleaseBuffer, insight_trace::pipe_id(pipe), number, 0);
+}
 // Synchronisation that is not modelled: a kernel that uses it does not run, rather than run without it.
 #define INSIGHT_TRACE_REFUSED(name)                                                                          \
     INSIGHT_TRACE_CALL(Unsupported, #name ": this synchronisation is not modelled", 0, 0)
-template <class Pipe, class Id, class Mode> inline void get_buf(Pipe, Id, Mode, INSIGHT_TRACE_AT) {
-    INSIGHT_TRACE_REFUSED(get_buf);
-}
-template <class Pipe, class Id, class Mode> inline void rls_buf(Pipe, Id, Mode, INSIGHT_TRACE_AT) {
-    INSIGHT_TRACE_REFUSED(rls_buf);
-}
 template <class Event, class Memory>
 inline void hset_flag(pipe_t, pipe_t, Event, Memory, bool, INSIGHT_TRACE_AT) {
     INSIGHT_TRACE_REFUSED(hset_flag);

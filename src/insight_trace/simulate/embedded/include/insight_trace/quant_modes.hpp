@@ -25,6 +25,8 @@ enum QuantMode_t {
     QF322F16_PRE = 18,
     VQF322BF16_PRE = 19,
     QF322BF16_PRE = 20,
+    VQF322HIF8_PRE_HYBRID = 21,
+    QF322HIF8_PRE_HYBRID = 22,
     VQF322B8_PRE = 23,
     QF322B8_PRE = 24,
 };
@@ -40,6 +42,7 @@ constexpr Scaling scaling_of(int mode) {
     case F322BF16:
         return Scaling::None;
     case VQF322HIF8_PRE:
+    case VQF322HIF8_PRE_HYBRID:
     case VQF322FP8_PRE:
     case VQF322F32_PRE:
     case VREQ8:

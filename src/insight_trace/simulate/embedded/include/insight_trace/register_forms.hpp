@@ -5,35 +5,39 @@
 
 namespace insight_trace {
 
-// What a load puts where. Names as the device compiler's.
+// What a load puts where. Names as the device compiler's, numbers as AscendC counts them.
 enum class DistLoad : uint8_t {
     NORM,
     BRC_B8,
     BRC_B16,
     BRC_B32,
-    US,
-    US_B8,
+    US_B8 = 6,
     US_B16,
-    DS,
     DS_B8,
     DS_B16,
+    BDINTLV,
+    DINTLV_B8,
+    DINTLV_B16,
     UNPK_B8,
     UNPK_B16,
-    UNPK_B32,
-    UNPK4_B8,
     BLK,
     E2B_B16,
     E2B_B32,
-    DINTLV_B8,
-    DINTLV_B16,
+    UNPK_B32,
     DINTLV_B32,
-    BDINTLV,
+    UNPK4_B8,
+    SPLT4CHN_B8,
+    SPLT2CHN_B8,
+    SPLT2CHN_B16,
+    // of predicates
+    US,
+    DS,
     PK,
 };
 enum class Part : uint8_t { EVEN, ODD, P0 = 0, P1, P2, P3 };
 enum class Rounding : uint8_t { None, R, A, F, C, Z, O, H };
-enum class Saturation : uint8_t { Default, Disable, Enable };
-enum class Merging : uint8_t { Zeroing, Merging, Unknown = 0 };
+enum class Saturation : uint8_t { Disable, Enable, Default };
+enum class Merging : uint8_t { Unknown, Merging, Zeroing };
 enum class Stored : uint8_t { No, Yes };
 enum class Half : uint8_t { Lower, Higher };
 enum class Position : uint8_t { Lowest, Highest };
@@ -56,7 +60,7 @@ enum class Pattern : uint8_t {
     M4,
     H,
     Q,
-    ALLF,
+    ALLF = 15,
 };
 
 } // namespace insight_trace
@@ -80,5 +84,5 @@ enum class DistVST : uint8_t {
     DIST_MRG2CHN_B8,
     DIST_MRG2CHN_B16,
 };
-// Of predicates.
-enum class Dist : uint8_t { DIST_NORM, DIST_US, DIST_DS, DIST_PK };
+// Of predicates: US and DS of loads, PK of stores.
+enum class Dist : uint8_t { DIST_NORM, DIST_US, DIST_DS, DIST_PK = 1 };

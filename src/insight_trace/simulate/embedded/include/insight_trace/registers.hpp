@@ -42,7 +42,8 @@ inline void register_call(RegisterRow row, void *dst, const void *a, const void 
                             {options.option[0], options.option[1], options.option[2]}},
                            dst, a, b, mask, options.number);
 }
-template <class D> inline CallOptions merging(Merging mode) { return {uint8_t(mode), {}, 0}; }
+// Lanes that are off keep what they hold; they become 0 where nobody says.
+constexpr uint8_t merges(Merging mode) { return mode == Merging::Merging; }
 
 // What conversions are told beside their registers, in any order.
 struct ConversionOptions {
@@ -80,7 +81,7 @@ struct ConversionOptions {
                      insight_trace::Merging mode = insight_trace::Merging::Zeroing) {                        \
         insight_trace::register_call<INSIGHT_TRACE_ELEMENTS(D, A)>(                                          \
             INSIGHT_TRACE_REGISTER_ROW(name), INSIGHT_TRACE_BYTES(dst), INSIGHT_TRACE_BYTES(a), nullptr,     \
-            &mask, {uint8_t(mode), {}, 0});                                                                  \
+            &mask, {insight_trace::merges(mode), {}, 0});                                                    \
     }
 #define INSIGHT_TRACE_REGISTER_Reduce(name) INSIGHT_TRACE_REGISTER_Unary(name)
 #define INSIGHT_TRACE_REGISTER_Binary(name)                                                                  \
@@ -89,7 +90,7 @@ struct ConversionOptions {
                      insight_trace::Merging mode = insight_trace::Merging::Zeroing) {                        \
         insight_trace::register_call<INSIGHT_TRACE_ELEMENTS(D, A)>(                                          \
             INSIGHT_TRACE_REGISTER_ROW(name), INSIGHT_TRACE_BYTES(dst), INSIGHT_TRACE_BYTES(a),              \
-            INSIGHT_TRACE_BYTES(b), &mask, {uint8_t(mode), {}, 0});                                          \
+            INSIGHT_TRACE_BYTES(b), &mask, {insight_trace::merges(mode), {}, 0});                            \
     }
 #define INSIGHT_TRACE_REGISTER_Scalar(name)                                                                  \
     template <class D, class A, class V, INSIGHT_TRACE_REGISTERS(D)>                                         \
@@ -98,7 +99,7 @@ struct ConversionOptions {
         using namespace insight_trace;                                                                       \
         register_call<INSIGHT_TRACE_ELEMENTS(D, A)>(                                                         \
             INSIGHT_TRACE_REGISTER_ROW(name), INSIGHT_TRACE_BYTES(dst), INSIGHT_TRACE_BYTES(a), nullptr,     \
-            &mask, {uint8_t(mode), {}, scalar_bits<ElementOf<A>>(value)});                                   \
+            &mask, {insight_trace::merges(mode), {}, scalar_bits<ElementOf<A>>(value)});                     \
     }
 #define INSIGHT_TRACE_REGISTER_Move(name)                                                                    \
     INSIGHT_TRACE_REGISTER_Unary(name) template <class D, class A, INSIGHT_TRACE_REGISTERS(D)>               \
@@ -158,14 +159,14 @@ struct ConversionOptions {
         else                                                                                                 \
             register_call<INSIGHT_TRACE_ELEMENTS(D, D)>(                                                     \
                 INSIGHT_TRACE_REGISTER_ROW(name), INSIGHT_TRACE_BYTES(dst), nullptr, nullptr, &mask,         \
-                {uint8_t(mode), {}, scalar_bits<ElementOf<D>>(value)});                                      \
+                {insight_trace::merges(mode), {}, scalar_bits<ElementOf<D>>(value)});                        \
     }                                                                                                        \
     template <class D, class A, INSIGHT_TRACE_REGISTERS(D)>                                                  \
     inline void name(D &&dst, A &&a, const vector_bool &mask, insight_trace::Position position,              \
                      insight_trace::Merging mode) {                                                          \
         insight_trace::register_call<INSIGHT_TRACE_ELEMENTS(D, A)>(                                          \
             INSIGHT_TRACE_REGISTER_ROW(name), INSIGHT_TRACE_BYTES(dst), INSIGHT_TRACE_BYTES(a), nullptr,     \
-            &mask, {uint8_t(mode), {uint8_t(position)}, 0});                                                 \
+            &mask, {insight_trace::merges(mode), {uint8_t(position)}, 0});                                   \
     }
 #define INSIGHT_TRACE_REGISTER_Broadcast(name)                                                               \
     template <class D, class V, INSIGHT_TRACE_REGISTERS(D)> inline void name(D &&dst, V value) {             \
@@ -220,7 +221,9 @@ struct ConversionOptions {
         insight_trace::register_call<INSIGHT_TRACE_ELEMENTS(D, A)>(                                          \
             INSIGHT_TRACE_REGISTER_ROW(name), INSIGHT_TRACE_BYTES(dst), INSIGHT_TRACE_BYTES(a), nullptr,     \
             &mask,                                                                                           \
-            {uint8_t(all.mode), {uint8_t(all.rounding), uint8_t(all.saturation), uint8_t(all.part)}, 0});    \
+            {insight_trace::merges(all.mode),                                                                \
+             {uint8_t(all.rounding), uint8_t(all.saturation), uint8_t(all.part)},                            \
+             0});                                                                                            \
     }
 #define INSIGHT_TRACE_REGISTER_Truncate(name)                                                                \
     template <class D, class A, INSIGHT_TRACE_REGISTERS(D)>                                                  \
@@ -228,7 +231,7 @@ struct ConversionOptions {
                      insight_trace::Merging mode = insight_trace::Merging::Zeroing) {                        \
         insight_trace::register_call<INSIGHT_TRACE_ELEMENTS(D, A)>(                                          \
             INSIGHT_TRACE_REGISTER_ROW(name), INSIGHT_TRACE_BYTES(dst), INSIGHT_TRACE_BYTES(a), nullptr,     \
-            &mask, {uint8_t(mode), {uint8_t(rounding)}, 0});                                                 \
+            &mask, {insight_trace::merges(mode), {uint8_t(rounding)}, 0});                                   \
     }
 #define INSIGHT_TRACE_REGISTER_Half(name)                                                                    \
     template <class D, class A, INSIGHT_TRACE_REGISTERS(D)>                                                  \
@@ -326,6 +329,13 @@ template <class P> inline void advance(P &&pointer, int64_t elements) {
     if constexpr (std::is_lvalue_reference_v<P &&> && !std::is_const_v<std::remove_reference_t<P>>)
         pointer += elements;
 }
+// A library may name the distribution of a load by its number.
+template <class D> constexpr DistLoad load_dist(D dist) {
+    if constexpr (std::is_convertible_v<D, DistLoad>)
+        return dist;
+    else
+        return DistLoad(uint8_t(::Dist(dist)));
+}
 // Reads or writes at `address`: the register, another one of a pair, a predicate, what kind.
 template <class T>
 inline void memory_call(RegisterRow row, void *reg, const void *other, const Predicate *mask, uint8_t kind,
@@ -340,7 +350,7 @@ template <class R, class P, class Dist, INSIGHT_TRACE_REGISTERS(R), INSIGHT_TRAC
 inline void vlds(R &&reg, P &&pointer, int64_t offset, Dist dist) {
     using namespace insight_trace;
     memory_call<ElementOf<R>>(RegisterRow::vlds, INSIGHT_TRACE_BYTES(reg), nullptr, nullptr,
-                              uint8_t(DistLoad(dist)), place(pointer, offset));
+                              uint8_t(load_dist(dist)), place(pointer, offset));
 }
 template <class R, class P, class Dist, INSIGHT_TRACE_REGISTERS(R), INSIGHT_TRACE_POINTER(P)>
 inline void vlds(R &&reg, P &&pointer, int64_t offset, Dist dist, insight_trace::Post post) {
@@ -352,7 +362,7 @@ template <class R, class S, class P, class Dist, INSIGHT_TRACE_REGISTERS(R), INS
 inline void vlds(R &&reg, S &&second, P &&pointer, int64_t offset, Dist dist) {
     using namespace insight_trace;
     memory_call<ElementOf<R>>(RegisterRow::vlds, INSIGHT_TRACE_BYTES(reg), INSIGHT_TRACE_BYTES(second),
-                              nullptr, uint8_t(DistLoad(dist)), place(pointer, offset));
+                              nullptr, uint8_t(load_dist(dist)), place(pointer, offset));
 }
 template <class R, class S, class P, class Dist, INSIGHT_TRACE_REGISTERS(R), INSIGHT_TRACE_REGISTERS(S)>
 inline void vlds(R &&reg, S &&second, P &&pointer, int64_t offset, Dist dist, insight_trace::Post post) {

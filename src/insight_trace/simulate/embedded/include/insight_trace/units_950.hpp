@@ -153,21 +153,24 @@ inline uint64_t way_out_second(uint16_t from_stride, uint8_t clip, uint8_t unit_
            uint64_t(to_columns) << 62;
 }
 } // namespace insight_trace
-template <class D, class S>
-inline void copy_matrix_cc_to_cbuf(D *dst, S *acc, uint8_t, uint16_t cols, uint16_t rows, uint32_t to_stride,
-                                   uint16_t from_stride, uint8_t, uint8_t clip, uint8_t unit_flag,
-                                   uint64_t mode, uint8_t relu, bool splits, bool to_rows, uint64_t post,
-                                   uint8_t relu_post, bool clip_post, bool loops, uint8_t with,
-                                   bool antiquant, bool merges, bool pads, bool winograd, bool spreads,
-                                   bool to_columns, INSIGHT_TRACE_AT) {
-    using namespace insight_trace;
-    const bool refused =
-        post || relu_post || clip_post || loops || with || antiquant || merges || pads || winograd || spreads;
-    way_out(
-        Space::L1, dst, acc, way_out_first(cols, rows, to_stride),
-        way_out_second(from_stride, clip, unit_flag, mode, relu, splits, to_rows, refused, to_columns, at),
-        at);
-}
+#define INSIGHT_TRACE_WAY_OUT(name, SPACE)                                                                   \
+    template <class D, class S>                                                                              \
+    inline void name(D *dst, S *acc, uint8_t, uint16_t cols, uint16_t rows, uint32_t to_stride,              \
+                     uint16_t from_stride, uint8_t, uint8_t clip, uint8_t unit_flag, uint64_t mode,          \
+                     uint8_t relu, bool splits, bool to_rows, uint64_t post, uint8_t relu_post,              \
+                     bool clip_post, bool loops, uint8_t with, bool antiquant, bool merges, bool pads,       \
+                     bool winograd, bool spreads, bool to_columns, INSIGHT_TRACE_AT) {                       \
+        using namespace insight_trace;                                                                       \
+        const bool refused = post || relu_post || clip_post || loops || with || antiquant || merges ||       \
+                             pads || winograd || spreads;                                                    \
+        way_out(Space::SPACE, dst, acc, way_out_first(cols, rows, to_stride),                                \
+                way_out_second(from_stride, clip, unit_flag, mode, relu, splits, to_rows, refused,           \
+                               to_columns, at),                                                              \
+                at);                                                                                         \
+    }
+INSIGHT_TRACE_WAY_OUT(copy_matrix_cc_to_cbuf, L1)
+INSIGHT_TRACE_WAY_OUT(copy_matrix_cc_to_gm, GM)
+#undef INSIGHT_TRACE_WAY_OUT
 template <class D, class S>
 inline void copy_matrix_cc_to_ub(D *dst, S *acc, uint8_t, uint16_t cols, uint16_t rows, uint32_t to_stride,
                                  uint16_t from_stride, uint8_t both, bool second, uint8_t clip,

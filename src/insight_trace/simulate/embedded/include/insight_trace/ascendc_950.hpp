@@ -1,0 +1,143 @@
+// What the AscendC library calls on the 950 beside the instructions of registers.hpp and units_950.hpp: the
+// device compiler's names for forms, address registers, and what is refused.
+#pragma once
+
+#include "insight_trace/registers.hpp"
+#include "insight_trace/units_950.hpp"
+
+// The library makes values of these of its own numbers.
+using ROUND = insight_trace::Rounding;
+using RoundingSaturation = insight_trace::Saturation;
+using Mode = insight_trace::Merging;
+using Part = insight_trace::Part;
+using Part_T = insight_trace::Part;
+using HiloPart = insight_trace::Half;
+using Pos = insight_trace::Position;
+using Order = insight_trace::Direction;
+using Post = insight_trace::Post;
+using Pat = insight_trace::Pattern;
+using Bin = insight_trace::Bins;
+using StoreMode = insight_trace::Stored;
+
+// --- address registers: what loops add to a pointer. The device compiler takes the numbers of the loops from
+// the loops themselves; here the library hands them over (ascendc.py).
+inline vector_address VagCpuSim(uint32_t) { return {0}; }
+template <class... More>
+inline vector_address VagCpuSim(uint32_t size, uint32_t index, uint32_t stride, More... more) {
+    return {size * index * stride + VagCpuSim(size, more...).offset};
+}
+// What the device compiler would be told.
+template <class... Stride> inline vector_address vag_b8(Stride...) { return {0}; }
+template <class... Stride> inline vector_address vag_b16(Stride...) { return {0}; }
+template <class... Stride> inline vector_address vag_b32(Stride...) { return {0}; }
+namespace insight_trace {
+template <class P> inline std::decay_t<P> moved(P &&pointer, vector_address by) {
+    return reinterpret_cast<std::decay_t<P>>(reinterpret_cast<uint64_t>(pointer) + by.offset);
+}
+} // namespace insight_trace
+template <class R, class P, class D, INSIGHT_TRACE_REGISTERS(R), INSIGHT_TRACE_POINTER(P)>
+inline void vld(R &&reg, P &&pointer, vector_address by, D dist) {
+    vlds(reg, insight_trace::moved(pointer, by), 0, dist);
+}
+template <class R, class S, class P, class D, INSIGHT_TRACE_REGISTERS(R), INSIGHT_TRACE_REGISTERS(S)>
+inline void vld(R &&reg, S &&second, P &&pointer, vector_address by, D dist) {
+    vlds(reg, second, insight_trace::moved(pointer, by), 0, dist);
+}
+template <class R, class P, class D, INSIGHT_TRACE_REGISTERS(R), INSIGHT_TRACE_POINTER(P)>
+inline void vst(R &&reg, P &&pointer, vector_address by, D dist, const vector_bool &mask) {
+    vsts(reg, insight_trace::moved(pointer, by), 0, dist, mask);
+}
+template <class R, class S, class P, class D, INSIGHT_TRACE_REGISTERS(R), INSIGHT_TRACE_REGISTERS(S)>
+inline void vst(R &&reg, S &&second, P &&pointer, vector_address by, D dist, const vector_bool &mask) {
+    vsts(reg, second, insight_trace::moved(pointer, by), 0, dist, mask);
+}
+template <class P, class D> inline void pld(vector_bool &dst, P &&pointer, vector_address by, D dist) {
+    plds(dst, insight_trace::moved(pointer, by), 0, dist);
+}
+template <class P, class D> inline void pst(const vector_bool &src, P &&pointer, vector_address by, D dist) {
+    psts(src, insight_trace::moved(pointer, by), 0, dist);
+}
+template <class P> inline void vlda(vector_align &state, P &&pointer, vector_address by) {
+    vldas(state, insight_trace::moved(pointer, by));
+}
+template <class R, class P, INSIGHT_TRACE_REGISTERS(R)>
+inline void vldu(R &&reg, vector_align &state, vector_address by, P &&pointer, uint32_t) {
+    vldus(reg, state, insight_trace::moved(pointer, by));
+}
+template <class R, class P, INSIGHT_TRACE_REGISTERS(R)>
+inline void vstu(vector_align &state, vector_address by, R &&reg, P &&pointer, insight_trace::Post) {
+    vstus(state, by.offset / sizeof(insight_trace::Pointed<P>), reg, pointer, POST_UPDATE);
+}
+template <class P> inline void vsta(vector_align &state, P &&pointer, vector_address) {
+    vstas(state, pointer, 0);
+}
+
+// --- other forms of register instructions
+inline void pmov(vector_bool &dst, const vector_bool &src) { dst = src; }
+template <class P, class D>
+inline void plds(vector_bool &dst, P &&pointer, int64_t offset, D dist, insight_trace::Post post) {
+    const bool updates = post == insight_trace::Post::Update;
+    plds(dst, pointer, updates ? 0 : offset, dist);
+    if (updates) pointer = reinterpret_cast<std::decay_t<P>>(reinterpret_cast<uint64_t>(pointer) + offset);
+}
+template <class P, class D>
+inline void psts(const vector_bool &src, P &&pointer, int64_t offset, D dist, insight_trace::Post post) {
+    const bool updates = post == insight_trace::Post::Update;
+    psts(src, pointer, updates ? 0 : offset, dist);
+    if (updates) pointer = reinterpret_cast<std::decay_t<P>>(reinterpret_cast<uint64_t>(pointer) + offset);
+}
+#define INSIGHT_TRACE_BARRIER(name) constexpr auto name = ::insight_trace::Barrier::SV_ALL;
+INSIGHT_TRACE_BARRIER(ST_VLD)
+INSIGHT_TRACE_BARRIER(ST_VST)
+INSIGHT_TRACE_BARRIER(LD_VST)
+#undef INSIGHT_TRACE_BARRIER
+struct int4x2_t {
+    uint8_t bits;
+};
+struct hifloat4x2_t {
+    uint8_t bits;
+};
+enum class QuantMode_post : uint64_t { NoConv = 0 };
+namespace bisheng::cce {
+template <pipe_t pipe> inline void mark_stamp(uint16_t number) {
+    ::insight_trace::mark(0x40000000ull | static_cast<uint64_t>(pipe) << 16 | number);
+}
+} // namespace bisheng::cce
+constexpr int32_t get_repeat_ceiling(int32_t whole, int32_t part) { return (whole + part - 1) / part; }
+inline void set_st_atomic_cfg(uint64_t word, INSIGHT_TRACE_AT) {
+    set_st_atomic_cfg(word & 7, word >> 3 & 3, at);
+}
+inline int64_t get_ar(INSIGHT_TRACE_AT) {
+    return static_cast<int64_t>(INSIGHT_TRACE_CALL(GetSpr, ::insight_trace::Spr::AR, 0, 0));
+}
+
+// --- what is not modelled: a kernel that comes to it ends with its name and line
+#define INSIGHT_TRACE_REFUSED(name)                                                                          \
+    template <class... T> inline void name(T...) {                                                           \
+        ::insight_trace::not_modelled(#name " is not modelled", ::insight_trace::Site{});                    \
+    }
+INSIGHT_TRACE_REFUSED(movvp)
+INSIGHT_TRACE_REFUSED(pstu)
+INSIGHT_TRACE_REFUSED(nd_dma_dci)
+INSIGHT_TRACE_REFUSED(set_pad_cnt_nddma)
+INSIGHT_TRACE_REFUSED(set_pad_val_nddma)
+INSIGHT_TRACE_REFUSED(set_loop0_stride_nddma)
+INSIGHT_TRACE_REFUSED(set_loop1_stride_nddma)
+INSIGHT_TRACE_REFUSED(set_loop2_stride_nddma)
+INSIGHT_TRACE_REFUSED(set_loop3_stride_nddma)
+INSIGHT_TRACE_REFUSED(set_loop4_stride_nddma)
+INSIGHT_TRACE_REFUSED(nddma_out_to_ub_b8)
+INSIGHT_TRACE_REFUSED(nddma_out_to_ub_b16)
+INSIGHT_TRACE_REFUSED(nddma_out_to_ub_b32)
+INSIGHT_TRACE_REFUSED(set_mte2_src_para)
+INSIGHT_TRACE_REFUSED(ldva)
+#undef INSIGHT_TRACE_REFUSED
+// Predicates out of the vector mask.
+#define INSIGHT_TRACE_MASK(bits)                                                                             \
+    inline vector_bool movp_##bits() {                                                                       \
+        ::insight_trace::not_modelled("movp_" #bits " is not modelled", ::insight_trace::Site{});            \
+        return {};                                                                                           \
+    }
+INSIGHT_TRACE_MASK(b16)
+INSIGHT_TRACE_MASK(b32)
+#undef INSIGHT_TRACE_MASK
