@@ -40,6 +40,8 @@ class Whole:
     # how it was measured: "dur" the task's duration, "ev" between two events, "cnt" by the kernel's own counter
     method: str = "dur"
     commit: str = ""  # of the checkout's history that has the kernel; "": as it is checked out
+    headers: str = ""  # a folder of the checkout that has what the source includes beside its own
+    spread: float = 0.0  # of what was published: half the distance of two measurements, as a share
     pipes: dict[str, float] = field(default_factory=dict)  # published busy shares
 
     @property
@@ -134,18 +136,24 @@ def contradicted(times: Sequence[float]) -> list[bool]:
     return [micros > min(times[number:]) for number, micros in enumerate(times)]
 
 
+def _tile_of(columns: int) -> int:
+    """Columns of a tile, as the program chooses that compares this kernel with torch_npu's for these lengths
+    (demos/baseline/flash_atten, run_fa_custom)."""
+    return 256 if columns <= 1024 else 512 if columns <= 8192 else 1024
+
+
 def _attention(
-    rows: int, columns: int, micros: float, chip: str, role: str, case: str, fifo: int = 8, **more: Any
+    rows: int, columns: int, micros: float, chip: str, role: str, case: str, fifo: int = 8, width: int = 256, **more: Any
 ) -> Whole:
     head = 128
     blocks = rows // 128
     slots = max(blocks, 25)
-    tile = 128 * 256
+    tile = 128 * width
     earlier = fifo != 8
     more = {"l2": "warm", **more}
     return Whole(
         "flash attention, 12/2025" if earlier else "flash attention", case, micros, _EARLIER_FA if earlier else _FA,
-        f"runTFA<{rows}, {head}, {columns}, 128, 128, 256, 4, {fifo}, false, "
+        f"runTFA<{rows}, {head}, {columns}, 128, 128, {width}, 4, {fifo}, false, "
         + ("6" if earlier else "false, 4")
         + ">((__gm__ uint64_t *)p0, (__gm__ half *)p1, (__gm__ half *)p2, (__gm__ half *)p3, (__gm__ half *)p4, "
         "(__gm__ float *)p5, (__gm__ float *)p6, (__gm__ float *)p7, (__gm__ float *)p8, (__gm__ float *)p9, "
@@ -163,12 +171,38 @@ def attention() -> Iterator[Whole]:
     for s, micros in (
         (1024, 20.960), (2048, 32.461), (4096, 88.902), (8192, 292.626), (16384, 909.058), (32768, 3262.645),
     ):  # fmt: skip
-        # with the same tiles on all cores, four times the work takes four times as long, not 3.1
-        remark = "its tiles are not published and must be others" if s > 8192 else ""
         yield _attention(
-            s, s, micros, B2, "test", f"{s} x {s}", long=s > 4096, method="ev",
-            remark=remark or "q, k and v fetched before",
+            s, s, micros, B2, "test", f"{s} x {s}", long=s > 4096, method="ev", width=_tile_of(s),
+            remark=f"q, k and v fetched before; tiles of {_tile_of(s)} columns",
         )  # fmt: skip
+
+
+def attention_of_torch() -> Iterator[Whole]:
+    """The kernel that is compiled at run time beside torch: the mean of 50 launches after 10, on an aarch64 and on an x86
+    host."""
+    for rows, arm, x86 in (
+        (128, (19.200, 23.420, 38.317, 68.778), (16.54, 23.98, 40.94, 72.14)),
+        (256, (18.604, 23.939, 39.838, 71.212), (16.77, 22.96, 40.43, 72.39)),
+        (512, (18.603, 24.787, 41.475, 74.903), (18.03, 25.02, 41.21, 73.93)),
+        (1024, (19.439, 26.221, 43.127, 76.855), (18.70, 26.76, 44.20, 77.65)),
+        (2048, (23.424, 36.055, 59.690, 107.780), (23.27, 35.15, 58.43, 100.93)),
+    ):
+        blocks, fifo = rows // 128, 8
+        slots = fifo * 128 * blocks
+        for s1, one, other in zip((1024, 2048, 4096, 8192), arm, x86, strict=True):
+            yield Whole(
+                "flash attention, torch", f"{rows} x {s1}", (one + other) / 2, "demos/torch_jit/flash_atten/fa_kernel.cpp",
+                f"runTFA<128, 128, 128, 256, 4, {fifo}, false, false, 1>((__gm__ uint64_t *)p0, (__gm__ half *)p1, "
+                "(__gm__ half *)p2, (__gm__ half *)p3, (__gm__ half *)p4, (__gm__ float *)p5, (__gm__ float *)p6, "
+                "(__gm__ float *)p7, (__gm__ float *)p8, (__gm__ float *)p9, (__gm__ float *)p10, (__gm__ float *)p11, "
+                f"nullptr, nullptr, {rows}, {s1})",
+                _bytes(
+                    4096, 2 * rows * 128, 2 * s1 * 128, 2 * s1 * 128, 2 * slots * 256, 4 * slots, 4 * blocks * rows,
+                    4 * blocks * rows, 4 * rows * 128, 4 * blocks * rows * 128, 4 * slots * 256, 4 * slots * 128,
+                ),
+                "mix", blocks, B2, l2="warm", method="ev", commit="68b7cd17",
+                headers="kernels/manual/common/flash_atten", spread=abs(one - other) / (one + other),
+            )  # fmt: skip
 
 
 def attention_by_cores() -> Iterator[Whole]:
@@ -222,5 +256,5 @@ def vector_add() -> Iterator[Whole]:
 
 def points() -> list[Whole]:
     """Every point, in the order of the page."""
-    groups = (gemm, gemm_ar, attention, attention_by_cores, vector_add, top_k, conv2d, mx_gemm)
+    groups = (gemm, gemm_ar, attention, attention_of_torch, attention_by_cores, vector_add, top_k, conv2d, mx_gemm)
     return [point for group in groups for point in group()]

@@ -38,6 +38,12 @@ _SECONDS = 1800.0
 # what the host does with a kernel: a launch becomes a call that nobody makes
 _LAUNCH = re.compile(r"<<<.*?>>>|#include <pto/npu/kernels/Pto_prefetch.hpp>", re.S)
 _HOST = "#pragma once\n#include <cstdint>\nusing aclFloat16 = uint16_t;\nusing aclrtStream = void *;\n"
+_RUNTIME = """\
+#pragma once
+#include <cstdint>
+inline int rtGetC2cCtrlAddr(uint64_t *, uint32_t *) { return 0; }
+template <bool = true, int = 0> void PTO_PREFETCH(void *, uint64_t, void *) {}
+"""
 _WRAPPER = """\
 {define}#define __COSTMODEL
 #include "{source}"
@@ -125,6 +131,11 @@ def kernels_of(point: Whole, checkout: Path, scratch: Path) -> list[Kernel]:
         # its own program lists the shapes that it launches there
         (folder / "generated_cases.h").write_text("#define TFA_FOR_EACH_CASE(one)\n", encoding="utf-8")
         include, folders = str(folder / source.name), (source.parent, folder)
+        if point.headers:
+            folders = (*folders, at_commit(checkout, point.commit, scratch) / point.headers)
+            runtime = folder / "runtime" / "rt.h"
+            runtime.parent.mkdir(exist_ok=True)
+            runtime.write_text(_RUNTIME, encoding="utf-8")
     else:
         include, folders = str(ROOT / "benchmarks" / "kernels_add.hpp"), ()
     slots = len(point.tensors())
@@ -149,7 +160,7 @@ def at_commit(checkout: Path, commit: str, scratch: Path) -> Path:
     if not folder.is_dir():
         folder.mkdir()
         archive = subprocess.run(
-            ["git", "-C", str(checkout), "archive", commit, "kernels"], capture_output=True, check=True
+            ["git", "-C", str(checkout), "archive", commit, "kernels", "demos"], capture_output=True, check=True
         ).stdout
         with tarfile.open(fileobj=io.BytesIO(archive)) as files:
             files.extractall(folder, filter="data")

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from insight_trace.chips.chip_files import (
     FOLDER,
+    MOVE,
     TARGETS,
     overlaid,
     parameter_names,
@@ -313,7 +314,7 @@ def _lines(table: Mapping[str, Any]) -> list[str]:
     for instr, entry in table.get("move", {}).items():
         numbers = [
             _milli(entry.get(key, 0))
-            for key in ("latency", "rate", "per_burst", "interval", "floor", "burst_rate", "in_flight")
+            for key in MOVE
         ]
         curve = [str(n) for size, cycles in entry.get("curve", []) for n in (size, _milli(cycles))]
         lines.append("\t".join(["move", instr, *map(str, numbers), *curve]))

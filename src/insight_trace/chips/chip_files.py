@@ -41,7 +41,8 @@ _FAMILY = {
 _LOGS = ("910A", "910B", "910_93", "310P", "310B", "950")  # chip.LogFamily
 _PRESET = ("value", "move", "vector")
 _WORTH = ("kind", "source")
-_MOVE = ("latency", "rate", "per_burst", "interval", "floor", "burst_rate", "in_flight")
+# in the order of a line of a job (engine/text.cpp)
+MOVE = ("latency", "rate", "per_burst", "missed_burst", "interval", "floor", "burst_rate", "in_flight")
 _VECTOR = ("head", "slope", "gap")
 _NESTED = ("slope", "row", "head")
 _ROOF = ("bandwidth", "cube_flop_per_cycle", "vector_bytes_per_cycle")
@@ -174,7 +175,7 @@ class _Check:
                     self.wrong(place, "has numbers in nested")
 
     def move(self, place: tuple[str, ...], entry: Any) -> None:
-        self.entry(place, entry, needed=("rate",), others=(*_MOVE, "curve"))
+        self.entry(place, entry, needed=("rate",), others=(*MOVE, "curve"))
         if entry["rate"] <= 0:
             self.wrong(place, "has a rate above zero")
         curve = entry.get("curve")

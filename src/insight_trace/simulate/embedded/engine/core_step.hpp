@@ -22,7 +22,9 @@ struct Access {
     int64_t data = 0; // thousandths of a cycle on the pipe's data channel, with nobody else on the chip
     uint32_t bursts = 0;
     uint32_t burst_bytes = 0;
-    uint32_t weight = 1000; // thousandths: what its bytes take of the chip's rates, more off their alignment
+    uint16_t weight = 1000; // thousandths: what its bytes take of the chip's rates, more off their alignment
+    // thousandths of a cycle on the channel, at least: for each piece, for each that L2 does not hold
+    uint16_t piece = 0, missed_piece = 0;
     bool write = false;
     bool atomic = false; // adds to what is there
     bool to_l1 = false;  // loads of the cube core, which reach a little less of the chip's rate
@@ -30,6 +32,7 @@ struct Access {
     uint8_t in_flight = 0; // transfers that its pipe has under way at most; 0: no limit
     uint32_t unit = 0;     // of the accumulator, as UnitUse packs it
 };
+static_assert(sizeof(Access) == 48, "one per transfer of a run");
 
 enum class StepKind : uint8_t {
     Scalar,     // the scalar unit works `latency`

@@ -79,6 +79,14 @@ void MemorySystem::try_begin(uint32_t number) {
     --channel.looked_up;
 }
 
+// The time on its channel with nobody else on the chip. Pieces that L2 does not hold come more slowly.
+static int64_t data_phase(const Access &access, const L2Traffic &traffic) {
+    const int64_t data = std::max<int64_t>(1, access.data);
+    if (access.missed_piece == access.piece || !traffic.fetched) return data;
+    const int64_t more = (access.missed_piece - access.piece) * traffic.fetched / traffic.bytes;
+    return std::max(data, access.bursts * (access.piece + more));
+}
+
 void MemorySystem::begin(uint32_t number, const Waiting &waiting) {
     channels_[number].busy = true;
     const Access &access = waiting.access;
@@ -90,7 +98,7 @@ void MemorySystem::begin(uint32_t number, const Waiting &waiting) {
     flow.holds = access.turn == Turn::Holds;
     flow.expected = waiting.expected;
     flow.left = bytes * kMillion;
-    flow.wants = std::max<int64_t>(1, flow.left / std::max<int64_t>(1, access.data));
+    flow.wants = std::max<int64_t>(1, flow.left / data_phase(access, traffic));
     // what a path reaches of the chip's rate is told by how much of it its bytes take
     int64_t l2 = 1000, hbm = 1000;
     if (access.to_l1) {

@@ -47,8 +47,9 @@ struct MoveCost {
     int64_t latency = 0;
     int64_t rate = 0;      // bytes per 1000 cycles
     int64_t per_burst = 0; // at least this much per burst or row
-    int64_t interval =
-        0; // until the pipe takes the next transfer; 0: when this one has ended. On chip: extra gap
+    int64_t missed_burst = 0; // the same of one that L2 does not hold; 0: no more
+    // until the pipe takes the next transfer; 0: when this one has ended. On chip: extra gap
+    int64_t interval = 0;
     int64_t floor = 0;      // what it takes at least
     int64_t in_flight = 0;  // transfers that the pipe has under way at most; 0: no limit of its own
     int64_t burst_rate = 0; // bytes per 1000 cycles inside one burst; 0: no limit of its own

@@ -77,11 +77,12 @@ static void read_move_cost(const std::vector<std::string> &f, Parameters &into) 
     cost.latency = std::stoll(f.at(2));
     cost.rate = std::stoll(f.at(3));
     cost.per_burst = std::stoll(f.at(4));
-    cost.interval = std::stoll(f.at(5));
-    cost.floor = std::stoll(f.at(6));
-    cost.burst_rate = std::stoll(f.at(7));
-    cost.in_flight = std::stoll(f.at(8)) / 1000;
-    const size_t first = 9, most = sizeof cost.curve / sizeof cost.curve[0];
+    cost.missed_burst = std::stoll(f.at(5));
+    cost.interval = std::stoll(f.at(6));
+    cost.floor = std::stoll(f.at(7));
+    cost.burst_rate = std::stoll(f.at(8));
+    cost.in_flight = std::stoll(f.at(9)) / 1000;
+    const size_t first = 10, most = sizeof cost.curve / sizeof cost.curve[0];
     for (size_t i = first; i + 1 < f.size(); i += 2) {
         if (cost.points == static_cast<int>(most))
             fail(Fault::OurBug, {}, "the curve of %s has too many points", f.at(1).c_str());

@@ -93,10 +93,12 @@ Cost transfer_cost(const Parameters &parameters, Instr instr, uint64_t gm, int64
     if ((gm % 512 || ragged) && bytes > parameters.gm_unaligned_from / 1000) {
         const int64_t more = ragged ? parameters.gm_unaligned_cost_l1 : parameters.gm_unaligned_cost;
         bytes = bytes * more / 1000;
-        access.weight = static_cast<uint32_t>(more);
+        access.weight = static_cast<uint16_t>(more);
     }
     Cost result = moved(cost, bursts, bytes);
     access.data = result.channel;
+    access.piece = static_cast<uint16_t>(cost.per_burst);
+    access.missed_piece = static_cast<uint16_t>(std::max(cost.per_burst, cost.missed_burst));
     access.turn = cost.interval == 0 ? Turn::Holds : Turn::Free;
     access.in_flight = static_cast<uint8_t>(std::min<int64_t>(cost.in_flight, UINT8_MAX));
     result.access = &access;
