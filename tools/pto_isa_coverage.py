@@ -37,7 +37,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from insight_trace.cache import content_key
 from insight_trace.chips import family_named, load_chip
@@ -133,12 +132,7 @@ class Bench:
         self.toolchains = [kind(compiler, usual.cache, self.headers) for compiler in compilers]
         self.toolchain = self.toolchains[0]
         self.driver = self.toolchain.executable(Program("device_tests", (DRIVER,), (STAND_INS,)))
-        self.kept_path = scratch / ("results_vendor_headers.json" if vendor_headers else "results.json")
-        self.lock = threading.Lock()
-        try:
-            self.kept: dict[str, dict[str, Any]] = json.loads(self.kept_path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            self.kept = {}
+        self.kept_name = "outcomes_vendor_headers.json" if vendor_headers else "outcomes.json"
 
     def _unshared(self, toolchain: Toolchain) -> tuple[str, ...]:
         """The objects of both kinds of core are loaded together, and have the same names."""
@@ -156,7 +150,7 @@ class Bench:
         content += [(HERE / "pto_isa_launches.py").read_bytes(), str(self.headers).encode()]
         # what did not compile is tried again when the source or our headers have changed
         identity = _digest([self.toolchain.identity.encode(), *content])
-        if not self.streams and (outcomes := self._kept(family, source.name, identity)):
+        if not self.streams and (outcomes := self._kept(place, identity)):
             return Folder(family, source.name, False, outcomes)
         program = None
         try:
@@ -168,28 +162,33 @@ class Bench:
             if program is not None:  # the program knows its cases best: some come out of macros
                 listed = self._drive(family, program, [], place, "")
                 outcomes = tuple(Outcome(one.case, "uncompiled", said, where) for one in listed) or outcomes
-            self._keep(family, source.name, identity, outcomes)
+            self._keep(place, identity, outcomes)
             return Folder(family, source.name, False, outcomes)
         key = _digest([*(str(part).encode() for part in (self.driver, program, objects)), *content])
-        outcomes = self._kept(family, source.name, key)
+        outcomes = self._kept(place, key)
         if self.streams or not outcomes:
             outcomes = self._drive(family, program, objects, place, self._data(source, place))
             outcomes = self._without_kernels(family, program, objects, place, outcomes)
             if any(one.state == "wrong" for one in outcomes):
                 outcomes = self._as_before(family, source, program, objects, outcomes)
-            self._keep(family, source.name, key, outcomes)
+            self._keep(place, key, outcomes)
         return Folder(family, source.name, True, outcomes)
 
-    def _kept(self, family: str, name: str, key: str) -> tuple[Outcome, ...]:
-        kept = self.kept.get(f"{family}/{name}", {})
-        return tuple(Outcome(*one) for one in kept["outcomes"]) if kept.get("key") == key else ()
+    def _kept(self, place: Path, key: str) -> tuple[Outcome, ...]:
+        """What an earlier run of the same found."""
+        try:
+            kept = json.loads((place / self.kept_name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return ()
+        return tuple(Outcome(*one) for one in kept["outcomes"]) if kept["key"] == key else ()
 
-    def _keep(self, family: str, name: str, key: str, outcomes: tuple[Outcome, ...]) -> None:
-        with self.lock:
-            self.kept[f"{family}/{name}"] = {"key": key, "outcomes": [astuple(one) for one in outcomes]}
-            part = self.kept_path.with_suffix(".part")
-            part.write_text(json.dumps(self.kept, indent=1), encoding="utf-8")
-            part.rename(self.kept_path)
+    def _keep(self, place: Path, key: str, outcomes: tuple[Outcome, ...]) -> None:
+        part = place / "outcomes.part"
+        part.write_text(
+            json.dumps({"key": key, "outcomes": [astuple(one) for one in outcomes]}, indent=1),
+            encoding="utf-8",
+        )
+        part.rename(place / self.kept_name)
 
     def _as_before(
         self,

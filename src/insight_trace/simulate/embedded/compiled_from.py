@@ -88,7 +88,7 @@ def compiled_from(
     listed = {folder / os.fsdecode(word) for word in words}
     found = listed | {folder / os.fsdecode(_unescaped(name)) for name in _MARKER.findall(text)}
     files: dict[str, str] = {}
-    absent: set[str] = set()
+    looked_for: set[tuple[Path, bytes]] = set()
     certain, has_code = True, False
     for path in sorted(found):
         if path.is_relative_to(ours) or not path.is_file():
@@ -102,7 +102,8 @@ def compiled_from(
             certain = certain and (system or bool(spelled))
             places = searched if system else (path.parent, *searched)
             if spelled:
-                absent |= {_highest_absent(place / os.fsdecode(spelled[1:-1])) for place in places}
+                looked_for |= {(place, spelled[1:-1]) for place in places}
+    absent = {_highest_absent(place / os.fsdecode(name)) for place, name in looked_for}
     return CompiledFrom(
         files,
         tuple(name for name in sorted(map(_name, listed)) if name in files),

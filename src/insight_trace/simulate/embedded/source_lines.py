@@ -147,7 +147,7 @@ def _as_called(
             begin, end = bisect_left(offsets, low), bisect_left(offsets, high)
             called[begin:end] = [(caller, at)] * (end - begin)
     found = dict(zip(offsets, called, strict=True))
-    return [(offset, *(is_ours(file) and found[offset] or (file, line))) for offset, file, line in rows]
+    return [(offset, *((is_ours(file) and found[offset]) or (file, line))) for offset, file, line in rows]
 
 
 def _file_name(header: object, index: int) -> str:
