@@ -63,7 +63,7 @@ RIGHT = {
 }
 WRONG = {
     "confined": ("0 0 507035", "the kernel called fork"),  # no secret, no file of the program, no process
-    "endless": ("507046 507034", "did not end within its limit of time"),
+    "endless": ("507046 507034 0", "did not end within its limit of time"),
     "lone_wait": ("507034 msg", "pipe V waits for flag MTE2 -> V, event 2, which nothing sets"),
     "past_ub": ("507035", "goes past its 196608 bytes"),
     "past_end": ("507035", "buffer 2 ends 256 bytes earlier"),

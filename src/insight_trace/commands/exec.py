@@ -49,7 +49,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="look for races, memory faults and synchronisation in what is traced",
+        help="warnings of the checker, too; errors of what is traced are always shown",
     )
     parser.add_argument("--timing-only", action="store_true", help="simulate times, compute no values")
     parser.add_argument(

@@ -112,15 +112,16 @@ def _product(one: Launched, options: ProgramOptions, place: Path, toolchain: Too
             soc_version=one.soc,
             preset=options.preset,
             timing_only=options.timing_only,
-            check=options.check,
+            check=options.check or not options.timing_only,
             seconds=max(options.seconds, 300.0),
         )
     except InsightTraceError as error:
         return Product(one.name, error=str(error).splitlines()[0])
-    found = (
-        tuple(str(finding) for finding in replay.findings if finding.severity is not Severity.NOTE)
-        if options.check
-        else ()
+    shown = {Severity.ERROR, Severity.WARNING} if options.check else {Severity.ERROR}
+    found = tuple(
+        f"{finding.places[0].file}: {finding}" if finding.places else str(finding)
+        for finding in replay.findings
+        if finding.severity in shown
     )
     return Product(one.name, place, replay.directory, found)
 

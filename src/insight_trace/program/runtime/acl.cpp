@@ -252,9 +252,11 @@ aclError aclrtSynchronizeDevice(void) {
     Lock lock(device().mutex);
     return device().synchronize_all();
 }
-static int within(int32_t milliseconds, int error);
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t milliseconds) {
-    return within(milliseconds, aclrtSynchronizeDevice());
+    Lock lock(device().mutex);
+    bool hangs = device().default_stream.hangs();
+    for (const Stream *one : device().streams) hangs |= one->hangs();
+    return hangs && milliseconds > 0 ? kWaitTimeout : aclrtSynchronizeDevice();
 }
 aclError aclrtSetDeviceSatMode(int) { return kSuccess; }
 aclError aclrtSetOpExecuteTimeOut(uint32_t) { return kSuccess; }
@@ -265,6 +267,17 @@ aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback) { return kSuc
 aclError aclrtGetDevicesTopo(uint32_t, uint32_t, uint64_t *value) { return *value = 0, kSuccess; }
 aclError aclrtQueryDeviceStatus(int32_t, int *status) { return *status = 0, kSuccess; }
 aclError aclrtGetStreamAvailableNum(uint32_t *count) { return *count = 1024, kSuccess; }
+aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value) {
+    const ChipFacts &chip = device().chip();
+    *value = static_cast<uint32_t>(type == ACL_RT_DEV_RES_CUBE_CORE ? chip.cube_cores : chip.vector_cores);
+    return kSuccess;
+}
+aclError aclrtGetDeviceResLimit(int32_t, aclrtDevResLimitType type, uint32_t *value) {
+    return aclrtGetResInCurrentThread(type, value);
+}
+aclError aclrtGetStreamResLimit(aclrtStream, aclrtDevResLimitType type, uint32_t *value) {
+    return aclrtGetResInCurrentThread(type, value);
+}
 
 // --- contexts: there is one
 aclError aclrtCreateContext(aclrtContext *context, int32_t number) {
@@ -338,6 +351,10 @@ aclError aclrtMemcpyAsync(void *to, size_t most, const void *from, size_t count,
                           aclrtStream stream) {
     return copy("aclrtMemcpyAsync", CALLER, &device().stream(stream), to, most, from, count, kind);
 }
+aclError aclrtMemcpyAsyncWithCondition(void *to, size_t most, const void *from, size_t count,
+                                       aclrtMemcpyKind kind, aclrtStream stream) {
+    return aclrtMemcpyAsync(to, most, from, count, kind, stream);
+}
 aclError aclrtMemcpy2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                        size_t height, aclrtMemcpyKind kind) {
     for (size_t row = 0; row < height; ++row)
@@ -398,12 +415,10 @@ aclError aclrtSynchronizeStream(aclrtStream stream) {
         return fail_with(107003, "aclrtSynchronizeStream: there is no such stream");
     return device().synchronize(device().stream(stream));
 }
-// A kernel that hangs: whoever waits for a time gives up first.
-static int within(int32_t milliseconds, int error) {
-    return milliseconds > 0 && (error == kAicoreTimeout || error == kVectorTimeout) ? kWaitTimeout : error;
-}
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t milliseconds) {
-    return within(milliseconds, aclrtSynchronizeStream(stream));
+    Lock lock(device().mutex);
+    const bool hangs = device().is_stream(stream) && device().stream(stream).hangs();
+    return hangs && milliseconds > 0 ? kWaitTimeout : aclrtSynchronizeStream(stream);
 }
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
     Lock lock(device().mutex);
@@ -414,6 +429,8 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *id) {
     return *id = device().stream(stream).number, kSuccess;
 }
+aclError aclrtStreamGetPriority(aclrtStream, uint32_t *priority) { return *priority = 0, kSuccess; }
+aclError aclrtStreamGetFlags(aclrtStream, uint32_t *flags) { return *flags = 0, kSuccess; }
 aclError aclrtSetStreamFailureMode(aclrtStream, uint64_t) { return kSuccess; }
 aclError aclrtStreamAbort(aclrtStream) { return kSuccess; }
 aclError aclrtLaunchCallback(aclrtCallback function, void *data, int, aclrtStream) {

@@ -88,6 +88,8 @@ struct Stream {
     int error = 0;
     int number = 0;
     Known known;
+    // Who waits for a time gives up before the device does, whose error the next wait gets.
+    bool hangs() const { return error == kAicoreTimeout || error == kVectorTimeout; }
 };
 struct Event {
     double clock = 0;

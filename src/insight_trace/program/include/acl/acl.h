@@ -167,6 +167,10 @@ typedef enum aclrtMemLocationType {
     ACL_MEM_LOCATION_TYPE_DEVICE,
     ACL_MEM_LOCATION_TYPE_UNREGISTERED
 } aclrtMemLocationType;
+typedef enum aclrtDevResLimitType {
+    ACL_RT_DEV_RES_CUBE_CORE = 0,
+    ACL_RT_DEV_RES_VECTOR_CORE
+} aclrtDevResLimitType;
 typedef enum aclrtErrorLevel { ACL_RT_THREAD_LEVEL = 0 } aclrtLastErrLevel;
 typedef struct aclrtMallocConfig {
     void *attrs;
@@ -226,6 +230,9 @@ aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback);
 aclError aclrtGetDevicesTopo(uint32_t device, uint32_t other, uint64_t *value);
 aclError aclrtQueryDeviceStatus(int32_t device, int *status);
 aclError aclrtGetStreamAvailableNum(uint32_t *count);
+aclError aclrtGetDeviceResLimit(int32_t device, aclrtDevResLimitType type, uint32_t *value);
+aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t *value);
+aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value);
 
 aclError aclrtCreateContext(aclrtContext *context, int32_t device);
 aclError aclrtDestroyContext(aclrtContext context);
@@ -248,6 +255,8 @@ aclError aclrtMemsetAsync(void *pointer, size_t most, int32_t value, size_t coun
 aclError aclrtMemcpy(void *to, size_t most, const void *from, size_t count, aclrtMemcpyKind kind);
 aclError aclrtMemcpyAsync(void *to, size_t most, const void *from, size_t count, aclrtMemcpyKind kind,
                           aclrtStream stream);
+aclError aclrtMemcpyAsyncWithCondition(void *to, size_t most, const void *from, size_t count,
+                                       aclrtMemcpyKind kind, aclrtStream stream);
 aclError aclrtMemcpy2d(void *to, size_t toPitch, const void *from, size_t fromPitch, size_t width,
                        size_t height, aclrtMemcpyKind kind);
 aclError aclrtMemcpy2dAsync(void *to, size_t toPitch, const void *from, size_t fromPitch, size_t width,
@@ -266,6 +275,8 @@ aclError aclrtSynchronizeStream(aclrtStream stream);
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status);
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *id);
+aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority);
+aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags);
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
 aclError aclrtStreamAbort(aclrtStream stream);
 aclError aclrtLaunchCallback(aclrtCallback function, void *data, int type, aclrtStream stream);
@@ -340,6 +351,32 @@ aclError aclrtIpcMemGetExportKey(...);
 aclError aclrtIpcMemImportByKey(...);
 aclError aclrtDeviceEnablePeerAccess(...);
 aclError aclrtDeviceCanAccessPeer(...);
+aclError aclrtSetDeviceResLimit(...);
+aclError aclrtSetStreamResLimit(...);
+aclError aclrtSetStreamAttribute(...);
+aclError aclrtGetStreamAttribute(...);
+aclError aclrtHostRegister(...);
+aclError aclrtHostUnregister(...);
+aclError aclrtReleaseMemAddress(...);
+aclError aclrtFreePhysical(...);
+aclError aclrtUnmapMem(...);
+aclError aclrtMemSetAccess(...);
+aclError aclrtMemGetAllocationGranularity(...);
+aclError aclrtMemExportToShareableHandle(...);
+aclError aclrtMemImportFromShareableHandle(...);
+aclError aclrtDeviceDisablePeerAccess(...);
+aclError aclrtDevicePeerAccessStatus(...);
+aclError aclrtKernelArgsInit(...);
+aclError aclrtKernelArgsAppend(...);
+aclError aclrtKernelArgsFinalize(...);
+aclError aclrtValueWrite(...);
+aclError aclrtValueWait(...);
+aclError aclrtMemcpyBatch(...);
+aclError aclmdlRICaptureBegin(...);
+aclError aclmdlRICaptureEnd(...);
+aclError aclmdlRIExecuteAsync(...);
+aclError aclmdlRIDestroy(...);
+aclError aclrtIpcMemClose(...);
 aclError aclprofInit(...);
 aclError aclprofStart(...);
 aclError aclprofStop(...);
