@@ -68,66 +68,43 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# the functions, by the module that each is in
-FUNCTIONS: dict[str, str] = {
-    "capture": "insight_trace.api.data",
-    "dump_entries": "insight_trace.api.data",
-    "export_dump": "insight_trace.api.data",
-    "diff_dumps": "insight_trace.api.data",
-    "replay": "insight_trace.api.simulation",
-    "replay_all": "insight_trace.api.simulation",
-    "profile": "insight_trace.api.simulation",
-    "list_kernels": "insight_trace.api.simulation",
-    "run": "insight_trace.api.simulation",
-    "run_program": "insight_trace.api.simulation",
-    "time_op": "insight_trace.api.simulation",
-    "time_table": "insight_trace.api.simulation",
-    "time_many": "insight_trace.api.timing",
-    "variants": "insight_trace.api.timing",
-    "op_variants": "insight_trace.api.timing",
-    "stats": "insight_trace.api.traces",
-    "compare": "insight_trace.api.traces",
-    "table": "insight_trace.api.traces",
-    "query": "insight_trace.api.traces",
-    "view": "insight_trace.api.traces",
-    "clean": "insight_trace.api.traces",
-    "validate": "insight_trace.api.traces",
-    "export": "insight_trace.api.traces",
-    "check": "insight_trace.api.correctness",
-    "open_session": "insight_trace.api.correctness",
-    "why": "insight_trace.api.correctness",
-    "diverge": "insight_trace.api.correctness",
-    "gate": "insight_trace.api.projects",
-    "calibrate": "insight_trace.api.projects",
-    "runs": "insight_trace.api.projects",
-    "demo": "insight_trace.api.projects",
-    "doctor": "insight_trace.api.projects",
-    "new": "insight_trace.api.projects",
-    "simulate": "insight_trace.simulate",
-    "diff": "insight_trace.guard",
-    "judge": "insight_trace.judge",
-    "kernel": "insight_trace.program.run_kernel",
-    "open_trace": "insight_trace.insight.reader",
-    "load_dump": "insight_trace.dump.load",
-    "load_scene": "insight_trace.scene.static",
-    "load_scene_live": "insight_trace.scene.live",
+# module -> the functions in it
+_FUNCTIONS_IN: dict[str, str] = {
+    "api.data": "capture dump_entries export_dump diff_dumps",
+    "api.simulation": "replay replay_all profile list_kernels run run_program time_op time_table",
+    "api.timing": "time_many variants op_variants",
+    "api.traces": "stats compare table query view clean validate export",
+    "api.correctness": "check open_session why diverge",
+    "api.projects": "gate calibrate runs demo doctor new",
+    "simulate": "simulate",
+    "guard": "diff",
+    "judge": "judge",
+    "program.run_kernel": "kernel",
+    "insight.reader": "open_trace",
+    "dump.load": "load_dump",
+    "scene.static": "load_scene",
+    "scene.live": "load_scene_live",
 }
-# what they return
-_TYPES: dict[str, str] = {
-    "Candidate": "insight_trace.api.timing",
-    "Timings": "insight_trace.api.timing",
-    "Capture": "insight_trace.capture.session",
-    "CheckResult": "insight_trace.replay.examine",
-    "Comparison": "insight_trace.trace.compare",
-    "GateResult": "insight_trace.run.baseline",
-    "ProfileResult": "insight_trace.profile.profile_run",
-    "Replay": "insight_trace.replay.replaying",
-    "ReplayAllResult": "insight_trace.run.bulk_replay",
-    "RunResult": "insight_trace.run.run_tables",
-    "Simulation": "insight_trace.outcome",
-    "StatsResult": "insight_trace.trace.text",
-    "Trace": "insight_trace.model",
+# module -> what they return
+_TYPES_IN: dict[str, str] = {
+    "api.timing": "Candidate Timings",
+    "capture.session": "Capture",
+    "replay.examine": "CheckResult",
+    "trace.compare": "Comparison",
+    "run.baseline": "GateResult",
+    "profile.profile_run": "ProfileResult",
+    "replay.replaying": "Replay",
+    "run.bulk_replay": "ReplayAllResult",
+    "run.run_tables": "RunResult",
+    "outcome": "Simulation",
+    "trace.text": "StatsResult",
+    "model": "Trace",
 }
+# name -> the module that it is in
+FUNCTIONS, _TYPES = (
+    {name: f"insight_trace.{module}" for module, names in table.items() for name in names.split()}
+    for table in (_FUNCTIONS_IN, _TYPES_IN)
+)
 
 __all__ = ["__version__", *FUNCTIONS, *_TYPES]
 

@@ -5,6 +5,7 @@ Built in: the four kernels of paged attention. `register_recipe` adds one for an
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -13,16 +14,17 @@ from msgspec.structs import replace
 
 from insight_trace.arguments.dispatch import NO_SCALARS
 from insight_trace.arguments.slots import (
+    Content,
     Fill,
     Random,
     ReplayArguments,
     ReplayScalar,
-    ReplayTensor,
+    ReplaySlot,
     Zero,
     make_tensor,
     row_major,
 )
-from insight_trace.dtypes import DType, dtype_named, scalar_bits
+from insight_trace.dtypes import dtype_named, scalar_bits
 from insight_trace.errors import RequestError
 from insight_trace.model import Case, Role, Tier
 
@@ -89,7 +91,12 @@ class _Sizes:
         self.dim = self._size("head_dim")
         self.block = self._size("block_size")
         self.valid, self.is_first, self.is_last = self._place(step)
-        self.dtype = _dtype(case.params.get("dtype", "bfloat16"), case)
+        self.one = 1
+        name = case.params.get("dtype", "bfloat16")
+        dtype = dtype_named(name) if isinstance(name, str) else None
+        if dtype is None:
+            raise RequestError(f"case {case.name}: the dtype {name!r} is not known")
+        self.dtype = dtype
 
     def _size(self, key: str) -> int:
         return _positive(self._case.params, key, self._case.name)
@@ -130,112 +137,45 @@ def _positive(params: Mapping[str, Any], key: str, case_name: str) -> int:
     return value
 
 
-def _dtype(name: object, case: Case) -> DType:
-    dtype = dtype_named(name) if isinstance(name, str) else None
-    if dtype is None:
-        raise RequestError(f"case {case.name}: the dtype {name!r} is not known")
-    return dtype
+# kernel -> its slots in order: what it is, name, element type ("own": the case's), and the sizes of its shape. The update
+# divides by the row sums lij, so they are ones: not zero, and of one sign.
+_LAYOUTS: dict[str, str] = {
+    "QK": "input qi own rows dim | input kj own block dim | output sij FLOAT32 rows block",
+    "SF": "view sij_valid FLOAT32 rows valid | output pij own rows block | output mij FLOAT32 rows"
+    " | output lij FLOAT32 rows | scalar scale FLOAT32 one",
+    "PV": "input pij own rows block | input vj own block dim | output oi_new FLOAT32 rows dim",
+    "UP": "input mij FLOAT32 rows | ones lij FLOAT32 rows | input oi_new FLOAT32 rows dim | inout mi FLOAT32 rows"
+    " | inout li FLOAT32 rows | inout oi FLOAT32 rows dim | inout dst FLOAT32 rows dim"
+    " | scalar is_first UINT64 is_first | scalar is_last UINT64 is_last",
+}
 
 
-def _named(name: str) -> DType:
-    dtype = dtype_named(name)
+def _paged_attention(layout: str, case: Case, step: int) -> ReplayArguments:
+    sizes = _Sizes(case, step)
+    slots = enumerate(layout.split(" | "))
+    return ReplayArguments(tuple(_slot(slot, *text.split(), sizes=sizes) for slot, text in slots))
+
+
+def _slot(slot: int, what: str, name: str, type_: str, *words: str, sizes: _Sizes) -> ReplaySlot:
+    dtype = sizes.dtype if type_ == "own" else dtype_named(type_)
     assert dtype is not None
-    return dtype
-
-
-def _input(slot: int, name: str, dtype: DType, *shape: int, strides: tuple[int, ...] = ()) -> ReplayTensor:
+    shape = tuple(int(getattr(sizes, word)) for word in words)
+    if what == "scalar":
+        value = float(shape[0]) if dtype.is_float else shape[0]
+        return ReplayScalar(slot, dtype, scalar_bits(dtype, value), Tier.FILLED, name, "recipe")
+    contents: dict[str, tuple[Content, Tier, str]] = {
+        "output": (Zero(), Tier.OUTPUT, "output"),
+        "inout": (Zero(), Tier.SYNTHETIC, "recipe, zero"),
+        "ones": (Fill(1.0), Tier.FILLED, "recipe, filled with 1.0"),
+    }
+    random = (Random(_SEED), Tier.SYNTHETIC, f"recipe, random, seed {_SEED}")
+    content, tier, origin = contents.get(what, random)
+    role = Role(what) if what in ("output", "inout") else Role.INPUT
+    strides = (sizes.block, 1) if what == "view" else row_major(shape)
     return make_tensor(
-        slot,
-        dtype,
-        shape,
-        Random(_SEED),
-        Tier.SYNTHETIC,
-        strides=strides or row_major(shape),
-        role=Role.INPUT,
-        name=name,
-        origin=f"recipe, random, seed {_SEED}",
+        slot, dtype, shape, content, tier, strides=strides, role=role, name=name, origin=origin
     )
 
 
-def _output(slot: int, name: str, dtype: DType, *shape: int) -> ReplayTensor:
-    return make_tensor(slot, dtype, shape, Zero(), Tier.OUTPUT, role=Role.OUTPUT, name=name, origin="output")
-
-
-def _inout(slot: int, name: str, dtype: DType, *shape: int) -> ReplayTensor:
-    return make_tensor(
-        slot, dtype, shape, Zero(), Tier.SYNTHETIC, role=Role.INOUT, name=name, origin="recipe, zero"
-    )
-
-
-def _flag(slot: int, name: str, value: bool) -> ReplayScalar:
-    return ReplayScalar(slot, _named("UINT64"), int(value), Tier.FILLED, name, "recipe")
-
-
-def _qk(case: Case, step: int) -> ReplayArguments:
-    s, f32 = _Sizes(case, step), _named("FLOAT32")
-    return ReplayArguments(
-        (
-            _input(0, "qi", s.dtype, s.rows, s.dim),
-            _input(1, "kj", s.dtype, s.block, s.dim),
-            _output(2, "sij", f32, s.rows, s.block),
-        )
-    )
-
-
-def _sf(case: Case, step: int) -> ReplayArguments:
-    s, f32 = _Sizes(case, step), _named("FLOAT32")
-    scale = ReplayScalar(4, f32, scalar_bits(f32, 1.0), Tier.FILLED, "scale", "recipe")
-    return ReplayArguments(
-        (
-            _input(0, "sij_valid", f32, s.rows, s.valid, strides=(s.block, 1)),
-            _output(1, "pij", s.dtype, s.rows, s.block),
-            _output(2, "mij", f32, s.rows),
-            _output(3, "lij", f32, s.rows),
-            scale,
-        )
-    )
-
-
-def _pv(case: Case, step: int) -> ReplayArguments:
-    s, f32 = _Sizes(case, step), _named("FLOAT32")
-    return ReplayArguments(
-        (
-            _input(0, "pij", s.dtype, s.rows, s.block),
-            _input(1, "vj", s.dtype, s.block, s.dim),
-            _output(2, "oi_new", f32, s.rows, s.dim),
-        )
-    )
-
-
-def _up(case: Case, step: int) -> ReplayArguments:
-    s, f32 = _Sizes(case, step), _named("FLOAT32")
-    # The kernel divides by the row sums, so they must not be zero or change sign.
-    sums = make_tensor(
-        1,
-        f32,
-        (s.rows,),
-        Fill(1.0),
-        Tier.FILLED,
-        role=Role.INPUT,
-        name="lij",
-        origin="recipe, filled with 1.0",
-    )
-    return ReplayArguments(
-        (
-            _input(0, "mij", f32, s.rows),
-            sums,
-            _input(2, "oi_new", f32, s.rows, s.dim),
-            _inout(3, "mi", f32, s.rows),
-            _inout(4, "li", f32, s.rows),
-            _inout(5, "oi", f32, s.rows, s.dim),
-            _inout(6, "dst", f32, s.rows, s.dim),
-            _flag(7, "is_first", s.is_first),
-            _flag(8, "is_last", s.is_last),
-        )
-    )
-
-
-register_recipe("QK", _qk)
-register_recipe("SF", _sf)
-register_recipe("PV", _pv)
-register_recipe("UP", _up)
+for _kernel, _layout in _LAYOUTS.items():
+    register_recipe(_kernel, functools.partial(_paged_attention, _layout))

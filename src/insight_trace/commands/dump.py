@@ -18,6 +18,7 @@ from insight_trace.dump.entries import Entry, argument_json, plain_number, scala
 from insight_trace.dump.recorded_bytes import payload_array
 from insight_trace.dump.statistics import DIGITS, Statistics, element_text, statistics
 from insight_trace.model import ScalarArg, TensorArg
+from insight_trace.options import add_table
 
 if TYPE_CHECKING:
     from insight_trace.dump.entries import EntryFilter
@@ -25,69 +26,61 @@ if TYPE_CHECKING:
 _LINES_AT_ONCE = 4096
 
 
+_FILTERS = """
+--scene SCENE                text  names the kernels, and infers them where needed
+-t --task --task-id ID -> task  number  only this task, hex or decimal
+--func-id N                  int   only dispatches of this kernel
+--kernel NAME                text  kernel name (needs --scene unless the dump has it)
+--dispatch-id --dispatch N -> dispatch  number  only this dispatch
+-s --stage                   before|after|before_dispatch|after_completion  only what was recorded before the dispatch, \
+or after completion
+-r --role                    input|output|inout  only arguments that the kernel reads, writes, or both
+-a --slot --arg N            int   only this slot of the args array
+-i --index N                 int   row of `dump list --args`
+"""
+_NEWEST = """
+dump DIR                     text ?  default: the newest under outputs/
+"""
+_JSON = """
+--json                       on    as JSON
+"""
+# action -> what it does, and what it takes
+_ACTIONS: dict[str, tuple[str, str]] = {
+    "list": (
+        "one line per dispatch; with --args, or a filter of arguments, one per argument and stage",
+        f"""
+        {_NEWEST} {_FILTERS}
+        --args               on    one line per argument and stage
+        """,
+    ),
+    "show": ("tensors with statistics, scalars with value and bits", f"{_NEWEST} {_FILTERS}"),
+    "export": (
+        "arguments as .npy, .txt or .csv files",
+        f"""
+        {_NEWEST} {_FILTERS}
+        --format             npy|txt|csv =npy  of the files (default: %(default)s)
+        -o --output OUT      path  default: DIR/<format>
+        --force              on    replace files that exist
+        """,
+    ),
+    "diff": (
+        "compare two dumps, or one tensor of a dump with a golden .npy or .bin file",
+        f"""
+        dump DIR             text  the dump to look at
+        other OTHER          text  another dump, or a golden .npy or .bin file
+        --rtol               tolerance =0  relative tolerance, default 0
+        --atol               tolerance =0  absolute tolerance, default 0
+        {_FILTERS}
+        """,
+    ),
+}
+
+
 def prepare(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="list|show|export|diff")
-    for name, text in (
-        ("list", "one line per dispatch; with --args, or a filter of arguments, one per argument and stage"),
-        ("show", "tensors with statistics, scalars with value and bits"),
-        ("export", "arguments as .npy, .txt or .csv files"),
-        ("diff", "compare two dumps, or one tensor of a dump with a golden .npy or .bin file"),
-    ):
+    for name, (text, takes) in _ACTIONS.items():
         action = actions.add_parser(name, help=text, description=text, allow_abbrev=False)
-        if name == "diff":
-            action.add_argument("dump", metavar="DIR", help="the dump to look at")
-            action.add_argument("other", metavar="OTHER", help="another dump, or a golden .npy or .bin file")
-            action.add_argument("--rtol", type=_tolerance, default=0.0, help="relative tolerance, default 0")
-            action.add_argument("--atol", type=_tolerance, default=0.0, help="absolute tolerance, default 0")
-        else:
-            action.add_argument("dump", metavar="DIR", nargs="?", help="default: the newest under outputs/")
-        _add_filters(action)
-        if name == "list":
-            action.add_argument("--args", action="store_true", help="one line per argument and stage")
-        if name == "export":
-            action.add_argument(
-                "--format",
-                choices=("npy", "txt", "csv"),
-                default="npy",
-                help="of the files (default: %(default)s)",
-            )
-            action.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: DIR/<format>")
-            action.add_argument("--force", action="store_true", help="replace files that exist")
-        action.add_argument("--json", action="store_true", help="as JSON")
-
-
-def _add_filters(action: argparse.ArgumentParser) -> None:
-    action.add_argument("--scene", metavar="SCENE", help="names the kernels, and infers them where needed")
-    action.add_argument(
-        "-t",
-        "--task",
-        "--task-id",
-        type=_number,
-        metavar="ID",
-        dest="task",
-        help="only this task, hex or decimal",
-    )
-    action.add_argument("--func-id", type=int, metavar="N", help="only dispatches of this kernel")
-    action.add_argument("--kernel", metavar="NAME", help="kernel name (needs --scene unless the dump has it)")
-    action.add_argument(
-        "--dispatch-id", "--dispatch", type=_number, metavar="N", dest="dispatch", help="only this dispatch"
-    )
-    action.add_argument(
-        "-s",
-        "--stage",
-        choices=("before", "after", "before_dispatch", "after_completion"),
-        help="only what was recorded before the dispatch, or after completion",
-    )
-    action.add_argument(
-        "-r",
-        "--role",
-        choices=("input", "output", "inout"),
-        help="only arguments that the kernel reads, writes, or both",
-    )
-    action.add_argument(
-        "-a", "--slot", "--arg", type=int, metavar="N", dest="slot", help="only this slot of the args array"
-    )
-    action.add_argument("-i", "--index", type=int, metavar="N", help="row of `dump list --args`")
+        add_table(action, takes + _JSON, number=_number, tolerance=_tolerance)
 
 
 def _number(text: str) -> int:
