@@ -245,9 +245,9 @@ int main() {
     )
     ran = run_program(tmp_path, text, options=("-o", "traces"))
     line = line_of(text, "TADDS(a, a, 1.0f)")
-    assert re.search(
-        rf"program\.cpp: .*\(line {line}, V\) .*with nothing that orders them", ran.stderr
-    ), ran.stderr
+    assert re.search(rf"program\.cpp: .*\(line {line}, V\) .*with nothing that orders them", ran.stderr), (
+        ran.stderr
+    )
 
 
 def test_functions_that_are_not_there_say_so_by_name(tmp_path: Path) -> None:
@@ -360,19 +360,42 @@ def _torch_device_is_built() -> bool:
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
-def test_a_cmake_build_with_the_asc_language(tmp_path: Path) -> None:
+def test_a_cmake_build_with_the_asc_language_and_a_library_of_kernels(tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text("""
 cmake_minimum_required(VERSION 3.16)
-find_package(ASC REQUIRED)
-project(add LANGUAGES ASC CXX)
+project(add CXX)
+include($ENV{ASCEND_HOME_PATH}/compiler/tikcpp/ascendc_kernel_cmake/ascendc.cmake)
+ascendc_library(kernels STATIC kernel.cpp)
+add_executable(host host.cpp)
+target_link_libraries(host PRIVATE kernels)
 add_executable(add add.asc)
 target_link_libraries(add PRIVATE tiling_api platform m dl ascendcl)
 """)
     shutil.copyfile(EXAMPLE, tmp_path / "add.asc")
-    configure = "cmake -DCMAKE_ASC_ARCHITECTURES=dav-2201 -S . -B build > log 2>&1"
-    line = f"{configure} && cmake --build build >> log 2>&1 && ./build/add"
+    (tmp_path / "kernel.cpp").write_text(
+        HEAD.split("template <class T> T *on_device")[0]
+        + KERNEL.replace("__global__", 'extern "C" __global__')
+    )
+    (tmp_path / "host.cpp").write_text("""
+#include <acl/acl.h>
+#include <cstdio>
+#include "aclrtlaunch_plus_one.h"
+int main() {
+    float h[128] = {3};
+    void *d = nullptr;
+    aclrtMalloc(&d, sizeof h, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemcpy(d, sizeof h, h, sizeof h, ACL_MEMCPY_HOST_TO_DEVICE);
+    ACLRT_LAUNCH_KERNEL(plus_one)(2, nullptr, d, d, 2);
+    const int error = aclrtSynchronizeDevice();
+    aclrtMemcpy(h, sizeof h, d, sizeof h, ACL_MEMCPY_DEVICE_TO_HOST);
+    printf("%d %g %g\\n", error, h[0], h[127]);
+}
+""")
+    configure = "cmake -DSOC_VERSION=Ascend910B1 -DCMAKE_ASC_ARCHITECTURES=dav-2201 -S . -B build > log 2>&1"
+    line = f"{configure} && cmake --build build >> log 2>&1 && ./build/host && ./build/add"
     ran = run_exec(tmp_path, "sh", "-c", line)
     assert ran.returncode == 0, (tmp_path / "log").read_text() + ran.stderr
+    assert "0 4 1\n" in ran.stdout
     assert "0 of 32768 wrong" in ran.stdout
 
 

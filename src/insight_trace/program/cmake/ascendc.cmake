@@ -10,7 +10,13 @@ link_directories("${INSIGHT_TRACE_TOOLKIT}/lib64")
 include_directories(SYSTEM "${INSIGHT_TRACE_TOOLKIT}/include")
 
 # ascendc_library(target STATIC|SHARED sources…): kernels, and aclrtlaunch_<kernel>.h for host code that launches them.
-function(ascendc_library target)
+# A macro, since what enable_language sets has to stand in the caller's scope.
+macro(ascendc_library target)
+  enable_language(ASC)
+  insight_trace_kernels(${target} ${ARGN})
+endmacro()
+
+function(insight_trace_kernels target)
   set(kind SHARED)
   set(sources ${ARGN})
   if(sources)
@@ -20,7 +26,6 @@ function(ascendc_library target)
       list(REMOVE_AT sources 0)
     endif()
   endif()
-  enable_language(ASC)
   set(folder "${CMAKE_BINARY_DIR}/include/${target}")
   set(shims)
   foreach(source ${sources})
