@@ -37,10 +37,10 @@ def _columns(page: str, number: int = 0) -> dict[str, np.ndarray]:
     parts: dict[str, list[np.ndarray]] = {entry["name"]: [] for entry in facts["columns"]}
     for span in facts["ranges"]:
         data, offset, count = _part(page, f"run{number}-core{span['core']}"), 0, span["past"] - span["first"]
-        for entry in facts["columns"]:
-            values = np.frombuffer(data, "<" + entry["type"], count, offset).astype(np.int64)
+        for entry, kind in zip(facts["columns"], span["types"], strict=True):
+            values = np.frombuffer(data, "<" + kind, count, offset).astype(np.int64)
             parts[entry["name"]].append(values)
-            offset += -(-values.size * np.dtype(entry["type"]).itemsize // 8) * 8
+            offset += -(-values.size * np.dtype(kind).itemsize // 8) * 8
     columns = {name: np.concatenate([np.zeros(0, np.int64), *values]) for name, values in parts.items()}
     start = columns.pop("steps")
     for segment in facts["segments"]:
@@ -77,12 +77,14 @@ def test_the_columns_of_the_page_are_those_of_the_trace(trace):
         if i not in hidden
     )
     assert shown == expected
-    details = [
-        line
-        for span in facts["ranges"]
-        for line in _part(page, f"run0-details{span['core']}").decode().split("\n")[:-1]
-    ]
+    details = []
+    for span in facts["ranges"]:
+        lines = _part(page, f"run0-details{span['core']}").decode().split("\n")[:-1]
+        which = np.frombuffer(_part(page, f"run0-spelled{span['core']}"), "<" + span["spelled"])
+        details += [lines[number] for number in which[: span["past"] - span["first"]]]
     assert len(details) == facts["rows"] == len(shown)
+    texts = [text for row, text in enumerate(instructions.detail) if row not in hidden]
+    assert sorted(details) == sorted(text.replace("\n", " ") for text in texts)
     for segment in facts["segments"]:
         part = columns["start"][segment["first"] : segment["past"]]
         assert (np.diff(part) >= 0).all()

@@ -44,6 +44,20 @@ def test_a_row_takes_the_lowest_lane_that_is_free(rows):
         mine[lowest] = int(end[row])
 
 
+def test_forty_rows_in_flight_take_the_lowest_free_lane_too():
+    start = np.repeat(np.arange(0, 200, 5), 2)
+    end = start + np.tile([200, 3], 40)
+    lane, order = sublanes(np.zeros(80, np.int64), start, end)
+    expected: list[int] = []
+    until: list[int] = []
+    for row in order.tolist():
+        free = next((place for place, time in enumerate(until) if time <= start[row]), len(until))
+        until[free : free + 1] = [int(end[row])]
+        expected.append(free)
+    assert lane[order].tolist() == expected
+    assert max(expected) == 40
+
+
 def test_no_rows_need_no_lane():
     empty = np.zeros(0, np.int64)
     lane, order = sublanes(empty, empty, empty)

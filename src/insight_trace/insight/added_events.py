@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from insight_trace.insight.encoding import floats, json_text, micros
-from insight_trace.insight.prepared import Prepared
+from insight_trace.insight.encoding import floats, integers, json_text, lay, micros, pick, texts
+from insight_trace.insight.prepared import Prepared, chunks
+from insight_trace.model import Pipe
 from insight_trace.recording.kinds import CROSS_CORE_NAMES, FLAG_NAMES
 
 if TYPE_CHECKING:
@@ -100,23 +101,20 @@ def cross_core_flows(prepared: Prepared) -> Iterator[bytes]:
     drawn = np.array([name in FLAG_NAMES | CROSS_CORE_NAMES for name in columns.names], bool)[columns.name]
     waits = np.flatnonzero((columns.partner >= 0) & ~drawn)
     waits = waits[columns.core[columns.partner[waits]] != columns.core[waits]]
-    used: set[int] = set()
-    for number, row in enumerate(waits[:MOST_ARROWS].tolist()):
-        other = int(columns.partner[row])
-        if other in used:
-            continue  # one arrow leaves a set; it may release several cores
-        used.add(other)
-        ends = [
-            (phase, int(columns.core[at]), _lane(prepared, at), int(columns.end[at]))
-            for phase, at in (("s", other), ("t", row))
-        ]
-        yield _arrow(prepared, "cross-core", number, ends)
-
-
-def _lane(prepared: Prepared, row: int) -> str:
-    from insight_trace.model import Pipe
-
-    return Pipe(int(prepared.instructions.pipe[row])).name
+    waits = waits[:MOST_ARROWS]
+    # one arrow leaves a set; it may release several cores
+    number = np.sort(np.unique(columns.partner[waits], return_index=True)[1])
+    lanes = [b"", *(pipe.name.encode() for pipe in Pipe)]
+    cores = [json_text(core) for core in columns.cores]
+    places = texts([b'","pid":"%s","tid":"%s","ts":' % (core, lane) for core in cores for lane in lanes])
+    for part in chunks(number):
+        ids = integers(part)
+        laid: list[Any] = []
+        for phase, rows in ((b"s", columns.partner[waits[part]]), (b"t", waits[part])):
+            place = pick(places, columns.core[rows].astype(np.int64) * len(lanes) + columns.pipe[rows])
+            laid += [b'{"cat":"cross-core","id":"cross-core_', ids, b'","name":"flow","ph":"' + phase, place]
+            laid += [floats(micros(columns.end[rows], prepared.mhz)), b"},"]
+        yield lay(laid, len(part))
 
 
 def finding_events(prepared: Prepared, findings: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:

@@ -269,7 +269,7 @@ def _warps(
         before = [b""] * len(chosen)
         for row, tid in created.items():
             before[row] = _thread(f"WARP_{number}", number, tid)
-        code, detail, address, _ = fragments.head(chosen)
+        code, detail, address, *_ = fragments.head(chosen)
         yield lay(
             [
                 before,

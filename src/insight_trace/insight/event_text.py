@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from insight_trace.insight.encoding import json_text, json_texts, pick, texts
+from insight_trace.insight.encoding import integers, json_text, json_texts, pick, texts
 from insight_trace.insight.lanes import SCALAR_MEMORY, pipe_colour, simt_colour
 from insight_trace.insight.prepared import Prepared
 from insight_trace.model import Pipe, Stall
 from insight_trace.recording.kinds import FLAG_NAMES
-from insight_trace.recording.stream import details_of
+from insight_trace.recording.stream import PIECE, details_of, numbered, numbered_details
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,62 +42,85 @@ class Fragments(Struct, frozen=True, eq=False, dict=True):
     static: NDArray[np.int64]
 
     def details(self, rows: NDArray[np.int64]) -> list[bytes]:
-        return json_texts(details_of(self.prepared.instructions.detail, rows))
+        if not self.prepared.annotated:
+            return json_texts(details_of(self.prepared.instructions.detail, rows))
+        table, which = self._spelled
+        return pick(table, which[rows])
 
-    def closing(self, rows: NDArray[np.int64]) -> list[bytes] | bytes:
+    @cached_property
+    def _spelled(self) -> tuple[NDArray[Any], NDArray[np.int32]]:
+        """Operand texts of a recording, whose loops name the same operands again, and which of them each row has."""
+        detail, count = self.prepared.instructions.detail, len(self.prepared.instructions)
+        found: list[bytes] = []
+        which = np.empty(count, np.int32)
+        for begin in range(0, count, PIECE):
+            rows = np.arange(begin, min(begin + PIECE, count))
+            spelled, number = numbered_details(detail, rows, values=True)
+            which[rows] = number + len(found)
+            found += json_texts(spelled)
+        return texts(found), which
+
+    def closing(self, rows: NDArray[np.int64]) -> list[list[bytes] | bytes]:
         """The end of `args`, with the bytes moved where they are known, and what a recording knows beyond."""
         if self.prepared.annotated:
-            return self._annotated(rows)
+            (lasting, length), (waited, wait) = self._lasting, self._waited
+            start = integers(self.prepared.instructions.start[rows])
+            return [pick(lasting, length[rows]), start, pick(waited, wait[rows])]
         moved = self.prepared.instructions.process_bytes[rows]
         known = np.flatnonzero(moved > 0)
         if len(known) == 0:
-            return _NO_BYTES
+            return [_NO_BYTES]
         found = [_NO_BYTES] * len(rows)
         for row, count in zip(known.tolist(), moved[known].tolist(), strict=True):
             found[row] = b'","process_bytes":"%d"}' % count
-        return found
-
-    def _annotated(self, rows: NDArray[np.int64]) -> list[bytes]:
-        """Exact cycles, where Insight rounds to nanoseconds, what the row waited for, and the rate of a transfer."""
-        columns = self.prepared.instructions
-        lasting = columns.end[rows] - columns.start[rows]
-        waited = np.where(columns.stall[rows] > 0, columns.start[rows] - columns.issue[rows], 0)
-        reasons = self._reasons
-        found = []
-        for row, cycles, start, moved, wait in zip(
-            rows.tolist(),
-            lasting.tolist(),
-            columns.start[rows].tolist(),
-            columns.process_bytes[rows].tolist(),
-            waited.tolist(),
-            strict=True,
-        ):
-            text = (
-                b'","process_bytes":"%d","bytes_per_cycle":%.4g' % (moved, moved / max(1, cycles))
-                if moved > 0
-                else b'"'
-            )
-            text += b',"cycles":%d,"start_cycle":%d' % (cycles, start)
-            if wait > 0:
-                text += b',"waited_cycles":%d,"waited_for":"%s"' % (wait, reasons[row])
-            found.append(text + b"}")
-        return found
+        return [found]
 
     @cached_property
-    def _reasons(self) -> list[bytes]:
-        """By row, in words: what it waited for between its issue and its start."""
+    def _lasting(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Exact cycles, where Insight rounds to nanoseconds, and the rate of a transfer; up to the start."""
         columns = self.prepared.instructions
-        named = [b"", *(pipe.name.encode() for pipe in Pipe)]
-        texts_ = [_WAITED.get(Stall(stall), b"") for stall in range(max(Stall) + 1)]
-        found = [texts_[stall] for stall in columns.stall.tolist()]
+        cycles = columns.end - columns.start
+        sizes, size = numbered(np.maximum(0, columns.process_bytes))
+        longest = int(cycles.max()) + 1
+        pairs, which = numbered(size * longest + cycles)
+        found = []
+        for place, lasting in zip(*(part.tolist() for part in divmod(pairs, longest)), strict=True):
+            moved = int(sizes[place])
+            rate = b'","process_bytes":"%d","bytes_per_cycle":%.4g' % (moved, moved / max(1, lasting))
+            found.append(b'%s,"cycles":%d,"start_cycle":' % (rate if moved else b'"', lasting))
+        return texts(found), which
+
+    @cached_property
+    def _waited(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """How long a row waited between its issue and its start, and in words for what."""
+        columns = self.prepared.instructions
+        waited = np.where(columns.stall > 0, np.maximum(0, columns.start - columns.issue), 0)
+        reason = columns.stall.astype(np.int64)
         flagged = np.flatnonzero(
             (columns.partner >= 0) & np.isin(columns.stall, (Stall.FLAG, Stall.CROSS_CORE))
         )
-        for row, other in zip(flagged.tolist(), columns.partner[flagged].tolist(), strict=True):
-            found[row] = b"a flag of " + named[columns.pipe[other]]
-            if columns.core[other] != columns.core[row]:
-                found[row] += b" of " + json_text(columns.cores[columns.core[other]])
-        return found
+        other = columns.partner[flagged]
+        away = np.where(
+            columns.core[other] != columns.core[flagged], columns.core[other].astype(np.int64) + 1, 0
+        )
+        cores = len(columns.cores) + 1
+        reason[flagged] = 256 + columns.pipe[other].astype(np.int64) * cores + away
+        reasons, which = numbered(reason)
+        words = []
+        for number in reasons.tolist():
+            pipe, core = divmod(number - 256, cores)
+            if number < 256:
+                words.append(_WAITED.get(Stall(number), b""))
+            else:
+                name = b" of " + json_text(columns.cores[core - 1]) if core else b""
+                words.append(b"a flag of " + Pipe(pipe).name.encode() + name)
+        longest = int(waited.max()) + 1
+        pairs, pair = numbered(which * longest + waited)
+        found = [
+            b',"waited_cycles":%d,"waited_for":"%s"}' % (cycles, words[place]) if cycles else b"}"
+            for place, cycles in zip(*(part.tolist() for part in divmod(pairs, longest)), strict=True)
+        ]
+        return texts(found), pair
 
     # The same parts put together as they follow each other: fewer pieces make faster text.
 
@@ -162,7 +185,7 @@ class Fragments(Struct, frozen=True, eq=False, dict=True):
             pick(self.code, columns.stack[rows]),
             self.details(rows),
             pick(self.address, self.static[rows]),
-            self.closing(rows),
+            *self.closing(rows),
         ]
 
 

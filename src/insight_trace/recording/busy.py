@@ -8,7 +8,7 @@ from insight_trace.model import Instructions, Pipe, Trace
 from insight_trace.recording.intervals import Spans, together, union
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import ORDER, VECTOR_LANES, core_order, pipe_name, units
-from insight_trace.recording.stream import grouped
+from insight_trace.recording.stream import grouped, numbered
 
 
 class PipeStats(Struct, frozen=True):
@@ -45,8 +45,11 @@ def prologues(instructions: Instructions) -> list[int]:
     never = np.iinfo(np.int64).max
     begin, work = (np.full(len(instructions.cores), never) for _ in range(2))
     works = kinds(instructions) == Kind.WORK
-    np.minimum.at(begin, instructions.core, instructions.start)
-    np.minimum.at(work, instructions.core[works], instructions.start[works])
+    for core, rows in grouped(instructions.core):
+        begin[core] = instructions.start[rows].min()
+        busy = rows[works[rows]]
+        if len(busy):
+            work[core] = instructions.start[busy].min()
     return [int(cycles) for cycles in np.where(work < never, work - begin, 0)]
 
 
@@ -64,17 +67,24 @@ class Cores:
         instructions = trace.instructions
         self.kind = kinds(instructions)
         self.exclusive = np.zeros(len(instructions), np.int64)  # waiting with nothing else on the pipe
-        end = finish(instructions)
+        self.end = finish(instructions)
         found: list[PipeStats] = []
         cores: list[CoreStats] = []
-        counted = (self.kind != Kind.MISS) & (self.kind != Kind.MARK)
-        of_core = dict(grouped(instructions.core))
-        for index in sorted(of_core, key=lambda i: core_order(instructions.cores[i])):
-            rows = of_core.pop(index)
-            rows = rows[counted[rows]]
+        self.rows = dict(grouped(instructions.core))  # by core
+        for index in sorted(self.rows, key=lambda i: core_order(instructions.cores[i])):
+            rows = self.rows[index]
+            kinds_ = self.kind[rows]
+            counted = (kinds_ != Kind.MISS) & (kinds_ != Kind.MARK)
+            if not counted.all():
+                rows, kinds_ = rows[counted], kinds_[counted]
             if not len(rows):
                 continue
-            begin, finish_ = int(instructions.start[rows].min()), int(end[rows].max())
+            # columns of one core: what is picked from them below stays in the processor's cache
+            start, end = instructions.start[rows], self.end[rows]
+            works_ = (kinds_ == Kind.WORK) | (kinds_ == Kind.SCALAR)
+            holds_ = (kinds_ == Kind.WAIT) | (kinds_ == Kind.BARRIER)
+            exclusive = np.zeros(len(rows), np.int64)
+            begin, finish_ = int(start.min()), int(end.max())
             span = finish_ - begin
             busy: dict[int, Spans] = {}
             lane = instructions.pipe[rows]
@@ -82,17 +92,14 @@ class Cores:
             # counted, since np.unique would load masked arrays
             present = np.flatnonzero(np.bincount(np.concatenate((lane, unit)))).tolist()
             for pipe in sorted(present, key=lambda p: ORDER.get(p, 1000 + p)):
-                mine = rows[(unit if pipe == Pipe.VECTOR else lane) == pipe]
-                kind = self.kind[mine]
-                works = mine[(kind == Kind.WORK) | (kind == Kind.SCALAR)]
-                holds = mine[(kind == Kind.WAIT) | (kind == Kind.BARRIER)]
-                working = union(instructions.start[works], end[works])
-                covered = working.inside(instructions.start[holds], end[holds])
-                self.exclusive[holds] = end[holds] - instructions.start[holds] - covered
-                either = together(working, union(instructions.start[holds], end[holds]))
-                waiting = either.length - working.length
+                mine = (unit if pipe == Pipe.VECTOR else lane) == pipe
+                works, holds = np.flatnonzero(mine & works_), np.flatnonzero(mine & holds_)
                 if not len(works) and not len(holds):
                     continue
+                working = union(start[works], end[works])
+                since, until = start[holds], end[holds]
+                exclusive[holds] = until - since - working.inside(since, until)
+                waiting = together(working, union(since, until)).length - working.length
                 busy[pipe] = working
                 found.append(
                     PipeStats(
@@ -104,6 +111,7 @@ class Cores:
                         span - working.length - waiting,
                     )
                 )
+            self.exclusive[rows] = exclusive
             cores.append(_core(instructions.cores[index], begin, finish_, len(rows), busy))
         begins, ends = [core.begin for core in cores], [core.end for core in cores]
         self.total = max(ends, default=0) - min(begins, default=0)
@@ -112,20 +120,17 @@ class Cores:
 
 
 def _core(name: str, begin: int, end: int, count: int, busy: dict[int, Spans]) -> CoreStats:
-    import numpy as np
-
-    nobody = union(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    scalar, others = nobody, nobody
-    for pipe, spans in busy.items():
-        if pipe in (Pipe.SCALAR, Pipe.SCALARLDST):
-            scalar = together(scalar, spans)
-        elif pipe in VECTOR_LANES:
-            continue  # VECTOR stands for them
-        else:
-            others = together(others, spans)
-    drawn = [pipe for pipe in busy if pipe in ORDER and pipe not in VECTOR_LANES and busy[pipe].length]
+    of_unit = {
+        pipe: spans for pipe, spans in busy.items() if pipe not in VECTOR_LANES
+    }  # VECTOR stands for them
+    cycles = _together(list(of_unit.values()))
+    bit = {pipe: 1 << place for place, pipe in enumerate(of_unit)}
+    scalar = sum(bit[pipe] for pipe in of_unit if pipe in (Pipe.SCALAR, Pipe.SCALARLDST))
+    drawn = [pipe for pipe in of_unit if pipe in ORDER and busy[pipe].length]
     overlap = {
-        f"{pipe_name(first)}+{pipe_name(second)}": busy[first].overlap(busy[second])
+        f"{pipe_name(first)}+{pipe_name(second)}": sum(
+            spent for works, spent in cycles if works & bit[first] and works & bit[second]
+        )
         for place, first in enumerate(drawn)
         for second in drawn[place + 1 :]
     }
@@ -135,7 +140,31 @@ def _core(name: str, begin: int, end: int, count: int, busy: dict[int, Spans]) -
         end=end,
         cycles=end - begin,
         instructions=count,
-        scalar_alone=scalar.length - scalar.overlap(others),
-        nothing=end - begin - together(scalar, others).length,
+        scalar_alone=sum(spent for works, spent in cycles if works & scalar and not works & ~scalar),
+        nothing=end - begin - sum(spent for works, spent in cycles if works),
         overlap=overlap,
     )
+
+
+def _together(sets: list[Spans]) -> list[tuple[int, int]]:
+    """How long which of these sets held: a bit for each of them that does, and cycles. One sort serves all of them."""
+    import numpy as np
+
+    times = np.concatenate(
+        [np.zeros(0, np.int64), *(each for spans in sets for each in (spans.begin, spans.end))]
+    )
+    changes = np.concatenate(
+        [
+            np.zeros(0, np.int64),
+            *(
+                np.full(len(spans.begin), sign << place)
+                for place, spans in enumerate(sets)
+                for sign in (1, -1)
+            ),
+        ]
+    )
+    order = np.argsort(times, kind="stable")
+    works, spent = np.cumsum(changes[order])[:-1], np.diff(times[order])
+    which, place = numbered(works)
+    cycles = np.bincount(place, weights=spent, minlength=len(which))
+    return list(zip(which.tolist(), cycles.astype(np.int64).tolist(), strict=True))

@@ -66,14 +66,9 @@ class Details(Sequence[str]):
         """The text of several rows. Loops name the same operands again and again, so that texts are kept for a while."""
         import numpy as np
 
-        operands, spelled = self._operands, self._spelled
+        spelled = self._spelled
         chosen = rows if isinstance(rows, np.ndarray) else np.fromiter(rows, np.int64)
-        geometry = operands.geometry[chosen]
-        plain = geometry == NONE
-        key = np.empty((5, len(chosen)), np.uint64)
-        key[0] = geometry
-        key[1:] = self._named_addresses(chosen)
-        key[1:3, plain] = operands.form[chosen][plain], operands.value[chosen][plain]
+        key = self._keys(chosen)
         if len(spelled) > _MOST_SPELLED:
             spelled.clear()
         found = []
@@ -85,6 +80,44 @@ class Details(Sequence[str]):
                 spelled[each] = text
             found.append(text)
         return found
+
+    def _keys(self, chosen: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """What the text of some rows is made of: geometry and addresses, or form and value."""
+        import numpy as np
+
+        operands = self._operands
+        geometry = operands.geometry[chosen]
+        plain = np.flatnonzero(geometry == NONE)
+        key = np.empty((5, len(chosen)), np.uint64)
+        key[0] = geometry
+        key[1:] = self._named_addresses(chosen)
+        key[1, plain], key[2, plain] = operands.form[chosen[plain]], operands.value[chosen[plain]]
+        return key
+
+    def numbered(self, rows: NDArray[np.int64], values: bool) -> tuple[list[str], NDArray[np.int64]]:
+        """Each text once, in the order in which they first come, and which of them each row has.
+
+        Without `values` rows that differ in addresses and values alone have the text of the first of them.
+        """
+        import numpy as np
+
+        key = self._keys(rows)
+        if not values:
+            with_value = ~np.isin(key[1], (Form.FLAG, Form.BARRIER, Form.FUNCTION)) & (key[0] == NONE)
+            key[2, with_value] = key[2, with_value] > 0
+            named = key[0] != NONE
+            key[1:, named] = np.where(key[1:, named] == _UNUSED, np.uint64(_UNUSED), np.uint64(0))
+        mixed = np.zeros(len(rows), np.uint64)
+        for part in key:
+            mixed = (mixed ^ part) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(32)
+        _, first, index = np.unique(mixed, return_index=True, return_inverse=True)
+        if (key != key[:, first[index]]).any():  # two keys are mixed to one number
+            _, first, index = np.unique(key, axis=1, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return self.texts(rows[first[order]]), place[index.reshape(-1)]
 
     def _named_addresses(self, chosen: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Result, two sources and GM of some rows."""

@@ -9,6 +9,7 @@ from insight_trace.recording.foreign import flag_of_text
 from insight_trace.recording.kinds import Kind
 from insight_trace.recording.operands import Form
 from insight_trace.recording.pipes import PIPE_TEXT, named_pipe
+from insight_trace.recording.stream import first_places, numbered
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,14 +61,9 @@ def numbered_flags(
     if operands is None:
         first, which = rows, np.arange(len(rows))
     else:
-        named = np.empty(len(rows), [("form", operands.form.dtype), ("value", operands.value.dtype)])
-        named["form"], named["value"] = operands.form[rows], operands.value[rows]
-        order = np.lexsort((named["value"], named["form"]))
-        new = np.ones(len(rows), bool)
-        new[1:] = named[order][1:] != named[order][:-1]
-        which = np.empty(len(rows), np.int64)
-        which[order] = np.cumsum(new) - 1
-        first = rows[order[new]]
+        values, value = numbered(operands.value[rows])
+        present, which = numbered(operands.form[rows].astype(np.int64) * max(1, len(values)) + value)
+        first = rows[first_places(which, len(present))]
     numbers: dict[Flag, int] = {}
     own = [numbers.setdefault(flag_at(instructions, row), len(numbers)) for row in first.tolist()]
     return list(numbers), np.array(own, np.int64)[which]

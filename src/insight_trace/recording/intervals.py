@@ -53,10 +53,11 @@ def union(begin: NDArray[np.int64], end: NDArray[np.int64]) -> Spans:
         order = np.argsort(begin, kind="stable")
         begin, end = begin[order], end[order]
     latest = np.maximum.accumulate(end)
-    opens = np.flatnonzero(np.r_[True, begin[1:] > latest[:-1]])
+    opens = np.concatenate(([0], np.flatnonzero(begin[1:] > latest[:-1]) + 1))
     starts = begin[opens]
-    ends = latest[np.r_[opens[1:] - 1, len(begin) - 1]]
-    before = np.r_[0, np.cumsum(ends - starts)[:-1]]
+    ends = np.concatenate((latest[opens[1:] - 1], latest[-1:]))
+    before = np.cumsum(ends - starts)
+    before -= ends - starts
     return Spans(starts, ends, before)
 
 
@@ -81,4 +82,6 @@ def together(first: Spans, second: Spans) -> Spans:
     """The union of two sets."""
     import numpy as np
 
-    return union(np.r_[first.begin, second.begin], np.r_[first.end, second.end])
+    if not len(second.begin) or not len(first.begin):
+        return first if len(first.begin) else second
+    return union(np.concatenate((first.begin, second.begin)), np.concatenate((first.end, second.end)))

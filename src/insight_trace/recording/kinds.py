@@ -54,8 +54,8 @@ _BY_PIPE = {
 }
 
 
-def kinds(instructions: Instructions) -> NDArray[np.uint8]:
-    """The kind of every row: its name decides where it says something, else its pipe."""
+def kinds(instructions: Instructions, rows: NDArray[np.int64] | None = None) -> NDArray[np.uint8]:
+    """The kind of every row, or of some: its name decides where it says something, else its pipe."""
     import numpy as np
 
     by_pipe = np.zeros(256, np.uint8)
@@ -69,8 +69,12 @@ def kinds(instructions: Instructions) -> NDArray[np.uint8]:
             by_name[index] = Kind.WAIT
         elif name in BARRIERS:
             by_name[index] = Kind.BARRIER
-    named = by_name[instructions.name]
-    return np.where(named == 255, by_pipe[instructions.pipe], named)
+    name, pipe = instructions.name, instructions.pipe
+    if rows is not None:
+        name, pipe = name[rows], pipe[rows]
+    found = by_name[name]
+    np.copyto(found, by_pipe[pipe], where=found == 255)
+    return found
 
 
 def works(instructions: Instructions) -> NDArray[np.bool_]:
@@ -86,4 +90,5 @@ def finish(instructions: Instructions) -> NDArray[np.int64]:
     """The end of every row, never before its start (foreign files hold negative durations)."""
     import numpy as np
 
-    return np.maximum(instructions.start, instructions.end)
+    start, end = instructions.start, instructions.end
+    return end if not (end < start).any() else np.maximum(start, end)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from insight_trace.dtypes import DTYPES
 from insight_trace.limits import OPERAND_PIECES
 from insight_trace.model import Instructions, Operands
+from insight_trace.recording.stream import numbered
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,7 +84,9 @@ def all_operands(operands: Operands) -> NDArray[np.int64]:
     """Operand rows of all instructions of the stream, instruction by instruction."""
     import numpy as np
 
-    count = operands.count.astype(np.int64)
+    first, count = operands.first, operands.count.astype(np.int64)
+    if len(first) and (first[1:] == first[:-1] + operands.count[:-1]).all():  # one behind the other
+        return np.arange(int(first[0]), int(first[-1]) + int(count[-1]), dtype=np.int64)
     before = np.cumsum(count) - count
     places = np.arange(int(count.sum()), dtype=np.int64)
     places += np.repeat(operands.first.astype(np.int64) - before, count)
@@ -109,7 +112,7 @@ def byte_ranges(operands: Operands, rows: Any) -> ByteRanges:
 
     rows = np.atleast_1d(np.asarray(rows, np.int64))
     footprint = operands.rows["footprint"][rows]
-    kinds, kind = _unique(footprint)
+    kinds, kind = numbered(footprint)
     relative = [relative_ranges(operands.footprints[number]) for number in kinds.tolist()]
     sizes = np.array([len(begin) for begin, _ in relative] or [0], np.int64)
     offsets = np.cumsum(sizes) - sizes
@@ -123,15 +126,6 @@ def byte_ranges(operands: Operands, rows: Any) -> ByteRanges:
     return ByteRanges(
         operand, (base + begins[place]).astype(np.uint64), (base + ends[place]).astype(np.uint64)
     )
-
-
-def _unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    import numpy as np
-
-    seen = np.flatnonzero(np.bincount(values)) if len(values) else np.zeros(0, np.int64)
-    place = np.zeros(int(seen[-1]) + 1 if len(seen) else 1, np.int64)
-    place[seen] = np.arange(len(seen))
-    return seen, place[values] if len(values) else np.zeros(0, np.int64)
 
 
 def relative_ranges(footprint: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -49,6 +49,9 @@ class Picked(Sequence[str]):
     def texts(self, rows: NDArray[np.int64]) -> list[str]:
         return details_of(self._details, self._rows[rows])
 
+    def numbered(self, rows: NDArray[np.int64], values: bool) -> tuple[list[str], NDArray[np.int64]]:
+        return numbered_details(self._details, self._rows[rows], values=values)
+
 
 def details_of(details: Sequence[str], rows: NDArray[np.int64]) -> list[str]:
     """The details of several rows."""
@@ -57,6 +60,21 @@ def details_of(details: Sequence[str], rows: NDArray[np.int64]) -> list[str]:
         found: list[str] = of_rows(rows)
         return found
     return [details[row] for row in rows.tolist()]
+
+
+def numbered_details(
+    details: Sequence[str], rows: NDArray[np.int64], *, values: bool
+) -> tuple[list[str], NDArray[np.int64]]:
+    """Texts of several rows, and which of them each row has. Without `values` rows may share a text whose values differ."""
+    import numpy as np
+
+    of_rows = getattr(details, "numbered", None)
+    if of_rows is not None:
+        found: tuple[list[str], NDArray[np.int64]] = of_rows(rows, values)
+        return found
+    numbers: dict[str, int] = {}
+    index = [numbers.setdefault(text, len(numbers)) for text in details_of(details, rows)]
+    return list(numbers), np.array(index, np.int64)
 
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
@@ -74,18 +92,57 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def grouped(keys: NDArray[Any]) -> list[tuple[int, NDArray[np.int64]]]:
-    """The places of each key, in ascending order of both. One sort serves all of them: small numbers sort in linear time."""
+    """The places of each key, in ascending order of both.
+
+    One sort serves all of them: of runs of one key, or of places, where small numbers sort in linear time.
+    """
     import numpy as np
 
     if not len(keys):
         return []
-    highest = int(keys.max())
-    small = keys.astype(np.uint8 if highest < 1 << 8 else np.uint16) if highest < 1 << 16 else keys
+    runs = np.concatenate(([0], np.flatnonzero(keys[1:] != keys[:-1]) + 1))
+    if 8 * len(runs) > len(keys):
+        runs = np.arange(len(keys))
+    of_run = keys[runs]
+    highest = int(of_run.max())
+    small = of_run.astype(np.uint8 if highest < 1 << 8 else np.uint16) if highest < 1 << 16 else of_run
     order = np.argsort(small, kind="stable")
-    ordered = keys[order]
+    ordered = of_run[order]
     begins = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    parts = np.split(order, begins[1:])
+    if len(runs) < len(keys):
+        length = np.diff(runs, append=len(keys))[order]
+        before = np.cumsum(length) - length
+        places = np.repeat(runs[order] - before, length)
+        places += np.arange(len(keys))
+        parts = np.split(places, before[begins[1:]])
+    else:
+        parts = np.split(order, begins[1:])
     return list(zip(ordered[begins].tolist(), parts, strict=True))
+
+
+def numbered(keys: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Each key once, in ascending order, and for every place which of them it has. Keys are whole numbers from 0 on."""
+    import numpy as np
+
+    if not len(keys):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    highest = int(keys.max())
+    if highest > 4 * len(keys) + (1 << 16):  # a table would be larger than what it sorts
+        present, place = np.unique(keys, return_inverse=True)
+        return present.astype(np.int64), place
+    present = np.flatnonzero(np.bincount(keys))
+    table = np.zeros(highest + 1, np.int64)
+    table[present] = np.arange(len(present))
+    return present, table[keys]
+
+
+def first_places(index: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Where each of `count` numbers stands first; one that never does has the length of `index`."""
+    import numpy as np
+
+    first = np.full(count, len(index), np.int64)
+    first[index[::-1]] = np.arange(len(index) - 1, -1, -1)
+    return first
 
 
 def empty(cores: tuple[str, ...] = ()) -> Instructions:

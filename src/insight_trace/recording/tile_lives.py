@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from insight_trace.dtypes import DTYPES
-from insight_trace.model import Operands, Trace
+from insight_trace.model import Instructions, Operands, Trace
 from insight_trace.recording.frames import line_text, user_frames
-from insight_trace.recording.kinds import finish
 from insight_trace.recording.operands import (
     MEMORIES,
     NONE,
@@ -27,7 +27,7 @@ from insight_trace.recording.operands import (
     operands_of,
     touched_bytes,
 )
-from insight_trace.recording.stream import distinct
+from insight_trace.recording.stream import first_places, grouped, numbered
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,31 +84,56 @@ def tile_lives(trace: Trace, known: Mapping[tuple[str, int], list[str]]) -> Live
     columns, operands = trace.instructions, trace.instructions.operands
     if operands is None:
         return None
-    rows = operands.rows[all_operands(operands)]
-    instruction = instruction_of_operands(operands)
-    footprint = operands.footprints[rows["footprint"]]
-    on_chip = np.isin(footprint["memory"], [MEMORIES.index(name) for name in _ON_CHIP])
-    mine = np.flatnonzero(on_chip & (rows["tile"] != NONE) & (footprint["owner"] == 0))
     place_of, tiles = _places(operands, tile_words(trace), known)
-    place = place_of[rows["tile"][mine]]
-    instruction, role = instruction[mine], footprint["role"][mine]
+    size = np.array([max(1, tile.bytes) for tile in tiles] or [1], np.int64)
+    footprints = operands.footprints
+    on_chip = np.isin(footprints["memory"], [MEMORIES.index(name) for name in _ON_CHIP])
+    of_footprint = (on_chip & (footprints["owner"] == 0), footprints["role"], touched_bytes(footprints))
+    found = [
+        _lives_of_core(columns, operands, core, rows, place_of, tiles, size, of_footprint)
+        for core, rows in grouped(columns.core)
+    ]
+    names = ("core", "tile", "begin", "end", "first", "last", "written", "overlap")
+    whole = [
+        np.concatenate([np.zeros(0, np.int64), *(each[name] for each in found if each)]) for name in names
+    ]
+    return Lives(tiles, *whole[:6], written=whole[6].astype(bool), overlap=whole[7])
+
+
+def _lives_of_core(
+    columns: Instructions,
+    operands: Operands,
+    core: int,
+    rows: NDArray[np.int64],
+    place_of: NDArray[np.int64],
+    tiles: tuple[TileLife, ...],
+    size: NDArray[np.int64],
+    of_footprint: tuple[NDArray[Any], ...],
+) -> dict[str, NDArray[Any]]:
+    import numpy as np
+
+    mine = replace(operands, first=operands.first[rows], count=operands.count[rows])
+    uses = operands.rows[all_operands(mine)]
+    counts, roles, touched = of_footprint
+    worth = np.flatnonzero(counts[uses["footprint"]] & (uses["tile"] != NONE))
+    if not len(worth):
+        return {}
+    footprint = uses["footprint"][worth]
+    instruction = rows[instruction_of_operands(mine)[worth]]
+    place, role = place_of[uses["tile"][worth]], roles[footprint]
     # instructions of one tile op count together: it may go over its scratch many times
     call = operands.call[instruction].astype(np.int64)
     step = np.where(call == NONE, len(operands.calls) + instruction, call)
-    core = columns.core[instruction].astype(np.int64)
-    order = np.lexsort((instruction, place, core))
-    core, place, instruction, role, step = (each[order] for each in (core, place, instruction, role, step))
-    size = np.array([max(1, tile.bytes) for tile in tiles] or [1], np.int64)
-    filled = np.where(role & WRITES, touched_bytes(footprint[mine])[order], 0) / size[place]
-    if not len(core):
-        none = np.zeros(0, np.int64)
-        return Lives(tiles, none, none, none, none, none, none, none.astype(bool), none)
+    small = place.astype(np.uint16) if len(tiles) < 1 << 16 else place
+    order = np.argsort(small, kind="stable")  # instructions are in their order already
+    place, instruction, role, step = (each[order] for each in (place, instruction, role, step))
+    filled = np.where(role & WRITES, touched[footprint[order]], 0) / size[place]
     # an instruction that names a tile as result and as source reads it first
-    each = np.flatnonzero(_changes(core, place, instruction))
+    each = np.flatnonzero(_changes(place, instruction))
     role = np.bitwise_or.reduceat(role, each)
     filled = np.add.reduceat(filled, each)
-    core, place, instruction, step = core[each], place[each], instruction[each], step[each]
-    changes = _changes(core, place)
+    place, instruction, step = place[each], instruction[each], step[each]
+    changes = _changes(place)
     steps = np.flatnonzero(changes | _changes(step))
     done = np.bitwise_or.reduceat(role, steps)
     reads, writes = done & READS > 0, done & WRITES > 0
@@ -118,19 +143,20 @@ def tile_lives(trace: Trace, known: Mapping[tuple[str, int], list[str]]) -> Live
     fresh |= changes[steps]
     lives = np.flatnonzero(fresh)
     at = steps[lives]
-    past = np.r_[at[1:], len(core)]
+    past = np.append(at[1:], len(place))
+    start, end = columns.start[instruction], columns.end[instruction]
     found = {
-        "core": core[at],
+        "core": np.full(len(at), core, np.int64),
         "tile": place[at],
-        "begin": np.minimum.reduceat(columns.start[instruction], at),
-        "end": np.maximum.reduceat(finish(columns)[instruction], at),
+        "begin": np.minimum.reduceat(start, at),
+        "end": np.maximum.reduceat(np.maximum(start, end), at),
         "first": instruction[at],
         "last": instruction[past - 1],
+        "written": np.add.reduceat(writes.astype(np.int64), lives) > 0,
     }
-    written = np.add.reduceat(writes.astype(np.int64), lives) > 0
     last_read = np.maximum.reduceat(np.where(role & READS, instruction, -1), at)
-    overlap = _overlaps(tiles, found, written, last_read)
-    return Lives(tiles, **found, written=written, overlap=overlap)
+    found["overlap"] = _overlaps(tiles, found, last_read)
+    return found
 
 
 def _changes(*keys: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -188,16 +214,19 @@ def tile_words(trace: Trace) -> dict[int, list[str]]:
     operands = operands_of(trace.instructions)
 
     issued = np.flatnonzero(operands.call != NONE)
-    calls, first = np.unique(operands.call[issued], return_index=True)
-    stack = trace.instructions.stack[issued[first]]
+    calls, call = numbered(operands.call[issued])
+    stack = trace.instructions.stack[issued[first_places(call, len(calls))]]
     frames = user_frames(trace.instructions.stacks)
     lists = operands.lists
     # one line calls one op with the same words every time: each pair of line, op and tiles is looked at once
     seen: set[tuple[Any, ...]] = set()
     words: dict[tuple[int, int], list[str]] = {}
     found: dict[int, list[str]] = {}
-    ops, places = operands.calls["op"][calls].tolist(), operands.calls["tiles"][calls].tolist()
-    for number, op, place in zip(stack.tolist(), ops, places, strict=True):
+    ops, places = operands.calls["op"][calls], operands.calls["tiles"][calls]
+    key = numbered(stack.astype(np.int64) * (int(ops.max(initial=0)) + 1) + ops)[1]
+    key = numbered(key * (len(lists) + 1) + places)[1]
+    once = np.sort(first_places(key, int(key.max(initial=-1)) + 1))
+    for number, op, place in zip(*(each[once].tolist() for each in (stack, ops, places)), strict=True):
         tiles = tuple(lists[place + 1 : place + 1 + int(lists[place])].tolist())
         if (number, op, tiles) in seen:
             continue
@@ -234,28 +263,22 @@ def _arguments(line: str, op: str) -> list[str]:
 
 
 def _overlaps(
-    tiles: tuple[TileLife, ...],
-    found: Mapping[str, NDArray[np.int64]],
-    written: NDArray[np.bool_],
-    last_read: NDArray[np.int64],
+    tiles: tuple[TileLife, ...], found: Mapping[str, NDArray[Any]], last_read: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """For each life the tile whose write falls between its first access and its last read."""
     import numpy as np
 
-    result = np.full(len(written), -1, np.int64)
-    for core in distinct(found["core"]).tolist():
-        here = np.flatnonzero((found["core"] == core) & written)
-        by_tile = {
-            int(tile): here[found["tile"][here] == tile] for tile in distinct(found["tile"][here]).tolist()
-        }
-        for a, mine in by_tile.items():
-            for b, others in by_tile.items():
-                if a == b or not _touch(tiles[a], tiles[b]):
-                    continue
-                begins = found["first"][others]
-                after = np.searchsorted(begins, found["first"][mine], "right")
-                before = np.searchsorted(begins, last_read[mine], "left")
-                result[mine[after < before]] = b
+    result = np.full(len(last_read), -1, np.int64)
+    here = np.flatnonzero(found["written"])
+    by_tile = {tile: here[mine] for tile, mine in grouped(found["tile"][here])}
+    for a, mine in by_tile.items():
+        for b, others in by_tile.items():
+            if a == b or not _touch(tiles[a], tiles[b]):
+                continue
+            begins = found["first"][others]
+            after = np.searchsorted(begins, found["first"][mine], "right")
+            before = np.searchsorted(begins, last_read[mine], "left")
+            result[mine[after < before]] = b
     return result
 
 

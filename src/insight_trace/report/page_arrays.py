@@ -12,11 +12,14 @@ if TYPE_CHECKING:
 _TYPES = ("u1", "i2", "u2", "i4")
 
 
-def narrowest(values: NDArray[Any]) -> str:
-    """The smallest type that holds all values; numbers beyond 31 bits are doubles, as in JavaScript."""
+def bounds(values: NDArray[Any]) -> tuple[int, int]:
+    return (int(values.min()), int(values.max())) if len(values) else (0, 0)
+
+
+def narrowest(low: int, high: int) -> str:
+    """The smallest type that holds all between; numbers beyond 31 bits are doubles, as in JavaScript."""
     import numpy as np
 
-    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     fitting = (kind for kind in _TYPES if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
     return next(fitting, "f8")
 
@@ -31,7 +34,7 @@ def end_to_end(columns: Mapping[str, NDArray[Any]], types: Mapping[str, str]) ->
 
 
 def types_of(columns: Mapping[str, NDArray[Any]]) -> dict[str, str]:
-    return {name: narrowest(column) for name, column in columns.items()}
+    return {name: narrowest(*bounds(column)) for name, column in columns.items()}
 
 
 def layout_of(types: Mapping[str, str]) -> list[dict[str, str]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from insight_trace.model import Trace
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import core_order, pipe_name
+from insight_trace.recording.stream import grouped
 from insight_trace.trace.clean import Clean
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class PageRows:
     """Which rows of the trace stand where."""
 
     rows: NDArray[np.int64]  # of the trace
-    place: NDArray[np.int64]  # of a row of the trace, its row in the page; -1: not drawn
+    place: NDArray[np.signedinteger]  # of a row of the trace, its row in the page; -1: not drawn
     segments: tuple[Segment, ...]
     cores: tuple[tuple[int, int, int], ...]  # core, first row, row behind the last
 
@@ -85,9 +86,9 @@ def page_rows(trace: Trace, cleaned: Clean) -> PageRows:
             cores[-1] = (facts[0], cores[-1][1], past)
         else:
             cores.append((facts[0], first, past))
-    rows = np.concatenate([np.zeros(0, np.int64), *(mine for _, _, mine in found)]).astype(np.int64)
-    place = np.full(len(columns), -1, np.int64)
-    place[rows] = np.arange(len(rows))
+    rows = np.concatenate([np.zeros(0, np.int64), *(mine for _, _, mine in found)])
+    place = np.full(len(columns), -1, np.int32 if len(columns) < 2**31 else np.int64)
+    place[rows] = np.arange(len(rows), dtype=place.dtype)
     return PageRows(rows, place, tuple(segments), tuple(cores))
 
 
@@ -97,25 +98,15 @@ def _others(trace: Trace) -> list[tuple[int, NDArray[np.int64], bool]]:
 
     columns = trace.instructions
     kind = kinds(columns)
-    rest = np.flatnonzero(np.isin(kind, (Kind.WAIT, Kind.BARRIER, Kind.MISS, Kind.CONTROL)))
-    group = columns.core[rest].astype(np.int64) * 256 + columns.pipe[rest]
-    order = np.lexsort((rest, columns.start[rest], group))
-    rest, group = rest[order], group[order]
-    keys, first = np.unique(group, return_index=True)
-    parts = np.split(rest, first[1:]) if len(keys) else []
-    return [
-        (int(key), mine, bool(kind[mine[0]] in (Kind.WAIT, Kind.BARRIER)))
-        for key, mine in zip(keys.tolist(), parts, strict=True)
-    ]
-
-
-def start_steps(rows: PageRows, start: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Starts as steps along each lane; the first of a lane stands in its segment."""
-    import numpy as np
-
-    steps = np.diff(start, prepend=0)
-    steps[[segment.first for segment in rows.segments]] = 0
-    return steps
+    beside = np.zeros(max(Kind) + 1, bool)
+    beside[[Kind.WAIT, Kind.BARRIER, Kind.MISS, Kind.CONTROL]] = True
+    rest = np.flatnonzero(beside[kind])
+    found = []
+    for key, places in grouped(columns.core[rest].astype(np.int64) * 256 + columns.pipe[rest]):
+        mine = rest[places]
+        mine = mine[np.argsort(columns.start[mine], kind="stable")]
+        found.append((key, mine, bool(kind[mine[0]] in (Kind.WAIT, Kind.BARRIER))))
+    return found
 
 
 def load_strips(trace: Trace, rows: PageRows, buckets: int) -> tuple[list[dict[str, Any]], NDArray[np.uint8]]:

@@ -13,14 +13,14 @@ from msgspec.structs import asdict
 
 from insight_trace.model import Stall, Trace
 from insight_trace.recording.cache_use import REQUEST, cache_use
-from insight_trace.recording.flag_pairs import flags_at
+from insight_trace.recording.flag_pairs import numbered_flags
 from insight_trace.recording.frames import python_frame, split_frame, user_frames
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.operands import NONE
-from insight_trace.recording.stream import details_of, distinct
+from insight_trace.recording.stream import PIECE, distinct, numbered_details, pieces, release
 from insight_trace.recording.tile_lives import Lives, named_tiles, tile_lives
-from insight_trace.report.page_arrays import differences, end_to_end, layout_of, types_of
-from insight_trace.report.page_rows import PageRows, load_strips, page_rows, start_steps
+from insight_trace.report.page_arrays import bounds, differences, end_to_end, layout_of, narrowest, types_of
+from insight_trace.report.page_rows import PageRows, Segment, load_strips, page_rows
 from insight_trace.report.recorded_facts import estimates, part, recorded_facts, rows_of, shown_findings
 from insight_trace.trace.advice import advise
 from insight_trace.trace.clean import Clean, clean
@@ -38,6 +38,12 @@ _DETAIL_LIMIT = 20 << 20
 # Beyond so many rows a packed page must not take a minute to write.
 _MANY_ROWS = 1_000_000
 RECORD = "replay.json"  # what a replay writes into its workspace
+_MOST_TEXTS = 1_000_000  # of operands: so many take seconds to spell
+_ADDRESS_TABLE = 1 << 26  # addresses between the lowest and the highest that a table holds
+_COLUMNS = (
+    "steps", "length", "issued", "name", "stack", "pc", "bytes", "stall", "read", "write", "used", "critical", "asked",
+    "missed", "op",
+)  # fmt: skip
 _BUCKETS = 2048  # of a core's load over the whole run
 
 
@@ -68,20 +74,22 @@ def payload(
     cleaned = clean(trace, keep_scalar=True)
     rows = page_rows(trace, cleaned)
     recorded = recorded_facts(trace.path)
-    columns = _columns(trace, figures, rows)
-    labels = _flag_labels(cleaned)
-    arrows = _arrows(trace, cleaned, rows, labels)
+    flags, label = _flag_labels(cleaned)
+    arrows = _arrows(trace, cleaned, rows, label)
+    pcs = _Addresses(trace.instructions.pc, rows.rows)
+    level = 6 if len(rows.rows) <= _MANY_ROWS else 3
+    layout, ranges, parts = _core_parts(trace, figures, rows, pcs, level)
     strips, load = load_strips(trace, rows, _BUCKETS)
     lives = tile_lives(trace, named_tiles(rows_of(part(recorded, "about", "tiles"))))
     facts = {
         "title": title,
         "notes": list(cleaned.notes),
         "confidential": confidential,
-        "columns": layout_of(types := types_of(columns)),
+        "columns": layout,
         "arrowColumns": layout_of(arrow_types := types_of(arrows)),
         "arrowCount": len(arrows["from"]),
-        "segments": [dataclasses.asdict(segment) for segment in rows.segments],
-        "ranges": _ranges(rows, columns["length"]),
+        "segments": [_fields(segment) for segment in rows.segments],
+        "ranges": ranges,
         "load": {"buckets": _BUCKETS, "strips": strips},
         "rows": len(rows.rows),
         "origin": int(trace.instructions.start.min()) if len(trace.instructions) else 0,
@@ -89,9 +97,9 @@ def payload(
         "names": list(trace.instructions.names),
         "frames": user_frames(trace.instructions.stacks),
         "stacks": [] if confidential else list(trace.instructions.stacks),
-        "pcs": [f"0x{pc:x}" for pc in distinct(trace.instructions.pc[rows.rows]).tolist()],
+        "pcs": [f"0x{pc:x}" for pc in pcs.present.tolist()],
         "stalls": [stall.name.lower().replace("_", " ") for stall in Stall],
-        "flags": sorted(set(labels)),
+        "flags": flags,
         "sources": {} if confidential else _sources(trace),
         "lines": _lines(trace),
         "arrows": {
@@ -112,16 +120,20 @@ def payload(
         **_tile_facts(lives),
         **_figures(trace, figures, rows),
     }
-    level = 6 if len(rows.rows) <= _MANY_ROWS else 3
-    parts = {"load": zlib.compress(load.tobytes(), 6)}
+    parts["load"] = zlib.compress(load.tobytes(), 6)
     parts["arrows"] = zlib.compress(end_to_end(arrows, arrow_types), level)
-    for core, first, past in rows.cores:
-        mine = {name: column[first:past] for name, column in columns.items()}
-        parts[f"core{core}"] = zlib.compress(end_to_end(mine, types), level)
     if lives is not None:
         parts |= _life_parts(lives, rows, facts)
-    parts |= {f"details{core}": text for core, text in _details(trace, rows, confidential, level)}
+    for core, texts, spelled in _details(trace, rows, confidential, level):
+        parts[f"details{core}"] = texts
+        kind = narrowest(*bounds(spelled))
+        next(one for one in ranges if one["core"] == core)["spelled"] = kind
+        parts[f"spelled{core}"] = zlib.compress(end_to_end({"spelled": spelled}, {"spelled": kind}), level)
     return PagePayload(facts, parts)
+
+
+def _fields(segment: Segment) -> dict[str, Any]:
+    return {field.name: getattr(segment, field.name) for field in dataclasses.fields(segment)}
 
 
 def _span(trace: Trace) -> int:
@@ -130,53 +142,99 @@ def _span(trace: Trace) -> int:
     return int(finish(columns).max() - columns.start.min()) if len(columns) else 0
 
 
-def _flag_labels(cleaned: Clean) -> list[str]:
-    """By arrow, how its flag is called."""
-    flags = flags_at(cleaned.trace.instructions, cleaned.arrows.set_row)
-    texts = {flag: flag.label for flag in set(flags)}
-    return [texts[flag] for flag in flags]
-
-
-def _ranges(rows: PageRows, length: NDArray[np.int64]) -> list[dict[str, int]]:
-    """Where each core's rows lie, and the work of all rows before them."""
+def _flag_labels(cleaned: Clean) -> tuple[list[str], NDArray[np.int64]]:
+    """How the flags of arrows are called, and by arrow which of these names its flag has."""
     import numpy as np
 
-    before = np.r_[0, np.cumsum(length)]
-    return [
-        {"core": core, "first": first, "past": past, "before": int(before[first])}
-        for core, first, past in rows.cores
-    ]
+    flags, number = numbered_flags(cleaned.trace.instructions, cleaned.arrows.set_row)
+    names = sorted({flag.label for flag in flags})
+    return names, np.array([names.index(flag.label) for flag in flags], np.int64)[number]
 
 
-def _columns(trace: Trace, figures: Stats, rows: PageRows) -> dict[str, NDArray[Any]]:
+class _Addresses:
+    """Addresses of the rows that are drawn: each once, and the number of each row's."""
+
+    def __init__(self, pc: NDArray[np.uint64], rows: NDArray[np.int64]) -> None:
+        import numpy as np
+
+        self._pc = pc
+        self._low = pc.min() if len(pc) else np.uint64(0)
+        self._table: NDArray[np.int64] | None = None
+        if len(pc) and int(pc.max()) - int(self._low) < _ADDRESS_TABLE:
+            seen = np.zeros(int(pc.max() - self._low) + 1, bool)
+            for begin in range(0, len(rows), PIECE):
+                seen[pc[rows[begin : begin + PIECE]] - self._low] = True
+            self._table = np.cumsum(seen) - 1
+            self.present: NDArray[np.uint64] = np.flatnonzero(seen).astype(np.uint64) + self._low
+        else:
+            self.present = distinct(pc[rows])
+
+    def of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        import numpy as np
+
+        pc = self._pc[rows]
+        return np.searchsorted(self.present, pc) if self._table is None else self._table[pc - self._low]
+
+
+def _core_parts(
+    trace: Trace, figures: Stats, rows: PageRows, pcs: _Addresses, level: int
+) -> tuple[list[dict[str, str]], list[dict[str, Any]], dict[str, bytes]]:
+    """The columns core by core: their layout over all cores, where each core's rows lie with its own types, and the arrays.
+
+    `before` of a core is the work of all rows before it.
+    """
     import numpy as np
 
-    instructions, chosen = trace.instructions, rows.rows
-    start, end = instructions.start[chosen], finish(instructions)[chosen]
+    instructions = trace.instructions
     on_path = np.zeros(len(instructions), np.uint8)
     on_path[figures.path.row[~figures.path.idle]] = 1
-    _, pc = np.unique(instructions.pc[chosen], return_inverse=True)
     # of L2, in its requests; a request is never 0, so 0 says that nobody knows
-    asked, missed = np.zeros((2, len(instructions)), np.int64)
+    asked, missed = np.zeros((2, len(instructions)), np.uint32)
     if (use := cache_use(instructions)) is not None:
         asked[use.rows], missed[use.rows] = use.asked, use.missed
-    return {
-        "steps": start_steps(rows, start),
-        "length": end - start,
-        "issued": start - instructions.issue[chosen],
-        "name": instructions.name[chosen],
-        "stack": instructions.stack[chosen],
-        "pc": pc,
-        "bytes": np.maximum(0, instructions.process_bytes[chosen]),
-        "stall": instructions.stall[chosen],
-        "read": np.maximum(-1, instructions.read_conflict[chosen]),
-        "write": np.maximum(-1, instructions.write_conflict[chosen]),
-        "used": np.rint(np.maximum(-1, instructions.utilisation[chosen])).astype(np.int16),
-        "critical": on_path[chosen],
-        "asked": asked[chosen],
-        "missed": missed[chosen],
-        "op": _ops(trace)[chosen],
-    }
+    lanes: dict[int, list[int]] = {}
+    for segment in rows.segments:
+        lanes.setdefault(segment.core, []).append(segment.first)
+    extent = dict.fromkeys(_COLUMNS, (0, 0))
+    ranges: list[dict[str, Any]] = []
+    parts: dict[str, bytes] = {}
+    before = 0
+    for core, first, past in rows.cores:
+        chosen = rows.rows[first:past]
+        start = instructions.start[chosen]
+        steps = np.diff(start, prepend=0)
+        steps[np.array(lanes[core]) - first] = 0  # the first of a lane stands in its segment
+        length = np.maximum(start, instructions.end[chosen]) - start
+        columns = {
+            "steps": steps,
+            "length": length,
+            "issued": start - instructions.issue[chosen],
+            "name": instructions.name[chosen],
+            "stack": instructions.stack[chosen],
+            "pc": pcs.of(chosen),
+            "bytes": np.maximum(0, instructions.process_bytes[chosen]),
+            "stall": instructions.stall[chosen],
+            "read": np.maximum(-1, instructions.read_conflict[chosen]),
+            "write": np.maximum(-1, instructions.write_conflict[chosen]),
+            "used": np.rint(np.maximum(-1, instructions.utilisation[chosen])).astype(np.int16),
+            "critical": on_path[chosen],
+            "asked": asked[chosen],
+            "missed": missed[chosen],
+            "op": _ops(trace, chosen),
+        }
+        types = {}
+        for name, column in columns.items():
+            low, high = bounds(column)
+            types[name] = narrowest(low, high)
+            lowest, highest = extent[name]
+            extent[name] = min(low, lowest), max(high, highest)
+        ranges.append(
+            {"core": core, "first": first, "past": past, "before": before, "types": list(types.values())}
+        )
+        before += int(length.sum())
+        parts[f"core{core}"] = zlib.compress(end_to_end(columns, types), level)
+    release(instructions)
+    return layout_of({name: narrowest(*both) for name, both in extent.items()}), ranges, parts
 
 
 def _op_names(trace: Trace) -> list[str]:
@@ -185,15 +243,16 @@ def _op_names(trace: Trace) -> list[str]:
     return ["", *(operands.ops if operands is not None else ())]
 
 
-def _ops(trace: Trace) -> NDArray[np.int64]:
+def _ops(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """By row, the tile op that issued it: its place in `_op_names`."""
     import numpy as np
 
     operands = trace.instructions.operands
     if operands is None or not len(operands.calls):
-        return np.zeros(len(trace.instructions), np.int64)
-    known = operands.call != NONE
-    number = operands.calls["op"][np.where(known, operands.call, 0)].astype(np.int64) + 1
+        return np.zeros(len(rows), np.int64)
+    call = operands.call[rows]
+    known = call != NONE
+    number = operands.calls["op"][np.where(known, call, 0)].astype(np.int64) + 1
     return np.where(known & (number <= len(operands.ops)), number, 0)
 
 
@@ -205,12 +264,13 @@ def _workspace(path: Path | None) -> str:
     return ""
 
 
-def _arrows(trace: Trace, cleaned: Clean, rows: PageRows, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
+def _arrows(
+    trace: Trace, cleaned: Clean, rows: PageRows, label: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
     """Flags by the row they leave; the orders by target and by time come sorted, so that the page sorts nothing."""
     import numpy as np
 
     arrows = cleaned.arrows
-    labels = {label: index for index, label in enumerate(sorted(set(texts)))}
     order = np.argsort(rows.place[arrows.producer], kind="stable")
     target = rows.place[arrows.consumer][order]
     leaves = finish(trace.instructions)[arrows.producer][order]
@@ -219,7 +279,7 @@ def _arrows(trace: Trace, cleaned: Clean, rows: PageRows, texts: Sequence[str]) 
         "from": differences(rows.place[arrows.producer][order]),
         "to": target,
         "wait": rows.place[arrows.wait_row][order],
-        "label": np.array([labels[text] for text in texts], np.int64)[order],
+        "label": label[order],
         "by_target": np.argsort(target, kind="stable"),
         "by_time": by_time,
         "times": differences(leaves[by_time]),
@@ -275,40 +335,39 @@ def _life_parts(lives: Lives, rows: PageRows, facts: dict[str, Any]) -> dict[str
     return parts
 
 
-def _details(trace: Trace, rows: PageRows, confidential: bool, level: int) -> Iterator[tuple[int, bytes]]:
-    """Operand text core by core, a line per row."""
+def _details(
+    trace: Trace, rows: PageRows, confidential: bool, level: int
+) -> Iterator[tuple[int, bytes, NDArray[np.int64]]]:
+    """Operand text core by core: each text once, a line for each, and which of them each row has."""
     detail = trace.instructions.detail
     if not confidential:
-        whole, size = [], 0
+        whole, size, count = [], 0, 0
         for core, first, past in rows.cores:
-            lines = (text.replace("\n", " ") for text in _texts(detail, rows.rows[first:past]))
-            whole.append((core, _packed_lines(lines, level)))
+            texts, spelled = numbered_details(detail, rows.rows[first:past], values=True)
+            whole.append((core, _packed_lines(texts, level), spelled))
             size += len(whole[-1][1])
-            if size > _DETAIL_LIMIT:
+            count += len(texts)
+            if size > _DETAIL_LIMIT or count > _MOST_TEXTS:
                 break
         else:
             yield from whole
             return
     cache: dict[str, str] = {}
     for core, first, past in rows.cores:
-        yield core, _packed_lines(_short(_texts(detail, rows.rows[first:past]), cache), level)
-
-
-def _texts(detail: Sequence[str], rows: NDArray[np.int64]) -> Iterator[str]:
-    for first in range(0, len(rows), 65536):
-        yield from details_of(detail, rows[first : first + 65536])
+        texts, spelled = numbered_details(detail, rows.rows[first:past], values=False)
+        yield core, _packed_lines(_short(texts, cache), level), spelled
 
 
 def _short(texts: Iterable[str], cache: dict[str, str]) -> Iterator[str]:
     for text in texts:
         short = cache.get(text)
         if short is None:
-            short = cache[text] = instruction_text("", text).strip().replace("\n", " ")
+            short = cache[text] = instruction_text("", text).strip()
         yield short
 
 
 def _packed_lines(lines: Iterable[str], level: int) -> bytes:
-    text = "\n".join(lines)
+    text = "\n".join(line.replace("\n", " ") for line in lines)
     return zlib.compress((text + "\n").encode("utf-8", "replace"), level)
 
 
@@ -324,15 +383,15 @@ def _lines(trace: Trace) -> dict[str, dict[str, list[int]]]:
     frames = user_frames(instructions.stacks)
     if not frames:
         return {}
-    kind = kinds(instructions)
-    length = finish(instructions) - instructions.start
-    waits = np.isin(kind, (Kind.WAIT, Kind.BARRIER))
-    work = np.isin(kind, (Kind.WORK, Kind.SCALAR))
-    conflicts = np.maximum(0, instructions.read_conflict) + np.maximum(0, instructions.write_conflict)
-    sums = [
-        np.bincount(instructions.stack, weights=weights, minlength=len(frames))
-        for weights in (length * work, length * waits, kind != Kind.MISS, conflicts)
-    ]
+    sums = np.zeros((4, len(frames)))
+    for _, piece in pieces(instructions):
+        kind = kinds(piece)
+        length = finish(piece) - piece.start
+        work = (kind == Kind.WORK) | (kind == Kind.SCALAR)
+        waits = (kind == Kind.WAIT) | (kind == Kind.BARRIER)
+        conflicts = np.maximum(0, piece.read_conflict) + np.maximum(0, piece.write_conflict)
+        for place, weights in enumerate((length * work, length * waits, kind != Kind.MISS, conflicts)):
+            sums[place] += np.bincount(piece.stack, weights=weights, minlength=len(frames))
     result: dict[str, dict[str, list[int]]] = {}
     for index, stack in enumerate(instructions.stacks):
         # the kernel's line, and the line of the user's Python that it was made of

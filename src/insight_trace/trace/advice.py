@@ -17,7 +17,7 @@ from insight_trace.recording.busy import CoreStats, prologues
 from insight_trace.recording.frames import short_frame, user_frames
 from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.pipes import pipe_name, units
-from insight_trace.recording.stream import distinct
+from insight_trace.recording.stream import distinct, numbered
 from insight_trace.trace.bottleneck import Advice, Focus, causes, focus_of, path_work
 from insight_trace.trace.changes import FREES_A_BUFFER, Idea, ideas
 from insight_trace.trace.retime import MOST_ROWS, Change, Retiming
@@ -94,6 +94,14 @@ class _Places:
     def frame(self, row: int) -> str:
         return self.frames[int(self.instructions.stack[row])]
 
+    def on_line(self, rows: NDArray[np.int64], frame: str) -> NDArray[np.int64]:
+        """Those of the rows that stand on one line."""
+        import numpy as np
+
+        same = np.array([each == frame for each in self.frames])
+        found: NDArray[np.int64] = rows[same[self.instructions.stack[rows]]]
+        return found
+
     def at(self, advice: Advice, rows: NDArray[np.int64]) -> Advice:
         """With the longest of these rows."""
         if not len(rows):
@@ -127,26 +135,22 @@ class _Places:
 
         if not len(rows):
             return rows
+        length = self.end[rows] - self.instructions.start[rows]
+        stacks, place = numbered(self.instructions.stack[rows])
         spent: dict[str, int] = defaultdict(int)
-        frames = [self.frame(int(row)) for row in rows.tolist()]
-        for frame, cycles in zip(
-            frames, (self.end[rows] - self.instructions.start[rows]).tolist(), strict=True
-        ):
-            spent[frame] += cycles
-        worst = max(spent, key=lambda frame: (spent[frame], frame))
-        found: NDArray[np.int64] = rows[np.array([frame == worst for frame in frames])]
-        return found
+        for stack, cycles in zip(stacks.tolist(), np.bincount(place, weights=length).tolist(), strict=True):
+            spent[self.frames[stack]] += int(cycles)
+        return self.on_line(rows, max(spent, key=lambda frame: (spent[frame], frame)))
 
     def put(self, advice: Advice) -> Advice:
         """Advice that is about no single row: the work on the critical path that lasts longest, there or on its line."""
-        import numpy as np
 
         if advice.row >= 0:
             return advice
         rows = distinct(self.path.row)
         if advice.frame:
-            there = np.array([self.frame(int(row)) == advice.frame for row in rows.tolist()], bool)
-            rows = rows[there] if there.any() else rows
+            there = self.on_line(rows, advice.frame)
+            rows = there if len(there) else rows
         return self.at(advice, self.hottest(rows) if not advice.frame else rows)
 
 
@@ -313,8 +317,7 @@ def _bounds(
         idea = Idea(topic, Change(), frame, (), pipe, source)
         text = f"{_waiting(idea, figures, focus)}: {remedy} up to {saves:,} cycles"
         rows = places.rows[np.isin(places.kind[places.rows], (Kind.WAIT, Kind.BARRIER))]
-        at_line = [places.frame(int(row)) == frame for row in rows.tolist()]
-        found.append(places.at(Advice(topic, text, saves, frame), rows[np.array(at_line, bool)]))
+        found.append(places.at(Advice(topic, text, saves, frame), places.on_line(rows, frame)))
     return found
 
 
@@ -338,7 +341,6 @@ def _other_cores(
     figures: Stats, focus: Focus, everywhere: dict[tuple[str, str], int], places: _Places
 ) -> list[Advice]:
     """Waits for a core of the other kind: no change of this one's rows makes them shorter."""
-    import numpy as np
 
     found: dict[tuple[str, str], list[int]] = defaultdict(list)
     frames: dict[tuple[str, str], str] = {}
@@ -360,12 +362,7 @@ def _other_cores(
             f"the other core is late and holds this one up by up to {saves:,} cycles"
         )
         rows = places.rows[(places.kind[places.rows] == Kind.WAIT)]
-        rows = (
-            rows[np.array([places.frame(int(row)) == frame for row in rows.tolist()], bool)]
-            if len(rows)
-            else rows
-        )
-        advice.append(places.at(Advice("wait", text, saves, frame), rows))
+        advice.append(places.at(Advice("wait", text, saves, frame), places.on_line(rows, frame)))
     return advice
 
 

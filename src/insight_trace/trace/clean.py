@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from insight_trace.model import Instructions, Trace
 from insight_trace.recording.flag_pairs import partners
-from insight_trace.recording.kinds import Kind, finish, kinds
+from insight_trace.recording.kinds import Kind, kinds
 from insight_trace.recording.pipes import ORDER, core_order
-from insight_trace.recording.stream import distinct
+from insight_trace.recording.stream import distinct, grouped
 from insight_trace.trace.sublanes import lane_label, sublanes
 
 if TYPE_CHECKING:
@@ -86,102 +86,114 @@ def whole(trace: Trace) -> Clean:
 
 
 def _drawn(trace: Trace, kind: NDArray[np.uint8], kept: NDArray[np.bool_], notes: list[str]) -> Clean:
+    """Core by core, so that what is sorted stays small; only the flags of all cores stand together."""
     import numpy as np
 
     instructions = trace.instructions
-    backwards = int((instructions.end[kept] < instructions.start[kept]).sum())
+    backwards = int((instructions.end < instructions.start)[kept].sum())
     if backwards:
         notes.append(f"{backwards} instructions end before they start; they are drawn with no length")
-
-    chosen = np.flatnonzero(kept)
-    group = instructions.core[chosen].astype(np.int64) * 256 + instructions.pipe[chosen]
-    end = finish(instructions)[chosen]
-    # a flag that is raised is drawn at that moment, whatever it waited for before
-    raised = np.maximum(instructions.start[chosen], end - 1)
-    begin = np.where(kind[chosen] == Kind.SET, raised, instructions.start[chosen])
-    part, order = sublanes(group, begin, end)
-    lanes, lane = _lanes(instructions, group, part)
-    drawn = np.lexsort((np.argsort(order), lane))
-    dropped = {
-        reason: int(sum((kind[~kept] == k).sum() for k in _REASONS if _REASONS[k] == reason))
-        for reason in dict.fromkeys(_REASONS.values())
-    }
+    counts = np.bincount(kind[~kept], minlength=max(Kind) + 1)
+    dropped: dict[str, int] = {}
+    for each, reason in _REASONS.items():
+        dropped[reason] = dropped.get(reason, 0) + int(counts[each])
+    of_core = dict(grouped(instructions.core))
+    anchors = _Anchors(instructions, kind)
+    lanes: list[Lane] = []
+    rows: list[NDArray[np.int64]] = []
+    places: list[NDArray[np.int32]] = []
+    for core in sorted(of_core, key=lambda number: core_order(instructions.cores[number])):
+        mine = of_core.pop(core)
+        mine = mine[kept[mine]]
+        pipe = instructions.pipe[mine].astype(np.int64)
+        start = instructions.start[mine]
+        end = np.maximum(start, instructions.end[mine])
+        # a flag that is raised is drawn at that moment, whatever it waited for before
+        begin = np.where(kind[mine] == Kind.SET, np.maximum(start, end - 1), start)
+        part, order = sublanes(pipe, begin, end)
+        found, lane = _lanes(core, instructions.cores[core], pipe, part)
+        drawn = order[np.argsort(lane[order], kind="stable")]
+        rows.append(mine[drawn])
+        places.append(lane[drawn] + np.int32(len(lanes)))
+        lanes += found
+        anchors.find(core, mine[order], pipe[order])
     return Clean(
         trace=trace,
-        rows=chosen[drawn],
-        lane=lane[drawn],
-        lanes=lanes,
-        arrows=_arrows(instructions, kind, chosen[order]),
+        rows=np.concatenate([np.zeros(0, np.int64), *rows]),
+        lane=np.concatenate([np.zeros(0, np.int32), *places]),
+        lanes=tuple(lanes),
+        arrows=anchors.arrows(),
         dropped={reason: count for reason, count in dropped.items() if count},
         notes=tuple(notes),
     )
 
 
 def _lanes(
-    instructions: Instructions, group: NDArray[np.int64], part: NDArray[np.int32]
-) -> tuple[tuple[Lane, ...], NDArray[np.int32]]:
+    core: int, name: str, pipe: NDArray[np.int64], part: NDArray[np.int32]
+) -> tuple[list[Lane], NDArray[np.int32]]:
+    """The lanes of one core from top to bottom, and which of them each row is on."""
     import numpy as np
 
-    present, index = np.unique(group * 2**32 + part, return_inverse=True)
-    found = [(int(key >> 40), int(key >> 32) & 255, int(key & 0xFFFFFFFF)) for key in present]
-    by_name = sorted(range(len(instructions.cores)), key=lambda core: core_order(instructions.cores[core]))
-    core_place = {core: place for place, core in enumerate(by_name)}
-    places = sorted(
-        range(len(found)),
-        key=lambda i: (
-            core_place[found[i][0]],
-            ORDER.get(found[i][1], 1000 + found[i][1]),
-            found[i][2],
-        ),
-    )
-    rank = np.empty(len(found), np.int32)
-    rank[places] = np.arange(len(found), dtype=np.int32)
-    lanes = tuple(
-        Lane(core, pipe, sub, lane_label(instructions.cores[core], pipe, sub))
-        for core, pipe, sub in (found[i] for i in places)
-    )
-    return lanes, rank[index].astype(np.int32)
+    width = int(part.max()) + 1 if len(part) else 1
+    key = pipe * width + part
+    present = np.flatnonzero(np.bincount(key)).tolist()
+    present.sort(key=lambda one: (ORDER.get(one // width, 1000 + one // width), one % width))
+    rank = np.zeros(max(present, default=0) + 1, np.int32)
+    rank[present] = np.arange(len(present), dtype=np.int32)
+    lanes = [
+        Lane(core, one // width, one % width, lane_label(name, one // width, one % width)) for one in present
+    ]
+    return lanes, rank[key]
 
 
-def _arrows(instructions: Instructions, kind: NDArray[np.uint8], by_start: NDArray[np.int64]) -> Arrows:
-    """`by_start`: the kept rows by (core, pipe, start), so that both ends are found by bisection."""
-    import numpy as np
+class _Anchors:
+    """Both ends of every arrow: found core by core, by bisection in the rows that are drawn."""
 
-    partner = partners(instructions, kind)
-    wait = np.flatnonzero(partner >= 0)
-    set_ = partner[wait]
-    flags = int(((kind == Kind.WAIT) | (kind == Kind.SET)).sum())
-    unpaired = max(0, flags - len(wait) - len(distinct(set_)))
-    order = np.lexsort((wait, instructions.start[set_]))
-    wait, set_ = wait[order], set_[order]
+    def __init__(self, instructions: Instructions, kind: NDArray[np.uint8]) -> None:
+        import numpy as np
 
-    group = instructions.core.astype(np.int64) * 256 + instructions.pipe
-    groups, dense = np.unique(group[by_start], return_inverse=True)
-    if not len(by_start) or not len(wait):
-        empty = np.zeros(0, np.int64)
-        return Arrows(empty, empty, empty, empty, len(wait), 0, unpaired)
-    first = np.searchsorted(dense, np.arange(len(groups)), "left")
-    past = np.searchsorted(dense, np.arange(len(groups)), "right")
-    floor = int(instructions.start.min())
-    reach = int(finish(instructions).max()) - floor + 2
-    keys = dense * reach + (instructions.start[by_start] - floor)
+        self._instructions = instructions
+        partner = partners(instructions, kind)
+        wait = np.flatnonzero(partner >= 0)
+        set_ = partner[wait]
+        flags = int(((kind == Kind.WAIT) | (kind == Kind.SET)).sum())
+        self._unpaired = max(0, flags - len(wait) - len(distinct(set_)))
+        order = np.lexsort((wait, instructions.start[set_]))
+        self._wait, self._set = wait[order], set_[order]
+        self._sets = dict(grouped(instructions.core[self._set]))
+        self._waits = dict(grouped(instructions.core[self._wait]))
+        # by arrow: a row, -1 where nothing ran before or after, -2 where the lane is not kept
+        self._producer, self._consumer = np.full((2, len(wait)), -2)
 
-    def place(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        index = np.minimum(np.searchsorted(groups, group[rows]), len(groups) - 1)
-        return index, groups[index] == group[rows]
+    def find(self, core: int, rows: NDArray[np.int64], pipe: NDArray[np.int64]) -> None:
+        """`rows` of one core in the order of pipe and start."""
+        import numpy as np
 
-    source, source_kept = place(set_)
-    target, target_kept = place(wait)
-    shown = source_kept & target_kept
-    before = np.searchsorted(keys, source * reach + (instructions.start[set_] - floor), "right") - 1
-    after = np.searchsorted(keys, target * reach + (instructions.end[wait] - floor), "left")
-    anchored = shown & (before >= first[source]) & (after < past[target])
-    return Arrows(
-        producer=by_start[before[anchored]],
-        consumer=by_start[after[anchored]],
-        set_row=set_[anchored],
-        wait_row=wait[anchored],
-        hidden=int((~shown).sum()),
-        unanchored=int((shown & ~anchored).sum()),
-        unpaired=unpaired,
-    )
+        columns = self._instructions
+        nothing = np.zeros(0, np.int64)
+        sets, waits = self._sets.get(core, nothing), self._waits.get(core, nothing)
+        set_pipe, wait_pipe = columns.pipe[self._set[sets]], columns.pipe[self._wait[waits]]
+        start = columns.start[rows]
+        bounds = np.searchsorted(pipe, np.arange(257))
+        for each in np.flatnonzero(np.diff(bounds)).tolist():
+            here = slice(bounds[each], bounds[each + 1])
+            lane = np.concatenate((rows[here], [-1]))  # before the first and behind the last there is nobody
+            mine = sets[set_pipe == each]
+            before = np.searchsorted(start[here], columns.start[self._set[mine]], "right") - 1
+            self._producer[mine] = lane[before]
+            mine = waits[wait_pipe == each]
+            after = np.searchsorted(start[here], columns.end[self._wait[mine]], "left")
+            self._consumer[mine] = lane[after]
+
+    def arrows(self) -> Arrows:
+        shown = (self._producer > -2) & (self._consumer > -2)
+        anchored = (self._producer >= 0) & (self._consumer >= 0)
+        return Arrows(
+            producer=self._producer[anchored],
+            consumer=self._consumer[anchored],
+            set_row=self._set[anchored],
+            wait_row=self._wait[anchored],
+            hidden=int((~shown).sum()),
+            unanchored=int((shown & ~anchored).sum()),
+            unpaired=self._unpaired,
+        )

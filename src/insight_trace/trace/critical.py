@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 from array import array
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -24,9 +25,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from insight_trace.recording.busy import Cores
+
     Column = memoryview[int]
 
 _ISSUE = 4  # cycles from issue to start where nothing else is in the way
+_FEW = 8
 _START_UP = 64  # cycles that a pipe takes at most between two of its own instructions
 
 
@@ -46,20 +50,31 @@ class CriticalPath(Struct, frozen=True, eq=False):
         return int((self.end - self.begin).sum())
 
 
-def critical_path(trace: Trace) -> CriticalPath:
-    """The chain that ends with the last instruction of the whole trace."""
+def critical_path(
+    trace: Trace, cores: Cores | None = None, partner: NDArray[np.int64] | None = None
+) -> CriticalPath:
+    """The chain that ends with the last instruction of the whole trace.
+
+    `cores` and `partner` are the trace's own, where they are known already.
+    """
     import numpy as np
 
     instructions = trace.instructions
-    kind = kinds(instructions)
-    considered = np.flatnonzero((kind != Kind.MISS) & (kind != Kind.MARK))
-    if not len(considered):
+    kind = kinds(instructions) if cores is None else cores.kind
+    counts = (kind != Kind.MISS) & (kind != Kind.MARK)
+    if not counts.any():
         empty = np.zeros(0, np.int64)
         return CriticalPath(empty, empty, empty, np.zeros(0, bool))
-    end = finish(instructions)
-    steps = _Steps(instructions, kind, end, partners(instructions, kind))
-    last = considered[int(np.argmax(end[considered]))]  # the first of those that end last
-    pieces = _walk(int(last), int(instructions.start[considered].min()), steps)
+    end = finish(instructions) if cores is None else cores.end
+    of_core = dict(grouped(instructions.core)) if cores is None else cores.rows
+    raised = partners(instructions, kind) if partner is None else partner
+    steps = _Steps(instructions, kind, end, raised, of_core)
+    lowest = np.iinfo(np.int64).min
+    last = int(
+        np.argmax(end if counts.all() else np.where(counts, end, lowest))
+    )  # the first of those that end last
+    origin = int(instructions.start.min() if counts.all() else instructions.start[counts].min())
+    pieces = _walk(last, origin, steps)
     rows, begins, ends = (np.array(column, np.int64)[::-1] for column in pieces[:3])
     return CriticalPath(rows, begins, ends, np.array(pieces[3], bool)[::-1])
 
@@ -86,6 +101,7 @@ class _Steps:
         kind: NDArray[np.uint8],
         end: NDArray[np.int64],
         partner: NDArray[np.int64],
+        of_core: Mapping[int, NDArray[np.int64]],
     ) -> None:
         import numpy as np
 
@@ -104,19 +120,21 @@ class _Steps:
         self._of_all[[Pipe.SCALAR, Pipe.SCALARLDST, Pipe.FLOWCTRL, Pipe.ALL]] = True
         self.is_barrier = _readable((kind == Kind.BARRIER) & self._of_all[self._unit])
         self.is_end = _readable(named_end[instructions.name])
-        self._of_core = dict(grouped(instructions.core))
+        self._of_core = of_core
+        self.done: set[int] = set()  # cores that are worked out
         self._queued: dict[int, Column] = {}  # by core: rows that found their pipe's queue full
         self._works: dict[int, NDArray[np.int64]] = {}  # by core: work by its end, the later row first
         self._on_core: dict[int, Column] = {}
         self._on_pipe: dict[tuple[int, int], Column] = {}
         self._by_end: Column | None = None
+        self._asked = 0  # how often `ended_by` was
 
     def come_to(self, row: int) -> None:
         """Works out the core of the row, once."""
-        core = self.core[row]
-        if core in self._queued:
-            return
         import numpy as np
+
+        core = self.core[row]
+        self.done.add(core)
 
         instructions, kind, end = self._instructions, self._kind, self._end
         rows = self._of_core[core]
@@ -163,6 +181,13 @@ class _Steps:
         """Any row that had ended by then, the latest first: where the trace does not say what was waited for."""
         import numpy as np
 
+        self._asked += 1
+        if self._asked <= _FEW:  # a search of all rows is quicker than to sort them
+            ended = (self._kind != Kind.MISS) & (self._kind != Kind.MARK) & (self._end <= time)
+            ended[list(here)] = False
+            if not ended.any():
+                return -1
+            return int(np.argmax(np.where(ended, self._end, np.iinfo(np.int64).min)))
         if self._by_end is None:
             rows = np.flatnonzero((self._kind != Kind.MISS) & (self._kind != Kind.MARK))[::-1]
             self._by_end = _readable(rows[np.argsort(self._end[rows], kind="stable")])
@@ -216,6 +241,7 @@ class _Steps:
 def _walk(last: int, origin: int, steps: _Steps) -> tuple[array[int], array[int], array[int], array[int]]:
     """Row, begin, end and idleness of the pieces, from the last to the first."""
     start, end, is_barrier = steps.start, steps.end, steps.is_barrier
+    core, done = steps.core, steps.done
     partner, earlier, before, issuer = steps.partner, steps.earlier, steps.before, steps.issuer
     drained = steps.drained
     pieces = array("q"), array("q"), array("q"), array("b")
@@ -230,7 +256,8 @@ def _walk(last: int, origin: int, steps: _Steps) -> tuple[array[int], array[int]
     row, now = last, end[last]
     here: set[int] = {row}  # rows met without going back in time: none is visited twice
     while True:
-        steps.come_to(row)
+        if core[row] not in done:
+            steps.come_to(row)
         raised, ahead = partner[row], earlier[row] - 1
         if raised >= 0 and ahead >= 0 and end[raised] < end[ahead] <= now and ahead not in here:
             # the flag was up already: the wait ended when what is in flight before it on its pipe did

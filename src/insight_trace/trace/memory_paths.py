@@ -19,7 +19,7 @@ from insight_trace.recording.operands import (
     touched_bytes,
 )
 from insight_trace.recording.pipes import VECTOR_LANES
-from insight_trace.recording.stream import pieces
+from insight_trace.recording.stream import numbered, pieces
 from insight_trace.trace.work import path_of
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _global(
     asked, missed = use.of(moved) if use is not None else (nothing, nothing)
     key = instructions.core[moved].astype(np.int64) * 2**24
     key += instructions.pipe[moved].astype(np.int64) * 2**16 + instructions.name[moved]
-    present, which = np.unique(key, return_inverse=True)
+    present, which = numbered(key)
     columns = (instructions.process_bytes[moved], np.ones(len(moved)), asked, missed)
     totals = [np.bincount(which, weights=column, minlength=len(present)) for column in columns]
     for place, number in enumerate(present.tolist()):
@@ -114,16 +114,16 @@ def _local(
     rows = all_operands(operands)
     if not len(rows):
         return
-    owner = instruction_of_operands(operands)
+    footprints = operands.footprints
     footprint = operands.rows["footprint"][rows]
-    size = sizes[footprint]
-    memory, role = operands.footprints["memory"][footprint], operands.footprints["role"][footprint]
-    pipe = instructions.pipe[owner]
-    key = instructions.core[owner].astype(np.int64) * 2**16 + pipe.astype(np.int64) * 2**8 + memory * 4 + role
-    worth = (memory != _GM) & (size > 0)
-    key, size, owner = key[worth], size[worth], owner[worth]
-    if not len(key):
+    worth = np.flatnonzero(((footprints["memory"] != _GM) & (sizes > 0))[footprint])
+    if not len(worth):
         return
+    footprint = footprint[worth]
+    owner = instruction_of_operands(operands)[worth]
+    unit = instructions.core.astype(np.int64) * 2**16 + instructions.pipe.astype(np.int64) * 2**8
+    size, key = sizes[footprint], (footprints["memory"].astype(np.int64) * 4 + footprints["role"])[footprint]
+    key += unit[owner]
     # results stand before sources, so that operands of one kind are neighbours: an instruction counts once for each
     begins = np.ones(len(key), bool)
     begins[1:] = (key[1:] != key[:-1]) | (owner[1:] != owner[:-1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
@@ -13,8 +13,9 @@ from insight_trace.recording.busy import Cores, CoreStats, PipeStats
 from insight_trace.recording.flag_pairs import numbered_flags, partners
 from insight_trace.recording.frames import line_text, python_frames, user_frames
 from insight_trace.recording.intervals import added
-from insight_trace.recording.kinds import Kind, finish, kinds
+from insight_trace.recording.kinds import Kind, kinds
 from insight_trace.recording.pipes import VECTOR_LANES, named_pipe, pipe_name, units
+from insight_trace.recording.stream import PIECE, first_places, numbered
 from insight_trace.trace.critical import CriticalPath, critical_path
 from insight_trace.trace.memory_paths import CorePath, memory_paths
 from insight_trace.trace.phases import Phase, phases
@@ -99,14 +100,17 @@ def stats(trace: Trace) -> Stats:
 
     cores = Cores(trace)
     instructions, kind = trace.instructions, cores.kind
-    path = critical_path(trace)
+    partner = partners(instructions, kind)
+    path = critical_path(trace, cores, partner)
     roofs = roofs_of(trace.soc_version or _chip_by_lanes(trace))
     moved = traffic(instructions, kind, trace.mhz, roofs)
     total = cores.total
     slowest = max(cores.cores, key=lambda core: (core.end, core.cycles)).core if cores.cores else ""
-    by_instruction, by_line = _hottest(trace, kind, cores.exclusive)
-    conflicts = np.maximum(0, instructions.read_conflict).astype(np.int64)
-    conflicts += np.maximum(0, instructions.write_conflict)
+    by_instruction, by_line = _hottest(trace, cores)
+    conflicts = sum(
+        int(np.maximum(0, column).sum(dtype=np.int64))
+        for column in (instructions.read_conflict, instructions.write_conflict)
+    )
     return Stats(
         soc_version=trace.soc_version,
         mhz=trace.mhz,
@@ -116,7 +120,7 @@ def stats(trace: Trace) -> Stats:
         cores=cores.cores,
         slowest=slowest,
         pipes=cores.pipes,
-        waits=_waits(instructions, kind, cores.exclusive),
+        waits=_waits(instructions, cores, partner),
         hot_instructions=by_instruction,
         hot_lines=by_line,
         traffic=moved,
@@ -124,7 +128,7 @@ def stats(trace: Trace) -> Stats:
         critical=path_shares(trace, path),
         path=path,
         roofs=roofs,
-        conflict_cycles=int(conflicts.sum()),
+        conflict_cycles=conflicts,
         cache_misses=int((kind == Kind.MISS).sum()),
         python=python_frames(instructions.stacks),
         memory=trace.memory,
@@ -144,35 +148,37 @@ def _chip_by_lanes(trace: Trace) -> str:
     return "Ascend950PR_9599" if trace.mhz >= 1800 else "Ascend950"
 
 
-def _waits(
-    instructions: Instructions, kind: NDArray[np.uint8], exclusive: NDArray[np.int64]
-) -> tuple[Wait, ...]:
+def _waits(instructions: Instructions, cores: Cores, set_of: NDArray[np.int64]) -> tuple[Wait, ...]:
     """Waits of one flag at one line together, longest first."""
     import numpy as np
 
-    rows = np.flatnonzero(((kind == Kind.WAIT) | (kind == Kind.BARRIER)) & (exclusive > 0))
+    kind, exclusive = cores.kind, cores.exclusive
+    rows = np.flatnonzero(exclusive)
     frames = user_frames(instructions.stacks)
-    set_of = partners(instructions, kind)
     last_start = np.full(max(1, len(instructions.cores)), np.iinfo(np.int64).min)
-    work = kind == Kind.WORK
-    np.maximum.at(last_start, instructions.core[work], instructions.start[work])
-    last = finish(instructions)[rows] > last_start[instructions.core[rows]]
+    for core, mine in cores.rows.items():
+        work = mine[kind[mine] == Kind.WORK]
+        if len(work):
+            last_start[core] = instructions.start[work].max()
+    last = cores.end[rows] > last_start[instructions.core[rows]]
     flags, named = numbered_flags(instructions, rows)
-    columns = (instructions.core[rows], instructions.pipe[rows], named, instructions.stack[rows], last)
-    order = np.lexsort(columns)  # rows of a group stay in their order
-    changes = np.zeros(len(rows), bool)
-    changes[:1] = True
-    for column in columns:
-        changes[1:] |= column[order][1:] != column[order][:-1]
-    begins = np.flatnonzero(changes)
+    columns: tuple[NDArray[Any], ...] = (
+        instructions.core[rows], instructions.pipe[rows], named, instructions.stack[rows], last
+    )  # fmt: skip
+    key = np.zeros(len(rows), np.int64)
+    for column, size in zip(
+        columns, (len(instructions.cores), 256, len(flags), len(instructions.stacks), 2), strict=True
+    ):
+        key = numbered(key * max(1, size) + column)[1]
+    count = int(key.max()) + 1 if len(key) else 0
+    first = first_places(key, count)
     # the first of a group may have found its flag raised: one that waited for a set speaks for it
-    place = np.arange(len(rows)) + np.where(set_of[rows] < 0, len(rows), 0)
-    spoken = np.minimum.reduceat(place[order], begins) % max(1, len(rows)) if len(rows) else begins
-    cycles_of = np.add.reduceat(exclusive[rows][order], begins) if len(rows) else begins
-    counts = np.diff(np.append(begins, len(rows)))
-    groups = sorted(
-        zip(order[begins].tolist(), spoken.tolist(), cycles_of.tolist(), counts.tolist(), strict=True)
-    )
+    raised = np.flatnonzero(set_of[rows] >= 0)
+    places = np.append(raised, len(rows))[first_places(key[raised], count)]
+    spoken = np.where(places < len(rows), places, first)
+    cycles_of = np.bincount(key, weights=exclusive[rows], minlength=count).astype(np.int64)
+    counts = np.bincount(key, minlength=count)
+    groups = sorted(zip(first.tolist(), spoken.tolist(), cycles_of.tolist(), counts.tolist(), strict=True))
     result = []
     for _, at, cycles, count in groups:  # in the order in which they first come
         row = int(rows[at])
@@ -202,46 +208,39 @@ def _waits(
     return tuple(result)
 
 
-def _hottest(
-    trace: Trace, kind: NDArray[np.uint8], exclusive: NDArray[np.int64]
-) -> tuple[tuple[Hot, ...], tuple[Hot, ...]]:
+def _hottest(trace: Trace, cores: Cores) -> tuple[tuple[Hot, ...], tuple[Hot, ...]]:
     """The instructions and the lines that cost most, over all cores."""
     import numpy as np
 
-    instructions = trace.instructions
-    rows = np.flatnonzero((kind != Kind.MISS) & (kind != Kind.MARK))
-    if not len(rows):
+    instructions, kind = trace.instructions, cores.kind
+    if not len(instructions):
         return (), ()
     texts = user_frames(instructions.stacks) or [""]
     frames = list(dict.fromkeys(texts))
     place = {frame: index for index, frame in enumerate(frames)}
-    line = np.array([place[text] for text in texts], np.int64)[instructions.stack[rows]]
-    waits = (kind[rows] == Kind.WAIT) | (kind[rows] == Kind.BARRIER)
-    work = np.where(
-        waits | (kind[rows] == Kind.SET), 0, finish(instructions)[rows] - instructions.start[rows]
-    )
-    conflicts = np.maximum(0, instructions.read_conflict[rows]) + np.maximum(
-        0, instructions.write_conflict[rows]
-    )
-    others = (exclusive[rows], conflicts)
-
-    def grouped(key: NDArray[np.int64], spent: NDArray[np.int64]) -> list[tuple[int, list[int], int]]:
-        # keys are small numbers: counted, not sorted
-        count = np.bincount(key)
-        first = np.zeros(len(count), np.int64)
-        first[key[::-1]] = np.arange(len(key))[::-1]
-        sums = [np.bincount(key, weights=column, minlength=len(count)) for column in (spent, *others)]
-        present = np.flatnonzero(count)
-        order = present[np.lexsort((first[present], -sums[1][present], -sums[0][present]))[:HOTTEST]]
-        return [(int(rows[first[i]]), [int(s[i]) for s in sums], int(count[i])) for i in order]
-
-    by_instruction = (line * len(instructions.names) + instructions.name[rows]) * 256 + instructions.pipe[
-        rows
-    ]
-    if (
-        int(by_instruction.max()) > 8 * len(rows) + 65536
-    ):  # a foreign trace with as many lines as instructions
-        by_instruction = np.unique(by_instruction, return_inverse=True)[1]
+    line_of = np.array([place[text] for text in texts], np.int64)
+    # what is counted together: lines, and instructions by line, name and pipe
+    wide = len(frames) * len(instructions.names) * 256
+    dense = wide > 8 * len(instructions) + 65536  # a foreign trace with as many lines as instructions
+    every = _instruction_keys(instructions, line_of, slice(None)) if dense else None
+    keys = numbered(every)[1] if every is not None else None
+    by_instruction = _Sums(wide if keys is None else int(keys.max()) + 1)
+    by_line = _Sums(len(frames))
+    once = _once(instructions, line_of, cores)
+    for begin in range(0, len(instructions), PIECE):
+        here = slice(begin, begin + PIECE)
+        counted = (kind[here] != Kind.MISS) & (kind[here] != Kind.MARK)
+        works = counted & (kind[here] != Kind.WAIT) & (kind[here] != Kind.BARRIER) & (kind[here] != Kind.SET)
+        work = np.where(works, cores.end[here] - instructions.start[here], 0)
+        conflicts = np.maximum(0, instructions.read_conflict[here])
+        conflicts = conflicts + np.maximum(0, instructions.write_conflict[here])
+        others = (cores.exclusive[here], conflicts)
+        key = _instruction_keys(instructions, line_of, here) if keys is None else keys[here]
+        chosen = None if counted.all() else np.flatnonzero(counted)
+        by_instruction.add(begin, key, (work, *others), chosen)
+        by_line.add(
+            begin, line_of[instructions.stack[here]], (work if once is None else once[here], *others), chosen
+        )
     hot_instructions = [
         Hot(
             instructions.names[instructions.name[row]],
@@ -252,7 +251,7 @@ def _hottest(
             count,
             sums[2],
         )
-        for row, sums, count in grouped(by_instruction, work)
+        for row, sums, count in by_instruction.most()
     ]
     hot_lines = [
         Hot(
@@ -264,27 +263,80 @@ def _hottest(
             count,
             sums[2],
         )
-        for row, sums, count in grouped(line, _once(instructions, rows, line, work))
+        for row, sums, count in by_line.most()
         if texts[instructions.stack[row]]
     ]
     return tuple(hot_instructions), tuple(hot_lines)
 
 
-def _once(
-    instructions: Instructions, rows: NDArray[np.int64], line: NDArray[np.int64], work: NDArray[np.int64]
+def _instruction_keys(
+    instructions: Instructions, line_of: NDArray[np.int64], here: slice
 ) -> NDArray[np.int64]:
-    """The same work, but time in which a line runs on several lanes of the vector unit counted once."""
+    key: NDArray[np.int64] = line_of[instructions.stack[here]] * len(instructions.names)
+    key += instructions.name[here]
+    key *= 256
+    key += instructions.pipe[here]
+    return key
+
+
+class _Sums:
+    """Sums by key, added up piece by piece: cycles of work, of waiting and of conflicts."""
+
+    def __init__(self, keys: int) -> None:
+        import numpy as np
+
+        self._count = np.zeros(keys, np.int64)
+        self._first = np.zeros(keys, np.int64)
+        self._sums = np.zeros((3, keys))
+
+    def add(
+        self,
+        begin: int,
+        key: NDArray[np.int64],
+        columns: tuple[NDArray[Any], ...],
+        chosen: NDArray[np.int64] | None,
+    ) -> None:
+        """`chosen`: places of the piece that count; None where all do. The piece begins at row `begin`."""
+        import numpy as np
+
+        rows = np.arange(begin, begin + len(key)) if chosen is None else chosen + begin
+        if chosen is not None:
+            key, columns = key[chosen], tuple(column[chosen] for column in columns)
+        size = len(self._count)
+        count = np.bincount(key, minlength=size)
+        first = np.zeros(size, np.int64)
+        first[key[::-1]] = rows[::-1]
+        new = (self._count == 0) & (count > 0)
+        self._first[new] = first[new]
+        self._count += count
+        for place, column in enumerate(columns):
+            self._sums[place] += np.bincount(key, weights=column, minlength=size)
+
+    def most(self) -> list[tuple[int, list[int], int]]:
+        """The keys with most work, then waiting, then the earliest: their first row, sums and count."""
+        import numpy as np
+
+        present = np.flatnonzero(self._count)
+        work, waiting = self._sums[0, present], self._sums[1, present]
+        order = present[np.lexsort((self._first[present], -waiting, -work))[:HOTTEST]]
+        return [(int(self._first[i]), [int(s[i]) for s in self._sums], int(self._count[i])) for i in order]
+
+
+def _once(instructions: Instructions, line_of: NDArray[np.int64], cores: Cores) -> NDArray[np.int64] | None:
+    """Work by row, but time in which a line runs on several lanes of the vector unit counted once; None without lanes."""
     import numpy as np
 
-    lanes = np.flatnonzero(np.isin(instructions.pipe[rows], VECTOR_LANES))
-    if not len(lanes):
-        return work
-    mine = rows[lanes]
-    place = line[lanes] * (int(instructions.core.max()) + 1) + instructions.core[mine]
-    start, end = instructions.start[mine], finish(instructions)[mine]
+    kind = cores.kind
+    works = np.isin(kind, (Kind.WORK, Kind.SCALAR, Kind.CONTROL))
+    lanes = np.isin(instructions.pipe, VECTOR_LANES)
+    if not lanes.any():
+        return None
+    mine = np.flatnonzero(lanes & (kind != Kind.MISS) & (kind != Kind.MARK))
+    place = line_of[instructions.stack[mine]] * (int(instructions.core.max()) + 1) + instructions.core[mine]
+    start, end = instructions.start[mine], cores.end[mine]
     order = np.lexsort((end, start, place))
-    spent = work.copy()
-    spent[lanes[order]] = added(place[order], start[order], end[order])
+    spent = np.where(works, cores.end - instructions.start, 0)
+    spent[mine[order]] = added(place[order], start[order], end[order])
     return spent
 
 
@@ -292,11 +344,10 @@ def path_shares(trace: Trace, path: CriticalPath) -> tuple[PathShare, ...]:
     """What the critical path is made of, the largest part first."""
     import numpy as np
 
-    instructions, kind = trace.instructions, kinds(trace.instructions)
-
+    instructions = trace.instructions
     if not len(path.row):
         return ()
-    waits = np.isin(kind[path.row], (Kind.SET, Kind.WAIT, Kind.BARRIER))
+    waits = np.isin(kinds(instructions, path.row), (Kind.SET, Kind.WAIT, Kind.BARRIER))
     doing = np.where(path.idle, 2, np.where(waits, 1, 0))
     key = units(instructions.pipe[path.row]).astype(np.int64) * 4 + doing
     present, inverse = np.unique(key, return_inverse=True)

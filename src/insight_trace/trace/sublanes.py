@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # On a cube core MTE2 fills L1 and not UB, so a label needs the kind of the core.
 _ON_CUBE = {Pipe.MTE2: "GM→L1", Pipe.MTE3: "L1→GM"}
+_FEW = 16  # lanes that are looked at one by one
 _MEANING = {
     Pipe.MTE2: "GM→UB",
     Pipe.MTE1: "L1→L0",
@@ -48,32 +49,46 @@ def sublanes(
     lane = np.zeros(len(start), np.int32)
     if len(start) < 2:
         return lane, order
-    first, last = start[order], end[order]
-    _, dense = np.unique(group[order], return_inverse=True)
+    first, last, kin = start[order], end[order], group[order]
+    # one axis for all: every group begins where the one before has ended
     reach = int(last.max()) - int(first.min()) + 1
-    offset = dense * reach - int(first.min())
+    offset = np.cumsum(np.concatenate(([0], kin[1:] != kin[:-1]))) * reach
+    first += offset
+    last += offset
     # A cluster ends where everything before has finished: rows alone in theirs need no search.
-    latest = np.maximum.accumulate(last + offset)
+    latest = np.maximum.accumulate(last)
     opens = np.ones(len(first), bool)
-    opens[1:] = (first + offset)[1:] >= latest[:-1]
+    opens[1:] = first[1:] >= latest[:-1]
     alone = opens.copy()
     alone[:-1] &= opens[1:]
     crowded = np.flatnonzero(~alone)
-    lane[order[crowded]] = _fill(
-        opens[crowded].tolist(), (first + offset)[crowded].tolist(), (last + offset)[crowded].tolist()
-    )
+    lane[order[crowded]] = _fill(first[crowded].tolist(), last[crowded].tolist())
     return lane, order
 
 
-def _fill(opens: list[bool], start: list[int], end: list[int]) -> list[int]:
-    """First fit over rows sorted by start; a heap of running rows keeps it n log n."""
+def _fill(start: list[int], end: list[int]) -> list[int]:
+    """First fit over rows sorted by start. Few are in flight together: a row looks at the ends of the lanes in turn."""
     lanes: list[int] = []
-    running: list[tuple[int, int]] = []
+    put = lanes.append
+    free: list[int] = [start[0]] * _FEW if start else []  # from when on each lane is free
+    for row, (begin, finish) in enumerate(zip(start, end, strict=True)):
+        for lane, until in enumerate(free):
+            if until <= begin:
+                free[lane] = finish
+                put(lane)
+                break
+        else:
+            return lanes + _fill_many(free, start[row:], end[row:])
+    return lanes
+
+
+def _fill_many(until: list[int], start: list[int], end: list[int]) -> list[int]:
+    """The same with a heap of running rows, so that it stays n log n however many run."""
+    lanes: list[int] = []
+    running = sorted((finish, lane) for lane, finish in enumerate(until))
     free: list[int] = []
-    used = 0
-    for opening, begin, finish in zip(opens, start, end, strict=True):
-        if opening:
-            running, free, used = [], [], 0
+    used = len(until)
+    for begin, finish in zip(start, end, strict=True):
         while running and running[0][0] <= begin:
             heapq.heappush(free, heapq.heappop(running)[1])
         if free:

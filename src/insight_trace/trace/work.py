@@ -15,7 +15,7 @@ from insight_trace.recording.intervals import union
 from insight_trace.recording.kinds import Kind, finish
 from insight_trace.recording.operands import NONE
 from insight_trace.recording.pipes import VECTOR_ARITHMETIC
-from insight_trace.recording.stream import details_of, distinct
+from insight_trace.recording.stream import details_of, distinct, grouped, numbered
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,23 +73,22 @@ def traffic(
         return ()
     key = instructions.core[moved].astype(np.int64) * 2**24
     key += instructions.pipe[moved].astype(np.int64) * 2**16 + instructions.name[moved]
-    present, which = np.unique(key, return_inverse=True)
+    present, which = numbered(key)
     paths = [
         path_of(instructions.cores[k >> 24], (k >> 16) & 255, instructions.names[k & 0xFFFF])
         for k in present.tolist()
     ]
     names = list(dict.fromkeys([*(path for path in roofs.bandwidth if path in paths), *sorted(paths)]))
     path = np.array([names.index(name) for name in paths])[which]
-    end = finish(instructions)
+    start, end = instructions.start[moved], finish(instructions)[moved]
+    core, moves = instructions.core[moved], instructions.process_bytes[moved]
     use = cache_use(instructions)
     result = []
     for index, name in enumerate(names):
-        rows = moved[path == index]
-        cycles = 0
-        for core in distinct(instructions.core[rows]):
-            mine = rows[instructions.core[rows] == core]
-            cycles += union(instructions.start[mine], end[mine]).length
-        total = int(instructions.process_bytes[rows].sum())
+        here = np.flatnonzero(path == index)
+        rows = moved[here]
+        cycles = sum(union(start[here[mine]], end[here[mine]]).length for _, mine in grouped(core[here]))
+        total = int(moves[here].sum())
         rate = total * mhz * 1e6 / cycles / 1e9 if cycles else 0.0
         of_l2 = (
             (None, None) if use is None or not len(use.rows) else (int(each.sum()) for each in use.of(rows))

@@ -96,8 +96,8 @@ class Run {
   coreOf(row) { return this.segmentOf(row).core; }
 
   fill(core, buffer) {
-    const { first, past, before } = this.ranges.get(core);
-    const columns = arraysOf(buffer, this.facts.columns, past - first);
+    const { first, past, before, types } = this.ranges.get(core);
+    const columns = arraysOf(buffer, this.facts.columns.map(({ name }, place) => ({ name, type: types[place] })), past - first);
     for (const name in columns) this[name].set(columns[name], first);
     const { start, end, reach, done, length, steps } = this;
     done[first] = before;
@@ -158,23 +158,17 @@ class Run {
   frameOf(row) { return this.facts.frames[this.stack[row]] || ""; }
 
   loadDetails(core) {
-    return this.once(`details${core}`, () => this.part(`details${core}`).then((buffer) => {
-      const { first, past } = this.ranges.get(core);
-      const text = new TextDecoder().decode(buffer);
-      const offsets = new Float64Array(past - first + 1);
-      let at = 0;
-      for (let row = 0; row < past - first; row++) {
-        offsets[row] = at;
-        at = text.indexOf("\n", at) + 1;
-      }
-      offsets[past - first] = at;
-      this.texts.set(core, { text, offsets, first });
-    }));
+    return this.once(`details${core}`, async () => {
+      const [texts, numbers] = await Promise.all([this.part(`details${core}`), this.part(`spelled${core}`)]);
+      const { first, past, spelled } = this.ranges.get(core);
+      const { which } = arraysOf(numbers, [{ name: "which", type: spelled }], past - first);
+      this.texts.set(core, { lines: new TextDecoder().decode(texts).split("\n"), which, first });
+    });
   }
 
   detailOf(row) {
     const found = this.texts.get(this.coreOf(row));
-    return found ? found.text.slice(found.offsets[row - found.first], found.offsets[row - found.first + 1] - 1) : "";
+    return found ? found.lines[found.which[row - found.first]] : "";
   }
 
   // The text of a source line; "" where the page does not have it.
@@ -207,15 +201,8 @@ class Run {
   }
 
   searchText(found, sought, mask) {
-    if (found.lower === undefined) {
-      const lower = found.text.toLowerCase();
-      found.lower = lower.length === found.text.length ? lower : found.text; // offsets must stay true
-    }
-    const { lower, offsets, first } = found;
-    for (let at = lower.indexOf(sought); at >= 0;) {
-      const row = lowerBound(offsets, at + 1, 0, offsets.length) - 1;
-      mask[first + row] = 1;
-      at = lower.indexOf(sought, offsets[row + 1]);
-    }
+    const { lines, which, first } = found;
+    const has = lines.map((line) => line.toLowerCase().includes(sought));
+    if (has.some(Boolean)) for (let i = 0; i < which.length; i++) if (has[which[i]]) mask[first + i] = 1;
   }
 }
