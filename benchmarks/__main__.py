@@ -1,4 +1,4 @@
-"""Runs every benchmark of this folder, or those that are named: python -m benchmarks [NAME]..."""
+"""Runs every benchmark of this folder, or those that are named: python -m benchmarks [NAME]..., NAME [OPTION]..."""
 
 import importlib
 import sys
@@ -14,8 +14,10 @@ def _runs_by_itself(path: Path) -> bool:
     return "def main(" in text and "required=True" not in text and path.stem not in _WRITES_A_PAGE
 
 
-def main(names: list[str]) -> int:
+def main(words: list[str]) -> int:
     here = Path(__file__).parent
+    # options are those of the one benchmark that is named
+    names, options = (words[:1], words[1:]) if words[1:2] and words[1].startswith("-") else (words, [])
     known = sorted(
         path.stem for path in here.glob("*.py") if path.stem != "__main__" and _runs_by_itself(path)
     )
@@ -26,7 +28,7 @@ def main(names: list[str]) -> int:
     failed = []
     for name in names or known:
         print(f"--- {name}", flush=True)
-        sys.argv = [name]  # a benchmark's own options are for when it is run by itself
+        sys.argv = [name, *options]
         try:
             importlib.import_module(f"benchmarks.{name}").main()
         except Exception:  # one that fails must not hide the others

@@ -130,6 +130,7 @@ def numbered(keys: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     if highest > 4 * len(keys) + (1 << 16):  # a table would be larger than what it sorts
         present, place = np.unique(keys, return_inverse=True)
         return present.astype(np.int64), place
+    keys = keys.astype(np.int64, copy=False)
     present = np.flatnonzero(np.bincount(keys))
     table = np.zeros(highest + 1, np.int64)
     table[present] = np.arange(len(present))

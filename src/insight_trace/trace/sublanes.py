@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from insight_trace.model import Pipe
 from insight_trace.recording.pipes import ORDER, pipe_name
+from insight_trace.recording.stream import grouped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,11 +46,16 @@ def sublanes(
     """
     import numpy as np
 
-    order = np.lexsort((end, start, group))
     lane = np.zeros(len(start), np.int32)
     if len(start) < 2:
-        return lane, order
+        return lane, np.arange(len(start))
+    order = np.concatenate([rows for _, rows in grouped(group)])
     first, last, kin = start[order], end[order], group[order]
+    # a pipe takes up its instructions in their order: often there is nothing to sort
+    later = (first[1:] < first[:-1]) | ((first[1:] == first[:-1]) & (last[1:] < last[:-1]))
+    if (later & (kin[1:] == kin[:-1])).any():
+        order = np.lexsort((end, start, group))
+        first, last, kin = start[order], end[order], group[order]
     # one axis for all: every group begins where the one before has ended
     reach = int(last.max()) - int(first.min()) + 1
     offset = np.cumsum(np.concatenate(([0], kin[1:] != kin[:-1]))) * reach
