@@ -5,9 +5,12 @@ import json
 import numpy as np
 import pytest
 from insight_made_up import FLAGS, trace_of
+from tests.synthetic_recording import mix_recording
 
 from insight_trace.insight import open_trace, write_insight_directory
-from insight_trace.model import Pipe
+from insight_trace.insight.event_text import fragments_of
+from insight_trace.insight.prepared import Extras, Prepared
+from insight_trace.model import Pipe, Stall
 
 
 def _events(rows, folder, name="trace.json"):
@@ -101,3 +104,41 @@ def test_every_core_gets_every_lane_in_the_order_that_insight_shows(tmp_path, co
         each["pid"]: each["args"]["sort_index"] for each in events if each["name"] == "process_sort_index"
     }
     assert order == {"core0.cubecore0": 1, "core0.veccore0": 2, "core0.veccore1": 3}
+
+
+def test_arguments_from_tables_are_those_that_each_row_spells_by_itself():
+    recording = mix_recording(2, 4, seed=3)
+    columns = recording.instructions
+    fragments = fragments_of(Prepared(columns, Extras(), recording.trace.mhz))
+    rows = np.arange(len(columns))[::-1].copy()
+    joined = [part if isinstance(part, list) else [part] * len(rows) for part in fragments.head(rows)]
+    waiting = 0
+    for place, row in enumerate(rows.tolist()):
+        args = json.loads(b"".join(column[place] for column in joined) + b"}")["args"]
+        expected = {
+            "code": columns.stacks[columns.stack[row]],
+            "detail": columns.detail[row],
+            "pc_addr": f"0x{columns.pc[row]:x}",
+            "cycles": int(columns.end[row] - columns.start[row]),
+            "start_cycle": int(columns.start[row]),
+        }
+        if (moved := int(columns.process_bytes[row])) > 0:
+            expected["process_bytes"] = str(moved)
+            expected["bytes_per_cycle"] = float(f"{moved / max(1, expected['cycles']):.4g}")
+        waited, stall, other = (
+            int(columns.start[row] - columns.issue[row]),
+            columns.stall[row],
+            columns.partner[row],
+        )
+        if stall and waited > 0:
+            waiting += 1
+            expected["waited_cycles"] = waited
+            if other >= 0 and stall in (Stall.FLAG, Stall.CROSS_CORE):
+                away = columns.core[other] != columns.core[row]
+                owner = f" of {columns.cores[columns.core[other]]}" if away else ""
+                expected["waited_for"] = f"a flag of {Pipe(int(columns.pipe[other])).name}{owner}"
+            else:
+                assert args["waited_for"]
+                expected["waited_for"] = args["waited_for"]
+        assert args == expected
+    assert waiting
