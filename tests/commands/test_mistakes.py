@@ -85,6 +85,18 @@ MISTAKES = [
     (["new", "9kernel"], 2, "'9kernel' is no name", "begin with a letter"),
     (["debug", "empty"], 2, "empty is not the workspace", "insight-trace replay"),
     (["exec"], 2, "no command to run", "-- COMMAND"),
+    (["replay", "workspace", "--func-id", "7"], 2, "workspace has no kernel with func id 7", "leave --func-id out"),
+    (["replay", "workspace", "--func-id", "0", "--dump-dir", "dump"], 2, "has its arguments", "give the scene"),
+    (["replay", "dump"], 2, "neither a scene nor a PyPTO build", "--dump-dir, beside its scene"),
+    (["kernel", ADD, "--arg", "x"], 2, "'x' is not NAME=VALUE", "--arg x="),
+    (["kernel", "nowhere.cpp"], 2, "nowhere.cpp does not exist", "the C++ file"),
+    (["judge", "nowhere.json", ADD], 2, "nowhere.json does not exist", "docs/judge.md"),
+    (["judge", "broken.json", ADD], 1, "broken.json: this is no task", "axpy.json"),
+    (["diverge", "workspace"], 2, "a second workspace", "--order 1"),
+    (["debug", "workspace", "--op", "TNOPE"], 2, "TNOPE is executed 0 times", "stats"),
+    (["dump", "list", "text.txt"], 1, "text.txt: not valid JSON", "the run directory"),
+    (["gate", "text.txt", CHAIN, "--update"], 1, "text.txt: this is no baseline", "another file"),
+    (["scene", "broken.json"], 1, "not Python", "@scene_test"),
     (["calibrate", CHAIN, "--dump-dir", "dump", "--pmu", "none.csv"], 1, "none.csv: the counters cannot be read", "pmu.csv"),
 ]  # fmt: skip
 

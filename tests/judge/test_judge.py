@@ -311,7 +311,7 @@ def test_a_task_that_anything_would_satisfy_is_refused(change, said, tmp_path) -
 
 def test_a_reference_of_nan_alone_judges_nobody(tmp_path) -> None:
     given = json.loads((ROOT / "examples" / "judge" / "axpy.json").read_text())
-    (tmp_path / "task.json").write_text(json.dumps(given | {"reference": "x * nan"}))
-    verdict = insight_trace.judge(ROOT / "examples" / "judge" / "good.cpp", tmp_path / "task.json")
-    assert verdict.outcome == "not judged"
-    assert "of NaN alone" in verdict.reason
+    (tmp_path / "task.json").write_text(json.dumps(given | {"reference": "x * np.nan"}))
+    task = read_task(tmp_path / "task.json")
+    with pytest.raises(InsightTraceError, match="of NaN alone"):
+        task.expected(made_inputs(task, b"seed"))

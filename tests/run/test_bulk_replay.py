@@ -10,7 +10,8 @@ import pytest
 
 from insight_trace.__main__ import main
 from insight_trace.dump.load import load_dump
-from insight_trace.run.bulk_replay import sampled
+from insight_trace.errors import RequestError
+from insight_trace.run.bulk_replay import JOURNAL, open_folder, sampled
 from insight_trace.scene.static import load_scene
 
 SCENE = Path(__file__).parents[2] / "examples" / "paged_attention" / "scene.py"
@@ -78,6 +79,15 @@ def test_a_wrong_output_is_a_mismatch_with_its_dispatch(dump, tmp_path, capsys):
 def test_what_does_not_go_together_is_refused(words, said, capsys):
     assert main(["replay", str(SCENE), "--case", "CaseSmall1", *words]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_table_of_somebody_elses_is_not_replaced(force, tmp_path):
+    (tmp_path / "summary.csv").write_text("mine")
+    with pytest.raises(RequestError, match="is not of this command"):
+        open_folder(tmp_path, "all", force=force)
+    (tmp_path / JOURNAL).touch()
+    assert open_folder(tmp_path, "all", force=force) == tmp_path
 
 
 def test_a_sample_has_every_form_before_it_has_one_twice(dump):

@@ -148,7 +148,8 @@ def test_prune_of_a_run_in_the_project_leaves_the_project(tmp_path, monkeypatch,
     assert main(["run", "scene.py", "-o", ".", "--force", "--jobs", "1"]) == 0
     assert main(["runs", "prune", "--keep", "0", "--yes"]) == 0
     assert {name for name in _names(project) if "__pycache__" not in name} == before | {"outputs/runs.sqlite"}
-    (project / "index.html").write_text("<p>mine")
-    assert main(["run", "scene.py", "-o", ".", "--force", "--jobs", "1"]) == 2
-    assert "is not of a run" in capsys.readouterr().err
-    assert (project / "index.html").read_text() == "<p>mine"
+    for name in ("index.html", "run.json"):  # a file of that name says nothing of the others
+        (project / name).write_text("<p>mine")
+        assert main(["run", "scene.py", "-o", ".", "--force", "--jobs", "1"]) == 2
+        assert "is not of a run" in capsys.readouterr().err
+        assert (project / name).read_text() == "<p>mine"

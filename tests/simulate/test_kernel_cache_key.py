@@ -1,12 +1,13 @@
 """A compiled kernel is used again only while the compiler would read the same: each change is one that was missed."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from insight_trace.simulate.embedded import compiled_from
+from insight_trace.simulate.embedded import compiled_from, compiler
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 # it compiles in a tenth of the time that a kernel takes, and through the same code
@@ -21,6 +22,12 @@ def _one(folder: Path, value: int = 1, name: str = "value.h") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(f"#define VALUE {value}\n")
     return folder
+
+
+def _at_the_same_time(folder: Path) -> None:
+    before = (folder / "value.h").stat()
+    _one(folder, 2)
+    os.utime(folder / "value.h", ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,13 @@ CHANGES = (
     Change("a header of the machine's own folder", '#include <value.h>\n',
            lambda at: ([], {"CPATH": str(_one(at / "usr" / "local" / "include"))}),
            lambda at: _one(at / "usr" / "local" / "include", 2)),
+    Change("a header of a project below the system's folder", '#include "value.h"\n',
+           lambda at: ([_one(at / "usr" / "src" / "project")], {}), lambda at: _one(at / "usr" / "src" / "project", 2)),
+    Change("a header of the same size and time",
+           '#include "value.h"\n', lambda at: ([_one(at / "a")], {}), lambda at: _at_the_same_time(at / "a")),
+    Change("where a link to a folder leads", '#include "value.h"\n',
+           lambda at: ((_one(at / "a"), _one(at / "b", 2), (at / "c").symlink_to("a")) and [at / "c"], {}),
+           lambda at: ((at / "c").unlink(), (at / "c").symlink_to("b"))),
     Change("a file that assembler code includes",
            'asm(".section .rodata\\n.incbin \\"mine.bin\\"\\n.text");\n',
            lambda at: ((at / "source" / "mine.bin").write_text("it is 1") and [], {}),
@@ -79,7 +93,7 @@ CHANGES = (
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name)
 def test_a_kernel_is_compiled_again_after(tmp_path, monkeypatch, change: Change):
-    monkeypatch.setattr(compiled_from, "_SYSTEM", tmp_path / "usr")
+    monkeypatch.setattr(compiled_from, "_SYSTEM", (tmp_path / "usr" / "include",))
     monkeypatch.setattr(compiled_from, "_LOCAL", tmp_path / "usr" / "local")
     (tmp_path / "source").mkdir()
     folders, variables = change.prepare(tmp_path)
@@ -99,6 +113,26 @@ def test_a_kernel_is_compiled_again_after(tmp_path, monkeypatch, change: Change)
     for name, value in change.after.items():
         monkeypatch.setenv(name, value.format(tmp_path))
     assert b"it is 2" in made().read_bytes()
+
+
+def test_a_wrapper_around_a_compiler_counts_with_its_text(tmp_path, monkeypatch):
+    wrapper, source = tmp_path / "wrapped", tmp_path / "source.cpp"
+    source.write_text(SOURCE)
+    monkeypatch.setenv("CXX", str(wrapper))
+    for value in (1, 2):
+        wrapper.write_text(f'#!/bin/sh\nexec g++ -DVALUE={value} "$@"\n')
+        wrapper.chmod(0o700)
+        compiler._probe.cache_clear()
+        made = Toolchain.find().host_object(source, "orchestration", ())
+        assert b"it is %d" % value in made.read_bytes()
+    compiler._probe.cache_clear()
+
+
+@pytest.mark.parametrize(("program", "readable"), [("{}/bin/g++", False), ("{}/opt/gcc/bin/g++", True)])
+def test_a_compiler_in_a_home_opens_the_home_to_no_source(program, readable, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    place = Path(program.format(tmp_path))
+    assert (place.parent.parent in compiler._installed(place)) is readable
 
 
 def test_a_rule_for_make_is_read_with_all_its_escapes():

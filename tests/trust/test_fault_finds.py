@@ -42,6 +42,14 @@ def test_a_run_goes_on_beside_what_a_killed_one_left_hidden(tmp_path):
         assert visible_names(folder) <= {".lock"}
 
 
+def test_a_run_goes_on_where_one_was_killed_while_its_files_appeared(tmp_path):
+    """Its list is there and its result is not."""
+    (tmp_path / "index.html").write_text("of the run")
+    (tmp_path / "files.json").write_text('{"index.html": [10, 1]}')
+    with open_folder(tmp_path, RunRequest(Path("scene.py"), None, None), force=False) as folder:
+        assert folder == tmp_path
+
+
 def test_what_a_killed_run_left_as_scratch_goes_with_the_next(tmp_path):
     killed = tmp_path / ".scratch.insight-trace-00000000"
     killed.mkdir()

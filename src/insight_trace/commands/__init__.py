@@ -108,8 +108,12 @@ class _Parser(argparse.ArgumentParser):
             message.removeprefix("unrecognized arguments: ").split() if "unrecognized" in message else []
         )
         flags = [word.partition("=")[0] for word in unknown if word.startswith("--")]
-        near = nearest(flags[0], self._option_string_actions) if flags else ""
-        hint = f"did you mean '{near}'? " if near else ""
+        near = (
+            nearest(flags[0].lstrip("-"), [flag.lstrip("-") for flag in self._option_string_actions])
+            if flags
+            else ""
+        )
+        hint = f"did you mean '--{near}'? " if near else ""
         more = f"`{self.prog.replace('insight-trace ', 'insight-trace help ', 1)}` lists the options"
         self.exit(2, f"{self.prog}: error: {shown(message)}\n  {hint}{more}\n")
 

@@ -38,7 +38,11 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         help="of those that match, skip the first N",
     )
     parser.add_argument(
-        "--soc-version", metavar="CHIP", help="the chip (usual: that of the kernels' architecture)"
+        "--chip",
+        "--soc-version",
+        dest="soc_version",
+        metavar="NAME",
+        help="the chip (usual: that of the kernels' architecture)",
     )
     parser.add_argument(
         "--ascendc-root", type=Path, metavar="P", help="checkout of asc-devkit, for kernels in AscendC"

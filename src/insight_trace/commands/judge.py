@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
     for path in options.candidates:
         if not path.is_file():
-            raise RequestError(f"there is no candidate {path}")
+            raise RequestError(f"{path} does not exist", hint="a candidate is a C++ file with one kernel")
     task = read_task(options.task, options.case)
     found: dict[int, Verdict] = {}
     with shown_progress() as progress:

@@ -107,5 +107,5 @@ def run(options: argparse.Namespace) -> int:
 def _pair(text: str) -> tuple[str, str]:
     name, found, value = text.partition("=")
     if not found or not name:
-        raise RequestError(f"'{text}' is not NAME=VALUE")
+        raise RequestError(f"'{text}' is not NAME=VALUE", hint="--arg x=f32[64,64]:random --arg rows=8")
     return name, value

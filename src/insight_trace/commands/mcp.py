@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         serve_stdio(settings)
         return 0
     if not 0 <= options.http < 65536:
-        raise RequestError(f"--http {options.http}: a port from 0 to 65535")
+        raise RequestError(f"--http {options.http}: a port from 0 to 65535", hint="0 takes a free one")
     serve_http(settings, options.http, lambda text: print(text, flush=True))
     return 0
 

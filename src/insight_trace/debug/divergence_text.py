@@ -80,7 +80,10 @@ class DivergeResult(Result):
 def compare_values(a: Path, b: Path | None, order: int | None, dispatch_id: int | None) -> DivergeResult:
     """A workspace against another one, against a dump, or against its own run in another order."""
     if (b is None) == (order is None):
-        raise RequestError("give either a second workspace, a dump, or --order N")
+        raise RequestError(
+            "give either a second workspace, a dump, or --order N",
+            hint="insight-trace diverge WORKSPACE OTHER, or insight-trace diverge WORKSPACE --order 1",
+        )
     if dispatch_id is not None and (b is None or (b / RECORD).is_file()):
         raise RequestError("--dispatch-id is for a dump")
     first = open_session(a)

@@ -77,7 +77,12 @@ class Questions:
     def _nth(self, rows: Any, words: list[str], what: str) -> Answer:
         count = number(words[0], "number") if words else 1
         if not 1 <= count <= len(rows):
-            raise RequestError(f"{what} is executed {len(rows)} times, not {count}")
+            hint = (
+                f"1 to {len(rows)} are possible"
+                if len(rows)
+                else "`insight-trace stats WORKSPACE` lists what is executed"
+            )
+            raise RequestError(f"{what} is executed {len(rows)} times, not {count}", hint=hint)
         return self._to(self.session.moment(int(rows[count - 1])))
 
     def _own(self) -> Any:

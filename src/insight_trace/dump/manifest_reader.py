@@ -177,7 +177,9 @@ class Manifest:
             raise InputError(
                 "the JSON is cut off" if cut else f"not valid JSON: {error}",
                 where=str(self.path),
-                hint="the run that wrote it did not finish; dump again" if cut else "",
+                hint="the run that wrote it did not finish; dump again"
+                if cut
+                else "give a dump's JSON file, its directory, or the run directory",
             ) from None
         except UnicodeDecodeError as error:
             raise InputError(f"not UTF-8 text: {error.reason}", where=str(self.path)) from None

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VERSION = 1
+_FORMS = "docs/judge.md has the forms of a task; examples/judge/axpy.json is one"
 MOST_BYTES = 1 << 28  # of all tensors of a task
 _SCHEMA = re.compile(
     r"^\s*schema:\s*['\"]?(\w+)\((.*?)\)\s*->\s*(\([^)]*\)|Tensor[\w\[\]]*\s*\w*)", re.MULTILINE | re.DOTALL
@@ -269,6 +270,8 @@ def _as_array(value: Any) -> Any:
 def _text(path: Path) -> str:
     try:
         return regular_text(path, most=RECORD_BYTES, errors="replace")
+    except FileNotFoundError:
+        raise RequestError(f"{path} does not exist", hint=_FORMS) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
 
@@ -293,7 +296,7 @@ def read_task(path: str | Path, case: int | None = None) -> Task:
     try:
         found = msgspec.json.decode(_text(place).encode(), type=Task)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise InputError(f"this is no task: {cut(str(error))}", where=str(place)) from None
+        raise InputError(f"this is no task: {cut(str(error))}", where=str(place), hint=_FORMS) from None
     return replace(found, source=str(place.absolute().parent))
 
 

@@ -97,6 +97,10 @@ class KernelPlanner:
         self.path = file.path.resolve()
         try:
             text = regular_text(self.path, most=SOURCE_BYTES, errors="replace")
+        except FileNotFoundError:
+            raise RequestError(
+                f"{file.path} does not exist", hint="give the C++ file that has the kernel"
+            ) from None
         except OSError as error:
             raise InputError(
                 f"the kernel's file cannot be read: {error.strerror}", where=str(file.path)

@@ -126,6 +126,7 @@ def dispatches(
     """Each job that the request names, and the request as it holds for it; captures go into `folder`."""
     if (request.scene / RECORD).is_file():
         job, record = read_record(request.scene, current=not request.as_recorded)
+        request.require_of(job)
         options = repeated(request.options, {**record, "simulator": None, "timing_only": None})
         yield replace(job, target=options.target or job.target), replace(request, options=options)
         return

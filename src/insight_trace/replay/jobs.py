@@ -402,3 +402,17 @@ class ReplayRequest(Struct, frozen=True):
                 "--dispatch-id chooses from a dump: give --dump-dir",
                 hint="`insight-trace capture SCENE -o DIR` makes one, `insight-trace dump list DIR` shows what it holds",
             )
+
+    def require_of(self, job: Job) -> None:
+        """Of a workspace, which has one dispatch and its arguments: nothing else may be asked for."""
+        has = [kernel.func_id for kernel in job.kernels if kernel.func_id is not None]
+        if not set(self.func_ids) <= set(has):
+            raise RequestError(
+                f"{self.scene} has no kernel with func id {','.join(map(str, self.func_ids))}",
+                hint=f"it is the workspace of {', '.join(kernel.name for kernel in job.kernels)}: leave --func-id out",
+            )
+        if self.dump_dir is not None or self.arg_spec is not None or self.recipe:
+            raise RequestError(
+                f"{self.scene} is a workspace, which has its arguments",
+                hint="leave --dump-dir, --arg-spec and --recipe out, or give the scene instead",
+            )

@@ -188,6 +188,7 @@ def run_replay(request: ReplayRequest, progress: Progress = lambda _step: None) 
     """Replays what a request names: a dispatch of a scene, or the workspace of an earlier replay again."""
     if (request.scene / RECORD).is_file():
         job, record = read_record(request.scene, current=not request.as_recorded)
+        request.require_of(job)
         options = repeated(request.options, record)
         if options.target is not None:
             job = replace(job, target=options.target)

@@ -96,7 +96,9 @@ def read_baseline(path: Path) -> Baseline:
     except OSError as error:
         raise InputError(f"the baseline cannot be read: {error.strerror}", where=str(path)) from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise InputError(f"this is no baseline: {error}", where=str(path)) from None
+        raise InputError(
+            f"this is no baseline: {error}", where=str(path), hint="name another file: --update makes it"
+        ) from None
     if found.version != VERSION:
         raise InputError(
             f"a baseline of version {found.version}, known is {VERSION}",

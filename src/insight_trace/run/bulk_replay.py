@@ -221,6 +221,11 @@ def open_folder(wanted: Path | None, name: str, *, force: bool) -> Path:
         held = visible_names(folder) if folder.is_dir() else {"a file"}
         if held - _WRITTEN and not force:
             raise RequestError(f"{folder} holds other things", hint="name another place with -o")
+        if JOURNAL not in held and (foreign := held & _WRITTEN):
+            raise RequestError(
+                f"{folder / min(foreign)} is not of this command, and is not replaced even with --force",
+                hint="name another place with -o",
+            )
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -48,8 +48,9 @@ def open_folder(path: Path | None, request: RunRequest, *, force: bool) -> Itera
     elif folder.exists() and not folder.is_dir():
         raise RequestError(f"{folder} is no directory", hint="name another place with -o")
     listed = _listed(folder)
-    for name in (RESULT, FILES, *_SHOWN) if folder.is_dir() and not (folder / RESULT).exists() else ():
-        if (folder / name).exists() and name not in listed:
+    own = {*listed, FILES} if listed else set()
+    for name in (RESULT, FILES, *_SHOWN):
+        if os.path.lexists(folder / name) and name not in own:
             raise RequestError(
                 f"{folder / name} is not of a run, and is not replaced even with --force",
                 hint="name another place with -o",

@@ -40,7 +40,9 @@ def build_scenes(build: Path) -> tuple[Scene, ...]:
     if not configs:
         raise RequestError(
             f"{build} is neither a scene nor a PyPTO build: it has no {CONFIG}",
-            hint="give a scene's Python file, or the directory that PyPTO wrote (build_output/CASE)",
+            hint="a dump is given with --dump-dir, beside its scene"
+            if any(build.glob("**/*args_dump.json"))
+            else "give a scene's Python file, or the directory that PyPTO wrote (build_output/CASE)",
         )
     scenes = [_scene(config.parent, build) for config in configs]
     return tuple(sorted(scenes, key=lambda scene: not scene.cases))

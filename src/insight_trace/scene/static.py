@@ -59,7 +59,11 @@ def load_scenes(path: str | Path) -> tuple[Scene, ...]:
     except (SyntaxError, ValueError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise InputError(f"not Python: {reason}", where=f"{path}{line}") from None
+        raise InputError(
+            f"not Python: {reason}",
+            where=f"{path}{line}",
+            hint="give the module that holds the @scene_test class",
+        ) from None
     except (RecursionError, MemoryError):
         raise InputError("nested too deep to be a scene", where=str(path)) from None
     evaluator = Evaluator(tree, path.resolve())

@@ -30,7 +30,7 @@ SEARCHED = (
 WRITTEN = ("DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES")  # by which it writes files where nobody looks
 
 # what comes with the compiler, whose version names it
-_SYSTEM, _LOCAL = Path("/usr"), Path("/usr/local")
+_SYSTEM, _LOCAL = tuple(map(Path, ("/usr/include", "/usr/lib"))), Path("/usr/local")
 
 _MARKER = re.compile(rb'(?m)^# \d+ "((?:[^"\\\n]|\\.)*)"')
 _LOOK_UP = re.compile(
@@ -94,7 +94,7 @@ def compiled_from(
         if path.is_relative_to(ours) or not path.is_file():
             continue
         content = path.read_bytes()
-        system = path.is_relative_to(_SYSTEM) and not path.is_relative_to(_LOCAL)
+        system = any(map(path.is_relative_to, _SYSTEM))
         if not system:
             files[_name(path)] = content_key([content])
             has_code = has_code or bool(_ASSEMBLER.search(content))

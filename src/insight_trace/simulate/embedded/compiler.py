@@ -31,11 +31,19 @@ class Confinement(Struct, frozen=True):
     def around(self, words: Sequence[str], own: Path) -> list[str]:
         """The command within its rules; `own` is for its temporary files."""
         program = Path(shutil.which(words[0]) or words[0]).resolve()
-        readable = (*self.readable, program.parent.parent, Path(sys.prefix), Path(sys.base_prefix))
+        readable = (*self.readable, *_installed(program), Path(sys.prefix), Path(sys.base_prefix))
         lines = sandbox.rules(sandbox.Sandbox.STRICT, (own, *self.writable), readable)
         rules = own / "rules"
         rules.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="surrogateescape")
         return [str(self.runner), "--confined", str(rules), *words]
+
+
+def _installed(program: Path) -> tuple[Path, ...]:
+    """Where a compiler's own files are: PREFIX of PREFIX/bin, but of a user's home only the folders of programs."""
+    prefix = program.parent.parent
+    if not Path.home().is_relative_to(prefix):
+        return (prefix,)
+    return (program.parent, *(prefix / name for name in ("lib", "lib64", "libexec", "include")))
 
 
 def searched_variables() -> dict[str, str]:
@@ -53,6 +61,9 @@ class Compiler(Struct, frozen=True):
     command: tuple[str, ...]
     version: str
     emulator: tuple[str, ...] = ()  # runs what it makes, where that is for another machine
+    script: str = (
+        ""  # its text, where it is one: a wrapper may add flags and says the version of what it wraps
+    )
 
     @property
     def is_clang(self) -> bool:
@@ -117,7 +128,16 @@ def _probe(command: tuple[str, ...]) -> Compiler | None:
     if done.code != 0 or done.over or not lines:
         return None
     emulator = tuple(os.environ.get("INSIGHT_TRACE_EMULATOR", "").split())
-    return Compiler(command, limits.cut(lines[0]), emulator)
+    return Compiler(command, limits.cut(lines[0]), emulator, _script(command[0]))
+
+
+def _script(program: str) -> str:
+    try:
+        with Path(shutil.which(program) or program).open("rb") as file:
+            text = file.read(limits.STAMP_BYTES)
+    except OSError:
+        return ""
+    return text.decode("utf-8", errors="replace") if text.startswith(b"#!") else ""
 
 
 def _ziglang() -> tuple[str, ...] | None:

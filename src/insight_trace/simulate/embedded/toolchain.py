@@ -141,7 +141,8 @@ class Toolchain(Struct, frozen=True, dict=True):
     def _compiler_identity(self) -> str:
         """Names the compiler and every flag of ours."""
         engine = [flag for level in LEVELS for flag in _engine_flags(level)]
-        flags = (*engine, *_KERNEL_FLAGS, *sanitizers(), *self.compiler.emulator)
+        script = (self.compiler.script,) if self.compiler.script else ()
+        flags = (*engine, *_KERNEL_FLAGS, *sanitizers(), *self.compiler.emulator, *script)
         return content_key([__version__, *self.compiler.command, self.compiler.version, *flags])
 
     @cached_property
