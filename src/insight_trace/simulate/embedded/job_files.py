@@ -17,6 +17,7 @@ from insight_trace.storage import NO_ROOM
 
 _SHARED_MEMORY = Path(os.environ.get("INSIGHT_TRACE_SHARED_MEMORY") or "/dev/shm")
 _LEAST_ROOM = 32 * MIB  # in memory, below which a job is not begun there
+_LITTLE_ROOM = MIB  # the first that a run's instructions take
 
 Result = TypeVar("Result")
 
@@ -34,11 +35,16 @@ def job_directory(*, in_memory: bool = True) -> Iterator[Path]:
 
 
 def _has_room(folder: Path) -> bool:
+    return os.access(folder, os.W_OK | os.X_OK) and not is_full(folder, _LEAST_ROOM)
+
+
+def is_full(folder: Path, least: int = _LITTLE_ROOM) -> bool:
+    """Whether so little is free there that a run may have failed by it."""
     try:
         facts = os.statvfs(folder)
     except OSError:
-        return False
-    return os.access(folder, os.W_OK | os.X_OK) and facts.f_bavail * facts.f_frsize >= _LEAST_ROOM
+        return True
+    return facts.f_bavail * facts.f_frsize < least
 
 
 def with_job_directory(work: Callable[[Path], Result]) -> Result:

@@ -17,7 +17,7 @@ from insight_trace.model import MemoryUse
 from insight_trace.outcome import Failure, Fault
 from insight_trace.reading import open_regular, read_regular
 from insight_trace.simulate.embedded import sandbox as rules
-from insight_trace.simulate.embedded.job_files import NoRoomError
+from insight_trace.simulate.embedded.job_files import NoRoomError, is_full
 from insight_trace.simulate.embedded.memory import unescape
 from insight_trace.simulate.embedded.records import ROW_BYTES, Site
 from insight_trace.simulate.embedded.sandbox import Sandbox
@@ -46,6 +46,7 @@ class RunnerResult(Struct):
     crash: tuple[str, int] | None = None  # shared object and offset of the instruction that crashed
     instructions: int = 0
     told: bool = False  # the runner itself said how it ended, and its files fit that
+    garbled: bool = False  # what it said or left does not fit
     memory: MemoryUse | None = None
     waves: int | None = None  # None: the run did not get that far
     overfull: bool = False
@@ -73,6 +74,11 @@ def run_job(
     ended = _started(runner, directory, lines, seconds, sandbox, readable).wait()
     said = ended.said.decode(errors="replace")
     parsed = None if ended.over else _read(result, directory / "records")
+    if (parsed is None or parsed.garbled) and not ended.over and is_full(directory):
+        raise NoRoomError(
+            "no room for what the run leaves, where its files lie",
+            hint="make room, or set TMPDIR to where there is some",
+        )
     if parsed is None:
         return RunnerResult(failure=_silent_end(ended, said, seconds), printed=said)
     if parsed.failure is not None and parsed.failure.limit == "room":
@@ -208,7 +214,7 @@ def _read(result: Path, records: Path) -> RunnerResult | None:
 
 def _garbled(why: str) -> RunnerResult:
     text = f"the kernel wrote over what the runner keeps of its run: {why}"
-    return RunnerResult(failure=Failure(Fault.KERNEL, text))
+    return RunnerResult(failure=Failure(Fault.KERNEL, text), garbled=True)
 
 
 def _has_rows(records: Path, parsed: RunnerResult) -> bool:
