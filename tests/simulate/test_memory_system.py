@@ -1,7 +1,9 @@
 """What cores share: L2, the rates of L2 and HBM, the cores themselves; worked out on paper and by invariants."""
 
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from insight_trace.chips import load_chip
 from insight_trace.model import Stall
 from insight_trace.outcome import Simulation
+from insight_trace.simulate import simulate
 from insight_trace.simulate.embedded.program import (
     On,
     Step,
@@ -20,6 +23,7 @@ from insight_trace.simulate.embedded.program import (
     vector,
 )
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
+from tests.simulate.kernel_text import write_kernel
 
 ROUND = Path(__file__).parents[1] / "data" / "chips" / "round_numbers.toml"
 MB = 1 << 20
@@ -223,6 +227,47 @@ def test_cores_of_a_launched_kernel_start_one_after_the_other(tmp_path: Path) ->
     assert launched is not None
     assert launched.starts == (0, 30, 60)
     assert (launched.before, launched.after) == (500, 20)
+
+
+def test_code_is_fetched_once_by_each_core_that_a_first_launch_finds_cold(tmp_path: Path) -> None:
+    source = write_kernel(tmp_path, "    for (int i = 0; i < 3; ++i) pipe_barrier(PIPE_ALL);")
+    fill, blocks = 1000, 3
+    soc = chip(tmp_path, chip_cube_cores=1, code_fill=fill, launch_skew=0, launch_next_block=0)
+
+    def times(**options: object) -> list[int]:
+        done = simulate(
+            source,
+            {0: np.zeros(4, np.float32)},
+            core_type="aiv",
+            block_count=blocks,
+            soc_version=soc,
+            **options,
+        )  # type: ignore[arg-type]
+        assert done.failure is None
+        assert done.launch is not None
+        return [end - start for start, end in zip(done.launch.starts, done.launch.ends, strict=True)]
+
+    known = times(l2="cold")
+    assert times(launch=True, l2="warm") == known
+    cold = times(launch=True, l2="cold")
+    # two vector cores, and the third block finds what the first of its core left
+    assert [more - less for more, less in zip(cold, known, strict=True)] == [fill, fill, 0]
+
+
+def test_rows_that_l2_does_not_hold_take_longer_the_busier_memory_is(tmp_path: Path) -> None:
+    name, rows, held, missed = "MOV_OUT_TO_L1_MULTI_ND2NZ", 64, 2, 6
+    soc = Path(chip(tmp_path, l2_capacity=4 * MB, gm_chip_rate=128))
+    made = soc.read_text(encoding="utf-8")
+    cost = f"latency = 100, rate = 128, per_burst = {held}, missed_burst = {missed}, interval = 1"
+    move = f'{name} = {{ {cost}, kind = "estimate", source = "made up" }}'
+    soc.write_text(
+        re.sub(rf"(?m)^{name} = .*\n", "", made).replace("[move]\n", f"[move]\n{move}\n"), encoding="utf-8"
+    )
+    load = [transfer(name, 128, rows)]
+    assert ends(run(load, soc_version=str(soc), l2="warm"), name) == [2 + 100 + rows * held]
+    # alone it asks for 64 of the 128 bytes a cycle that memory gives: half of what a row takes there more
+    (alone,) = ends(run(load, soc_version=str(soc), l2="cold"), name)
+    assert alone == 2 + 100 + rows * (held + (missed - held) // 2)
 
 
 def test_what_wants_less_than_its_part_leaves_the_rest_to_the_others(tmp_path: Path) -> None:

@@ -94,3 +94,15 @@ def test_a_block_that_a_loop_begins_with_says_where_the_loop_is(text):
 
 def test_assembly_without_blocks_stays_as_it_is():
     assert count_blocks("\t.text\nmain:\n\tret\n") == "\t.text\nmain:\n\tret\n"
+
+
+@pytest.mark.parametrize(("call", "add"), [("call\t{}@PLT", "addl\t$1, %eax"), ("bl\t{}", "add\tw0, w0, 1")])
+def test_a_block_says_in_which_piece_of_the_code_it_lies(call, add):
+    hook = "\t" + call.format("__sanitizer_cov_trace_pc")
+    # 511 instructions of 4 bytes leave the second block in the first 2 KB; 512 more and it is in the second
+    for between, byte, bit in ((511, 56, 1), (512, 56, 2), (512 * 9, 57, 2)):
+        made = count_blocks("\n".join(["kernel:", hook, *[f"\t{add}"] * between, hook, "\tret", ""]))
+        (last,) = re.findall(
+            r"orb\t\$(\d+), %fs:(\d+)|orr\tw12, w12, #(\d+)\n\tstrb\tw12, \[x9, #(\d+)", made
+        )[1:]
+        assert [int(number) for number in last if number] == [bit, byte]

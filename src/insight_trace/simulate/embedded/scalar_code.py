@@ -5,6 +5,9 @@ assembly those calls are replaced by additions to counters of the thread (engine
 the block has, in the classes that the scalar unit prices apart. Only work counts that another compiler for another machine
 would have, too: arithmetic, comparisons, branches, accesses to memory. Moves between registers, constants, spills and calls
 are this machine's; so is all that was inlined from our own headers, which stand for the vendor's.
+
+A block also says in which piece of 2 KB of the device's code it lies, since that is what the instruction cache fetches. How
+long the device's code is nobody knows here: as many instructions of 4 bytes as this machine's has, our headers' included.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ _COUNTERS = "insight_trace_code"
 # in the order of struct CodeCounts in engine/scalar_code.hpp
 _PLAIN, _MULTIPLY, _DIVIDE, _FLOAT, _FLOAT_DIVIDE = range(5)
 _WHERE, _LOOP = 5, 6
+_FETCHED = 8 * 7  # bytes before its bits
+_INSTRUCTION, _PIECE, _MOST_PIECES = 4, 2048, 256
 
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s")
@@ -37,6 +42,7 @@ _ARM_FREE = re.compile(
 
 class _Block(Struct):
     line: int  # of the call in the assembly
+    begins: int  # bytes of device code before it
     loop: bool = False  # a jump from behind leads to it
     counts: list[int] = field(default_factory=lambda: [0] * 5)
 
@@ -47,7 +53,7 @@ def count_blocks(assembly: str) -> str:
     files: dict[str, bool] = {}
     blocks: list[_Block] = []
     labels: dict[str, int] = {}  # how many blocks stand before it
-    ours, x86 = False, True
+    ours, x86, size = False, True, 0
     for number, line in enumerate(lines):
         if not line.startswith(("\t", " ")):
             if line.endswith(":"):
@@ -65,8 +71,9 @@ def count_blocks(assembly: str) -> str:
         name, operands = found[1], found[2]
         if _CALL in operands:
             x86 = name.startswith("call")
-            blocks.append(_Block(number))
+            blocks.append(_Block(number, size))
             continue
+        size += _INSTRUCTION * bool(blocks)
         target = labels.get(operands.rpartition(",")[2].strip(), len(blocks))
         if target < len(blocks):
             blocks[target].loop = True
@@ -119,6 +126,12 @@ def _twice_the_same(operands: str) -> bool:
     return len(words) == 2 and words[0] == words[1]
 
 
+def _piece(block: _Block) -> tuple[int, int]:
+    """Where its byte lies among the counters, and its bit."""
+    piece = min(block.begins // _PIECE, _MOST_PIECES - 1)
+    return _FETCHED + piece // 8, 1 << piece % 8
+
+
 # Registers that a call may change are free at the call that this replaces.
 
 
@@ -126,6 +139,8 @@ def _add_on_x86(block: _Block) -> list[str]:
     text = [f"\tmovq\t{_COUNTERS}@gottpoff(%rip), %rax"]
     text += [f"\taddq\t${n}, %fs:{8 * kind}(%rax)" for kind, n in enumerate(block.counts) if n]
     text += ["\tleaq\t(%rip), %rcx", f"\tmovq\t%rcx, %fs:{8 * _WHERE}(%rax)"]
+    at, bit = _piece(block)
+    text.append(f"\torb\t${bit}, %fs:{at}(%rax)")
     return [*text, f"\tmovq\t%rcx, %fs:{8 * _LOOP}(%rax)"] if block.loop else text
 
 
@@ -144,4 +159,6 @@ def _add_on_arm(block: _Block) -> list[str]:
                 f"\tstr\tx11, [x9, #{8 * kind}]",
             ]
     text += ["\tadr\tx11, .", f"\tstr\tx11, [x9, #{8 * _WHERE}]"]
+    at, bit = _piece(block)
+    text += [f"\tldrb\tw12, [x9, #{at}]", f"\torr\tw12, w12, #{bit}", f"\tstrb\tw12, [x9, #{at}]"]
     return [*text, f"\tstr\tx11, [x9, #{8 * _LOOP}]"] if block.loop else text

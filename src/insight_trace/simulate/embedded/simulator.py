@@ -123,10 +123,13 @@ def job_options(soc: Chip, options: EmbeddedOptions, directory: Path, usual_l2: 
         *(change.job_line for change in options.changes),
         *(options.journal.job_lines(directory) if options.journal else ()),
     ]
-    if (options.l2 or usual_l2) == "warm":
+    l2 = options.l2 or usual_l2
+    if l2 == "warm":
         lines.append("warm\t1")
     if not options.launch:
         lines.append("value\tlaunch.skew\t0")
+    if not options.launch or l2 != "cold":  # the instruction cache holds what a run before it left
+        lines.append("value\tcode.fill\t0")
     return lines
 
 

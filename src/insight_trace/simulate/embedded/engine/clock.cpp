@@ -192,6 +192,15 @@ uint32_t Clock::store(const Record &record, int64_t milli) {
     return step.row;
 }
 
+void Clock::fetch(int64_t milli) {
+    CoreStep step{};
+    step.kind = StepKind::Scalar;
+    step.to = 1;
+    step.row = step.link = kNone;
+    step.latency = milli;
+    keep(step);
+}
+
 bool Clock::can_repeat(const CoreStep &step) {
     switch (step.kind) {
     case StepKind::Work:

@@ -325,6 +325,16 @@ void Core::scalar_access(Instr instr, Space space, uint64_t address, int64_t byt
     loads_overlap_ = loads;
 }
 
+// Pieces of code that the core enters for the first time come from memory.
+void Core::fetch(const std::array<uint64_t, 4> &pieces) {
+    int64_t count = 0;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+        for (uint64_t fresh = pieces[i] & ~fetched_[i]; fresh; fresh &= fresh - 1) ++count;
+        fetched_[i] |= pieces[i];
+    }
+    if (count && !silent) clock.fetch(count * parameters.code_fill);
+}
+
 void Core::take_code() {
     CodeCounts &code = insight_trace_code;
     const int64_t milli = code.plain * parameters.scalar_code + code.multiplies * parameters.scalar_multiply +
@@ -332,6 +342,7 @@ void Core::take_code() {
                           code.float_divides * parameters.scalar_float_divide;
     const int64_t count = code.plain + code.multiplies + code.divides + code.floats + code.float_divides;
     const uint64_t where = code.loop ? code.loop : code.where; // a loop has most of it
+    if (parameters.code_fill) fetch(code.fetched);
     code = {};
     loads_overlap_ = false;
     constexpr int64_t kWorthARow = 32000; // less is the gap before the next instruction

@@ -154,6 +154,7 @@ class Core {
                        const Access *access = nullptr);
     // What the kernel's own code has executed since the last time.
     void take_code();
+    void fetch(const std::array<uint64_t, 4> &pieces);
     // Scalar work of generated address code, without an instruction of its own in the trace.
     void scalar_work(int64_t milli) {
         if (!silent) clock.scalar_work(milli);
@@ -298,6 +299,7 @@ class Core {
     uint32_t first_row_ = 0, first_step_ = 0;
     uint32_t pieces_ = 0; // transfers of the running op
     bool in_call_ = false;
+    std::array<uint64_t, 4> fetched_{}; // pieces of code that the instruction cache holds
     bool loads_overlap_ =
         false; // the scalar unit's last access was a load from UB, in the block that it is in
     int64_t work_before_ = 0;

@@ -54,7 +54,7 @@ struct CoreStep {
     uint32_t before; // thousandths that the scalar unit works before it
     StepKind kind;
     uint8_t pipe;
-    uint8_t to; // of a flag
+    uint8_t to; // of a flag; of Scalar: 1 when it waits for code
     // of a flag; of Work: 1 when the pipe itself goes on to it; of Scalar, Barrier: 1 when other cores may
     // wait for it
     uint8_t event;

@@ -12,6 +12,8 @@ namespace insight_trace::engine {
 static constexpr int64_t kEpochLines = 2048; // 1 MB: how finely the order of use is kept
 static constexpr uint64_t kSectors = L2Cache::kLine / L2Cache::kSector;
 static constexpr uint32_t kWhole = (1u << kSectors) - 1;
+// Of a line that was written last: those that read it do not meet each other there.
+static constexpr uint16_t kNoReader = 0xffff;
 // Bytes of the sectors in a set of them: processors of the least common kind cannot count bits.
 static constexpr int64_t kBytesOf[] = {0,   128, 128, 256, 128, 256, 256, 384,
                                        128, 256, 256, 384, 256, 384, 384, 512};
@@ -49,6 +51,7 @@ inline uint64_t L2Cache::bits_of(const Line &line) {
 }
 
 inline void L2Cache::use(Line &line, uint32_t sectors, bool write, uint32_t core, L2Traffic &traffic) {
+    const uint16_t reader = write ? kNoReader : static_cast<uint16_t>(core);
     const uint32_t now = first_ + static_cast<uint32_t>(epochs_.size()) - 1;
     const bool held = line.epoch >= first_;
     const uint32_t had = held ? line.sectors : 0;
@@ -56,7 +59,7 @@ inline void L2Cache::use(Line &line, uint32_t sectors, bool write, uint32_t core
     const int64_t wanted = kBytesOf[sectors];
     traffic.hits += found;
     traffic.bytes += wanted;
-    if (line.core != core) traffic.shared += found;
+    if (line.core != reader && line.core != kNoReader) traffic.shared += found;
     if (!write) traffic.fetched += wanted - found;
     const uint8_t dirty = held ? line.dirty | uint8_t(write) : uint8_t(write);
     if (!held) {
@@ -67,14 +70,14 @@ inline void L2Cache::use(Line &line, uint32_t sectors, bool write, uint32_t core
         }
     } else if (line.epoch == now && dirty == line.dirty) {
         line.sectors |= static_cast<uint8_t>(sectors);
-        line.core = static_cast<uint16_t>(core);
+        line.core = reader;
         return;
     } else {
         Epoch &last = epoch(line.epoch);
         --last.lines;
         last.dirty -= line.dirty;
     }
-    line = {now, static_cast<uint16_t>(core), static_cast<uint8_t>(had | sectors), dirty};
+    line = {now, reader, static_cast<uint8_t>(had | sectors), dirty};
     Epoch &current = epochs_.back();
     ++current.lines;
     current.dirty += dirty;
@@ -109,7 +112,7 @@ void L2Cache::use_whole(uint64_t line, uint64_t end, bool write, uint32_t core, 
     const uint64_t mask = bits_of(mattering);
     while (line < end) {
         const uint32_t now = first_ + static_cast<uint32_t>(epochs_.size()) - 1;
-        const Line same{now, static_cast<uint16_t>(core), kWhole, 1};
+        const Line same{now, write ? kNoReader : static_cast<uint16_t>(core), kWhole, 1};
         const uint64_t wanted = bits_of(same) & mask, begin = line;
         auto differs = [&](uint64_t at) { return (bits_of(entries_[at]) & mask) ^ wanted; };
         while (line + 4 <= end &&

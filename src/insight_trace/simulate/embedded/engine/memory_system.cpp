@@ -79,12 +79,15 @@ void MemorySystem::try_begin(uint32_t number) {
     --channel.looked_up;
 }
 
-// The time on its channel with nobody else on the chip. Pieces that L2 does not hold come more slowly.
-static int64_t data_phase(const Access &access, const L2Traffic &traffic) {
+// The time on its channel. Pieces that L2 does not hold wait for HBM, the longer the busier it is: what they
+// take is known of one that all cores load.
+int64_t MemorySystem::data_phase(const Access &access, const L2Traffic &traffic) const {
     const int64_t data = std::max<int64_t>(1, access.data);
-    if (access.missed_piece == access.piece || !traffic.fetched) return data;
+    if (access.missed_piece == access.piece || !traffic.fetched || !rates_.hbm) return data;
+    const int64_t alone = traffic.bytes * kMillion / data;
+    const int64_t asked = std::min(rates_.hbm, hbm_asked_ + alone * traffic.fetched / traffic.bytes);
     const int64_t more = (access.missed_piece - access.piece) * traffic.fetched / traffic.bytes;
-    return std::max(data, access.bursts * (access.piece + more));
+    return std::max(data, access.bursts * (access.piece + more * asked / rates_.hbm));
 }
 
 void MemorySystem::begin(uint32_t number, const Waiting &waiting) {

@@ -91,6 +91,7 @@ class MemorySystem {
     int64_t take_turns(const Access &access, int64_t begin);
     void look_up(uint32_t channel, int64_t time);
     void try_begin(uint32_t channel);
+    int64_t data_phase(const Access &access, const L2Traffic &traffic) const;
     void begin(uint32_t channel, const Waiting &waiting);
     void count(const Flow &flow, int64_t sign);
     bool crowded() const;

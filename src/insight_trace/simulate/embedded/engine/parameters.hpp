@@ -45,8 +45,8 @@ struct CurvePoint {
 // latency + bytes / rate, or a curve of measured sizes; times in thousandths of a cycle.
 struct MoveCost {
     int64_t latency = 0;
-    int64_t rate = 0;      // bytes per 1000 cycles
-    int64_t per_burst = 0; // at least this much per burst or row
+    int64_t rate = 0;         // bytes per 1000 cycles
+    int64_t per_burst = 0;    // at least this much per burst or row
     int64_t missed_burst = 0; // the same of one that L2 does not hold; 0: no more
     // until the pipe takes the next transfer; 0: when this one has ended. On chip: extra gap
     int64_t interval = 0;

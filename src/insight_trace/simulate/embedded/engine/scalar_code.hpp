@@ -4,6 +4,7 @@
 // whenever the kernel calls us, and prices each class by the chip's parameters.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace insight_trace::engine {
@@ -12,6 +13,7 @@ struct CodeCounts {
     int64_t plain = 0, multiplies = 0, divides = 0, floats = 0, float_divides = 0;
     uint64_t where = 0; // an address in the block that was entered last; 0: none was since they were taken
     uint64_t loop = 0;  // the same of the last one that a loop begins with; 0: none
+    std::array<uint64_t, 4> fetched{}; // pieces of 2 KB of the kernel's code that were entered, a bit each
 };
 
 } // namespace insight_trace::engine

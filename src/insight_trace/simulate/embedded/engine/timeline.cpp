@@ -72,7 +72,7 @@ void Timeline::begin(L2Cache &cache, bool write_records) {
     while (begun_ < blocks_.size() && begun_ < slots) {
         const std::vector<uint32_t> &block = blocks_[begun_];
         const bool cube = std::any_of(block.begin(), block.end(), [&](uint32_t i) { return given_[i].cube; });
-        begin_block(start_ + skew_ * started);
+        begin_block(start_ + skew_ * started, true);
         started += std::max<int64_t>(static_cast<int64_t>(block.size()), cube ? 2 : 1);
     }
 }
@@ -109,7 +109,7 @@ void Timeline::finish(bool cut_off) {
         }
         // blocks that run wait for blocks that have no core: on the chip this never ends
         overfull_ = true;
-        while (begun_ < blocks_.size()) begin_block(memory_->now());
+        while (begun_ < blocks_.size()) begin_block(memory_->now(), false);
     }
     traffic_ = memory_->total();
 }
@@ -126,8 +126,9 @@ int64_t Timeline::reach(uint32_t row) {
     return time;
 }
 
-void Timeline::begin_block(int64_t at) {
+void Timeline::begin_block(int64_t at, bool cold) {
     for (uint32_t core : blocks_[begun_]) {
+        cores_[core]->cold = cold;
         cores_[core]->now = at;
         cores_[core]->begun = true;
         times_[core].start = Clock::whole(at);
@@ -156,7 +157,7 @@ void Timeline::take_steps(uint32_t index, uint32_t last_row) {
     if (--left_[static_cast<size_t>(core.block)] > 0 || begun_ == blocks_.size()) return;
     int64_t end = 0;
     for (uint32_t other : blocks_[static_cast<size_t>(core.block)]) end = std::max(end, cores_[other]->now);
-    begin_block(end + next_block_);
+    begin_block(end + next_block_, false);
 }
 
 void Timeline::signal(uint32_t row, int64_t time) {
@@ -186,7 +187,7 @@ bool Timeline::take(Core &core, uint32_t index, const CoreStep &step) {
     switch (step.kind) {
     case StepKind::Scalar: {
         const int64_t start = core.now + step.before;
-        const int64_t end = start + step.latency;
+        const int64_t end = start + (step.to && !core.cold ? 0 : step.latency);
         if (step.link != kNone) memory_->look(index, core.steps->accesses[step.link]);
         core.now = end;
         if (step.row != kNone) put(step.row, start, start, end, Stall::None);

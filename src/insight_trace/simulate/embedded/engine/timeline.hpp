@@ -102,6 +102,7 @@ class Timeline {
         uint32_t next = 0; // step
         int64_t now = 0;
         bool begun = false, done = false;
+        bool cold = false; // the first block of its core: the instruction cache is empty
         int32_t block;
         std::array<Pipe, kPipes> pipes;
         PipeNetwork<Core> network;
@@ -122,7 +123,7 @@ class Timeline {
         bool submit(const Pending &item);
     };
 
-    void begin_block(int64_t at);
+    void begin_block(int64_t at, bool cold);
     void take_steps(uint32_t core, uint32_t last_row = kNone);
     bool take(Core &core, uint32_t index, const CoreStep &step); // false: not yet
     bool room(Core &core, const CoreStep &step);
