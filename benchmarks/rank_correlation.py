@@ -3,7 +3,9 @@
     python benchmarks/rank_correlation.py [--write]
 
 From benchmarks/whole_kernels.json: our times and the published ones of the same kernels. A family is a kernel on a chip.
-Pairs of one family are compared, never pairs of two kernels.
+Pairs of one family are compared, never pairs of two kernels. A publication that measured a point twice, or that has a
+shorter time for more of the same work, shows how far its times spread: pairs that are no further apart than the largest
+such contradiction of their table cannot be ordered by it and are ties, which do not count. One that shows none has none.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "whole_kernels.json"
@@ -22,59 +25,75 @@ PAGE = ROOT / "docs" / "judge.md"
 Times = list[tuple[float, float]]  # published, ours
 
 
-def families(path: Path = RESULTS) -> dict[str, Times]:
+class Family(NamedTuple):
+    times: Times
+    spread: float = 0.0  # of what was published, as a share
+
+
+def families(path: Path = RESULTS) -> dict[str, Family]:
     """By kernel and chip, those with at least two variants."""
     found: dict[str, Times] = {}
+    spread: dict[str, float] = {}
     for row in json.loads(path.read_text(encoding="utf-8")):
-        if not row["problem"]:
-            found.setdefault(f"{row['kernel']}, {row['chip']}", []).append((row["published_us"], row["us"]))
-    return {name: times for name, times in found.items() if len(times) > 1}
+        if row["problem"]:
+            continue
+        name = f"{row['kernel']}, {row['chip']}"
+        found.setdefault(name, []).append((row["published_us"], row["us"]))
+        spread[name] = max(spread.get(name, 0.0), row["spread"])
+    return {name: Family(times, spread[name]) for name, times in found.items() if len(times) > 1}
 
 
-def pairs(times: Times) -> tuple[int, int, int]:
-    """Pairs in the same order, in the other, and pairs of which one side is a tie."""
-    same = other = ties = 0
-    for (a, x), (b, y) in itertools.combinations(times, 2):
-        sign = (a - b) * (x - y)
-        same, other, ties = same + (sign > 0), other + (sign < 0), ties + (sign == 0)
-    return same, other, ties
+def ordered(family: Family) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    """The pairs that what was published can order."""
+    return [
+        (one, other)
+        for one, other in itertools.combinations(family.times, 2)
+        if max(one[0], other[0]) / min(one[0], other[0]) - 1 > family.spread
+    ]
 
 
-def tau(times: Sequence[Times]) -> float:
-    """(same − other) / all pairs: Kendall's tau a, over the pairs inside each family."""
-    counts = [pairs(list(each)) for each in times]
-    every = sum(sum(each) for each in counts)
-    return (
-        (sum(each[0] for each in counts) - sum(each[1] for each in counts)) / every if every else float("nan")
-    )
+def counts(family: Family) -> tuple[int, int]:
+    """Pairs in the same order, and in the other or the same to us."""
+    signs = [(a - b) * (x - y) for (a, x), (b, y) in ordered(family)]
+    return sum(sign > 0 for sign in signs), sum(sign <= 0 for sign in signs)
+
+
+def tau(known: Sequence[Family]) -> float:
+    """(same − other) / pairs that count, inside each family: Kendall's tau."""
+    same, other = (sum(each) for each in zip(*map(counts, known), strict=True))
+    return (same - other) / (same + other) if same + other else float("nan")
 
 
 def table() -> str:
     lines = [
-        "| variants of | points | pairs | in the other order or tied | Kendall's tau |",
-        "|---|---:|---:|---:|---:|",
+        "| variants of | points | published times spread | pairs, of them ties | in the other order | Kendall's tau |",
+        "|---|---:|---:|---:|---:|---:|",
     ]
     known = families()
-    for name, times in known.items():
-        same, other, ties = pairs(times)
+
+    def line(name: str, mine: list[Family], spread: str, bold: str = "") -> None:
+        same, other = (sum(each) for each in zip(*map(counts, mine), strict=True))
+        every = sum(len(family.times) * (len(family.times) - 1) // 2 for family in mine)
+        points = sum(len(family.times) for family in mine)
         lines.append(
-            f"| {name} | {len(times)} | {same + other + ties} | {other + ties} | {tau([times]):.2f} |"
+            f"| {bold}{name}{bold} | {points} | {spread} | {every}, {every - same - other} | {other} | "
+            f"{bold}{tau(mine):.2f}{bold} |"
         )
-    every = [pairs(times) for times in known.values()]
-    total, off = sum(sum(each) for each in every), sum(each[1] + each[2] for each in every)
-    points = sum(map(len, known.values()))
-    lines.append(
-        f"| **all pairs inside a family** | {points} | {total} | {off} | **{tau(list(known.values())):.2f}** |"
-    )
+
+    for name, family in known.items():
+        line(name, [family], f"{family.spread:.0%}" if family.spread else "-")
+    line("all pairs inside a family", list(known.values()), "", "**")
+    plain = [Family(family.times) for family in known.values()]
+    line("the same, every pair counted", plain, "")
     return "\n".join(lines) + "\n"
 
 
 def close_calls() -> list[tuple[str, float]]:
-    """Pairs that the model orders otherwise, and how far the published times are apart, relative."""
+    """Pairs that count and that the model orders otherwise, and how far the published times are apart, relative."""
     return [
-        (name, abs(a / b - 1))
-        for name, times in families().items()
-        for (a, x), (b, y) in itertools.combinations(times, 2)
+        (name, max(a, b) / min(a, b) - 1)
+        for name, family in families().items()
+        for (a, x), (b, y) in ordered(family)
         if (a - b) * (x - y) <= 0
     ]
 
@@ -88,7 +107,7 @@ def main() -> None:
     text = table()
     print(text, end="")
     for name, apart in close_calls():
-        print(f"ordered otherwise or tied: {name}, published times {apart:.1%} apart")
+        print(f"ordered otherwise: {name}, published times {apart:.1%} apart")
     if options.write:
         page = PAGE.read_text(encoding="utf-8")
         page, count = re.subn(r"(?s)\| variants of \|.*?\n(?=\n)", text, page)

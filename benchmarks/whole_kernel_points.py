@@ -41,7 +41,8 @@ class Whole:
     method: str = "dur"
     commit: str = ""  # of the checkout's history that has the kernel; "": as it is checked out
     headers: str = ""  # a folder of the checkout that has what the source includes beside its own
-    spread: float = 0.0  # of what was published: half the distance of two measurements, as a share
+    # how much longer it was published than another measurement of the same, or of more of the same work, says; a share
+    spread: float = 0.0
     pipes: dict[str, float] = field(default_factory=dict)  # published busy shares
 
     @property
@@ -131,9 +132,9 @@ _FA = "kernels/manual/common/flash_atten/fa_performance_kernel.cpp"
 _EARLIER_FA = "kernels/manual/a2a3/flash_atten/fa_performance_kernel.cpp"
 
 
-def contradicted(times: Sequence[float]) -> list[bool]:
-    """Of times for more and more of the same work: which of them are longer than a later one."""
-    return [micros > min(times[number:]) for number, micros in enumerate(times)]
+def contradicted(times: Sequence[float]) -> list[float]:
+    """Of times for more and more of the same work: by which share each of them is longer than a later one."""
+    return [micros / min(times[number:]) - 1 for number, micros in enumerate(times)]
 
 
 def _tile_of(columns: int) -> int:
@@ -143,7 +144,15 @@ def _tile_of(columns: int) -> int:
 
 
 def _attention(
-    rows: int, columns: int, micros: float, chip: str, role: str, case: str, fifo: int = 8, width: int = 256, **more: Any
+    rows: int,
+    columns: int,
+    micros: float,
+    chip: str,
+    role: str,
+    case: str,
+    fifo: int = 8,
+    width: int = 256,
+    **more: Any,
 ) -> Whole:
     head = 128
     blocks = rows // 128
@@ -201,7 +210,7 @@ def attention_of_torch() -> Iterator[Whole]:
                     4 * blocks * rows, 4 * rows * 128, 4 * blocks * rows * 128, 4 * slots * 256, 4 * slots * 128,
                 ),
                 "mix", blocks, B2, l2="warm", method="ev", commit="68b7cd17",
-                headers="kernels/manual/common/flash_atten", spread=abs(one - other) / (one + other),
+                headers="kernels/manual/common/flash_atten", spread=max(one, other) / min(one, other) - 1,
             )  # fmt: skip
 
 
@@ -215,7 +224,8 @@ def attention_by_cores() -> Iterator[Whole]:
         for s1, micros, dropped in zip(columns, times, contradicted(times), strict=True):
             yield _attention(
                 rows, s1, micros, A2, "dropped" if dropped else "test", f"{rows} x {s1}", fifo=12, l2="cold",
-                method="cnt", commit="6cc68238", remark="twice its work is published with less" if dropped else "",
+                method="cnt", commit="6cc68238", spread=dropped,
+                remark="twice its work is published with less" if dropped else "",
             )  # fmt: skip
 
 
@@ -256,5 +266,15 @@ def vector_add() -> Iterator[Whole]:
 
 def points() -> list[Whole]:
     """Every point, in the order of the page."""
-    groups = (gemm, gemm_ar, attention, attention_of_torch, attention_by_cores, vector_add, top_k, conv2d, mx_gemm)
+    groups = (
+        gemm,
+        gemm_ar,
+        attention,
+        attention_of_torch,
+        attention_by_cores,
+        vector_add,
+        top_k,
+        conv2d,
+        mx_gemm,
+    )
     return [point for group in groups for point in group()]

@@ -160,7 +160,9 @@ def at_commit(checkout: Path, commit: str, scratch: Path) -> Path:
     if not folder.is_dir():
         folder.mkdir()
         archive = subprocess.run(
-            ["git", "-C", str(checkout), "archive", commit, "kernels", "demos"], capture_output=True, check=True
+            ["git", "-C", str(checkout), "archive", commit, "kernels", "demos"],
+            capture_output=True,
+            check=True,
         ).stdout
         with tarfile.open(fileobj=io.BytesIO(archive)) as files:
             files.extractall(folder, filter="data")
@@ -224,7 +226,7 @@ def as_json(results: Sequence[Result]) -> list[dict[str, Any]]:
             "kernel": r.point.kernel, "case": r.point.case, "chip": r.point.chip, "blocks": r.point.blocks,
             "role": r.point.role, "method": r.point.method, "l2": r.point.l2, "published_us": r.point.micros, "us": r.micros,
             "inside_us": r.inside, "hit_rate": r.hit_rate, "waves": r.waves, "instructions": r.instructions,
-            "busy_us": dict(r.busy), "published_share": r.point.pipes, "problem": r.problem,
+            "busy_us": dict(r.busy), "published_share": r.point.pipes, "spread": r.point.spread, "problem": r.problem,
         }
         for r in results
     ]  # fmt: skip
