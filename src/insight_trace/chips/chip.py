@@ -312,10 +312,7 @@ def _lines(table: Mapping[str, Any]) -> list[str]:
                 numbers += [_milli(nested[key]) for key in ("slope", "row", "head")]
             lines.append("\t".join(["vector", instr, code, *map(str, numbers)]))
     for instr, entry in table.get("move", {}).items():
-        numbers = [
-            _milli(entry.get(key, 0))
-            for key in MOVE
-        ]
+        numbers = [_milli(entry.get(key, 0)) for key in MOVE]
         curve = [str(n) for size, cycles in entry.get("curve", []) for n in (size, _milli(cycles))]
         lines.append("\t".join(["move", instr, *map(str, numbers), *curve]))
     return lines
