@@ -119,7 +119,7 @@ def test_every_flag_of_a_command_is_a_parameter_of_its_call_or_read_by_the_comma
         text += Path(importlib.import_module("insight_trace.commands.replay_text").__file__).read_text()
     known = {*RunOptions.__struct_fields__, *VendorOptions.__struct_fields__, "sandbox", "compile_limit"}
     known |= {"help", "help_all", *({"json"} if "show(options" in text else set())}
-    for name in re.findall(r'call\(\s*"(\w+)"', text):
+    for name in {LINES[command][1], *re.findall(r'call\(\s*"(\w+)"', text)}:
         function = getattr(insight_trace, name)
         known |= getattr(function, "__wrapped__", function).__annotations__.keys()
     for action in commands._parser(command, module, everything=True)._actions:

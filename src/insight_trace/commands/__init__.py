@@ -136,22 +136,29 @@ def prepare(parser: argparse.ArgumentParser, command: ModuleType) -> None:
         add_table(parser, _BOUNDS)
 
 
-def call(name: str, typed: argparse.Namespace, **more: Any) -> Any:
-    """Calls a function of the API with what was typed under the names of its parameters, and with `more`."""
-    import insight_trace
+def given(function: Any, typed: argparse.Namespace, **more: Any) -> dict[str, Any]:
+    """What a function of the API takes: what was typed under the names of its parameters, and `more`."""
     from insight_trace.options import RunOptions, VendorOptions, options_of
 
-    function = getattr(insight_trace, name)
     takes = getattr(function, "__wrapped__", function).__annotations__
-    given = {word: value for word, value in vars(typed).items() if word in takes} | more
+    found = {word: value for word, value in vars(typed).items() if word in takes} | more
     if "options" in takes and "options" not in more:
-        given["options"] = options_of(typed, RunOptions)
+        found["options"] = options_of(typed, RunOptions)
     if "vendor" in takes and "vendor" not in more:
-        given["vendor"] = options_of(typed, VendorOptions)
-    if "progress" not in takes or "progress" in more:
-        return function(**given)
+        found["vendor"] = options_of(typed, VendorOptions)
+    return found
+
+
+def call(name: str, typed: argparse.Namespace, **more: Any) -> Any:
+    """Calls a function of the API with what is given to it; on a terminal it says how far it is."""
+    import insight_trace
+
+    function = getattr(insight_trace, name)
+    asked = given(function, typed, **more)
+    if "progress" in asked or "progress" not in getattr(function, "__wrapped__", function).__annotations__:
+        return function(**asked)
     with shown_progress(quiet=getattr(typed, "json", False)) as progress:
-        return function(**given, progress=progress)
+        return function(**asked, progress=progress)
 
 
 def show(typed: argparse.Namespace, data: Callable[[], Any], text: Callable[[], Iterable[str]]) -> None:

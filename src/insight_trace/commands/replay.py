@@ -12,14 +12,10 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from insight_trace.commands import call, numbers
+from insight_trace.commands import given, numbers, shown_progress
 from insight_trace.commands.replay_all import run_all
 from insight_trace.commands.replay_text import mismatch_text, show, show_source, task_lines
-
-if TYPE_CHECKING:
-    from insight_trace.replay.replaying import Replay
 
 RUNS_KERNELS = True
 # what `--help` leaves to `--help-all`: names of other tools, and what has a command of its own
@@ -81,6 +77,7 @@ def only_reads(options: argparse.Namespace) -> bool:
 
 
 def run(options: argparse.Namespace) -> int:
+    from insight_trace import replay as replay_one
     from insight_trace.arguments.overrides import parse_overrides
     from insight_trace.errors import RequestError
     from insight_trace.finding import Severity
@@ -100,8 +97,8 @@ def run(options: argparse.Namespace) -> int:
         return _list_tasks(options) if options.list_tasks else run_all(options)
     scene: Path = options.scene or options.build_dir
     show_source(options, scene)
-    replay: Replay = call(
-        "replay", options,
+    asked = given(
+        replay_one, options,
         scene=scene,
         func_id=numbers(options.func_id, "--func-id"),
         own_dump=options.build_dir is not None,
@@ -112,6 +109,8 @@ def run(options: argparse.Namespace) -> int:
         output=options.output or _below_root(options),
         collect=not options.no_collect,
     )  # fmt: skip
+    with shown_progress(quiet=options.json) as progress:
+        replay = replay_one(**asked, progress=progress)
     if options.json:
         print(json.dumps(replay.data(), indent=2))
     else:
