@@ -69,11 +69,9 @@ def kinds(instructions: Instructions, rows: NDArray[np.int64] | None = None) -> 
             by_name[index] = Kind.WAIT
         elif name in BARRIERS:
             by_name[index] = Kind.BARRIER
-    name, pipe = instructions.name, instructions.pipe
-    if rows is not None:
-        name, pipe = name[rows], pipe[rows]
-    found = by_name[name]
-    np.copyto(found, by_pipe[pipe], where=found == 255)
+    here = slice(None) if rows is None else rows
+    found: NDArray[np.uint8] = by_name[instructions.name[here]]
+    np.copyto(found, by_pipe[instructions.pipe[here]], where=found == 255)
     return found
 
 

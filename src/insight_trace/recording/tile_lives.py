@@ -93,11 +93,12 @@ def tile_lives(trace: Trace, known: Mapping[tuple[str, int], list[str]]) -> Live
         _lives_of_core(columns, operands, core, rows, place_of, tiles, size, of_footprint)
         for core, rows in grouped(columns.core)
     ]
-    names = ("core", "tile", "begin", "end", "first", "last", "written", "overlap")
-    whole = [
-        np.concatenate([np.zeros(0, np.int64), *(each[name] for each in found if each)]) for name in names
-    ]
-    return Lives(tiles, *whole[:6], written=whole[6].astype(bool), overlap=whole[7])
+    whole: dict[str, NDArray[Any]] = {
+        name: np.concatenate([np.zeros(0, np.int64), *(each[name] for each in found if each)])
+        for name in ("core", "tile", "begin", "end", "first", "last", "written", "overlap")
+    }
+    whole["written"] = whole["written"].astype(bool)
+    return Lives(tiles, **whole)
 
 
 def _lives_of_core(

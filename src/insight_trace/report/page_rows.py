@@ -87,7 +87,8 @@ def page_rows(trace: Trace, cleaned: Clean) -> PageRows:
         else:
             cores.append((facts[0], first, past))
     rows = np.concatenate([np.zeros(0, np.int64), *(mine for _, _, mine in found)])
-    place = np.full(len(columns), -1, np.int32 if len(columns) < 2**31 else np.int64)
+    numbers: type[np.signedinteger] = np.int32 if len(columns) < 2**31 else np.int64
+    place: NDArray[np.signedinteger] = np.full(len(columns), -1, numbers)
     place[rows] = np.arange(len(rows), dtype=place.dtype)
     return PageRows(rows, place, tuple(segments), tuple(cores))
 
