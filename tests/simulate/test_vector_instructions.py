@@ -158,9 +158,10 @@ def test_a_sum_of_halves_is_a_tree_of_neighbours_rounded_and_held_at_every_level
     vcgadd(H + 128, h, 2, 1, 1, 8);
     vcpadd(H + 256, h, 2, 4, 1, 8);
     vcadd(H + 512, h, 2, 1, 1, 8, true);
+    vcadd(H + 512, h + 128, 1, 1, 1, 8, true); // begins anew
     set_flag(PIPE_V, PIPE_S, EVENT_ID0);
     wait_flag(PIPE_V, PIPE_S, EVENT_ID0);
-    data_in(args, 0)[0] = (float)get_acc_val();"""
+    vector_dup(I + 512, (int32_t)get_acc_val(), 1, 1, 1, 8, 8);"""
     found = _run(tmp_path, body, x).view(np.float16)
 
     def level(values: NDArray[np.float16]) -> NDArray[np.float16]:
@@ -176,7 +177,8 @@ def test_a_sum_of_halves_is_a_tree_of_neighbours_rounded_and_held_at_every_level
         tree = level(tree)
     assert found[0] == 35584  # 65504 - 29904, to the nearest half
     np.testing.assert_array_equal(found[:2], tree[:, 0])
-    assert (found[512:].view(np.float32) == -7).all()  # into the register alone
+    assert (found[512:1024].view(np.float32) == -7).all()  # into the register alone
+    assert found[1024] == tree[1, 0]
 
 
 @pytest.mark.parametrize("largest", [True, False])

@@ -101,6 +101,16 @@ _EDITS = (
     ),
     # One section holds the state of a core: variables that every source shares, and those of one, do not mix there.
     _Edit("dav_3510", re.compile(rb"__BLOCK_LOCAL__ static __inline__"), b"__BLOCK_LOCAL__ __inline__"),
+    # Messages between the cores of a block lie in a memory of their own, whose addresses begin at 0, and are polled.
+    _Edit(
+        "dav_3510",
+        re.compile(rb"reinterpret_cast<(__ssbuf__ [^>]*)>\(0\)"),
+        rb"reinterpret_cast<\1>(::insight_trace::shared_scratch())",
+    ),
+    _Edit(
+        "dav_3510", re.compile(rb"\bmsg->head(?=\)\)\) \{|;$)", re.M), b"::insight_trace::polled(msg->head)"
+    ),
+    _Edit("matmul_client.h", re.compile(rb"(while \(\W*)(\w+->valid)"), rb"\1::insight_trace::polled(\2)"),
     # The device compiler sees which loops an address register counts; the library names them only to its CPU model.
     _Edit(
         "kernel_reg_compute_addrreg_impl.h",
@@ -165,6 +175,8 @@ def _forwarded(root: Path) -> dict[str, Path]:
             "insight_trace/ascendc_simt.hpp"
         ),  # refused there
     }
+    for name in ("asc_simt.h", "common_functions.h", "cpp/kernel_simt_intf.h"):
+        found[f"tree/include/simt_api/{name}"] = Path("insight_trace/ascendc_simt.hpp")  # refused there
     for path in sorted(high_level.rglob("*.h")):
         found[f"lib/{path.relative_to(high_level).as_posix()}"] = path.relative_to(root)
         found.setdefault(f"lib/{path.name}", path.relative_to(root))

@@ -128,7 +128,7 @@ void raw_copy(Core &core, const uint64_t *v) {
         let_others_write(core, to, from, bytes);
     Surroundings around{v[9], v[10], v[11] ? v[11] : 1};
     around.pad = core.spr_of(looped && to.space == Space::L1 ? Spr::PAD_VAL_OUTTOL1 : Spr::MOV_PAD_VAL);
-    around.constant = filling == Filling::LoopedPadded || (!looped && around.padded());
+    around.constant = filling == Filling::LoopedPadded || around.padded();
     // pieces without a gap are one run, which is filled up at its end
     const bool compact = looped && pieces > 1 && to_step == bytes && !around.padded();
     const bool fills = filling != Filling::None && to.space != Space::GM;

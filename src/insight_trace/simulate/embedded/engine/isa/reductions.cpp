@@ -82,9 +82,7 @@ template <class T> void sum_repeats(Core &core, const VectorInstruction &i) {
     T *to = to_register
                 ? nullptr
                 : core.local_as<T>(Space::UB, i.dst.address, uint64_t((shape.repeats - 1) * step + 1));
-    T total{};
-    uint64_t &kept = core.spr[static_cast<size_t>(Spr::ACC_VAL)];
-    if (to_register) memcpy(&total, &kept, sizeof total);
+    T total{}; // of this instruction: the register keeps nothing of the one before
     for (int64_t r = 0; r < shape.repeats; ++r) {
         T level[kMaximumLanes];
         gather(from, i, shape, r, T(0), level);
@@ -97,6 +95,7 @@ template <class T> void sum_repeats(Core &core, const VectorInstruction &i) {
         round_level(&total, 1, holds);
     }
     if (to_register) {
+        uint64_t &kept = core.spr[static_cast<size_t>(Spr::ACC_VAL)];
         kept = 0;
         memcpy(&kept, &total, sizeof total);
     }

@@ -111,6 +111,45 @@ inline int64_t get_ar(INSIGHT_TRACE_AT) {
     return static_cast<int64_t>(INSIGHT_TRACE_CALL(GetSpr, ::insight_trace::Spr::AR, 0, 0));
 }
 
+// Predicates out of the vector mask: a bit for each element.
+#define INSIGHT_TRACE_MASK(kind, size)                                                                       \
+    inline vector_bool movp_##kind(INSIGHT_TRACE_AT) {                                                       \
+        const uint64_t mask[] = {INSIGHT_TRACE_CALL(GetSpr, ::insight_trace::Spr::MASK_LOW, 0, 0),           \
+                                 INSIGHT_TRACE_CALL(GetSpr, ::insight_trace::Spr::MASK_HIGH, 0, 0)};         \
+        vector_bool made{};                                                                                  \
+        for (uint32_t byte = 0; byte < CCE_VL; ++byte) {                                                     \
+            const uint32_t lane = byte / size;                                                               \
+            made.bits[byte / 64] |= (mask[lane / 64] >> (lane % 64) & 1) << (byte % 64);                     \
+        }                                                                                                    \
+        return made;                                                                                         \
+    }
+INSIGHT_TRACE_MASK(b16, 2)
+INSIGHT_TRACE_MASK(b32, 4)
+#undef INSIGHT_TRACE_MASK
+// Conversions of four bits, by name.
+#define INSIGHT_TRACE_OF_FOUR_BITS(name)                                                                     \
+    template <class D, class A, class... Option>                                                             \
+    inline void name(D &&dst, A &&src, const vector_bool &mask, Option... option) {                          \
+        vcvt(dst, src, mask, option...);                                                                     \
+    }
+INSIGHT_TRACE_OF_FOUR_BITS(vcvt_s42f16)
+INSIGHT_TRACE_OF_FOUR_BITS(vcvt_s42bf16)
+INSIGHT_TRACE_OF_FOUR_BITS(vcvt_s42s16)
+INSIGHT_TRACE_OF_FOUR_BITS(vcvt_f162s4)
+INSIGHT_TRACE_OF_FOUR_BITS(vcvt_s162s4)
+#undef INSIGHT_TRACE_OF_FOUR_BITS
+
+template <class D, class S, class I> inline void vbs(D *dst, S *src, I *index, uint64_t word) {
+    vbitsort(dst, src, index, uint8_t(word >> 56));
+}
+// Multiplied, then rounded to halves, away from zero where two are as near.
+template <class D, class A, class V, class P>
+inline void vmulscvt(D &&dst, A &&src, V value, const vector_bool &mask, P part) {
+    insight_trace::Register<insight_trace::ElementOf<A>> product;
+    vmuls(product, src, value, mask);
+    vcvt(dst, product, mask, ROUND_A, part);
+}
+
 // --- what is not modelled: a kernel that comes to it ends with its name and line
 #define INSIGHT_TRACE_REFUSED(name)                                                                          \
     template <class... T> inline void name(T...) {                                                           \
@@ -131,13 +170,10 @@ INSIGHT_TRACE_REFUSED(nddma_out_to_ub_b16)
 INSIGHT_TRACE_REFUSED(nddma_out_to_ub_b32)
 INSIGHT_TRACE_REFUSED(set_mte2_src_para)
 INSIGHT_TRACE_REFUSED(ldva)
+INSIGHT_TRACE_REFUSED(broadcast_ub_to_cc)
+INSIGHT_TRACE_REFUSED(create_cbuf_matrix_bf16)
+INSIGHT_TRACE_REFUSED(load_cbuf_to_cb_transpose)
+INSIGHT_TRACE_REFUSED(load_gm_to_cbuf_2dv2)
+INSIGHT_TRACE_REFUSED(load_gm_to_cbuf_2dv2_s4)
+INSIGHT_TRACE_REFUSED(dci)
 #undef INSIGHT_TRACE_REFUSED
-// Predicates out of the vector mask.
-#define INSIGHT_TRACE_MASK(bits)                                                                             \
-    inline vector_bool movp_##bits() {                                                                       \
-        ::insight_trace::not_modelled("movp_" #bits " is not modelled", ::insight_trace::Site{});            \
-        return {};                                                                                           \
-    }
-INSIGHT_TRACE_MASK(b16)
-INSIGHT_TRACE_MASK(b32)
-#undef INSIGHT_TRACE_MASK

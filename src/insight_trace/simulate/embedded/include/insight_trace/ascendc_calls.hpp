@@ -73,6 +73,21 @@ template <class T> inline void __set_kfc_workspace_addr(T *address) {
     insight_trace_kfc_workspace = reinterpret_cast<uint8_t *>(address);
 }
 inline uint8_t *__get_kfc_workspace_addr() { return insight_trace_kfc_workspace; }
+namespace insight_trace {
+// The memory that the cores of a block of the 950 share for messages: a part of that workspace stands for it.
+inline uint64_t shared_scratch(INSIGHT_TRACE_AT) {
+    constexpr uint64_t kFirst = 12 << 20, kEach = 1 << 16;
+    if (!insight_trace_kfc_workspace)
+        not_modelled("messages between the cores of a block without a __kfc_workspace__", at);
+    return reinterpret_cast<uint64_t>(insight_trace_kfc_workspace) + kFirst +
+           uint64_t(get_block_idx(at)) * kEach;
+}
+// What another core writes there, looked at again and again: the others have their turn.
+template <class T> inline T polled(T &place, INSIGHT_TRACE_AT) {
+    dcci(&place, SINGLE_CACHE_LINE, CACHELINE_OUT, at);
+    return place;
+}
+} // namespace insight_trace
 
 // --- other forms of instructions
 #if !defined(PTO_NPU_ARCH_A5)

@@ -109,7 +109,7 @@ INSIGHT_TRACE_DUMPED(asc_dump_ubuf, UB)
 INSIGHT_TRACE_DUMPED(asc_dump_cbuf, L0C)
 INSIGHT_TRACE_DUMPED(asc_dump_l1buf, L1)
 #undef INSIGHT_TRACE_DUMPED
-template <class T> inline void asc_dump(T *, uint32_t, uint32_t) {
+template <class T, class... Shape> inline void asc_dump(T *, uint32_t, uint32_t, Shape...) {
     ::insight_trace::not_modelled("asc_dump without the memory in its name", ::insight_trace::Site{});
 }
 
