@@ -100,15 +100,20 @@ _EDITS = (
         b"return 0;",
     ),
     # One section holds the state of a core: variables that every source shares, and those of one, do not mix there.
-    _Edit("dav_3510", re.compile(rb"__BLOCK_LOCAL__ static __inline__"), b"__BLOCK_LOCAL__ __inline__"),
+    _Edit(
+        "kernel_operator_vec_reduce_impl.h",
+        re.compile(rb"__BLOCK_LOCAL__ static __inline__"),
+        b"__BLOCK_LOCAL__ __inline__",
+    ),
     # Messages between the cores of a block lie in a memory of their own, whose addresses begin at 0, and are polled.
     _Edit(
-        "dav_3510",
+        "kfc_comm.h",
         re.compile(rb"reinterpret_cast<(__ssbuf__ [^>]*)>\(0\)"),
         rb"reinterpret_cast<\1>(::insight_trace::shared_scratch())",
     ),
-    _Edit(
-        "dav_3510", re.compile(rb"\bmsg->head(?=\)\)\) \{|;$)", re.M), b"::insight_trace::polled(msg->head)"
+    *(
+        _Edit(name, re.compile(rb"\bmsg->head(?=\)\)\) \{|;$)", re.M), b"::insight_trace::polled(msg->head)")
+        for name in ("kfc_comm_client.h", "kfc_comm_server.h")
     ),
     _Edit("matmul_client.h", re.compile(rb"(while \(\W*)(\w+->valid)"), rb"\1::insight_trace::polled(\2)"),
     # The device compiler sees which loops an address register counts; the library names them only to its CPU model.
