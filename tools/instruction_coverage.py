@@ -68,15 +68,27 @@ def issued() -> dict[str, set[str]]:
     return found
 
 
+# What reaches the bytes of a memory: only the functions of engine/isa, which execute instructions, may.
+_BYTES = r"\bView<|\blocal_as<|\b(?:core_?|owner|other)(?:\.|->)(?:local|global)\(|\bregister_file_\b"
+# TPRINT shows what a memory holds; no instruction stands for that.
+READS_BYTES = frozenset({"print"})
+
+
 def computing_ops() -> dict[str, int]:
-    """Sources of tile ops that still compute values beside their instructions: how often each asks for it."""
+    """Sources of tile ops that reach bytes beside their instructions: how often each does."""
     found = {}
-    for path in sorted((ENGINE / "ops").glob("*.cpp")):
-        count = len(
-            re.findall(r"\bcomputes\b(?! && !core_?\.register_based)", path.read_text(encoding="utf-8"))
-        )
-        if count:
+    for path in sorted((ENGINE / "ops").glob("*.[ch]pp")):
+        count = len(re.findall(_BYTES, path.read_text(encoding="utf-8")))
+        if count and path.stem not in READS_BYTES:
             found[path.stem] = count
+    return found
+
+
+def composites() -> list[str]:
+    """What is executed as a whole where a library has many instructions (isa/composites.hpp, isa/tables.hpp)."""
+    found: list[str] = []
+    for path in sorted((ENGINE / "isa").glob("composite_*.cpp")):
+        found.append(path.stem.removeprefix("composite_"))
     return found
 
 
@@ -123,6 +135,7 @@ def summary(calls_file: Path | None) -> str:
         f"vector intrinsics by name           {len(intrinsics())}",
         f"  on registers of the 950           {len(registers())}",
         f"sources of ops that compute values  {len(computing_ops())}",
+        f"composites of the 950               {len(composites())}  {' '.join(composites())}",
     ]
     missing = sorted(row.name for row in by_ops if not row.executes)
     if missing:

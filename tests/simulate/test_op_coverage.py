@@ -32,7 +32,10 @@ from tests.simulate.op_harness import (
 HERE = Path(__file__).parent
 OPS = tuple(op_numbers())
 # What the other family does not have: it must say so.
-ONLY_ON = {"TPUSH": "a5", "TMATMUL_MX": "a5", "THISTOGRAM": "a5", "TRANDOM": "a5"}
+ONLY_ON = {
+    **{"TPUSH": "a5", "TMATMUL_MX": "a5", "THISTOGRAM": "a5", "TRANDOM": "a5"},
+    **{"TINTERLEAVE": "a5", "TDEINTERLEAVE": "a5"},
+}
 # What the families round in different places: relative difference.
 ROUNDED_TWICE = {"TRSQRT": 1.5e-7}
 # Tests of what one family has, which therefore name it.

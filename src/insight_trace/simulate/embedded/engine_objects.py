@@ -45,10 +45,8 @@ _HOT = frozenset(
             "memory_system",
         ),
         *("operands", "records", "scalar_memory", "timeline", "timing", "touched_lines", "checker", "order"),
-        *("convert", "elementwise", "elementwise_fused", "elementwise_scalar", "elementwise_unary"),
-        *("expand_columns", "expand_rows", "fixpipe", "matmul", "matmul_mx", "matmul_products", "move"),
-        *("reduce", "reduce_columns", "transfer", "transpose", "vector_walk"),
-        *("arithmetic", "comparisons", "conversions", "issue", "lanes", "reductions"),
+        *("arithmetic", "comparisons", "conversions", "function_conversions", "issue", "lanes", "reductions"),
+        *("cube_products", "cube_scaled", "fixpipe_values", "matmul_products", "moves", "tile_dma", "vector_walk"),
     )
 )
 

@@ -118,6 +118,10 @@ void Core::remark(const char *format, ...) {
 void Core::vector(Operation operation, Type type, int repeat, int64_t elements, VectorOperand dst,
                   VectorOperand src0, VectorOperand src1) {
     if (repeat <= 0) return;
+    if (operation.rows && operation.executes && computes) {
+        execute_vector(operation, type, repeat, elements, dst, src0, src1, false);
+        operation.executes = false;
+    }
     // the repeat field has eight bits: longer work is several instructions
     constexpr int kMost = 255;
     while (repeat > kMost) {
@@ -317,7 +321,8 @@ void Core::scalar_access(Instr instr, Space space, uint64_t address, int64_t byt
         const CallTile *tile = find_tile(space, address, !stores);
         bytes = tile ? tile->size : 4;
     }
-    also(stores ? kWrites : kReads, space, Type::U8, lines_at(address, 1, 0, bytes));
+    if (address < kRegisterFile || space != Space::UB)
+        also(stores ? kWrites : kReads, space, Type::U8, lines_at(address, 1, 0, bytes));
     // loads of one block are issued before the first value is used
     const bool loads = space == Space::UB && !stores;
     scalar(instr, address, loads && loads_overlap_ ? std::min(milli, parameters.scalar_issue) : milli,

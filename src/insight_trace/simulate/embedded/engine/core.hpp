@@ -67,6 +67,8 @@ struct Operation {
     uint64_t number = 0; // a scalar operand, as the bits of its type
     uint8_t mode = 0;    // isa/vector_unit.hpp
     bool executes = false;
+    // Of instructions that take a count as that of each repeat (VREDUCEV2): the repeat field, and the count.
+    int32_t rows = 0, of_each = 0;
     Operation(Instr instr_) : instr(instr_) {}
 };
 inline Operation executed(Instr instr, uint64_t number = 0, uint8_t mode = 0) {
@@ -74,6 +76,12 @@ inline Operation executed(Instr instr, uint64_t number = 0, uint8_t mode = 0) {
     operation.number = number;
     operation.mode = mode;
     operation.executes = true;
+    return operation;
+}
+
+inline Operation by_row(Operation operation, int32_t rows, int32_t count) {
+    operation.rows = rows;
+    operation.of_each = count;
     return operation;
 }
 
@@ -332,11 +340,17 @@ struct Operands {
     const Operand &operator[](uint32_t i) const { return list[i]; }
 };
 using OpBody = void (*)(Core &core, const Operands &operands);
-extern const OpBody op_bodies[]; // by Op (ops.cpp)
 extern const char *const op_names[];
 
 // Defines what an op does: TILE_OP_BODY(TADD) { … uses core, operands … }
 #define TILE_OP_BODY(name)                                                                                   \
     void op_##name([[maybe_unused]] Core &core, [[maybe_unused]] const Operands &operands)
+// The same for chips with vector functions, where the op is lowered in another way there.
+#define FUNCTION_OP_BODY(name)                                                                               \
+    void function_##name([[maybe_unused]] Core &core, [[maybe_unused]] const Operands &operands)
+// Runs the lowering of the core's family.
+void lower(Core &core, Op op, const Operands &operands);
+// Lowerings that one of the other family falls back to.
+TILE_OP_BODY(TCI);
 
 } // namespace insight_trace::engine

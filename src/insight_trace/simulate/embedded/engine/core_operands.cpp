@@ -186,6 +186,7 @@ void Core::operand(int which, Role role, Space space, Type type, const Area &are
 }
 
 void Core::also(Role role, Space space, Type type, const Area &area, bool exact) {
+    if (space == Space::UB && area.address >= kRegisterFile) return; // registers, which no kernel can name
     if (detailed_ && !silent) further_.push_back({role, space, type, exact, area});
 }
 

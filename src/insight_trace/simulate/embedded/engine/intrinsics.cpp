@@ -55,7 +55,7 @@ static void run_op(Core &core, Op op, const Operands &operands) {
     core.begin_call(op, operands);
     if (!core.repeat(op, operands)) {
         if (core.function) core.function->open(op, operands);
-        op_bodies[static_cast<int>(op)](core, operands);
+        lower(core, op, operands);
         if (core.function) core.function->close(core);
         core.keep_issued();
     }

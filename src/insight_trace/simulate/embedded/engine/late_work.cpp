@@ -69,7 +69,7 @@ void LateWork::op(uint32_t pipes, Op op, const Operands &operands) {
     core_.computes = true; // what is done from here on is work, not issue
     std::vector<Operand> kept(operands.list, operands.list + operands.count);
     put(pipes, [this, op, kept = std::move(kept)] {
-        op_bodies[static_cast<int>(op)](core_, {kept.data(), static_cast<uint32_t>(kept.size())});
+        lower(core_, op, {kept.data(), static_cast<uint32_t>(kept.size())});
     });
 }
 

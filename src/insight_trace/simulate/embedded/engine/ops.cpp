@@ -7,11 +7,24 @@ namespace insight_trace::engine {
 #include "insight_trace/ops.def"
 #undef TILE_OP
 
-const OpBody op_bodies[] = {
-#define TILE_OP(name, ...) op_##name,
+// Those that are written; the others are null.
+#define TILE_OP(name, ...) [[gnu::weak]] FUNCTION_OP_BODY(name);
+#include "insight_trace/ops.def"
+#undef TILE_OP
+
+struct OpBodies {
+    OpBody body, function;
+};
+static const OpBodies kOpBodies[] = {
+#define TILE_OP(name, ...) {op_##name, function_##name},
 #include "insight_trace/ops.def"
 #undef TILE_OP
 };
+
+void lower(Core &core, Op op, const Operands &operands) {
+    const OpBodies &known = kOpBodies[static_cast<int>(op)];
+    (core.register_based() && known.function ? known.function : known.body)(core, operands);
+}
 
 const char *const op_names[] = {
 #define TILE_OP(name, ...) #name,

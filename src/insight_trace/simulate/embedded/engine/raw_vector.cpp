@@ -3,7 +3,7 @@
 
 #include "elements.hpp"
 #include "isa/vector_unit.hpp"
-#include "ops/rounding.hpp"
+#include "isa/rounding.hpp"
 #include "raw_units.hpp"
 
 namespace insight_trace::engine {

@@ -153,7 +153,7 @@ void VectorFunction::add(Instr instr, Type type, int64_t loops, int64_t elements
     }
     auto access = [&](std::vector<Access> &list, const VectorOperand &operand,
                       const std::vector<Area> &areas) {
-        if (!operand.used) return;
+        if (!operand.used || operand.address >= kRegisterFile) return;
         // a function of many steps shows one load and one store for each type
         for (Access &one : list)
             if (one.type == type) {

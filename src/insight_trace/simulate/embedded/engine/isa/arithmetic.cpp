@@ -4,11 +4,20 @@
 
 #include "elements.hpp"
 #include "isa/vector_unit.hpp"
-#include "ops/elementwise.hpp"
 
 namespace insight_trace::engine {
 
 namespace {
+
+// The quotient, toward zero for integers; an integer divided by zero is 0.
+template <class T> T quotient(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+        if (b == 0) return 0;
+        if constexpr (std::is_signed_v<T>)
+            if (b == T(-1)) return wrap_sub(T(0), a);
+    }
+    return T(a / b);
+}
 
 // --- what a lane computes. A 16-bit float computes as a float and is rounded once.
 #define LANES_OF_TWO(name, result)                                                                           \
@@ -224,6 +233,61 @@ void execute_arithmetic(Core &core, const VectorInstruction &i) {
     }
     work.reads_result = adds || i.instr == Instr::VMADD || i.instr == Instr::VMADDRELU;
     if (!on_bits(i.instr)) work.saturates = type;
+    walk_lanes(core, i, work);
+}
+
+namespace {
+
+// Toward zero; of integers by zero the dividend, of 64 bits 0. `exact`: the quotient is not rounded.
+template <class T, bool exact> T rest_of(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+        if (b == 0) return sizeof(T) == 8 ? T(0) : a;
+        if constexpr (std::is_signed_v<T>)
+            if (b == T(-1)) return 0;
+        return T(a % b);
+    } else {
+        const float x = float(a), y = float(b);
+        return exact ? T(std::fmod(x, y)) : T(x - std::trunc(x / y) * y);
+    }
+}
+// The sign of the divisor; 64-bit numbers keep that of the dividend.
+template <class T, bool exact> T floor_rest_of(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+        if (b == 0) return 0;
+        const T rest = rest_of<T, exact>(a, b);
+        if constexpr (sizeof(T) == 8)
+            return rest;
+        else
+            return rest != 0 && (rest < T(0)) != (b < T(0)) ? T(rest + b) : rest;
+    } else {
+        const float x = float(a), y = float(b);
+        const T rest = T(exact ? std::fmod(x, y) : x - std::floor(x / y) * y);
+        return float(rest) * y < 0 ? T(float(rest) + y) : rest;
+    }
+}
+template <class T, bool floors, bool exact>
+void rests(void *to, const void *a, const void *b, int64_t count) {
+    T *out = static_cast<T *>(to);
+    const T *x = static_cast<const T *>(a), *y = static_cast<const T *>(b);
+    for (int64_t i = 0; i < count; ++i)
+        out[i] = floors ? floor_rest_of<T, exact>(x[i], y[i]) : rest_of<T, exact>(x[i], y[i]);
+}
+
+} // namespace
+
+// Mode: 2 floors the quotient, 4 keeps it exact (floats).
+void execute_remainder(Core &core, const VectorInstruction &i) {
+    LaneWork work{};
+    const bool floors = i.mode & 2, exact = i.mode & 4;
+    with_type_of(core, "VMOD", i.to,
+                 Types<float, half, int32_t, uint32_t, int16_t, uint16_t, int64_t, uint64_t>(), [&](auto tag) {
+                     using T = decltype(tag);
+                     work.op = floors ? (exact ? rests<T, true, true> : rests<T, true, false>)
+                                      : (exact ? rests<T, false, true> : rests<T, false, false>);
+                 });
+    work.to_size = work.a_size = work.b_size = type_size(i.to);
+    work.number = !i.src1.used;
+    work.saturates = i.to;
     walk_lanes(core, i, work);
 }
 

@@ -1,5 +1,6 @@
 // Comparisons to bits, and selections by them. A bit is one lane, the first lane in the lowest bit.
 #include <cstring>
+#include <vector>
 
 #include "elements.hpp"
 #include "isa/vector_unit.hpp"
@@ -56,7 +57,7 @@ template <class T> void read_repeat(Core &core, const VectorOperand &o, int64_t 
     for (int block = 0; block < kBlocksOfRepeat; ++block, bytes += kBytesOfBlock) {
         const uint64_t at =
             o.address + uint64_t((r * o.repeat_stride + int64_t(block) * o.block_stride) * kBytesOfBlock);
-        const uint64_t size = core.space_size(Space::UB);
+        const uint64_t size = at >= kRegisterFile ? ~0ull : core.space_size(Space::UB);
         const uint64_t there = at >= size ? 0 : std::min<uint64_t>(kBytesOfBlock, size - at);
         if (there < kBytesOfBlock) memset(bytes, 0, kBytesOfBlock);
         if (there) memcpy(bytes, core.local(Space::UB, at, there), size_t(there));
@@ -67,7 +68,10 @@ template <class T> void read_repeat(Core &core, const VectorOperand &o, int64_t 
 template <class T> void compare(Core &core, const VectorInstruction &i) {
     constexpr int lanes = kBytesOfRepeat / int(sizeof(T));
     const bool to_register = i.instr == Instr::VCMP, with_number = i.instr == Instr::VCMPVS;
-    const int64_t repeats = to_register ? 1 : i.repeats;
+    // with registers a count says how many lanes there are
+    const int64_t repeats = to_register       ? 1
+                            : i.mask.counts && core.register_based() ? (i.mask.count + lanes - 1) / lanes
+                                              : i.repeats;
     if (repeats <= 0) return;
     T a[lanes], b[lanes];
     if (with_number) {
@@ -75,7 +79,7 @@ template <class T> void compare(Core &core, const VectorInstruction &i) {
         memcpy(&number, &i.number, sizeof number);
         std::fill_n(b, lanes, number);
     }
-    const auto how = static_cast<Compare>(i.mode);
+    const auto how = static_cast<Compare>(i.mode & 7);
     uint8_t bits[lanes / 8];
     if (to_register) {
         read_repeat(core, i.src0, 0, a);
@@ -88,17 +92,25 @@ template <class T> void compare(Core &core, const VectorInstruction &i) {
                                                       (bits[lane / 8] & 1 << lane % 8));
         return;
     }
-    uint8_t *to = core.local(Space::UB, i.dst.address, uint64_t(repeats * (lanes / 8)));
-    for (int64_t r = 0; r < repeats; ++r, to += lanes / 8) {
+    const bool exact = i.mask.counts && core.register_based();
+    const int64_t unit = i.mode & kWholeWords ? (i.mode & kWideWords ? 32 : 16) : 1;
+    const int64_t used = exact ? (i.mask.count + 7) / 8 : repeats * (lanes / 8),
+                  bytes = (used + unit - 1) / unit * unit;
+    std::vector<uint8_t> all(size_t(std::max(bytes, repeats * (lanes / 8))));
+    for (int64_t r = 0; r < repeats; ++r) {
         read_repeat(core, i.src0, r, a);
         if (!with_number) read_repeat(core, i.src1, r, b);
-        bits_of_lanes(a, b, lanes, bits, how);
-        memcpy(to, bits, sizeof bits);
+        bits_of_lanes(a, b, lanes, all.data() + r * (lanes / 8), how);
     }
+    if (exact) { // a predicate has no bits past its elements
+        std::fill(all.begin() + used, all.end(), uint8_t(0));
+        if (i.mask.count % 8) all[size_t(used - 1)] &= uint8_t((1 << i.mask.count % 8) - 1);
+    }
+    memcpy(core.local(Space::UB, i.dst.address, uint64_t(bytes)), all.data(), size_t(bytes));
 }
 
 // Mode 0: bits in CMPMASK, the same for every repeat. Mode 1: src1 is a stream of bits, and CMPMASK a number.
-// Mode 2: CMPMASK holds the address of the stream.
+// Mode 2: CMPMASK holds the address of the stream. Mode 3, with registers: the instruction has it.
 template <class T> void select(Core &core, const VectorInstruction &i) {
     constexpr int lanes = kBytesOfRepeat / int(sizeof(T)), mask_bytes = lanes / 8;
     const int64_t repeats = i.mask.counts ? (i.mask.count + lanes - 1) / lanes : i.repeats;
@@ -118,7 +130,9 @@ template <class T> void select(Core &core, const VectorInstruction &i) {
     const uint8_t *stream = reinterpret_cast<const uint8_t *>(kept);
     if (i.mode != 0) {
         const uint64_t place =
-            i.mode == 1 ? i.src1.address : offset_in(core, Space::UB, static_cast<uint32_t>(kept[0]));
+            i.mode == 1   ? i.src1.address
+            : i.mode == 3 ? i.number
+                          : offset_in(core, Space::UB, static_cast<uint32_t>(kept[0]));
         const int64_t bytes = (repeats - 1) * mask_bytes + (tail + 7) / 8;
         stream = core.local(Space::UB, place, uint64_t(bytes));
     }
@@ -143,18 +157,15 @@ template <class T> void select(Core &core, const VectorInstruction &i) {
 
 void execute_comparison(Core &core, const VectorInstruction &i) {
     with_type_of(core, instr_name(i.instr), i.type,
-                 Types<float, half, int32_t, int16_t, uint32_t, uint16_t, bfloat16_t, int8_t, uint8_t>(),
+                 Numbers(),
                  [&](auto tag) { compare<decltype(tag)>(core, i); });
 }
 
 void execute_selection(Core &core, const VectorInstruction &i) {
-    if (i.mode > 2) core.unsupported("vsel in mode %d", i.mode);
-    with_bits(i.type, [&](auto tag) {
-        if constexpr (sizeof(tag) == 2 || sizeof(tag) == 4)
-            select<decltype(tag)>(core, i);
-        else
-            core.unsupported("vsel of %s elements", type_name(i.type));
-    });
+    if (i.mode > 3) core.unsupported("vsel in mode %d", i.mode);
+    const int size = type_size(i.type);
+    if (size != 2 && size != 4 && i.mode != 3) core.unsupported("vsel of %s elements", type_name(i.type));
+    with_bits(i.type, [&](auto tag) { select<decltype(tag)>(core, i); });
 }
 
 } // namespace insight_trace::engine

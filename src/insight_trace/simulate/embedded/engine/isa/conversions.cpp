@@ -6,6 +6,7 @@
 
 #include "elements.hpp"
 #include "isa/convert_numbers.hpp"
+#include "isa/function_conversions.hpp"
 #include "isa/vector_unit.hpp"
 
 namespace insight_trace::engine {
@@ -180,6 +181,7 @@ bool has_conversion(Type from, Type to) {
 }
 
 void execute_conversion(Core &core, const VectorInstruction &i) {
+    if (core.register_based()) return execute_function_conversion(core, i);
     if (i.from == Type::I16 && type_size(i.to) == 1) return execute_requantisation(core, i);
     if (i.to == Type::I4 && i.from == Type::F16) return to_nibbles(core, i);
     if (i.from == Type::I4 && i.to == Type::F16) return from_nibbles(core, i);
@@ -200,7 +202,19 @@ void execute_conversion(Core &core, const VectorInstruction &i) {
     if (!work.op)
         core.unsupported("a conversion from %s to %s: the vector unit has none", type_name(i.from),
                          type_name(i.to));
-    walk_lanes(core, i, work);
+    if (i.dst.address != i.src0.address || work.to_size <= work.a_size) return walk_lanes(core, i, work);
+    // To wider elements in place: what a repeat writes is what later ones read. The documents leave that open;
+    // the tile library relies on reads that run ahead (TROWARGMAX of halves, more than 64 rows).
+    const int lanes = kBytesOfRepeat / work.to_size;
+    const int64_t repeats = i.mask.counts ? (i.mask.count + lanes - 1) / lanes : i.repeats;
+    for (int64_t r = repeats - 1; r >= 0; --r) {
+        VectorInstruction one = i;
+        one.repeats = 1;
+        for (VectorOperand *o : {&one.dst, &one.src0})
+            o->address += static_cast<uint32_t>(r * o->repeat_stride * kBytesOfBlock);
+        if (i.mask.counts) one.mask = LaneMask::of_count(std::min<int64_t>(lanes, i.mask.count - r * lanes));
+        walk_lanes(core, one, work);
+    }
 }
 
 } // namespace insight_trace::engine

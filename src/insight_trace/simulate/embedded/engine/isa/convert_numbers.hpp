@@ -2,7 +2,7 @@
 #pragma once
 
 #include "elements.hpp"
-#include "ops/rounding.hpp"
+#include "isa/rounding.hpp"
 
 namespace insight_trace::engine {
 

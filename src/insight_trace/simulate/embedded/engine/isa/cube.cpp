@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "elements.hpp"
-#include "ops/compose.hpp"
+#include "isa/cube_products.hpp"
 #include "raw_units.hpp"
 
 namespace insight_trace::engine {
@@ -80,15 +80,9 @@ void multiply_scaled(Core &core, const TileRef &c, uint64_t left, uint64_t right
     const int64_t groups = round_up(k, 64) / 32;
     const TileRef a_scale = boxed(Space::ScaleLeft, Type::F8E8M0, left / 16, m, groups, true, 1, 32),
                   b_scale = boxed(Space::ScaleRight, Type::F8E8M0, right / 16, groups, n, false, 2, 32);
-    if (adds)
-        run(core, Op::TMATMUL_MX, as_operand(c), as_operand(c), as_operand(a), as_operand(a_scale),
-            as_operand(b), as_operand(b_scale));
-    else if (bias)
-        run(core, Op::TMATMUL_MX, as_operand(c), as_operand(a), as_operand(a_scale), as_operand(b),
-            as_operand(b_scale), as_operand(*bias));
-    else
-        run(core, Op::TMATMUL_MX, as_operand(c), as_operand(a), as_operand(a_scale), as_operand(b),
-            as_operand(b_scale));
+    if (!has_scaled_products(left_type) || !has_scaled_products(right_type))
+        core.unsupported("mad_mx of %s by %s", type_name(left_type), type_name(right_type));
+    multiply_scaled_tiles(core, c, adds ? &c : bias, !adds, a, a_scale, b, b_scale);
 }
 
 } // namespace
@@ -314,10 +308,9 @@ void raw_multiply(Core &core, const uint64_t *v) {
     }
     TileRef a = boxed(Space::L0A, type, left, m, k, !core.register_based(), 1, 512);
     if (v[7] & kWholeSteps) a.cols = static_cast<int32_t>(round_up(k, 16)); // floats: K in steps of 16, not 8
-    if (from_bias)
-        run(core, Op::TMATMUL_BIAS, as_operand(c), as_operand(a), as_operand(b), as_operand(bias));
-    else
-        run(core, adds ? Op::TMATMUL_ACC : Op::TMATMUL, as_operand(c), as_operand(a), as_operand(b));
+    if (!has_products(core, a.type, b.type, c.type))
+        core.unsupported("mad of %s by %s", type_name(a.type), type_name(b.type));
+    multiply_tiles(core, c, adds ? &c : from_bias ? &bias : nullptr, from_bias, compact_if_larger(core, a), b);
     core.use_unit_flag(0);
 }
 

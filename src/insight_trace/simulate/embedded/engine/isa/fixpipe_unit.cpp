@@ -7,7 +7,8 @@
 #include "insight_trace/quant_modes.hpp"
 #include "isa/stores.hpp"
 #include "ops/cluster.hpp"
-#include "ops/fixpipe.hpp"
+#include "elements.hpp"
+#include "isa/fixpipe_values.hpp"
 #include "raw_units.hpp"
 
 namespace insight_trace::engine {

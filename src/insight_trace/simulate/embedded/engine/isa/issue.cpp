@@ -63,11 +63,14 @@ void Core::execute_vector(const Operation &operation, Type type, int64_t repeat,
     i.to = type_of_operand(dst);
     i.from = type_of_operand(src0);
     i.second = type_of_operand(src1);
-    i.repeats = repeat;
+    i.repeats = counted ? 1 : repeat; // what does not read the count goes by the repeat field
     i.dst = dst;
     i.src0 = src0;
     i.src1 = src1;
-    if (counted)
+    if (operation.rows) {
+        i.repeats = operation.rows;
+        i.mask = LaneMask::of_count(operation.of_each);
+    } else if (counted)
         i.mask = LaneMask::of_count(elements);
     else if (dst.mask)
         i.mask.bits = {dst.mask, 0, 0, 0};
@@ -100,23 +103,7 @@ void Core::issue(const VectorInstruction &given) {
                              : by_row ? i.repeats * i.mask.count
                              : counts ? i.mask.count
                                       : repeats * active_lanes(i.mask, lanes);
-    // A conversion to wider elements in place: what a repeat writes is what later ones read. The documents
-    // leave that open; the tile library relies on reads that run ahead (TROWARGMAX of halves, more than 64
-    // rows).
-    const bool widens_in_place =
-        i.instr == Instr::VCONV && i.dst.address == i.src0.address && type_size(i.to) > type_size(i.from);
-    if (computes && widens_in_place) {
-        for (int64_t r = repeats - 1; r >= 0; --r) {
-            VectorInstruction one = i;
-            one.repeats = 1;
-            for (VectorOperand *o : {&one.dst, &one.src0})
-                o->address += static_cast<uint32_t>(r * o->repeat_stride * kBytesOfBlock);
-            if (counts) one.mask = LaneMask::of_count(std::min<int64_t>(lanes, i.mask.count - r * lanes));
-            execute(*this, one);
-        }
-    } else if (computes) {
-        execute(*this, i);
-    }
+    if (computes) execute(*this, i);
 
     VectorOperand dst = i.dst, src0 = i.src0, src1 = i.src1;
     if (converts && i.instr != Instr::VGATHER && i.instr != Instr::VGATHERB) {

@@ -29,7 +29,7 @@ template <class T> void spread_blocks(Core &core, const VectorInstruction &i) {
     }
 }
 
-// One byte offset of each element, from an address on.
+// One byte offset of each element from an address on, or with mode 1 its index, of 16 or 32 bits.
 template <class T> void gather_elements(Core &core, const VectorInstruction &i) {
     constexpr int lanes = kBytesOfRepeat / int(sizeof(T));
     const int64_t repeats = i.mask.counts ? (i.mask.count + lanes - 1) / lanes : i.repeats;
@@ -37,16 +37,26 @@ template <class T> void gather_elements(Core &core, const VectorInstruction &i) 
     if (repeats <= 0 || last < 0) return;
     const int64_t tail = i.mask.counts ? i.mask.count - (repeats - 1) * lanes : last + 1;
     const uint64_t base = offset_in(core, Space::UB, i.number);
-    const auto *offsets =
-        core.local_as<uint32_t>(Space::UB, i.src0.address, uint64_t((repeats - 1) * lanes + tail));
+    const bool narrow = i.mode == 1 && type_size(i.from) == 2;
+    const int64_t unit = i.mode == 1 ? int64_t(sizeof(T)) : 1, wide = narrow ? 2 : 4;
+    const uint8_t *places =
+        core.local(Space::UB, i.src0.address, uint64_t(((repeats - 1) * lanes + tail) * wide));
     const LaneOperand to(core, i.dst, sizeof(T), repeats, int(tail) - 1);
+    const auto room = static_cast<int64_t>(core.space_size(Space::UB));
     for (int64_t r = 0; r < repeats; ++r) {
         const int count = r + 1 < repeats ? last + 1 : int(tail);
         T values[lanes];
-        for (int lane = 0; lane < count; ++lane)
-            if (i.mask.has(r, lane, lanes))
-                memcpy(&values[lane], core.local(Space::UB, base + offsets[r * lanes + lane], sizeof(T)),
-                       sizeof(T));
+        for (int lane = 0; lane < count; ++lane) {
+            if (!i.mask.has(r, lane, lanes)) continue;
+            uint32_t place = 0;
+            memcpy(&place, places + (r * lanes + lane) * wide, size_t(wide));
+            const int64_t offset = narrow ? int64_t(place) * unit : int64_t(int32_t(place)) * unit;
+            const int64_t at = int64_t(base) + offset;
+            if (at < 0 || at + int64_t(sizeof(T)) > room)
+                core.kernel_error("VGATHER: element %lld from 0x%llx on lies outside the memory",
+                                  (long long)(offset / int64_t(sizeof(T))), (unsigned long long)base);
+            memcpy(&values[lane], core.local(Space::UB, uint64_t(at), sizeof(T)), sizeof(T));
+        }
         for (int lane = 0; lane < count; ++lane)
             if (i.mask.has(r, lane, lanes)) memcpy(to.at(r, lane), &values[lane], sizeof(T));
     }
@@ -92,6 +102,42 @@ template <class T> void sort_by_score(Core &core, const VectorInstruction &i) {
 
 } // namespace
 
+// A number and those that follow it, or with mode 1 those before it, lane after lane over all repeats.
+void execute_sequence(Core &core, const VectorInstruction &i) {
+    with_type_of(core, "vci", i.type, Types<float, half, int32_t, uint32_t, int16_t, uint16_t>(), [&](auto tag) {
+        using T = decltype(tag);
+        constexpr int lanes = kBytesOfRepeat / int(sizeof(T));
+        const int64_t count = i.mask.counts ? i.mask.count : i.repeats * lanes;
+        T *to = core.local_as<T>(Space::UB, i.dst.address, uint64_t(std::max<int64_t>(count, 0)));
+        T first;
+        memcpy(static_cast<void *>(&first), &i.number, sizeof first);
+        for (int64_t lane = 0; lane < count; ++lane) {
+            const auto step = static_cast<Wide<T>>(i.mode ? -lane : lane);
+            to[lane] = T(wrap_add(Wide<T>(first), step));
+        }
+    });
+}
+
+// VINTLV: elements of two sources in turn. VDINTLV: every second element of one, from the first or, with
+// mode 1, from the second on.
+void execute_interleaving(Core &core, const VectorInstruction &i) {
+    with_bits(i.type, [&](auto tag) {
+        using T = decltype(tag);
+        const int64_t count = i.mask.counts ? i.mask.count : i.repeats * kBytesOfRepeat / int64_t(sizeof(T));
+        if (count <= 0) return;
+        const bool joins = i.instr == Instr::VINTLV;
+        const int64_t read = joins ? (count + 1) / 2 : 2 * count;
+        auto source = [&](const VectorOperand &o) {
+            const T *first = core.local_as<T>(Space::UB, o.address, uint64_t(read));
+            return std::vector<T>(first, first + read); // the result may lie on it
+        };
+        const std::vector<T> a = source(i.src0), b = joins ? source(i.src1) : std::vector<T>();
+        T *to = core.local_as<T>(Space::UB, i.dst.address, uint64_t(count));
+        for (int64_t lane = 0; lane < count; ++lane)
+            to[lane] = joins ? (lane % 2 ? b : a)[size_t(lane / 2)] : a[size_t(2 * lane + i.mode)];
+    });
+}
+
 void execute_block_spread(Core &core, const VectorInstruction &i) {
     if (i.repeats <= 0) return;
     if (type_size(i.type) == 4)
@@ -103,29 +149,30 @@ void execute_block_spread(Core &core, const VectorInstruction &i) {
 }
 
 void execute_gather(Core &core, const VectorInstruction &i) {
-    if (type_size(i.type) == 4)
-        gather_elements<uint32_t>(core, i);
-    else if (type_size(i.type) == 2)
-        gather_elements<uint16_t>(core, i);
-    else
-        core.unsupported("vgather of %s elements", type_name(i.type));
+    const int size = type_size(i.type);
+    if (i.mode != 1 && size != 2 && size != 4) core.unsupported("vgather of %s elements", type_name(i.type));
+    with_bits(i.type, [&](auto tag) { gather_elements<decltype(tag)>(core, i); });
 }
 
-// One offset of each block; no mask.
+// One offset of each block; no mask. Mode 1, with registers: as many bytes as there are elements.
 void execute_block_gather(Core &core, const VectorInstruction &i) {
     if (i.repeats <= 0) return;
     const uint64_t base = offset_in(core, Space::UB, i.number);
-    const auto *offsets =
-        core.local_as<uint32_t>(Space::UB, i.src0.address, uint64_t(i.repeats * kBlocksOfRepeat));
-    for (int64_t r = 0; r < i.repeats; ++r) {
-        uint8_t blocks[kBytesOfRepeat];
-        for (int b = 0; b < kBlocksOfRepeat; ++b)
-            memcpy(blocks + b * kBytesOfBlock,
-                   core.local(Space::UB, base + offsets[r * kBlocksOfRepeat + b], kBytesOfBlock),
-                   kBytesOfBlock);
-        for (int b = 0; b < kBlocksOfRepeat; ++b)
-            memcpy(core.local(Space::UB, block_place(i.dst, r, b), kBytesOfBlock), blocks + b * kBytesOfBlock,
-                   kBytesOfBlock);
+    const int64_t bytes = i.mode == 1 ? i.mask.count * type_size(i.type) : i.repeats * kBytesOfRepeat;
+    const int64_t blocks = (bytes + kBytesOfBlock - 1) / kBytesOfBlock;
+    const auto *offsets = core.local_as<uint32_t>(Space::UB, i.src0.address, uint64_t(blocks));
+    for (int64_t first = 0; first < blocks; first += kBlocksOfRepeat) {
+        uint8_t kept[kBytesOfRepeat];
+        const int64_t count = std::min<int64_t>(kBlocksOfRepeat, blocks - first);
+        for (int64_t b = 0; b < count; ++b)
+            memcpy(kept + b * kBytesOfBlock,
+                   core.local(Space::UB, base + offsets[first + b], kBytesOfBlock), kBytesOfBlock);
+        for (int64_t b = 0; b < count; ++b) {
+            const auto there =
+                size_t(std::min<int64_t>(kBytesOfBlock, bytes - (first + b) * kBytesOfBlock));
+            memcpy(core.local(Space::UB, block_place(i.dst, first / kBlocksOfRepeat, b), there),
+                   kept + b * kBytesOfBlock, there);
+        }
     }
 }
 
@@ -133,7 +180,8 @@ void execute_block_gather(Core &core, const VectorInstruction &i) {
 // is that of each repeat; else a repeat is whole, whatever the mask says.
 void execute_squeeze(Core &core, const VectorInstruction &i) {
     const int size = type_size(i.type);
-    if (size != 2 && size != 4) core.unsupported("vreducev2 of %s elements", type_name(i.type));
+    if (size != 2 && size != 4 && !core.register_based())
+        core.unsupported("vreducev2 of %s elements", type_name(i.type));
     const int64_t lanes = i.mask.counts ? i.mask.count : kBytesOfRepeat / size;
     uint64_t &kept_count = core.spr[static_cast<size_t>(Spr::RSVD_CNT)];
     kept_count = 0;
@@ -188,6 +236,10 @@ void execute_sort(Core &core, const VectorInstruction &i) {
 MergeResult merge_sorted(Core &core, Type type, uint64_t dst, const uint64_t (&lists)[4],
                          const int64_t (&lengths)[4], int64_t repeats, int valid, bool stops) {
     MergeResult result;
+    if (!core.computes) { // without data all that is there is taken
+        std::copy_n(lengths, 4, result.taken);
+        return result;
+    }
     uint64_t to = dst;
     for (int64_t r = 0; r < repeats; ++r) {
         std::vector<Scored> from[4];

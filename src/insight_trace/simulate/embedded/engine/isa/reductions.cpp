@@ -125,7 +125,7 @@ template <class T> void extreme_repeats(Core &core, const VectorInstruction &i) 
             best_of_all = lanes[best];
             index_of_all = uint64_t(r * shape.lanes + best);
         }
-        const auto index = static_cast<uint32_t>(best);
+        const auto index = static_cast<uint64_t>(best);
         if (order == Order::OnlyIndex) {
             memcpy(to, &index, 4);
         } else {
@@ -187,7 +187,7 @@ template <class T> void add_pairs(Core &core, const VectorInstruction &i) {
     }
 }
 
-using Reduced = Types<float, half, int32_t, int16_t, uint32_t, uint16_t, bfloat16_t, int8_t, uint8_t>;
+using Reduced = Numbers;
 
 } // namespace
 

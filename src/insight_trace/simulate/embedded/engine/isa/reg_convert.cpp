@@ -10,7 +10,7 @@
 #include "insight_trace/register_forms.hpp"
 #include "isa/convert_numbers.hpp"
 #include "isa/register_unit.hpp"
-#include "ops/convert_narrow.hpp"
+#include "isa/narrow_numbers.hpp"
 
 namespace insight_trace::engine {
 

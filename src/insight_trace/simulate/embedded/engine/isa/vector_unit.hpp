@@ -41,8 +41,10 @@ struct VectorInstruction {
     uint64_t number = 0; // of a scalar operand, as the bits of its type
 };
 
-// Modes; that of a conversion is a Round (ops/rounding.hpp).
+// Modes; that of a conversion is a Round (isa/rounding.hpp).
 enum class Compare : uint8_t { LT, GT, EQ, LE, GE, NE };
+// Of comparisons of the 950: zeros behind the last bit, up to 16 bytes, or to 32.
+constexpr uint8_t kWholeWords = 8, kWideWords = 16;
 enum class Order : uint8_t { ValueIndex, IndexValue, OnlyValue, OnlyIndex };
 
 // CTRL bits that arithmetic reads.
@@ -116,6 +118,9 @@ void execute_block_spread(Core &core, const VectorInstruction &instruction);
 void execute_gather(Core &core, const VectorInstruction &instruction);
 void execute_block_gather(Core &core, const VectorInstruction &instruction);
 void execute_squeeze(Core &core, const VectorInstruction &instruction);
+void execute_sequence(Core &core, const VectorInstruction &instruction);
+void execute_interleaving(Core &core, const VectorInstruction &instruction);
+void execute_remainder(Core &core, const VectorInstruction &instruction);
 void execute_sort(Core &core, const VectorInstruction &instruction);
 void execute_transposition(Core &core, const VectorInstruction &instruction);
 void execute_square_transposition(Core &core, const VectorInstruction &instruction);

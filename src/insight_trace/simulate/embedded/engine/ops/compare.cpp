@@ -2,7 +2,6 @@
 //
 // A mask has one bit per element: element j of a row is bit j % 8 of byte j / 8 of the mask's row.
 #include <algorithm>
-#include <cstring>
 
 #include "isa/vector_unit.hpp"
 #include "steps.hpp"
@@ -14,38 +13,10 @@ namespace {
 // As pto::CmpMode.
 enum class Comparing : uint8_t { EQ, NE, LT, LE, GT, GE };
 
-template <class T> bool holds(T a, T b, Comparing mode) {
-    switch (mode) {
-    case Comparing::LT:
-        return a < b;
-    case Comparing::LE:
-        return a <= b;
-    case Comparing::GT:
-        return a > b;
-    case Comparing::GE:
-        return a >= b;
-    default: // NE is EQ with every bit turned afterwards
-        return a == b;
-    }
-}
-
 struct Comparison {
+    const char *op;
     const TileRef &dst, &src;
     Comparing mode;
-};
-
-// What a tile is compared with: another one, of which elements past the end of UB count as 0, or a number.
-template <class T> struct Second {
-    const TileRef *tile;
-    Wide<T> number = Wide<T>(0);
-
-    Wide<T> at(Core &core, int row, int column) const {
-        if (!tile) return number;
-        const uint64_t index = uint64_t(row) * uint64_t(tile->cols) + uint64_t(column);
-        const uint64_t address = tile->address + index * sizeof(T);
-        if (address + sizeof(T) > core.space_size(Space::UB)) return Wide<T>(0);
-        return Wide<T>(*core.local_as<T>(Space::UB, address, 1));
-    }
 };
 
 Comparing compare_mode(Core &core, const char *op, const Operand &operand, Type type) {
@@ -76,28 +47,23 @@ void turn_bits(Core &core, const Comparison &job) {
 
 // With functions every type is compared as it is, and elements that are not valid leave zeros: 16 bytes of
 // mask for 128 elements, 32 for 256 bytes. Of 64-bit numbers a row's first 64 are compared, into 32 bytes.
-template <class T> void compare_valid(Core &core, const Comparison &job, const Second<T> &other) {
-    const int unit = sizeof(T) == 1 || sizeof(T) == 8 ? 256 : 128;
-    const int compared = sizeof(T) == 8 ? std::min(job.src.valid_cols, 64) : job.src.valid_cols;
-    const int width = (compared + unit - 1) / unit * unit;
-    for (int row = 0; row < job.src.valid_rows; ++row) {
-        const T *x =
-            core.local_as<T>(Space::UB, job.src.address + uint64_t(row) * uint64_t(job.src.cols) * sizeof(T),
-                             uint64_t(job.src.valid_cols));
-        uint8_t *bits = core.local(Space::UB,
-                                   job.dst.address + uint64_t(row) * uint64_t(job.dst.cols) *
-                                                         uint64_t(type_size(job.dst.type)),
-                                   uint64_t(width / 8));
-        for (int i = 0; i < width; i += 8) {
-            uint8_t byte = 0;
-            for (int bit = 0; bit < 8 && i + bit < compared; ++bit) {
-                const bool equal =
-                    holds<Wide<T>>(Wide<T>(x[i + bit]), other.at(core, row, i + bit), job.mode);
-                byte |= static_cast<uint8_t>((job.mode == Comparing::NE ? !equal : equal) << bit);
-            }
-            bits[i / 8] = byte;
-        }
-    }
+void compare_rows(Core &core, const Comparison &job, const TileRef *other, uint64_t number = 0) {
+    constexpr Compare modes[] = {Compare::EQ, Compare::NE, Compare::LT,
+                                 Compare::LE, Compare::GT, Compare::GE};
+    const int size = type_size(job.src.type);
+    if (!is_number(job.src.type)) core.unsupported("%s of %s tiles", job.op, type_name(job.src.type));
+    const bool wide = size == 1 || size == 8;
+    const int compared = size == 8 ? std::min(job.src.valid_cols, 64) : job.src.valid_cols;
+    const auto mode = static_cast<uint8_t>(static_cast<int>(modes[static_cast<int>(job.mode)]) | kWholeWords |
+                                           (wide ? kWideWords : 0));
+    const Operation instr = executed(other ? Instr::VCMPV : Instr::VCMPVS, number, mode);
+    auto row_of = [](const TileRef &tile, int row) {
+        return VectorOperand(element_address(tile, int64_t(row) * tile.cols));
+    };
+    for (int row = 0; row < job.src.valid_rows; ++row)
+        core.vector_counted(instr, job.src.type, compared,
+                            row_of(job.dst, row).spanning(ceil_div(compared, wide ? 256 : 128) * (wide ? 32 : 16)),
+                            row_of(job.src, row), other ? row_of(*other, row) : VectorOperand());
 }
 
 // Row by row, at most 240 repeats at a time. `outer_pieces`: all rows of one piece before the next piece.
@@ -107,7 +73,7 @@ void issue_compare(Core &core, const Comparison &job, const TileRef *other, bool
     int size = type_size(job.src.type), per_repeat = 256 / size;
     int repeats = (job.src.valid_cols + per_repeat - 1) / per_repeat;
     const Operation instr =
-        lowered(core, other ? Instr::VCMPV : Instr::VCMPVS, number, instruction_mode(job.mode));
+        executed(other ? Instr::VCMPV : Instr::VCMPVS, number, instruction_mode(job.mode));
     Type type = compared_as(job.src.type);
     auto piece = [&](int row, int done) {
         int repeat = std::min(kMost, repeats - done);
@@ -136,173 +102,136 @@ void require_flat(Core &core, const char *op, const TileRef &tile) {
     if (!tile.row_major) core.unsupported("%s of column-major tiles", op);
 }
 
-// Bit of element (row, column).
-bool mask_bit(const uint8_t *mask, int64_t pitch, int row, int column) {
-    return mask[row * pitch + column / 8] >> (column % 8) & 1;
-}
-
 int64_t mask_pitch(const TileRef &mask) { return int64_t(mask.cols) * type_size(mask.type); }
 
-const uint8_t *mask_bytes(Core &core, const TileRef &mask, const Lines &to) {
-    if (to.lines <= 0 || to.width <= 0) return nullptr;
-    uint64_t bytes = uint64_t(to.lines - 1) * uint64_t(mask_pitch(mask)) + uint64_t(to.width + 7) / 8;
-    return core.local(Space::UB, mask.address, bytes);
+// The operands of TCMP and TCMPS, checked.
+Comparison comparison(Core &core, const char *op, const Operands &operands) {
+    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
+    for (const TileRef *tile : {&dst, &src}) require_flat(core, op, *tile);
+    if (operands.count < 4) core.kernel_error("%s needs a comparison", op);
+    return {op, dst, src, compare_mode(core, op, operands[3], src.type)};
+}
+const TileRef &compared_tile(Core &core, const char *op, const Operands &operands) {
+    const TileRef &other = tile_operand(core, op, operands, 2);
+    require_type(core, op, other, tile_operand(core, op, operands, 1).type);
+    require_flat(core, op, other);
+    return other;
+}
+// The number may be the first element of a tile: the scalar unit reads it. Of 16-bit integers their bits.
+uint64_t compared_number(Core &core, const Operands &operands, Type type) {
+    if (operands[2].kind != Operand::Tile) return scalar_bits(operands[2], type);
+    for (PipeId pipe : {PipeId::V, PipeId::MTE1, PipeId::MTE2}) handshake(core, pipe, PipeId::S);
+    return scalar_load(core, operands[2].tile.address, type_size(type));
 }
 
-// CMPMASK from 16 bytes of UB.
-void load_mask_register(Core &core, uint32_t address) {
-    if (core.computes && !core.register_based())
-        memcpy(&core.spr_of(Spr::CMPMASK_LOW), core.local(Space::UB, address, 16), 16);
-    core.set_register(PipeId::V, address);
-}
+// The lines of TSEL and TSELS, checked.
+struct Selection {
+    const TileRef &dst, &mask;
+    Lines to;
+    Selection(Core &core, const char *op, const Operands &operands)
+        : dst(tile_operand(core, op, operands, 0)), mask(tile_operand(core, op, operands, 1)),
+          to(lines_of(core, op, dst)) {
+        for (const TileRef *tile : {&dst, &mask}) require_flat(core, op, *tile);
+        if (to.size != 2 && to.size != 4 && !core.register_based())
+            core.unsupported("%s of %s tiles", op, type_name(dst.type));
+    }
+    Lines source(Core &core, const char *op, const TileRef &tile) const {
+        require_type(core, op, tile, dst.type);
+        require_flat(core, op, tile);
+        return lines_of(core, op, tile, to);
+    }
+    uint32_t bits(int row) const { return mask.address + static_cast<uint32_t>(row * mask_pitch(mask)); }
+    static VectorOperand at(const Lines &tile, int row) {
+        return VectorOperand(tile.address + static_cast<uint32_t>(row * tile.pitch * tile.size));
+    }
+    Type type() const { return to.size == 4 ? Type::F32 : Type::F16; }
+};
 
 } // namespace
 
 TILE_OP_BODY(TCMP) {
-    const char *op = "TCMP";
-    const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
-                  &b = tile_operand(core, op, operands, 2);
-    require_type(core, op, b, a.type);
-    for (const TileRef *tile : {&dst, &a, &b}) require_flat(core, op, *tile);
-    if (operands.count < 4) core.kernel_error("TCMP needs a comparison");
-    Comparison job{dst, a, compare_mode(core, op, operands[3], a.type)};
-    if (core.register_based()) {
-        with_type_of(core, op, a.type, Numbers(), [&](auto tag) {
-            using T = decltype(tag);
-            if (!core.computes) return;
-            View<T>(core, b, a.valid_rows, a.valid_cols); // all of it lies in UB
-            compare_valid<T>(core, job, {&b});
-        });
-        return issue_compare(core, job, &b, false);
-    }
-    allow_types(core, op, a.type, {Type::F32, Type::F16, Type::I32});
-    issue_compare(core, job, &b, false);
+    const Comparison job = comparison(core, "TCMP", operands);
+    const TileRef &other = compared_tile(core, "TCMP", operands);
+    allow_types(core, "TCMP", job.src.type, {Type::F32, Type::F16, Type::I32});
+    issue_compare(core, job, &other, false);
     if (job.mode == Comparing::NE) turn_bits(core, job);
 }
+FUNCTION_OP_BODY(TCMP) {
+    const Comparison job = comparison(core, "TCMP", operands);
+    compare_rows(core, job, &compared_tile(core, "TCMP", operands));
+}
 
-// The number may be the first element of a tile: the scalar unit reads it.
 TILE_OP_BODY(TCMPS) {
-    const char *op = "TCMPS";
-    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
-    for (const TileRef *tile : {&dst, &src}) require_flat(core, op, *tile);
-    if (operands.count < 4) core.kernel_error("TCMPS needs a comparison");
-    Comparison job{dst, src, compare_mode(core, op, operands[3], src.type)};
-    bool from_tile = operands[2].kind == Operand::Tile;
-    if (from_tile) {
-        for (PipeId pipe : {PipeId::V, PipeId::MTE1, PipeId::MTE2}) handshake(core, pipe, PipeId::S);
-        core.scalar_access(Instr::LD_XD_XN_IMM, Space::UB, operands[2].tile.address, 0,
-                           core.parameters.scalar_load_ub);
-    }
-    if (core.register_based()) {
-        with_type_of(core, op, src.type, Numbers(), [&](auto tag) {
-            using T = decltype(tag);
-            if (!core.computes) return;
-            const Wide<T> value =
-                Wide<T>(from_tile ? *core.local_as<T>(Space::UB, operands[2].tile.address, 1)
-                                  : scalar_as<T>(operands[2]));
-            compare_valid<T>(core, job, {nullptr, value});
-        });
-        return issue_compare(core, job, nullptr, true);
-    }
-    allow_types(core, op, compared_as(src.type), {Type::F32, Type::F16, Type::I32});
-    uint64_t number = 0;
-    if (from_tile) {
-        if (core.computes)
-            memcpy(&number, core.local(Space::UB, operands[2].tile.address, uint64_t(type_size(src.type))),
-                   size_t(type_size(src.type)));
-    } else { // of 16-bit integers their bits
-        number = scalar_bits(operands[2], compared_as(src.type) == src.type ? src.type : Type::I16);
-    }
-    issue_compare(core, job, nullptr, true, number);
+    const Comparison job = comparison(core, "TCMPS", operands);
+    allow_types(core, "TCMPS", compared_as(job.src.type), {Type::F32, Type::F16, Type::I32});
+    const Type type = compared_as(job.src.type) == job.src.type ? job.src.type : Type::I16;
+    issue_compare(core, job, nullptr, true, compared_number(core, operands, type));
     if (job.mode == Comparing::NE) turn_bits(core, job);
+}
+FUNCTION_OP_BODY(TCMPS) {
+    const Comparison job = comparison(core, "TCMPS", operands);
+    compare_rows(core, job, nullptr, compared_number(core, operands, job.src.type));
 }
 
 TILE_OP_BODY(TSEL) {
     const char *op = "TSEL";
-    const TileRef &dst = tile_operand(core, op, operands, 0), &mask = tile_operand(core, op, operands, 1),
-                  &a = tile_operand(core, op, operands, 2), &b = tile_operand(core, op, operands, 3),
-                  &tmp = tile_operand(core, op, operands, 4);
-    require_type(core, op, a, dst.type);
-    require_type(core, op, b, dst.type);
-    for (const TileRef *tile : {&dst, &mask, &a, &b}) require_flat(core, op, *tile);
-    Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to);
-    if (to.size != 2 && to.size != 4 && !core.register_based())
-        core.unsupported("TSEL of %s tiles", type_name(dst.type));
-    const Type plain = to.size == 8   ? Type::U64
-                       : to.size == 4 ? Type::U32
-                       : to.size == 2 ? Type::U16
-                                      : Type::U8;
-    if (core.computes && core.register_based())
-        with_type_of(core, op, plain, Types<uint64_t, uint32_t, uint16_t, uint8_t>(), [&](auto tag) {
-            using T = decltype(tag);
-            const uint8_t *bits = mask_bytes(core, mask, to);
-            T *into = elements_of<T>(core, to);
-            const T *first = elements_of<T>(core, x), *second = elements_of<T>(core, y);
-            for (int row = 0; row < to.lines; ++row, into += to.pitch, first += x.pitch, second += y.pitch)
-                for (int i = 0; i < to.width; ++i)
-                    into[i] = mask_bit(bits, mask_pitch(mask), row, i) ? first[i] : second[i];
-        });
-    int words = to.size == 2 ? 4 : 2; // of the mask register
-    Type type = to.size == 4 ? Type::F32 : Type::F16;
+    const Selection job(core, op, operands);
+    const Lines x = job.source(core, op, tile_operand(core, op, operands, 2)),
+                y = job.source(core, op, tile_operand(core, op, operands, 3));
+    const TileRef &tmp = tile_operand(core, op, operands, 4);
+    int words = job.to.size == 2 ? 4 : 2; // of the mask register
     core.set_register(PipeId::V, 1);
-    for (int row = 0; row < to.lines; ++row) {
-        auto at = [&](const Lines &tile) {
-            return VectorOperand(tile.address + static_cast<uint32_t>(row * tile.pitch * tile.size));
-        };
+    for (int row = 0; row < job.to.lines; ++row) {
         core.set_register(PipeId::V, static_cast<uint64_t>(words));
-        const uint64_t bits_at = mask.address + uint64_t(row) * uint64_t(mask_pitch(mask));
-        core.vector_counted(lowered(core, Instr::MOVEV, bits_at), Type::U32, words,
-                            VectorOperand(tmp.address));
+        core.vector_counted(executed(Instr::MOVEV, job.bits(row)), Type::U32, words, VectorOperand(tmp.address));
         core.barrier(PipeId::V);
-        load_mask_register(core, tmp.address);
+        load_compare_mask(core, tmp.address);
         core.barrier(PipeId::V);
-        core.set_register(PipeId::V, static_cast<uint64_t>(to.width));
-        core.also(
-            kReads, Space::UB, Type::U8,
-            lines_at(mask.address + uint64_t(row) * uint64_t(mask_pitch(mask)), 1, 0, (to.width + 7) / 8));
-        core.vector_counted(lowered(core, Instr::VSEL, 0, 2), type, to.width, at(to), at(x), at(y));
+        core.set_register(PipeId::V, static_cast<uint64_t>(job.to.width));
+        core.also(kReads, Space::UB, Type::U8, lines_at(job.bits(row), 1, 0, (job.to.width + 7) / 8));
+        core.vector_counted(executed(Instr::VSEL, 0, 2), job.type(), job.to.width, Selection::at(job.to, row),
+                            Selection::at(x, row), Selection::at(y, row));
     }
     count_off(core);
+}
+FUNCTION_OP_BODY(TSEL) {
+    const char *op = "TSEL";
+    const Selection job(core, op, operands);
+    const Lines x = job.source(core, op, tile_operand(core, op, operands, 2)),
+                y = job.source(core, op, tile_operand(core, op, operands, 3));
+    for (int row = 0; row < job.to.lines; ++row)
+        core.vector_counted(selected_by(job.bits(row)), job.dst.type, job.to.width, Selection::at(job.to, row),
+                            Selection::at(x, row), Selection::at(y, row));
 }
 
 TILE_OP_BODY(TSELS) {
     const char *op = "TSELS";
-    const TileRef &dst = tile_operand(core, op, operands, 0), &mask = tile_operand(core, op, operands, 1),
-                  &src = tile_operand(core, op, operands, 2), &tmp = tile_operand(core, op, operands, 3);
-    require_type(core, op, src, dst.type);
-    for (const TileRef *tile : {&dst, &mask, &src}) require_flat(core, op, *tile);
+    const Selection job(core, op, operands);
+    const Lines from = job.source(core, op, tile_operand(core, op, operands, 2));
+    const TileRef &tmp = tile_operand(core, op, operands, 3);
     if (operands.count < 5) core.kernel_error("TSELS needs a number");
-    Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
-    if (to.size != 2 && to.size != 4 && !core.register_based())
-        core.unsupported("TSELS of %s tiles", type_name(dst.type));
-    with_type_of(core, op, dst.type, Numbers(), [&](auto tag) {
-        using T = decltype(tag);
-        if (!core.computes) return;
-        T value = scalar_as<T>(operands[4]);
-        if (!core.register_based()) { // the scalar unit's store
-            *core.local_as<T>(Space::UB, tmp.address, 1) = value;
-            return;
-        }
-        const uint8_t *bits = mask_bytes(core, mask, to);
-        T *into = elements_of<T>(core, to);
-        const T *x = elements_of<T>(core, from);
-        for (int row = 0; row < to.lines; ++row, into += to.pitch, x += from.pitch)
-            for (int i = 0; i < to.width; ++i)
-                into[i] = mask_bit(bits, mask_pitch(mask), row, i) ? x[i] : value;
-    });
-    core.scalar_access(Instr::ST_XD_XN_IMM, Space::UB, tmp.address, to.size, core.parameters.scalar_store_ub);
-    count_elements(core, to.width);
+    scalar_store(core, tmp.address, scalar_bits(operands[4], job.dst.type), job.to.size);
+    count_elements(core, job.to.width);
     handshake(core, PipeId::S, PipeId::V);
-    load_mask_register(core, tmp.address);
+    load_compare_mask(core, tmp.address);
     core.barrier(PipeId::V);
-    for (int row = 0; row < to.lines; ++row)
-        core.vector_counted(lowered(core, Instr::VSEL, 0, 1), to.size == 4 ? Type::F32 : Type::F16, to.width,
-                            VectorOperand(to.address + static_cast<uint32_t>(row * to.pitch * to.size)),
-                            VectorOperand(from.address + static_cast<uint32_t>(row * from.pitch * from.size)),
-                            VectorOperand(mask.address + static_cast<uint32_t>(row * mask_pitch(mask)))
-                                .of(Type::U8)
-                                .spanning((to.width + 7) / 8));
+    for (int row = 0; row < job.to.lines; ++row)
+        core.vector_counted(executed(Instr::VSEL, 0, 1), job.type(), job.to.width, Selection::at(job.to, row),
+                            Selection::at(from, row),
+                            VectorOperand(job.bits(row)).of(Type::U8).spanning((job.to.width + 7) / 8));
     count_off(core);
+}
+FUNCTION_OP_BODY(TSELS) {
+    const char *op = "TSELS";
+    const Selection job(core, op, operands);
+    const Lines from = job.source(core, op, tile_operand(core, op, operands, 2));
+    if (operands.count < 5) core.kernel_error("TSELS needs a number");
+    const VectorOperand other(kRegisterFile);
+    core.vector_counted(executed(Instr::MOVEV, scalar_bits(operands[4], job.dst.type)), job.dst.type,
+                        job.to.width, other);
+    for (int row = 0; row < job.to.lines; ++row)
+        core.vector_counted(selected_by(job.bits(row)), job.dst.type, job.to.width, Selection::at(job.to, row),
+                            Selection::at(from, row), other);
 }
 
 } // namespace insight_trace::engine

@@ -7,7 +7,7 @@ namespace insight_trace::engine {
 
 template <class... T> void run(Core &core, Op op, const T &...operands) {
     const Operand list[] = {operands...};
-    op_bodies[static_cast<int>(op)](core, {list, sizeof...(T)});
+    lower(core, op, {list, sizeof...(T)});
 }
 
 inline Operand as_operand(const TileRef &tile) {

@@ -1,17 +1,18 @@
 // TCVT: between element types, with every rounding mode, saturating or not.
 #include <algorithm>
-#include <cstring>
 
-#include "convert_narrow.hpp"
-#include "elementwise.hpp"
-#include "isa/vector_unit.hpp"
-#include "rounding.hpp"
+#include "isa/function_conversions.hpp"
+#include "nibbles.hpp"
+#include "steps.hpp"
 
 namespace insight_trace::engine {
 
 namespace {
 
 constexpr int kSaturationBit = 59; // of the control register; set: results wrap
+
+// Formats that only the 950 converts.
+bool is_narrow(Type type) { return is_nibble(type) || type == Type::HiF8 || type == Type::F8E8M0; }
 
 bool is_float(Type type) {
     return type == Type::F32 || type == Type::F16 || type == Type::BF16 || type == Type::F8E4M3 ||
@@ -38,179 +39,6 @@ Round usual(Type from, Type to, Round mode) {
     bool has_odd = from == Type::F32 && to == Type::F16;
     if (mode != Round::None && (mode != Round::Odd || has_odd)) return mode;
     return is_float(to) ? Round::Rint : Round::Trunc;
-}
-
-template <class T> T integer(double rounded, const Conversion &job) {
-    if (rounded != rounded) return 0;
-    if (job.saturate) {
-        if (rounded <= static_cast<double>(std::numeric_limits<T>::min()))
-            return std::numeric_limits<T>::min();
-        if (rounded >= static_cast<double>(std::numeric_limits<T>::max()))
-            return std::numeric_limits<T>::max();
-        return static_cast<T>(rounded);
-    }
-    constexpr double i32_low = -2147483648.0, i32_high = 2147483647.0, i64_end = 9223372036854775808.0;
-    if (job.through_i32) rounded = std::max(i32_low, std::min(i32_high, rounded));
-    if (rounded >= i64_end) return static_cast<T>(std::numeric_limits<int64_t>::max());
-    if (rounded < -i64_end) return static_cast<T>(std::numeric_limits<int64_t>::min());
-    return static_cast<T>(static_cast<int64_t>(rounded));
-}
-
-template <class T> void load(const uint8_t *from, int count, double *to) {
-    const T *typed = reinterpret_cast<const T *>(from);
-    for (int i = 0; i < count; ++i) {
-        if constexpr (sizeof(T) == 8)
-            to[i] = sticky_double(typed[i]);
-        else if constexpr (is_real<T>)
-            to[i] = double(float(typed[i]));
-        else
-            to[i] = double(typed[i]);
-    }
-}
-
-template <class T> void store(const double *from, int count, uint8_t *to, const Conversion &job) {
-    T *typed = reinterpret_cast<T *>(to);
-    for (int i = 0; i < count; ++i) typed[i] = integer<T>(to_integral(from[i], job.mode), job);
-}
-template <class Code>
-void store_code(const double *from, int count, uint8_t *to, const Conversion &job, const Format &format,
-                bool saturate) {
-    Code *typed = reinterpret_cast<Code *>(to);
-    for (int i = 0; i < count; ++i) typed[i] = static_cast<Code>(encode(from[i], format, job.mode, saturate));
-}
-
-// Two elements a byte, the first in the low half.
-void store_nibbles(const double *from, int count, uint8_t *to, Round mode) {
-    for (int i = 0; i < count; ++i) {
-        double rounded = to_integral(from[i], mode);
-        int value = rounded != rounded ? 0 : static_cast<int>(std::max(-8.0, std::min(7.0, rounded)));
-        int shift = i % 2 * 4;
-        to[i / 2] = static_cast<uint8_t>((to[i / 2] & ~(15 << shift)) | (value & 15) << shift);
-    }
-}
-void load_nibbles(const uint8_t *from, int count, double *to) {
-    for (int i = 0; i < count; ++i) {
-        int value = from[i / 2] >> (i % 2 * 4) & 15;
-        to[i] = value < 8 ? value : value - 16;
-    }
-}
-
-void load_line(Type type, const uint8_t *from, int count, double *to) {
-    if (type == Type::I4) return load_nibbles(from, count, to);
-    if (type == Type::F8E4M3 || type == Type::F8E5M2) {
-        const Format &format = type == Type::F8E4M3 ? kF8E4M3 : kF8E5M2;
-        for (int i = 0; i < count; ++i) to[i] = decode(from[i], format);
-        return;
-    }
-    with_type(type, [&](auto tag) { load<decltype(tag)>(from, count, to); });
-}
-
-void store_line(const double *from, int count, uint8_t *to, const Conversion &job) {
-    switch (job.to) {
-    case Type::I4:
-        return store_nibbles(from, count, to, job.mode);
-    case Type::F32:
-        if (job.from == Type::F32) // the same type: to a whole number
-            for (int i = 0; i < count; ++i)
-                reinterpret_cast<float *>(to)[i] = float(to_integral(from[i], job.mode));
-        else
-            store_code<uint32_t>(from, count, to, job, kF32, false);
-        return;
-    case Type::F16:
-        return store_code<uint16_t>(from, count, to, job, kF16, false);
-    case Type::BF16:
-        return store_code<uint16_t>(from, count, to, job, kBF16, false);
-    case Type::F8E4M3:
-        return store_code<uint8_t>(from, count, to, job, kF8E4M3, job.saturate);
-    case Type::F8E5M2:
-        return store_code<uint8_t>(from, count, to, job, kF8E5M2, job.saturate);
-    default:
-        with_type(job.to, [&](auto tag) {
-            using T = decltype(tag);
-            if constexpr (std::is_integral_v<T>) store<T>(from, count, to, job);
-        });
-    }
-}
-
-template <class From, class To, class Body>
-bool convert_fast(const uint8_t *from, int count, uint8_t *to, Body body) {
-    const From *x = reinterpret_cast<const From *>(from);
-    To *y = reinterpret_cast<To *>(to);
-    for (int i = 0; i < count; ++i) y[i] = body(x[i]);
-    return true;
-}
-
-// Pairs that kernels use all the time, without the way over double.
-bool fast_line(const Conversion &job, const uint8_t *from, int count, uint8_t *to) {
-    bool nearest = job.mode == Round::Rint;
-    switch (job.from) {
-    case Type::F32:
-        if (job.to == Type::BF16 && nearest)
-            return convert_fast<float, uint16_t>(from, count, to, [](float x) { return float_to_bf16(x); });
-        if (job.to == Type::F16 && nearest)
-            return convert_fast<float, uint16_t>(from, count, to, [](float x) { return float_to_half(x); });
-        return false;
-    case Type::BF16:
-        if (job.to != Type::F32) return false;
-        return convert_fast<uint16_t, float>(from, count, to, [](uint16_t x) { return bf16_to_float(x); });
-    case Type::F16:
-        if (job.to != Type::F32) return false;
-        return convert_fast<uint16_t, float>(from, count, to, [](uint16_t x) { return half_to_float(x); });
-    case Type::I32:
-        if (job.to != Type::F32 || !nearest) return false;
-        return convert_fast<int32_t, float>(from, count, to, [](int32_t x) { return float(x); });
-    default:
-        return false;
-    }
-}
-
-// Integers stay integers, so that 64 of their bits count.
-bool integer_line(const Conversion &job, const uint8_t *from, int count, uint8_t *to) {
-    if (job.from == Type::I4 || job.to == Type::I4) return false;
-    if (is_float(job.from) || is_float(job.to) || job.from == Type::U64 || job.to == Type::U64) return false;
-    with_type(job.from, [&](auto from_tag) {
-        using From = decltype(from_tag);
-        if constexpr (std::is_integral_v<From>)
-            with_type(job.to, [&](auto to_tag) {
-                using To = decltype(to_tag);
-                if constexpr (std::is_integral_v<To>)
-                    convert_fast<From, To>(from, count, to, [&](From x) {
-                        int64_t value = static_cast<int64_t>(x);
-                        if (job.saturate)
-                            value = std::clamp(value, static_cast<int64_t>(std::numeric_limits<To>::min()),
-                                               sizeof(To) == 8
-                                                   ? std::numeric_limits<int64_t>::max()
-                                                   : static_cast<int64_t>(std::numeric_limits<To>::max()));
-                        return static_cast<To>(value);
-                    });
-            });
-    });
-    return true;
-}
-
-void convert_elements(Core &core, const Conversion &job, const Lines &dst, const Lines &src) {
-    uint8_t *to = core.local(Space::UB, dst.address, dst.extent() * uint64_t(dst.size));
-    const uint8_t *from = core.local(Space::UB, src.address, src.extent() * uint64_t(src.size));
-    constexpr int kPiece = 256;
-    double piece[kPiece];
-    uint8_t kept[kPiece * 8];
-    for (int line = 0; line < dst.lines; ++line)
-        for (int done = 0; done < dst.width; done += kPiece) {
-            int count = std::min(kPiece, dst.width - done);
-            auto bytes_to = [&](Type type, const Lines &tile) {
-                int64_t inside = type == Type::I4 ? done / 2 : int64_t(done) * tile.size;
-                return int64_t(line) * tile.pitch * tile.size + inside;
-            };
-            uint8_t *into = to + bytes_to(job.to, dst);
-            const uint8_t *source = from + bytes_to(job.from, src);
-            // dst may lie over src: what is read must be out before anything is written
-            memcpy(kept, source, size_t(count) * size_t(src.size));
-            if (!fast_line(job, kept, count, into) && !integer_line(job, kept, count, into)) {
-                load_line(job.from, kept, count, piece);
-                store_line(piece, count, into, job);
-            }
-            if (holds_numbers(core, job.to)) hold_numbers(job.to, into, count);
-        }
 }
 
 // --- instructions
@@ -256,11 +84,9 @@ class Issuer {
     }
     void one(Instr instr, Type type, int repeat, int width, VectorOperand dst, VectorOperand src0,
              VectorOperand src1 = {}) {
-        // functions convert in registers, and every pair of types
-        const bool executes = !core_.register_based();
         const uint64_t low_byte = 0xff;
         const auto mode = static_cast<uint8_t>(instr == Instr::VCONV ? mode_of(dst, src0) : Round::None);
-        core_.vector(executes ? executed(instr, low_byte, mode) : Operation(instr), type, repeat,
+        core_.vector(executed(instr, low_byte, mode), type, repeat,
                      int64_t(repeat) * width, dst, src0, src1);
     }
     // The kernel's rounding applies to what it converts; steps on the way have their own.
@@ -342,31 +168,109 @@ class Issuer {
 
 } // namespace
 
-TILE_OP_BODY(TCVT) {
-    const TileRef &dst = tile_operand(core, "TCVT", operands, 0),
-                  &src = tile_operand(core, "TCVT", operands, 1);
-    uint32_t next = 2;
+namespace {
+
+// What both families read of the operands.
+struct Asked {
+    const TileRef &dst, &src;
     const TileRef *tmp = nullptr;
-    if (next < operands.count && operands[next].kind == Operand::Tile) tmp = &operands[next++].tile;
-    int64_t mode = next < operands.count ? operands[next++].option : 0;
-    if (mode < 0 || mode > static_cast<int64_t>(Round::Odd))
-        core.kernel_error("TCVT: there is no rounding mode %lld", (long long)mode);
+    Conversion job;
+
+    Asked(Core &core, const Operands &operands)
+        : dst(tile_operand(core, "TCVT", operands, 0)), src(tile_operand(core, "TCVT", operands, 1)) {
+        uint32_t next = 2;
+        if (next < operands.count && operands[next].kind == Operand::Tile) tmp = &operands[next++].tile;
+        const int64_t mode = next < operands.count ? operands[next++].option : 0;
+        if (mode < 0 || mode > static_cast<int64_t>(Round::Odd))
+            core.kernel_error("TCVT: there is no rounding mode %lld", (long long)mode);
+        const bool narrowing = narrows(src.type, dst.type);
+        bool saturate = next < operands.count ? operands[next].option == 0 : !narrowing;
+        if (!tmp && !narrowing) saturate = true;
+        const auto asked = static_cast<Round>(mode);
+        job = {src.type, dst.type, is_narrow(dst.type) ? asked : usual(src.type, dst.type, asked), saturate,
+               tmp != nullptr};
+    }
+};
+
+void refuse_other_nibbles(Core &core, Type from, Type to) {
+    if ((from == Type::I4 && to != Type::F16) || (to == Type::I4 && from != Type::F16))
+        core.unsupported("TCVT from %s to %s", type_name(from), type_name(to));
+}
+
+} // namespace
+
+TILE_OP_BODY(TCVT) {
+    const Asked asked(core, operands);
+    const TileRef &dst = asked.dst, &src = asked.src;
     if (is_narrow(src.type) || is_narrow(dst.type))
-        return convert_narrow(core, dst, src, static_cast<Round>(mode));
-    Type four_bits = Type::I4;
-    if ((src.type == four_bits && dst.type != Type::F16) || (dst.type == four_bits && src.type != Type::F16))
-        core.unsupported("TCVT from %s to %s", type_name(src.type), type_name(dst.type));
-    if (!core.register_based() && !has_conversion(src.type, dst.type))
+        core.unsupported("TCVT from %s to %s on this chip", type_name(src.type), type_name(dst.type));
+    refuse_other_nibbles(core, src.type, dst.type);
+    if (!has_conversion(src.type, dst.type))
         core.unsupported("TCVT from %s to %s: the vector unit has none", type_name(src.type),
                          type_name(dst.type));
-    bool narrowing = narrows(src.type, dst.type);
-    bool saturate = next < operands.count ? operands[next].option == 0 : !narrowing;
-    if (!tmp && !narrowing) saturate = true;
-    Conversion job{src.type, dst.type, usual(src.type, dst.type, static_cast<Round>(mode)), saturate,
-                   tmp != nullptr};
     Lines to = lines_of(core, "TCVT", dst), from = lines_of(core, "TCVT", src, to);
-    if (core.computes && core.register_based()) convert_elements(core, job, to, from);
-    Issuer(core, job, to, from, tmp).run();
+    Issuer(core, asked.job, to, from, asked.tmp).run();
+}
+
+namespace {
+
+bool converts_narrow(Type from, Type to) {
+    if (to == Type::HiF8) return from == Type::F32 || from == Type::F16;
+    if (from == Type::HiF8) return to == Type::F32;
+    return (is_nibble(to) && from == Type::BF16) || (is_nibble(from) && to == Type::BF16);
+}
+
+void check_narrow(Core &core, const TileRef &dst, const TileRef &src) {
+    if (!converts_narrow(src.type, dst.type))
+        core.unsupported("TCVT from %s to %s on this chip", type_name(src.type), type_name(dst.type));
+    for (const TileRef *tile : {&dst, &src}) {
+        if (tile->space != Space::UB || tile->inner || !tile->row_major)
+            core.unsupported("TCVT of %s tiles that are not row-major vector tiles", type_name(tile->type));
+        if (is_nibble(tile->type) && tile->cols % 2)
+            core.unsupported("TCVT of tiles of 4-bit floats of odd width");
+    }
+    if (dst.valid_rows > src.rows || dst.valid_cols > src.cols)
+        core.kernel_error("TCVT: the destination has %d x %d valid elements, a source tile only %d x %d",
+                          dst.valid_rows, dst.valid_cols, src.rows, src.cols);
+}
+
+} // namespace
+
+// With registers: every pair of types, line by line.
+FUNCTION_OP_BODY(TCVT) {
+    const Asked asked(core, operands);
+    const TileRef &dst = asked.dst, &src = asked.src;
+    const Conversion &job = asked.job;
+    const bool narrow = is_narrow(src.type) || is_narrow(dst.type), pairs = is_nibble(dst.type);
+    Lines to{}, from{};
+    if (narrow) {
+        check_narrow(core, dst, src);
+        auto lines = [&](const TileRef &tile) { // in bytes: two of four bits are one
+            const int size = is_nibble(tile.type) ? 1 : type_size(tile.type);
+            const int pitch = is_nibble(tile.type) ? tile.cols / 2 : tile.cols;
+            return Lines{tile.address, dst.valid_rows, dst.valid_cols, tile.rows, pitch, true, false, size};
+        };
+        to = lines(dst);
+        from = lines(src);
+        to.width = pairs ? dst.valid_cols / 2 * 2 : dst.valid_cols; // of a last pair with one nothing is written
+    } else {
+        refuse_other_nibbles(core, src.type, dst.type);
+        to = lines_of(core, "TCVT", dst);
+        from = lines_of(core, "TCVT", src, to);
+        const uint64_t bit = 1ull << kSaturationBit;
+        for (bool wraps : {!job.saturate, bool(core.control >> kSaturationBit & 1)})
+            core.set_register(PipeId::S, wraps ? core.control | bit : core.control & ~bit);
+    }
+    const auto mode = static_cast<uint8_t>(static_cast<int>(job.mode) | (job.saturate ? 0 : kWraps) |
+                                           (job.through_i32 ? kThroughInt32 : 0));
+    auto at = [](const Lines &tile, int line) {
+        return VectorOperand(tile.address + static_cast<uint32_t>(int64_t(line) * tile.pitch * tile.size));
+    };
+    for (int line = 0; line < to.lines; ++line) {
+        if (pairs) core.vector_counted(executed(Instr::MOVEV), Type::U8, to.pitch, at(to, line)); // whole lines
+        core.vector_counted(executed(Instr::VCONV, 0, mode), dst.type, to.width, at(to, line).of(dst.type),
+                            at(from, line).of(src.type));
+    }
 }
 
 } // namespace insight_trace::engine

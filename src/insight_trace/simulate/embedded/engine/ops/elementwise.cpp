@@ -1,94 +1,8 @@
 // Element by element: two tiles in, one out.
-#include <algorithm>
-#include <vector>
-
 #include "elementwise.hpp"
 #include "isa/vector_unit.hpp"
 
 namespace insight_trace::engine {
-
-namespace {
-
-#define PAIR_OF_ELEMENTS(name, result)                                                                       \
-    struct name {                                                                                            \
-        template <class T> static T of(T a, T b) { return result; }                                          \
-    };
-PAIR_OF_ELEMENTS(Sum, wrap_add(a, b))
-PAIR_OF_ELEMENTS(Difference, wrap_sub(a, b))
-PAIR_OF_ELEMENTS(Product, wrap_mul(a, b))
-PAIR_OF_ELEMENTS(Quotient, quotient(a, b))
-PAIR_OF_ELEMENTS(Larger, larger(a, b))
-PAIR_OF_ELEMENTS(Smaller, smaller(a, b))
-PAIR_OF_ELEMENTS(And, a &b)
-PAIR_OF_ELEMENTS(Or, a | b)
-PAIR_OF_ELEMENTS(Xor, a ^ b)
-#undef PAIR_OF_ELEMENTS
-
-template <class T, class Result> HOT_LOOP void line(void *to, const void *a, const void *b, int count) {
-    T *out = static_cast<T *>(to);
-    const T *x = static_cast<const T *>(a), *y = static_cast<const T *>(b);
-    for (int i = 0; i < count; ++i) out[i] = T(Result::of(Wide<T>(x[i]), Wide<T>(y[i])));
-}
-
-template <class Result, class... T> LineOp line_of(Type type, Types<T...>) {
-    LineOp found = nullptr;
-    ((type == type_of<T>() ? (found = line<T, Result>, true) : false) || ...);
-    return found;
-}
-
-LineOp line_of(Type type, Pair pair) {
-    using Bits = Types<uint32_t, uint16_t, uint8_t, uint64_t>;
-    const Type bits = unsigned_of(type);
-    switch (pair) {
-    case Pair::Sum:
-        return line_of<Sum>(bits, Signless());
-    case Pair::Difference:
-        return line_of<Difference>(bits, Signless());
-    case Pair::Product:
-        return line_of<Product>(bits, Signless());
-    case Pair::Quotient:
-        return line_of<Quotient>(type, Numbers());
-    case Pair::Larger:
-        return line_of<Larger>(type, Numbers());
-    case Pair::Smaller:
-        return line_of<Smaller>(type, Numbers());
-    case Pair::And:
-        return line_of<And>(bits, Bits());
-    case Pair::Or:
-        return line_of<Or>(bits, Bits());
-    default:
-        return line_of<Xor>(bits, Bits());
-    }
-}
-
-} // namespace
-
-LineOp line_op(Core &core, const char *op, Type type, Pair pair) {
-    LineOp found = line_of(type, pair);
-    if (!found) core.unsupported("%s of %s tiles", op, type_name(type));
-    return found;
-}
-
-void map_lines(Core &core, const Lines &dst, const Lines &src0, const Lines &src1, LineOp op) {
-    uint8_t *to = bytes_of(core, dst);
-    const uint8_t *a = bytes_of(core, src0), *b = bytes_of(core, src1);
-    for (int64_t line = 0; line < dst.lines; ++line)
-        op(to + line * dst.pitch * dst.size, a + line * src0.pitch * dst.size,
-           b + line * src1.pitch * dst.size, dst.width);
-}
-
-void map_number(Core &core, const Lines &dst, const Lines &src, uint64_t bits, bool number_first, LineOp op) {
-    uint8_t *to = bytes_of(core, dst);
-    const uint8_t *from = bytes_of(core, src);
-    const size_t size = size_t(dst.size);
-    std::vector<uint8_t> spread(size * size_t(std::max(dst.width, 0)));
-    for (size_t at = 0; at < spread.size(); at += size) memcpy(spread.data() + at, &bits, size);
-    const uint8_t *number = spread.data();
-    for (int64_t line = 0; line < dst.lines; ++line) {
-        const uint8_t *x = from + line * src.pitch * dst.size;
-        op(to + line * dst.pitch * dst.size, number_first ? number : x, number_first ? x : number, dst.width);
-    }
-}
 
 // The vector unit has the instruction for these elements.
 static void require_instruction(Core &core, const char *op, Instr instr, Type type) {
@@ -124,10 +38,6 @@ void with_scalar(Core &core, const Operands &operands, const char *op, Instr ins
     const Operation operation = executed(instr, scalar_bits(operands[2], dst.type));
     auto one = [&](const Step &step) { issue(core, operation, dst.type, step); };
     walk_scalar(core, to, from, one);
-}
-
-uint64_t scalar_bits(const Operand &scalar, Type type) {
-    return with_type(type, [&](auto tag) { return bits_of(scalar_as<decltype(tag)>(scalar)); });
 }
 
 const char *type_name(Type type) {

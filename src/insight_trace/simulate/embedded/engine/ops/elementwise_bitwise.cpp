@@ -1,5 +1,6 @@
 // Element by element on bits: and, or, xor, not, shifts.
 #include "compose.hpp"
+#include "isa/vector_unit.hpp"
 #include "steps.hpp"
 
 namespace insight_trace::engine {
@@ -31,37 +32,21 @@ void bitwise(Core &core, const Operands &operands, const char *op, Instr instr) 
     walk_binary(core, into.lines, first.lines, second.lines, to.size != 2, one);
 }
 
-// Counts past the width of the type leave nothing, or the sign; of 64-bit elements the low six bits count.
-template <class T> T shift_left(T value, T count) {
-    using U = std::make_unsigned_t<T>;
-    if constexpr (sizeof(T) == 8) count &= 63;
-    if (static_cast<uint64_t>(count) >= 8 * sizeof(T)) return 0;
-    return static_cast<T>(static_cast<uint64_t>(static_cast<U>(value)) << static_cast<int>(count));
-}
-template <class T> T shift_right(T value, T count) {
-    if constexpr (sizeof(T) == 8) count &= 63;
-    int most = 8 * sizeof(T) - 1;
-    int by = static_cast<uint64_t>(count) > static_cast<uint64_t>(most) ? -1 : static_cast<int>(count);
-    if (by < 0) return value < T(0) ? T(-1) : T(0);
-    return static_cast<T>(value >> by);
-}
-
 // A number has bits of its own only in an integer's type.
 void require_integers(Core &core, const char *op, const TileRef &tile) {
     if (tile.type == Type::F16) core.unsupported("%s of %s tiles", op, type_name(tile.type));
 }
 
-// Counts that differ by element are the scalar unit's work.
-template <class Body> void shift_each(Core &core, const Operands &operands, const char *op, Body body) {
+// Counts that differ by element are the scalar unit's work. Counts past the width of the type leave nothing, or
+// the sign; of 64-bit elements the low six bits count.
+void shift_each(Core &core, const Operands &operands, const char *op, Instr instr) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
                   &b = tile_operand(core, op, operands, 2);
     require_type(core, op, a, dst.type);
     require_type(core, op, b, dst.type);
     Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to);
-    with_type_of(core, op, dst.type, Integers(), [&](auto tag) {
-        if (core.computes) map_two<decltype(tag)>(core, to, x, y, body);
-    });
-    scalar_loop(core, to, 2);
+    if (!arithmetic(instr, dst.type)) core.unsupported("%s of %s tiles", op, type_name(dst.type));
+    scalar_loop(core, instr, dst.type, to, x, &y);
 }
 
 } // namespace
@@ -82,7 +67,6 @@ TILE_OP_BODY(TNOT) {
 
 // (a or b) without (a and b): a2a3 has no instruction for it.
 TILE_OP_BODY(TXOR) {
-    if (core.register_based()) return bitwise(core, operands, "TXOR", Instr::VXOR);
     const TileRef &dst = tile_operand(core, "TXOR", operands, 0),
                   &tmp = tile_operand(core, "TXOR", operands, 3);
     for (uint32_t i = 1; i < 4; ++i)
@@ -100,7 +84,6 @@ TILE_OP_BODY(TXOR) {
 
 // On a2a3 the scalar fills dst first.
 TILE_OP_BODY(TANDS) {
-    if (core.register_based()) return with_scalar(core, operands, "TANDS", Instr::VAND);
     require_integers(core, "TANDS", tile_operand(core, "TANDS", operands, 0));
     require_apart(core, "TANDS", tile_operand(core, "TANDS", operands, 0),
                   tile_operand(core, "TANDS", operands, 1));
@@ -109,7 +92,6 @@ TILE_OP_BODY(TANDS) {
     run(core, Op::TAND, operands[0], operands[1], operands[0]);
 }
 TILE_OP_BODY(TORS) {
-    if (core.register_based()) return with_scalar(core, operands, "TORS", Instr::VOR);
     require_integers(core, "TORS", tile_operand(core, "TORS", operands, 0));
     require_apart(core, "TORS", tile_operand(core, "TORS", operands, 0),
                   tile_operand(core, "TORS", operands, 1));
@@ -118,7 +100,6 @@ TILE_OP_BODY(TORS) {
     run(core, Op::TOR, operands[0], operands[1], operands[0]);
 }
 TILE_OP_BODY(TXORS) {
-    if (core.register_based()) return with_scalar(core, operands, "TXORS", Instr::VXOR);
     const Operand &dst = operands[0], &src = operands[1], &scalar = operands[2], &tmp = operands[3];
     require_apart(core, "TXORS", tile_operand(core, "TXORS", operands, 0),
                   tile_operand(core, "TXORS", operands, 3));
@@ -131,12 +112,19 @@ TILE_OP_BODY(TXORS) {
     run(core, Op::TAND, dst, dst, tmp);
 }
 
+FUNCTION_OP_BODY(TXOR) { bitwise(core, operands, "TXOR", Instr::VXOR); }
+FUNCTION_OP_BODY(TANDS) { with_scalar(core, operands, "TANDS", Instr::VAND); }
+FUNCTION_OP_BODY(TORS) { with_scalar(core, operands, "TORS", Instr::VOR); }
+FUNCTION_OP_BODY(TXORS) { with_scalar(core, operands, "TXORS", Instr::VXOR); }
+
 TILE_OP_BODY(TSHL) {
-    shift_each(core, operands, "TSHL", [](auto a, auto b) { return shift_left(a, b); });
+    shift_each(core, operands, "TSHL", Instr::VSHL);
 }
 TILE_OP_BODY(TSHR) {
-    shift_each(core, operands, "TSHR", [](auto a, auto b) { return shift_right(a, b); });
+    shift_each(core, operands, "TSHR", Instr::VSHR);
 }
+FUNCTION_OP_BODY(TSHL) { binary(core, operands, "TSHL", Instr::VSHL); }
+FUNCTION_OP_BODY(TSHR) { binary(core, operands, "TSHR", Instr::VSHR); }
 TILE_OP_BODY(TSHLS) { with_scalar(core, operands, "TSHLS", Instr::VSHL); }
 TILE_OP_BODY(TSHRS) { with_scalar(core, operands, "TSHRS", Instr::VSHR); }
 

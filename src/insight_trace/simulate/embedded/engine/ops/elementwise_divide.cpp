@@ -1,5 +1,6 @@
 // Quotients with a scalar, reciprocals and reciprocal square roots.
 #include "elementwise.hpp"
+#include "isa/vector_unit.hpp"
 
 namespace insight_trace::engine {
 
@@ -22,18 +23,16 @@ void divide(Core &core, const Division &job) {
     // dst is filled with the scalar first
     if (real && job.scalar_first && !core.register_based()) require_apart(core, job.op, dst, src);
     if (!real) { // the scalar unit's work
-        LineOp loop = line_op(core, job.op, dst.type, Pair::Quotient);
-        if (core.computes)
-            map_number(core, to, from, scalar_bits(job.scalar, dst.type), job.scalar_first, loop);
-        if (to.lines > 0 && to.width > 0) scalar_loop(core, to, 1);
+        if (!arithmetic(Instr::VDIV, dst.type)) core.unsupported("%s of %s tiles", job.op, type_name(dst.type));
+        if (to.lines > 0 && to.width > 0)
+            scalar_loop(core, Instr::VDIV, dst.type, to, from, nullptr, scalar_bits(job.scalar, dst.type),
+                        job.scalar_first);
         return;
     }
     const uint64_t number = scalar_bits(job.scalar, dst.type);
-    uint64_t inverse = 0; // rounded: what an op in place multiplies by
-    with_type(dst.type, [&](auto tag) {
-        using T = decltype(tag);
-        if constexpr (is_real<T>) inverse = bits_of(T(1.0f / float(scalar_as<T>(job.scalar))));
-    });
+    // rounded: what an op in place multiplies by
+    const uint64_t inverse =
+        bits_of_number(dst.type, double(1.0f / float(number_of_bits(dst.type, number))));
     auto one = [&](const Step &step) {
         if (in_place && !job.scalar_first)
             return issue(core, executed(Instr::VMULS, inverse), dst.type, step, step.dst, step.dst);
@@ -68,7 +67,7 @@ TILE_OP_BODY(TRECIP) {
 }
 
 // One divided by the rounded square root, in registers.
-static void inverse_root(Core &core, const Operands &operands) {
+FUNCTION_OP_BODY(TRSQRT) {
     const char *op = "TRSQRT";
     const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
     require_type(core, op, src, dst.type);
@@ -85,7 +84,6 @@ static void inverse_root(Core &core, const Operands &operands) {
 
 // With a third tile: square root, then one divided by it, line by line.
 TILE_OP_BODY(TRSQRT) {
-    if (core.register_based()) return inverse_root(core, operands);
     if (operands.count < 3) return unary(core, operands, "TRSQRT", Instr::VRSQRT);
     const char *op = "TRSQRT";
     const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1),

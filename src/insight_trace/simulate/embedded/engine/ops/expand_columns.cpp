@@ -100,10 +100,9 @@ TILE_OP_BODY(TCOLEXPAND) {
     if (src.cols < dst.valid_cols)
         core.kernel_error("TCOLEXPAND: a row of %d values for %d columns", src.cols, dst.valid_cols);
     int size = type_size(dst.type);
-    const int64_t bytes = ceil_div(int64_t(dst.valid_cols) * size, kBlockBytes) * kBlockBytes;
     for (int r = 0; r < dst.valid_rows; ++r)
-        copy_blocks(core, dst.type, element_address(dst, int64_t(r) * dst.cols), src.address, bytes,
-                    int64_t(dst.valid_cols) * size);
+        copy_lines(core, dst.type, {element_address(dst, int64_t(r) * dst.cols)}, {src.address}, 1,
+                   int64_t(dst.valid_cols) * size);
 }
 
 } // namespace insight_trace::engine

@@ -33,9 +33,7 @@ void spread_rows(Core &core, Instr instr, const Spread &s) {
         const uint32_t place = element_address(s.thin, int64_t(r) * row_step(s.thin));
         const VectorOperand dst(element_address(s.dst, int64_t(r) * s.dst.cols)),
             full(element_address(s.full, int64_t(r) * s.full.cols)), block(place, 0, 0);
-        uint64_t number = 0;
-        if (core.computes && !lanes)
-            memcpy(&number, core.local(Space::UB, place, uint64_t(size)), size_t(size));
+        const uint64_t number = lanes ? 0 : spread_value(core, place, int(size));
         if (lanes)
             counted(core, executed(instr), s.dst.type, s.dst.valid_cols, dst, s.swapped ? block : full,
                     s.swapped ? full : block);
@@ -177,11 +175,8 @@ TILE_OP_BODY(TROWEXPAND) {
     count_elements(core, count);
     for (int r = 0; r < dst.valid_rows; ++r) {
         handshake(core, PipeId::V, PipeId::S);
-        scalar_load(core, element_address(src, int64_t(r) * step));
+        uint64_t number = scalar_load(core, element_address(src, int64_t(r) * step), size);
         handshake(core, PipeId::S, PipeId::V);
-        uint64_t number = 0;
-        const uint32_t place = element_address(src, int64_t(r) * step);
-        if (core.computes) memcpy(&number, core.local(Space::UB, place, uint64_t(size)), size_t(size));
         if (pairs) number |= number << 8;
         counted(core, executed(Instr::MOVEV, number), type, count,
                 VectorOperand(element_address(dst, int64_t(r) * dst.cols)));

@@ -1,6 +1,4 @@
 // Padding: what lies beyond the valid part of a tile becomes the tile's pad value.
-#include <cstring>
-
 #include "isa/vector_unit.hpp"
 #include "ops/steps.hpp"
 #include "nibbles.hpp"
@@ -63,32 +61,6 @@ Padding plan(Core &core, const Operands &operands, const char *name, bool same_s
     return {dst, src, size, static_cast<int>(ceil_div(src.valid_cols, block) * block), dst.pad != src.pad};
 }
 
-// With functions: all of it in registers.
-void pad(Core &core, const Padding &p, bool copy) {
-    with_bits(p.dst.type, [&](auto tag) {
-        using T = decltype(tag);
-        View<T> to(core, p.dst, std::max(p.dst.valid_rows, p.src.valid_rows), p.dst.cols);
-        View<T> from(core, p.src, p.src.valid_rows, p.src.cols);
-        uint32_t bits = pad_bits_of(p.dst);
-        T value;
-        if constexpr (sizeof(T) <= 4)
-            std::memcpy(&value, &bits, sizeof(T));
-        else
-            value = T(0);
-        const int begin = std::min(p.part_block ? p.src.valid_cols : p.aligned, int(p.dst.cols));
-        for (int r = 0; r < p.src.valid_rows; ++r) {
-            T *out = to.data + int64_t(r) * p.dst.cols;
-            if (copy)
-                std::memmove(static_cast<void *>(out), from.data + int64_t(r) * p.src.cols,
-                             size_t(p.src.cols) * sizeof(T));
-            std::fill(out + begin, out + p.dst.cols, value);
-        }
-        if (p.dst.valid_rows > p.src.valid_rows)
-            std::fill(to.data + int64_t(p.src.valid_rows) * p.dst.cols,
-                      to.data + int64_t(p.dst.valid_rows) * p.dst.cols, value);
-    });
-}
-
 // The rest of the last block of every row: a masked fill, or byte by byte on the scalar unit.
 void issue_part_block(Core &core, const Padding &p) {
     int rows = p.src.valid_rows, block = per_block(p.dst.type);
@@ -98,9 +70,7 @@ void issue_part_block(Core &core, const Padding &p) {
         for (int r = 0; r < rows; ++r)
             for (int i = 0; i < missing; ++i) {
                 const uint32_t at = element_address(p.dst, int64_t(r) * p.dst.cols + p.src.valid_cols + i);
-                if (core.computes && !core.register_based())
-                    *core.local(Space::UB, at, 1) = static_cast<uint8_t>(pad_bits_of(p.dst));
-                scalar_store(core, at);
+                scalar_store(core, at, pad_bits_of(p.dst), 1);
             }
         core.scalar(Instr::DSB, 2, core.parameters.scalar_dsb);
         return;
@@ -110,11 +80,11 @@ void issue_part_block(Core &core, const Padding &p) {
     mask_value(core, mask);
     // the library hands what is left after the first 255 rows to a repeat field of eight bits
     const int first = p.src.rows > kMostRepeats && rows > kMostRepeats ? kMostRepeats : rows;
-    const int portions[] = {first, core.register_based() ? rows - first : (rows - first) & 255};
+    const int portions[] = {first, (rows - first) & 255};
     uint32_t at = element_address(p.dst, std::max(0, p.aligned - block));
     for (int portion : portions) {
         if (portion > 0)
-            core.vector(missing ? lowered(core, Instr::MOVEV, pad_bits_of(p.dst)) : Operation(Instr::MOVEV),
+            core.vector(missing ? executed(Instr::MOVEV, pad_bits_of(p.dst)) : Operation(Instr::MOVEV),
                         p.dst.type, portion, int64_t(portion) * missing,
                         VectorOperand(at, static_cast<uint16_t>(p.dst.cols / block)).masked(mask));
         at += static_cast<uint32_t>(kMostRepeats * p.dst.cols * p.size);
@@ -125,21 +95,11 @@ void issue_part_block(Core &core, const Padding &p) {
 // One copy of `width` elements in each of `rows` rows; a wide row takes several repeats of the unit.
 void copy_rows(Core &core, Type type, int rows, int64_t width, VectorOperand dst, VectorOperand src) {
     int64_t repeats = rows * std::max<int64_t>(1, ceil_div(width, per_repeat(type)));
-    if (core.computes && !core.register_based()) {
-        VectorInstruction copy;
-        copy.instr = Instr::VCOPY;
-        copy.type = copy.to = copy.from = type;
-        copy.repeats = rows;
-        copy.mask = LaneMask::of_count(width);
-        copy.dst = dst;
-        copy.src0 = src;
-        execute(core, copy);
-    }
     const auto bytes = static_cast<uint32_t>(width * type_size(type));
     core.also(kWrites, Space::UB, type, lines_at(dst.address, rows, dst.repeat_stride * kBlockBytes, bytes));
     core.also(kReads, Space::UB, type, lines_at(src.address, rows, src.repeat_stride * kBlockBytes, bytes));
-    core.vector(Instr::VCOPY, type, static_cast<int>(repeats), rows * width, dst.elsewhere(),
-                src.elsewhere());
+    const Operation copy = by_row(executed(Instr::VCOPY), rows, static_cast<int32_t>(width));
+    core.vector(copy, type, static_cast<int>(repeats), rows * width, dst.elsewhere(), src.elsewhere());
 }
 
 // Whole blocks to the right, then whole rows below. Bytes go two by two.
@@ -151,7 +111,7 @@ void issue_blocks(Core &core, const Padding &p) {
     uint32_t right = element_address(p.dst, p.aligned);
     uint16_t stride = static_cast<uint16_t>(p.dst.cols * p.size / kBlockBytes);
     const uint64_t bits = pad_bits_of(p.dst), number = p.size == 1 ? (bits & 255) * 257 : bits;
-    const Operation fill = lowered(core, Instr::MOVEV, number);
+    const Operation fill = executed(Instr::MOVEV, number);
     count_elements(core, width);
     counted(core, fill, type, width, VectorOperand(right));
     core.barrier(PipeId::V);
@@ -174,7 +134,6 @@ void issue_blocks(Core &core, const Padding &p) {
 void fill(Core &core, const Operands &operands, const char *name, bool copy, bool same_size) {
     Padding p = plan(core, operands, name, same_size);
     if (is_empty(p.dst)) return;
-    if (core.computes && core.register_based()) pad(core, p, copy);
     if (copy) {
         Type type = p.size == 1 ? Type::U16 : p.dst.type;
         int unit = std::max(p.size, 2);
@@ -192,8 +151,26 @@ void fill(Core &core, const Operands &operands, const char *name, bool copy, boo
     issue_blocks(core, p);
 }
 
+// With functions: row by row, with stores of any width.
+void fill_rows(Core &core, const Operands &operands, const char *name, bool copy, bool same_size) {
+    const Padding p = plan(core, operands, name, same_size);
+    if (is_empty(p.dst)) return;
+    const Operation fill = executed(Instr::MOVEV, pad_bits_of(p.dst));
+    const int begin = std::min(p.part_block ? p.src.valid_cols : p.aligned, int(p.dst.cols));
+    auto at = [](const TileRef &tile, int64_t row, int64_t col) {
+        return VectorOperand(element_address(tile, row * tile.cols + col));
+    };
+    for (int r = 0; r < p.src.valid_rows; ++r) {
+        if (copy)
+            core.vector_counted(executed(Instr::VCOPY), p.dst.type, p.src.cols, at(p.dst, r, 0), at(p.src, r, 0));
+        core.vector_counted(fill, p.dst.type, p.dst.cols - begin, at(p.dst, r, begin));
+    }
+    if (const int64_t rows = p.dst.valid_rows - p.src.valid_rows; rows > 0)
+        core.vector_counted(fill, p.dst.type, rows * p.dst.cols, at(p.dst, p.src.valid_rows, 0));
+}
+
 // A matrix tile in L1: the boxes beyond the valid part become zero.
-void fill_matrix(Core &core, const TileRef &tile) {
+void pad_matrix(Core &core, const TileRef &tile) {
     if (tile.row_major || tile.inner != 1)
         core.unsupported("TFILLPAD of a matrix tile that is not column major with row-major boxes");
     if (tile.pad > 1) core.unsupported("TFILLPAD of a matrix tile with a pad value other than zero");
@@ -202,14 +179,8 @@ void fill_matrix(Core &core, const TileRef &tile) {
     int rows_end = to_boxes ? static_cast<int>(ceil_div(tile.valid_rows, 16) * 16) : tile.rows;
     int cols_end = static_cast<int>(ceil_div(tile.valid_cols, block) * block);
     auto clear = [&](int64_t first, int64_t repeat, int64_t blocks, int64_t step) {
-        uint32_t at = tile.address + static_cast<uint32_t>(first * size);
-        if (core.computes)
-            for (int64_t i = 0; i < repeat; ++i)
-                std::memset(core.local(tile.space, at + uint64_t(i * step * kBlockBytes),
-                                       uint64_t(blocks * kBlockBytes)),
-                            0, size_t(blocks * kBlockBytes));
-        core.move(Instr::SET_L1_2D, tile.type, lines_at(at, repeat, step * kBlockBytes, blocks * kBlockBytes),
-                  0, repeat, repeat * blocks * kBlockBytes);
+        fill_matrix(core, tile.type, tile.address + static_cast<uint32_t>(first * size), repeat,
+                    blocks * kBlockBytes, step * kBlockBytes, 0, repeat);
     };
     if (rows_end > tile.valid_rows) // each column of boxes: one block a row
         clear(int64_t(tile.valid_rows) * block, cols_end / block, rows_end - tile.valid_rows, tile.rows);
@@ -219,14 +190,22 @@ void fill_matrix(Core &core, const TileRef &tile) {
 
 } // namespace
 
-TILE_OP_BODY(TFILLPAD) {
+static bool in_matrix(Core &core, const Operands &operands) {
     const TileRef &dst = operands[0].tile;
-    if (dst.space == Space::L1)
-        fill_matrix(core, is_nibble(dst.type) ? as_bytes(core, dst) : dst);
-    else
-        fill(core, operands, "TFILLPAD", true, true);
+    if (dst.space == Space::L1) pad_matrix(core, is_nibble(dst.type) ? as_bytes(core, dst) : dst);
+    return dst.space == Space::L1;
+}
+
+TILE_OP_BODY(TFILLPAD) {
+    if (!in_matrix(core, operands)) fill(core, operands, "TFILLPAD", true, true);
 }
 TILE_OP_BODY(TFILLPAD_INPLACE) { fill(core, operands, "TFILLPAD_INPLACE", false, true); }
 TILE_OP_BODY(TFILLPAD_EXPAND) { fill(core, operands, "TFILLPAD_EXPAND", true, false); }
+
+FUNCTION_OP_BODY(TFILLPAD) {
+    if (!in_matrix(core, operands)) fill_rows(core, operands, "TFILLPAD", true, true);
+}
+FUNCTION_OP_BODY(TFILLPAD_INPLACE) { fill_rows(core, operands, "TFILLPAD_INPLACE", false, true); }
+FUNCTION_OP_BODY(TFILLPAD_EXPAND) { fill_rows(core, operands, "TFILLPAD_EXPAND", true, false); }
 
 } // namespace insight_trace::engine

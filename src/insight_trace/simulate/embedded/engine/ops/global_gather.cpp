@@ -1,8 +1,6 @@
 // MGATHER: rows or elements of a table in global memory into a tile.
-#include <cstring>
-#include <vector>
-
-#include "ops/table_threads.hpp"
+#include "isa/tables.hpp"
+#include "isa/tile_dma.hpp"
 
 namespace insight_trace::engine {
 namespace {
@@ -10,12 +8,6 @@ namespace {
 Beyond gather_beyond(int64_t option) { // pto::GatherOOB: Undefined, Clamp, Wrap, Zero
     static const Beyond ways[] = {Beyond::Undefined, Beyond::Clamp, Beyond::Wrap, Beyond::Leave};
     return ways[option & 3];
-}
-
-uint8_t *element(Core &core, const TileRef &tile, int64_t row, int64_t col) {
-    int size = type_size(tile.type);
-    return core.local(tile.space, tile.address + uint64_t(tile_offset(tile, row, col) * size),
-                      uint64_t(size));
 }
 
 void finish_rows(Core &core) {
@@ -35,27 +27,16 @@ void gather_rows(Core &core, const TileRef &dst, const Table &table, const TileR
     handshake(core, PipeId::V, PipeId::S);
     handshake(core, PipeId::MTE3, PipeId::S);
     if (table.boxed && beyond == Beyond::Leave)
-        for (int64_t i = 0; i < int64_t(dst.rows) * dst.cols; ++i) {
-            uint32_t at = element_address(dst, i);
-            if (core.computes)
-                std::memset(core.local(dst.space, at, uint64_t(table.size)), 0, size_t(table.size));
-            scalar_store(core, at);
-        }
+        for (int64_t i = 0; i < int64_t(dst.rows) * dst.cols; ++i)
+            scalar_store(core, element_address(dst, i), 0, table.size);
     for (int r = 0; r < dst.valid_rows; ++r) {
-        scalar_load(core, element_address(idx, r));
-        Place place = placed(index_at(core, idx, r), table.rows, beyond);
+        Place place = placed(load_index(core, idx, r), table.rows, beyond);
         if (!place.inside) {
-            for (int c = 0; !table.boxed && c < dst.valid_cols; ++c) {
-                if (core.computes) std::memset(element(core, dst, r, c), 0, size_t(table.size));
-                scalar_store(core, element_address(dst, tile_offset(dst, r, c)));
-            }
+            for (int c = 0; !table.boxed && c < dst.valid_cols; ++c)
+                scalar_store(core, element_address(dst, tile_offset(dst, r, c)), 0, table.size);
             continue;
         }
-        if (core.computes)
-            for (int64_t c = 0; c < cols; ++c)
-                std::memcpy(element(core, dst, r, c),
-                            core.global(table.at(place.index, c), uint64_t(table.size), kReads),
-                            size_t(table.size));
+        copy_row_of_table(core, dst, r, table, place.index, cols);
         if (!table.boxed) {
             core.transfer(Instr::MOV_OUT_TO_UB_ALIGN, dst.type, table.at(place.index, 0),
                           element_address(dst, int64_t(r) * dst.cols), 1, cols * table.size, 0);
@@ -81,16 +62,10 @@ void gather_elements(Core &core, const TileRef &dst, const Table &table, const T
     for (int r = 0; r < dst.valid_rows; ++r)
         for (int c = 0; c < dst.valid_cols; ++c) {
             int64_t number = int64_t(r) * idx.cols + c;
-            scalar_load(core, element_address(idx, number));
-            Place place = placed(index_at(core, idx, number), table.elements(), beyond);
-            if (place.inside) scalar_load_gm(core, table.at(place.index));
-            if (core.computes && place.inside)
-                std::memcpy(element(core, dst, r, c),
-                            core.global(table.at(place.index), uint64_t(table.size), kReads),
-                            size_t(table.size));
-            else if (core.computes)
-                std::memset(element(core, dst, r, c), 0, size_t(table.size));
-            scalar_store(core, element_address(dst, tile_offset(dst, r, c)));
+            Place place = placed(load_index(core, idx, number), table.elements(), beyond);
+            const uint64_t value =
+                place.inside ? scalar_load(core, table.at(place.index), table.size, Space::GM) : 0;
+            scalar_store(core, element_address(dst, tile_offset(dst, r, c)), value, table.size);
         }
     handshake(core, PipeId::S, PipeId::V);
     handshake(core, PipeId::S, PipeId::MTE2);
@@ -98,29 +73,19 @@ void gather_elements(Core &core, const TileRef &dst, const Table &table, const T
 }
 
 uint32_t index_in_gm(Core &core, const GlobalRef &idx, int64_t number) {
-    uint64_t at = idx.address + uint64_t(number) * 4;
-    scalar_load_gm(core, at);
-    uint32_t index = 0;
-    if (core.computes) std::memcpy(&index, core.global(at, 4, kReads), 4);
-    return index;
+    return static_cast<uint32_t>(scalar_load(core, idx.address + uint64_t(number) * 4, 4, Space::GM));
 }
 
 // Into a matrix tile in L1, by indices in global memory: row by row.
 void gather_rows_to_matrix(Core &core, const TileRef &dst, const Table &table, const GlobalRef &idx,
                            Beyond beyond) {
     int64_t bytes = int64_t(dst.rows) * dst.cols * table.size;
-    if (beyond == Beyond::Leave) {
-        if (core.computes) std::memset(core.local(dst.space, dst.address, uint64_t(bytes)), 0, size_t(bytes));
-        core.move(Instr::SET_L1_2D, dst.type, dst.address, 0, dst.cols * table.size / kBlockBytes, bytes);
-    }
+    if (beyond == Beyond::Leave)
+        fill_matrix(core, dst.type, dst.address, 1, bytes, 0, 0, dst.cols * table.size / kBlockBytes);
     for (int r = 0; r < dst.valid_rows; ++r) {
         Place place = placed(index_in_gm(core, idx, r), table.rows, beyond);
         if (!place.inside) continue;
-        if (core.computes)
-            for (int c = 0; c < dst.valid_cols; ++c)
-                std::memcpy(element(core, dst, r, c),
-                            core.global(table.at(place.index, c), uint64_t(table.size), kReads),
-                            size_t(table.size));
+        copy_row_of_table(core, dst, r, table, place.index, dst.valid_cols);
         core.transfer(
             Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, dst.type, table.at(place.index, 0),
             named_at(element_address(dst, tile_offset(dst, r, 0)), part_of(dst, r, 0, 1, dst.valid_cols)), 1,
@@ -133,26 +98,22 @@ void gather_rows_to_matrix(Core &core, const TileRef &dst, const Table &table, c
 void gather_elements_to_matrix(Core &core, const TileRef &dst, const Table &table, const GlobalRef &idx,
                                const GlobalRef &scratch, Beyond beyond) {
     int64_t count = int64_t(dst.rows) * dst.cols, bytes = count * table.size;
-    uint8_t *out = core.global(scratch.address, uint64_t(bytes));
-    if (core.computes) std::memset(out, 0, size_t(bytes));
-    for (int64_t i = 0; i < count; ++i) scalar_store_gm(core, scratch.address + uint64_t(i * table.size));
+    for (int64_t i = 0; i < count; ++i)
+        scalar_store(core, scratch.address + uint64_t(i * table.size), 0, table.size, Space::GM);
     for (int r = 0; r < dst.valid_rows; ++r)
         for (int c = 0; c < dst.valid_cols; ++c) {
             Place place = placed(index_in_gm(core, idx, r * idx.stride[3] + c), table.elements(), beyond);
             if (!place.inside) continue;
             int64_t offset = tile_offset(dst, r, c) * table.size;
-            scalar_load_gm(core, table.at(place.index));
-            if (core.computes)
-                std::memcpy(out + offset, core.global(table.at(place.index), uint64_t(table.size), kReads),
-                            size_t(table.size));
-            scalar_store_gm(core, scratch.address + uint64_t(offset));
+            const uint64_t value = scalar_load(core, table.at(place.index), table.size, Space::GM);
+            scalar_store(core, scratch.address + uint64_t(offset), value, table.size, Space::GM);
         }
     int64_t cost = core.parameters.scalar_dcci;
     for (int64_t line = 0; line < bytes; line += 64)
         core.scalar(Instr::DCCI, scratch.address + uint64_t(line), cost);
     core.scalar(Instr::DSB, 1, core.parameters.scalar_dsb);
     handshake(core, PipeId::S, PipeId::MTE2);
-    if (core.computes) std::memcpy(core.local(dst.space, dst.address, uint64_t(bytes)), out, size_t(bytes));
+    dma_bytes(core, false, scratch.address, dst.space, dst.address, bytes);
     core.transfer(Instr::MOV_OUT_TO_L1, dst.type, scratch.address, dst.address, 1, bytes, 0);
 }
 

@@ -1,33 +1,12 @@
 // MSCATTER: a tile's rows or elements into a table in global memory.
-#include <cstring>
-
-#include "ops/table_threads.hpp"
+#include "isa/tables.hpp"
 
 namespace insight_trace::engine {
 namespace {
 
-enum Combine : int64_t { Replace, Add, Largest, Smallest }; // pto::ScatterAtomicOp
-
 Beyond scatter_beyond(int64_t option) { // pto::ScatterOOB: Undefined, Skip, Clamp, Wrap
     static const Beyond ways[] = {Beyond::Undefined, Beyond::Leave, Beyond::Clamp, Beyond::Wrap};
     return ways[option & 3];
-}
-
-void combine(Core &core, const TileRef &src, int64_t row, int64_t col, uint64_t to, int64_t how) {
-    with_type(src.type, [&](auto tag) {
-        using T = decltype(tag);
-        T value = View<T>(core, src, row + 1, col + 1).at(row, col), held;
-        uint8_t *place = core.global(to, sizeof(T));
-        std::memcpy(static_cast<void *>(&held), place, sizeof(T));
-        Wide<T> a = Wide<T>(held), b = Wide<T>(value);
-        if (how == Add)
-            value = T(wrap_add(a, b));
-        else if (how == Largest)
-            value = T(larger(a, b));
-        else if (how == Smallest)
-            value = T(smaller(a, b));
-        std::memcpy(place, static_cast<const void *>(&value), sizeof(T));
-    });
 }
 
 void scatter_rows(Core &core, const Table &table, const TileRef &src, const TileRef &idx, int64_t how,
@@ -44,11 +23,9 @@ void scatter_rows(Core &core, const Table &table, const TileRef &src, const Tile
     }
     handshake(core, PipeId::S, PipeId::MTE3);
     for (int r = 0; r < src.valid_rows; ++r) {
-        scalar_load(core, element_address(idx, r));
-        Place place = placed(index_at(core, idx, r), table.rows, beyond);
+        Place place = placed(load_index(core, idx, r), table.rows, beyond);
         if (!place.inside) continue;
-        if (core.computes)
-            for (int64_t c = 0; c < cols; ++c) combine(core, src, r, c, table.at(place.index, c), how);
+        store_row_of_table(core, src, r, table, place.index, cols, how);
         if (!table.boxed)
             core.transfer(Instr::MOV_UB_TO_OUT_ALIGN, src.type, table.at(place.index, 0),
                           element_address(src, int64_t(r) * src.cols), 1, cols * table.size, 0);
@@ -81,14 +58,16 @@ void scatter_elements(Core &core, const Table &table, const TileRef &src, const 
     handshake(core, PipeId::MTE3, PipeId::S);
     auto put = [&](int r, int c) {
         int64_t number = int64_t(r) * idx.cols + c;
-        scalar_load(core, element_address(idx, number));
-        Place place = placed(index_at(core, idx, number), table.elements(), beyond);
+        Place place = placed(load_index(core, idx, number), table.elements(), beyond);
         if (!place.inside) return;
-        uint64_t to = table.at(place.index);
-        scalar_load(core, element_address(src, tile_offset(src, r, c)));
-        if (how != Replace) scalar_load_gm(core, to);
-        if (core.computes) combine(core, src, r, c, to, how);
-        scalar_store_gm(core, to);
+        const uint64_t to = table.at(place.index);
+        uint64_t value = scalar_load(core, element_address(src, tile_offset(src, r, c)), table.size);
+        if (how != Replace) {
+            const Instr fold = how == Add ? Instr::VADD : how == Largest ? Instr::VMAX : Instr::VMIN;
+            const uint64_t held = scalar_load(core, to, table.size, Space::GM);
+            value = scalar_result(core, fold, src.type, held, value);
+        }
+        scalar_store(core, to, value, table.size, Space::GM);
     };
     // a tile in boxes goes column of boxes by column of boxes, so the last writer of a place differs
     int step = table.boxed ? kBlockBytes / table.size : src.valid_cols;
@@ -109,8 +88,7 @@ TILE_OP_BODY(MSCATTER) {
     int64_t mode = operands[3].option, how = operands[4].option;
     Beyond beyond = scatter_beyond(operands[5].option);
     if (core.register_based() && !table.boxed)
-        return scatter_threads(core, table, src, idx, mode == kByRow, beyond,
-                               [&](int64_t r, int64_t c, uint64_t to) { combine(core, src, r, c, to, how); });
+        return scatter_threads(core, table, src, idx, mode == kByRow, beyond, how);
     check_index_tile(core, "MSCATTER", idx);
     check_table_tile(core, "MSCATTER", table, src);
     if (how == Add)

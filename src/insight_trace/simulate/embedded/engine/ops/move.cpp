@@ -3,7 +3,8 @@
 
 #include "cluster.hpp"
 #include "fixpipe.hpp"
-#include "layout_copy.hpp"
+#include "isa/composites.hpp"
+#include "isa/scalar_unit.hpp"
 #include "nibbles.hpp"
 
 namespace insight_trace::engine {
@@ -120,11 +121,7 @@ void move_nibbles(Core &core, const char *op, const TileRef &dst, const TileRef 
     if ((down ? row : col) % 2) core.unsupported("%s of 4-bit floats from the middle of a byte", op);
     const int64_t rows = std::min<int64_t>(dst.rows, src.rows - row),
                   cols = std::min<int64_t>(dst.cols, src.cols - col);
-    if (core.computes) {
-        Nibbles to(core, dst), from(core, src);
-        for (int64_t r = 0; r < rows; ++r)
-            for (int64_t c = 0; c < cols; ++c) to.set(r, c, from.get(row + r, col + c));
-    }
+    copy_nibbles(core, dst, src, {row, col}, rows, cols);
     const TileRef bytes = as_bytes(core, src);
     const Area part =
         down ? part_of(bytes, row / 2, col, rows / 2, cols) : part_of(bytes, row, col / 2, rows, cols / 2);
@@ -152,15 +149,7 @@ void to_matrix(Core &core, const char *op, TileRef dst, Corner to, TileRef src, 
     along = rounded(along, unit);
     rows = std::min({rows, dst.rows - to.row, src.rows - from.row});
     cols = std::min({cols, dst.cols - to.col, src.cols - from.col});
-    Core *owner = owner_of(core, dst.space, 0);
-    if (core.computes && owner)
-        with_bits(dst.type, [&](auto tag) {
-            using T = decltype(tag);
-            View<T> out(*owner, dst), in(core, src);
-            for (int64_t r = 0; r < rows; ++r)
-                for (int64_t c = 0; c < cols; ++c)
-                    out.at(to.row + r, to.col + c) = in.at(from.row + r, from.col + c);
-        });
+    copy_part(owner_of(core, dst.space, 0), dst, to, core, src, from, rows, cols);
     core.move(Instr::MOV_UB_TO_L1, dst.type, in_core(kCubeCore, part_of(dst, to.row, to.col, rows, cols)),
               part_of(src, from.row, from.col, rows, cols), rows, rows * cols * size);
 }
@@ -171,12 +160,7 @@ void widen_bias(Core &core, const char *op, const TileRef &dst, const TileRef &s
     if (dst.type != Type::F32 || !narrow)
         core.kernel_error("%s from a %s to a %s tile", op, type_name(src.type), type_name(dst.type));
     const int64_t count = std::min(dst.cols, src.cols);
-    if (core.computes) {
-        const uint16_t *from = core.local_as<uint16_t>(src.space, src.address, uint64_t(count));
-        float *to = core.local_as<float>(dst.space, dst.address, uint64_t(count));
-        for (int64_t i = 0; i < count; ++i)
-            to[i] = src.type == Type::F16 ? half_to_float(from[i]) : bf16_to_float(from[i]);
-    }
+    widen_floats(core, dst, src, count);
     core.move(Instr::MOV_L1_TO_BT, dst.type, lines_at(dst.address, 1, 0, count * 4),
               lines_at(src.address, 1, 0, count * 2), 1, count * 2);
 }
@@ -207,7 +191,7 @@ void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src,
     }
     int64_t copied_rows = std::min<int64_t>(rows, src.rows - row),
             copied_cols = std::min<int64_t>(cols, src.cols - col);
-    if (core.computes) copy_tile(core, dst, core, src, row, col, copied_rows, copied_cols);
+    copy_part(&core, dst, {}, core, src, {row, col}, copied_rows, copied_cols);
     int64_t bytes = rows * cols * type_size(dst.type);
     const Copy copy{dst, src, row, col, copied_rows, copied_cols};
     if (dst.space == Space::L0A)
@@ -227,40 +211,6 @@ void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src,
         core.unsupported("%s between these two memories", op);
 }
 
-// Scales of groups, packed row by row, into boxes of 16 by 2. `down`: groups lay along columns, so a row of
-// the source is a column of the boxes.
-void scales_to_boxes(Core &core, const TileRef &dst, const TileRef &src, bool down) {
-    if (!core.register_based() || dst.inner != 1 || !dst.row_major || dst.fractal != 32 || src.inner != 0 ||
-        !src.row_major || type_size(dst.type) != 1 || type_size(src.type) != 1)
-        core.unsupported("TMOV with a scratch tile between these tiles");
-    const int64_t lines = down ? src.valid_cols : dst.valid_rows,
-                  groups = down ? src.valid_rows : dst.valid_cols;
-    // a device reads them without gaps, whatever the tile's width: rows with gaps would be read wrongly there
-    if (src.rows > 1 && src.cols != (down ? lines : groups))
-        core.kernel_error(
-            "TMOV into boxes of scales reads %lld scales a row without gaps, but the rows of its "
-            "%d x %d source lie %d apart: make the source one row, or as wide as its scales",
-            (long long)(down ? lines : groups), src.rows, src.cols, src.cols);
-    const int64_t blocks = (lines + 15) / 16, pairs = groups / 2;
-    if (core.computes && lines > 0 && pairs > 0) {
-        const uint64_t bytes = uint64_t(blocks * pairs * 32);
-        uint8_t *to = core.local(Space::UB, dst.address, bytes);
-        uint8_t *from = core.local(Space::UB, src.address, bytes);
-        if (!down) memset(from + lines * groups, 0, size_t(blocks * 16 - lines) * size_t(groups));
-        for (int64_t block = 0; block < blocks; ++block)
-            for (int64_t pair = 0; pair < pairs; ++pair)
-                for (int64_t i = 0; i < 32; ++i) {
-                    const int64_t line = block * 16 + i / 2, group = pair * 2 + i % 2;
-                    to[(block * pairs + pair) * 32 + i] =
-                        down ? (line < lines ? from[group * lines + line]
-                                             : to[(block * pairs + pair) * 32 + i])
-                             : from[line * groups + group];
-                }
-    }
-    core.vector(Instr::VCONV, Type::U8, static_cast<int>((lines * groups + 255) / 256), lines * groups,
-                VectorOperand(dst.address), VectorOperand(src.address));
-}
-
 } // namespace
 
 TILE_OP_BODY(TMOV) {
@@ -276,8 +226,8 @@ TILE_OP_BODY(TMOV) {
 
 TILE_OP_BODY(TEXTRACT) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
-    int64_t row = operands.count > 2 ? scalar_as<int64_t>(operands[2]) : 0;
-    int64_t col = operands.count > 3 ? scalar_as<int64_t>(operands[3]) : 0;
+    int64_t row = operands.count > 2 ? int64_t(scalar_bits(operands[2], Type::I64)) : 0;
+    int64_t col = operands.count > 3 ? int64_t(scalar_bits(operands[3], Type::I64)) : 0;
     check_corner(core, "TEXTRACT", src, row, col);
     if (src.space != Space::L0C) return extract(core, "TEXTRACT", dst, src, row, col);
     const WayOut way_out(operands, 4);
@@ -289,7 +239,7 @@ TILE_OP_BODY(TEXTRACT) {
 
 TILE_OP_BODY(TINSERT) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
-    int64_t row = scalar_as<int64_t>(operands[2]), col = scalar_as<int64_t>(operands[3]);
+    int64_t row = int64_t(scalar_bits(operands[2], Type::I64)), col = int64_t(scalar_bits(operands[3], Type::I64));
     int64_t rows = src.valid_rows, cols = src.valid_cols;
     const WayOut way_out(operands, 4);
     const int64_t share_rows = way_out.mode == ToVector::SplitRows ? rows / 2 : rows;
@@ -302,13 +252,7 @@ TILE_OP_BODY(TINSERT) {
         return move_accumulator(core, "TINSERT", dst, {row, col}, src, {}, dst.inner ? src.rows : rows, cols,
                                 way_out);
     if (dst.space == Space::L1) return to_matrix(core, "TINSERT", dst, {row, col}, src, {}, rows, cols);
-    if (core.computes)
-        with_bits(dst.type, [&](auto tag) {
-            using T = decltype(tag);
-            View<T> to(core, dst), from(core, src);
-            for (int64_t r = 0; r < rows; ++r)
-                for (int64_t c = 0; c < cols; ++c) to.at(row + r, col + c) = from.at(r, c);
-        });
+    copy_part(&core, dst, {row, col}, core, src, {}, rows, cols);
     int64_t bytes = rows * cols * type_size(dst.type);
     core.move(Instr::MOV_UB_TO_UB, dst.type, part_of(dst, row, col, rows, cols),
               part_of(src, 0, 0, rows, cols), rows, bytes);

@@ -1,7 +1,5 @@
 // TPART*: two sources of which one may be valid for less than dst; where only one is, it is copied.
 #include <algorithm>
-#include <cstring>
-#include <vector>
 
 #include "isa/vector_unit.hpp"
 #include "steps.hpp"
@@ -43,16 +41,15 @@ class Partial {
         auto at = [&](const Lines &tile, int line) {
             return tile.address + static_cast<uint32_t>(line * tile.pitch * tile.size);
         };
-        auto blocks = [&](int64_t elements) { return (elements * dst_.size + 31) / 32 * 32; };
         if (dst_.pitch == whole_.pitch && !core_.register_based()) {
             int64_t elements = int64_t(dst_.lines - first) * dst_.pitch;
             count_elements(core_, elements);
-            copy_blocks(core_, type_, at(dst_, first), at(whole_, first), blocks(elements), 0);
+            copy_lines(core_, type_, {at(dst_, first)}, {at(whole_, first)}, 1, elements * dst_.size);
         } else {
             count_elements(core_, dst_.width);
             for (int line = first; line < dst_.lines; ++line)
-                copy_blocks(core_, type_, at(dst_, line), at(whole_, line), blocks(dst_.width),
-                            int64_t(dst_.width) * dst_.size);
+                copy_lines(core_, type_, {at(dst_, line)}, {at(whole_, line)}, 1,
+                           int64_t(dst_.width) * dst_.size);
         }
         count_off(core_);
     }
@@ -92,20 +89,8 @@ void partial(Core &core, const Operands &operands, const char *op, Instr instr) 
     job.issue_all();
 }
 
-// Elements of one source or the other, whatever they are.
-void choose(Core &core, const TileRef &dst, const TileRef &a, const TileRef &b,
-            const std::vector<bool> &first) {
-    with_bits(dst.type, [&](auto tag) {
-        View<decltype(tag)> to(core, dst), x(core, a), y(core, b);
-        for (int64_t r = 0; r < dst.valid_rows; ++r)
-            for (int64_t c = 0; c < dst.valid_cols; ++c)
-                to.at(r, c) = first[size_t(r * dst.valid_cols + c)] ? x.at(r, c) : y.at(r, c);
-    });
-}
-
 // The values, and the indices that go with them. With equal values the first source's index stays.
-template <class Better>
-void partial_index(Core &core, const Operands &operands, const char *op, Instr compare, Better better) {
+void partial_index(Core &core, const Operands &operands, const char *op, Compare better) {
     const TileRef &values = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
                   &b = tile_operand(core, op, operands, 2), &indices = tile_operand(core, op, operands, 3),
                   &of_a = tile_operand(core, op, operands, 4), &of_b = tile_operand(core, op, operands, 5);
@@ -123,45 +108,48 @@ void partial_index(Core &core, const Operands &operands, const char *op, Instr c
     if (type_size(indices.type) != type_size(values.type) && type_size(indices.type) != 4)
         core.unsupported("%s of %s values with %s indices", op, type_name(values.type),
                          type_name(indices.type));
-    auto holds = [](const TileRef &tile, int64_t r, int64_t c) {
-        return r < tile.valid_rows && c < tile.valid_cols;
-    };
-    std::vector<bool> first;
-    with_type_of(core, op, values.type, Numbers(), [&](auto tag) {
-        using T = decltype(tag);
-        if (!core.computes) return;
-        View<T> x(core, a), y(core, b);
-        for (int64_t r = 0; r < values.valid_rows; ++r)
-            for (int64_t c = 0; c < values.valid_cols; ++c)
-                first.push_back(!holds(b, r, c) ||
-                                (holds(a, r, c) && better(Wide<T>(x.at(r, c)), Wide<T>(y.at(r, c)))));
-    });
-    if (core.computes) {
-        choose(core, values, a, b, first);
-        choose(core, indices, of_a, of_b, first);
-    }
-    // per row and repeat: a comparison into a mask, and two selections by it
+    if (!is_number(values.type)) core.unsupported("%s of %s tiles", op, type_name(values.type));
+    // what only one source has is copied, before the rest where that lies beside it
     const int64_t rows = std::min(a.valid_rows, b.valid_rows), cols = std::min(a.valid_cols, b.valid_cols);
+    const bool whole_a = same(a, values), beside = cols < values.valid_cols;
+    auto copy = [&](const TileRef &to, const TileRef &from, int64_t first) {
+        const int64_t size = type_size(to.type), to_step = to.cols * size, from_step = from.cols * size;
+        copy_lines(core, to.type, {to.address + uint32_t(first * to_step), to_step},
+                   {from.address + uint32_t(first * from_step), from_step}, to.valid_rows - first,
+                   to.valid_cols * size);
+    };
+    auto copy_both = [&](int64_t first) {
+        copy(values, whole_a ? a : b, first);
+        copy(indices, whole_a ? of_a : of_b, first);
+        core.barrier(PipeId::V);
+    };
+    if (beside) copy_both(0);
+    // per row and repeat: a comparison into a mask, and two selections by it
     const int per_repeat = 256 / std::max(type_size(values.type), type_size(indices.type));
+    const bool registers = core.register_based();
+    const Operation compare = executed(registers ? Instr::VCMPV : Instr::VCMP, 0, static_cast<uint8_t>(better)),
+                    choose = registers ? selected_by(kRegisterFile) : executed(Instr::VSEL);
     for (int64_t r = 0; r < rows; ++r)
         for (int64_t c = 0; c < cols; c += per_repeat) {
             const int64_t count = std::min<int64_t>(per_repeat, cols - c);
             auto at = [&](const TileRef &tile) {
                 return VectorOperand(tile.address + uint32_t((r * tile.cols + c) * type_size(tile.type)));
             };
-            core.vector(compare, values.type, 1, count, at(a), at(a), at(b));
-            core.vector(Instr::VSEL, values.type, 1, count, at(values), at(a), at(b));
-            core.vector(Instr::VSEL, indices.type, 1, count, at(indices), at(of_a), at(of_b));
+            const VectorOperand bits = registers ? VectorOperand(kRegisterFile) : VectorOperand();
+            core.vector(compare, values.type, 1, count, bits, at(a), at(b));
+            core.vector(choose, values.type, 1, count, at(values), at(a), at(b));
+            core.vector(choose, indices.type, 1, count, at(indices), at(of_a), at(of_b));
         }
+    if (!beside && rows < values.valid_rows) copy_both(rows);
 }
 
 } // namespace
 
 TILE_OP_BODY(TPARTARGMAX) {
-    partial_index(core, operands, "TPARTARGMAX", Instr::VCMP, [](auto a, auto b) { return a >= b; });
+    partial_index(core, operands, "TPARTARGMAX", Compare::GE);
 }
 TILE_OP_BODY(TPARTARGMIN) {
-    partial_index(core, operands, "TPARTARGMIN", Instr::VCMP, [](auto a, auto b) { return a <= b; });
+    partial_index(core, operands, "TPARTARGMIN", Compare::LE);
 }
 TILE_OP_BODY(TPARTADD) { partial(core, operands, "TPARTADD", Instr::VADD); }
 TILE_OP_BODY(TPARTMUL) { partial(core, operands, "TPARTMUL", Instr::VMUL); }

@@ -1,106 +1,133 @@
 // Powers: exp(exponent * ln|base|) on the vector unit, then a pass of the scalar unit over the special cases.
-#include "elementwise.hpp"
+#include <cmath>
+
+#include "isa/composites.hpp"
+#include "ops/steps.hpp"
 
 namespace insight_trace::engine {
 
 namespace {
 
-int32_t power_of(int32_t base, int32_t exponent, bool) {
+int64_t whole_power(int32_t base, int32_t exponent) {
     if (exponent == 0 || base == 1) return 1;
     if (base == 0) return 0;
     if (base == -1) return exponent & 1 ? -1 : 1;
     if (exponent < 0) return 0;
+    auto product = [](int32_t a, int32_t b) { return int32_t(uint32_t(a) * uint32_t(b)); };
     int32_t result = 1;
-    for (; exponent != 0; exponent >>= 1, base = wrap_mul(base, base))
-        if (exponent & 1) result = wrap_mul(result, base);
+    for (; exponent != 0; exponent >>= 1, base = product(base, base))
+        if (exponent & 1) result = product(result, base);
     return result;
 }
 
-// `exact`: where 16 bits are left of it, the error of steps in float is far below the rounding
-float steps(float base, float exponent, bool exact) {
-    if (exact) return float(std::pow(double(base), double(exponent)));
-    return float(std::exp(double(float(std::log(double(base))) * exponent)));
-}
 bool is_odd(float whole) {
     if (whole >= 2147483648.0f) return true; // the largest 32-bit integer
     if (whole < -2147483648.0f) return false;
     return static_cast<int32_t>(whole) % 2 != 0;
 }
-float power_of(float base, float exponent, bool exact) {
-    if (exponent == 0) return 1;
-    if (base == 0) return exponent > 0 ? 0.0f : std::numeric_limits<float>::infinity();
-    if (base == -1 && std::isinf(exponent)) return 1;
-    if (!std::isfinite(exponent) || exponent != std::trunc(exponent)) return steps(base, exponent, exact);
-    float magnitude = steps(std::fabs(base), exponent, exact);
-    return is_odd(exponent) && base < 0 ? -magnitude : magnitude;
+
+// What the scalar unit stores in the place of the vector unit's result; `magnitude`: that of |base|.
+bool is_special(float base, float exponent, float magnitude, float &result) {
+    if (exponent == 0)
+        result = 1;
+    else if (base == 0)
+        result = exponent > 0 ? 0.0f : INFINITY;
+    else if (base == -1 && std::isinf(exponent))
+        result = 1;
+    else if (std::isfinite(exponent) && exponent == std::trunc(exponent))
+        result = is_odd(exponent) && base < 0 ? -magnitude : magnitude;
+    else
+        return false;
+    return true;
 }
 
-using Powers = Types<float, int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t>;
-// with registers, 16-bit floats widen to float and round once
-using PowersInRegisters =
-    Types<float, half, bfloat16_t, int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t>;
+struct Power {
+    const TileRef &dst, &base;
+    const TileRef *exponents;
+    const Operand *exponent;
+    Type type;
+    Lines to, x, y, scratch;
+
+    Power(Core &core, const char *op, const Operands &operands, bool by_number)
+        : dst(tile_operand(core, op, operands, 0)), base(tile_operand(core, op, operands, 1)),
+          exponents(by_number ? nullptr : &tile_operand(core, op, operands, 2)),
+          exponent(by_number ? &operands[2] : nullptr), type(dst.type) {
+        const TileRef &tmp = tile_operand(core, op, operands, 3);
+        require_type(core, op, base, type);
+        if (exponents) require_type(core, op, *exponents, type);
+        to = lines_of(core, op, dst);
+        x = lines_of(core, op, base, to);
+        y = exponents ? lines_of(core, op, *exponents, to) : x;
+        const bool known = type == Type::F32 || type == Type::I32 || type == Type::U32 || type == Type::I16 ||
+                           type == Type::U16 || type == Type::I8 || type == Type::U8;
+        if (!known) core.unsupported("%s of %s tiles", op, type_name(type));
+        if (type == Type::F32) scratch = lines_of(core, op, tmp, to);
+    }
+    static uint64_t at(const Lines &tile, int line, int i) {
+        return tile.address + (uint64_t(line) * uint64_t(tile.pitch) + uint64_t(i)) * uint64_t(tile.size);
+    }
+};
 
 // `times`: VMUL with the tile of exponents, VMULS with the scalar.
-void issue_power(Core &core, const Step &step, bool absolute, Instr times) {
+void issue_power(Core &core, const Step &step, bool absolute, const Operation &times) {
     constexpr Type F = Type::F32;
     if (absolute) {
-        issue(core, Instr::VABS, F, step, step.dst, step.src0);
+        issue(core, executed(Instr::VABS), F, step, step.dst, step.src0);
         core.barrier(PipeId::V);
     }
-    issue(core, Instr::VLN, F, step, step.dst, absolute ? step.dst : step.src0);
+    issue(core, executed(Instr::VLN), F, step, step.dst, absolute ? step.dst : step.src0);
     core.barrier(PipeId::V);
     issue(core, times, F, step, step.dst, step.dst, step.src1);
     core.barrier(PipeId::V);
-    issue(core, Instr::VEXP, F, step, step.dst, step.dst);
+    issue(core, executed(Instr::VEXP), F, step, step.dst, step.dst);
 }
 
-void power(Core &core, const char *op, const TileRef &dst, const TileRef &base, const TileRef *exponents,
-           const Operand *exponent, const TileRef &tmp) {
-    require_type(core, op, base, dst.type);
-    if (exponents) require_type(core, op, *exponents, dst.type);
-    Lines to = lines_of(core, op, dst), x = lines_of(core, op, base, to);
-    Lines y = exponents ? lines_of(core, op, *exponents, to) : x;
-    auto compute = [&](auto tag) {
-        using T = decltype(tag);
-        constexpr bool exact = is_real<T> && sizeof(T) == 2;
-        using Whole = std::conditional_t<is_real<T>, float, int32_t>;
-        if (!core.computes) return;
-        T value = exponent ? scalar_as<T>(*exponent) : T(0);
-        map_two<T>(core, to, x, y, [&](T a, T b) {
-            return static_cast<T>(
-                power_of(static_cast<Whole>(a), static_cast<Whole>(exponent ? value : b), exact));
-        });
-    };
-    if (core.register_based())
-        with_type_of(core, op, dst.type, PowersInRegisters(), compute);
-    else
-        with_type_of(core, op, dst.type, Powers(), compute);
-    int loads = exponents ? 2 : 1;
-    if (dst.type != Type::F32) return scalar_loop(core, to, loads);
-    Lines scratch = lines_of(core, op, tmp, to);
-    for (const Lines *into : {&scratch, &to}) {
-        bool absolute = into == &scratch;
-        auto one = [&](const Step &step) {
-            issue_power(core, step, absolute, exponents ? Instr::VMUL : Instr::VMULS);
-        };
-        if (exponents)
-            walk_binary(core, *into, x, y, true, one);
-        else
-            walk_scalar(core, *into, x, one);
-    }
-    scalar_loop(core, to, loads + 1);
+// The scalar unit goes over all elements: loads of base, exponent and, of floats, both results.
+void special_cases(Core &core, const Power &job) {
+    const int size = job.to.size;
+    const bool real = job.type == Type::F32;
+    const uint64_t number = job.exponent ? scalar_bits(*job.exponent, job.type) : 0;
+    auto whole = [&](uint64_t bits) { return static_cast<int32_t>(int64_t(number_of_bits(job.type, bits))); };
+    auto float_of = [](uint64_t bits) { return bits_float(static_cast<uint32_t>(bits)); };
+    handshake(core, PipeId::V, PipeId::S);
+    for (int line = 0; line < job.to.lines; ++line)
+        for (int i = 0; i < job.to.width; ++i) {
+            const uint64_t base = scalar_load(core, Power::at(job.x, line, i), size);
+            const uint64_t by = job.exponents ? scalar_load(core, Power::at(job.y, line, i), size) : number;
+            const uint64_t place = Power::at(job.to, line, i);
+            if (!real) {
+                scalar_store(core, place, uint64_t(whole_power(whole(base), whole(by))), size);
+                continue;
+            }
+            const uint64_t magnitude = scalar_load(core, Power::at(job.scratch, line, i), size);
+            float result = 0;
+            const bool special = is_special(float_of(base), float_of(by), float_of(magnitude), result);
+            scalar_store_if(core, special, place, float_bits(result), size);
+        }
+    handshake(core, PipeId::S, PipeId::V);
+}
+
+void power(Core &core, const char *op, const Operands &operands, bool by_number) {
+    const Power job(core, op, operands, by_number);
+    if (job.type == Type::F32)
+        for (const Lines *into : {&job.scratch, &job.to}) {
+            const bool absolute = into == &job.scratch;
+            const Operation times = by_number ? executed(Instr::VMULS, scalar_bits(operands[2], Type::F32))
+                                              : executed(Instr::VMUL);
+            auto one = [&](const Step &step) { issue_power(core, step, absolute, times); };
+            if (by_number)
+                walk_scalar(core, *into, job.x, one);
+            else
+                walk_binary(core, *into, job.x, job.y, true, one);
+        }
+    special_cases(core, job);
 }
 
 } // namespace
 
-TILE_OP_BODY(TPOW) {
-    const TileRef &exponents = tile_operand(core, "TPOW", operands, 2);
-    power(core, "TPOW", tile_operand(core, "TPOW", operands, 0), tile_operand(core, "TPOW", operands, 1),
-          &exponents, nullptr, tile_operand(core, "TPOW", operands, 3));
-}
-TILE_OP_BODY(TPOWS) {
-    power(core, "TPOWS", tile_operand(core, "TPOWS", operands, 0), tile_operand(core, "TPOWS", operands, 1),
-          nullptr, &operands[2], tile_operand(core, "TPOWS", operands, 3));
-}
+TILE_OP_BODY(TPOW) { power(core, "TPOW", operands, false); }
+TILE_OP_BODY(TPOWS) { power(core, "TPOWS", operands, true); }
+FUNCTION_OP_BODY(TPOW) { raise_to_powers(core, operands, "TPOW", false); }
+FUNCTION_OP_BODY(TPOWS) { raise_to_powers(core, operands, "TPOWS", true); }
 
 } // namespace insight_trace::engine

@@ -1,6 +1,8 @@
 // TPUSH on chips whose cube and vector cores write into each other's memory.
 #include "cluster.hpp"
 #include "elements.hpp"
+#include "isa/moves.hpp"
+#include "isa/scalar_unit.hpp"
 
 namespace insight_trace::engine {
 
@@ -8,8 +10,8 @@ namespace insight_trace::engine {
 // where a vector core's part begins, or of the place where a vector core's tile goes.
 TILE_OP_BODY(TPUSH) {
     const TileRef &there = operands[0].tile, &tile = operands[1].tile;
-    const int64_t lane = scalar_as<int64_t>(operands[2]);
-    const int64_t row = scalar_as<int64_t>(operands[3]), col = scalar_as<int64_t>(operands[4]);
+    const int64_t lane = int64_t(scalar_bits(operands[2], Type::I64));
+    const int64_t row = int64_t(scalar_bits(operands[3], Type::I64)), col = int64_t(scalar_bits(operands[4], Type::I64));
     if (!core.register_based())
         core.unsupported("TPUSH into another core's memory: on this chip it goes through global memory");
     const bool out_of_cube = tile.space == Space::L0C;
@@ -22,19 +24,9 @@ TILE_OP_BODY(TPUSH) {
                           (long long)rows, (long long)cols, (long long)row, (long long)col, larger_one.rows,
                           larger_one.cols);
     Core *other = cluster_core(core, lane);
-    if (core.computes && other)
-        with_bits(tile.type, [&](auto tag) {
-            using T = decltype(tag);
-            other->at = core.at;
-            View<T> to(*other, there), from(core, tile);
-            for (int64_t r = 0; r < rows; ++r)
-                for (int64_t c = 0; c < cols; ++c) {
-                    if (out_of_cube)
-                        to.at(r, c) = from.at(row + r, col + c);
-                    else
-                        to.at(row + r, col + c) = from.at(r, c);
-                }
-        });
+    if (other) other->at = core.at;
+    const Corner corner{row, col};
+    copy_part(other, there, out_of_cube ? Corner{} : corner, core, tile, out_of_cube ? corner : Corner{}, rows, cols);
     const int64_t bytes = rows * cols * type_size(tile.type);
     if (out_of_cube)
         core.fixpipe(Instr::FIX_L0C_TO_UB, tile.type, 0,

@@ -1,10 +1,9 @@
 // Sums that are rectified and narrowed in one go, and quantised numbers to and from floats.
 #include <algorithm>
 
-#include "quantise_groups.hpp"
 #include "compose.hpp"
-#include "elementwise.hpp"
-#include "rounding.hpp"
+#include "isa/composites.hpp"
+#include "steps.hpp"
 
 namespace insight_trace::engine {
 
@@ -29,11 +28,6 @@ VectorOperand place_in(const Lines &tile, int line, int column, int stride) {
     return VectorOperand(tile.address + static_cast<uint32_t>(offset), static_cast<uint16_t>(stride));
 }
 
-int8_t to_int8(double value) {
-    if (value != value) return 0;
-    return static_cast<int8_t>(std::max(-128.0, std::min(127.0, to_integral(value, Round::Rint))));
-}
-
 void rectify_and_narrow(Core &core, const Operands &operands, const char *op, Instr instr) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
                   &b = tile_operand(core, op, operands, 2);
@@ -56,7 +50,11 @@ void rectify_and_narrow(Core &core, const Operands &operands, const char *op, In
 TILE_OP_BODY(TADDRELUCONV) { rectify_and_narrow(core, operands, "TADDRELUCONV", Instr::VADDRELUCONV); }
 TILE_OP_BODY(TSUBRELUCONV) { rectify_and_narrow(core, operands, "TSUBRELUCONV", Instr::VSUBRELUCONV); }
 
-// dst, two tiles of integers, the scale, scratch: max(0, (a + b) * scale).
+constexpr float kShift = 131072.0f; // large sums are scaled down first
+static const Operation kRound = executed(Instr::VCONV, 0, static_cast<uint8_t>(Round::Rint));
+
+// dst, two tiles of integers, the scale, scratch: max(0, (a + b) * scale). Both sources are overwritten on the
+// way.
 TILE_OP_BODY(TADDDEQRELU) {
     const char *op = "TADDDEQRELU";
     const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
@@ -65,31 +63,45 @@ TILE_OP_BODY(TADDDEQRELU) {
     for (const TileRef *tile : {&a, &b, &tmp}) require_type(core, op, *tile, Type::I32);
     Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to),
           scratch = lines_of(core, op, tmp, to);
-    float scale = scalar_as<float>(operands[3]);
-    constexpr float kShift = 131072.0f; // large sums are scaled down first
-    if (core.computes) {
-        half *into = elements_of<half>(core, to);
-        const int32_t *first = elements_of<int32_t>(core, x), *second = elements_of<int32_t>(core, y);
-        for (int line = 0; line < to.lines; ++line, into += to.pitch, first += x.pitch, second += y.pitch)
-            for (int i = 0; i < to.width; ++i) {
-                float sum = float(wrap_add(first[i], second[i]));
-                into[i] = half(larger(sum * (1.0f / kShift) * scale * kShift, 0.0f));
-            }
-    }
+    const float scale = bits_float(static_cast<uint32_t>(scalar_bits(operands[3], Type::F32)));
     walk_conversion(core, to, 4, [&](int line, int column, int repeat, int width) {
         VectorOperand p = place_in(x, line, column, 8), q = place_in(y, line, column, 8),
                       t = place_in(scratch, line, column, 8);
-        auto then = [&](Instr instr, Type type, VectorOperand d, VectorOperand s0, VectorOperand s1 = {}) {
+        auto then = [&](Operation instr, Type type, VectorOperand d, VectorOperand s0, VectorOperand s1 = {}) {
             core.vector(instr, type, repeat, int64_t(repeat) * width, d, s0, s1);
             core.barrier(PipeId::V);
         };
-        then(Instr::VADD, Type::I32, t, p, q);
-        then(Instr::VCONV, Type::F32, p, t);
-        for (int step = 0; step < 3; ++step) then(Instr::VMULS, Type::F32, p, p);
-        then(Instr::MOVEV, Type::F32, t, {});
-        then(Instr::VMAX, Type::F32, q, p, t);
-        then(Instr::VCONV, Type::F16, place_in(to, line, column, 4), q.of(Type::F32));
+        then(executed(Instr::VADD), Type::I32, t, p, q);
+        then(kRound, Type::F32, p.of(Type::F32), t.of(Type::I32));
+        for (float by : {1.0f / kShift, scale, kShift})
+            then(executed(Instr::VMULS, float_bits(by)), Type::F32, p, p);
+        then(executed(Instr::MOVEV), Type::F32, t, {});
+        then(executed(Instr::VMAX), Type::F32, q, p, t);
+        then(kRound, Type::F16, place_in(to, line, column, 4).of(Type::F16), q.of(Type::F32));
     });
+}
+
+// With registers the steps leave their operands as they were.
+FUNCTION_OP_BODY(TADDDEQRELU) {
+    const char *op = "TADDDEQRELU";
+    const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
+                  &b = tile_operand(core, op, operands, 2);
+    require_type(core, op, dst, Type::F16);
+    for (const TileRef *tile : {&a, &b, &tile_operand(core, op, operands, 4)})
+        require_type(core, op, *tile, Type::I32);
+    Lines to = lines_of(core, op, dst), x = lines_of(core, op, a, to), y = lines_of(core, op, b, to);
+    const uint64_t scale = scalar_bits(operands[3], Type::F32);
+    const VectorOperand held(kRegisterFile);
+    for (int line = 0; line < to.lines; ++line) {
+        core.vector_counted(executed(Instr::VADD), Type::I32, to.width, held, place_in(x, line, 0, 8),
+                            place_in(y, line, 0, 8));
+        core.vector_counted(kRound, Type::F32, to.width, held.of(Type::F32), held.of(Type::I32));
+        for (uint64_t by : {uint64_t(float_bits(1.0f / kShift)), scale, uint64_t(float_bits(kShift))})
+            core.vector_counted(executed(Instr::VMULS, by), Type::F32, to.width, held, held);
+        core.vector_counted(executed(Instr::VMAXS), Type::F32, to.width, held, held);
+        core.vector_counted(kRound, Type::F16, to.width, place_in(to, line, 0, 4).of(Type::F16),
+                            held.of(Type::F32));
+    }
 }
 
 // dst, src, a scale and an offset for every row: (src - offset) * scale.
@@ -102,50 +114,63 @@ TILE_OP_BODY(TDEQUANT) {
     require_type(core, op, offset, Type::F32);
     Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
     if (!to.rows) core.unsupported("TDEQUANT of column-major tiles");
+    if (src.type != Type::I8 && src.type != Type::I16)
+        core.unsupported("%s of %s tiles", op, type_name(src.type));
     int pitch = scale.row_major ? scale.cols : 1;
     auto parameter = [&](const TileRef &tile, int row) {
-        return tile.address + static_cast<uint32_t>(row * pitch * 4);
+        return scalar_load(core, tile.address + static_cast<uint32_t>(row * pitch * 4), 4);
     };
-    with_type_of(core, op, src.type, Types<int8_t, int16_t>(), [&](auto tag) {
-        using T = decltype(tag);
-        if (!core.computes) return;
-        float *into = elements_of<float>(core, to);
-        const T *x = elements_of<T>(core, from);
-        for (int row = 0; row < to.lines; ++row, into += to.pitch, x += from.pitch) {
-            float by = *core.local_as<float>(Space::UB, parameter(scale, row), 1),
-                  less = *core.local_as<float>(Space::UB, parameter(offset, row), 1);
-            for (int i = 0; i < to.width; ++i) into[i] = (float(x[i]) - less) * by;
-        }
-    });
     auto at = [](const Lines &tile, int row) { return place_in(tile, row, 0, 8); };
     count_elements(core, to.width);
     for (int row = 0; row < to.lines; ++row) {
-        if (src.type == Type::I8) { // over half, in dst itself
-            core.vector_counted(Instr::VCONV, Type::F16, to.width, at(to, row).spanning(2 * to.width),
-                                at(from, row).of(src.type).spanning(to.width));
+        if (src.type == Type::I8) { // over half, in every second block of dst itself
+            const VectorOperand halves(at(to, row).address, 16, 2);
+            core.vector_counted(kRound, Type::F16, to.width, halves.of(Type::F16),
+                                place_in(from, row, 0, 4).of(src.type));
             core.barrier(PipeId::V);
-            core.vector_counted(Instr::VCONV, Type::F32, to.width, at(to, row).spanning(4 * to.width),
-                                at(to, row).of(Type::F16).spanning(2 * to.width));
+            core.vector_counted(kRound, Type::F32, to.width, at(to, row).of(Type::F32),
+                                VectorOperand(halves.address, 8, 2).of(Type::F16));
         } else {
-            core.vector_counted(Instr::VCONV, Type::F32, to.width, at(to, row).spanning(4 * to.width),
-                                at(from, row).of(src.type).spanning(from.size * to.width));
+            core.vector_counted(kRound, Type::F32, to.width, at(to, row).of(Type::F32),
+                                place_in(from, row, 0, 4).of(src.type));
         }
         core.barrier(PipeId::V);
     }
     count_off(core);
-    int64_t load = core.parameters.scalar_load_ub;
     count_elements(core, to.width);
     for (int row = 0; row < to.lines; ++row) {
         handshake(core, PipeId::V, PipeId::S);
-        core.scalar_access(Instr::LD_XD_XN_IMM, Space::UB, parameter(offset, row), 4, load);
-        core.scalar_access(Instr::LD_XD_XN_IMM, Space::UB, parameter(scale, row), 4, load);
+        const uint64_t less = parameter(offset, row) ^ 0x80000000u, by = parameter(scale, row);
         handshake(core, PipeId::S, PipeId::V);
-        core.vector_counted(Instr::VADDS, Type::F32, to.width, at(to, row), at(to, row));
+        core.vector_counted(executed(Instr::VADDS, less), Type::F32, to.width, at(to, row), at(to, row));
         core.barrier(PipeId::V);
-        core.vector_counted(Instr::VMULS, Type::F32, to.width, at(to, row), at(to, row));
+        core.vector_counted(executed(Instr::VMULS, by), Type::F32, to.width, at(to, row), at(to, row));
         core.barrier(PipeId::V);
     }
     count_off(core);
+}
+
+FUNCTION_OP_BODY(TDEQUANT) {
+    const char *op = "TDEQUANT";
+    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1),
+                  &scale = tile_operand(core, op, operands, 2), &offset = tile_operand(core, op, operands, 3);
+    for (const TileRef *tile : {&dst, &scale, &offset}) require_type(core, op, *tile, Type::F32);
+    Lines to = lines_of(core, op, dst), from = lines_of(core, op, src, to);
+    if (!to.rows) core.unsupported("TDEQUANT of column-major tiles");
+    if (src.type != Type::I8 && src.type != Type::I16)
+        core.unsupported("%s of %s tiles", op, type_name(src.type));
+    const VectorOperand held(kRegisterFile);
+    for (int row = 0; row < to.lines; ++row) {
+        auto parameter = [&](const TileRef &tile) {
+            return spread_value(core, element_address(tile, int64_t(row) * row_step(scale)), 4);
+        };
+        core.vector_counted(kRound, Type::F32, to.width, held.of(Type::F32),
+                            place_in(from, row, 0, 8).of(src.type));
+        core.vector_counted(executed(Instr::VADDS, parameter(offset) ^ 0x80000000u), Type::F32, to.width, held,
+                            held);
+        core.vector_counted(executed(Instr::VMULS, parameter(scale)), Type::F32, to.width,
+                            place_in(to, row, 0, 8), held);
+    }
 }
 
 // dst, src, a scale for every row, 2 (signed) or 3 (unsigned, with an offset for every row), scratch, offset.
@@ -156,7 +181,6 @@ TILE_OP_BODY(TQUANT) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
     int64_t kind = operands.count > 3 ? operands[3].option : -1;
     if (kind != kSigned && kind != kUnsigned) return quantise_groups(core, operands);
-    if (core.register_based()) return quantise_rows(core, operands);
     if (operands.count < 5) core.unsupported("TQUANT without a scratch tile");
     const TileRef &tmp = tile_operand(core, op, operands, 4);
     require_type(core, op, src, Type::F32);
@@ -182,6 +206,35 @@ TILE_OP_BODY(TQUANT) {
     core.barrier(PipeId::V);
     run(core, Op::TCVT, operands[0], as_operand(halves), as_operand(kNearest), as_operand(kSaturate));
     core.barrier(PipeId::V);
+}
+
+// With registers: the product, the sum, and one conversion that rounds and holds.
+FUNCTION_OP_BODY(TQUANT) {
+    const char *op = "TQUANT";
+    constexpr int64_t kSigned = 2, kUnsigned = 3; // pto::QuantType
+    const int64_t kind = operands.count > 3 ? operands[3].option : -1;
+    if (kind != kSigned && kind != kUnsigned) return quantise_groups(core, operands);
+    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1),
+                  &scale = tile_operand(core, op, operands, 2);
+    const TileRef *offset = operands.count > 5 ? &tile_operand(core, op, operands, 5) : nullptr;
+    require_type(core, op, src, Type::F32);
+    require_type(core, op, dst, kind == kSigned ? Type::I8 : Type::U8);
+    need_plain_rows(core, op, src, "source");
+    need_plain_rows(core, op, dst, "destination");
+    if (kind == kUnsigned && !offset) core.kernel_error("TQUANT to unsigned numbers needs offsets");
+    const VectorOperand held(kRegisterFile);
+    auto number = [&](const TileRef &tile, int row) {
+        return spread_value(core, tile.address + uint32_t(row) * 4, 4);
+    };
+    for (int r = 0; r < src.valid_rows; ++r) {
+        core.vector_counted(executed(Instr::VMULS, number(scale, r)), Type::F32, src.valid_cols, held,
+                            VectorOperand(element_address(src, int64_t(r) * src.cols)));
+        if (offset)
+            core.vector_counted(executed(Instr::VADDS, number(*offset, r)), Type::F32, src.valid_cols, held, held);
+        core.vector_counted(kRound, dst.type, src.valid_cols,
+                            VectorOperand(element_address(dst, int64_t(r) * dst.cols), 2).of(dst.type),
+                            held.of(Type::F32));
+    }
 }
 
 } // namespace insight_trace::engine

@@ -1,7 +1,6 @@
 // Reductions along rows: maximum, minimum, sum, product.
-#include <cstring>
+#include <cmath>
 #include <string_view>
-#include <vector>
 
 #include "isa/vector_unit.hpp"
 #include "ops/steps.hpp"
@@ -171,15 +170,8 @@ void issue_row_reduction(Core &core, const RowReduction &op, const TileRef &dst,
         return;
     }
     if (full == 1) { // nothing to fold yet: the whole repeat moves as it is
-        if (core.computes)
-            for (int r = 0; r < rows; ++r)
-                memmove(core.local(Space::UB, element_address(tmp, int64_t(r) * tmp.cols), kRepeatBytes),
-                        core.local(Space::UB, element_address(src, int64_t(r) * src.cols), kRepeatBytes),
-                        kRepeatBytes);
-        core.move(Instr::MOV_UB_TO_UB, src.type,
-                  lines_at(tmp.address, rows, int64_t(tmp.cols) * type_size(tmp.type), kRepeatBytes),
-                  lines_at(src.address, rows, int64_t(src.cols) * type_size(src.type), kRepeatBytes), rows,
-                  int64_t(rows) * kRepeatBytes);
+        copy_lines(core, src.type, {tmp.address, int64_t(tmp.cols) * type_size(tmp.type)},
+                   {src.address, int64_t(src.cols) * type_size(src.type)}, rows, kRepeatBytes);
         core.barrier(PipeId::V);
     } else if (op.pairs) {
         issue_pair_tree_start(core, op.fold, src, tmp, full, lanes);
@@ -206,53 +198,43 @@ void issue_row_reduction(Core &core, const RowReduction &op, const TileRef &dst,
     core.barrier(PipeId::V);
 }
 
-// What a block begins with, and how the scalar unit folds what is left in it.
-struct BlockFold {
-    Instr fold;
-    uint64_t neutral;
-};
-BlockFold block_fold(Instr fold, Type type) {
-    return {fold, with_type(type, [&](auto tag) -> uint64_t {
-                using T = decltype(tag);
-                if (fold == Instr::VMUL) return bits_of(T(1));
-                if (fold == Instr::VADD) return bits_of(T(0));
-                if constexpr (is_real<T>)
-                    return bits_of(T(fold == Instr::VMAX ? -INFINITY : INFINITY));
-                else
-                    return bits_of(fold == Instr::VMAX ? std::numeric_limits<T>::min()
-                                                       : std::numeric_limits<T>::max());
-            })};
+// What a block begins with.
+static uint64_t neutral(Instr fold, Type type) {
+    const bool real = type == Type::F32 || type == Type::F16 || type == Type::BF16;
+    if (fold == Instr::VMUL) return bits_of_number(type, 1);
+    if (fold == Instr::VADD) return 0;
+    if (real) return bits_of_number(type, fold == Instr::VMAX ? -INFINITY : INFINITY);
+    const uint64_t ones = ~0ull >> (64 - 8 * type_size(type)), sign = ones ^ ones >> 1;
+    const bool is_signed = type == Type::I32 || type == Type::I16 || type == Type::I8 || type == Type::I64;
+    const uint64_t least = is_signed ? sign : 0;
+    return fold == Instr::VMAX ? least : ones ^ least;
 }
 
-// The scalar unit reads a block and stores what its elements fold to.
-void fold_block(Core &core, Instr fold, Type type, uint32_t from, uint32_t to) {
-    if (!core.computes) return;
-    with_type(type, [&](auto tag) {
-        using T = decltype(tag);
-        const T *held = core.local_as<T>(Space::UB, from, uint64_t(per_block(type)));
-        Wide<T> value = Wide<T>(held[0]);
-        for (int i = 1; i < per_block(type); ++i) {
-            const Wide<T> next = Wide<T>(held[i]);
-            value = fold == Instr::VMUL   ? wrap_mul(value, next)
-                    : fold == Instr::VADD ? wrap_add(value, next)
-                    : fold == Instr::VMAX ? larger(value, next)
-                                          : smaller(value, next);
-        }
-        *core.local_as<T>(Space::UB, to, 1) = T(value);
-    });
+// The scalar unit reads a block and gives what its elements fold to. It computes 16-bit floats as floats.
+static uint64_t fold_block(Core &core, Instr fold, Type type, uint32_t from) {
+    const bool half = type == Type::F16 || type == Type::BF16;
+    const int size = type_size(type);
+    auto load = [&](int i) {
+        const uint64_t bits = scalar_load(core, from + uint32_t(i * size), size);
+        return half ? bits_of_number(Type::F32, number_of_bits(type, bits)) : bits;
+    };
+    uint64_t value = load(0);
+    for (int i = 1; i < per_block(type); ++i)
+        value = scalar_result(core, fold, half ? Type::F32 : type, value, load(i));
+    return half ? bits_of_number(type, number_of_bits(Type::F32, value)) : value;
 }
 
 void issue_blockwise_reduction(Core &core, Instr fold, const TileRef &dst, const TileRef &src,
                                const TileRef &tmp) {
     int block = per_block(src.type), size = type_size(src.type);
     int rest = src.valid_cols % block;
-    const BlockFold how = block_fold(fold, src.type);
+    const uint64_t first = neutral(fold, src.type);
     VectorOperand held(tmp.address, 0, 0);
     count_mode(core);
     for (int r = 0; r < src.valid_rows; ++r) {
         uint32_t from = element_address(src, int64_t(r) * src.cols);
         mask_value(core, uint64_t(block));
-        core.vector(executed(Instr::MOVEV, how.neutral), src.type, 1, block, VectorOperand(tmp.address, 0));
+        core.vector(executed(Instr::MOVEV, first), src.type, 1, block, VectorOperand(tmp.address, 0));
         core.barrier(PipeId::V);
         for (int b = 0; b < src.valid_cols / block; ++b, from += kBlockBytes) {
             core.vector(executed(fold), src.type, 1, block, held, held, VectorOperand(from, 1));
@@ -264,10 +246,8 @@ void issue_blockwise_reduction(Core &core, Instr fold, const TileRef &dst, const
             core.barrier(PipeId::V);
         }
         handshake(core, PipeId::V, PipeId::S);
-        for (int i = 0; i < block; ++i) scalar_load(core, tmp.address + uint32_t(i * size));
-        const uint32_t place = element_address(dst, int64_t(r) * row_step(dst));
-        fold_block(core, fold, src.type, tmp.address, place);
-        scalar_store(core, place);
+        scalar_store(core, element_address(dst, int64_t(r) * row_step(dst)),
+                     fold_block(core, fold, src.type, tmp.address), size);
         handshake(core, PipeId::S, PipeId::V);
     }
     count_off(core);

@@ -17,9 +17,7 @@ void check_columns(const Core &core, const char *name, const TileRef &dst, const
 }
 
 void copy_row(Core &core, const TileRef &dst, const TileRef &src) {
-    int64_t bytes = ceil_div(int64_t(src.valid_cols) * type_size(src.type), kBlockBytes) * kBlockBytes;
-    copy_blocks(core, src.type, dst.address, src.address, bytes,
-                int64_t(src.valid_cols) * type_size(src.type));
+    copy_lines(core, src.type, {dst.address}, {src.address}, 1, int64_t(src.valid_cols) * type_size(src.type));
 }
 
 VectorOperand row_of(const TileRef &tile, int64_t row, int64_t col = 0) {
@@ -98,8 +96,7 @@ TILE_OP_BODY(TCOLSUM) {
         }
         issue_pair_sums(core, src, tmp);
         const int64_t bytes = int64_t(src.valid_cols) * type_size(src.type);
-        copy_blocks(core, src.type, dst.address, tmp.address, ceil_div(bytes, kBlockBytes) * kBlockBytes,
-                    bytes);
+        copy_lines(core, src.type, {dst.address}, {tmp.address}, 1, bytes);
         core.barrier(PipeId::V);
         return;
     }

@@ -1,9 +1,7 @@
-// Scales of narrow floats on their way from global memory into boxes of 32 bytes.
+// Loads whose elements are put in boxes of 32 bytes on their way (isa/dma_boxes.cpp).
 #pragma once
 
-#include <cstring>
-
-#include "layout_copy.hpp"
+#include "core.hpp"
 
 namespace insight_trace::engine {
 
@@ -20,78 +18,11 @@ enum Layout : uint8_t {
     MX_B_NN = 9
 };
 
-// All scales of a tile, in the boxes that it has, as one run.
-inline void load_all_scales(Core &core, const TileRef &tile, const GlobalRef &g) {
-    int64_t count = int64_t(tile.rows) * tile.cols, given = 1;
-    for (int64_t extent : g.shape) given *= extent;
-    if (given != count)
-        core.unsupported("TLOAD of %lld scales into a tile of %lld", (long long)given, (long long)count);
-    if (core.computes)
-        memcpy(core.local(tile.space, tile.address, uint64_t(count)),
-               core.global(g.address, uint64_t(count), kReads), size_t(count));
-    core.transfer(Instr::MOV_OUT_TO_L1, tile.type, g.address, tile.address, 1, count, count);
-}
-
-// Scales lie in GM in the boxes that the tile has: 16 lines by a pair of groups.
-inline void load_scales(Core &core, const TileRef &tile, const GlobalRef &g) {
-    const bool left = g.layout == MX_A_ZZ;
-    const int64_t lines = g.shape[0] * g.shape[1] * g.shape[3], groups = g.shape[2] * g.shape[4];
-    if (tile.fractal != 32 || tile.space != Space::L1)
-        core.unsupported("TLOAD of scales into a tile that does not hold them in boxes of 32 bytes");
-    if (g.shape[3] != 16 || g.shape[4] != 2) return load_all_scales(core, tile, g);
-    if ((left ? lines : groups) > tile.rows || (left ? groups : lines) > tile.cols)
-        core.kernel_error("TLOAD of %lld x %lld scales into a %d x %d tile", (long long)lines,
-                          (long long)groups, tile.rows, tile.cols);
-    if (core.computes) {
-        View<uint8_t> to(core, tile);
-        for (int64_t line = 0; line < lines; ++line)
-            for (int64_t group = 0; group < groups; ++group) {
-                const int64_t box = line / 16, offset = box / g.shape[1] * g.stride[0] +
-                                                        box % g.shape[1] * g.stride[1] +
-                                                        group / 2 * g.stride[2] + line % 16 * g.stride[3] +
-                                                        group % 2 * g.stride[4];
-                const uint8_t scale = *core.global(g.address + uint64_t(offset), 1, kReads);
-                (left ? to.at(line, group) : to.at(group, line)) = scale;
-            }
-    }
-    const int64_t count = lines * groups;
-    core.transfer(Instr::MOV_OUT_TO_L1, tile.type, g.address, tile.address, 1, count, count);
-}
-
-// Scales that lie in GM in pairs along k are put into boxes on their way.
-inline void load_scale_pairs(Core &core, const TileRef &tile, const GlobalRef &g) {
-    const bool left = g.layout == MX_A_ND || g.layout == MX_A_DN;
-    const bool pair_by_pair = g.layout == MX_A_DN || g.layout == MX_B_ND;
-    // a shape that does not count pairs leaves it to the tile how many there are
-    const bool by_tile = g.shape[4] != 2;
-    const int64_t lines =
-        by_tile ? (left ? tile.valid_rows : tile.valid_cols) : g.shape[pair_by_pair ? 3 : 2];
-    const int64_t groups =
-        by_tile ? (left ? tile.valid_cols : tile.valid_rows) : 2 * g.shape[pair_by_pair ? 2 : 3];
-    const int64_t outer = pair_by_pair ? groups / 2 : lines, inner = pair_by_pair ? lines : groups / 2;
-    if (tile.fractal != 32 || tile.space != Space::L1 || groups % 2)
-        core.unsupported("TLOAD of scales into a tile that does not hold them in boxes of 32 bytes");
-    if ((left ? lines : groups) > tile.rows || (left ? groups : lines) > tile.cols)
-        core.kernel_error("TLOAD of %lld x %lld scales into a %d x %d tile", (long long)lines,
-                          (long long)groups, tile.rows, tile.cols);
-    if (core.computes) {
-        View<uint8_t> to(core, tile);
-        for (int64_t i = 0; i < outer; ++i)
-            for (int64_t j = 0; j < inner; ++j) {
-                const uint8_t *pair =
-                    core.global(g.address + uint64_t(i * g.stride[2] + j * g.stride[3]), 2, kReads);
-                for (int64_t q = 0; q < 2; ++q) {
-                    const int64_t group = 2 * (pair_by_pair ? i : j) + q, line = pair_by_pair ? j : i;
-                    (left ? to.at(line, group) : to.at(group, line)) = pair[q];
-                }
-            }
-    }
-    Area gm = lines_at(g.address, outer, g.stride[2], 2);
-    gm.walk[0].count[1] = static_cast<uint32_t>(inner);
-    gm.walk[0].step[1] = g.stride[3];
-    core.transfer(Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, tile.type, gm,
-                  left ? part_of(tile, 0, 0, lines, groups) : part_of(tile, 0, 0, groups, lines), outer,
-                  inner * 2, g.stride[2]);
-}
+// Scales of narrow floats that lie in GM in the boxes that the tile has: 16 lines by a pair of groups.
+void load_scales(Core &core, const TileRef &tile, const GlobalRef &g);
+// The same in pairs along k.
+void load_scale_pairs(Core &core, const TileRef &tile, const GlobalRef &g);
+// An image whose channels become blocks; operands as pto/common/forms/convolution.hpp packs them.
+void load_channels(Core &core, const Operands &operands);
 
 } // namespace insight_trace::engine

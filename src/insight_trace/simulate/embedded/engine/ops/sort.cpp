@@ -66,14 +66,14 @@ TILE_OP_BODY(TSORT32) {
         }
         int64_t bytes = int64_t(src.valid_cols) * size;
         if (src.valid_cols <= kGroup * kMostRepeats) { // the whole row fits the scratch tile
-            copy_blocks(core, src.type, held, values, ceil_div(bytes, kBlockBytes) * kBlockBytes, bytes);
+            copy_lines(core, src.type, {held}, {values}, 1, bytes);
             fill_up(held + uint32_t((groups - 1) * kGroup * size));
             sort(out, held, indices, 0, groups);
         } else { // only the last group does
             for (int first = 0; first < groups - 1; first += kMostRepeats)
                 sort(out, values, indices, first, std::min(kMostRepeats, groups - 1 - first));
-            copy_blocks(core, src.type, held, values + uint32_t((groups - 1) * kGroup * size),
-                        ceil_div(int64_t(rest) * size, kBlockBytes) * kBlockBytes, int64_t(rest) * size);
+            copy_lines(core, src.type, {held}, {values + uint32_t((groups - 1) * kGroup * size)}, 1,
+                       int64_t(rest) * size);
             fill_up(held);
             sort(out + uint32_t((groups - 1) * kGroup * kPairBytes), held,
                  indices + uint32_t((groups - 1) * kGroup * 4), 0, 1);
@@ -92,7 +92,7 @@ int merge_repeats(int64_t pairs) {
 // TMRGSORT(dst, src, block_length): every four neighbouring sorted blocks into one.
 void merge_blocks(Core &core, const Operands &operands) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
-    int64_t block = scalar_as<int64_t>(operands[2]);
+    const auto block = static_cast<int64_t>(scalar_bits(operands[2], Type::I64));
     check_pairs(core, "TMRGSORT", dst, dst);
     check_pairs(core, "TMRGSORT", src, dst);
     int size = type_size(src.type);
@@ -103,12 +103,10 @@ void merge_blocks(Core &core, const Operands &operands) {
         core.kernel_error("TMRGSORT: %d columns are not 1 to 255 times four blocks of %lld", src.valid_cols,
                           (long long)block);
     int64_t total = pairs * 4 * repeats;
-    if (core.computes) {
-        const int64_t lengths[] = {pairs, pairs, pairs, pairs};
-        uint64_t lists[4];
-        for (int k = 0; k < 4; ++k) lists[k] = src.address + uint64_t(k * pairs * kPairBytes);
-        merge_sorted(core, src.type, dst.address, lists, lengths, repeats, 15, false);
-    }
+    const int64_t lengths[] = {pairs, pairs, pairs, pairs};
+    uint64_t lists[4];
+    for (int k = 0; k < 4; ++k) lists[k] = src.address + uint64_t(k * pairs * kPairBytes);
+    merge_sorted(core, src.type, dst.address, lists, lengths, repeats, 15, false);
     core.vector(Instr::VMS4v2, src.type, merge_repeats(total), total * kPairBytes / size,
                 VectorOperand(dst.address).spanning(total * kPairBytes),
                 VectorOperand(src.address).spanning(total * kPairBytes));
@@ -133,10 +131,8 @@ void merge_lists(Core &core, const Operands &operands) {
         lengths[i] = int64_t(src.valid_cols) * size / kPairBytes;
         total += lengths[i];
     }
-    MergeResult merged;
-    std::copy_n(lengths, 4, merged.taken);
-    if (core.computes)
-        merged = merge_sorted(core, dst.type, tmp.address, lists, lengths, 1, (1 << count) - 1, suspend);
+    const MergeResult merged =
+        merge_sorted(core, dst.type, tmp.address, lists, lengths, 1, (1 << count) - 1, suspend);
     auto list = [&](uint32_t i) {
         const TileRef &src = operands[i].tile;
         return VectorOperand(src.address).spanning(int64_t(src.valid_cols) * size);
@@ -154,7 +150,7 @@ void merge_lists(Core &core, const Operands &operands) {
     core.barrier(PipeId::V);
     // as much as the result holds
     const int64_t bytes = int64_t(dst.valid_cols) * size;
-    copy_blocks(core, dst.type, dst.address, tmp.address, ceil_div(bytes, kBlockBytes) * kBlockBytes, bytes);
+    copy_lines(core, dst.type, {dst.address}, {tmp.address}, 1, bytes);
 }
 
 } // namespace

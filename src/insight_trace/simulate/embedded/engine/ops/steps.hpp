@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "isa/moves.hpp"
+#include "isa/scalar_unit.hpp"
 #include "ops/elementwise.hpp"
+#include "isa/rounding.hpp"
 
 namespace insight_trace::engine {
 
@@ -24,12 +27,6 @@ inline uint32_t element_address(const TileRef &tile, int64_t elements) {
     return tile.address + static_cast<uint32_t>(elements * type_size(tile.type));
 }
 
-// The first `rows` and `cols` of a row-major tile, as bytes.
-inline uint8_t *bytes_of(Core &core, const TileRef &tile, int64_t rows, int64_t cols) {
-    int64_t extent = rows > 0 ? (rows - 1) * tile.cols + cols : 0;
-    return core.local(tile.space, tile.address, uint64_t(extent * type_size(tile.type)));
-}
-
 // --- masks beyond those of vector_walk.hpp
 inline void count_mode(Core &core) { core.set_register(PipeId::V, 1); }
 inline void bit_mode(Core &core) { core.set_register(PipeId::V, 0); }
@@ -44,29 +41,13 @@ inline void counted(Core &core, const Operation &instr, Type type, int64_t eleme
         core.vector(instr, type, 1, 0, dst, src0, src1);
 }
 
-// An instruction that a2a3 executes, and that a function of the 950 does in another way: there the op's
-// values come from elsewhere.
-inline Operation lowered(const Core &core, Instr instr, uint64_t number = 0, uint8_t mode = 0) {
-    Operation operation = executed(instr, number, mode);
-    operation.executes = !core.register_based();
-    return operation;
-}
 
-// UB to UB in blocks: `bytes`, of which a chip with functions moves `needed`.
-inline void copy_blocks(Core &core, Type type, uint32_t to, uint32_t from, int64_t bytes, int64_t needed) {
-    if (core.computes) {
-        const auto count = uint64_t(core.register_based() ? needed : bytes);
-        memmove(core.local(Space::UB, to, count), core.local(Space::UB, from, count), size_t(count));
-    }
-    core.move(Instr::MOV_UB_TO_UB, type, to, from, 1, bytes);
-}
+// A choice by bits at an address, as functions make it by a predicate.
+inline Operation selected_by(uint32_t bits) { return executed(Instr::VSEL, bits, 3); }
 
-// --- scalar accesses
-inline void scalar_load(Core &core, uint32_t address, int bytes = 0) {
-    core.scalar_access(Instr::LD_XD_XN_IMM, Space::UB, address, bytes, core.parameters.scalar_load_ub);
-}
-inline void scalar_store(Core &core, uint32_t address, int bytes = 0) {
-    core.scalar_access(Instr::ST_XD_XN_IMM, Space::UB, address, bytes, core.parameters.scalar_store_ub);
+// Where a chip with functions holds what a2a3 has in a scratch tile.
+inline uint32_t scratch_address(const Core &core, const TileRef &tmp) {
+    return core.register_based() ? kRegisterFile : tmp.address;
 }
 
 // --- checks

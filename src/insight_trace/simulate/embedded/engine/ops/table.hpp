@@ -47,8 +47,8 @@ struct Place {
     bool inside;
 };
 
-inline uint32_t index_at(Core &core, const TileRef &idx, int64_t number) {
-    return core.computes ? View<uint32_t>(core, idx).data[number] : 0;
+inline uint32_t load_index(Core &core, const TileRef &idx, int64_t number) {
+    return static_cast<uint32_t>(scalar_load(core, element_address(idx, number), 4));
 }
 
 inline Place placed(uint32_t index, int64_t count, Beyond beyond) {
@@ -69,13 +69,6 @@ inline Area box_row(const TileRef &tile, int64_t row, int64_t first, const Table
     const int64_t cols = table.global.shape[1] * (kBlockBytes / table.size);
     return named_at(element_address(tile, tile_offset(tile, row, first)),
                     part_of(tile, row, first, 1, std::min<int64_t>(cols, tile.cols - first)));
-}
-
-inline void scalar_load_gm(Core &core, uint64_t address) {
-    core.scalar_access(Instr::LD_XD_XN_IMM, Space::GM, address, 0, core.parameters.scalar_load_gm);
-}
-inline void scalar_store_gm(Core &core, uint64_t address) {
-    core.scalar_access(Instr::ST_XD_XN_IMM, Space::GM, address, 0, core.parameters.scalar_store_gm);
 }
 
 inline void check_index_tile(const Core &core, const char *op, const TileRef &idx) {

@@ -1,9 +1,8 @@
 // Between global memory and the core: TLOAD, TSTORE and what they are made of.
 #include <algorithm>
-#include <cstring>
 
 #include "fixpipe.hpp"
-#include "layout_copy.hpp"
+#include "isa/tile_dma.hpp"
 #include "nibbles.hpp"
 #include "scale_loads.hpp"
 
@@ -12,16 +11,6 @@ namespace insight_trace::engine {
 namespace {
 
 constexpr int64_t kMaxBursts = 4095;
-
-// One piece of a transfer: `count` lines of `length` elements that are contiguous in GM.
-struct Piece {
-    uint64_t gm;         // first line
-    int64_t count;       // lines
-    int64_t length;      // elements per line
-    int64_t step;        // elements between lines in GM
-    int64_t line, along; // where the first element lies in the tile: line index, position in the line
-    int64_t shift = 0;   // elements by which every next line of the piece lies further on in the tile
-};
 
 // Calls body(piece) for each of the three outer dimensions. A line is a tile row (ND) or a tile column (DN).
 template <class Body> void for_pieces(const GlobalRef &g, int64_t length, int64_t step, Body body) {
@@ -32,7 +21,7 @@ template <class Body> void for_pieces(const GlobalRef &g, int64_t length, int64_
         for (int64_t j = 0; j < g.shape[1]; ++j)
             for (int64_t k = 0; k < g.shape[2]; ++k) {
                 int64_t offset = i * g.stride[0] + j * g.stride[1] + k * g.stride[2];
-                body(Piece{g.address + uint64_t(offset * size), g.shape[line_dim], length, step, line, 0});
+                body(DmaPiece{g.address + uint64_t(offset * size), g.shape[line_dim], length, step, line, 0});
                 line += g.shape[line_dim];
             }
 }
@@ -70,75 +59,8 @@ int64_t line_shift(const Core &core, const TileRef &tile, const GlobalRef &g) {
            tile.rows;
 }
 
-// Moves one piece, line by line, in the runs that the tile's layout allows.
-void copy_piece(Core &core, const TileRef &tile, const Piece &piece, int size, bool lines_are_columns,
-                bool store) {
-    RunShape shape = run_shape(tile);
-    int64_t most = lines_are_columns ? tile.cols : tile.rows;
-    if (piece.length <= 0 || piece.count <= 0) return;
-    int64_t lines = std::max(most, piece.line + piece.count);
-    if (lines > most) {
-        // Lines that follow each other in memory go on after the tile, as they do on a device.
-        bool in_line = tile.inner == 0 && lines_are_columns == !tile.row_major;
-        if (!in_line)
-            core.kernel_error("the tensor has %lld %s or more, the tile only %lld", (long long)lines,
-                              lines_are_columns ? "columns" : "rows", (long long)most);
-        core.remark("the tensor has more %s than the tile, which has %lld: what follows the tile is %s",
-                    lines_are_columns ? "columns" : "rows", (long long)most,
-                    store ? "stored" : "overwritten");
-    }
-    const TileOrder order(tile);
-    for (int64_t i = 0; i < piece.count; ++i) {
-        uint8_t *gm = core.global(piece.gm + uint64_t(i * piece.step * size), uint64_t(piece.length * size),
-                                  store ? kWrites : kReads);
-        int64_t line = piece.line + i;
-        int64_t run = shape.along_rows == lines_are_columns ? shape.length : 1;
-        for (int64_t at = 0; at < piece.length;) {
-            int64_t part = std::min(piece.length - at, run - at % run);
-            const int64_t offset =
-                lines_are_columns ? order.row(at) + order.col(line) : order.row(line) + order.col(at);
-            // lines may be longer than the tile's, and reach what follows the tile
-            uint8_t *local =
-                core.local(tile.space, tile.address + uint64_t((offset + i * piece.shift) * size),
-                           uint64_t(part * size));
-            if (store)
-                memcpy(gm + at * size, local, size_t(part * size));
-            else
-                memcpy(local, gm + at * size, size_t(part * size));
-            at += part;
-        }
-    }
-}
-
-template <class T> void add_line(uint8_t *gm, const uint8_t *local, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) {
-        T a, b;
-        memcpy(&a, gm + i * int64_t(sizeof(T)), sizeof(T));
-        memcpy(&b, local + i * int64_t(sizeof(T)), sizeof(T));
-        T sum = T(wrap_add(Wide<T>(a), Wide<T>(b)));
-        memcpy(gm + i * int64_t(sizeof(T)), &sum, sizeof(T));
-    }
-}
-
-void add_piece(Core &core, const TileRef &tile, const Piece &piece, bool lines_are_columns) {
-    with_type(tile.type, [&](auto tag) {
-        using T = decltype(tag);
-        const int64_t lines = piece.line + piece.count;
-        View<T> view(core, tile, lines_are_columns ? piece.length : lines,
-                     lines_are_columns ? lines : piece.length);
-        for (int64_t i = 0; i < piece.count; ++i) {
-            uint8_t *gm = core.global(piece.gm + uint64_t(i * piece.step) * sizeof(T),
-                                      uint64_t(piece.length) * sizeof(T));
-            for (int64_t at = 0; at < piece.length; ++at) {
-                T value = lines_are_columns ? view.at(at, piece.line + i) : view.at(piece.line + i, at);
-                add_line<T>(gm + at * int64_t(sizeof(T)), reinterpret_cast<const uint8_t *>(&value), 1);
-            }
-        }
-    });
-}
-
 // One instruction per piece; the burst count has twelve bits.
-void issue_pieces(Core &core, Instr instr, const TileRef &tile, const Piece &piece, int size,
+void issue_pieces(Core &core, Instr instr, const TileRef &tile, const DmaPiece &piece, int size,
                   bool lines_are_columns) {
     int64_t pitch = lines_are_columns ? tile.rows : tile.cols;
     for (int64_t first = 0; first < piece.count; first += kMaxBursts) {
@@ -175,19 +97,7 @@ void move_nz(Core &core, const TileRef &tile, const GlobalRef &g, bool store) {
             store ? "TSTORE" : "TLOAD", (long long)rows, (long long)(g.shape[2] * g.shape[3]),
             (long long)step, (long long)g.stride[1]);
     for (int64_t i = 0; i < g.shape[0]; ++i) {
-        for (int64_t j = 0; core.computes && j < g.shape[1]; ++j)
-            for (int64_t row = 0; row < rows; ++row) {
-                const int64_t col = (i * g.shape[1] + j) * c0;
-                if (col >= tile.valid_cols) break;
-                int64_t offset = i * g.stride[0] + j * step;
-                offset += dense ? row * c0 : row / box_rows * g.stride[2] + row % box_rows * g.stride[3];
-                uint8_t *gm = core.global(g.address + uint64_t(offset * size), uint64_t(c0 * size),
-                                          store ? kWrites : kReads);
-                uint8_t *local =
-                    core.local(tile.space, tile.address + uint64_t(tile_offset(tile, row, col) * size),
-                               uint64_t(c0 * size));
-                memcpy(store ? gm : local, store ? local : gm, size_t(c0 * size));
-            }
+        dma_box_columns(core, store, tile, g, i, rows, step, dense);
         const int64_t cols = std::min(tile.valid_cols - i * g.shape[1] * c0, g.shape[1] * c0);
         // whole boxes across, even where fewer columns are valid
         const int64_t boxes = (std::max<int64_t>(0, cols) + c0 - 1) / c0;
@@ -203,37 +113,6 @@ void move_nz(Core &core, const TileRef &tile, const GlobalRef &g, bool store) {
         core.transfer(instr, tile.type, gm, part_of(tile, 0, i * g.shape[1] * c0, rows, boxes * c0),
                       g.shape[1], rows * c0 * size, step * size);
     }
-}
-
-// Elements past the last valid one of each row, up to the 32-byte boundary, get the tile's pad value.
-void pad_lines(Core &core, const TileRef &tile) {
-    int64_t per_block = 32 / type_size(tile.type);
-    bool rows_are_lines = tile.row_major;
-    int64_t valid = rows_are_lines ? tile.valid_cols : tile.valid_rows;
-    int64_t end = std::min<int64_t>((valid + per_block - 1) / per_block * per_block,
-                                    rows_are_lines ? tile.cols : tile.rows);
-    with_type(tile.type, [&](auto tag) {
-        using T = decltype(tag);
-        T value = pad_value<T>(tile.pad);
-        View<T> view(core, tile);
-        int64_t lines = rows_are_lines ? tile.valid_rows : tile.valid_cols;
-        for (int64_t line = 0; line < lines; ++line)
-            for (int64_t at = valid; at < end; ++at)
-                (rows_are_lines ? view.at(line, at) : view.at(at, line)) = value;
-    });
-}
-
-// The tail of the last C0 block of each loaded row is zeroed by the ND -> NZ unit.
-void zero_box_tails(Core &core, const TileRef &tile, int64_t lines, int64_t length, bool lines_are_columns) {
-    int size = type_size(tile.type);
-    int64_t c0 = 32 / size,
-            end = std::min<int64_t>((length + c0 - 1) / c0 * c0, lines_are_columns ? tile.rows : tile.cols);
-    for (int64_t line = 0; line < lines; ++line)
-        for (int64_t at = length; at < end; ++at) {
-            int64_t offset = lines_are_columns ? tile_offset(tile, at, line) : tile_offset(tile, line, at);
-            memset(core.local(tile.space, tile.address + uint64_t(offset * size), uint64_t(size)), 0,
-                   size_t(size));
-        }
 }
 
 int64_t line_count(const GlobalRef &g) {
@@ -265,12 +144,12 @@ TILE_OP_BODY(TLOAD) {
             core.unsupported("TLOAD of a %s tensor into a %s vector tile", columns ? "DN" : "ND",
                              tile.row_major ? "row-major" : "column-major");
         if (tile.pad) core.set_register(PipeId::MTE2, tile.pad);
-        for_pieces(g, length, line_step(core, "TLOAD", tile, g), [&](Piece piece) {
+        for_pieces(g, length, line_step(core, "TLOAD", tile, g), [&](DmaPiece piece) {
             piece.shift = line_shift(core, tile, g);
-            if (core.computes) copy_piece(core, tile, piece, size, columns, false);
+            load_piece(core, tile, piece, columns);
             issue_pieces(core, Instr::MOV_OUT_TO_UB_ALIGN, tile, piece, size, columns);
         });
-        if (core.computes && tile.pad) pad_lines(core, tile);
+        if (tile.pad) pad_lines(core, tile);
         return;
     }
     if (tile.space != Space::L1) core.kernel_error("TLOAD goes to a Vec or Mat tile");
@@ -278,13 +157,13 @@ TILE_OP_BODY(TLOAD) {
     // the unit that makes boxes goes by the tensor's extents and stride
     if (converts && !core.register_based()) length = g.shape[columns ? 3 : 4];
     const int64_t step = converts ? g.stride[columns ? 4 : 3] : line_step(core, "TLOAD", tile, g);
-    for_pieces(g, length, step, [&](Piece piece) {
+    for_pieces(g, length, step, [&](DmaPiece piece) {
         if (!converts) piece.shift = line_shift(core, tile, g);
-        if (core.computes) copy_piece(core, tile, piece, size, columns, false);
+        load_piece(core, tile, piece, columns);
         if (!converts) issue_pieces(core, Instr::MOV_OUT_TO_L1, tile, piece, size, columns);
     });
     if (!converts) return;
-    if (core.computes) zero_box_tails(core, tile, line_count(g), length, columns);
+    zero_box_tails(core, tile, line_count(g), length, columns);
     int64_t lines = line_count(g);
     // the tail of the last block of each line is zeroed
     const int64_t filled =
@@ -319,14 +198,9 @@ TILE_OP_BODY(TSTORE) {
     }
     const bool adds = core.atomic_store = atomic || core.atomic_type != 0;
     const int64_t length = columns ? tile.valid_rows : tile.valid_cols;
-    for_pieces(g, length, line_step(core, "TSTORE", tile, g), [&](Piece piece) {
+    for_pieces(g, length, line_step(core, "TSTORE", tile, g), [&](DmaPiece piece) {
         piece.shift = line_shift(core, tile, g);
-        if (core.computes) {
-            if (adds)
-                add_piece(core, tile, piece, columns);
-            else
-                copy_piece(core, tile, piece, size, columns, true);
-        }
+        store_piece(core, tile, piece, columns, adds);
         issue_pieces(core, instr, tile, piece, size, columns);
     });
     core.atomic_store = false;

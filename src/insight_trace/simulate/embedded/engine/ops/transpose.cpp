@@ -1,98 +1,65 @@
 // Transposition of a tile.
-#include <vector>
-
+#include "isa/composites.hpp"
+#include "isa/vector_unit.hpp"
 #include "ops/steps.hpp"
 
 namespace insight_trace::engine {
 namespace {
 
-// Address registers of the transposing instruction: eight addresses each.
-void set_address_registers(Core &core, int count, uint32_t address) {
-    if (core.silent || core.register_based()) return; // addresses are operands there
-    int64_t cost = core.parameters.register_write;
-    for (int i = 0; i < count; ++i) {
-        Record r = core.record(Instr::MOVEVA, PipeId::V, Form::Plain);
-        r.a = address;
-        core.clock.issue(PipeId::V, r, {cost, cost, 0, Stall::None}, core.at);
-    }
-}
-
-// 16 rows of one block each (32 rows of bytes) become columns; `repeat` such boxes per instruction.
-void transpose_boxes(Core &core, const TileRef &src, uint32_t from, uint32_t to, int64_t to_pitch, int repeat,
-                     uint16_t to_stride, uint16_t from_stride) {
-    bool bytes = type_size(src.type) == 1;
-    const int64_t size = type_size(src.type), box_rows = bytes ? 32 : 16;
-    Area source = lines_at(from, repeat, from_stride * kBlockBytes, kBlockBytes);
-    source.walk[0].count[1] = static_cast<uint32_t>(box_rows);
-    source.walk[0].step[1] = src.cols * size;
-    Area result = lines_at(to, repeat, to_stride * kBlockBytes, box_rows * size);
-    result.walk[0].count[1] = static_cast<uint32_t>(per_block(src.type));
-    result.walk[0].step[1] = to_pitch * size;
-    set_address_registers(core, bytes ? 8 : 4, from);
-    if (repeat == 1) to_stride = from_stride = 0;
-    int64_t elements = int64_t(repeat) * 16 * per_block(src.type);
-    for (int i = 0; i < (bytes ? 4 : 1); ++i) {
-        core.also(kWrites, Space::UB, src.type, result);
-        core.also(kReads, Space::UB, src.type, source);
-        core.vector(Instr::VNCHWCONV, src.type, repeat, bytes ? elements / 2 : elements,
-                    VectorOperand(to, to_stride).elsewhere(), VectorOperand(from, from_stride).elsewhere());
-    }
-}
-
-// Elements in nested loops: extent, step in the result, step in the source, from the outermost on.
-struct Loop {
-    int64_t extent, to, from;
+// Boxes of 16 rows of one block each (32 rows of bytes) become columns; `repeat` of them per instruction, so
+// many blocks apart.
+struct Boxes {
+    const TileRef &src;
+    uint32_t from;
+    int rows; // of the box that are there; the unit reads the start of UB for the others
+    uint32_t to;
+    int64_t to_pitch; // bytes
+    int repeat;
+    uint16_t to_stride, from_stride;
 };
-template <class T> void reorder(T *to, const T *from, const Loop *loop, const Loop *end) {
-    for (int64_t i = 0; i < loop->extent; ++i)
-        if (loop + 1 == end)
-            to[i * loop->to] = from[i * loop->from];
-        else
-            reorder(to + i * loop->to, from + i * loop->from, loop + 1, end);
-}
 
-// Feature maps and filters (pto/common/forms/convolution.hpp): where to begin on both sides, then the loops.
-void reorder(Core &core, const Operands &operands) {
-    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
-    std::vector<Loop> loops;
-    for (uint32_t i = 5; i + 2 < operands.count; i += 3)
-        loops.push_back({operands[i].option, operands[i + 1].option, operands[i + 2].option});
-    int64_t count = 1, last_to = operands[3].option, last_from = operands[4].option;
-    for (const Loop &loop : loops) {
-        count *= loop.extent;
-        last_to += (loop.extent - 1) * loop.to;
-        last_from += (loop.extent - 1) * loop.from;
+void transpose(Core &core, const Boxes &boxes) {
+    const int size = type_size(boxes.src.type);
+    const bool bytes = size == 1;
+    const int64_t from_pitch = int64_t(boxes.src.cols) * size;
+    uint64_t from[32] = {}, to[32];
+    for (int i = 0; i < boxes.rows; ++i) from[i] = boxes.from + uint64_t(i * from_pitch);
+    for (int i = 0; i < 32; ++i) // a row of sixteen 32-bit elements is two blocks
+        to[i] = boxes.to + uint64_t(size == 4 ? i / 2 * boxes.to_pitch + i % 2 * kBlockBytes : i * boxes.to_pitch);
+    set_address_register(core, 2, from);
+    set_address_register(core, 3, from + 8);
+    set_address_register(core, 0, to);
+    set_address_register(core, 1, to + 8);
+    if (bytes) {
+        set_address_register(core, 4, from + 16);
+        set_address_register(core, 5, from + 24);
+        set_address_register(core, 6, to + 16);
+        set_address_register(core, 7, to + 24);
     }
-    const bool zeros = operands[4].option < 0; // kZero
-    if (last_to >= dst.cols)
-        core.kernel_error("TTRANS: %lld elements of %d do not fit a result of %d", (long long)count, src.cols,
-                          dst.cols);
-    if (core.computes)
-        with_bits(src.type, [&](auto tag) {
-            using T = decltype(tag);
-            T *to = core.local_as<T>(dst.space, dst.address, uint64_t(dst.cols));
-            const T zero{};
-            const T *from = zeros ? &zero : core.local_as<T>(src.space, src.address, uint64_t(last_from + 1));
-            reorder(to + operands[3].option, zeros ? from : from + operands[4].option, loops.data(),
-                    loops.data() + loops.size());
-        });
-    const int64_t boxes = ceil_div(count, int64_t(16) * per_block(src.type));
-    for (int64_t first = 0; first < boxes; first += kMostRepeats) {
-        const int repeat = static_cast<int>(std::min<int64_t>(kMostRepeats, boxes - first));
-        set_address_registers(core, type_size(src.type) == 1 ? 8 : 4, src.address);
-        // somewhere in both: the loops of the library are not followed one by one
-        core.also(kWrites, Space::UB, src.type, whole_of(dst), false);
-        core.also(kReads, Space::UB, src.type, whole_of(src), false);
-        core.vector(Instr::VNCHWCONV, src.type, repeat, int64_t(repeat) * 16 * per_block(src.type),
-                    VectorOperand(dst.address, 1).elsewhere(), VectorOperand(src.address, 1).elsewhere());
-    }
+    VectorInstruction turn;
+    turn.instr = Instr::VNCHWCONV;
+    turn.type = turn.to = turn.from = turn.second = boxes.src.type;
+    turn.repeats = boxes.repeat;
+    const bool once = boxes.repeat == 1;
+    auto one = [&](uint32_t into, uint32_t out_of, int halves) {
+        turn.mode = static_cast<uint8_t>(size | halves);
+        turn.dst = VectorOperand(into, once ? uint16_t(0) : boxes.to_stride);
+        turn.src0 = VectorOperand(out_of, once ? uint16_t(0) : boxes.from_stride);
+        core.issue(turn);
+    };
+    constexpr int kHighTo = 8, kHighFrom = 16;
+    one(0, 2, 0);
+    if (!bytes) return;
+    one(6, 2, kHighFrom);
+    one(0, 4, kHighTo);
+    one(6, 4, kHighTo | kHighFrom);
 }
 
 } // namespace
 
 TILE_OP_BODY(TTRANS) {
-    if (operands.count > 3) return reorder(core, operands);
-    const TileRef &dst = operands[0].tile, &src = operands[1].tile, &tmp = operands[2].tile;
+    if (operands.count > 3) return reorder_image(core, operands);
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
     int size = type_size(src.type);
     if (size > 4) core.unsupported("TTRANS of %s tiles", type_name(src.type));
     if (size != type_size(dst.type))
@@ -104,42 +71,31 @@ TILE_OP_BODY(TTRANS) {
     int rows = src.valid_rows, cols = src.valid_cols;
     if (dst.rows < cols || dst.cols < rows)
         core.kernel_error("TTRANS: %d x %d does not fit a result of %d x %d", cols, rows, dst.rows, dst.cols);
-    if (core.computes)
-        with_bits(src.type, [&](auto tag) {
-            using T = decltype(tag);
-            View<T> to(core, dst, cols, rows), from(core, src, rows, cols);
-            std::vector<T> kept(from.data, from.data + int64_t(rows - 1) * src.cols + cols);
-            for (int r = 0; r < rows; ++r)
-                for (int c = 0; c < cols; ++c)
-                    to.data[int64_t(c) * dst.cols + r] = kept[size_t(r) * size_t(src.cols) + size_t(c)];
-        });
     int block = per_block(src.type), box_rows = size == 1 ? 32 : 16;
     if (dst.cols % box_rows || src.cols % block) { // element by element on the scalar unit
         handshake(core, PipeId::V, PipeId::S);
         for (int r = 0; r < rows; ++r)
-            for (int c = 0; c < cols; ++c) {
-                scalar_load(core, element_address(src, int64_t(r) * src.cols + c));
-                scalar_store(core, element_address(dst, int64_t(c) * dst.cols + r));
-            }
+            for (int c = 0; c < cols; ++c)
+                scalar_store(core, element_address(dst, int64_t(c) * dst.cols + r),
+                             scalar_load(core, element_address(src, int64_t(r) * src.cols + c), size), size);
         handshake(core, PipeId::S, PipeId::V);
         return;
     }
+    const uint32_t tmp = scratch_address(core, operands[2].tile);
     int across = static_cast<int>(ceil_div(cols, block)), down = rows / box_rows, rest = rows % box_rows;
-    int64_t pitch = ceil_div(rows, box_rows) * box_rows; // of the scratch tile
-    auto blocks = [&](int64_t elements) { return static_cast<uint16_t>(elements * size / kBlockBytes); };
-    auto scratch = [&](int64_t elements) { return tmp.address + uint32_t(elements * size); };
+    const int64_t pitch = ceil_div(rows, box_rows) * box_rows * size; // bytes of the scratch tile's rows
+    auto blocks = [&](int64_t bytes) { return static_cast<uint16_t>(bytes / kBlockBytes); };
     if (down)
         for (int i = 0; i < across; ++i)
-            transpose_boxes(core, src, element_address(src, int64_t(i) * block), scratch(i * block * pitch),
-                            pitch, down, blocks(box_rows), blocks(int64_t(box_rows) * src.cols));
+            transpose(core, {src, element_address(src, int64_t(i) * block), box_rows,
+                             tmp + uint32_t(i * block * pitch), pitch, down, blocks(box_rows * size),
+                             blocks(int64_t(box_rows) * src.cols * size)});
     if (rest)
-        transpose_boxes(core, src, element_address(src, int64_t(down) * box_rows * src.cols),
-                        scratch(down * box_rows), pitch, across, blocks(block * pitch), 1);
+        transpose(core, {src, element_address(src, int64_t(down) * box_rows * src.cols), rest,
+                         tmp + uint32_t(down * box_rows * size), pitch, across, blocks(block * pitch), 1});
     core.barrier(PipeId::V);
-    core.move(Instr::MOV_UB_TO_UB, dst.type,
-              lines_at(dst.address, cols, int64_t(dst.cols) * size, rows * size),
-              lines_at(tmp.address, cols, pitch * size, rows * size), cols,
-              int64_t(cols) * ceil_div(int64_t(rows) * size, kBlockBytes) * kBlockBytes);
+    copy_lines(core, dst.type, {dst.address, int64_t(dst.cols) * size}, {tmp, pitch}, cols,
+               int64_t(rows) * size);
 }
 
 } // namespace insight_trace::engine

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "isa/scalar_unit.hpp"
 #include "vector_function.hpp"
 
 namespace insight_trace::engine {
@@ -81,16 +82,19 @@ void handshake(Core &core, PipeId from, PipeId to) {
     core.clock.wait_flag(from, to, event, wait, core.at);
 }
 
-void scalar_loop(Core &core, const Lines &dst, int loads) {
-    int64_t load = core.parameters.scalar_load_ub, store = core.parameters.scalar_store_ub;
+void scalar_loop(Core &core, Instr instr, Type type, const Lines &dst, const Lines &a, const Lines *b,
+                 uint64_t number, bool number_first) {
+    auto at = [](const Lines &tile, int line, int i) {
+        return tile.address + (uint64_t(line) * uint64_t(tile.pitch) + uint64_t(i)) * uint64_t(tile.size);
+    };
     handshake(core, PipeId::V, PipeId::S);
     for (int line = 0; line < dst.lines; ++line)
         for (int i = 0; i < dst.width; ++i) {
-            uint64_t address =
-                dst.address + (uint64_t(line) * uint64_t(dst.pitch) + uint64_t(i)) * uint64_t(dst.size);
-            for (int read = 0; read < loads; ++read)
-                core.scalar_access(Instr::LD_XD_XN_IMM, Space::UB, address, dst.size, load);
-            core.scalar_access(Instr::ST_XD_XN_IMM, Space::UB, address, dst.size, store);
+            const uint64_t x = scalar_load(core, at(a, line, i), dst.size),
+                           y = b ? scalar_load(core, at(*b, line, i), dst.size) : number;
+            scalar_store(core, at(dst, line, i),
+                         scalar_result(core, instr, type, number_first ? y : x, number_first ? x : y),
+                         dst.size);
         }
     handshake(core, PipeId::S, PipeId::V);
 }

@@ -63,9 +63,10 @@ void count_off(Core &core);
 
 // `to` goes on when `from` has done what it was given: a flag set and waited for.
 void handshake(Core &core, PipeId from, PipeId to);
-// The scalar unit goes over dst element by element, `loads` reads and a write each; the vector unit stands
+// The scalar unit goes element by element over two tiles, or over one and a number; the vector unit stands
 // still.
-void scalar_loop(Core &core, const Lines &dst, int loads);
+void scalar_loop(Core &core, Instr instr, Type type, const Lines &dst, const Lines &a, const Lines *b,
+                 uint64_t number = 0, bool number_first = false);
 
 // Issues one instruction for a step.
 void issue(Core &core, const Operation &operation, Type type, const Step &step);

@@ -1,16 +1,18 @@
-#include "quantise_groups.hpp"
+// TQUANT as the 950 does it: groups of 32 elements that share a power of two.
+#include "isa/composites.hpp"
 
 #include <vector>
 
 #include "insight_trace/narrow.hpp"
-#include "rounding.hpp"
+#include "isa/rounding.hpp"
+#include "ops/steps.hpp"
 
 namespace insight_trace::engine {
 
 namespace {
 
 constexpr int64_t kGroup = 32;
-enum Kind : int64_t { MXFP8 = 0, MXFP4 = 1, Signed = 2 }; // pto::QuantType
+enum Kind : int64_t { MXFP8 = 0, MXFP4 = 1 }; // pto::QuantType
 // How, as bits: the shared exponent, along columns, exponents of two groups side by side.
 constexpr int64_t kRoundsUp = 1, kDown = 2, kInterleaved = 4;
 
@@ -188,36 +190,6 @@ void quantise_groups(Core &core, const Operands &operands) {
     with_type_of(core, op, src.type, Floats(), [&](auto tag) {
         if (core.computes) quantise<decltype(tag)>(core, job);
     });
-    issue(core, dst, src);
-}
-
-void quantise_rows(Core &core, const Operands &operands) {
-    const char *op = "TQUANT";
-    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1),
-                  &scale = tile_operand(core, op, operands, 2);
-    const bool is_signed = operands[3].option == Signed;
-    const TileRef *offset = operands.count > 5 ? &tile_operand(core, op, operands, 5) : nullptr;
-    require_type(core, op, src, Type::F32);
-    require_type(core, op, dst, is_signed ? Type::I8 : Type::U8);
-    need_plain_rows(core, op, src, "source");
-    need_plain_rows(core, op, dst, "destination");
-    if (!is_signed && !offset) core.kernel_error("TQUANT to unsigned numbers needs offsets");
-    if (core.computes && !is_empty(src)) {
-        View<float> in(core, src, src.valid_rows, src.valid_cols);
-        View<uint8_t> out(core, dst, src.valid_rows, src.valid_cols);
-        const float *by = core.local_as<float>(Space::UB, scale.address, uint64_t(src.valid_rows));
-        const float *more =
-            offset ? core.local_as<float>(Space::UB, offset->address, uint64_t(src.valid_rows)) : nullptr;
-        const double low = is_signed ? -128 : 0, high = is_signed ? 127 : 255;
-        for (int64_t r = 0; r < src.valid_rows; ++r)
-            for (int64_t c = 0; c < src.valid_cols; ++c) {
-                const float product = in.at(r, c) * by[r];
-                const float value = more ? product + more[r] : product;
-                const double whole = std::isnan(value) ? 0 : std::nearbyint(double(value));
-                const int number = static_cast<int>(std::min(high, std::max(low, whole)));
-                out.at(r, c) = static_cast<uint8_t>(number);
-            }
-    }
     issue(core, dst, src);
 }
 

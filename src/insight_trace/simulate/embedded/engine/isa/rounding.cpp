@@ -1,4 +1,4 @@
-#include "rounding.hpp"
+#include "isa/rounding.hpp"
 
 namespace insight_trace::engine {
 

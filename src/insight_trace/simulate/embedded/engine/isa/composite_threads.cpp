@@ -1,11 +1,28 @@
 // MGATHER and MSCATTER on the 950: one thread for every element, tiles in rows or in columns.
-#include "ops/table_threads.hpp"
-
 #include <cstring>
+
+#include "isa/tables.hpp"
 
 namespace insight_trace::engine {
 
 namespace {
+
+void combine(Core &core, const TileRef &src, int64_t row, int64_t col, uint64_t to, int64_t how) {
+    with_type(src.type, [&](auto tag) {
+        using T = decltype(tag);
+        T value = View<T>(core, src, row + 1, col + 1).at(row, col), held;
+        uint8_t *place = core.global(to, sizeof(T));
+        std::memcpy(static_cast<void *>(&held), place, sizeof(T));
+        Wide<T> a = Wide<T>(held), b = Wide<T>(value);
+        if (how == Add)
+            value = T(wrap_add(a, b));
+        else if (how == Largest)
+            value = T(larger(a, b));
+        else if (how == Smallest)
+            value = T(smaller(a, b));
+        std::memcpy(place, static_cast<const void *>(&value), sizeof(T));
+    });
+}
 
 // An index tile as threads read it: by row number, or at the place of an element.
 class Indices {
@@ -74,10 +91,23 @@ void gather_threads(Core &core, const TileRef &dst, const Table &table, const Ti
 }
 
 void scatter_threads(Core &core, const Table &table, const TileRef &src, const TileRef &idx, bool by_row,
-                     Beyond beyond, const std::function<void(int64_t, int64_t, uint64_t)> &put) {
+                     Beyond beyond, int64_t how) {
     for_elements(core, {"MSCATTER", src, table, idx, by_row, beyond}, [&](int64_t r, int64_t c, uint64_t to) {
-        if (to) put(r, c, to);
+        if (to) combine(core, src, r, c, to, how);
     });
+}
+
+void copy_row_of_table(Core &core, const TileRef &dst, int64_t row, const Table &table, int64_t index, int64_t cols) {
+    if (!core.computes) return;
+    for (int64_t c = 0; c < cols; ++c)
+        memcpy(element(core, dst, row, c, table.size),
+               core.global(table.at(index, c), uint64_t(table.size), kReads), size_t(table.size));
+}
+
+void store_row_of_table(Core &core, const TileRef &src, int64_t row, const Table &table, int64_t index,
+                        int64_t cols, int64_t how) {
+    if (!core.computes) return;
+    for (int64_t c = 0; c < cols; ++c) combine(core, src, row, c, table.at(index, c), how);
 }
 
 } // namespace insight_trace::engine

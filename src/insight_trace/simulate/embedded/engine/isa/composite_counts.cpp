@@ -1,6 +1,7 @@
 // Counts of bytes, and random numbers: what only the 950 has as ops.
 #include <array>
 
+#include "isa/composites.hpp"
 #include "ops/steps.hpp"
 
 namespace insight_trace::engine {
@@ -44,7 +45,7 @@ std::array<uint32_t, 4> advanced(std::array<uint32_t, 4> counter, uint32_t by) {
 
 // dst, src, the bytes above that are wanted, which byte: for every row, how many numbers have at most that
 // byte.
-TILE_OP_BODY(THISTOGRAM) {
+void count_bytes(Core &core, const Operands &operands) {
     const char *op = "THISTOGRAM";
     only_with_functions(core, op);
     const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1),
@@ -82,7 +83,7 @@ TILE_OP_BODY(THISTOGRAM) {
 }
 
 // dst, rounds, two words of key, four words of counter.
-TILE_OP_BODY(TRANDOM) {
+void fill_with_random_numbers(Core &core, const Operands &operands) {
     const char *op = "TRANDOM";
     only_with_functions(core, op);
     const TileRef &dst = tile_operand(core, op, operands, 0);

@@ -1,5 +1,5 @@
 // How wide the machine computes changes no bit of a result: rows and columns go side by side, k never.
-#include "matmul_products.hpp"
+#include "isa/matmul_products.hpp"
 
 #include <cstring>
 

@@ -1,0 +1,32 @@
+// What the DMA units do to the bytes of a tile: lines of global memory in and out, boxes, padding.
+#pragma once
+
+#include "core.hpp"
+
+namespace insight_trace::engine {
+
+// One piece of a transfer: `count` lines of `length` elements that are contiguous in GM.
+struct DmaPiece {
+    uint64_t gm;         // first line
+    int64_t count;       // lines
+    int64_t length;      // elements per line
+    int64_t step;        // elements between lines in GM
+    int64_t line, along; // where the first element lies in the tile: line index, position in the line
+    int64_t shift = 0;   // elements by which every next line of the piece lies further on in the tile
+};
+
+// Line by line, in the runs that the tile's layout allows; `lines_are_columns` of the tile.
+void load_piece(Core &core, const TileRef &tile, const DmaPiece &piece, bool lines_are_columns);
+void store_piece(Core &core, const TileRef &tile, const DmaPiece &piece, bool lines_are_columns, bool adds);
+// Elements past the last valid one of each row, up to the 32-byte boundary, get the tile's pad value.
+void pad_lines(Core &core, const TileRef &tile);
+// The tail of the last C0 block of each loaded row is zeroed by the ND -> NZ unit.
+void zero_box_tails(Core &core, const TileRef &tile, int64_t lines, int64_t length, bool lines_are_columns);
+// Columns of boxes of one outer dimension of a tensor in NZ order, `step` elements apart; dense: their rows follow
+// each other in global memory, whatever the tensor's strides.
+void dma_box_columns(Core &core, bool store, const TileRef &tile, const GlobalRef &g, int64_t outer, int64_t rows,
+                     int64_t step, bool dense);
+// `bytes` between a place in global memory and one on chip.
+void dma_bytes(Core &core, bool store, uint64_t gm, Space space, uint64_t local, int64_t bytes);
+
+} // namespace insight_trace::engine
