@@ -11,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "tools/instruction_coverage.py"
+
+
 @pytest.fixture(scope="module")
 def coverage() -> ModuleType:
     spec = importlib.util.spec_from_file_location("instruction_coverage", SCRIPT)

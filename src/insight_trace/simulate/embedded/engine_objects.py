@@ -46,7 +46,15 @@ _HOT = frozenset(
         ),
         *("operands", "records", "scalar_memory", "timeline", "timing", "touched_lines", "checker", "order"),
         *("arithmetic", "comparisons", "conversions", "function_conversions", "issue", "lanes", "reductions"),
-        *("cube_products", "cube_scaled", "fixpipe_values", "matmul_products", "moves", "tile_dma", "vector_walk"),
+        *(
+            "cube_products",
+            "cube_scaled",
+            "fixpipe_values",
+            "matmul_products",
+            "moves",
+            "tile_dma",
+            "vector_walk",
+        ),
     )
 )
 

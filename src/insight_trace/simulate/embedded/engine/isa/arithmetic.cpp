@@ -280,7 +280,8 @@ void execute_remainder(Core &core, const VectorInstruction &i) {
     LaneWork work{};
     const bool floors = i.mode & 2, exact = i.mode & 4;
     with_type_of(core, "VMOD", i.to,
-                 Types<float, half, int32_t, uint32_t, int16_t, uint16_t, int64_t, uint64_t>(), [&](auto tag) {
+                 Types<float, half, int32_t, uint32_t, int16_t, uint16_t, int64_t, uint64_t>(),
+                 [&](auto tag) {
                      using T = decltype(tag);
                      work.op = floors ? (exact ? rests<T, true, true> : rests<T, true, false>)
                                       : (exact ? rests<T, false, true> : rests<T, false, false>);

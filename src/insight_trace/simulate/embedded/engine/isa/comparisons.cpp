@@ -69,9 +69,9 @@ template <class T> void compare(Core &core, const VectorInstruction &i) {
     constexpr int lanes = kBytesOfRepeat / int(sizeof(T));
     const bool to_register = i.instr == Instr::VCMP, with_number = i.instr == Instr::VCMPVS;
     // with registers a count says how many lanes there are
-    const int64_t repeats = to_register       ? 1
+    const int64_t repeats = to_register                              ? 1
                             : i.mask.counts && core.register_based() ? (i.mask.count + lanes - 1) / lanes
-                                              : i.repeats;
+                                                                     : i.repeats;
     if (repeats <= 0) return;
     T a[lanes], b[lanes];
     if (with_number) {
@@ -129,10 +129,9 @@ template <class T> void select(Core &core, const VectorInstruction &i) {
     if (i.mode != 1) y = operand(i.src1);
     const uint8_t *stream = reinterpret_cast<const uint8_t *>(kept);
     if (i.mode != 0) {
-        const uint64_t place =
-            i.mode == 1   ? i.src1.address
-            : i.mode == 3 ? i.number
-                          : offset_in(core, Space::UB, static_cast<uint32_t>(kept[0]));
+        const uint64_t place = i.mode == 1   ? i.src1.address
+                               : i.mode == 3 ? i.number
+                                             : offset_in(core, Space::UB, static_cast<uint32_t>(kept[0]));
         const int64_t bytes = (repeats - 1) * mask_bytes + (tail + 7) / 8;
         stream = core.local(Space::UB, place, uint64_t(bytes));
     }
@@ -156,8 +155,7 @@ template <class T> void select(Core &core, const VectorInstruction &i) {
 } // namespace
 
 void execute_comparison(Core &core, const VectorInstruction &i) {
-    with_type_of(core, instr_name(i.instr), i.type,
-                 Numbers(),
+    with_type_of(core, instr_name(i.instr), i.type, Numbers(),
                  [&](auto tag) { compare<decltype(tag)>(core, i); });
 }
 

@@ -1,4 +1,5 @@
-// Powers with registers: the logarithm, the product and the exponential of the library, and its special cases.
+// Powers with registers: the logarithm, the product and the exponential of the library, and its special
+// cases.
 #include "isa/composites.hpp"
 #include "ops/steps.hpp"
 

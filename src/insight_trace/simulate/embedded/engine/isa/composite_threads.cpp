@@ -97,7 +97,8 @@ void scatter_threads(Core &core, const Table &table, const TileRef &src, const T
     });
 }
 
-void copy_row_of_table(Core &core, const TileRef &dst, int64_t row, const Table &table, int64_t index, int64_t cols) {
+void copy_row_of_table(Core &core, const TileRef &dst, int64_t row, const Table &table, int64_t index,
+                       int64_t cols) {
     if (!core.computes) return;
     for (int64_t c = 0; c < cols; ++c)
         memcpy(element(core, dst, row, c, table.size),

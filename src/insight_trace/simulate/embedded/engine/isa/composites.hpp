@@ -1,5 +1,5 @@
-// Composites: what the tile library for the 950 writes as a function of many register instructions, and what it
-// does in loops that are not followed one by one. Each is executed as a whole, with the values that the
+// Composites: what the tile library for the 950 writes as a function of many register instructions, and what
+// it does in loops that are not followed one by one. Each is executed as a whole, with the values that the
 // library's device tests have, and priced as one step; docs/instructions.md lists them with the reason.
 #pragma once
 
@@ -9,7 +9,8 @@ namespace insight_trace::engine {
 
 // TTRANS of feature maps and filters (pto/common/forms/convolution.hpp).
 void reorder_image(Core &core, const Operands &operands);
-// TQUANT to groups of 32 elements that share a power of two: dst, src, exponents, kind, maxima, scalings, how.
+// TQUANT to groups of 32 elements that share a power of two: dst, src, exponents, kind, maxima, scalings,
+// how.
 void quantise_groups(Core &core, const Operands &operands);
 // THISTOGRAM: dst, src, the bytes above that are wanted, which byte.
 void count_bytes(Core &core, const Operands &operands);

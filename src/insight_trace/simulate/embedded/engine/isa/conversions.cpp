@@ -203,8 +203,8 @@ void execute_conversion(Core &core, const VectorInstruction &i) {
         core.unsupported("a conversion from %s to %s: the vector unit has none", type_name(i.from),
                          type_name(i.to));
     if (i.dst.address != i.src0.address || work.to_size <= work.a_size) return walk_lanes(core, i, work);
-    // To wider elements in place: what a repeat writes is what later ones read. The documents leave that open;
-    // the tile library relies on reads that run ahead (TROWARGMAX of halves, more than 64 rows).
+    // To wider elements in place: what a repeat writes is what later ones read. The documents leave that
+    // open; the tile library relies on reads that run ahead (TROWARGMAX of halves, more than 64 rows).
     const int lanes = kBytesOfRepeat / work.to_size;
     const int64_t repeats = i.mask.counts ? (i.mask.count + lanes - 1) / lanes : i.repeats;
     for (int64_t r = repeats - 1; r >= 0; --r) {

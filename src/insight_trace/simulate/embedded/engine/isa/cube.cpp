@@ -310,7 +310,11 @@ void raw_multiply(Core &core, const uint64_t *v) {
     if (v[7] & kWholeSteps) a.cols = static_cast<int32_t>(round_up(k, 16)); // floats: K in steps of 16, not 8
     if (!has_products(core, a.type, b.type, c.type))
         core.unsupported("mad of %s by %s", type_name(a.type), type_name(b.type));
-    multiply_tiles(core, c, adds ? &c : from_bias ? &bias : nullptr, from_bias, compact_if_larger(core, a), b);
+    multiply_tiles(core, c,
+                   adds        ? &c
+                   : from_bias ? &bias
+                               : nullptr,
+                   from_bias, compact_if_larger(core, a), b);
     core.use_unit_flag(0);
 }
 

@@ -1,4 +1,5 @@
-// LOAD_L1_TO_L0A_3Dv2 as TIMG2COL issues it: patches of a feature map become rows of the left operand of a product.
+// LOAD_L1_TO_L0A_3Dv2 as TIMG2COL issues it: patches of a feature map become rows of the left operand of a
+// product.
 #include <algorithm>
 #include <cstring>
 

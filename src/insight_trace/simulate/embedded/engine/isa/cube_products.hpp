@@ -13,6 +13,7 @@ void multiply_tiles(Core &core, const TileRef &c, const TileRef *added, bool add
 // Narrow floats with one power of two for every 32 of them along k.
 bool has_scaled_products(Type type);
 void multiply_scaled_tiles(Core &core, const TileRef &c, const TileRef *added, bool added_is_row,
-                           const TileRef &a, const TileRef &a_scale, const TileRef &b, const TileRef &b_scale);
+                           const TileRef &a, const TileRef &a_scale, const TileRef &b,
+                           const TileRef &b_scale);
 
 } // namespace insight_trace::engine

@@ -60,7 +60,8 @@ std::vector<double> scaled(Core &core, const TileRef &tile, const TileRef &scale
 bool has_scaled_products(Type type) { return decoder(type) != nullptr; }
 
 void multiply_scaled_tiles(Core &core, const TileRef &c, const TileRef *added, bool added_is_row,
-                           const TileRef &a, const TileRef &a_scale, const TileRef &b, const TileRef &b_scale) {
+                           const TileRef &a, const TileRef &a_scale, const TileRef &b,
+                           const TileRef &b_scale) {
     const int64_t m = a.valid_rows, k = a.valid_cols, n = b.valid_cols;
     const bool accumulates = added && !added_is_row;
     if (core.computes) {

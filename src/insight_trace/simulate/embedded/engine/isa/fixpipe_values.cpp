@@ -120,8 +120,8 @@ void convert_row(Core &core, const TileRef &tile, Corner from, int64_t count, Ty
         with_type(type, [&](auto tag) {
             auto *out = static_cast<decltype(tag) *>(to);
             for (int64_t c = 0; c < count; ++c)
-                out[c] = convert<decltype(tag)>(view.at(from.row, from.col + c), type, relu, scale,
-                                                from.col + c);
+                out[c] =
+                    convert<decltype(tag)>(view.at(from.row, from.col + c), type, relu, scale, from.col + c);
         });
     });
 }

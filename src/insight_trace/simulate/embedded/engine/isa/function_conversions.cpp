@@ -176,7 +176,8 @@ bool fast_line(const Job &job, const uint8_t *from, int count, uint8_t *to) {
 
 // Integers stay integers, so that 64 of their bits count.
 bool integer_line(const Job &job, const uint8_t *from, int count, uint8_t *to) {
-    if (halves_of_bytes(job.from) || halves_of_bytes(job.to) || job.from == Type::HiF8 || job.to == Type::HiF8)
+    if (halves_of_bytes(job.from) || halves_of_bytes(job.to) || job.from == Type::HiF8 ||
+        job.to == Type::HiF8)
         return false;
     if (is_float(job.from) || is_float(job.to) || job.from == Type::U64 || job.to == Type::U64) return false;
     with_type(job.from, [&](auto from_tag) {
@@ -202,7 +203,8 @@ bool integer_line(const Job &job, const uint8_t *from, int count, uint8_t *to) {
 } // namespace
 
 void execute_function_conversion(Core &core, const VectorInstruction &i) {
-    const Job job{i.from, i.to, static_cast<Round>(i.mode & 7), !(i.mode & kWraps), (i.mode & kThroughInt32) != 0};
+    const Job job{i.from, i.to, static_cast<Round>(i.mode & 7), !(i.mode & kWraps),
+                  (i.mode & kThroughInt32) != 0};
     const int64_t count = i.mask.counts ? i.mask.count : 0;
     if (!i.mask.counts) core.unsupported("a conversion of a function that does not count its elements");
     auto bytes = [](Type type, int64_t elements) {

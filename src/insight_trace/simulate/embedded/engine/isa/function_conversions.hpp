@@ -1,4 +1,5 @@
-// VCONV as the functions of the 950 do it: between all types, over a number of elements that lie side by side.
+// VCONV as the functions of the 950 do it: between all types, over a number of elements that lie side by
+// side.
 #pragma once
 
 #include "isa/vector_unit.hpp"

@@ -97,7 +97,8 @@ void copy_part(Core *owner, const TileRef &dst, Corner to, Core &core, const Til
         }
 }
 
-void copy_nibbles(Core &core, const TileRef &dst, const TileRef &src, Corner from, int64_t rows, int64_t cols) {
+void copy_nibbles(Core &core, const TileRef &dst, const TileRef &src, Corner from, int64_t rows,
+                  int64_t cols) {
     if (!core.computes) return;
     Nibbles there(core, dst), here(core, src);
     for (int64_t r = 0; r < rows; ++r)

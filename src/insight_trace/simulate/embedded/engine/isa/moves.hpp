@@ -27,8 +27,8 @@ struct RunShape {
 RunShape run_shape(const TileRef &tile);
 
 // dst(to + (r, c)) = src(from + (r, c)) for r < rows, c < cols, whatever the two layouts, bytes as they are:
-// what the units between memories do. The caller issues the instruction. `dst` lies in `owner`'s memory; null:
-// nobody runs there, and nothing is written.
+// what the units between memories do. The caller issues the instruction. `dst` lies in `owner`'s memory;
+// null: nobody runs there, and nothing is written.
 struct Corner {
     int64_t row = 0, col = 0;
 };
@@ -38,7 +38,8 @@ void copy_part(Core *owner, const TileRef &dst, Corner to, Core &core, const Til
 // Patches of a feature map as rows of the left operand: LOAD_L1_TO_L0A_3Dv2.
 void load_patches(Core &core, const Operands &operands);
 // The same of elements of four bits, to the first corner of `dst`.
-void copy_nibbles(Core &core, const TileRef &dst, const TileRef &src, Corner from, int64_t rows, int64_t cols);
+void copy_nibbles(Core &core, const TileRef &dst, const TileRef &src, Corner from, int64_t rows,
+                  int64_t cols);
 // A row of 16-bit floats as floats, into the bias table.
 void widen_floats(Core &core, const TileRef &dst, const TileRef &src, int64_t count);
 

@@ -104,18 +104,19 @@ template <class T> void sort_by_score(Core &core, const VectorInstruction &i) {
 
 // A number and those that follow it, or with mode 1 those before it, lane after lane over all repeats.
 void execute_sequence(Core &core, const VectorInstruction &i) {
-    with_type_of(core, "vci", i.type, Types<float, half, int32_t, uint32_t, int16_t, uint16_t>(), [&](auto tag) {
-        using T = decltype(tag);
-        constexpr int lanes = kBytesOfRepeat / int(sizeof(T));
-        const int64_t count = i.mask.counts ? i.mask.count : i.repeats * lanes;
-        T *to = core.local_as<T>(Space::UB, i.dst.address, uint64_t(std::max<int64_t>(count, 0)));
-        T first;
-        memcpy(static_cast<void *>(&first), &i.number, sizeof first);
-        for (int64_t lane = 0; lane < count; ++lane) {
-            const auto step = static_cast<Wide<T>>(i.mode ? -lane : lane);
-            to[lane] = T(wrap_add(Wide<T>(first), step));
-        }
-    });
+    with_type_of(
+        core, "vci", i.type, Types<float, half, int32_t, uint32_t, int16_t, uint16_t>(), [&](auto tag) {
+            using T = decltype(tag);
+            constexpr int lanes = kBytesOfRepeat / int(sizeof(T));
+            const int64_t count = i.mask.counts ? i.mask.count : i.repeats * lanes;
+            T *to = core.local_as<T>(Space::UB, i.dst.address, uint64_t(std::max<int64_t>(count, 0)));
+            T first;
+            memcpy(static_cast<void *>(&first), &i.number, sizeof first);
+            for (int64_t lane = 0; lane < count; ++lane) {
+                const auto step = static_cast<Wide<T>>(i.mode ? -lane : lane);
+                to[lane] = T(wrap_add(Wide<T>(first), step));
+            }
+        });
 }
 
 // VINTLV: elements of two sources in turn. VDINTLV: every second element of one, from the first or, with
@@ -165,11 +166,10 @@ void execute_block_gather(Core &core, const VectorInstruction &i) {
         uint8_t kept[kBytesOfRepeat];
         const int64_t count = std::min<int64_t>(kBlocksOfRepeat, blocks - first);
         for (int64_t b = 0; b < count; ++b)
-            memcpy(kept + b * kBytesOfBlock,
-                   core.local(Space::UB, base + offsets[first + b], kBytesOfBlock), kBytesOfBlock);
+            memcpy(kept + b * kBytesOfBlock, core.local(Space::UB, base + offsets[first + b], kBytesOfBlock),
+                   kBytesOfBlock);
         for (int64_t b = 0; b < count; ++b) {
-            const auto there =
-                size_t(std::min<int64_t>(kBytesOfBlock, bytes - (first + b) * kBytesOfBlock));
+            const auto there = size_t(std::min<int64_t>(kBytesOfBlock, bytes - (first + b) * kBytesOfBlock));
             memcpy(core.local(Space::UB, block_place(i.dst, first / kBlocksOfRepeat, b), there),
                    kept + b * kBytesOfBlock, there);
         }

@@ -103,7 +103,8 @@ uint64_t negated_bits(Type type, uint64_t bits) {
         memcpy(static_cast<void *>(&value), &bits, sizeof value);
         if constexpr (is_real<T>) return bits_of_number(type, -double(float(value)));
         const float negative = -static_cast<float>(value);
-        const bool past = negative >= -static_cast<float>(std::numeric_limits<T>::min()); // 2^31 from the least
+        const bool past =
+            negative >= -static_cast<float>(std::numeric_limits<T>::min()); // 2^31 from the least
         const T result = past ? std::numeric_limits<T>::max() : static_cast<T>(negative);
         return bits_of_number(type, static_cast<double>(result));
     });

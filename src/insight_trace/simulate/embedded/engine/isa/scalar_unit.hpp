@@ -26,7 +26,7 @@ int64_t kept_count(Core &core);
 // A number in a type, as its bits, and back. Integers keep their low bits.
 uint64_t bits_of_number(Type type, double number);
 double number_of_bits(Type type, uint64_t bits);
-uint64_t negated_bits(Type type, uint64_t bits); // by way of a float, held at the largest integer
+uint64_t negated_bits(Type type, uint64_t bits);        // by way of a float, held at the largest integer
 uint64_t scalar_bits(const Operand &scalar, Type type); // a scalar operand in the tile's type
 
 } // namespace insight_trace::engine

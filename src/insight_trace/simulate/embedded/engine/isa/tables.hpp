@@ -8,7 +8,8 @@ namespace insight_trace::engine {
 enum Combine : int64_t { Replace, Add, Largest, Smallest }; // pto::ScatterAtomicOp
 
 // One row between a table and a tile; the store unit combines as it was told.
-void copy_row_of_table(Core &core, const TileRef &dst, int64_t row, const Table &table, int64_t index, int64_t cols);
+void copy_row_of_table(Core &core, const TileRef &dst, int64_t row, const Table &table, int64_t index,
+                       int64_t cols);
 void store_row_of_table(Core &core, const TileRef &src, int64_t row, const Table &table, int64_t index,
                         int64_t cols, int64_t how);
 

@@ -115,8 +115,8 @@ void dma_bytes(Core &core, bool store, uint64_t gm, Space space, uint64_t local,
     memcpy(store ? there : here, store ? here : there, size_t(bytes));
 }
 
-void dma_box_columns(Core &core, bool store, const TileRef &tile, const GlobalRef &g, int64_t outer, int64_t rows,
-                     int64_t step, bool dense) {
+void dma_box_columns(Core &core, bool store, const TileRef &tile, const GlobalRef &g, int64_t outer,
+                     int64_t rows, int64_t step, bool dense) {
     if (!core.computes) return;
     const int64_t size = type_size(g.type), c0 = g.shape[4], box_rows = g.shape[3];
     for (int64_t j = 0; j < g.shape[1]; ++j)

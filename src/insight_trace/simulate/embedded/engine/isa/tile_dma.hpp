@@ -22,10 +22,10 @@ void store_piece(Core &core, const TileRef &tile, const DmaPiece &piece, bool li
 void pad_lines(Core &core, const TileRef &tile);
 // The tail of the last C0 block of each loaded row is zeroed by the ND -> NZ unit.
 void zero_box_tails(Core &core, const TileRef &tile, int64_t lines, int64_t length, bool lines_are_columns);
-// Columns of boxes of one outer dimension of a tensor in NZ order, `step` elements apart; dense: their rows follow
-// each other in global memory, whatever the tensor's strides.
-void dma_box_columns(Core &core, bool store, const TileRef &tile, const GlobalRef &g, int64_t outer, int64_t rows,
-                     int64_t step, bool dense);
+// Columns of boxes of one outer dimension of a tensor in NZ order, `step` elements apart; dense: their rows
+// follow each other in global memory, whatever the tensor's strides.
+void dma_box_columns(Core &core, bool store, const TileRef &tile, const GlobalRef &g, int64_t outer,
+                     int64_t rows, int64_t step, bool dense);
 // `bytes` between a place in global memory and one on chip.
 void dma_bytes(Core &core, bool store, uint64_t gm, Space space, uint64_t local, int64_t bytes);
 

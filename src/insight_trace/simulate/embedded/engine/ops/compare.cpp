@@ -61,9 +61,10 @@ void compare_rows(Core &core, const Comparison &job, const TileRef *other, uint6
         return VectorOperand(element_address(tile, int64_t(row) * tile.cols));
     };
     for (int row = 0; row < job.src.valid_rows; ++row)
-        core.vector_counted(instr, job.src.type, compared,
-                            row_of(job.dst, row).spanning(ceil_div(compared, wide ? 256 : 128) * (wide ? 32 : 16)),
-                            row_of(job.src, row), other ? row_of(*other, row) : VectorOperand());
+        core.vector_counted(
+            instr, job.src.type, compared,
+            row_of(job.dst, row).spanning(ceil_div(compared, wide ? 256 : 128) * (wide ? 32 : 16)),
+            row_of(job.src, row), other ? row_of(*other, row) : VectorOperand());
 }
 
 // Row by row, at most 240 repeats at a time. `outer_pieces`: all rows of one piece before the next piece.
@@ -183,7 +184,8 @@ TILE_OP_BODY(TSEL) {
     core.set_register(PipeId::V, 1);
     for (int row = 0; row < job.to.lines; ++row) {
         core.set_register(PipeId::V, static_cast<uint64_t>(words));
-        core.vector_counted(executed(Instr::MOVEV, job.bits(row)), Type::U32, words, VectorOperand(tmp.address));
+        core.vector_counted(executed(Instr::MOVEV, job.bits(row)), Type::U32, words,
+                            VectorOperand(tmp.address));
         core.barrier(PipeId::V);
         load_compare_mask(core, tmp.address);
         core.barrier(PipeId::V);
@@ -200,8 +202,8 @@ FUNCTION_OP_BODY(TSEL) {
     const Lines x = job.source(core, op, tile_operand(core, op, operands, 2)),
                 y = job.source(core, op, tile_operand(core, op, operands, 3));
     for (int row = 0; row < job.to.lines; ++row)
-        core.vector_counted(selected_by(job.bits(row)), job.dst.type, job.to.width, Selection::at(job.to, row),
-                            Selection::at(x, row), Selection::at(y, row));
+        core.vector_counted(selected_by(job.bits(row)), job.dst.type, job.to.width,
+                            Selection::at(job.to, row), Selection::at(x, row), Selection::at(y, row));
 }
 
 TILE_OP_BODY(TSELS) {
@@ -230,8 +232,8 @@ FUNCTION_OP_BODY(TSELS) {
     core.vector_counted(executed(Instr::MOVEV, scalar_bits(operands[4], job.dst.type)), job.dst.type,
                         job.to.width, other);
     for (int row = 0; row < job.to.lines; ++row)
-        core.vector_counted(selected_by(job.bits(row)), job.dst.type, job.to.width, Selection::at(job.to, row),
-                            Selection::at(from, row), other);
+        core.vector_counted(selected_by(job.bits(row)), job.dst.type, job.to.width,
+                            Selection::at(job.to, row), Selection::at(from, row), other);
 }
 
 } // namespace insight_trace::engine

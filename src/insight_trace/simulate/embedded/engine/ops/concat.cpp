@@ -50,8 +50,7 @@ void concat_valid(Core &core, const TileRef &dst, const TileRef &a, const TileRe
 // How many elements of a row are asked for: an index tile has the bytes that their indices take.
 int asked_for(Core &core, const TileRef &counts, int row, const TileRef &src) {
     const int size = type_size(counts.type);
-    const uint64_t bytes =
-        scalar_load(core, element_address(counts, int64_t(row) * row_step(counts)), size);
+    const uint64_t bytes = scalar_load(core, element_address(counts, int64_t(row) * row_step(counts)), size);
     return core.computes ? static_cast<int>(bytes / uint64_t(size)) : src.valid_cols;
 }
 

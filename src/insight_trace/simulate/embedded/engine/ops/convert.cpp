@@ -86,8 +86,7 @@ class Issuer {
              VectorOperand src1 = {}) {
         const uint64_t low_byte = 0xff;
         const auto mode = static_cast<uint8_t>(instr == Instr::VCONV ? mode_of(dst, src0) : Round::None);
-        core_.vector(executed(instr, low_byte, mode), type, repeat,
-                     int64_t(repeat) * width, dst, src0, src1);
+        core_.vector(executed(instr, low_byte, mode), type, repeat, int64_t(repeat) * width, dst, src0, src1);
     }
     // The kernel's rounding applies to what it converts; steps on the way have their own.
     Round mode_of(const VectorOperand &dst, const VectorOperand &src) const {
@@ -252,7 +251,8 @@ FUNCTION_OP_BODY(TCVT) {
         };
         to = lines(dst);
         from = lines(src);
-        to.width = pairs ? dst.valid_cols / 2 * 2 : dst.valid_cols; // of a last pair with one nothing is written
+        to.width =
+            pairs ? dst.valid_cols / 2 * 2 : dst.valid_cols; // of a last pair with one nothing is written
     } else {
         refuse_other_nibbles(core, src.type, dst.type);
         to = lines_of(core, "TCVT", dst);
@@ -267,7 +267,8 @@ FUNCTION_OP_BODY(TCVT) {
         return VectorOperand(tile.address + static_cast<uint32_t>(int64_t(line) * tile.pitch * tile.size));
     };
     for (int line = 0; line < to.lines; ++line) {
-        if (pairs) core.vector_counted(executed(Instr::MOVEV), Type::U8, to.pitch, at(to, line)); // whole lines
+        if (pairs)
+            core.vector_counted(executed(Instr::MOVEV), Type::U8, to.pitch, at(to, line)); // whole lines
         core.vector_counted(executed(Instr::VCONV, 0, mode), dst.type, to.width, at(to, line).of(dst.type),
                             at(from, line).of(src.type));
     }

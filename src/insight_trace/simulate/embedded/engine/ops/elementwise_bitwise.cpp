@@ -37,8 +37,8 @@ void require_integers(Core &core, const char *op, const TileRef &tile) {
     if (tile.type == Type::F16) core.unsupported("%s of %s tiles", op, type_name(tile.type));
 }
 
-// Counts that differ by element are the scalar unit's work. Counts past the width of the type leave nothing, or
-// the sign; of 64-bit elements the low six bits count.
+// Counts that differ by element are the scalar unit's work. Counts past the width of the type leave nothing,
+// or the sign; of 64-bit elements the low six bits count.
 void shift_each(Core &core, const Operands &operands, const char *op, Instr instr) {
     const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
                   &b = tile_operand(core, op, operands, 2);
@@ -117,12 +117,8 @@ FUNCTION_OP_BODY(TANDS) { with_scalar(core, operands, "TANDS", Instr::VAND); }
 FUNCTION_OP_BODY(TORS) { with_scalar(core, operands, "TORS", Instr::VOR); }
 FUNCTION_OP_BODY(TXORS) { with_scalar(core, operands, "TXORS", Instr::VXOR); }
 
-TILE_OP_BODY(TSHL) {
-    shift_each(core, operands, "TSHL", Instr::VSHL);
-}
-TILE_OP_BODY(TSHR) {
-    shift_each(core, operands, "TSHR", Instr::VSHR);
-}
+TILE_OP_BODY(TSHL) { shift_each(core, operands, "TSHL", Instr::VSHL); }
+TILE_OP_BODY(TSHR) { shift_each(core, operands, "TSHR", Instr::VSHR); }
 FUNCTION_OP_BODY(TSHL) { binary(core, operands, "TSHL", Instr::VSHL); }
 FUNCTION_OP_BODY(TSHR) { binary(core, operands, "TSHR", Instr::VSHR); }
 TILE_OP_BODY(TSHLS) { with_scalar(core, operands, "TSHLS", Instr::VSHL); }

@@ -23,7 +23,8 @@ void divide(Core &core, const Division &job) {
     // dst is filled with the scalar first
     if (real && job.scalar_first && !core.register_based()) require_apart(core, job.op, dst, src);
     if (!real) { // the scalar unit's work
-        if (!arithmetic(Instr::VDIV, dst.type)) core.unsupported("%s of %s tiles", job.op, type_name(dst.type));
+        if (!arithmetic(Instr::VDIV, dst.type))
+            core.unsupported("%s of %s tiles", job.op, type_name(dst.type));
         if (to.lines > 0 && to.width > 0)
             scalar_loop(core, Instr::VDIV, dst.type, to, from, nullptr, scalar_bits(job.scalar, dst.type),
                         job.scalar_first);
@@ -31,8 +32,7 @@ void divide(Core &core, const Division &job) {
     }
     const uint64_t number = scalar_bits(job.scalar, dst.type);
     // rounded: what an op in place multiplies by
-    const uint64_t inverse =
-        bits_of_number(dst.type, double(1.0f / float(number_of_bits(dst.type, number))));
+    const uint64_t inverse = bits_of_number(dst.type, double(1.0f / float(number_of_bits(dst.type, number))));
     auto one = [&](const Step &step) {
         if (in_place && !job.scalar_first)
             return issue(core, executed(Instr::VMULS, inverse), dst.type, step, step.dst, step.dst);

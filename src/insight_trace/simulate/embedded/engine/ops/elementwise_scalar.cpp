@@ -14,7 +14,8 @@ TILE_OP_BODY(TSUBS) {
     const TileRef &dst = tile_operand(core, "TSUBS", operands, 0);
     Operand list[3] = {operands[0], operands[1], operands[2]};
     const uint64_t bits = scalar_bits(operands[2], dst.type);
-    const bool wraps = dst.type == Type::U32 || dst.type == Type::U16 || dst.type == Type::U8 || dst.type == Type::U64;
+    const bool wraps =
+        dst.type == Type::U32 || dst.type == Type::U16 || dst.type == Type::U8 || dst.type == Type::U64;
     list[2].kind = Operand::Scalar;
     list[2].scalar = {wraps ? 0 - bits : negated_bits(dst.type, bits), dst.type};
     with_scalar(core, {list, 3}, "TSUBS", Instr::VADDS);

@@ -162,7 +162,8 @@ void fill_rows(Core &core, const Operands &operands, const char *name, bool copy
     };
     for (int r = 0; r < p.src.valid_rows; ++r) {
         if (copy)
-            core.vector_counted(executed(Instr::VCOPY), p.dst.type, p.src.cols, at(p.dst, r, 0), at(p.src, r, 0));
+            core.vector_counted(executed(Instr::VCOPY), p.dst.type, p.src.cols, at(p.dst, r, 0),
+                                at(p.src, r, 0));
         core.vector_counted(fill, p.dst.type, p.dst.cols - begin, at(p.dst, r, begin));
     }
     if (const int64_t rows = p.dst.valid_rows - p.src.valid_rows; rows > 0)

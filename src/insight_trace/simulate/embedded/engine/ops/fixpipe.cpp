@@ -141,8 +141,10 @@ void move_accumulator(Core &core, const char *op, const TileRef &dst, Corner to,
     const int parts = by_rows || by_cols ? 2 : 1;
     for (int part = 0; part < parts; ++part) {
         const int64_t lane = parts == 2 ? part : way_out.mode == ToVector::Second ? 1 : 0;
-        const Corner corner{from.row + (by_rows ? part * part_rows : 0), from.col + (by_cols ? part * part_cols : 0)};
-        move_accumulator_part(core, op, dst, to, src, corner, put_rows, put_cols, lane, way_out.relu, way_out.scale);
+        const Corner corner{from.row + (by_rows ? part * part_rows : 0),
+                            from.col + (by_cols ? part * part_cols : 0)};
+        move_accumulator_part(core, op, dst, to, src, corner, put_rows, put_cols, lane, way_out.relu,
+                              way_out.scale);
     }
     Instr instr = to_vector ? Instr::FIX_L0C_TO_UB : Instr::FIX_L0C_TO_L1;
     const Area there = part_of(dst, to.row, to.col, put_rows, put_cols);

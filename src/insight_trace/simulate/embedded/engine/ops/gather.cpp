@@ -125,7 +125,8 @@ void gather_by_comparison(Core &core, const Operands &operands) {
     const int limit_size = type_size(k.type);
     if (src.type == Type::I32)
         for (int r = 0; r < src.rows; ++r)
-            scalar_store(core, limits + uint32_t(r * 4), scalar_load(core, element_address(k, r), limit_size), 4);
+            scalar_store(core, limits + uint32_t(r * 4), scalar_load(core, element_address(k, r), limit_size),
+                         4);
     else
         core.vector_counted(executed(Instr::VCONV, 0, static_cast<uint8_t>(Round::Rint)), src.type, rows,
                             VectorOperand(limits).of(src.type),
@@ -196,7 +197,8 @@ TILE_OP_BODY(TGATHERB) {
              int64_t(r) * offsets.cols);
     if (int rest = dst.valid_cols % lanes)
         take(rows, int64_t(rows) * rest,
-             VectorOperand(element_address(dst, int64_t(full) * lanes), static_cast<uint16_t>(dst.cols / block)),
+             VectorOperand(element_address(dst, int64_t(full) * lanes),
+                           static_cast<uint16_t>(dst.cols / block)),
              int64_t(full) * 8);
 }
 

@@ -46,8 +46,8 @@ TILE_OP_BODY(TINTERLEAVE) {
         for (const TileRef *dst : {&dst0, &dst1})
             for (int c = 0; c < cols; c += step) {
                 const int width = std::min(step, cols - c), first = (dst == &dst1 ? cols / 2 : 0) + c / 2;
-                one(core, executed(Instr::VINTLV), *dst, r * dst->cols + c, width, src0, r * src0.cols + first,
-                    &src1, (width + 1) / 2);
+                one(core, executed(Instr::VINTLV), *dst, r * dst->cols + c, width, src0,
+                    r * src0.cols + first, &src1, (width + 1) / 2);
             }
 }
 
@@ -65,8 +65,8 @@ TILE_OP_BODY(TDEINTERLEAVE) {
                 const int64_t row = r * src.cols + (single ? part * dst0.valid_cols : 0);
                 for (int c = 0; c < half; c += step) {
                     const int width = std::min(step, half - c);
-                    one(core, executed(Instr::VDINTLV, 0, dst == &dst1), *dst, r * dst->cols + part * half + c,
-                        width, src, row + 2 * c, nullptr, 2 * width);
+                    one(core, executed(Instr::VDINTLV, 0, dst == &dst1), *dst,
+                        r * dst->cols + part * half + c, width, src, row + 2 * c, nullptr, 2 * width);
                 }
             }
 }

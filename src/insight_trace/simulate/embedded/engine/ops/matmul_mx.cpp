@@ -14,7 +14,8 @@ void check(Core &core, const TileRef &c, const TileRef &a, const TileRef &a_scal
     if (!core.register_based()) core.unsupported("TMATMUL_MX on this chip: only a5 multiplies with scales");
     if (a.space != Space::L0A || b.space != Space::L0B || c.space != Space::L0C || c.type != Type::F32)
         core.kernel_error("TMATMUL_MX multiplies a Left by a Right tile into an Acc tile of float");
-    if (!has_scaled_products(a.type) || !has_scaled_products(b.type) || is_nibble(a.type) != is_nibble(b.type))
+    if (!has_scaled_products(a.type) || !has_scaled_products(b.type) ||
+        is_nibble(a.type) != is_nibble(b.type))
         core.unsupported("TMATMUL_MX of %s by %s tiles", type_name(a.type), type_name(b.type));
     if (a_scale.type != Type::F8E8M0 || b_scale.type != Type::F8E8M0)
         core.kernel_error("TMATMUL_MX takes scales of float8_e8m0_t");

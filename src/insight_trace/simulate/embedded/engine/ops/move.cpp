@@ -239,7 +239,8 @@ TILE_OP_BODY(TEXTRACT) {
 
 TILE_OP_BODY(TINSERT) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
-    int64_t row = int64_t(scalar_bits(operands[2], Type::I64)), col = int64_t(scalar_bits(operands[3], Type::I64));
+    int64_t row = int64_t(scalar_bits(operands[2], Type::I64)),
+            col = int64_t(scalar_bits(operands[3], Type::I64));
     int64_t rows = src.valid_rows, cols = src.valid_cols;
     const WayOut way_out(operands, 4);
     const int64_t share_rows = way_out.mode == ToVector::SplitRows ? rows / 2 : rows;

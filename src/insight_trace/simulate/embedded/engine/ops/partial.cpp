@@ -127,7 +127,8 @@ void partial_index(Core &core, const Operands &operands, const char *op, Compare
     // per row and repeat: a comparison into a mask, and two selections by it
     const int per_repeat = 256 / std::max(type_size(values.type), type_size(indices.type));
     const bool registers = core.register_based();
-    const Operation compare = executed(registers ? Instr::VCMPV : Instr::VCMP, 0, static_cast<uint8_t>(better)),
+    const Operation compare =
+                        executed(registers ? Instr::VCMPV : Instr::VCMP, 0, static_cast<uint8_t>(better)),
                     choose = registers ? selected_by(kRegisterFile) : executed(Instr::VSEL);
     for (int64_t r = 0; r < rows; ++r)
         for (int64_t c = 0; c < cols; c += per_repeat) {
@@ -145,12 +146,8 @@ void partial_index(Core &core, const Operands &operands, const char *op, Compare
 
 } // namespace
 
-TILE_OP_BODY(TPARTARGMAX) {
-    partial_index(core, operands, "TPARTARGMAX", Compare::GE);
-}
-TILE_OP_BODY(TPARTARGMIN) {
-    partial_index(core, operands, "TPARTARGMIN", Compare::LE);
-}
+TILE_OP_BODY(TPARTARGMAX) { partial_index(core, operands, "TPARTARGMAX", Compare::GE); }
+TILE_OP_BODY(TPARTARGMIN) { partial_index(core, operands, "TPARTARGMIN", Compare::LE); }
 TILE_OP_BODY(TPARTADD) { partial(core, operands, "TPARTADD", Instr::VADD); }
 TILE_OP_BODY(TPARTMUL) { partial(core, operands, "TPARTMUL", Instr::VMUL); }
 TILE_OP_BODY(TPARTMAX) { partial(core, operands, "TPARTMAX", Instr::VMAX); }

@@ -11,7 +11,8 @@ namespace insight_trace::engine {
 TILE_OP_BODY(TPUSH) {
     const TileRef &there = operands[0].tile, &tile = operands[1].tile;
     const int64_t lane = int64_t(scalar_bits(operands[2], Type::I64));
-    const int64_t row = int64_t(scalar_bits(operands[3], Type::I64)), col = int64_t(scalar_bits(operands[4], Type::I64));
+    const int64_t row = int64_t(scalar_bits(operands[3], Type::I64)),
+                  col = int64_t(scalar_bits(operands[4], Type::I64));
     if (!core.register_based())
         core.unsupported("TPUSH into another core's memory: on this chip it goes through global memory");
     const bool out_of_cube = tile.space == Space::L0C;
@@ -26,7 +27,8 @@ TILE_OP_BODY(TPUSH) {
     Core *other = cluster_core(core, lane);
     if (other) other->at = core.at;
     const Corner corner{row, col};
-    copy_part(other, there, out_of_cube ? Corner{} : corner, core, tile, out_of_cube ? corner : Corner{}, rows, cols);
+    copy_part(other, there, out_of_cube ? Corner{} : corner, core, tile, out_of_cube ? corner : Corner{},
+              rows, cols);
     const int64_t bytes = rows * cols * type_size(tile.type);
     if (out_of_cube)
         core.fixpipe(Instr::FIX_L0C_TO_UB, tile.type, 0,

@@ -53,8 +53,8 @@ TILE_OP_BODY(TSUBRELUCONV) { rectify_and_narrow(core, operands, "TSUBRELUCONV", 
 constexpr float kShift = 131072.0f; // large sums are scaled down first
 static const Operation kRound = executed(Instr::VCONV, 0, static_cast<uint8_t>(Round::Rint));
 
-// dst, two tiles of integers, the scale, scratch: max(0, (a + b) * scale). Both sources are overwritten on the
-// way.
+// dst, two tiles of integers, the scale, scratch: max(0, (a + b) * scale). Both sources are overwritten on
+// the way.
 TILE_OP_BODY(TADDDEQRELU) {
     const char *op = "TADDDEQRELU";
     const TileRef &dst = tile_operand(core, op, operands, 0), &a = tile_operand(core, op, operands, 1),
@@ -67,7 +67,8 @@ TILE_OP_BODY(TADDDEQRELU) {
     walk_conversion(core, to, 4, [&](int line, int column, int repeat, int width) {
         VectorOperand p = place_in(x, line, column, 8), q = place_in(y, line, column, 8),
                       t = place_in(scratch, line, column, 8);
-        auto then = [&](Operation instr, Type type, VectorOperand d, VectorOperand s0, VectorOperand s1 = {}) {
+        auto then = [&](Operation instr, Type type, VectorOperand d, VectorOperand s0,
+                        VectorOperand s1 = {}) {
             core.vector(instr, type, repeat, int64_t(repeat) * width, d, s0, s1);
             core.barrier(PipeId::V);
         };
@@ -166,8 +167,8 @@ FUNCTION_OP_BODY(TDEQUANT) {
         };
         core.vector_counted(kRound, Type::F32, to.width, held.of(Type::F32),
                             place_in(from, row, 0, 8).of(src.type));
-        core.vector_counted(executed(Instr::VADDS, parameter(offset) ^ 0x80000000u), Type::F32, to.width, held,
-                            held);
+        core.vector_counted(executed(Instr::VADDS, parameter(offset) ^ 0x80000000u), Type::F32, to.width,
+                            held, held);
         core.vector_counted(executed(Instr::VMULS, parameter(scale)), Type::F32, to.width,
                             place_in(to, row, 0, 8), held);
     }
@@ -230,7 +231,8 @@ FUNCTION_OP_BODY(TQUANT) {
         core.vector_counted(executed(Instr::VMULS, number(scale, r)), Type::F32, src.valid_cols, held,
                             VectorOperand(element_address(src, int64_t(r) * src.cols)));
         if (offset)
-            core.vector_counted(executed(Instr::VADDS, number(*offset, r)), Type::F32, src.valid_cols, held, held);
+            core.vector_counted(executed(Instr::VADDS, number(*offset, r)), Type::F32, src.valid_cols, held,
+                                held);
         core.vector_counted(kRound, dst.type, src.valid_cols,
                             VectorOperand(element_address(dst, int64_t(r) * dst.cols), 2).of(dst.type),
                             held.of(Type::F32));

@@ -17,7 +17,8 @@ void check_columns(const Core &core, const char *name, const TileRef &dst, const
 }
 
 void copy_row(Core &core, const TileRef &dst, const TileRef &src) {
-    copy_lines(core, src.type, {dst.address}, {src.address}, 1, int64_t(src.valid_cols) * type_size(src.type));
+    copy_lines(core, src.type, {dst.address}, {src.address}, 1,
+               int64_t(src.valid_cols) * type_size(src.type));
 }
 
 VectorOperand row_of(const TileRef &tile, int64_t row, int64_t col = 0) {

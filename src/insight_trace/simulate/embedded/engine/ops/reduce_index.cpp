@@ -111,8 +111,7 @@ void narrow_rows(Core &core, const ArgOp &op, const ArgTiles &t) {
     auto store = [&](const TileRef &to, int which) {
         for (int r = 0; r < rows; ++r)
             scalar_store(core, element_address(to, int64_t(r) * to.cols),
-                         scalar_load(core, out + uint32_t((r * 2 + which) * size), size),
-                         type_size(to.type));
+                         scalar_load(core, out + uint32_t((r * 2 + which) * size), size), type_size(to.type));
     };
     if (!index_packed) store(t.index, 1);
     if (!value_packed) store(*t.value, 0);
@@ -150,7 +149,8 @@ void wide_rows(Core &core, const ArgOp &op, const ArgTiles &t) {
     const int64_t last = levels.values[levels.count - 1];
     const uint32_t scratch = scratch_address(core, t.tmp);
     auto held = [&](int row, int64_t offset) {
-        const int64_t pitch = core.register_based() ? ceil_div(last + 2 * levels.elements[0], block) * block : t.tmp.cols;
+        const int64_t pitch =
+            core.register_based() ? ceil_div(last + 2 * levels.elements[0], block) * block : t.tmp.cols;
         return scratch + static_cast<uint32_t>((row * pitch + offset) * size);
     };
     count_mode(core);
@@ -185,7 +185,8 @@ void wide_rows(Core &core, const ArgOp &op, const ArgTiles &t) {
         for (int level = levels.count - 1; level >= 0; --level)
             index = index * uint64_t(lanes) +
                     scalar_load(core, held(r, levels.indices[level] + int64_t(index)), size);
-        scalar_store(core, element_address(t.index, int64_t(r) * t.index.cols), index, type_size(t.index.type));
+        scalar_store(core, element_address(t.index, int64_t(r) * t.index.cols), index,
+                     type_size(t.index.type));
         if (t.value)
             scalar_store(core, element_address(*t.value, int64_t(r) * t.value->cols),
                          scalar_load(core, held(r, last), size), size);
@@ -307,8 +308,8 @@ void column_arg_in_registers(Core &core, const Operands &operands, const ArgOp &
         if (type_size(t.index.type) == 4)
             core.vector_counted(executed(Instr::VCOPY), Type::I32, width, to, index);
         else
-            core.vector_counted(executed(Instr::VCONV, 0, static_cast<uint8_t>(Round::Trunc)), Type::I16, width,
-                                to.of(Type::I16), VectorOperand(index.address).of(Type::I32));
+            core.vector_counted(executed(Instr::VCONV, 0, static_cast<uint8_t>(Round::Trunc)), Type::I16,
+                                width, to.of(Type::I16), VectorOperand(index.address).of(Type::I32));
         if (t.value)
             core.vector_counted(executed(Instr::VCOPY), type, width,
                                 VectorOperand(element_address(*t.value, col)), best);

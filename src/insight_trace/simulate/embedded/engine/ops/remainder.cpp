@@ -53,7 +53,8 @@ class Chain {
     }
     // With the other tile, or with the number.
     Chain &with_other(Instr tile, Instr number, Type type, VectorOperand to, VectorOperand x) {
-        return job_.b ? then(executed(tile), type, to, x, b) : then(executed(number, job_.number(type)), type, to, x);
+        return job_.b ? then(executed(tile), type, to, x, b)
+                      : then(executed(number, job_.number(type)), type, to, x);
     }
     Chain &convert(Type to_type, Type from_type, VectorOperand o, Round mode, bool waits = true) {
         quiet(to_whole(mode), to_type, o.of(to_type), o.of(from_type));
@@ -159,7 +160,8 @@ void fmod(Core &core, const Remainder &job) {
         Chain line(core, job, i);
         if (!job.b) line.fill(F, line.dst);
         line.then(executed(Instr::VDIV), F, line.dst, line.a, job.b ? line.b : line.dst);
-        line.convert(F, F, line.dst, Round::Trunc).with_other(Instr::VMUL, Instr::VMULS, F, line.dst, line.dst);
+        line.convert(F, F, line.dst, Round::Trunc)
+            .with_other(Instr::VMUL, Instr::VMULS, F, line.dst, line.dst);
         line.then(executed(Instr::VSUB), F, line.dst, line.a, line.dst);
     }
     count_off(core);
@@ -194,9 +196,17 @@ TILE_OP_BODY(TREMS) { rem(core, {core, "TREMS", operands, true, scratch(core, "T
 TILE_OP_BODY(TFMOD) { fmod(core, {core, "TFMOD", operands, false, 0}); }
 TILE_OP_BODY(TFMODS) { fmod(core, {core, "TFMODS", operands, true, 0}); }
 
-FUNCTION_OP_BODY(TREM) { in_registers(core, {core, "TREM", operands, false, 0}, true, is_exact(operands, 4)); }
-FUNCTION_OP_BODY(TREMS) { in_registers(core, {core, "TREMS", operands, true, 0}, true, is_exact(operands, 4)); }
-FUNCTION_OP_BODY(TFMOD) { in_registers(core, {core, "TFMOD", operands, false, 0}, false, is_exact(operands, 3)); }
-FUNCTION_OP_BODY(TFMODS) { in_registers(core, {core, "TFMODS", operands, true, 0}, false, is_exact(operands, 3)); }
+FUNCTION_OP_BODY(TREM) {
+    in_registers(core, {core, "TREM", operands, false, 0}, true, is_exact(operands, 4));
+}
+FUNCTION_OP_BODY(TREMS) {
+    in_registers(core, {core, "TREMS", operands, true, 0}, true, is_exact(operands, 4));
+}
+FUNCTION_OP_BODY(TFMOD) {
+    in_registers(core, {core, "TFMOD", operands, false, 0}, false, is_exact(operands, 3));
+}
+FUNCTION_OP_BODY(TFMODS) {
+    in_registers(core, {core, "TFMODS", operands, true, 0}, false, is_exact(operands, 3));
+}
 
 } // namespace insight_trace::engine

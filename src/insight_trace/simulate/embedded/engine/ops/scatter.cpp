@@ -18,7 +18,8 @@ void issue_clear(Core &core, const TileRef &dst) {
     int size = type_size(dst.type);
     int64_t units = int64_t(dst.rows) * dst.cols * size / (size >= 4 ? 4 : 2);
     count_elements(core, units);
-    counted(core, executed(Instr::MOVEV), size >= 4 ? Type::U32 : Type::U16, units, VectorOperand(dst.address));
+    counted(core, executed(Instr::MOVEV), size >= 4 ? Type::U32 : Type::U16, units,
+            VectorOperand(dst.address));
     count_off(core);
     handshake(core, PipeId::V, PipeId::S);
 }
@@ -48,8 +49,7 @@ void scatter_by_index(Core &core, const Operands &operands) {
             if (place < 0 || place >= room)
                 core.kernel_error("TSCATTER: index %lld at (%d, %d) lies outside the result's %lld elements",
                                   (long long)place, r, c, (long long)room);
-            const uint64_t value =
-                scalar_load(core, element_address(src, int64_t(r) * src.cols + c), size);
+            const uint64_t value = scalar_load(core, element_address(src, int64_t(r) * src.cols + c), size);
             scalar_store(core, element_address(dst, place), value, size);
         }
     handshake(core, PipeId::S, PipeId::V);
@@ -80,7 +80,8 @@ void scatter_by_pattern(Core &core, const Operands &operands) {
     if (whole_rows) {
         count_elements(core, cols);
         for (int r = 0; r < rows; ++r)
-            counted(core, executed(Instr::VCOPY), dst.type, cols, VectorOperand(element_address(dst, place(r, 0))),
+            counted(core, executed(Instr::VCOPY), dst.type, cols,
+                    VectorOperand(element_address(dst, place(r, 0))),
                     VectorOperand(element_address(src, int64_t(r) * src.cols)));
         count_off(core);
     } else {

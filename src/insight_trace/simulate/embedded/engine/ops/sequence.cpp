@@ -74,16 +74,17 @@ TILE_OP_BODY(TCI) {
     const bool down = operands[2].option != 0, scratch = operands.count > 3;
     Lines to = lines_of(core, op, dst);
     if (dst.valid_cols <= 0) return;
-    const bool whole = dst.type == Type::I32 || dst.type == Type::U32 || dst.type == Type::I16 ||
-                       dst.type == Type::U16;
+    const bool whole =
+        dst.type == Type::I32 || dst.type == Type::U32 || dst.type == Type::I16 || dst.type == Type::U16;
     if (!whole && (scratch || (dst.type != Type::F32 && dst.type != Type::F16)))
         core.unsupported("%s of %s tiles", op, type_name(dst.type));
     const uint64_t start = scalar_bits(operands[1], dst.type);
     if (!scratch) { // one row, whatever the tile's height
         const double first = number_of_bits(dst.type, start);
         for (int i = 0; i < dst.valid_cols; ++i) {
-            const uint64_t number = whole ? start + uint64_t(int64_t(down ? -i : i))
-                                          : bits_of_number(dst.type, double(float(first) + float(down ? -i : i)));
+            const uint64_t number =
+                whole ? start + uint64_t(int64_t(down ? -i : i))
+                      : bits_of_number(dst.type, double(float(first) + float(down ? -i : i)));
             scalar_store(core, dst.address + uint64_t(i) * uint64_t(to.size), number, to.size);
         }
         return;
@@ -156,8 +157,7 @@ TILE_OP_BODY(TTRI) {
         };
         fill(to.width, upper);
         int64_t edge = int64_t(r) + diagonal;
-        if (edge >= 0)
-            fill(static_cast<int>(std::min<int64_t>(to.width, upper ? edge : edge + 1)), !upper);
+        if (edge >= 0) fill(static_cast<int>(std::min<int64_t>(to.width, upper ? edge : edge + 1)), !upper);
     }
     count_off(core);
 }

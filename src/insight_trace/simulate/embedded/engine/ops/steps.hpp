@@ -41,7 +41,6 @@ inline void counted(Core &core, const Operation &instr, Type type, int64_t eleme
         core.vector(instr, type, 1, 0, dst, src0, src1);
 }
 
-
 // A choice by bits at an address, as functions make it by a predicate.
 inline Operation selected_by(uint32_t bits) { return executed(Instr::VSEL, bits, 3); }
 

@@ -25,7 +25,8 @@ void transpose(Core &core, const Boxes &boxes) {
     uint64_t from[32] = {}, to[32];
     for (int i = 0; i < boxes.rows; ++i) from[i] = boxes.from + uint64_t(i * from_pitch);
     for (int i = 0; i < 32; ++i) // a row of sixteen 32-bit elements is two blocks
-        to[i] = boxes.to + uint64_t(size == 4 ? i / 2 * boxes.to_pitch + i % 2 * kBlockBytes : i * boxes.to_pitch);
+        to[i] = boxes.to +
+                uint64_t(size == 4 ? i / 2 * boxes.to_pitch + i % 2 * kBlockBytes : i * boxes.to_pitch);
     set_address_register(core, 2, from);
     set_address_register(core, 3, from + 8);
     set_address_register(core, 0, to);
