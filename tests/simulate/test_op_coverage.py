@@ -40,6 +40,7 @@ ONLY_ON = {
 ROUNDED_TWICE = {"TRSQRT": 1.5e-7}
 # Tests of what one family has, which therefore name it.
 OF_ONE_FAMILY = {
+    "test_rearrange.py": "interleaving, which the 950 alone has",
     "test_a5_functions.py": "functions, paths and memories of the 950",
     "test_a5_numbers.py": "ops that the 950 does in another way, or alone",
     "test_elementwise_bits.py": "masks that each family packs in its own way",
