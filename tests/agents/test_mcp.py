@@ -61,7 +61,7 @@ def test_every_tool_answers_shortly_and_as_its_schema_says(tmp_path: Path) -> No
     good = "runs/good_1"
     calls: list[tuple[str, dict[str, Any], Callable[[dict[str, Any]], bool]]] = [
         ("kernel", {"file": "judge/good.cpp", "arguments": _ARGUMENTS}, lambda a: a["workspace"] == good),
-        ("replay", {"path": good}, lambda a: a["cycles"] == 4104),
+        ("replay", {"path": good}, lambda a: a["cycles"] == 4593),
         ("check", {"path": good}, lambda a: a["errors"] == 0),
         ("why", {"workspace": good, "element": "2[3]"}, lambda a: a["rows"][0]["op"] == "TSTORE"),
         ("stats", {"workspace": good}, lambda a: a["cycles"] == 4084 and len(a["rows"]) == 4),

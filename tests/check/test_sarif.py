@@ -190,7 +190,7 @@ def test_a_file_with_a_fault_does_not(tmp_path, name):
 
 def test_what_the_command_writes_holds_against_the_schema(tmp_path, capsys):
     path = tmp_path / "found.sarif"
-    assert main(["check", str(ROOT / "examples" / "mixed_example" / "scene.py"), "--sarif", str(path)]) == 0
+    assert main(["check", str(ROOT / "examples" / "paged_attention" / "scene.py"), "--sarif", str(path)]) == 0
     log = json.loads(path.read_text(encoding="utf-8"))
     assert [faults(log, schema, schema) for schema in _schemas()] == [[]] * len(_schemas())
     assert log["runs"][0]["results"]

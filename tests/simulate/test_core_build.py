@@ -52,7 +52,7 @@ def test_what_runs_for_every_instruction_is_compiled_for_speed_and_the_rest_in_l
     stems = [source.stem for source in sources]
     assert sorted(name for name in engine_objects._HOT if stems.count(name) != 1) == []
     level = {source.stem: unit.level for unit in units(sources) for source in unit.sources}
-    assert {level[name] for name in ("core", "timeline", "elementwise", "matmul", "checker")} == {HOT}
+    assert {level[name] for name in ("core", "timeline", "arithmetic", "matmul_products", "checker")} == {HOT}
     assert {level[name] for name in ("runner", "sandbox", "journal", "report")} == {COLD}
 
 

@@ -71,6 +71,7 @@ def test_rows_of_odd_width_are_interleaved() -> None:
         tile(np.zeros((2, 64), np.float32), 0x2000, valid=valid),
         tile(b, 0x3000, valid=valid),
         tile(a, 0x4000, valid=valid),
+        target="a5",
     )
     both = np.stack([a[:, :63], b[:, :63]], axis=2).reshape(2, 126)
     np.testing.assert_array_equal(found.matrix(1)[:, :63], both[:, :63])

@@ -43,7 +43,6 @@ WRONG = {
     "an index past the end": "    ATOL = [][5]\n",
     "a remainder by zero": "    ATOL = 1 % 0\n",
     "a number of 5,000 digits": "    ATOL = int('9' * 5000)\n",
-    "a number too large for a float": "    ATOL = 10 ** 1000\n",
     "a missing key": "    RTOL = {}['x']\n",
     "a wrong type": "    RTOL = 'a' + 1\n",
     "itself": "    RTOL = RTOL\n",

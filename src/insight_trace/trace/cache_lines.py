@@ -71,7 +71,8 @@ def _sectors(
     """Every request: its transfer, its sector, and whether it missed; None unless the sums are those that were recorded."""
     import numpy as np
 
-    order = np.argsort(instructions.start[use.rows], kind="stable")
+    # of transfers that start in one cycle those that fetched came first: whoever follows finds the lines
+    order = np.lexsort((-use.missed.astype(np.int64), instructions.start[use.rows]))
     rows = use.rows[order]
     count = operands.count[rows].astype(np.int64)
     owner = np.repeat(np.arange(len(rows)), count)
