@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from insight_trace.model import CoreType, Kernel
+from insight_trace.simulate import simulate
 from tests.simulate.dispatching import outputs, run
 from tests.simulate.kernel_text import write_kernel
 
@@ -38,3 +39,10 @@ def test_shapes_limits_flags_and_a_users_own_namespace(tmp_path: Path, target: s
     kernel = Kernel("names", write_kernel(tmp_path, body, before=BEFORE), CoreType.AIV)
     found = outputs(run([kernel], [np.zeros(8, np.float32)], [0], target=target))[0]
     np.testing.assert_array_equal(found[:4], [5, 64, 14.5, 42])
+
+
+def test_a_quotient_that_is_no_number_has_the_sign_that_the_devices_compiler_gives_it(tmp_path: Path) -> None:
+    source = write_kernel(tmp_path, "data_in(args, 0)[0] = -(0.0 / 0.0);\ndata_in(args, 0)[1] = 0.0 / 0.0;")
+    done = simulate(source, {0: np.zeros(64, np.float32)}, core_type="aiv")
+    assert done.failure is None, done.failure
+    assert done.outputs[0].view(np.uint32)[:2].tolist() == [0xFFC00000, 0x7FC00000]

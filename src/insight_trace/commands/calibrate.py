@@ -74,6 +74,6 @@ def _lines(done: Calibration, output: Path | None) -> Iterator[str]:
         f"{result.unseen:.1%} of kinds of tasks"
     )
     if not result.fitted:
-        yield "nothing    is told by these measurements: no chip file is written"
+        yield "nothing    can be fitted from these measurements: no chip file is written"
     elif output is not None:
         yield f"written    {output}: use it with --soc-version {output}"

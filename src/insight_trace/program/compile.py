@@ -28,7 +28,7 @@ from insight_trace.simulate.embedded.entry_link import SECTIONS, entries_only, t
 from insight_trace.simulate.embedded.memory import escape
 from insight_trace.simulate.embedded.scalar_code import HOOKS, count_blocks
 from insight_trace.simulate.embedded.source_lines import is_ours
-from insight_trace.simulate.embedded.toolchain import PRELUDE, Toolchain
+from insight_trace.simulate.embedded.toolchain import KERNEL_FLAGS, PRELUDE, Toolchain
 
 HEADERS = Path(__file__).resolve().parent / "include"
 PROGRAM_HEADER = HEADERS / "insight_trace_program" / "program.hpp"
@@ -40,7 +40,6 @@ _MACROS = {
     # kernels that only compile for a core: their copies on the host are those of one
     "host as a core": (_HOST, "-D__DAV_VEC__"),
 }
-_DEVICE_FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fsigned-char")
 _ENTRY_PREFIX = "_ZN21insight_trace_program5EntryI"
 _ENTRY = re.compile(r"^\S* \w (_ZN21insight_trace_program5EntryI\S*4callEPNS_6PackedE)$", re.M)
 # generated sources make these up where the vendor's compiler lacks them; here they are there for every chip
@@ -168,7 +167,7 @@ def _code_flags(toolchain: Toolchain, line: CommandLine, side: str) -> list[str]
         kept = [flag for flag in line.kept if not flag.startswith("-std=") and flag not in ("-fno-rtti",)]
         return [line.standard, *kept, "-g1", "-fPIC", "-w"]
     unshared = [] if toolchain.compiler.is_clang else ["-fno-gnu-unique"]
-    return [line.standard, *_DEVICE_FLAGS, *toolchain._hooks(), *unshared, *SECTIONS]
+    return [line.standard, *KERNEL_FLAGS, *toolchain._hooks(), *unshared, *SECTIONS]
 
 
 # what the device compiler takes in C++17 and g++ in C++20 alone: constant constructors that leave members open, and

@@ -58,7 +58,9 @@ _LIBRARY_STANDARD = "-std=c++20"
 # plain char has a sign.
 _SAME_EVERYWHERE = ("-ffp-contract=off", "-fno-strict-aliasing", "-fsigned-char")
 _ENGINE_FLAGS = ("-fPIC", *_SAME_EVERYWHERE)
-_KERNEL_FLAGS = ("-O1", "-g1", "-fPIC", "-w", *_SAME_EVERYWHERE)
+# The device's compiler is a clang, which makes 0.0 / 0.0 a positive NaN when it compiles: g++ leaves that division, whose NaN
+# is negative on x86, to the run unless it need not trap. The library's TSORT32 fills up rows with -(0.0 / 0.0).
+KERNEL_FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-fno-trapping-math", *_SAME_EVERYWHERE)
 
 # what g++ and clang++ say of an attribute between the words of a declaration
 _ATTRIBUTE_WITHIN = (b"in middle of decl-specifiers", b"an attribute list cannot appear here")
@@ -142,7 +144,7 @@ class Toolchain(Struct, frozen=True, dict=True):
         """Names the compiler and every flag of ours."""
         engine = [flag for level in LEVELS for flag in _engine_flags(level)]
         script = (self.compiler.script,) if self.compiler.script else ()
-        flags = (*engine, *_KERNEL_FLAGS, *sanitizers(), *self.compiler.emulator, *script)
+        flags = (*engine, *KERNEL_FLAGS, *sanitizers(), *self.compiler.emulator, *script)
         return content_key([__version__, *self.compiler.command, self.compiler.version, *flags])
 
     @cached_property
@@ -251,7 +253,7 @@ class Toolchain(Struct, frozen=True, dict=True):
                 f"the kernel source cannot be read: {error.strerror}", where=str(source)
             ) from None
         flags = [
-            _LIBRARY_STANDARD if self.library else _STANDARD, *_KERNEL_FLAGS, *sanitizers(), *self._hooks(),
+            _LIBRARY_STANDARD if self.library else _STANDARD, *KERNEL_FLAGS, *sanitizers(), *self._hooks(),
             _CORE_DEFINES[core_type], *family_named(target).defines, *defines,
         ]  # fmt: skip
         folders = self._ascendc_folders_of(source, include_dirs, target)
