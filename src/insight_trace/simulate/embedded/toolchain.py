@@ -58,8 +58,8 @@ _LIBRARY_STANDARD = "-std=c++20"
 # plain char has a sign.
 _SAME_EVERYWHERE = ("-ffp-contract=off", "-fno-strict-aliasing", "-fsigned-char")
 _ENGINE_FLAGS = ("-fPIC", *_SAME_EVERYWHERE)
-# The device's compiler is a clang, which makes 0.0 / 0.0 a positive NaN when it compiles: g++ leaves that division, whose NaN
-# is negative on x86, to the run unless it need not trap. The library's TSORT32 fills up rows with -(0.0 / 0.0).
+# The device's compiler is a clang, which makes 0.0 / 0.0 a positive NaN when it compiles: g++ leaves that division to the
+# run, where x86 gives a negative one, unless it need not trap. The library's TSORT32 fills up rows with -(0.0 / 0.0).
 KERNEL_FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-fno-trapping-math", *_SAME_EVERYWHERE)
 
 # what g++ and clang++ say of an attribute between the words of a declaration
