@@ -3,9 +3,10 @@
     python benchmarks/rank_correlation.py [--write]
 
 From benchmarks/whole_kernels.json: our times and the published ones of the same kernels. A family is a kernel on a chip.
-Pairs of one family are compared, never pairs of two kernels. A publication that measured a point twice, or that has a
-shorter time for more of the same work, shows how far its times spread: pairs that are no further apart than the largest
-such contradiction of their table cannot be ordered by it and are ties, which do not count. One that shows none has none.
+Pairs of one family are compared, never pairs of two kernels. Where a point was measured twice, or is published with a
+longer time than more of the same work, the publication itself says how uncertain that time is. A pair that is no further
+apart than one of its two times is uncertain cannot be ordered by what was published: a tie, which does not count. Nothing
+of ours decides what is a tie. The last row counts every pair.
 """
 
 from __future__ import annotations
@@ -22,40 +23,54 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "whole_kernels.json"
 PAGE = ROOT / "docs" / "judge.md"
 
-Times = list[tuple[float, float]]  # published, ours
 
-
-class Family(NamedTuple):
-    times: Times
+class Point(NamedTuple):
+    published: float
+    ours: float
     spread: float = 0.0  # of what was published, as a share
+
+
+Family = list[Point]
 
 
 def families(path: Path = RESULTS) -> dict[str, Family]:
     """By kernel and chip, those with at least two variants."""
-    found: dict[str, Times] = {}
-    spread: dict[str, float] = {}
+    found: dict[str, Family] = {}
     for row in json.loads(path.read_text(encoding="utf-8")):
-        if row["problem"]:
-            continue
-        name = f"{row['kernel']}, {row['chip']}"
-        found.setdefault(name, []).append((row["published_us"], row["us"]))
-        spread[name] = max(spread.get(name, 0.0), row["spread"])
-    return {name: Family(times, spread[name]) for name, times in found.items() if len(times) > 1}
+        if not row["problem"]:
+            point = Point(row["published_us"], row["us"], row["spread"])
+            found.setdefault(f"{row['kernel']}, {row['chip']}", []).append(point)
+    return {name: family for name, family in found.items() if len(family) > 1}
 
 
-def ordered(family: Family) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+def apart(one: Point, other: Point) -> float:
+    """How far two published times are apart, as a share."""
+    return max(one.published, other.published) / min(one.published, other.published) - 1
+
+
+def ordered(family: Family) -> list[tuple[Point, Point]]:
     """The pairs that what was published can order."""
     return [
         (one, other)
-        for one, other in itertools.combinations(family.times, 2)
-        if max(one[0], other[0]) / min(one[0], other[0]) - 1 > family.spread
+        for one, other in itertools.combinations(family, 2)
+        if apart(one, other) > max(one.spread, other.spread)
     ]
 
 
+def same_order(one: Point, other: Point) -> bool:
+    """Two that are the same to us and not to the device count as the other order."""
+    return (one.published - other.published) * (one.ours - other.ours) > 0
+
+
 def counts(family: Family) -> tuple[int, int]:
-    """Pairs in the same order, and in the other or the same to us."""
-    signs = [(a - b) * (x - y) for (a, x), (b, y) in ordered(family)]
-    return sum(sign > 0 for sign in signs), sum(sign <= 0 for sign in signs)
+    """Pairs in the same order, and in the other."""
+    same = [same_order(*pair) for pair in ordered(family)]
+    return sum(same), len(same) - sum(same)
+
+
+def every_pair(family: Family) -> Family:
+    """As if what was published were certain."""
+    return [point._replace(spread=0.0) for point in family]
 
 
 def tau(known: Sequence[Family]) -> float:
@@ -66,35 +81,35 @@ def tau(known: Sequence[Family]) -> float:
 
 def table() -> str:
     lines = [
-        "| variants of | points | published times spread | pairs, of them ties | in the other order | Kendall's tau |",
+        "| variants of | points | uncertain, up to | pairs, of them ties | in the other order | Kendall's tau |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     known = families()
 
     def line(name: str, mine: list[Family], spread: str, bold: str = "") -> None:
         same, other = (sum(each) for each in zip(*map(counts, mine), strict=True))
-        every = sum(len(family.times) * (len(family.times) - 1) // 2 for family in mine)
-        points = sum(len(family.times) for family in mine)
+        every = sum(len(family) * (len(family) - 1) // 2 for family in mine)
+        points = sum(map(len, mine))
         lines.append(
             f"| {bold}{name}{bold} | {points} | {spread} | {every}, {every - same - other} | {other} | "
             f"{bold}{tau(mine):.2f}{bold} |"
         )
 
     for name, family in known.items():
-        line(name, [family], f"{family.spread:.0%}" if family.spread else "-")
+        most = max(point.spread for point in family)
+        line(name, [family], f"{most:.0%}" if most else "-")
     line("all pairs inside a family", list(known.values()), "", "**")
-    plain = [Family(family.times) for family in known.values()]
-    line("the same, every pair counted", plain, "")
+    line("the same, every pair counted", [every_pair(family) for family in known.values()], "")
     return "\n".join(lines) + "\n"
 
 
 def close_calls() -> list[tuple[str, float]]:
     """Pairs that count and that the model orders otherwise, and how far the published times are apart, relative."""
     return [
-        (name, max(a, b) / min(a, b) - 1)
+        (name, apart(*pair))
         for name, family in families().items()
-        for (a, x), (b, y) in ordered(family)
-        if (a - b) * (x - y) <= 0
+        for pair in ordered(family)
+        if not same_order(*pair)
     ]
 
 
@@ -106,8 +121,8 @@ def main() -> None:
     options = parser.parse_args()
     text = table()
     print(text, end="")
-    for name, apart in close_calls():
-        print(f"ordered otherwise: {name}, published times {apart:.1%} apart")
+    for name, gap in close_calls():
+        print(f"ordered otherwise: {name}, published times {gap:.1%} apart")
     if options.write:
         page = PAGE.read_text(encoding="utf-8")
         page, count = re.subn(r"(?s)\| variants of \|.*?\n(?=\n)", text, page)

@@ -1,12 +1,13 @@
 """Judges 200 candidates of one task twice: how many are called what they are, how fast, in how much memory.
 
-    python tools/judge_candidates.py [--share N] [--runs N]
+    python tools/judge_candidates.py [--share N] [--runs N] [--jobs N]
 
 The candidates are made by tests/judge/candidates.py: right, slow, wrong by one op, racing, hanging, cheating in ten ways.
 """
 
 import argparse
 import os
+import resource
 import sys
 import time
 from collections import Counter
@@ -35,16 +36,27 @@ def resident() -> int:
     return total >> 20
 
 
-def one_run(folder: Path, share: int) -> tuple[list[Verdict], list[str], float, list[int]]:
+def processor() -> float:
+    """Seconds that this process and those that ended for it have used of a core."""
+    return sum(
+        usage.ru_utime + usage.ru_stime
+        for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
+
+
+def one_run(
+    folder: Path, share: int, jobs: int | None
+) -> tuple[list[Verdict], list[str], float, float, list[int]]:
     task, paths, outcomes = write_candidates(folder, share)
     found: dict[int, Verdict] = {}
     memory = []
-    begin = time.monotonic()
-    for place, verdict in judge_all(paths, task):
+    begin, used = time.monotonic(), processor()
+    for place, verdict in judge_all(paths, task, jobs=jobs):
         found[place] = verdict
         if len(found) % max(1, len(paths) // 4) == 0:
             memory.append(resident())
-    return [found[place] for place in range(len(paths))], outcomes, time.monotonic() - begin, memory
+    seconds = time.monotonic() - begin
+    return [found[place] for place in range(len(paths))], outcomes, seconds, processor() - used, memory
 
 
 def main() -> int:
@@ -53,19 +65,23 @@ def main() -> int:
     )
     parser.add_argument("--share", type=int, default=1, help="every n-th candidate")
     parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, help="processes (as many as cores)")
     options = parser.parse_args()
     runs = []
     with TemporaryDirectory() as folder:
         for number in range(options.runs):
-            verdicts, outcomes, seconds, memory = one_run(Path(folder) / "candidates", options.share)
+            verdicts, outcomes, seconds, used, memory = one_run(
+                Path(folder) / "candidates", options.share, options.jobs
+            )
             right = sum(
                 verdict.outcome == outcome for verdict, outcome in zip(verdicts, outcomes, strict=True)
             )
             rate = len(verdicts) / seconds * 3600
             load = os.getloadavg()[0]
             print(
-                f"run {number + 1}: {right} of {len(verdicts)} called what they are, {seconds:.0f} s, {rate:,.0f} an hour "
-                f"(load of the machine {load:.1f}), MiB after each quarter: {memory}",
+                f"run {number + 1}: {right} of {len(verdicts)} called what they are, {seconds:.0f} s, {rate:,.0f} an hour, "
+                f"{used / len(verdicts):.2f} s of a core each (load of the machine {load:.1f}), "
+                f"MiB after each quarter: {memory}",
                 flush=True,
             )
             for verdict, outcome in zip(verdicts, outcomes, strict=True):

@@ -278,11 +278,14 @@ def test_the_table_of_rank_correlations_is_what_the_script_computes() -> None:
     assert script.table() in (ROOT / "docs" / "judge.md").read_text()
     known = script.families()
     assert script.tau(list(known.values())) >= 0.85
-    assert script.tau([script.Family(family.times) for family in known.values()]) >= 0.8  # no pair is a tie
-    assert script.tau([script.Family([(1, 1), (2, 2), (3, 3)])]) == 1
-    assert script.tau([script.Family([(1, 3), (2, 2), (3, 1)])]) == -1
-    # 10 and 11 cannot be ordered by a table that contradicts itself by a fifth
-    assert script.tau([script.Family([(10, 2), (11, 1), (20, 3)], spread=0.2)]) == 1
+    assert script.tau([script.every_pair(family) for family in known.values()]) >= 0.8
+    points = [script.Point(*each) for each in ((1, 1), (2, 2), (3, 3))]
+    assert script.tau([points]) == 1
+    assert script.tau([[point._replace(ours=-point.ours) for point in points]]) == -1
+    # a time that is uncertain by a fifth cannot be ordered with one that is a tenth away; the others still can
+    family = [script.Point(10, 2, spread=0.2), script.Point(11, 1), script.Point(11.5, 0.5)]
+    assert script.counts(family) == (0, 1)
+    assert script.counts(script.every_pair(family)) == (0, 3)
 
 
 def test_the_json_holds_every_verdict(tmp_path: Path, capsys) -> None:
