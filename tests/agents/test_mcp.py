@@ -186,6 +186,9 @@ def test_hostile_arguments_get_nothing_and_leave_the_server_at_work(tmp_path: Pa
     (folder / "python.json").write_text(
         (folder / "judge" / "axpy.json").read_text().replace("2 * x + y", "np.fromfile(x)")
     )
+    (folder / "baseline.json").write_text(
+        (folder / "judge" / "axpy.json").read_text().replace("good.cpp", "link/secret.hpp")
+    )
     reads = f'#include "{secret}"\n__global__ AICORE void k(__gm__ float *x) {{}}\n'
     task = "judge/axpy.json"
     hostile: list[tuple[str, dict[str, Any], str]] = [
@@ -204,6 +207,7 @@ def test_hostile_arguments_get_nothing_and_leave_the_server_at_work(tmp_path: Pa
         ("kernel", {"source": "#error no\n", "arguments": {"x": "f32[9999999999999]"}}, ""),
         ("replay", {"path": "scene.py"}, "Python"),
         ("judge", {"task": "python.json", "file": "judge/good.cpp"}, "fromfile"),
+        ("judge", {"task": "baseline.json", "file": "judge/good.cpp"}, "link"),
         ("judge", {"task": task, "file": "/etc/hostname"}, "outside"),
         ("query", {"workspace": "judge", "sql": "select * from read_csv('/etc/passwd')"}, ""),
         ("exec", {"command": ["id"]}, "--programs"),

@@ -11,7 +11,7 @@ TASK = {
     "inputs": [{"name": name, "dtype": "f32", "shape": [ROWS, 64]} for name in "xy"],
     "outputs": [{"name": "z", "dtype": "f32", "shape": [ROWS, 64]}],
     "reference": "2 * x + y",
-    "baseline_cycles": 4200,
+    "baseline": "baseline.cpp",
     "seconds": 5.0,
 }
 
@@ -183,6 +183,7 @@ def write_candidates(folder: Path, share: int = 1) -> tuple[Path, list[Path], li
     folder.mkdir(parents=True, exist_ok=True)
     task = folder / "task.json"
     task.write_text(json.dumps(TASK))
+    (folder / TASK["baseline"]).write_text(text(body()))
     paths, outcomes = [], []
     for number, (outcome, made) in enumerate(candidates(share)):
         path = folder / f"candidate_{number:03}.cpp"

@@ -303,6 +303,9 @@ def test_the_json_holds_every_verdict(tmp_path: Path, capsys) -> None:
     [
         ({"rtol": 1}, "no tolerances"),
         ({"atol": -1e-9}, "no tolerances"),
+        ({"baseline_cycles": 4000}, "has a baseline and baseline_cycles"),
+        ({"baseline": "../good.cpp"}, "not in the folder of the task"),
+        ({"baseline": "/etc/passwd"}, "not in the folder of the task"),
         ({"outputs": [{"name": "z", "dtype": "f32", "shape": [0]}]}, "has the shape"),
     ],
 )
@@ -311,6 +314,36 @@ def test_a_task_that_anything_would_satisfy_is_refused(change, said, tmp_path) -
     (tmp_path / "task.json").write_text(json.dumps(given | change))
     with pytest.raises(InsightTraceError, match=said):
         read_task(tmp_path / "task.json")
+
+
+def test_a_baseline_is_timed_with_the_candidates_and_not_before(tmp_path) -> None:
+    task, _, _ = write_candidates(tmp_path, 200)
+    slow, good = tmp_path / "slow.cpp", tmp_path / "good.cpp"
+    slow.write_text(text(body(), rows=1))
+    good.write_text(text(body()))
+    first = insight_trace.judge(slow, task)
+    assert first.outcome == "slow"
+    assert insight_trace.judge(good, task).reason.startswith(
+        f"{insight_trace.judge(good, task).cycles:,} cycles, 1.00 "
+    )
+    # another baseline, the same task file: another verdict
+    (tmp_path / "baseline.cpp").write_text(text(body(), rows=1))
+    found = dict(judge_all([slow, good], task, jobs=1))
+    assert (found[0].outcome, found[0].cycles) == ("right", first.cycles)
+    assert found[0] == insight_trace.judge(slow, task)
+    assert found[1].score > found[0].score
+
+
+def test_a_baseline_that_is_not_right_judges_nobody(tmp_path) -> None:
+    task, _, _ = write_candidates(tmp_path, 200)
+    (tmp_path / "baseline.cpp").write_text(text(body(COMPUTE.replace("2.0f", "3.0f"))))
+    with pytest.raises(
+        InsightTraceError, match=r"the task's baseline baseline\.cpp is no measure: wrong: z\[0,0\]"
+    ):
+        insight_trace.judge(tmp_path / "candidate_000.cpp", task)
+    (tmp_path / "baseline.cpp").unlink()
+    with pytest.raises(InsightTraceError, match=r"baseline\.cpp"):
+        insight_trace.judge(tmp_path / "candidate_000.cpp", task)
 
 
 def test_a_reference_of_nan_alone_judges_nobody(tmp_path) -> None:

@@ -335,6 +335,8 @@ class Tools:
                 "this task's reference is a Python file, and none is run here",
                 hint="a task whose reference is a NumPy expression is judged; or start the server with --programs",
             )
+        if task.baseline:
+            self.root.inside(str(Path(asked.task).parent / task.baseline))
         file, _ = self._source_of(asked.file, asked.source)
         progress("judge")
         verdict = judge(file, task)

@@ -9,10 +9,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from insight_trace import make_callable
-from insight_trace.errors import JobError
+from insight_trace.errors import InputError, JobError
 from insight_trace.judge.task import Task, read_task
 from insight_trace.judge.verdict import Outcome, Verdict
+from insight_trace.limits import cut
 
 __all__ = ["Outcome", "Task", "Verdict", "judge", "judge_all", "read_task"]
 
@@ -28,7 +31,7 @@ def judge(candidate: str | Path, task: Task | str | Path) -> Verdict:
     from insight_trace.judge.judging import judge_file
 
     with _strict():
-        return judge_file(task if isinstance(task, Task) else read_task(task), Path(candidate))
+        return judge_file(_timed(task if isinstance(task, Task) else read_task(task)), Path(candidate))
 
 
 def judge_all(
@@ -50,12 +53,29 @@ def judge_all(
     paths = [Path(candidate) for candidate in candidates]
     with _strict():
         Toolchain.find().runner()  # built once, before there are many
+        asked = _timed(asked)
         with contextlib.closing(open_executor(jobs, cluster)) as executor:
             results = required(executor.run(functools.partial(_judged, asked), paths, Verdict))
             for place, verdict in results:
                 if stop is not None and stop.is_set():
                     raise JobError("interrupted")
                 yield place, verdict
+
+
+def _timed(task: Task) -> Task:
+    """With the cycles of its baseline by the same model on the same chip: those of another version would favour one side."""
+    from insight_trace.judge.judging import judge_file
+
+    if not task.baseline:
+        return task
+    plain = replace(task, baseline="")
+    found = judge_file(plain, Path(task.source) / task.baseline)
+    if not found.right:
+        raise InputError(
+            f"the task's baseline {cut(task.baseline)} is no measure: {found.outcome}: {found.reason}",
+            hint="name a kernel that is right, or leave the baseline out",
+        )
+    return replace(plain, baseline_cycles=found.cycles)
 
 
 def _judged(task: Task, candidate: Path) -> Verdict:

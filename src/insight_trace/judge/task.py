@@ -102,7 +102,8 @@ class Task(Struct, frozen=True, forbid_unknown_fields=True):
     chip: str | None = None
     entry: str | None = None  # the kernel's function; None: the file's only one
     work: Work = field(default_factory=Work)
-    baseline_cycles: int | None = None  # of a kernel that is good enough
+    baseline: str = ""  # a kernel that is good enough, a file beside the task: it is timed as candidates are
+    baseline_cycles: int | None = None  # or so many cycles
     slow: float = 1.5  # times the baseline: slower is `slow`
     seconds: float = 10.0  # of one run
     fixed: dict[str, Any] = field(
@@ -138,6 +139,13 @@ class Task(Struct, frozen=True, forbid_unknown_fields=True):
                 raise InputError(
                     f"{tensor.name} has the shape {list(tensor.shape)}", hint="extents are 1 or more"
                 )
+        if self.baseline and self.baseline_cycles is not None:
+            raise InputError(
+                "the task has a baseline and baseline_cycles",
+                hint="a kernel is timed anew by every version; cycles are what you ask for",
+            )
+        if self.baseline and (Path(self.baseline).is_absolute() or ".." in Path(self.baseline).parts):
+            raise InputError(f"the baseline '{cut(self.baseline)}' is not in the folder of the task")
         total = sum(tensor.bytes for tensor in (*self.inputs, *self.outputs))
         if total > MOST_BYTES:
             raise InputError(
