@@ -41,6 +41,22 @@ def test_loads_in_flight_together_are_work_and_not_idle_time():
     assert int((path.end - path.begin)[on_mte1 & path.idle].sum()) <= 1
 
 
+def test_two_loads_that_start_together_were_let_in_by_what_is_in_flight_before_both():
+    builder = TraceBuilder()
+    for name, start, end in (
+        ("VST", 0, 50),
+        ("VF", 40, 75),
+        ("VLD", 60, 70),
+        ("VLD", 60, 70),
+        ("VMUL", 70, 80),
+    ):
+        builder.add(Pipe.VECTOR, name, start, end)
+    path = critical_path(builder.build())
+    assert path.row.tolist() == [0, 1, 3, 4]
+    assert path.begin.tolist() == [0, 40, 60, 70]
+    assert not path.idle.any()
+
+
 def test_an_empty_trace_has_an_empty_path():
     assert critical_path(TraceBuilder().build()).cycles == 0
 

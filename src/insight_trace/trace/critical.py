@@ -287,7 +287,7 @@ def _walk(last: int, origin: int, steps: _Steps) -> tuple[array[int], array[int]
             ):
                 following = issued
             if following < 0 or end[following] < begin:
-                if ahead >= 0 and start[ahead] < begin < end[ahead] and ahead not in here:
+                if ahead >= 0 and start[ahead] <= begin < end[ahead] and ahead not in here:
                     # several in flight on one pipe: this one came when the one ahead let it in
                     if begin < now:
                         here.clear()
