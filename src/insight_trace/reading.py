@@ -27,7 +27,7 @@ def open_regular(path: Path, *, most: int | None = None, follow: bool = True) ->
         # never a bare descriptor: an interruption after the file has taken it over would close it twice
         file = open(path, "rb", opener=lambda name, _: os.open(name, flags))  # noqa: SIM115
     except IsADirectoryError:
-        raise InputError("is a folder, not a file", where=cut(str(path))) from None
+        raise InputError("is a folder, not a file", where=cut(str(path)), hint="name a file in it") from None
     try:
         facts = os.fstat(file.fileno())
         if not stat.S_ISREG(facts.st_mode):

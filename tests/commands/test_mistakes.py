@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from insight_trace.__main__ import main
@@ -12,6 +13,8 @@ CHAIN = str(EXAMPLES / "vector_chain" / "scene.py")
 MIX = str(EXAMPLES / "mixed_example" / "scene.py")
 BUILD = str(EXAMPLES / "pypto_build")
 ADD = str(EXAMPLES / "own_program" / "add.cpp")
+ARGS = ["--arg", "x=f32[8,1024]", "--arg", "y=f32[8,1024]", "--arg", "z=f32[8,1024]", "--arg", "rows=8"]
+TASK = str(EXAMPLES / "judge" / "axpy.json")
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +28,8 @@ def place(tmp_path_factory):
     (root / "broken.json").write_text("{")
     (root / "part.json").write_text('[{"kind": "tensor", "index": 0, "dtype": "FLOAT32", "shape": [64, 64]}]')
     (root / "text.txt").write_text("x\n")
+    np.save(root / "ones.npy", np.ones((1, 1), np.float32))
+    np.save(root / "complex.npy", np.zeros((8, 1024), np.complex64))
     (root / "no_kernel.cpp").write_text("void f() {}\n")
     (root / "wrong.cpp").write_text(
         "#include <pto/pto-inst.hpp>\n"
@@ -89,6 +94,22 @@ MISTAKES = [
     (["replay", "workspace", "--func-id", "0", "--dump-dir", "dump"], 2, "has its arguments", "give the scene"),
     (["replay", "dump"], 2, "neither a scene nor a PyPTO build", "--dump-dir, beside its scene"),
     (["kernel", ADD, "--arg", "x"], 2, "'x' is not NAME=VALUE", "--arg x="),
+    (["kernel", ADD, "--arg", "x=eight"], 2, "x: 'eight' is no argument", "TYPE[SHAPE]"),
+    (["kernel", ADD, "--arg", "x=f32[8]:randm"], 2, "x: 'f32[8]:randm' is no argument", "f32[64,64]:random"),
+    (["kernel", ADD, "--arg", "x=none.npy"], 2, "x: none.npy does not exist", "numpy.save"),
+    (["kernel", ADD, "--arg", "x={"], 2, "x: not JSON", "x=@FILE.json"),
+    (["kernel", ADD, "--arg", "x=1", "--arg", "x=2"], 2, "--arg x is given twice: 1 and 2", "leave one out"),
+    (["kernel", ADD, *ARGS, "--expect", "rows=ones.npy"], 2, "no tensor of that name", "x, y, z"),
+    (["kernel", ADD, *ARGS, "--expect", "z=ones.npy"], 2, "ones.npy is float32 [1, 1]; z is f32 [8, 1024]", "in its shape"),
+    (["kernel", ADD, *ARGS, "--expect", "z=complex.npy"], 2, "complex64 [8, 1024]; z is f32", "afterwards"),
+    (["kernel", "empty"], 1, "empty: is a folder", "name a file in it"),
+    (["check", ADD], 1, "not Python", "insight-trace kernel"),
+    (["replay", str(EXAMPLES / "vector_chain")], 2, "neither a scene nor a PyPTO build", "vector_chain/scene.py"),
+    (["judge", ADD, "part.json"], 2, "add.cpp is C++, and no task", "the task comes first"),
+    (["judge", TASK, "empty"], 2, "empty is a folder", "name each"),
+    (["judge", TASK, ADD, "--case", "3"], 2, "--case is for tasks of cann-bench", "leave it out"),
+    (["diff", BUILD, BUILD, "--bisect", "make"], 2, "--bisect and --revisions go together", "v0.60..v0.61"),
+    (["profile", "--case", "nowhere.py", "--target", "a2a3"], 2, "nowhere.py is not a file", "Python script"),
     (["kernel", "nowhere.cpp"], 2, "nowhere.cpp does not exist", "the C++ file"),
     (["judge", "nowhere.json", ADD], 2, "nowhere.json does not exist", "docs/judge.md"),
     (["judge", "broken.json", ADD], 1, "broken.json: this is no task", "axpy.json"),

@@ -1,6 +1,7 @@
 """`insight-trace kernel` and `insight_trace.kernel`: one kernel of a file, against NumPy."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,15 +11,18 @@ import pytest
 
 import insight_trace
 from insight_trace.errors import InsightTraceError
+from insight_trace.program.kernel_file import KernelFile, parse_value, plan_kernel, with_expected
 
 ROOT = Path(__file__).resolve().parents[2]
 ADD = ROOT / "examples" / "own_program" / "add.cpp"
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    (folder / "temporary").mkdir(exist_ok=True)
     return subprocess.run(
         [sys.executable, "-m", "insight_trace", "kernel", *words],
         cwd=folder,
+        env={**os.environ, "TMPDIR": str(folder / "temporary")},
         capture_output=True,
         text=True,
         timeout=600,
@@ -63,6 +67,7 @@ def test_a_kernel_of_a_program_runs_from_its_file_alone(tmp_path: Path) -> None:
         "pmu.csv",
     ]
     assert [one["status"] for one in said["outputs"]] == ["verified"]
+    assert not list((tmp_path / "temporary").iterdir())  # what was expected is not left there
     why = subprocess.run(
         [sys.executable, "-m", "insight_trace", "why", "w", "2[1,7]"],
         cwd=tmp_path,
@@ -74,6 +79,22 @@ def test_a_kernel_of_a_program_runs_from_its_file_alone(tmp_path: Path) -> None:
     wrong = run(tmp_path, str(ADD), *words, "--expect", "z=z.npy", "-o", "wrong")
     assert wrong.returncode == 1
     assert "mismatch" in wrong.stdout
+
+
+def test_an_array_comes_from_a_regular_file_and_is_waited_for_nowhere(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.npy")
+    with pytest.raises(InsightTraceError, match="is a pipe, not a file"):
+        parse_value(str(tmp_path / "pipe.npy"), "x")
+    np.savez(tmp_path / "many.npz", x=np.zeros(3))
+    (tmp_path / "many.npz").rename(tmp_path / "many.npy")
+    with pytest.raises(InsightTraceError, match="an archive of arrays"):
+        parse_value(str(tmp_path / "many.npy"), "x")
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(InsightTraceError, match="nested too deep"):
+        parse_value(f"@{tmp_path / 'deep.json'}", "x")
+    planned = plan_kernel(KernelFile(ADD, "add"), [np.zeros(1024, np.float32)] * 3 + [1])
+    with pytest.raises(InsightTraceError, match="is a pipe, not a file"):
+        with_expected(planned, {"z": tmp_path / "pipe.npy"}, tmp_path)
 
 
 def test_what_is_missing_or_unknown_is_named(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ class Tools:
         )
         replay = function.replay(
             {
-                name: parse_value(value) if isinstance(value, str) else value
+                name: parse_value(value, name) if isinstance(value, str) else value
                 for name, value in asked.arguments.items()
             },
             blocks=asked.blocks,

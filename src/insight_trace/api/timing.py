@@ -408,7 +408,7 @@ def _values(candidate: Candidate) -> dict[str, Any]:
     from insight_trace.program.kernel_file import parse_value
 
     return {
-        name: parse_value(value) if isinstance(value, str) else value
+        name: parse_value(value, name) if isinstance(value, str) else value
         for name, value in candidate.arguments.items()
     }
 

@@ -52,7 +52,10 @@ def run(options: argparse.Namespace) -> int:
 
     require_share(options.threshold, "--threshold")
     if (options.bisect is None) != (options.revisions is None):
-        raise RequestError("--bisect and --revisions go together")
+        raise RequestError(
+            "--bisect and --revisions go together",
+            hint="--bisect 'make build REV={rev}' --revisions v0.60..v0.61",
+        )
     if options.bisect is not None:
         return _bisect(options)
     found = _diff(options, Path(options.b))

@@ -102,7 +102,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _table(launches: tuple[Launched, ...], products: Mapping[str, Product]) -> str:
     if not launches:
-        return "insight-trace: the program launched no kernel\n"
+        return (
+            "insight-trace: the program launched no kernel\n"
+            "  its kernels are compiled by the command as well: exec -- sh -c 'make && ./program' "
+            "(docs/your-own-program.md)\n"
+        )
     groups: dict[tuple[str, int, str, str], list[Launched]] = {}
     for one in launches:
         groups.setdefault((one.name, one.blocks, one.kind, one.soc), []).append(one)

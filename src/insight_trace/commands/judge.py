@@ -33,7 +33,8 @@ def run(options: argparse.Namespace) -> int:
 
     for path in options.candidates:
         if not path.is_file():
-            raise RequestError(f"{path} does not exist", hint="a candidate is a C++ file with one kernel")
+            what = "is a folder" if path.is_dir() else "does not exist"
+            raise RequestError(f"{path} {what}", hint="a candidate is a C++ file with one kernel: name each")
     task = read_task(options.task, options.case)
     found: dict[int, Verdict] = {}
     with shown_progress() as progress:

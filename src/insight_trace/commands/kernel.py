@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from insight_trace.commands.replay_text import add_also
 from insight_trace.errors import RequestError
+from insight_trace.limits import cut
 
 RUNS_KERNELS = True
 RUNS = "the kernel"  # what --no-run refuses
@@ -73,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
 
     ascendc.name_checkout(options.ascendc_root)
     if not 1 <= options.blocks <= BLOCKS:
-        raise RequestError(f"--blocks {options.blocks}: from 1 to {BLOCKS:,}")
+        raise RequestError(f"--blocks {options.blocks}: from 1 to {BLOCKS:,}", hint="--blocks 8")
     function = kernel(
         options.file,
         options.entry,
@@ -85,9 +87,9 @@ def run(options: argparse.Namespace) -> int:
         seconds=options.time_limit,
     )
     replay = function.replay(
-        {name: parse_value(text) for name, text in map(_pair, options.arg)},
+        {name: parse_value(text, name) for name, text in _pairs("--arg", options.arg).items()},
         blocks=options.blocks,
-        expected={name: Path(text) for name, text in map(_pair, options.expect)},
+        expected={name: Path(text) for name, text in _pairs("--expect", options.expect).items()},
         output=options.output,
         preset=options.preset,
         timing_only=options.timing_only,
@@ -104,8 +106,17 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, found, value = text.partition("=")
-    if not found or not name:
-        raise RequestError(f"'{text}' is not NAME=VALUE", hint="--arg x=f32[64,64]:random --arg rows=8")
-    return name, value
+def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise RequestError(
+                f"{option} '{cut(text)}' is not NAME=VALUE", hint="--arg x=f32[64,64]:random --arg rows=8"
+            )
+        if name in found:
+            raise RequestError(
+                f"{option} {name} is given twice: {cut(found[name])} and {cut(value)}", hint="leave one out"
+            )
+        found[name] = value
+    return found

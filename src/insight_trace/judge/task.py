@@ -298,7 +298,13 @@ def read_task(path: str | Path, case: int | None = None) -> Task:
             )
         return _cann_bench(place, 1 if case is None else case)
     if case is not None:
-        raise RequestError("--case is for tasks of cann-bench")
+        raise RequestError(
+            "--case is for tasks of cann-bench", hint=f"{place.name} is one task: leave it out"
+        )
+    if place.suffix in (".cpp", ".cce", ".cc"):
+        raise RequestError(
+            f"{place} is C++, and no task", hint=f"the task comes first, candidates after it; {_FORMS}"
+        )
     if place.suffix == ".py":
         return _multi_kernel_bench(place)
     try:

@@ -36,7 +36,9 @@ def case_command(
 ) -> BuildCommand:
     """`--case FILE.py -- ARGS`, with `--run-env K=V` in its environment."""
     if not script.is_file():
-        raise RequestError(f"--case: {script} is not a file")
+        raise RequestError(
+            f"--case: {script} is not a file", hint="give the Python script that compiles the kernels"
+        )
     extra = {}
     for setting in settings:
         key, equals, value = setting.partition("=")

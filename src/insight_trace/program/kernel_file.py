@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from insight_trace.arguments.slots import (
     CallerArray,
@@ -16,20 +17,21 @@ from insight_trace.arguments.slots import (
     ReplayArguments,
     ReplayScalar,
     ReplaySlot,
+    ReplayTensor,
     Zero,
     make_tensor,
 )
 from insight_trace.cache import content_key
 from insight_trace.dtypes import DTYPES, DType, dtype_named
 from insight_trace.errors import InputError, JobError, RequestError
-from insight_trace.limits import SOURCE_BYTES, cut
-from insight_trace.model import CoreType, Kernel, Role, Tier
+from insight_trace.limits import RECORD_BYTES, SOURCE_BYTES, cut
+from insight_trace.model import CoreType, Kernel, Payload, Role, Tier
 from insight_trace.program.command_line import CommandLine, Input
 from insight_trace.program.compile import CompileError, preprocess
 from insight_trace.program.core_kinds import Reach, declared, infer
 from insight_trace.program.launches import rewrite_launches
 from insight_trace.ptoas.cpp_signature import CppFunction, CppParameter, parse_cpp
-from insight_trace.reading import regular_text
+from insight_trace.reading import load_json, load_npy, regular_text
 from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.embedded.compile_errors import first_error
 from insight_trace.simulate.embedded.toolchain import PREPROCESSED, Toolchain
@@ -81,11 +83,10 @@ def plan_kernel(
     values: Mapping[str, Value] | Sequence[Value],
     *,
     blocks: int = 1,
-    expected: Mapping[str, Path] | None = None,
     toolchain: Toolchain | None = None,
 ) -> PlannedKernel:
     """The kernel ready to simulate. `values` go by the parameters' names, or in their order."""
-    return KernelPlanner(file, toolchain).plan(values, blocks=blocks, expected=expected)
+    return KernelPlanner(file, toolchain).plan(values, blocks=blocks)
 
 
 class KernelPlanner:
@@ -108,21 +109,15 @@ class KernelPlanner:
         self._function = _function(file, text)
         self._kernels: dict[str, tuple[Kernel, ...]] = {}  # by the text of their entry
 
-    def plan(
-        self,
-        values: Mapping[str, Value] | Sequence[Value],
-        *,
-        blocks: int = 1,
-        expected: Mapping[str, Path] | None = None,
-    ) -> PlannedKernel:
+    def plan(self, values: Mapping[str, Value] | Sequence[Value], *, blocks: int = 1) -> PlannedKernel:
         """The kernel with these arguments."""
         function = self._function
         if function is None:
-            named, slots = _slots_in_order(values, expected or {})
+            named, slots = _slots_in_order(values)
             if "" not in self._kernels:
                 self._kernels[""] = _by_slot(self.file, self.path, self.toolchain)
             return PlannedKernel(self.path.stem, self._kernels[""], ReplayArguments(slots, blocks), named)
-        names, given, passed = self._passed(function, values, expected or {})
+        names, given, passed = self._passed(function, values)
         called = self.file.entry or function.name
         entry = _entry_text(called, passed, len(function.parameters))
         if entry not in self._kernels:
@@ -135,10 +130,7 @@ class KernelPlanner:
         return PlannedKernel(function.name, self._kernels[entry], ReplayArguments(given, blocks), names)
 
     def _passed(
-        self,
-        function: CppFunction,
-        values: Mapping[str, Value] | Sequence[Value],
-        expected: Mapping[str, Path],
+        self, function: CppFunction, values: Mapping[str, Value] | Sequence[Value]
     ) -> tuple[tuple[str, ...], tuple[ReplaySlot, ...], list[str]]:
         """The parameters' names, what goes into slots, and C++ that makes a variable of each parameter."""
         names = tuple(parameter.name for parameter in function.parameters)
@@ -151,14 +143,7 @@ class KernelPlanner:
                     f"{function.name} has a parameter '{parameter.name}' that no --arg gives",
                     hint=f"its parameters: {_described(function.parameters)}",
                 )
-            passed.append(
-                _taken(index, parameter, by_name[parameter.name], slots, expected.get(parameter.name))
-            )
-        for name in expected:
-            if name not in names:
-                raise RequestError(
-                    f"--expect {name}: there is no such parameter", hint=f"there are: {', '.join(names)}"
-                )
+            passed.append(_taken(index, parameter, by_name[parameter.name], slots))
         return names, tuple(slots), passed
 
 
@@ -222,15 +207,10 @@ def _described(parameters: Sequence[CppParameter]) -> str:
 # --- arguments ------------------------------------------------------------------------------------------
 
 
-def parse_value(text: str) -> Value:
+def parse_value(text: str, name: str) -> Value:
     """`x.npy`, `f32[64,64]`, `f32[64]:random`, `4096`, `0.5`, `{"m": 3}` or `@struct.json`."""
-    import numpy as np
-
     if text.endswith(".npy"):
-        try:
-            return np.load(text, allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise InputError(f"no array: {cut(str(error))}", where=text) from None
+        return _array_of(Path(text), name)
     if found := _ARRAY.fullmatch(text):
         dtype = dtype_named(found[1])
         if dtype is None:
@@ -242,9 +222,14 @@ def parse_value(text: str) -> Value:
             return _Filled(dtype, shape, int(found[4] or 0))
         return _Filled(dtype, shape, None)
     if text.startswith("@"):
-        return json.loads(Path(text[1:]).read_text(encoding="utf-8"))
+        return load_json(Path(text[1:]), most=RECORD_BYTES)
     if text.startswith("{"):
-        return json.loads(text)
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise RequestError(
+                f"{name}: not JSON: {cut(str(error))}", hint=f"{name}='{{\"m\": 3}}', or {name}=@FILE.json"
+            ) from None
     try:
         return int(text, 0)
     except ValueError:
@@ -253,9 +238,49 @@ def parse_value(text: str) -> Value:
         return float(text)
     except ValueError:
         raise RequestError(
-            f"'{cut(text)}' is no argument",
-            hint="a number, FILE.npy, TYPE[SHAPE] such as f32[64,64], or a struct as JSON",
+            f"{name}: '{cut(text)}' is no argument",
+            hint="a number, FILE.npy, TYPE[SHAPE] such as f32[64,64] or f32[64,64]:random, or a struct as JSON",
         ) from None
+
+
+def _array_of(path: Path, name: str) -> NDArray[Any]:
+    try:
+        return load_npy(path)
+    except FileNotFoundError:
+        raise RequestError(
+            f"{name}: {path} does not exist", hint=f"numpy.save makes one; or {name}=TYPE[SHAPE]:random"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror}", where=str(path)) from None
+
+
+def with_expected(planned: PlannedKernel, expected: Mapping[str, Path], folder: Path) -> PlannedKernel:
+    """The kernel with what its arguments are to hold afterwards, by name; `folder` keeps that until it was compared."""
+    import numpy as np
+
+    tensors = {slot.name: slot for slot in planned.arguments.slots if isinstance(slot, ReplayTensor)}
+    slots = {slot.slot: slot for slot in planned.arguments.slots}
+    for name, path in expected.items():
+        slot = tensors.get(name)
+        if slot is None:
+            raise RequestError(
+                f"--expect {name}: the kernel has no tensor of that name",
+                hint=f"there are: {', '.join(tensors) or 'none'}",
+            )
+        array, wanted = _array_of(path, f"--expect {name}"), slot.dtype.numpy
+        if array.dtype.kind in "uV" and array.dtype.itemsize == slot.dtype.size:
+            array = array.view(wanted)  # NumPy saves types of ml_dtypes as bytes
+        if array.shape != slot.shape or not np.can_cast(array.dtype, wanted, "same_kind"):
+            raise RequestError(
+                f"--expect {name}: {path} is {array.dtype} {list(array.shape)}; {name} is "
+                f"{slot.dtype.short} {list(slot.shape)}",
+                hint="save what this tensor holds afterwards, in its shape",
+            )
+        raw = np.ascontiguousarray(array.astype(wanted)).tobytes()
+        place = folder / f"slot_{slot.slot}"
+        place.write_bytes(raw)
+        slots[slot.slot] = replace(slot, role=Role.INOUT, expected=Payload(place, 0, len(raw)))
+    return replace(planned, arguments=replace(planned.arguments, slots=tuple(slots.values())))
 
 
 class _Filled(Struct, frozen=True):
@@ -266,15 +291,14 @@ class _Filled(Struct, frozen=True):
     seed: int | None
 
 
-def _tensor(slot: int, name: str, value: Value, expected: Path | None) -> ReplaySlot:
+def _tensor(slot: int, name: str, value: Value) -> ReplaySlot:
     import numpy as np
 
     if isinstance(value, _Filled):
         made = value.seed is not None
         content = Random(value.seed) if value.seed is not None else Zero()
         return make_tensor(
-            slot, value.dtype, value.shape, content, Tier.FILLED if made else Tier.OUTPUT,
-            role=Role.INOUT if expected else None, expected=_payload(expected, value.dtype), name=name,
+            slot, value.dtype, value.shape, content, Tier.FILLED if made else Tier.OUTPUT, name=name,
             origin="random" if made else "zeros",
         )  # fmt: skip
     array = np.ascontiguousarray(_as_array(value))
@@ -282,9 +306,8 @@ def _tensor(slot: int, name: str, value: Value, expected: Path | None) -> Replay
     if dtype is None:
         raise RequestError(f"{name}: elements of type {array.dtype} are not simulated")
     return make_tensor(
-        slot, dtype, tuple(array.shape), CallerArray(array), Tier.EXACT, role=Role.INOUT if expected else None,
-        expected=_payload(expected, dtype), name=name, origin="given",
-    )  # fmt: skip
+        slot, dtype, tuple(array.shape), CallerArray(array), Tier.EXACT, name=name, origin="given"
+    )
 
 
 def _as_array(value: Value) -> NDArray[Any]:
@@ -302,31 +325,7 @@ def _as_array(value: Value) -> NDArray[Any]:
     return np.asarray(tensor.numpy())
 
 
-def _payload(expected: Path | None, dtype: DType) -> Any:
-    if expected is None:
-        return None
-    import tempfile
-
-    import numpy as np
-
-    from insight_trace.model import Payload
-
-    try:
-        array = np.load(expected, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"no array: {cut(str(error))}", where=str(expected)) from None
-    if array.dtype != dtype.numpy and array.dtype.itemsize == dtype.size and array.dtype.kind in "uV":
-        array = array.view(dtype.numpy)
-    raw = np.ascontiguousarray(array.astype(dtype.numpy)).view(np.uint8).reshape(-1)
-    folder = Path(tempfile.mkdtemp(prefix="insight-trace-expected-"))
-    place = folder / "expected.bin"
-    place.write_bytes(raw.tobytes())
-    return Payload(place, 0, raw.nbytes)
-
-
-def _taken(
-    index: int, parameter: CppParameter, value: Value, slots: list[ReplaySlot], expected: Path | None
-) -> str:
+def _taken(index: int, parameter: CppParameter, value: Value, slots: list[ReplaySlot]) -> str:
     """Adds what a parameter takes to the slots; C++ that makes the parameter's variable."""
     slot = len(slots)
     variable = f"a{index}"
@@ -343,7 +342,7 @@ def _taken(
             and "*" not in parameter.type
         ):
             raise RequestError(f"{parameter.name} is no pointer but {parameter.type}; it is given an array")
-        slots.append(_tensor(slot, parameter.name, value, expected))
+        slots.append(_tensor(slot, parameter.name, value))
         return f"    {declared_as} {variable} = insight_trace_pointer<{declared_as}>(args[{slot}]);"
     if parameter.is_pointer:
         if value in (0, None):
@@ -475,7 +474,7 @@ def _refused(error: CompileError, path: Path) -> JobError:
 
 
 def _slots_in_order(
-    values: Mapping[str, Value] | Sequence[Value], expected: Mapping[str, Path]
+    values: Mapping[str, Value] | Sequence[Value],
 ) -> tuple[tuple[str, ...], tuple[ReplaySlot, ...]]:
     """Names and slots of `kernel_entry(int64_t *args)`: in the order in which the arguments are given."""
     from insight_trace.dtypes import encode_element
@@ -488,7 +487,7 @@ def _slots_in_order(
     slots: list[ReplaySlot] = []
     for slot, (name, value) in enumerate(named):
         if isinstance(value, _Filled) or bool(getattr(value, "ndim", False)):
-            slots.append(_tensor(slot, name, value, expected.get(name)))
+            slots.append(_tensor(slot, name, value))
             continue
         number = value.item() if hasattr(value, "item") else value
         dtype = dtype_named("FLOAT32" if isinstance(number, float) else "INT64")

@@ -10,7 +10,8 @@ from insight_trace.chips import target_of_chip
 from insight_trace.errors import JobError, next_step
 from insight_trace.limits import RUN_SECONDS, seconds_given
 from insight_trace.model import Case, CoreType, Scene
-from insight_trace.program.kernel_file import KernelFile, PlannedKernel, Value, plan_kernel
+from insight_trace.program.kernel_file import KernelFile, PlannedKernel, Value, plan_kernel, with_expected
+from insight_trace.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from insight_trace.outcome import Simulation
@@ -79,20 +80,21 @@ class KernelFunction:
         """Runs it and writes a workspace. Arguments go by name or in order, `expected` are .npy files of them afterwards."""
         from insight_trace.trace.other_simulators import add_to_workspace, forms_of
 
-        planned = plan_kernel(self.file, arguments, blocks=blocks, expected=expected)
+        planned = plan_kernel(self.file, arguments, blocks=blocks)
         forms = forms_of(also) if also is not None else ()
-        done = replay_kernel(
-            planned,
-            self.file.path,
-            target=self.file.target,
-            output=None if output is None else Path(output),
-            soc_version=self.soc_version,
-            preset=preset,
-            timing_only=timing_only,
-            check=check,
-            seconds=self.seconds,
-            force=force,
-        )
+        with scratch_folder("expected") as folder:
+            done = replay_kernel(
+                with_expected(planned, expected or {}, folder),
+                self.file.path,
+                target=self.file.target,
+                output=None if output is None else Path(output),
+                soc_version=self.soc_version,
+                preset=preset,
+                timing_only=timing_only,
+                check=check,
+                seconds=self.seconds,
+                force=force,
+            )
         add_to_workspace(done.directory, done.workspace, planned.name, forms)
         return done
 

@@ -38,12 +38,12 @@ def build_scenes(build: Path) -> tuple[Scene, ...]:
     configs = [build / CONFIG] if (build / CONFIG).is_file() else []
     configs += sorted((build / "next_levels").glob(f"**/{CONFIG}"))
     if not configs:
-        raise RequestError(
-            f"{build} is neither a scene nor a PyPTO build: it has no {CONFIG}",
-            hint="a dump is given with --dump-dir, beside its scene"
-            if any(build.glob("**/*args_dump.json"))
-            else "give a scene's Python file, or the directory that PyPTO wrote (build_output/CASE)",
-        )
+        hint = "give a scene's Python file, or the directory that PyPTO wrote (build_output/CASE)"
+        if any(build.glob("**/*args_dump.json")):
+            hint = "a dump is given with --dump-dir, beside its scene"
+        elif is_file(build / "scene.py"):
+            hint = f"the scene is a file in it: {build / 'scene.py'}"
+        raise RequestError(f"{build} is neither a scene nor a PyPTO build: it has no {CONFIG}", hint=hint)
     scenes = [_scene(config.parent, build) for config in configs]
     return tuple(sorted(scenes, key=lambda scene: not scene.cases))
 

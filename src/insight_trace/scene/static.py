@@ -62,7 +62,9 @@ def load_scenes(path: str | Path) -> tuple[Scene, ...]:
         raise InputError(
             f"not Python: {reason}",
             where=f"{path}{line}",
-            hint="give the module that holds the @scene_test class",
+            hint=f"one kernel file is run by `insight-trace kernel {path}`"
+            if path.suffix in (".cpp", ".cce", ".cc")
+            else "give the module that holds the @scene_test class",
         ) from None
     except (RecursionError, MemoryError):
         raise InputError("nested too deep to be a scene", where=str(path)) from None
