@@ -160,7 +160,105 @@ static aclrtStream stream() {
 }
 static void wait(aclrtStream s) { printf("%d ", aclrtSynchronizeStream(s)); }
 static void add3(void *p) { *(int *)p += 3; }
+// What a program wraps a buffer and a stream in: copying it would free them.
+struct Owned {
+    float *pointer = input();
+    Owned() = default;
+    Owned(const Owned &) = delete;
+    ~Owned() { OK(aclrtFree(pointer)); }
+    operator float *() const { return pointer; }
+};
+struct OwnStream {
+    aclrtStream made = stream();
+    ~OwnStream() { OK(aclrtDestroyStream(made)); }
+    operator aclrtStream() const { return made; }
+};
+struct Packing {
+    unsigned rows : 4, blocks : 4;
+    static const int kOnes = 1;
+};
+template <class T, int N> __global__ AICORE void plus_n(__gm__ T *x, int rows) {
+#if defined(__DAV_VEC__)
+    for (int r = get_block_idx(); r < rows; r += get_block_num())
+        deep::er::add_row(x + 64 * r, x + 64 * r, T(N));
+#endif
+}
+#define LAUNCH_AND_WAIT(kernel, blocks, on, ...)                                                             \
+    do {                                                                                                     \
+        kernel<<<blocks, nullptr, on>>>(__VA_ARGS__);                                                        \
+        OK(aclrtSynchronizeStream(on));                                                                      \
+    } while (0)
+template <class... Given> void forwarded(aclrtStream s, Given &&...given) {
+    plus_n<float, 5><<<2, nullptr, s>>>(std::forward<Given>(given)...);
+}
 static std::map<std::string, std::function<void()>> cases = {
+    {"owners",
+     [] {
+         Owned x;
+         OwnStream s;
+         const Packing packing{4, 2};
+         deep::er::plus<<<packing.blocks, nullptr, s>>>(x, x, Packing::kOnes, packing.rows);
+         LAUNCH_AND_WAIT((plus_n<float, 3>), 2, s, x, 4);
+         forwarded(s, x, 4);
+         std::function<void(float)> add = [&](float c) { deep::er::plus<<<1, nullptr, s>>>(x, x, c, 4); };
+         add(10);
+         OK(aclrtSynchronizeStream(s));
+         printf("%g\n", first_of(x, 255));
+     }},
+    {"not_waited_for",
+     [] {
+         float *x = input(), *pinned = nullptr, plain[256] = {};
+         OK(aclrtMallocHost((void **)&pinned, 1024));
+         memset(pinned, 0, 1024);
+         aclrtStream s = stream();
+         deep::er::plus<<<1, nullptr, s>>>(x, x, 1.0f, 4);
+         OK(aclrtMemcpyAsync(pinned, 1024, x, 1024, ACL_MEMCPY_DEVICE_TO_HOST, s));
+         OK(aclrtMemcpyAsync(plain, 1024, x, 1024, ACL_MEMCPY_DEVICE_TO_HOST, s)); // waits: it is not pinned
+         printf("%g %g ", pinned[0], plain[0]);
+         OK(aclrtSynchronizeStream(s));
+         printf("%g ", pinned[0]);
+         deep::er::plus<<<1, nullptr, s>>>(x, x, 1.0f, 4);
+         OK(aclrtMemcpyAsync(pinned, 1024, x, 1024, ACL_MEMCPY_DEVICE_TO_HOST, s)); // never waited for
+         printf("%g\n", pinned[0]);
+     }},
+    {"pinned_chain",
+     [] {
+         float *x = input(), *y = dev<float>(256), *pinned = nullptr;
+         OK(aclrtMallocHost((void **)&pinned, 1024));
+         aclrtStream s = stream();
+         deep::er::plus<<<1, nullptr, s>>>(x, x, 1.0f, 4);
+         OK(aclrtMemcpyAsync(pinned, 1024, x, 1024, ACL_MEMCPY_DEVICE_TO_HOST, s));
+         OK(aclrtMemcpyAsync(y, 1024, pinned, 1024, ACL_MEMCPY_HOST_TO_DEVICE, s));
+         OK(aclrtLaunchCallback([](void *seen) { printf("%g ", *(float *)seen); }, pinned, ACL_CALLBACK_BLOCK,
+                                s));
+         OK(aclrtSynchronizeStream(s));
+         printf("%g\n", first_of(y));
+         OK(aclrtFreeHost(pinned));
+     }},
+    {"library_call",
+     [] {
+         FILE *out = fopen("/dev/null", "w");
+         fwrite(input(), 4, 64, out); // reads device memory
+         fflush(out);
+     }},
+    {"c_free",
+     [] {
+         free(input()); // not of the C library
+         puts("freed");
+     }},
+    {"pitch",
+     [] {
+         float *x = input(), h[64] = {};
+         printf("%d ", aclrtMemcpy2d(x, 16, h, 64, 32, 4, ACL_MEMCPY_HOST_TO_DEVICE));
+         printf("%d ", aclrtMemcpy(x, 4096, h, 64, ACL_MEMCPY_HOST_TO_DEVICE));
+         printf("%d\n", aclrtMemset(x, 4096, 0, 1200));
+     }},
+    {"no_device",
+     [] {
+         OK(aclrtResetDevice(0));
+         void *p;
+         printf("%d\n", aclrtMalloc(&p, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+     }},
     {"confined",
      [] {
          auto *out = dev<int32_t>(8);
@@ -291,12 +389,12 @@ static std::map<std::string, std::function<void()>> cases = {
     {"deref",
      [] {
          float *x = input();
-         printf("%g\n", x[5]);
+         printf("%g\n", x[5]); // a load by the host
      }},
     {"deref_write",
      [] {
          float *x = input();
-         memset(x, 0, 64);
+         memset(x, 0, 64); // a store by the host
          printf("no\n");
      }},
     {"kinds",

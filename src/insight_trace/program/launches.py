@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 
 _LINE_MARKER = re.compile(r'^#(?:line)? (\d+)(?: "((?:[^"\\]|\\.)*)")?.*$', re.M)
+_CALLEE = re.compile(r"[A-Za-z_:][\w:]*\s*(?:<.*>)?(?:::\w+\s*(?:<.*>)?)*", re.S)
+_CLOSURE = re.compile(r"\]\s*[({]")
 _ZERO = re.compile(r"(?:0[uUlL]*|NULL|__null)$")
 
 
@@ -49,7 +51,7 @@ def rewrite_launches(text: str, *, host: bool) -> tuple[str, list[LaunchSite]]:
             opened += 1
         if opened >= len(text) or text[opened] != "(" or (end := _closing(text, opened)) is None:
             continue
-        callee = " ".join(text[start:found].split())
+        callee = " ".join(text[start:found].split()).strip("( )")
         config = split_arguments(text[found + 3 : closed])
         arguments = split_arguments(text[opened + 1 : end])
         file, line = _place(text, start)
@@ -65,9 +67,10 @@ def rewrite_launches(text: str, *, host: bool) -> tuple[str, list[LaunchSite]]:
 
 
 def _call(site: LaunchSite, config: list[str], arguments: list[str], *, host: bool) -> str:
-    values = ["::insight_trace_program::Zero{}" if _ZERO.match(a) else a for a in arguments]
+    values = [_by_value(argument) for argument in arguments]
     body = "" if host else f"{site.callee}(a...);"
-    words = ", ".join(" ".join(part.split()) for part in config)
+    parts = [" ".join(part.split()) for part in config]
+    words = ", ".join([*parts[:2], *(_by_value(part) for part in parts[2:])])
     name = site.callee.replace("\\", "").replace('"', "'")
     passed = "".join(f", {value}" for value in values)
     return (
@@ -75,6 +78,17 @@ def _call(site: LaunchSite, config: list[str], arguments: list[str], *, host: bo
         f'::insight_trace_program::Place{{"{name}", "{site.file}", {site.line}}}, '
         f"::insight_trace_program::config({words}), [](auto... a) {{ {body} }}{passed})"
     )
+
+
+def _by_value(argument: str) -> str:
+    """An argument as its value; one that owns what it points to is not copied."""
+    if _ZERO.match(argument):
+        return "::insight_trace_program::Zero{}"
+    if _CLOSURE.search(argument):  # may not stand in decltype before C++20
+        return argument
+    pack = argument.endswith("...")
+    value = argument.removesuffix("...")
+    return f"::insight_trace_program::Argument<decltype(({value}))>::of({value})" + "..." * pack
 
 
 def _identity(file: str, line: int, count: int) -> int:
@@ -121,8 +135,14 @@ def _in_string(text: str, at: int) -> bool:
 
 
 def _callee_start(text: str, end: int) -> int | None:
-    """Where the name before `<<<` begins: `ns::name<template arguments>`."""
+    """Where the name before `<<<` begins: `ns::name<template arguments>`, also in brackets, as macros have it."""
     at = _before_blanks(text, end)
+    if at and text[at - 1] == ")":
+        opened = _opening(text, at - 1)
+        inside = text[opened or 0 : at].strip("() \n")
+        before = text[max(0, (opened or 0) - 80) : opened or 0].rstrip()[-1:]
+        is_call = before.isalnum() or before in ("_", ">", ")", "]")
+        return opened if opened is not None and not is_call and _CALLEE.fullmatch(inside) else None
     if at and text[at - 1] == ">":
         depth = 0
         while at:

@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <iterator>
 #include <malloc.h>
+#include <map>
 #include <new>
 #include <set>
 
@@ -20,12 +22,25 @@ namespace {
 
 Device &device() { return Device::get(); }
 using Lock = std::lock_guard<std::recursive_mutex>;
-std::set<void *> g_host; // pinned memory of the program
+std::map<uint8_t *, size_t> g_host; // pinned memory of the program, and its bytes
 std::set<Event *> g_events;
 constexpr int32_t kDevices = 8;
 
 const char *side(const void *pointer) {
     return device().memory.is_device(pointer) ? "the device" : "the host";
+}
+
+bool is_pinned(const void *pointer) {
+    const auto *byte = static_cast<const uint8_t *>(pointer);
+    auto after = g_host.upper_bound(const_cast<uint8_t *>(byte));
+    return after != g_host.begin() && byte < std::prev(after)->first + std::prev(after)->second;
+}
+
+// A device has no context before a device is set, and answers 107002; here the call goes on.
+void needs_device(const char *call) {
+    if (device().chosen) return;
+    device().chosen = true;
+    say("%s before aclrtSetDevice: a device answers 107002, it has no context", call);
 }
 
 // Where the program itself may touch `count` bytes; null, and said why, where they are not its own.
@@ -41,7 +56,7 @@ uint8_t *touchable(const char *call, const void *pointer, size_t count) {
                   gone ? " was there, and was freed" : "");
         return nullptr;
     }
-    if (count > buffer->room - (address - buffer->address)) {
+    if (address - buffer->address + count > buffer->copied()) {
         fail_with(kInvalidParameter, "%s: %zu bytes from 0x%llx go past the end of %s (%llu bytes)", call,
                   count, static_cast<unsigned long long>(address), buffer->name.c_str(),
                   static_cast<unsigned long long>(buffer->size));
@@ -71,7 +86,13 @@ int copy(const char *call, void *caller, Stream *on, void *to, size_t most, cons
     uint8_t *target = touchable(call, to, count);
     const uint8_t *source = touchable(call, from, count);
     if (!target || !source) return kInvalidParameter;
-    memmove(target, source, count);
+    if (!on) device().complete_copies(device().default_stream);
+    if (!from_device) device().complete_copies(from, count);
+    if (!to_device) device().complete_copies(to, count);
+    if (on && from_device && !to_device && is_pinned(to))
+        device().copies_later(*on, to, source, count, caller);
+    else
+        memmove(target, source, count);
     if (caller) {
         device().copies(on, call, caller, from, count, false);
         device().copies(on, call, caller, to, count, true);
@@ -95,6 +116,7 @@ int fill(const char *call, void *caller, Stream *on, void *pointer, size_t most,
 
 int allocate(void **pointer, size_t size) {
     Lock lock(device().mutex);
+    needs_device("aclrtMalloc");
     if (!pointer || size == 0) return fail_with(kInvalidParameter, "aclrtMalloc: %zu bytes", size);
     *pointer = device().memory.allocate(size, "buffer");
     if (!*pointer)
@@ -203,9 +225,15 @@ aclError aclrtSetDevice(int32_t number) {
     if (number < 0 || number >= kDevices)
         return fail_with(107001, "aclrtSetDevice(%d): there are devices 0 to %d", number, kDevices - 1);
     device().current = number;
+    device().chosen = true;
     return kSuccess;
 }
-aclError aclrtResetDevice(int32_t) { return device().synchronize_all(), kSuccess; }
+aclError aclrtResetDevice(int32_t) {
+    Lock lock(device().mutex);
+    device().synchronize_all();
+    device().chosen = false;
+    return kSuccess;
+}
 aclError aclrtResetDeviceForce(int32_t number) { return aclrtResetDevice(number); }
 aclError aclrtGetDevice(int32_t *number) { return *number = device().current, kSuccess; }
 aclError aclrtGetDeviceCount(uint32_t *count) { return *count = kDevices, kSuccess; }
@@ -284,7 +312,7 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t number) {
     return *context = &device(), aclrtSetDevice(number);
 }
 aclError aclrtDestroyContext(aclrtContext) { return kSuccess; }
-aclError aclrtSetCurrentContext(aclrtContext) { return kSuccess; }
+aclError aclrtSetCurrentContext(aclrtContext) { return device().chosen = true, kSuccess; }
 aclError aclrtGetCurrentContext(aclrtContext *context) { return *context = &device(), kSuccess; }
 aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream) {
     return *stream = &device().default_stream, kSuccess;
@@ -324,7 +352,7 @@ aclError aclrtMallocHost(void **pointer, size_t size) {
     if (posix_memalign(pointer, 64, (size + 4095) / 4096 * 4096) != 0)
         return fail_with(kOutOfMemory, "aclrtMallocHost: no room for %zu bytes", size);
     Lock lock(device().mutex);
-    g_host.insert(*pointer);
+    g_host[static_cast<uint8_t *>(*pointer)] = size;
     return kSuccess;
 }
 aclError aclrtMallocHostWithCfg(void **pointer, uint64_t size, aclrtMallocConfig *) {
@@ -332,9 +360,12 @@ aclError aclrtMallocHostWithCfg(void **pointer, uint64_t size, aclrtMallocConfig
 }
 aclError aclrtFreeHost(void *pointer) {
     Lock lock(device().mutex);
-    if (!g_host.erase(pointer))
+    const auto found = g_host.find(static_cast<uint8_t *>(pointer));
+    if (found == g_host.end())
         return fail_with(kInvalidParameter,
                          "aclrtFreeHost: %p did not come from aclrtMallocHost, or is freed already", pointer);
+    device().complete_copies(pointer, found->second);
+    g_host.erase(found);
     free(pointer);
     return kSuccess;
 }
@@ -355,17 +386,26 @@ aclError aclrtMemcpyAsyncWithCondition(void *to, size_t most, const void *from, 
                                        aclrtMemcpyKind kind, aclrtStream stream) {
     return aclrtMemcpyAsync(to, most, from, count, kind, stream);
 }
-aclError aclrtMemcpy2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                       size_t height, aclrtMemcpyKind kind) {
+static aclError copy_rows(const char *call, void *caller, Stream *on, void *to, size_t to_pitch,
+                          const void *from, size_t from_pitch, size_t width, size_t height,
+                          aclrtMemcpyKind kind) {
+    if (width > to_pitch || width > from_pitch)
+        return fail_with(107000, "%s: rows of %zu bytes do not fit into pitches of %zu and %zu", call, width,
+                         to_pitch, from_pitch);
     for (size_t row = 0; row < height; ++row)
-        if (int error = copy("aclrtMemcpy2d", nullptr, nullptr, static_cast<char *>(to) + row * to_pitch,
-                             width, static_cast<const char *>(from) + row * from_pitch, width, kind))
+        if (int error = copy(call, caller, on, static_cast<char *>(to) + row * to_pitch, width,
+                             static_cast<const char *>(from) + row * from_pitch, width, kind))
             return error;
     return kSuccess;
 }
+aclError aclrtMemcpy2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                       size_t height, aclrtMemcpyKind kind) {
+    return copy_rows("aclrtMemcpy2d", CALLER, nullptr, to, to_pitch, from, from_pitch, width, height, kind);
+}
 aclError aclrtMemcpy2dAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                            size_t height, aclrtMemcpyKind kind, aclrtStream) {
-    return aclrtMemcpy2d(to, to_pitch, from, from_pitch, width, height, kind);
+                            size_t height, aclrtMemcpyKind kind, aclrtStream stream) {
+    return copy_rows("aclrtMemcpy2dAsync", CALLER, &device().stream(stream), to, to_pitch, from, from_pitch,
+                     width, height, kind);
 }
 aclError aclrtMemFlush(void *, size_t) { return kSuccess; }
 aclError aclrtMemInvalidate(void *, size_t) { return kSuccess; }
@@ -386,6 +426,7 @@ aclError aclrtCmoAsync(void *, size_t, aclrtCmoType, aclrtStream) { return kSucc
 aclError aclrtCreateStream(aclrtStream *stream) {
     Lock lock(device().mutex);
     if (!stream) return fail_with(kInvalidParameter, "aclrtCreateStream: a null pointer");
+    needs_device("aclrtCreateStream");
     static int count = 0;
     auto *made = new Stream;
     made->number = ++count;
@@ -401,7 +442,7 @@ aclError aclrtDestroyStream(aclrtStream stream) {
     auto &all = device().streams;
     for (size_t i = 0; i < all.size(); ++i)
         if (all[i] == stream) {
-            device().host.learn(all[i]->known); // it ends when its work is done
+            device().host_knows(all[i]->known); // it ends when its work is done
             delete all[i];
             all.erase(all.begin() + static_cast<ptrdiff_t>(i));
             return kSuccess;
@@ -423,7 +464,7 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t milliseco
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
     Lock lock(device().mutex);
     if (!device().is_stream(stream)) return fail_with(107003, "aclrtStreamQuery: there is no such stream");
-    device().host.learn(device().stream(stream).known);
+    device().host_knows(device().stream(stream).known);
     return *status = ACL_STREAM_STATUS_COMPLETE, kSuccess;
 }
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *id) {
@@ -433,7 +474,11 @@ aclError aclrtStreamGetPriority(aclrtStream, uint32_t *priority) { return *prior
 aclError aclrtStreamGetFlags(aclrtStream, uint32_t *flags) { return *flags = 0, kSuccess; }
 aclError aclrtSetStreamFailureMode(aclrtStream, uint64_t) { return kSuccess; }
 aclError aclrtStreamAbort(aclrtStream) { return kSuccess; }
-aclError aclrtLaunchCallback(aclrtCallback function, void *data, int, aclrtStream) {
+aclError aclrtLaunchCallback(aclrtCallback function, void *data, int, aclrtStream stream) {
+    {
+        Lock lock(device().mutex);
+        device().complete_copies(device().stream(stream)); // it comes behind them
+    }
     return function(data), kSuccess;
 }
 aclError aclrtSubscribeReport(uint64_t, aclrtStream) { return kSuccess; }
@@ -489,7 +534,7 @@ aclError aclrtSynchronizeEvent(aclrtEvent event) {
     Lock lock(device().mutex);
     Event *one = event_of("aclrtSynchronizeEvent", event);
     if (!one) return kInvalidParameter;
-    device().host.learn(one->known);
+    device().host_knows(one->known);
     return kSuccess;
 }
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t) { return aclrtSynchronizeEvent(event); }
@@ -593,6 +638,7 @@ rtError_t rtGetSocVersion(char *name, uint32_t most) {
 // --- what torch's device asks for
 void *insight_trace_allocate(uint64_t bytes) {
     Lock lock(device().mutex);
+    device().chosen = true;
     return device().memory.allocate(bytes ? bytes : 1, "tensor", true);
 }
 void insight_trace_release(void *pointer) {
@@ -621,6 +667,8 @@ uint64_t insight_trace_memory_used(void) { return device().memory.used(); }
     }
 #include "not_there.def"
 #undef NOT_THERE
+
+__attribute__((destructor)) static void at_the_end() { device().say_unfinished_copies(); }
 
 // Messages of the vendor's host libraries: errors are shown.
 extern "C" int CheckLogLevel(int, int level) { return level == 3; }

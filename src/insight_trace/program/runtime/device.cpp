@@ -21,6 +21,7 @@
 namespace insight_trace_program {
 
 namespace {
+constexpr uint64_t kMostBlocks = 65535;
 
 constexpr uint64_t kMayHoldPointers = 4 << 20; // tables of addresses are smaller
 
@@ -331,7 +332,7 @@ bool Device::is_stream(void *handle) const {
 }
 
 int Device::synchronize(Stream &one) {
-    host.learn(one.known);
+    host_knows(one.known);
     return std::exchange(one.error, 0);
 }
 
@@ -391,8 +392,9 @@ void Device::launch(const insight_trace_launch_request &request) {
         entry.kind = other->second.kind;
         entry.also = other->second.set;
     }
-    if (request.blocks == 0 || request.blocks > 4096)
-        return refuse(107000, "a launch has 1 to 4096 blocks, not " + std::to_string(request.blocks));
+    if (request.blocks == 0 || request.blocks > kMostBlocks)
+        return refuse(107000, "a launch has 1 to " + std::to_string(kMostBlocks) + " blocks, not " +
+                                  std::to_string(request.blocks));
     if (!is_stream(request.stream)) return refuse(107003, "the launch names a stream that does not exist");
     const double began = seconds_now();
     const uint64_t number = launches_++;

@@ -108,4 +108,44 @@ void Device::forget_accesses(uint64_t address, uint64_t bytes) {
                           one.touched.end());
 }
 
+template <class Condition> void Device::complete_where(Condition condition) {
+    auto rest = std::stable_partition(arriving_.begin(), arriving_.end(), condition);
+    for (auto one = arriving_.begin(); one != rest; ++one)
+        memcpy(one->to, one->bytes.data(), one->bytes.size());
+    arriving_.erase(arriving_.begin(), rest);
+}
+
+void Device::host_knows(const Known &waited) {
+    host.learn(waited);
+    complete_where([&](const Arriving &one) {
+        const auto found = host.launches.find(one.stream);
+        return found != host.launches.end() && one.count <= found->second;
+    });
+}
+
+void Device::copies_later(Stream &on, void *to, const uint8_t *from, uint64_t bytes, void *caller) {
+    const uint64_t count = ++on.known.launches[on.number];
+    arriving_.push_back({on.number, count, static_cast<uint8_t *>(to), {from, from + bytes}, caller});
+}
+
+void Device::complete_copies(const void *host_memory, uint64_t bytes) {
+    const auto *begin = static_cast<const uint8_t *>(host_memory);
+    complete_where(
+        [&](const Arriving &one) { return one.to < begin + bytes && begin < one.to + one.bytes.size(); });
+}
+
+void Device::complete_copies(const Stream &of) {
+    complete_where([&](const Arriving &one) { return one.stream == of.number; });
+}
+
+void Device::say_unfinished_copies() {
+    std::set<std::string> said;
+    for (const Arriving &one : arriving_)
+        if (const std::string place = caller_of(one.caller); said.insert(place).second)
+            say("aclrtMemcpyAsync to the host%s: the program ended without waiting for its stream, and what "
+                "it copied was not there",
+                place.c_str());
+    arriving_.clear();
+}
+
 } // namespace insight_trace_program

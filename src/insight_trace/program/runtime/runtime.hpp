@@ -34,6 +34,8 @@ struct Buffer {
     uint64_t taken; // of the window
     std::string name;
     bool live = true;
+    // What a copy may reach: an allocation is rounded up to 32 bytes, and 32 more.
+    uint64_t copied() const { return room == taken ? room : (size + 31) / 32 * 32 + 32; }
 };
 
 // Global memory: a file that the engine maps at the device's addresses; the program has it elsewhere.
@@ -126,6 +128,7 @@ class Device {
     std::string error_text;
     int last_error = 0;
     bool initialised = false;
+    bool chosen = false; // a device was set
     int current = 0;
     Stream default_stream;
     std::vector<Stream *> streams;
@@ -146,6 +149,13 @@ class Device {
     // still do to them is said.
     void copies(Stream *on, const char *call, void *caller, const void *pointer, uint64_t bytes, bool writes);
     void forget_accesses(uint64_t address, uint64_t bytes); // of a buffer that is freed
+    // The host has waited for these: what was copied to it by then is there.
+    void host_knows(const Known &waited);
+    // A copy to pinned memory of the host, on a stream: it is there when the stream was waited for.
+    void copies_later(Stream &on, void *to, const uint8_t *from, uint64_t bytes, void *caller);
+    void complete_copies(const void *host_memory, uint64_t bytes); // before somebody of ours reads there
+    void complete_copies(const Stream &of);
+    void say_unfinished_copies(); // at the program's end
 
   private:
     struct Held {
@@ -174,6 +184,15 @@ class Device {
     void compare(const Known &known, Access fresh, bool by_host);
     void note(const std::string &kernel, const std::string &place, const std::string &what);
     std::vector<Access> accesses_;
+    struct Arriving {
+        int stream;
+        uint64_t count;
+        uint8_t *to;
+        std::vector<uint8_t> bytes;
+        void *caller;
+    };
+    template <class Condition> void complete_where(Condition condition);
+    std::vector<Arriving> arriving_;
     std::set<std::string> races_said_, notes_said_;
 
     const ChipFacts &chip_of(const std::string &target);

@@ -50,20 +50,29 @@ struct Config {
     uint64_t blocks;
     void *stream;
 };
-template <class Blocks> Config config(Blocks blocks) { return {static_cast<uint64_t>(blocks), nullptr}; }
-template <class Blocks, class Bytes> Config config(Blocks blocks, Bytes) {
-    return {static_cast<uint64_t>(blocks), nullptr};
-}
-template <class Blocks, class Bytes, class Stream> Config config(Blocks blocks, Bytes, Stream stream) {
-    if constexpr (std::is_same_v<std::decay_t<Stream>, std::nullptr_t>)
-        return {static_cast<uint64_t>(blocks), nullptr};
-    else
-        return {static_cast<uint64_t>(blocks), (void *)(stream)};
+template <class Blocks, class Bytes = int, class Stream = std::nullptr_t>
+Config config(Blocks blocks, Bytes = {}, Stream stream = {}) {
+    return {static_cast<uint64_t>(blocks), (void *)(stream)};
 }
 
 // A literal 0 stays a null pointer or a number, as the kernel's parameter wants it.
 struct Zero {
     template <class T> constexpr operator T() const { return T{}; }
+};
+
+// How an argument travels: by value, or, where it owns something and stands for a pointer, as that pointer.
+struct Pointer {
+    void *address;
+    template <class T> constexpr operator T *() const { return static_cast<T *>(address); }
+};
+template <class T>
+inline constexpr bool is_owner = std::is_class_v<T> && !std::is_trivially_copyable_v<T> &&
+                                 std::is_convertible_v<T &, const volatile void *>;
+template <class T, class Plain = std::decay_t<T>, bool = is_owner<Plain>> struct Argument {
+    static Plain of(Plain value) { return value; }
+};
+template <class T, class Plain> struct Argument<T, Plain, true> {
+    static Pointer of(T &&owner) { return {const_cast<void *>(static_cast<const volatile void *>(owner))}; }
 };
 
 // The entry point of one launch: it takes the arguments as the host packed them. No argument has their type,
