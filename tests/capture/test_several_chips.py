@@ -39,6 +39,19 @@ def test_chips_add_up_what_all_of_them_show_and_leave_a_dump_each(
     assert "rank1/d0" in str(caught.value.hint)
 
 
+def test_a_check_of_several_chips_is_refused_and_does_not_read_as_clean(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from insight_trace.__main__ import main
+
+    for words in (["check", str(SCENE)], ["capture", str(SCENE), "--check", "-o", str(tmp_path / "run")]):
+        assert main(words) == 2
+        shown = capsys.readouterr()
+        assert "nothing was checked" in shown.err
+        assert "0 errors" not in shown.out + shown.err
+
+
+
 def test_chips_that_wait_for_each_other_are_told_apart_from_slow_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -180,3 +180,15 @@ def test_a_check_that_finds_an_error_exits_with_1_unless_asked_not_to(tmp_path, 
     assert main(["check", str(tmp_path / "scene" / SCENE.name)]) == 1
     assert main(["check", str(tmp_path / "scene" / SCENE.name), "--no-fail"]) == 0
     assert "nothing waits for the flag" in capsys.readouterr().out
+
+
+def test_what_did_not_run_to_its_end_is_not_called_free_of_errors() -> None:
+    from insight_trace.outcome import Failure, Fault
+    from insight_trace.replay.examine import CheckResult, Examined
+
+    ended = Examined(("A",), (0,), ())
+    hung = Examined(("B",), (1,), (), failure=Failure(Fault.KERNEL, "hangs"))
+    assert CheckResult(()).summary().startswith("nothing was checked")
+    assert "0 errors" not in CheckResult((hung,)).summary()
+    assert CheckResult((ended, hung)).summary().endswith("0 errors in the other 1")
+    assert CheckResult((ended,)).summary() == "1 kernel · 0 errors · 0 did not run to their end"

@@ -49,6 +49,10 @@ def capture(
 
     if check and level != 2:
         raise RequestError("--check needs every payload", hint="leave --dump-args at 2")
+    if check:
+        from insight_trace.replay.examine import require_one_chip
+
+        require_one_chip(Path(scene))
     options = CaptureOptions(
         level=level, seed=seed, platform=platform, seconds=seconds, workers=workers, golden=golden, force=force,
         shuffle=shuffle, max_payload=max_payload,

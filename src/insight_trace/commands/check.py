@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         for one in found.examined:
             show_examined(one, options.notes)
     show(options, found.data, lambda: [found.summary()])
-    return 1 if found.failed or (found.errors and not options.no_fail) else 0
+    return 1 if not found.examined or found.failed or (found.errors and not options.no_fail) else 0
 
 
 def show_examined(one: Examined, notes: bool) -> None:

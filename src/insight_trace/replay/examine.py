@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from insight_trace.check.suppressions import Allowance, apply, in_sources
+from insight_trace.errors import RequestError
 from insight_trace.finding import Finding, Severity, finding_data
 from insight_trace.job import Job
 from insight_trace.options import repeated
@@ -67,11 +68,16 @@ class CheckResult(Result):
         return sum(one.failure is not None for one in self.examined)
 
     def summary(self) -> str:
-        count, errors = len(self.examined), self.errors
-        return (
-            f"{count} {'kernel' if count == 1 else 'kernels'} · {errors} {'error' if errors == 1 else 'errors'} · "
-            f"{self.failed} did not run to {'its' if self.failed == 1 else 'their'} end"
-        )
+        if not self.examined:
+            return "nothing was checked: no kernel was dispatched"
+        count, errors, failed = len(self.examined), self.errors, self.failed
+        kernels = f"{count} {'kernel' if count == 1 else 'kernels'}"
+        found = f"{errors} {'error' if errors == 1 else 'errors'}"
+        ended = f"{failed} did not run to {'its' if failed == 1 else 'their'} end"
+        if failed and not errors:  # what did not end was not checked
+            others = [f"{found} in the other {count - failed}"] if failed < count else []
+            return " · ".join([kernels, f"{ended}, and nothing can be said of that", *others])
+        return f"{kernels} · {found} · {ended}"
 
     def columns(self) -> Mapping[str, Any]:
         """One row per finding."""
@@ -99,6 +105,7 @@ def examine(
     With a `dump`: the first dispatch of every kernel in it.
     """
     options = replace(request.options, check=True, any_target=True, simulator="embedded")
+    require_one_chip(request.scene)
     found = []
     with scratch_folder("check") as folder:
         for job, request_of_job in dispatches(replace(request, options=options), folder, progress, dump):
@@ -118,6 +125,17 @@ def examine(
                 )
             )
     return found
+
+
+def require_one_chip(path: Path) -> None:
+    """A kernel that reads the windows of other chips cannot run alone: what is said of it then would be false."""
+    from insight_trace.scene.static import load_scene
+
+    if not (path / RECORD).is_file() and load_scene(path).level >= 3:
+        raise RequestError(
+            f"{path} is a scene over several chips: nothing was checked",
+            hint="a check runs each kernel alone, without the windows of the other chips; `capture` runs them together",
+        )
 
 
 def dispatches(
