@@ -18,9 +18,11 @@ demo: $(RUNS)
 test: $(STAMP) browser
 	$(MAKE) --no-print-directory -j2 lint pytest
 
-# Each worker begins with its own half: what the tests of one module share is made once.
+# Each worker begins with its own half: what the tests of one module share is made once. Modules are compiled once, for
+# the workers and for what they start, also where the environment says that nothing compiled is to be written.
 pytest: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist worksteal -q
+	PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.pytest_cache/compiled \
+	  $(BIN)/python -m pytest -n auto --dist worksteal -q
 
 # What needs checkouts of other projects, or real recordings beside this one: name those that you have.
 test-upstream: $(STAMP)

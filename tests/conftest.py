@@ -1,7 +1,9 @@
 """Where tests find what lies outside the project, and how they say that it is absent."""
 
 import os
+import re
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,29 @@ for _library in ("PTO_ISA", "ASCENDC"):
     _named = os.environ.pop(f"INSIGHT_TRACE_{_library}", "")
     if _named:
         os.environ[f"INSIGHT_TRACE_TEST_{_library}"] = _named
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An empty folder of the same name in every test: what tests write there alike is compiled once.
+
+    A path is part of what names a compiled kernel. A test that needs a name of its own takes `own_path`.
+    """
+    place = tmp_path_factory.getbasetemp() / "test"
+    place.mkdir()
+    yield place
+    place.rename(_named_after(request, tmp_path_factory))
+
+
+@pytest.fixture
+def own_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder of a name that no other test has."""
+    return _named_after(request, tmp_path_factory)
+
+
+def _named_after(request: pytest.FixtureRequest, factory: pytest.TempPathFactory) -> Path:
+    return factory.mktemp(re.sub(r"\W", "_", request.node.name)[:30])
+
 
 UPSTREAM = frozenset(
     {

@@ -1,6 +1,9 @@
 """Scenes for the tests of capture: our examples, and small ones made up around an orchestration."""
 
+from collections.abc import Collection
 from pathlib import Path
+
+from insight_trace.cache import content_key
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CHAIN_KERNELS = EXAMPLES / "vector_chain" / "kernels"
@@ -14,8 +17,8 @@ from simpler_setup import SceneTestCase, TaskArgsBuilder, TensorArg, scene_test
 class MadeUp(SceneTestCase):
     CALLABLE = {{
         "orchestration": {{
-            "source": "orchestration.cpp",
-            "function_name": "aicpu_orchestration_entry",
+            "source": "{orchestration}",
+            "function_name": "{entry}",
             "signature": [D.IN, D.IN, D.OUT],
         }},
         "incores": [
@@ -36,12 +39,12 @@ class MadeUp(SceneTestCase):
         args.out[:] = 2
 """
 
-_ORCHESTRATION = """
-#include <chrono>
+_HEADERS = """
 #include <stdexcept>
-#include <thread>
 #include "pto_orchestration_api.h"
-extern "C" void aicpu_orchestration_entry(const ChipTaskArgs &args) {{
+"""
+_ENTRY = """
+extern "C" void {name}(const ChipTaskArgs &args) {{
     const ChipTensor &a = args.tensor(0).ref();
     const ChipTensor &b = args.tensor(1).ref();
     const ChipTensor &out = args.tensor(2).ref();
@@ -58,23 +61,56 @@ extern "C" void aicpu_orchestration_entry(const ChipTaskArgs &args) {{
 _KERNEL = """
 #include "tiles.hpp"
 #include "intrinsic.h"
+#include "pto_async_kernel_api.h"
 extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {{
     {body}
 }}
 """
 
 
-def make_scene(folder: Path, body: str, kernel: str = "") -> Path:
-    """A scene that adds two tensors, then does what `body` says. Func id 1 does what `kernel` says."""
-    own = folder / "own.cpp"
-    include = (CHAIN_KERNELS / "tiles.hpp").as_posix()
-    own.write_text(_KERNEL.format(body=kernel).replace("tiles.hpp", include), encoding="utf-8")
-    (folder / "orchestration.cpp").write_text(_ORCHESTRATION.format(body=body), encoding="utf-8")
+def make_scene(folder: Path, body: str, kernel: str = "", among: Collection[str] = ()) -> Path:
+    """A scene that adds two tensors, then does what `body` says. Func id 1 does what `kernel` says.
+
+    Sources lie by their content beside `folder`, where scenes of other tests have the same ones. `among` are bodies that
+    one source has with this one, a function each: it is compiled once for all of them.
+    """
+    bodies = list(among or [body])
+    entries = [_ENTRY.format(name=_entry_name(n), body=text) for n, text in enumerate(bodies)]
+    tiles = (CHAIN_KERNELS / "tiles.hpp").as_posix()
+    own = _by_content(folder, "own", _KERNEL.format(body=kernel).replace("tiles.hpp", tiles))
+    orchestration = _by_content(folder, "orchestration", "".join([_HEADERS, *entries]))
     scene = folder / "scene.py"
-    scene.write_text(_SCENE.format(add=CHAIN_KERNELS / "add.cpp", own=own), encoding="utf-8")
+    entry = _entry_name(bodies.index(body))
+    scene.write_text(
+        _SCENE.format(add=CHAIN_KERNELS / "add.cpp", own=own, orchestration=orchestration, entry=entry)
+    )
     return scene
 
 
-def line_of(path: Path, text: str) -> int:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return next(number for number, line in enumerate(lines, 1) if text in line)
+def _entry_name(number: int) -> str:
+    return f"aicpu_orchestration_entry_{number}"
+
+
+def _by_content(folder: Path, name: str, text: str) -> Path:
+    place = folder.parent / f"sources_{content_key([text])}"
+    place.mkdir(exist_ok=True)
+    source = place / f"{name}.cpp"
+    if not source.exists():
+        source.write_text(text, encoding="utf-8")
+    return source
+
+
+def orchestration_of(scene: Path) -> tuple[Path, str]:
+    """The source of a scene that was made here, and the name of its function."""
+    text = scene.read_text()
+    return Path(text.partition('"source": "')[2].partition('"')[0]), text.partition('"function_name": "')[
+        2
+    ].partition('"')[0]
+
+
+def line_of(scene: Path, text: str) -> int:
+    """The line of a made scene's orchestration that has `text`, in the scene's own function."""
+    source, entry = orchestration_of(scene)
+    lines = source.read_text(encoding="utf-8").splitlines()
+    begins = next(number for number, line in enumerate(lines) if f" {entry}(" in line)
+    return next(number for number, line in enumerate(lines, 1) if number > begins and text in line)

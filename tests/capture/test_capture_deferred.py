@@ -40,10 +40,8 @@ TASKS = """
 
 
 def scene_of(folder, first, raises):
-    scene = make_scene(folder, TASKS.format(first=first, raises=raises), KERNEL)
-    source = folder / "own.cpp"
-    source.write_text('#include "pto_async_kernel_api.h"\n' + source.read_text())
-    return scene
+    every = [TASKS.format(first=f, raises=r) for f, r in ((0, 3), (0, 2), (99, 0))]
+    return make_scene(folder, TASKS.format(first=first, raises=raises), KERNEL, every)
 
 
 def order_of(folder):

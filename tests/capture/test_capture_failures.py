@@ -4,16 +4,17 @@ import json
 import shutil
 
 import pytest
-from capture_scenes import EXAMPLES, line_of, make_scene
+from capture_scenes import EXAMPLES, line_of, make_scene, orchestration_of
 
 import insight_trace
 from insight_trace.__main__ import main
 
+CALL = "get_tensor_data<float>"  # the last call of the runtime before things go wrong
 NEVER = "volatile bool forever = true; while (forever) {}"
 
 # what goes wrong -> the line it stands on, whose fault it is, what is said
 ORCHESTRATIONS = {
-    "an exception": ('throw std::runtime_error("no tea");', "rt_submit_aiv_task(0, task)", "input", "no tea"),
+    "an exception": ('throw std::runtime_error("no tea");', CALL, "input", "no tea"),
     "an unknown func id": ("rt_submit_aiv_task(9, task);", "(9, task)", "input", "func id 9"),
     "a vector kernel as a cube task": ("rt_submit_aic_task(0, task);", "_aic_", "input", "vector kernel"),
     "a tensor after a scalar": (
@@ -40,8 +41,8 @@ ORCHESTRATIONS = {
         "input",
         "bad size 3",
     ),
-    "an endless loop": (NEVER, "rt_submit_aiv_task(0, task)", "input", "still running"),
-    "a wild pointer": ("*reinterpret_cast<int *>(8) = 1;", "rt_submit_aiv_task(0, task)", "input", "0x8"),
+    "an endless loop": (NEVER, CALL, "input", "still running"),
+    "a wild pointer": ("*reinterpret_cast<int *>(8) = 1;", CALL, "input", "0x8"),
 }
 
 
@@ -53,20 +54,22 @@ def failed(scene, folder, *extra):
     return result, out / "args_dump" / "args_dump.json"
 
 
+# the first task is done before things go wrong
+_BODIES = {
+    what: "{ uint32_t i[2] = {0, 0}; get_tensor_data<float>(out, 2, i); }\n    " + body
+    for what, (body, *_) in ORCHESTRATIONS.items()
+}
+
+
 @pytest.mark.parametrize("what", ORCHESTRATIONS)
 def test_an_orchestration_that_goes_wrong_is_named_with_its_line(what, tmp_path):
-    body, at, fault, said = ORCHESTRATIONS[what]
-    scene = make_scene(tmp_path, body)
-    # the first task is done before things go wrong
-    source = tmp_path / "orchestration.cpp"
-    wait = "{ uint32_t i[2] = {0, 0}; get_tensor_data<float>(out, 2, i); }\n    " + body
-    source.write_text(source.read_text().replace(body, wait))
+    _, at, fault, said = ORCHESTRATIONS[what]
+    scene = make_scene(tmp_path, _BODIES[what], among=_BODIES.values())
     result, manifest = failed(scene, tmp_path)
     assert result.failure.fault.value == fault
     assert said in result.failure.message
-    assert result.failure.file == str(source)
-    expected = line_of(source, at if "rt_submit_aiv_task(0, task)" not in at else "get_tensor_data<float>")
-    assert result.failure.line == expected
+    assert result.failure.file == str(orchestration_of(scene)[0])
+    assert result.failure.line == line_of(scene, at)
     dump = json.loads(manifest.read_text())
     assert dump["partial"] is True
     assert said in dump["failure"]["message"]
@@ -83,7 +86,7 @@ def test_an_orchestration_that_does_not_compile_is_named_with_its_line(body, sai
     assert main(["capture", str(scene), "-o", str(tmp_path / "run")]) == 1
     error = capsys.readouterr().err
     assert said in error
-    assert f"orchestration.cpp:{line_of(tmp_path / 'orchestration.cpp', body)}" in error
+    assert f"orchestration.cpp:{line_of(scene, body)}" in error
     assert not (tmp_path / "run").exists()
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from capture_scenes import make_scene
+from capture_scenes import make_scene, orchestration_of
 
 from insight_trace.__main__ import main
 from insight_trace.scene.tensors import difference
@@ -26,9 +26,10 @@ def _captured(tmp_path, capsys, golden: str, tolerance: str = "") -> tuple[int, 
 
 def test_a_golden_that_changes_nothing_does_not_pass_by_a_run_that_does_nothing(tmp_path, capsys):
     scene = make_scene(tmp_path, "")
-    orchestration = tmp_path / "orchestration.cpp"
-    orchestration.write_text(orchestration.read_text().replace("rt_submit_aiv_task(0, task);", ""))
-    scene.write_text(scene.read_text().replace("args.out[:] = 2", "pass"))
+    source, _ = orchestration_of(scene)
+    idle = tmp_path / "idle.cpp"
+    idle.write_text(source.read_text().replace("rt_submit_aiv_task(0, task);", ""))
+    scene.write_text(scene.read_text().replace(str(source), str(idle)).replace("args.out[:] = 2", "pass"))
     assert main(["capture", str(scene), "-o", str(tmp_path / "dump")]) == 0
     said = capsys.readouterr().out
     assert "golden     nothing compared: the golden function changes no output of this scene" in said

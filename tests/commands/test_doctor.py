@@ -68,8 +68,8 @@ def test_without_a_compiler_the_exit_code_is_1_and_it_says_what_to_install(bare,
     assert "install g++" in found["compiler"]["advice"]
 
 
-def test_a_compiler_that_is_too_old_is_told(bare, capsys, tmp_path):
-    old = tmp_path / "old-g++"
+def test_a_compiler_that_is_too_old_is_told(bare, capsys, own_path):
+    old = own_path / "old-g++"
     old.write_text("#!/bin/sh\necho 'g++ (Debian 14.1) 9.4.0'\n")
     old.chmod(0o755)
     bare.setenv("CXX", str(old))

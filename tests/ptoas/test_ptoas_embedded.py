@@ -153,17 +153,17 @@ def test_a_checked_profile_names_the_kernel_that_is_wrong_and_no_other(tmp_path,
         assert ("error: race" in marked) is (name == "vector_add")
 
 
-def test_a_run_on_the_embedded_core_that_is_killed_and_resumed_equals_an_undisturbed_one(tmp_path):
+def test_a_run_on_the_embedded_core_that_is_killed_and_resumed_equals_an_undisturbed_one(own_path):
     """Killed again and again at random moments, in compilers, simulations and exports alike."""
-    build = tmp_path / "build"
+    build = own_path / "build"
     shutil.copytree(BUILD, build)
     names = ("vector_add", "matmul_64")
     for source in build.rglob("*.cpp"):  # a text that no cache knows, so that compilers run too
-        source.write_text(f"{source.read_text()}// {tmp_path}\n")
+        source.write_text(f"{source.read_text()}// {own_path}\n")
     command = [sys.executable, "-m", "insight_trace", "profile", "--build-dir", str(build), "--jobs", "2"]
     command += ["--simulator", "embedded", *(word for name in names for word in ("--func", name))]
     quiet = {"env": environment(), "stdout": subprocess.DEVNULL}
-    chance = random.Random(tmp_path.name)
+    chance = random.Random(own_path.name)
     kept = []
     for _ in range(2):
         words = [*command, "--resume"] if latest_run(build) else command
@@ -178,9 +178,9 @@ def test_a_run_on_the_embedded_core_that_is_killed_and_resumed_equals_an_undistu
     again = [*command, "--resume"] if latest_run(build) else command  # none began, on a machine that is busy
     assert subprocess.run(again, check=False, **quiet).returncode == 0
     resumed = latest_run(build)
-    elsewhere = ["--output-root", str(tmp_path / "whole")]
+    elsewhere = ["--output-root", str(own_path / "whole")]
     assert subprocess.run([*command, *elsewhere], check=False, **quiet).returncode == 0
-    undisturbed = latest_run(tmp_path / "whole")
+    undisturbed = latest_run(own_path / "whole")
     assert lasting(resumed) == lasting(undisturbed)
     assert results(resumed) == results(undisturbed)
     assert kept == sorted(kept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -48,6 +48,7 @@ KERNEL_OBJECT = "kernel.so"
 PREPROCESSED = ".ii"
 PRELUDE = INCLUDE / "insight_trace" / "prelude.hpp"
 LIBRARY_PRELUDE = INCLUDE / "insight_trace" / "library_prelude.hpp"
+HOST_PRELUDE = INCLUDE / "insight_trace" / "host_prelude.hpp"
 LIBRARY_VARIABLE = "INSIGHT_TRACE_PTO_ISA"
 MARKS_WITH_COST = HERE / "marks_with_cost.hpp"
 
@@ -268,11 +269,13 @@ class Toolchain(Struct, frozen=True, dict=True):
             # behind our precompiled headers, and part of what names the object
             includes += ["-include", str(MARKS_WITH_COST)]
             text += MARKS_WITH_COST.read_bytes()
-        # a translated source of a program holds our headers already
-        device = source.suffix != PREPROCESSED
-        return self._shared_object(
-            "kernel", source, text, flags, includes, device, sandbox or Sandbox.chosen(), folders
-        )
+
+        def first() -> list[str]:
+            # a translated source of a program holds our headers already
+            return [] if source.suffix == PREPROCESSED else self._first_header(flags, folders)
+
+        where = sandbox or Sandbox.chosen()
+        return self._shared_object("kernel", source, text, flags, includes, first, where, folders)
 
     def _ascendc_folders_of(self, source: Path, include_dirs: Sequence[str], target: str) -> list[Path]:
         """Where a kernel's AscendC headers are: a checkout's; none for one of another kind, and without a checkout."""
@@ -290,11 +293,12 @@ class Toolchain(Struct, frozen=True, dict=True):
             raise InputError(f"the {what} cannot be read: {error.strerror}", where=str(source)) from None
         flags = ["-std=c++20", "-O1", "-g1", "-fPIC", "-w", *_SAME_EVERYWHERE, *sanitizers(), *defines]
         includes = [f"-I{folder.absolute()}" for folder in (*include_dirs, source.parent)]
-        return self._shared_object(what, source, text, flags, includes, False, Sandbox.chosen())
+        first = lambda: self._precompiled("host", HOST_PRELUDE, flags, self.identity)  # noqa: E731
+        return self._shared_object(what, source, text, flags, includes, first, Sandbox.chosen())
 
     def _shared_object(
-        self, what: str, source: Path, text: bytes, flags: list[str], includes: list[str], device: bool,
-        sandbox: Sandbox, library: Sequence[Path] = (),
+        self, what: str, source: Path, text: bytes, flags: list[str], includes: list[str],
+        first: Callable[[], list[str]], sandbox: Sandbox, library: Sequence[Path] = (),
     ) -> Path:  # fmt: skip
         source = source.absolute()  # one that begins with a dash is no option
         variables = searched_variables()
@@ -303,7 +307,7 @@ class Toolchain(Struct, frozen=True, dict=True):
         key = content_key([self.identity, text, *(name.encode(errors="surrogateescape") for name in names)])
 
         def compilation() -> Compilation:
-            early = self._first_header(flags, library) if device else []
+            early = first()
             folders = compiled_from.search_folders(includes, variables)
             readable = (HERE, *folders, *(Path(flag).parent for flag in early if Path(flag).is_absolute()))
             readable += (self.ascendc_root,) if library and self.ascendc_root else ()
