@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
-
-import pytest
-
-pytest.importorskip("mcp", reason="the extra `agents` is not installed")
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import jsonschema
-from mcp import Client, MCPError, StdioServerParameters, stdio_client
+import pytest
 
 from insight_trace.agents.forms import TOOLS
 from insight_trace.agents.root import Root
@@ -28,7 +25,17 @@ from insight_trace.errors import RequestError
 
 ROOT = Path(__file__).resolve().parents[2]
 _ARGUMENTS = {"x": "f32[4096]:random", "y": "f32[4096]:random", "z": "f32[4096]"}
-Session = Callable[[Client], Awaitable[None]]
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+    Session = Callable[[Client], Awaitable[None]]
+
+
+@pytest.fixture(autouse=True)
+def _sdk() -> None:
+    """Imported where a test needs it: that takes a second, which every worker would spend to find the tests."""
+    pytest.importorskip("mcp", reason="the extra `agents` is not installed")
 
 
 def _folder(tmp_path: Path) -> Path:
@@ -40,6 +47,8 @@ def _folder(tmp_path: Path) -> Path:
 
 
 def _with_client(folder: Path, session: Session, *flags: str) -> None:
+    from mcp import Client, StdioServerParameters, stdio_client
+
     words = ["-m", "insight_trace", "mcp", "--root", str(folder), *flags]
     server = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
 
@@ -178,6 +187,8 @@ def test_a_call_that_is_cancelled_ends_its_simulator_within_a_second_and_the_nex
 
 
 def test_hostile_arguments_get_nothing_and_leave_the_server_at_work(tmp_path: Path) -> None:
+    from mcp import MCPError
+
     folder = _folder(tmp_path)
     secret = tmp_path / "secret.hpp"
     secret.write_text("#error the-secret-of-this-machine\n")
@@ -241,28 +252,27 @@ def test_a_root_gives_paths_in_it_alone(tmp_path: Path) -> None:
             root.inside(wrong)
 
 
-def test_the_script_of_the_skill_asks_a_tool(tmp_path: Path) -> None:
+def test_the_script_of_the_skill_asks_a_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     script = ROOT / "skills" / "insight-trace" / "scripts" / "ask.py"
 
-    def asked(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, str(script), "--root", str(tmp_path), *words]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    def asked(*words: str) -> Any:
+        monkeypatch.setattr(sys, "argv", [str(script), "--root", str(tmp_path), *words])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(script), run_name="__main__")
+        return ended.value.code
 
-    done = asked("op_cost", '{"op": "TADD", "rows": 16, "cols": 64}')
-    assert json.loads(done.stdout)["rows"][0]["cycles"] > 0, done.stderr
-    assert asked("stats", '{"workspace": "none"}').returncode == 1
+    assert asked("op_cost", '{"op": "TADD", "rows": 16, "cols": 64}') == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["cycles"] > 0
+    assert asked("stats", '{"workspace": "none"}') == 1
+    assert "none" in capsys.readouterr().err
 
 
 def test_memory_stays_flat_over_many_calls(tmp_path: Path) -> None:
-    """A hundred here; `benchmarks/mcp_calls.py` makes a thousand."""
-    words = [
-        sys.executable,
-        str(ROOT / "benchmarks" / "mcp_calls.py"),
-        "--calls",
-        "100",
-        "--root",
-        str(_folder(tmp_path)),
-    ]
+    """Forty here; `benchmarks/mcp_calls.py` makes a thousand."""
+    script = str(ROOT / "benchmarks" / "mcp_calls.py")
+    words = [sys.executable, script, "--calls", "40", "--root", str(_folder(tmp_path))]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -296,6 +306,8 @@ def _holds(expected: Any, found: Any) -> bool:
 
 
 def test_http_is_served_to_who_knows_its_address(tmp_path: Path) -> None:
+    from mcp import Client
+
     words = [sys.executable, "-m", "insight_trace", "mcp", "--root", str(_folder(tmp_path)), "--http", "0"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         try:

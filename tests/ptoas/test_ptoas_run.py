@@ -176,10 +176,10 @@ def test_resume_in_a_copied_build_leaves_the_run_of_the_build_it_was_copied_from
     assert root is not None
     books = (root / "manifest_export.csv").read_bytes()
     shutil.copytree(build, tmp_path / "copy", ignore=shutil.ignore_patterns("kernel_insight_*"))
-    for named in (None, root):
+    for named in (True, root):
         with pytest.raises(RequestError, match="a run of another build"):
             run_profile(
-                ProfileRequest(tmp_path / "copy", resume=True, resume_root=named, settings=Settings(seed=5)),
+                ProfileRequest(tmp_path / "copy", resume=named, settings=Settings(seed=5)),
                 ScriptedRunner(),
             )
     assert (root / "manifest_export.csv").read_bytes() == books
@@ -190,7 +190,7 @@ def test_a_build_that_was_moved_with_its_runs_may_be_resumed(build, tmp_path):
     root = latest_run(build)
     assert root is not None
     moved = build.rename(tmp_path / "moved")
-    again = run_profile(ProfileRequest(moved, resume=True, resume_root=moved / root.name), ScriptedRunner())
+    again = run_profile(ProfileRequest(moved, resume=moved / root.name), ScriptedRunner())
     assert again.exported == len(again.rows)
 
 

@@ -15,11 +15,11 @@ from insight_trace.results import Progress, silent, steps_of
 
 if TYPE_CHECKING:
     from insight_trace.arguments.overrides import Overrides
-    from insight_trace.profile import ProfileRequest
     from insight_trace.profile.case_run import BuildCommand
     from insight_trace.profile.profile_run import ProfileResult
     from insight_trace.profile.profile_run import Progress as KernelProgress
     from insight_trace.program.products import ProgramResult
+    from insight_trace.ptoas.kernel_plan import Settings
     from insight_trace.ptoas.planned_kernel import PlannedKernel
     from insight_trace.replay.replaying import Replay
     from insight_trace.run.bulk_replay import ReplayAllResult
@@ -196,11 +196,14 @@ def profile(
     `command` makes the build first, below `build_output_root`. `resume` goes on with the build's latest run, or with
     the one that it names. Values of scalars and files of inputs go by NAME or KERNEL:NAME.
     """
-    from insight_trace.profile import run_profile
+    from insight_trace.profile import ProfileRequest, run_profile
 
-    request = _profile_request(
-        _built(build, command, build_output_root), funcs, ptoas_dir, source_glob, dispatch, synthetic, dynamic_dim,
-        scalars, inputs, seed, output_root, name, jobs, keep_going, resume, ptoas_bin, options, vendor, run,
+    place = _built(build, command, build_output_root)
+    how = run_options(options or RunOptions(seconds=KERNEL_SECONDS), run)
+    request = ProfileRequest(
+        place, as_path(ptoas_dir), source_glob, tuple(funcs), _settings(how, dynamic_dim, seed, scalars, inputs),
+        as_path(output_root), name, jobs, keep_going, resume if isinstance(resume, bool) else Path(resume),
+        as_path(ptoas_bin), dispatch, synthetic, how, vendor or VendorOptions(),
     )  # fmt: skip
     return run_profile(request, None, report, warn, cluster=cluster)
 
@@ -221,13 +224,25 @@ def list_kernels(
     **run: Unpack[RunKeywords],
 ) -> tuple[Path, tuple[PlannedKernel, ...]]:
     """The build, and the kernels that `profile` would run; no toolchain is needed."""
+    from insight_trace.profile import ProfileRequest
     from insight_trace.profile import list_kernels as listed
 
-    request = _profile_request(
-        _built(build, command, build_output_root), funcs, ptoas_dir, source_glob, "median", False, dynamic_dim,
-        scalars, inputs, seed, options=options, run=run,
-    )  # fmt: skip
-    return request.build, listed(request)
+    place = _built(build, command, build_output_root)
+    settings = _settings(run_options(options, run), dynamic_dim, seed, scalars, inputs)
+    return place, listed(ProfileRequest(place, as_path(ptoas_dir), source_glob, tuple(funcs), settings))
+
+
+def _settings(
+    how: RunOptions,
+    dynamic_dim: int,
+    seed: int,
+    scalars: Mapping[str, int | float] | None,
+    inputs: Mapping[str, PathName] | None,
+) -> Settings:
+    from insight_trace.ptoas.kernel_plan import Settings
+
+    files = {key: Path(value) for key, value in (inputs or {}).items()}
+    return Settings(how.target or "", dynamic_dim, seed, dict(scalars or {}), files)
 
 
 def _built(
@@ -243,47 +258,6 @@ def _built(
     below = Path(root) if root is not None else Path.cwd() / "build_output"
     made_by = command if isinstance(command, BuildCommand) else BuildCommand(tuple(command))
     return run_for_build(made_by, below, below / "kernel_insight_case_run" / "case_run.log")
-
-
-def _profile_request(
-    build: Path,
-    funcs: Iterable[str],
-    ptoas_dir: PathName | None,
-    source_glob: str | None,
-    dispatch: str,
-    synthetic: bool,
-    dynamic_dim: int,
-    scalars: Mapping[str, int | float] | None,
-    inputs: Mapping[str, PathName] | None,
-    seed: int,
-    output_root: PathName | None = None,
-    name: str = "kernel_insight_all_funcs",
-    jobs: int | None = None,
-    keep_going: bool = True,
-    resume: bool | PathName = False,
-    ptoas_bin: PathName | None = None,
-    options: RunOptions | None = None,
-    vendor: VendorOptions | None = None,
-    run: RunKeywords | None = None,
-) -> ProfileRequest:
-    from insight_trace.profile import ProfileRequest
-    from insight_trace.ptoas.kernel_plan import Settings
-
-    files = {key: Path(value) for key, value in (inputs or {}).items()}
-    for key, path in files.items():
-        if not path.is_file():
-            raise RequestError(f"--input {key}: {path} is not a file")
-    if seed < 0:
-        raise RequestError("--seed: a seed is not negative")
-    if Path(name).name != name or name.startswith("."):
-        raise RequestError(f"--name {name!r}: a plain name was expected")
-    how = run_options(options or RunOptions(seconds=KERNEL_SECONDS), run or {})
-    settings = Settings(how.target or "", dynamic_dim, seed, dict(scalars or {}), files)
-    again = None if isinstance(resume, bool) else Path(resume)
-    return ProfileRequest(
-        build, as_path(ptoas_dir), source_glob, tuple(funcs), settings, as_path(output_root), name, jobs, keep_going,
-        resume is not False, again, as_path(ptoas_bin), dispatch, synthetic, how, vendor or VendorOptions(),
-    )  # fmt: skip
 
 
 def run(

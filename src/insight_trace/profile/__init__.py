@@ -46,13 +46,16 @@ class ProfileRequest:
     name: str = RUN_PREFIX
     jobs: int | None = None  # None: the cores of this machine, or of the cluster
     keep_going: bool = True
-    resume: bool = False
-    resume_root: Path | None = None  # None: the latest run of the build
+    resume: bool | Path = False  # True: the latest run of the build
     ptoas_bin: Path | None = None
     dispatch: str = "median"  # of the build's own run: see build_run.CHOICES, or a number
     synthetic: bool = False  # do not run the build: made-up arguments
     options: RunOptions = field(default_factory=lambda: RunOptions(seconds=KERNEL_SECONDS))
     vendor: VendorOptions = field(default_factory=VendorOptions)
+
+    def __post_init__(self) -> None:
+        if Path(self.name).name != self.name or self.name.startswith("."):
+            raise RequestError(f"--name {self.name!r}: a plain name was expected")
 
 
 def make_runner(
@@ -76,10 +79,14 @@ def make_runner(
 
 def list_kernels(request: ProfileRequest) -> tuple[PlannedKernel, ...]:
     """The kernels of a build without running or assembling anything; no toolchain is touched."""
+    return _planned(request)[1]
+
+
+def _planned(request: ProfileRequest) -> tuple[tuple[KernelSource, ...], tuple[PlannedKernel, ...]]:
     sources = find_sources(request.build, ptoas_dir=request.ptoas_dir, source_glob=request.source_glob)
     planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
     refuse_unused_names(planned, request.settings)
-    return planned
+    return sources, planned
 
 
 def _new_root(request: ProfileRequest) -> Path:
@@ -100,14 +107,13 @@ def _new_root(request: ProfileRequest) -> Path:
 
 
 def _root(request: ProfileRequest) -> Path:
-    if not request.resume:
+    if request.resume is False:
         return _new_root(request)
-    root = (
-        request.resume_root or latest_run(request.output_root or request.build) or latest_run(request.build)
-    )
+    named = request.resume if isinstance(request.resume, Path) else None
+    root = named or latest_run(request.output_root or request.build) or latest_run(request.build)
     if root is None or not root.is_dir():
         raise RequestError(
-            f"--resume: {request.resume_root or request.build} has no run to continue",
+            f"--resume: {named or request.build} has no run to continue",
             hint="start one without --resume",
         )
     other = build_of(root)
@@ -175,9 +181,7 @@ def run_profile(
 
     Without a runner the simulator of the request's options serves, or the workers of a Dask cluster.
     """
-    sources = find_sources(request.build, ptoas_dir=request.ptoas_dir, source_glob=request.source_glob)
-    planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
-    refuse_unused_names(planned, request.settings)
+    sources, planned = _planned(request)
     library_checkout(request.options.pto_isa_root)  # before anything is written
     if cluster is not None and request.options.simulator == "msprof":
         raise RequestError("--cluster runs kernels on the embedded simulator, not on msprof")
@@ -247,7 +251,7 @@ def _run(
             write_pointer(place, root)
         except OSError as error:  # a build may be read-only; the run is elsewhere then
             warn(f"{place}: the pointer to this run cannot be written: {error.strerror}")
-    resumes = request.resume and (root / MANIFEST).is_file()
+    resumes = request.resume is not False and (root / MANIFEST).is_file()
     return ProfileRun(root, runner).run(
         planned, executor, keep_going=request.keep_going, resume=resumes, report=report
     )

@@ -44,6 +44,13 @@ class Settings:
     scalars: Mapping[str, int | float] = field(default_factory=dict)  # "name" or "kernel:name"
     inputs: Mapping[str, Path] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for key, path in self.inputs.items():
+            if not path.is_file():
+                raise RequestError(f"--input {key}: {path} is not a file")
+        if self.seed < 0:
+            raise RequestError("--seed: a seed is not negative")
+
     def wishes_for(self, kernel: str) -> Wishes:
         return Wishes(self.dynamic_dim, _for(kernel, self.scalars), _for(kernel, self.inputs))
 
