@@ -44,26 +44,30 @@ for _library in ("PTO_ISA", "ASCENDC"):
         os.environ[f"INSIGHT_TRACE_TEST_{_library}"] = _named
 
 
+# What tests of these folders write or copy is alike: examples, builds, scenes around a few lines.
+_ALIKE = frozenset({"capture", "check", "commands", "debug", "guard", "ptoas", "replay", "run"})
+
+
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """An empty folder of the same name in every test: what tests write there alike is compiled once.
+    """An empty folder, of the same name for all tests of some folders: what they write alike is compiled once.
 
     A path is part of what names a compiled kernel. A test that needs a name of its own takes `own_path`.
     """
+    own = tmp_path_factory.mktemp(re.sub(r"\W", "_", request.node.name)[:30])
+    if request.path.parent.name not in _ALIKE:
+        yield own
+        return
     place = tmp_path_factory.getbasetemp() / "test"
     place.mkdir()
     yield place
-    place.rename(_named_after(request, tmp_path_factory))
+    place.rename(own)
 
 
 @pytest.fixture
-def own_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def own_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty folder of a name that no other test has."""
-    return _named_after(request, tmp_path_factory)
-
-
-def _named_after(request: pytest.FixtureRequest, factory: pytest.TempPathFactory) -> Path:
-    return factory.mktemp(re.sub(r"\W", "_", request.node.name)[:30])
+    return tmp_path_factory.mktemp("own")
 
 
 UPSTREAM = frozenset(

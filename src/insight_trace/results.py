@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from insight_trace.errors import RequestError
@@ -81,6 +81,18 @@ class TracedResult(Result):
         import insight_trace
 
         return insight_trace.view(self, browser=browser)
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
+    """Aligned columns; those in `left` are text, the others figures."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if index in left else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in (head, *rows)
+    ]
 
 
 def html_table(title: str, columns: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from replay_cases import DATA, MEMBERS, arguments, job
 from insight_trace.arguments.slots import ReplayArguments
 from insight_trace.dtypes import DType
 from insight_trace.errors import RequestError
-from insight_trace.simulate.msprof.core_layout import lay_out
+from insight_trace.simulate.msprof.carried_sources import lay_out
 from insight_trace.simulate.msprof.escaping import cmake_string, shell_word, template_environment
 from insight_trace.simulate.msprof.vendor_workspace import GENERATED, generate, write_workspace
 

@@ -12,8 +12,7 @@ from replay_cases import ADD, CUBE, F32, LANE, job
 from insight_trace.arguments.slots import Fill, ReplayArguments, Zero, make_tensor
 from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.model import CoreType, Kernel, Role, Tier
-from insight_trace.simulate.msprof.core_layout import lay_out
-from insight_trace.simulate.msprof.name_clashes import file_scope_names, shared_names
+from insight_trace.simulate.msprof.carried_sources import file_scope_names, lay_out, shared_names
 from insight_trace.simulate.msprof.toolkit_processes import capture, run_logged
 from insight_trace.simulate.msprof.vendor_workspace import generate, read_outputs, write_workspace
 

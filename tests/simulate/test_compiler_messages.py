@@ -88,8 +88,8 @@ def test_a_compiler_that_names_no_place_is_quoted(log, message):
     assert error(log) == (str(KERNEL), 0, message, "")
 
 
-def test_the_compiler_that_CXX_names_is_used(monkeypatch, own_path):
-    own = own_path / "own-c++"
+def test_the_compiler_that_CXX_names_is_used(monkeypatch, tmp_path):
+    own = tmp_path / "own-c++"
     own.write_text("#!/bin/sh\necho 'own compiler 99.1'\n")
     own.chmod(0o755)
     monkeypatch.setenv("CXX", str(own))

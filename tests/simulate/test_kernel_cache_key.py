@@ -115,8 +115,8 @@ def test_a_kernel_is_compiled_again_after(tmp_path, monkeypatch, change: Change)
     assert b"it is 2" in made().read_bytes()
 
 
-def test_a_wrapper_around_a_compiler_counts_with_its_text(own_path, monkeypatch):
-    wrapper, source = own_path / "wrapped", own_path / "source.cpp"
+def test_a_wrapper_around_a_compiler_counts_with_its_text(tmp_path, monkeypatch):
+    wrapper, source = tmp_path / "wrapped", tmp_path / "source.cpp"
     source.write_text(SOURCE)
     monkeypatch.setenv("CXX", str(wrapper))
     for value in (1, 2):

@@ -166,16 +166,16 @@ def test_a_machine_that_starts_nothing_is_no_reason_to_take_another_compiler(mon
 
 
 def test_a_compiler_that_finds_no_room_is_told_as_a_full_disk_and_not_as_a_fault_of_ours(
-    own_path, monkeypatch
+    tmp_path, monkeypatch
 ):
-    script = own_path / "g++"
+    script = tmp_path / "g++"
     said = "k.s: Fatal error: can't write 12 bytes to section .text of k.o: 'No space left on device'"
     script.write_text(
         f"#!/bin/sh\ncase $* in *--version*) echo 'g++ 12.2.0';; *) echo \"{said}\"; exit 1;; esac\n"
     )
     script.chmod(0o755)
     monkeypatch.setenv("CXX", str(script))
-    monkeypatch.setenv("INSIGHT_TRACE_CACHE", str(own_path / "cache"))
+    monkeypatch.setenv("INSIGHT_TRACE_CACHE", str(tmp_path / "cache"))
     with pytest.raises(JobError, match="no room on a disk") as caught:
         Toolchain.find().kernel(KERNEL, CoreType.AIV)
     assert "fault of ours" not in str(caught.value)

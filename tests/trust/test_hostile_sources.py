@@ -108,13 +108,13 @@ def test_a_program_that_is_no_compiler_is_told(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "script", ["while true; do echo noise; done", "sleep 1000", "printf '\\377\\376\\n'", "exit 3", ":"]
 )
-def test_a_compiler_whose_version_is_noise_or_endless_is_told_in_time(own_path, monkeypatch, script):
+def test_a_compiler_whose_version_is_noise_or_endless_is_told_in_time(tmp_path, monkeypatch, script):
     monkeypatch.setattr(limits, "PROBE_SECONDS", 1.0)
-    fake = own_path / "cc"
+    fake = tmp_path / "cc"
     fake.write_text(f"#!/bin/sh\n{script}\n")
     fake.chmod(0o755)
     monkeypatch.setenv("CXX", str(fake))
-    monkeypatch.setenv("INSIGHT_TRACE_CACHE", str(own_path / "cache"))
+    monkeypatch.setenv("INSIGHT_TRACE_CACHE", str(tmp_path / "cache"))
     begin = time.monotonic()
     with pytest.raises((RequestError, JobError, KernelBuildError)):
         Toolchain.find().runner()

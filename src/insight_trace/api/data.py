@@ -139,8 +139,7 @@ def diff_dumps(
     warnings: list[str] | None = None,
 ) -> DumpDiff:
     """Two dumps, or a dump and a .npy or .bin file of what an argument should hold."""
-    from insight_trace.dump.compare_golden import compare_with_golden
-    from insight_trace.dump.dump_diff import DiffTolerance, compare_dumps
+    from insight_trace.dump.dump_diff import DiffTolerance, compare_dumps, compare_with_golden
     from insight_trace.dump.entries import EntryFilter
     from insight_trace.dump.load import load_dump
     from insight_trace.scene.static import load_scene

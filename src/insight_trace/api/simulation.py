@@ -291,8 +291,7 @@ def run(
     from insight_trace.run.run_directory import keep, open_folder
     from insight_trace.run.run_store import RunStore, default_index
     from insight_trace.run.run_tables import RunResult, as_data, kernel_rows
-    from insight_trace.run.task_replay import replay_task
-    from insight_trace.run.whole_run import RunRequest, run_case
+    from insight_trace.run.whole_run import RunRequest, replay_task, run_case
 
     records = as_path(measured)
     waits = Path(deps) if deps is not None else find_records(records).deps if records is not None else None

@@ -107,25 +107,17 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
 def _print_table(answer: Answer, limit: int) -> None:
+    from insight_trace.results import text_table
+
     kept, more = _taken(answer.rows, limit)
     cells = [[_cell(value) for value in row] for row in kept]
-    widths = [max(len(name), *(len(row[i]) for row in cells), 0) for i, name in enumerate(answer.columns)]
-    numeric = [
-        bool(kept)
-        and all(
-            isinstance(row[i], int | float) and not isinstance(row[i], bool)
-            for row in kept
-            if row[i] is not None
-        )
-        for i in range(len(widths))
-    ]
-    for row in ([*answer.columns], *cells):
-        print(
-            "  ".join(
-                t.rjust(w) if n else t.ljust(w) for t, w, n in zip(row, widths, numeric, strict=True)
-            ).rstrip()
-        )
+    left = [i for i in range(len(answer.columns)) if not kept or not all(_is_number(row[i]) for row in kept)]
+    print("\n".join(text_table(answer.columns, cells, left)))
     if not kept:
         print("no rows")
     if more:

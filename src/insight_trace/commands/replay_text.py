@@ -12,6 +12,7 @@ from msgspec import Struct
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot
 from insight_trace.finding import finding_lines
 from insight_trace.model import Tier
+from insight_trace.results import text_table
 
 if TYPE_CHECKING:
     from insight_trace.dump.load import Dump
@@ -186,15 +187,8 @@ def slot_rows(arguments: ReplayArguments) -> tuple[SlotRow, ...]:
 def slot_table(arguments: ReplayArguments) -> list[str]:
     """The table's lines, aligned, heading first."""
     heading = ("slot", "kind", "dtype", "shape", "value", "content")
-    cells = [heading] + [
-        (str(r.slot), r.kind, r.dtype, r.shape, r.value, r.content) for r in slot_rows(arguments)
-    ]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(heading))]
-    lines = []
-    for row in cells:
-        first, *rest = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        lines.append("  ".join([first.strip().rjust(widths[0]), *rest]).rstrip())
-    return lines
+    rows = [(str(r.slot), r.kind, r.dtype, r.shape, r.value, r.content) for r in slot_rows(arguments)]
+    return text_table(heading, rows, left=range(1, len(heading)))
 
 
 def _row(item: ReplaySlot) -> SlotRow:

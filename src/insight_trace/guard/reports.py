@@ -8,6 +8,7 @@ from typing import Any
 from insight_trace.check.sarif import sarif
 from insight_trace.finding import Finding, Place, Severity
 from insight_trace.guard.difference import Cause, Difference, Grade, KernelDifference
+from insight_trace.results import text_table
 from insight_trace.run.baseline import BaselineChange, junit_of
 
 _LEVELS = {Grade.ERROR: Severity.ERROR, Grade.WARNING: Severity.WARNING, Grade.SLOWER: Severity.WARNING}
@@ -19,18 +20,8 @@ def table(difference: Difference, *, everything: bool = False) -> list[str]:
     shown = [one for one in difference.kernels if everything or one.grade not in _QUIET]
     lines = [f"note       {note}" for note in difference.notes]
     if shown:
-        rows = [
-            ("grade", "kernel", "cycles A", "B", "instr. A", "B", "bytes A", "B", "UB/L1 A", "B"),
-            *map(_row, shown),
-        ]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        for row in rows:
-            cells = [
-                text.ljust(width) if i < 2 else text.rjust(width)
-                for i, (text, width) in enumerate(zip(row, widths, strict=True))
-            ]
-            lines.append("  ".join(cells).rstrip())
-        lines.append("")
+        head = ("grade", "kernel", "cycles A", "B", "instr. A", "B", "bytes A", "B", "UB/L1 A", "B")
+        lines += [*text_table(head, [_row(one) for one in shown], left=(0, 1)), ""]
         for one in shown:
             lines.append(f"{one.grade:<10} {one.sentence}")
             fix = next((cause.fix for cause in one.causes if cause.fix), "")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from insight_trace.insight.check_tables import read_table
+from insight_trace.insight.check_container import read_table
 from insight_trace.insight.container import Block, BlockType
 from insight_trace.insight.details_page import MOST_CORES, MOST_LOADS, MOST_VECTOR_CORES
 from insight_trace.insight.rules import Broken

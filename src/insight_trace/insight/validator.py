@@ -7,10 +7,9 @@ import stat
 from pathlib import Path
 
 from insight_trace.errors import RequestError
-from insight_trace.insight.check_container import check_blocks
+from insight_trace.insight.check_container import check_blocks, check_instructions, check_lines, read_table
 from insight_trace.insight.check_details import check_details
 from insight_trace.insight.check_events import EventCheck, check_timeline
-from insight_trace.insight.check_tables import check_instructions, check_lines, read_table
 from insight_trace.insight.container import BlockType
 from insight_trace.insight.locate import find_simulator
 from insight_trace.insight.memory_page import MEMORY_INFO, check_memory_page

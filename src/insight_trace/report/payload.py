@@ -19,7 +19,6 @@ from insight_trace.recording.kinds import Kind, finish, kinds
 from insight_trace.recording.operands import NONE
 from insight_trace.recording.stream import PIECE, distinct, numbered_details, pieces, release
 from insight_trace.recording.tile_lives import Lives, named_tiles, tile_lives
-from insight_trace.report.page_arrays import bounds, differences, end_to_end, layout_of, narrowest, types_of
 from insight_trace.report.page_rows import PageRows, Segment, load_strips, page_rows
 from insight_trace.report.recorded_facts import estimates, part, recorded_facts, rows_of, shown_findings
 from insight_trace.trace.advice import advise
@@ -443,3 +442,45 @@ def _figures(trace: Trace, figures: Stats, rows: PageRows) -> dict[str, Any]:
             for counter in trace.counters
         ],
     }
+
+
+_TYPES = ("u1", "i2", "u2", "i4")
+
+
+def bounds(values: NDArray[Any]) -> tuple[int, int]:
+    return (int(values.min()), int(values.max())) if len(values) else (0, 0)
+
+
+def narrowest(low: int, high: int) -> str:
+    """The smallest type that holds all between; numbers beyond 31 bits are doubles, as in JavaScript."""
+    import numpy as np
+
+    fitting = (kind for kind in _TYPES if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+    return next(fitting, "f8")
+
+
+def end_to_end(columns: Mapping[str, NDArray[Any]], types: Mapping[str, str]) -> bytes:
+    """Each column in its type, padded to eight bytes."""
+    parts = []
+    for name, column in columns.items():
+        data = column.astype("<" + types[name]).tobytes()
+        parts.append(data + b"\0" * (-len(data) % 8))
+    return b"".join(parts)
+
+
+def types_of(columns: Mapping[str, NDArray[Any]]) -> dict[str, str]:
+    return {name: narrowest(*bounds(column)) for name, column in columns.items()}
+
+
+def layout_of(types: Mapping[str, str]) -> list[dict[str, str]]:
+    """Names and types in the order of the arrays; the script works out where each begins."""
+    return [{"name": name, "type": kind} for name, kind in types.items()]
+
+
+def differences(values: NDArray[Any]) -> NDArray[np.int64]:
+    """From one value to the next, the first from 0: sorted numbers become small ones."""
+    import numpy as np
+
+    steps: NDArray[np.int64] = values.astype(np.int64)
+    steps[1:] -= steps[:-1].copy()
+    return steps

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
 
 from insight_trace.capture.session import CaptureOptions
 from insight_trace.capture.task_graph import TaskGraph, take_graph
@@ -15,6 +18,8 @@ from insight_trace.executor import Executor
 from insight_trace.executor.journal import Journal
 from insight_trace.model import Role
 from insight_trace.options import RunOptions
+from insight_trace.replay.jobs import ReplayRequest
+from insight_trace.replay.replaying import replay_job
 from insight_trace.run.critical_tasks import Part, critical_path
 from insight_trace.run.device_records import read_deps
 from insight_trace.run.placing import place
@@ -222,3 +227,28 @@ def task_names(graph: TaskGraph) -> Sequence[str]:
             found[ids] = "+".join(names[f] for f in ids if f >= 0) or "(no kernel)"
         words.append(found[ids])
     return words
+
+
+def replay_task(run: WholeRun, request: RunRequest, task: int, folder: Path) -> Path:
+    """Writes the workspace of a task below `folder` and gives its Insight directory; times only, no numbers."""
+    number = int(run.variant_of[task])
+    if number < 0:
+        raise RequestError(
+            "every kernel of this run was run with its numbers: replay a task of a capture instead",
+            hint="insight-trace replay SCENE --case C --func-id F --task-id T",
+        )
+    job = run.variants[number].job.job
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", task_names(run.graph)[task])
+    options = RunOptions(
+        simulator="embedded", soc_version=request.chip, target=run.graph.target, preset=request.preset,
+        timing_only=True, seconds=request.seconds,
+    )  # fmt: skip
+    place = folder / "dispatches" / f"{name}_{task}"
+    graph = run.graph
+    wanted = structs.replace(
+        job, scene=graph.scene, case=graph.case, origin=f"task {task} of the run", name="", held=()
+    )
+    asked = ReplayRequest(request.scene, case=graph.case.name, options=options, output=place, force=True)
+    done = replay_job(wanted, asked)
+    assert done.directory is not None
+    return done.directory

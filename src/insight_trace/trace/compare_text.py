@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from insight_trace.recording.frames import short_frame
+from insight_trace.results import text_table
 from insight_trace.trace.compare import Comparison, TraceChange
-from insight_trace.trace.text import table
 
 _ROWS = 12
 
@@ -39,7 +39,7 @@ def _part(title: str, changes: tuple[TraceChange, ...], where: str) -> list[str]
     if not shown:
         return []
     head = (title, where, "before", "after", "change", "", "executed")
-    return ["", *table(head, [_row(change) for change in shown], frozenset((0, 1)))]
+    return ["", *text_table(head, [_row(change) for change in shown], frozenset((0, 1)))]
 
 
 def comparison_text(result: Comparison) -> str:

@@ -5,24 +5,30 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from insight_trace.dtypes import DTYPES
 from insight_trace.insight import details_page as page
 from insight_trace.insight.details_page import DetailsPage
-from insight_trace.model import Trace
+from insight_trace.model import Instructions, Pipe, Trace
 from insight_trace.recording.busy import CoreStats, PipeStats
 from insight_trace.recording.cache_use import REQUEST
-from insight_trace.recording.pipes import core_order
+from insight_trace.recording.operands import NONE, Form
+from insight_trace.recording.pipes import VECTOR_ARITHMETIC, core_order
 from insight_trace.trace.advice import Advice, advise
 from insight_trace.trace.cache_lines import cache_lines
 from insight_trace.trace.details_roofs import ceilings, roofline
-from insight_trace.trace.element_types import TypeUse, type_use
 from insight_trace.trace.memory_paths import CorePath
 from insight_trace.trace.shown_part import Shown
 from insight_trace.trace.stats import Stats, stats
 from insight_trace.trace.timeline_spans import cache_misses, timeline_spans
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 GIB = 2**30
 _MOST_REASONS = 20
@@ -366,3 +372,57 @@ def _stalls(figures: Stats) -> page.StallReasons | None:
         sums["UB bank conflicts (cycles)"] = figures.conflict_cycles
     longest = sorted(sums.items(), key=lambda item: (-item[1], item[0]))[:_MOST_REASONS]
     return page.StallReasons(dict(longest)) if longest else None
+
+
+# Names of the rows of msopprof's compute tables (basic_op_and_pmu.h).
+_VECTOR = {"FLOAT32": "FP32", "FLOAT16": "FP16", "INT32": "S32", "INT16": "S16"}
+_NAMES = ("Cube FP", "Cube INT", "Vector S32", "Vector FP32", "Vector FP16", "Vector S16", "Vector Misc")
+
+
+class TypeUse(Struct, frozen=True):
+    """One element type on one core."""
+
+    name: str  # Cube FP, Vector FP32, …
+    instructions: int
+    cycles: int  # each instruction's own, which may overlap
+    conflicts: int  # cycles in UB's banks
+
+
+def type_use(instructions: Instructions) -> dict[str, tuple[TypeUse, ...]]:
+    """By core, in the vendor's order; empty where operands are not known."""
+    import numpy as np
+
+    operands = instructions.operands
+    if operands is None or not len(instructions):
+        return {}
+    vector = np.isin(instructions.pipe, VECTOR_ARITHMETIC) & (operands.form == Form.VECTOR)
+    cube = (instructions.pipe == Pipe.CUBE) & (operands.form == Form.MULTIPLY)
+    rows = np.flatnonzero((vector | cube) & (operands.geometry != NONE))
+    if not len(rows):
+        return {}
+    kinds = operands.geometries["type"][operands.geometry[rows]]
+    place = _places(cube[rows], kinds)
+    key = instructions.core[rows].astype(np.int64) * len(_NAMES) + place
+    length = instructions.end[rows] - instructions.start[rows]
+    lost = np.maximum(0, instructions.read_conflict[rows]) + np.maximum(0, instructions.write_conflict[rows])
+    found: dict[str, list[TypeUse]] = {}
+    counts, cycles, conflicts = (np.bincount(key, weights=each) for each in (None, length, lost))
+    for each in np.flatnonzero(counts).tolist():
+        core = instructions.cores[each // len(_NAMES)]
+        sums = int(counts[each]), int(cycles[each]), int(conflicts[each])
+        found.setdefault(core, []).append(TypeUse(_NAMES[each % len(_NAMES)], *sums))
+    return {core: tuple(uses) for core, uses in found.items()}
+
+
+def _places(cube: NDArray[np.bool_], kinds: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Of every instruction, which of the names it counts under."""
+    import numpy as np
+
+    of_vector, of_cube = np.zeros((2, 256), np.int64)
+    of_vector[:] = _NAMES.index("Vector Misc")
+    for code, dtype in enumerate(DTYPES):
+        of_cube[code] = 0 if dtype.is_float else 1
+        if dtype.name in _VECTOR:
+            of_vector[code] = _NAMES.index(f"Vector {_VECTOR[dtype.name]}")
+    result: NDArray[np.int64] = np.where(cube, of_cube[kinds], of_vector[kinds])
+    return result

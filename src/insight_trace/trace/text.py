@@ -10,24 +10,12 @@ from msgspec.structs import asdict
 
 from insight_trace.model import Confidence, Launch, MemoryUse, Trace
 from insight_trace.recording.frames import short_frame
-from insight_trace.results import Result
+from insight_trace.results import Result, text_table
 from insight_trace.trace.advice import Advice
 from insight_trace.trace.stats import Stats
 
 # With more cores than this a table of every core says less than the slowest one alone.
 _CORES_SHOWN = 3
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: frozenset[int]) -> list[str]:
-    """Aligned columns; those in `left` are text, the others figures."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if index in left else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in [head, *rows]
-    ]
 
 
 def _share(part: int, whole: int) -> str:
@@ -52,7 +40,7 @@ def pipe_table(figures: Stats) -> list[str]:
         if pipe.core in shown
     ]
     head = ("core", "pipe", "instructions", "busy", "share", "waiting", "idle")
-    lines = table(head, rows, frozenset((0, 1)))
+    lines = text_table(head, rows, frozenset((0, 1)))
     if len(cycles) > _CORES_SHOWN:
         lines.append(f"({len(cycles)} cores ran; the one that ended last is shown, --json has all)")
     return lines
@@ -135,7 +123,7 @@ def stats_text(figures: Stats, advice: Sequence[Advice]) -> str:
     if hot:
         lines += [
             "",
-            *table(("instruction", "pipe", "cycles", "executed", "line"), hot, frozenset((0, 1, 4))),
+            *text_table(("instruction", "pipe", "cycles", "executed", "line"), hot, frozenset((0, 1, 4))),
         ]
     hot_lines = [
         (
@@ -148,7 +136,7 @@ def stats_text(figures: Stats, advice: Sequence[Advice]) -> str:
         if item.cycles or item.waiting
     ]
     if hot_lines:
-        lines += ["", *table(("line", "cycles", "waiting", "source"), hot_lines, frozenset((0, 3)))]
+        lines += ["", *text_table(("line", "cycles", "waiting", "source"), hot_lines, frozenset((0, 3)))]
     return "\n".join(lines) + "\n"
 
 

@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from insight_trace.chips import LogFamily, find_chip, load_chip
 from insight_trace.errors import InputError, RequestError
 from insight_trace.insight.camodel.files import CoreLogs, core_logs, find_dump, lines_of, throughput_logs
-from insight_trace.insight.camodel.lines import Line, is_repeated, parse_cache_miss, parse_line, warp_of
-from insight_trace.insight.camodel.log_chip import require_default_chip
+from insight_trace.insight.camodel.lines import (
+    Line,
+    active_threads,
+    is_repeated,
+    parse_cache_miss,
+    parse_decode,
+    parse_fetch,
+    parse_line,
+    warp_of,
+)
 from insight_trace.insight.camodel.logged_operands import bank_conflicts, bytes_moved, vector_utilisation
 from insight_trace.insight.camodel.marks import Mark, Marks
 from insight_trace.insight.camodel.mover_logs import read_throughput
-from insight_trace.insight.camodel.overhead import fetch_and_decode
-from insight_trace.insight.camodel.pairing import Executed, pair_by_address, pair_by_id
 from insight_trace.insight.camodel.registers import live_registers
 from insight_trace.insight.camodel.sources import Symbols, read_sources
 from insight_trace.insight.lanes import CACHE_MISS
 from insight_trace.insight.prepared import Extras
 from insight_trace.model import Instructions, Pipe, Trace
 from insight_trace.recording.kinds import FLAG_NAMES
+from insight_trace.recording.pipes import VECTOR_LANES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -284,3 +294,148 @@ def _columns(cores: list[_Core], family: LogFamily, symbols: Symbols) -> tuple[I
         decoded=np.concatenate(decoded) if overhead else None,
     )
     return instructions, extras
+
+
+_LOOKED_AT = 500  # lines of each core: the 950 numbers every instruction
+_INFER_NAMES = ("scalar_", "set_event", "wait_event")
+
+
+def require_default_chip(cores: Iterable[CoreLogs], folder: Path) -> None:
+    """Refuses logs that the usual chip cannot have written: chips of their family differ in their clock."""
+    for core in cores:
+        for text in islice(lines_of(core.starts), _LOOKED_AT):
+            line = parse_line(text, popped=True)
+            if line is None:
+                continue
+            if line.id >= 0 or Pipe(line.pipe) in VECTOR_LANES:
+                what = "the lane" if line.id < 0 else "numbered instructions"
+                shown = f" {Pipe(line.pipe).name}" if line.id < 0 else ""
+                _ask(f"a 950 ({what}{shown})", ("Ascend950PR_9599", "Ascend950DT_950X"), folder)
+            if line.name.startswith(_INFER_NAMES):
+                _ask(f"a 310P (the name {line.name})", ("Ascend310P3", "Ascend310P5"), folder)
+
+
+def _ask(family: str, names: tuple[str, ...], folder: Path) -> None:
+    chips = [chip for name in names if (chip := find_chip(name))]
+    examples = " or ".join(f"{chip.name} ({chip.mhz:g} MHz)" for chip in chips)
+    raise RequestError(
+        f"these are logs of {family}, whose chips have different clocks",
+        where=str(folder),
+        hint=f"say which chip wrote them: --soc-version {examples}",
+    )
+
+
+_PER_FETCH = 4
+_WIDTH = 4
+
+
+def fetch_and_decode(
+    cache_lines: Iterable[str],
+    decode_lines: Iterable[str],
+    pcs: Sequence[int],
+    starts: Sequence[int],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Ticks for executions ordered by address and start; -1 where they are not known."""
+    fetched = np.full(len(pcs), -1, dtype=np.int64)
+    decoded = fetched.copy()
+    fetches: dict[int, set[int]] = {}
+    for line in cache_lines:
+        found = parse_fetch(line)
+        if found is not None:
+            for step in range(_PER_FETCH):
+                fetches.setdefault(found[1] + step * _WIDTH, set()).add(found[0])
+    decodes: dict[int, list[int]] = {}
+    for line in decode_lines:
+        found = parse_decode(line)
+        if found is not None:
+            decodes.setdefault(found[1], []).append(found[0])
+    if not fetches or not decodes:
+        return fetched, decoded
+    known = {pc: _last_fetches(ticks, sorted(fetches.get(pc, ()))) for pc, ticks in decodes.items()}
+    used: dict[int, int] = {}
+    given_up: set[int] = set()
+    for row, (pc, start) in enumerate(zip(pcs, starts, strict=True)):
+        if pc in given_up or pc not in decodes:
+            continue
+        number = used.get(pc, 0)
+        if number >= len(decodes[pc]) or decodes[pc][number] > start:
+            given_up.add(pc)
+            continue
+        used[pc] = number + 1
+        if known[pc][number] >= 0:
+            fetched[row], decoded[row] = known[pc][number], decodes[pc][number]
+    return fetched, decoded
+
+
+def _last_fetches(decodes: list[int], fetches: list[int]) -> list[int]:
+    """For each decode the last fetch before it; from the first one without on, none."""
+    found = [-1] * len(decodes)
+    for row, tick in enumerate(decodes):
+        place = bisect.bisect_left(fetches, tick)
+        if place == 0:
+            break
+        found[row] = fetches[place - 1]
+    return found
+
+
+_MICRO_OPERATION_GAP = 8  # ends this close belong to one instruction
+
+
+class Executed(NamedTuple):
+    """One execution."""
+
+    start: int
+    end: int
+    line: Line  # as it was issued
+    detail: str
+
+
+def _merged(start: Line, end: Line) -> Executed:
+    threads = active_threads(end.detail)
+    detail = start.detail if threads is None else f"{start.detail}, [threadNum:{threads}]"
+    return Executed(start.tick, end.tick, start, detail)
+
+
+def _collapsed(lines: list[Line], near: range) -> list[Line]:
+    """Lines where one that follows the kept one by a distance in `near` takes its place."""
+    kept = [lines[0]]
+    for line in lines[1:]:
+        if line.tick - kept[-1].tick in near:
+            kept[-1] = line
+        else:
+            kept.append(line)
+    return kept
+
+
+def _fitted(starts: list[Line], ends: list[Line]) -> tuple[list[Line], list[Line]]:
+    """Uneven lists made even: micro operations count once, what is left over is incomplete data."""
+    if len(ends) > len(starts):
+        ends = _collapsed(ends, range(0, _MICRO_OPERATION_GAP + 1))
+    if len(ends) < len(starts):
+        starts = _collapsed(starts, range(1, 2))
+    return starts, ends
+
+
+def pair_by_address(starts: dict[int, list[Line]], ends: dict[int, list[Line]]) -> list[Executed]:
+    """The n-th start of an address belongs to its n-th end. Ordered by address and start."""
+    found = []
+    for pc, begun in starts.items():
+        ended = ends.get(pc)
+        if not ended:
+            continue
+        if len(begun) != len(ended):
+            begun, ended = _fitted(begun, ended)
+        found += [
+            _merged(start, end) for start, end in zip(begun, ended, strict=False) if start.tick <= end.tick
+        ]
+    return sorted(found, key=lambda each: (each.line.pc, each.start))
+
+
+def pair_by_id(starts: dict[int, list[Line]], ends: dict[int, list[Line]]) -> list[Executed]:
+    """Ascend 950 numbers its instructions. Ordered by that number."""
+    found = []
+    for number in sorted(starts):
+        for start, end in zip(starts[number], ends.get(number, []), strict=False):
+            if start.tick <= end.tick:
+                found.append(_merged(start, end))
+    return found

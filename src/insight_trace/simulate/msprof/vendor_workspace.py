@@ -16,7 +16,7 @@ from insight_trace.arguments.slots import ReplayArguments, ReplayTensor, view_ex
 from insight_trace.chips import Family, family_named
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import ARG_SLOTS, GLOBAL_CONTEXT_SLOT, LOCAL_CONTEXT_SLOT, MAX_TENSOR_DIMS, Kernel
-from insight_trace.simulate.msprof.core_layout import CORES_PER_BLOCK, CoreLayout, lay_out
+from insight_trace.simulate.msprof.carried_sources import CORES_PER_BLOCK, CoreLayout, lay_out
 from insight_trace.simulate.msprof.escaping import template_environment
 from insight_trace.storage import whole_file, write_whole
 
