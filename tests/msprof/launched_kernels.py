@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from tests.ptoas.small_kernels import PTO
+
 HEADER = """#pragma once
 #include <cstdint>
 #include <cstdio>
@@ -31,23 +33,6 @@ inline bool ReadFile(const char *path, size_t &size, void *data, size_t room) {
 inline bool WriteFile(const char *, const void *, size_t) { return true; }
 }
 """
-PTO = """module attributes {pto.target_arch = "a2a3"} {
-  func.func @%NAME%(%arg0: !pto.ptr<f32>, %arg1: !pto.ptr<f32>%MORE%) attributes {pto.kernel_kind = #pto.kernel_kind<%KIND%>} {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %c16 = arith.constant 16 : index
-    %x_view = pto.make_tensor_view %arg0, shape = [%c16, %c16], strides = [%c16, %c1] : !pto.tensor_view<?x?xf32>
-    %y_view = pto.make_tensor_view %arg1, shape = [%c16, %c16], strides = [%c16, %c1] : !pto.tensor_view<?x?xf32>
-    %p = pto.partition_view %x_view, offsets = [%c0, %c0], sizes = [%c16, %c16] : !pto.tensor_view<?x?xf32> -> !pto.partition_tensor_view<16x16xf32>
-    %q = pto.partition_view %y_view, offsets = [%c0, %c0], sizes = [%c16, %c16] : !pto.tensor_view<?x?xf32> -> !pto.partition_tensor_view<16x16xf32>
-    %t = pto.alloc_tile : !pto.tile_buf<loc=vec, dtype=f32, rows=16, cols=16, v_row=16, v_col=16>
-    pto.tload ins(%p : !pto.partition_tensor_view<16x16xf32>) outs(%t : !pto.tile_buf<loc=vec, dtype=f32, rows=16, cols=16>)
-    pto.texp ins(%t : !pto.tile_buf<loc=vec, dtype=f32, rows=16, cols=16>) outs(%t : !pto.tile_buf<loc=vec, dtype=f32, rows=16, cols=16>)
-    pto.tstore ins(%t : !pto.tile_buf<loc=vec, dtype=f32, rows=16, cols=16>) outs(%q : !pto.partition_tensor_view<16x16xf32>)
-    return
-  }
-}
-"""  # noqa: E501
 HIDDEN = ", %__pypto_spmd_block_idx: i32, %__pypto_spmd_block_num: i32"
 LANE = ", %__pypto_spmd_subblock_idx: i32"
 TENSORS = "__gm__ float* v1, __gm__ float* v2"

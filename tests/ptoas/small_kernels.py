@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-VECTOR_PTO = """module attributes {pto.target_arch = "a2a3"} {
-  func.func @%NAME%(%arg0: !pto.ptr<f32>, %arg1: !pto.ptr<f32>) attributes {pto.kernel_kind = #pto.kernel_kind<vector>} {
+PTO = """module attributes {pto.target_arch = "a2a3"} {
+  func.func @%NAME%(%arg0: !pto.ptr<f32>, %arg1: !pto.ptr<f32>%MORE%) attributes {pto.kernel_kind = #pto.kernel_kind<%KIND%>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c16 = arith.constant 16 : index
@@ -19,6 +19,7 @@ VECTOR_PTO = """module attributes {pto.target_arch = "a2a3"} {
   }
 }
 """  # noqa: E501
+VECTOR_PTO = PTO.replace("%MORE%", "").replace("%KIND%", "vector")
 
 
 def write_kernel(directory: Path, stem: str, function: str = "", entry: str = "AICORE void") -> Path:

@@ -1,8 +1,11 @@
 """A case on a whole chip: every dispatch timed once, placed, told in parts that add up, and continued after an end."""
 
+import contextlib
 import csv
+import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +24,7 @@ from insight_trace.executor.journal import Journal
 from insight_trace.options import RunOptions
 from insight_trace.run.timing import Dispatches, Timed, run_timing_job
 from insight_trace.run.whole_run import RunRequest, run_case
+from tests.chromium import Browser, find_chromium
 
 SCENE = Path(__file__).parents[2] / "examples" / "paged_attention" / "scene.py"
 
@@ -46,8 +50,10 @@ def small(tmp_path_factory):
     return run_case(RunRequest(SCENE, "CaseSmall1"), tmp_path_factory.mktemp("small"), counted), counted
 
 
-def test_the_command_says_what_a_run_is_made_of_and_leaves_it(tmp_path, capsys):
-    out = tmp_path / "run"
+@pytest.fixture(scope="module")
+def left(tmp_path_factory):
+    """A run as it is typed: the words, what it says as JSON, and its folder."""
+    out = tmp_path_factory.mktemp("run") / "out"
     words = [
         "run",
         str(SCENE),
@@ -60,8 +66,53 @@ def test_the_command_says_what_a_run_is_made_of_and_leaves_it(tmp_path, capsys):
         "--replay-slowest",
         "1",
     ]
-    assert main([*words, "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        assert main([*words, "--json"]) == 0
+    return words, json.loads(said.getvalue()), out
+
+
+def test_the_page_holds_its_numbers_and_nothing_from_elsewhere(left):
+    folder = left[2]
+    text = (folder / "index.html").read_text()
+    assert "PagedAttention" in text or "paged_attention CaseSmall1" in text
+    assert not re.findall(r"https?:(?!//www\.w3\.org/2000/svg)", text)
+    assert text.count("</script>") == 2
+
+
+@pytest.mark.skipif(find_chromium() is None, reason="no Chromium")
+def test_the_page_leads_from_a_task_to_its_trace(left, tmp_path):
+    """And opens without a complaint, and draws every core."""
+    folder = left[2]
+    browser = Browser(find_chromium(), tmp_path / "profile")
+    try:
+        browser.open((folder / "index.html").as_uri())
+        browser.wait("document.querySelectorAll('#kernels tr').length == 5")
+        assert browser.evaluate("data.bars.length") == 12
+        assert browser.evaluate("data.names.length") == 72
+        assert browser.evaluate("[data.names[0], data.names[24], data.names[71]]") == [
+            "AIC 0",
+            "AIV 0",
+            "AIV 47",
+        ]
+        assert "bound by scheduling" in browser.evaluate("document.getElementById('bound').textContent")
+        legend = browser.evaluate("document.getElementById('kernel-legend').textContent")
+        assert legend == "".join(browser.evaluate("data.kernels.map((kernel) => kernel.name)"))
+        browser.evaluate("document.querySelectorAll('#kernels tr')[1].click()")
+        said = browser.evaluate("document.getElementById('answer').textContent")
+        assert "insight-trace replay" in said
+        assert "AIV" in said or "AIC" in said
+        before = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+        browser.evaluate("document.getElementById('theme').click()")
+        assert browser.evaluate("getComputedStyle(document.body).backgroundColor") != before
+        link = browser.evaluate("document.querySelector('#answer a').getAttribute('href')")
+        assert (folder / link / "visualize_data.bin").is_file()
+        assert browser.errors == []
+    finally:
+        browser.close()
+
+
+def test_the_command_says_what_a_run_is_made_of_and_leaves_it(left, capsys):
+    words, data, out = left
     assert data["dispatches"] == 12
     assert data["tasks"] == 13
     assert sum(data["path"].values()) == data["cycles"]

@@ -1,10 +1,8 @@
 """Reading a scene costs little, whatever it says: what asks for more is a note, in a moment and in little memory."""
 
-import os
 import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -77,21 +75,6 @@ def test_a_constant_that_cannot_be_computed_is_a_note(tmp_path, name):
     scene = tmp_path / "scene.py"
     scene.write_text(HEAD + "    CASES = []\n" + WRONG[name])
     assert load_scene(scene).atol == 1e-5
-
-
-@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
-def test_only_regular_files_are_read(tmp_path, kind):
-    path = tmp_path / "scene.py"
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "device":
-        path.symlink_to("/dev/zero")
-    else:
-        path.mkdir()
-    begin = time.monotonic()
-    with pytest.raises((InputError, RequestError)):
-        load_scene(path)
-    assert time.monotonic() - begin < 5
 
 
 def test_a_scene_of_gigabytes_is_not_read(tmp_path):
