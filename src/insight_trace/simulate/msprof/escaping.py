@@ -22,21 +22,19 @@ class Literal(str):
     __slots__ = ()
 
 
-def cpp_string(text: str) -> Literal:
-    """A C++ string literal of the text's UTF-8 bytes, in printable ASCII only.
+_CPP_MARKS, _SHELL_MARKS = '"\\?', "'\\"
 
-    Octal escapes have at most three digits, so unlike hexadecimal ones they never swallow what follows.
-    `?` is escaped because of trigraphs.
-    """
-    parts = []
-    for byte in text.encode("utf-8", "surrogateescape"):
-        if chr(byte) in '"\\?':
-            parts.append("\\" + chr(byte))
-        elif 0x20 <= byte < 0x7F:
-            parts.append(chr(byte))
-        else:
-            parts.append(f"\\{byte:03o}")
-    return Literal('"' + "".join(parts) + '"')
+
+def _octal(text: str, escaped: str) -> str:
+    """UTF-8 bytes in printable ASCII only. Octal escapes have at most three digits: they never swallow what follows."""
+    raw = text.encode("utf-8", "surrogateescape")
+    plain = {byte: chr(byte) for byte in range(0x20, 0x7F)} | {ord(mark): f"\\{mark}" for mark in escaped}
+    return "".join(plain.get(byte, f"\\{byte:03o}") for byte in raw)
+
+
+def cpp_string(text: str) -> Literal:
+    """A C++ string literal of the text's UTF-8 bytes, in printable ASCII only; `?` is escaped because of trigraphs."""
+    return Literal(f'"{_octal(text, _CPP_MARKS)}"')
 
 
 def cpp_comment(text: str) -> Literal:
@@ -50,15 +48,7 @@ def shell_word(text: str) -> Literal:
         raise ValueError("a path or name cannot contain a zero byte")
     if text.isprintable() and text.isascii():
         return Literal(shlex.quote(text))
-    parts = []
-    for byte in text.encode("utf-8", "surrogateescape"):
-        if chr(byte) in "'\\":
-            parts.append("\\" + chr(byte))
-        elif 0x20 <= byte < 0x7F:
-            parts.append(chr(byte))
-        else:
-            parts.append(f"\\{byte:03o}")
-    return Literal("$'" + "".join(parts) + "'")
+    return Literal(f"$'{_octal(text, _SHELL_MARKS)}'")
 
 
 def cmake_string(text: str) -> Literal:
