@@ -108,9 +108,14 @@ def orchestration_of(scene: Path) -> tuple[Path, str]:
     ].partition('"')[0]
 
 
-def line_of(scene: Path, text: str) -> int:
+def line_of(path: Path, text: str, after: str = "") -> int:
+    """The first line that has `text`, behind the one that has `after`."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    begins = next(number for number, line in enumerate(lines) if after in line)
+    return next(number for number, line in enumerate(lines, 1) if number > begins and text in line)
+
+
+def orchestration_line(scene: Path, text: str) -> int:
     """The line of a made scene's orchestration that has `text`, in the scene's own function."""
     source, entry = orchestration_of(scene)
-    lines = source.read_text(encoding="utf-8").splitlines()
-    begins = next(number for number, line in enumerate(lines) if f" {entry}(" in line)
-    return next(number for number, line in enumerate(lines, 1) if number > begins and text in line)
+    return line_of(source, text, f" {entry}(")

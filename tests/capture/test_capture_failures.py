@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from capture_scenes import EXAMPLES, line_of, make_scene, orchestration_of
+from capture_scenes import EXAMPLES, make_scene, orchestration_line, orchestration_of
 
 import insight_trace
 from insight_trace.__main__ import main
@@ -69,7 +69,7 @@ def test_an_orchestration_that_goes_wrong_is_named_with_its_line(what, tmp_path)
     assert result.failure.fault.value == fault
     assert said in result.failure.message
     assert result.failure.file == str(orchestration_of(scene)[0])
-    assert result.failure.line == line_of(scene, at)
+    assert result.failure.line == orchestration_line(scene, at)
     dump = json.loads(manifest.read_text())
     assert dump["partial"] is True
     assert said in dump["failure"]["message"]
@@ -86,7 +86,7 @@ def test_an_orchestration_that_does_not_compile_is_named_with_its_line(body, sai
     assert main(["capture", str(scene), "-o", str(tmp_path / "run")]) == 1
     error = capsys.readouterr().err
     assert said in error
-    assert f"orchestration.cpp:{line_of(scene, body)}" in error
+    assert f"orchestration.cpp:{orchestration_line(scene, body)}" in error
     assert not (tmp_path / "run").exists()
 
 
